@@ -11,6 +11,10 @@ target_compile_options(kiln_flags INTERFACE
 if(KILN_WERROR)
   target_compile_options(kiln_flags INTERFACE -Werror)
 endif()
+# Asserts are tested in builds for debugging only. Not by NDEBUG: a distribution
+# that builds with flags of its own may leave that out.
+target_compile_definitions(kiln_flags INTERFACE
+  $<$<CONFIG:Debug>:KILNI_DEBUG=1>)
 target_include_directories(kiln_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 if(KILN_FUZZ)

@@ -176,7 +176,7 @@ static kiln_status_t make(void* user, kiln_cache_output_t* out) {
   (void)usleep(MAKE_US);
   out->payload.data = g_payload;
   out->payload.size = PAYLOAD_BYTES;
-  return NULL;
+  return kiln_ok();
 }
 
 static void* want(void* user) {

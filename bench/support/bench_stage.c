@@ -20,7 +20,7 @@ void bench_stage_init(bench_stage_t* stage) {
 static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   bench_stage_t* stage = user;
   stage->raw = *inout_table;
-  return NULL;
+  return kiln_ok();
 }
 
 bool bench_stage_open(bench_stage_t* stage, const char* device) {

@@ -66,6 +66,11 @@ typedef enum kiln_status_code_t {
 // Owned by whoever holds it: hand it on, or end it with kiln_status_free.
 typedef struct kiln_status_payload_t* kiln_status_t;
 
+// OK: the value of a call that worked. Since 0.1.
+static inline kiln_status_t kiln_ok(void) {
+  return NULL;
+}
+
 // True if `status` is OK. Since 0.1.
 static inline bool kiln_status_is_ok(kiln_status_t status) {
   return status == NULL;

@@ -20,7 +20,7 @@ kiln_status_t kilni_alloc_unset(kiln_allocator_t allocator, size_t size,
   if (size == 0) size = 1;
   *out_ptr = allocator.fn(NULL, 0, size, KILNI_ALLOC_ALIGN, allocator.user);
   if (*out_ptr == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_alloc_aligned(kiln_allocator_t allocator, size_t size,
@@ -29,7 +29,7 @@ kiln_status_t kilni_alloc_aligned(kiln_allocator_t allocator, size_t size,
   *out_ptr = allocator.fn(NULL, 0, size, align, allocator.user);
   if (*out_ptr == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   memset(*out_ptr, 0, size);
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_free_aligned(kiln_allocator_t allocator, void* ptr, size_t size,
@@ -65,7 +65,7 @@ void kilni_free_array(kiln_allocator_t allocator, void* ptr, size_t count,
 kiln_status_t kilni_grow(kiln_allocator_t allocator, size_t wanted, size_t size,
                          size_t* inout_capacity, void** inout_ptr) {
   size_t capacity = *inout_capacity;
-  if (wanted <= capacity) return NULL;
+  if (wanted <= capacity) return kiln_ok();
   if (capacity == 0) capacity = FIRST_CAPACITY;
   while (capacity < wanted) {
     if (!multiply(capacity, 2, &capacity)) {
@@ -83,5 +83,5 @@ kiln_status_t kilni_grow(kiln_allocator_t allocator, size_t wanted, size_t size,
   memset((char*)block + old_bytes, 0, bytes - old_bytes);
   *inout_ptr = block;
   *inout_capacity = capacity;
-  return NULL;
+  return kiln_ok();
 }

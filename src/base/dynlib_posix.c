@@ -74,7 +74,7 @@ kiln_status_t kilni_dynlib_open_with(kiln_allocator_t allocator,
     return status;
   }
   *out_library = library;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_dynlib_close(kilni_dynlib_t* library) {

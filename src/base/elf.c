@@ -67,7 +67,7 @@ kiln_status_t kilni_elf_fetch(const kilni_elf_t* elf, uint64_t offset,
                               size_t size, void* out) {
   if (offset <= elf->head_size && size <= elf->head_size - offset) {
     if (size > 0) memcpy(out, elf->head + offset, size);
-    return NULL;
+    return kiln_ok();
   }
   if (offset > elf->window.size || size > elf->window.size - offset) {
     return kilni_elf_broken(elf, "a table lies beyond its end");
@@ -92,7 +92,7 @@ kiln_status_t kilni_elf_fetch(const kilni_elf_t* elf, uint64_t offset,
     }
   }
   memcpy(out, piece->data + (offset - piece->offset), size);
-  return NULL;
+  return kiln_ok();
 }
 
 // The place in the file of `size` bytes at an address; false if none of the
@@ -171,7 +171,7 @@ static kiln_status_t check_header(const kilni_elf_t* elf) {
                    elf->name),
         "name a library of x86-64 or aarch64");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kilni_elf_segment_t segment_at(const kilni_elf_t* elf,
@@ -192,7 +192,7 @@ static kilni_elf_segment_t segment_at(const kilni_elf_t* elf,
 
 static kiln_status_t read_segments(kilni_elf_t* elf, uint64_t offset,
                                    uint32_t size, uint32_t count) {
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   if (count > KILNI_ELF_MAX_PROGRAM_HEADERS) {
     return kilni_elf_too_many(elf, "program headers", count,
                               KILNI_ELF_MAX_PROGRAM_HEADERS);
@@ -256,7 +256,7 @@ static kiln_status_t add_needed(kilni_elf_t* elf, dynamic_texts_t* texts,
                                    &items));
   texts->needed = items;
   texts->needed[texts->needed_count++] = offset;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_entry(kilni_elf_t* elf, dynamic_texts_t* texts,
@@ -267,44 +267,44 @@ static kiln_status_t take_entry(kilni_elf_t* elf, dynamic_texts_t* texts,
     case DT_IS_SONAME:
       texts->has_soname = true;
       texts->soname = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_RPATH:
       texts->has_rpath = true;
       texts->rpath = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_RUNPATH:
       texts->has_runpath = true;
       texts->runpath = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_STRTAB:
       elf->strings = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_STRSZ:
       elf->strings_size = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_SYMTAB:
       elf->symbols = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_HASH:
       elf->hash = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_GNU_HASH:
       elf->gnu_hash = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_VERDEF:
       elf->defined_versions = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_VERDEFNUM:
       elf->defined_version_count = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_VERNEED:
       elf->needed_versions = value;
-      return NULL;
+      return kiln_ok();
     case DT_IS_VERNEEDNUM:
       elf->needed_version_count = value;
-      return NULL;
+      return kiln_ok();
     default:
-      return NULL;
+      return kiln_ok();
   }
 }
 
@@ -328,12 +328,12 @@ static kiln_status_t read_entries(kilni_elf_t* elf,
     KILNI_RETURN_IF_ERROR(kilni_elf_fetch(elf, offset, here * size, piece));
     for (size_t i = 0; i < here; i++) {
       uint64_t tag = kilni_elf_get_word(elf, piece + i * size);
-      if (tag == DT_IS_NULL) return NULL;
+      if (tag == DT_IS_NULL) return kiln_ok();
       uint64_t value = kilni_elf_get_word(elf, piece + i * size + size / 2);
       KILNI_RETURN_IF_ERROR(take_entry(elf, texts, tag, value));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_needed(kilni_elf_t* elf,
@@ -348,7 +348,7 @@ static kiln_status_t read_needed(kilni_elf_t* elf,
         elf, texts->needed[i], &elf->needed[elf->needed_count]));
     elf->needed_count++;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_texts(kilni_elf_t* elf,
@@ -364,7 +364,7 @@ static kiln_status_t read_texts(kilni_elf_t* elf,
     KILNI_RETURN_IF_ERROR(
         kilni_elf_fetch_text(elf, texts->runpath, &elf->runpath));
   }
-  return texts->needed_count > 0 ? read_needed(elf, texts) : NULL;
+  return texts->needed_count > 0 ? read_needed(elf, texts) : kiln_ok();
 }
 
 static kiln_status_t read_dynamic(kilni_elf_t* elf) {
@@ -379,7 +379,7 @@ static kiln_status_t read_dynamic(kilni_elf_t* elf) {
                      sizeof(uint64_t));
     return status;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Opening ----

@@ -25,7 +25,7 @@ static kiln_status_t count_by_chain(const kilni_elf_t* elf, uint64_t chains,
         kilni_elf_fetch_address(elf, chains + (at - first) * 4, 4, word));
     if (kilni_elf_get32(word) & 1) {
       *out_count = at + 1;
-      return NULL;
+      return kiln_ok();
     }
   }
   return kilni_elf_too_many(elf, "dynamic symbols", KILNI_ELF_MAX_SYMBOLS,
@@ -57,7 +57,7 @@ static kiln_status_t count_by_gnu_hash(const kilni_elf_t* elf,
     done += here;
   }
   *out_count = first;
-  if (highest < first) return NULL;
+  if (highest < first) return kiln_ok();
   return count_by_chain(elf, at + (uint64_t)buckets * 4, first, highest,
                         out_count);
 }
@@ -65,7 +65,7 @@ static kiln_status_t count_by_gnu_hash(const kilni_elf_t* elf,
 static kiln_status_t count_symbols(const kilni_elf_t* elf,
                                    uint64_t* out_count) {
   *out_count = 0;
-  if (elf->symbols == 0 || elf->strings == 0) return NULL;
+  if (elf->symbols == 0 || elf->strings == 0) return kiln_ok();
   if (elf->hash != 0) {
     uint8_t head[8];
     KILNI_RETURN_IF_ERROR(kilni_elf_fetch_address(elf, elf->hash, 8, head));
@@ -81,7 +81,7 @@ static kiln_status_t count_symbols(const kilni_elf_t* elf,
     return kilni_elf_too_many(elf, "bytes of names", elf->strings_size,
                               KILNI_ELF_MAX_STRINGS);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kilni_elf_symbol_t symbol_at(const kilni_elf_t* elf, const uint8_t* at) {
@@ -124,7 +124,7 @@ kiln_status_t kilni_elf_symbols_each(kilni_elf_t* elf, const char* prefix,
                                      kilni_elf_symbol_fn_t fn, void* user) {
   uint64_t count;
   KILNI_RETURN_IF_ERROR(count_symbols(elf, &count));
-  if (count == 0 || elf->strings_size == 0) return NULL;
+  if (count == 0 || elf->strings_size == 0) return kiln_ok();
   size_t symbols_size = (size_t)count * (elf->wide ? 24 : 16);
   size_t names_size = (size_t)elf->strings_size;
   // Checked before memory is taken for what the file cannot hold.
@@ -175,7 +175,7 @@ static kiln_status_t visit_version(version_walk_t* walk, uint32_t name,
   KILNI_RETURN_IF_ERROR(kilni_elf_fetch_text(walk->elf, name, &text));
   walk->stopped = !walk->fn(text, library, walk->user);
   kilni_strfree(walk->elf->allocator, text);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t visit_defined(version_walk_t* walk) {
@@ -190,10 +190,10 @@ static kiln_status_t visit_defined(version_walk_t* walk) {
     KILNI_RETURN_IF_ERROR(
         visit_version(walk, kilni_elf_get32(name), elf->soname));
     uint32_t next = kilni_elf_get32(node + 16);
-    if (next == 0) return NULL;
+    if (next == 0) return kiln_ok();
     at += next;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The nodes that are asked of one library; `at` is the first of them.
@@ -206,10 +206,10 @@ static kiln_status_t visit_needed_of(version_walk_t* walk, uint64_t at,
     KILNI_RETURN_IF_ERROR(
         visit_version(walk, kilni_elf_get32(node + 8), library));
     uint32_t next = kilni_elf_get32(node + 12);
-    if (next == 0) return NULL;
+    if (next == 0) return kiln_ok();
     at += next;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t visit_needed(version_walk_t* walk) {
@@ -230,10 +230,10 @@ static kiln_status_t visit_needed(version_walk_t* walk) {
     kilni_strfree(elf->allocator, library);
     KILNI_RETURN_IF_ERROR(status);
     uint32_t next = kilni_elf_get32(node + 12);
-    if (next == 0) return NULL;
+    if (next == 0) return kiln_ok();
     at += next;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_elf_versions_each(kilni_elf_t* elf,
@@ -241,5 +241,5 @@ kiln_status_t kilni_elf_versions_each(kilni_elf_t* elf,
   version_walk_t walk = {elf, fn, user, MAX_VERSIONS, false};
   if (elf->defined_versions != 0) KILNI_RETURN_IF_ERROR(visit_defined(&walk));
   if (elf->needed_versions != 0) KILNI_RETURN_IF_ERROR(visit_needed(&walk));
-  return NULL;
+  return kiln_ok();
 }

@@ -62,7 +62,7 @@ kiln_status_t kilni_elf_build_id(kilni_elf_t* elf, char* out_text) {
     kilni_free(elf->allocator, notes, size);
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Sections ----
@@ -100,7 +100,7 @@ static kiln_status_t count_sections(const kilni_elf_t* elf, uint64_t* out_count,
   *out_names = elf->section_names;
   if (elf->section_offset == 0) {
     *out_count = 0;
-    return NULL;
+    return kiln_ok();
   }
   if (elf->section_size < (elf->wide ? 64u : 40u) ||
       elf->section_size > MAX_SECTION_SIZE) {
@@ -118,7 +118,7 @@ static kiln_status_t count_sections(const kilni_elf_t* elf, uint64_t* out_count,
     return kilni_elf_too_many(elf, "sections", *out_count,
                               KILNI_ELF_MAX_SECTIONS);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool names_equal(const char* names, size_t size, uint32_t at,
@@ -132,7 +132,7 @@ static bool names_equal(const char* names, size_t size, uint32_t at,
 static kiln_status_t find_in_table(const kilni_elf_t* elf, const uint8_t* table,
                                    uint64_t count, uint64_t names,
                                    const char* name, section_t* out_section) {
-  if (names >= count) return NULL;  // they have no names
+  if (names >= count) return kiln_ok();  // they have no names
   section_t holder = section_at(elf, table + names * elf->section_size);
   if (holder.size > MAX_SECTION_NAMES) {
     return kilni_elf_too_many(elf, "bytes of section names", holder.size,
@@ -163,7 +163,7 @@ static kiln_status_t find_section(const kilni_elf_t* elf, const char* name,
   uint64_t count;
   uint64_t names;
   KILNI_RETURN_IF_ERROR(count_sections(elf, &count, &names));
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* table;
   size_t size = (size_t)count * elf->section_size;
   if (size > elf->window.size) {
@@ -223,7 +223,7 @@ static kiln_status_t copy_text(const kilni_elf_t* elf, uint64_t offset,
     length++;
   }
   out_text[length] = 0;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_in_range(const kilni_elf_t* elf,
@@ -238,12 +238,12 @@ static kiln_status_t find_in_range(const kilni_elf_t* elf,
     size_t found = needle_find(needle, piece, size);
     if (found < size) {
       *out_offset = at + found;
-      return NULL;
+      return kiln_ok();
     }
-    if (size == left) return NULL;
+    if (size == left) return kiln_ok();
     at += size - (needle->size - 1);  // it may lie across two pieces
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
@@ -252,10 +252,10 @@ kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
   out_text[0] = 0;
   needle_t needle;
   needle_init(&needle, text);
-  if (needle.size == 0 || needle.size > KILNI_ELF_MAX_NEEDLE) return NULL;
+  if (needle.size == 0 || needle.size > KILNI_ELF_MAX_NEEDLE) return kiln_ok();
   section_t found;
   KILNI_RETURN_IF_ERROR(find_section(elf, section, &found));
-  if (found.type == SHT_IS_NOBITS) return NULL;
+  if (found.type == SHT_IS_NOBITS) return kiln_ok();
   if (found.offset > elf->window.size ||
       found.size > elf->window.size - found.offset) {
     return kilni_elf_broken(elf, "a section lies beyond its end");

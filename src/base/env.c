@@ -32,7 +32,7 @@ kiln_status_t kilni_env_set(kilni_env_t* env, kilni_env_id_t id,
   }
   kilni_strfree(env->allocator, env->values[id]);
   env->values[id] = copy;
-  return NULL;
+  return kiln_ok();
 }
 
 // An empty value is as good as none, but for text, where it may mean something
@@ -78,7 +78,7 @@ kiln_status_t kilni_env_set_member(kilni_env_t* env, const char* name,
   size_t index = member_place(env, name);
   if (index < env->member_count) remove_member(env, index);
   if (text != NULL) ((char**)env->members)[env->member_count++] = text;
-  return NULL;
+  return kiln_ok();
 }
 
 const char* kilni_env_member(const kilni_env_t* env, const char* name) {
@@ -102,7 +102,7 @@ static kiln_status_t take_member(kilni_env_t* env, const char* text,
   char* name = NULL;
   KILNI_RETURN_IF_ERROR(kilni_strdup(
       env->allocator, kilni_sv_make(text, (size_t)(equals - text)), &name));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (kilni_env_member(env, name) == NULL) {
     status = kilni_env_set_member(env, name, equals + 1);
   }
@@ -122,15 +122,15 @@ static kiln_status_t take_text(kilni_env_t* env, const char* text,
     size_t length = row->length;
     if (strncmp(text, row->name, length) != 0) continue;
     if (equals == NULL) equals = strchr(text, '=');
-    if (equals == NULL) return NULL;
+    if (equals == NULL) return kiln_ok();
     if (strcmp(row->type, "family") == 0) return take_member(env, text, equals);
     // Of two with one name the first counts, as for getenv.
     if (text + length != equals || seen[i]) continue;
     seen[i] = true;
-    if (counts_as_unset(row, equals + 1)) return NULL;
+    if (counts_as_unset(row, equals + 1)) return kiln_ok();
     return kilni_env_set(env, (kilni_env_id_t)i, equals + 1);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Once along the environment, which is long where the list of rows is not.
@@ -138,7 +138,7 @@ kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator) {
   memset(env, 0, sizeof(*env));
   env->allocator = allocator;
   // A program with more rights than its caller believes none of it.
-  if (environ == NULL || getauxval(AT_SECURE) != 0) return NULL;
+  if (environ == NULL || getauxval(AT_SECURE) != 0) return kiln_ok();
   bool seen[KILNI_ENV_COUNT] = {false};
   // Most variables begin with a letter that no row begins with.
   uint64_t letters = 0;
@@ -152,14 +152,14 @@ kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator) {
     kilni_env_deinit(env);
     return status;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_env_copy(const kilni_env_t* from,
                              kiln_allocator_t allocator, kilni_env_t* out_env) {
   memset(out_env, 0, sizeof(*out_env));
   out_env->allocator = allocator;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < KILNI_ENV_COUNT && kiln_status_is_ok(status); i++) {
     status = kilni_env_set(out_env, (kilni_env_id_t)i, from->values[i]);
   }
@@ -220,7 +220,7 @@ static kiln_status_t bad_value(kilni_env_id_t id, const char* value,
 kiln_status_t kilni_env_u64(const kilni_env_t* env, kilni_env_id_t id,
                             uint64_t* out_value) {
   const char* value = value_or_fallback(env, id);
-  if (kilni_sv_to_u64(kilni_sv(value), out_value)) return NULL;
+  if (kilni_sv_to_u64(kilni_sv(value), out_value)) return kiln_ok();
   return bad_value(id, value, "a whole number from 0 up");
 }
 
@@ -229,7 +229,7 @@ kiln_status_t kilni_env_switch(const kilni_env_t* env, kilni_env_id_t id,
   const char* value = value_or_fallback(env, id);
   *out_on = strcmp(value, "on") == 0 || strcmp(value, "1") == 0;
   if (*out_on || strcmp(value, "off") == 0 || strcmp(value, "0") == 0) {
-    return NULL;
+    return kiln_ok();
   }
   return bad_value(id, value, "on or off");
 }

@@ -130,9 +130,9 @@ static kiln_status_t read_all(reading_t* reading, size_t claimed) {
     ssize_t got = read(reading->fd, (char*)reading->data + reading->size, room);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(errno, "read", reading->path);
-    if (got == 0) return NULL;
+    if (got == 0) return kiln_ok();
     reading->size += (size_t)got;
-    if (reading->size == claimed) return NULL;
+    if (reading->size == claimed) return kiln_ok();
     if (reading->size > reading->limit) {
       return over_limit(reading->path, reading->limit);
     }
@@ -145,7 +145,7 @@ static kiln_status_t read_finish(reading_t* reading) {
   size_t exact = reading->size + 1;
   if (exact == reading->capacity) {
     ((char*)reading->data)[reading->size] = 0;
-    return NULL;
+    return kiln_ok();
   }
   kiln_allocator_t allocator = reading->allocator;
   void* data = allocator.fn(reading->data, reading->capacity, exact,
@@ -154,7 +154,7 @@ static kiln_status_t read_finish(reading_t* reading) {
   reading->data = data;
   reading->capacity = exact;
   ((char*)data)[reading->size] = 0;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_open(reading_t* reading) {
@@ -217,7 +217,7 @@ static kiln_status_t write_through(const char* path, const void* data,
   if (fd < 0) return file_error(errno, "opened", path);
   int error = write_all(fd, data, size);
   if (close(fd) != 0 && error == 0) error = errno;
-  return error ? file_error(error, "written", path) : NULL;
+  return error ? file_error(error, "written", path) : kiln_ok();
 }
 
 // Opens a new file in the folder of `path`; `*out_temp` is its path. The name
@@ -237,7 +237,7 @@ static kiln_status_t open_temp(kiln_allocator_t allocator, const char* path,
                    (unsigned long long)kilni_time_ns());
     KILNI_RETURN_IF_ERROR(kilni_str_take(&name, out_temp));
     *out_fd = open_retry(*out_temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (*out_fd >= 0) return NULL;
+    if (*out_fd >= 0) return kiln_ok();
     int error = errno;
     kilni_strfree(allocator, *out_temp);
     *out_temp = NULL;
@@ -266,7 +266,7 @@ static kiln_status_t replace(kiln_allocator_t allocator, const char* path,
   if (error == 0 && rename(temp, path) != 0) error = errno;
   if (error != 0) unlink(temp);
   kilni_strfree(allocator, temp);
-  return error ? file_error(error, "written", path) : NULL;
+  return error ? file_error(error, "written", path) : kiln_ok();
 }
 
 kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
@@ -388,7 +388,7 @@ static kiln_status_t names_add(kiln_allocator_t allocator, names_t* names,
   KILNI_RETURN_IF_ERROR(
       kilni_strdup(allocator, kilni_sv(name), &names->items[names->count]));
   names->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static void names_deinit(kiln_allocator_t allocator, names_t* names) {
@@ -404,7 +404,7 @@ static kiln_status_t names_read(kiln_allocator_t allocator, DIR* folder,
     errno = 0;
     const struct dirent* entry = readdir(folder);
     if (entry == NULL) {
-      return errno ? file_error(errno, "listed", path) : NULL;
+      return errno ? file_error(errno, "listed", path) : kiln_ok();
     }
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
       continue;
@@ -438,7 +438,7 @@ kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
 
 kiln_status_t kilni_dir_visit(const char* path, kilni_dir_fn_t fn, void* user) {
   const int error = kilni_dir_scan(path, fn, user);
-  return error ? file_error(error, "listed", path) : NULL;
+  return error ? file_error(error, "listed", path) : kiln_ok();
 }
 
 kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
@@ -446,7 +446,7 @@ kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
   *out_path = NULL;
   void* buffer;
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, PATH_MAX, &buffer));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (realpath(path, buffer) == NULL) {
     status = file_error(errno, "resolved", path);
   } else {
@@ -469,7 +469,7 @@ static int open_window(const char* path, kilni_window_t* out_window) {
 static kiln_status_t start_window(const char* path, int handle,
                                   kilni_window_t* window) {
   struct stat info;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (fstat(handle, &info) != 0) {
     status = file_error(errno, "read", path);
   } else if (!S_ISREG(info.st_mode)) {
@@ -483,7 +483,7 @@ static kiln_status_t start_window(const char* path, int handle,
   }
   window->handle = handle;
   window->size = (uint64_t)info.st_size;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window) {
@@ -498,11 +498,11 @@ kiln_status_t kilni_window_open_if(const char* path, kilni_window_t* out_window,
   int handle = open_window(path, out_window);
   if (handle < 0) {
     bool absent = errno == ENOENT || errno == ENOTDIR;
-    return absent ? NULL : file_error(errno, "opened", path);
+    return absent ? kiln_ok() : file_error(errno, "opened", path);
   }
   KILNI_RETURN_IF_ERROR(start_window(path, handle, out_window));
   *out_there = true;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
@@ -520,12 +520,12 @@ kiln_status_t kilni_window_read_some(const kilni_window_t* window,
                                      uint64_t offset, size_t size, void* out,
                                      size_t* out_size) {
   *out_size = 0;
-  if (offset >= window->size) return NULL;
+  if (offset >= window->size) return kiln_ok();
   if (window->handle < 0) {
     uint64_t rest = window->size - offset;
     *out_size = rest < size ? (size_t)rest : size;
     memcpy(out, window->bytes.data + offset, *out_size);
-    return NULL;
+    return kiln_ok();
   }
   // The end that was told when it was opened needs no question.
   if (size > window->size - offset) size = (size_t)(window->size - offset);
@@ -534,10 +534,10 @@ kiln_status_t kilni_window_read_some(const kilni_window_t* window,
                         size - *out_size, (off_t)(offset + *out_size));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(errno, "read", window->name);
-    if (got == 0) return NULL;
+    if (got == 0) return kiln_ok();
     *out_size += (size_t)got;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_window_read(const kilni_window_t* window, uint64_t offset,
@@ -545,7 +545,7 @@ kiln_status_t kilni_window_read(const kilni_window_t* window, uint64_t offset,
   size_t got;
   KILNI_RETURN_IF_ERROR(
       kilni_window_read_some(window, offset, size, out, &got));
-  if (got == size) return NULL;
+  if (got == size) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(BAD_DATA, "\"%s\" ends before byte %llu, where more should be",
                  window->name, (unsigned long long)(offset + size)),

@@ -12,7 +12,7 @@ bool kilni_host_is_forked(const kiln_host_t* host) {
 }
 
 kiln_status_t kilni_host_check_fork(const kiln_host_t* host) {
-  if (!kilni_host_is_forked(host)) return NULL;
+  if (!kilni_host_is_forked(host)) return kiln_ok();
   uint64_t here = kilni_process_id();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,

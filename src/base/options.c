@@ -20,7 +20,7 @@ kiln_status_t kilni_options_read(const void* options, const char* name,
   uint32_t struct_size = (uint32_t)size;
   memset(out, 0, size);
   memcpy(out, &struct_size, sizeof(struct_size));
-  if (options == NULL) return NULL;
+  if (options == NULL) return kiln_ok();
 
   uint32_t given;
   memcpy(&given, options, sizeof(given));
@@ -43,7 +43,7 @@ kiln_status_t kilni_options_read(const void* options, const char* name,
   }
   memcpy(out, options, given < size ? given : size);
   memcpy(out, &struct_size, sizeof(struct_size));
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_options_not_reserved(const char* name) {
@@ -59,7 +59,7 @@ kiln_status_t kilni_options_read_reserved(const void* options, const char* name,
                                           void* out) {
   KILNI_RETURN_IF_ERROR(kilni_options_read(options, name, size, out));
   if (is_zero((const uint8_t*)out + reserved.offset, reserved.bytes)) {
-    return NULL;
+    return kiln_ok();
   }
   (void)kilni_options_read(NULL, name, size, out);
   return kilni_options_not_reserved(name);

@@ -198,7 +198,7 @@ kiln_status_t kilni_strdup(kiln_allocator_t allocator, kiln_string_view_t text,
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, text.size + 1, &block));
   if (text.size > 0) memcpy(block, text.data, text.size);
   *out_text = block;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_strfree(kiln_allocator_t allocator, char* text) {

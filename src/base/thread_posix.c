@@ -18,7 +18,7 @@ enum { NAME_MAX_BYTES = 16 };
 static const uint64_t kNsPerSecond = 1000000000u;
 
 static kiln_status_t system_error(int error, const char* what) {
-  if (error == 0) return NULL;
+  if (error == 0) return kiln_ok();
   if (error == ENOMEM) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   if (error == EAGAIN) {
     return kilni_status_with_fix(

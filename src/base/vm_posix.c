@@ -22,7 +22,7 @@ kiln_status_t kilni_vm_reserve(size_t bytes, void** out_base) {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   *out_base = base;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_vm_release(void* base, size_t bytes) {
@@ -33,7 +33,7 @@ kiln_status_t kilni_vm_commit(void* at, size_t bytes) {
   if (mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_vm_discard(void* at, size_t bytes) {
@@ -43,7 +43,7 @@ void kilni_vm_discard(void* at, size_t bytes) {
 kiln_status_t kilni_vm_share_create(size_t bytes, int* out_share) {
   *out_share = memfd_create("kiln", MFD_CLOEXEC);
   if (*out_share < 0) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
-  if (ftruncate(*out_share, (off_t)bytes) == 0) return NULL;
+  if (ftruncate(*out_share, (off_t)bytes) == 0) return kiln_ok();
   close(*out_share);
   *out_share = -1;
   return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
@@ -57,7 +57,7 @@ kiln_status_t kilni_vm_share_map(int share, void* at, size_t bytes) {
   void* got =
       mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, share, 0);
   if (got == MAP_FAILED) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_vm_share_unmap(void* at, size_t bytes) {

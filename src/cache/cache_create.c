@@ -62,7 +62,7 @@ static kiln_status_t choose_directory(kiln_cache_t* cache, const char* option,
     }
     return set_directory(cache, home, ".cache/kiln");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Options ----
@@ -95,7 +95,7 @@ static kiln_status_t take_options(kiln_cache_t* cache,
   cache->memory.limit_bytes =
       options->memory_bytes ? options->memory_bytes : DEFAULT_MEMORY_BYTES;
   if (options->memory == KILN_SWITCH_OFF) cache->memory.limit_bytes = 0;
-  if (!on) return NULL;
+  if (!on) return kiln_ok();
   return choose_directory(cache, options->directory, env);
 }
 
@@ -157,7 +157,7 @@ kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
     return status;
   }
   *out_cache = cache;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_cache_create(const kiln_cache_options_t* options,
@@ -180,7 +180,7 @@ void kiln_cache_release(kiln_cache_t* cache) {
 
 kiln_status_t kilni_cache_check_fork(const kiln_cache_t* cache) {
   uint64_t here = kilni_process_id();
-  if (here == cache->process_id) return NULL;
+  if (here == cache->process_id) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the cache was made in process %llu and is used in its "

@@ -112,7 +112,7 @@ bool kilni_cache_disk_open(kiln_cache_t* cache, bool make) {
 
 kiln_status_t kilni_cache_disk_error(const kiln_cache_t* cache) {
   int error = atomic_load(&cache->folder_refused);
-  if (error == 0 || error == ENOENT) return NULL;
+  if (error == 0 || error == ENOENT) return kiln_ok();
   const char* problem = kiln_cache_disk_problem(cache);
   if (problem[0] == 0) problem = "the cache folder cannot be used";
   const char* fix = "name another folder with KILN_CACHE_DIR";
@@ -183,7 +183,7 @@ static kiln_status_t read_image(kiln_cache_t* cache, int file,
   } else {
     kiln_cache_entry_release(entry);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_open(kiln_cache_t* cache, int file, const char* name,
@@ -193,30 +193,30 @@ static kiln_status_t read_open(kiln_cache_t* cache, int file, const char* name,
   int code = cache->calls.look(cache->calls.user, file, &read->look);
   if (code < 0) {
     failed(read, code);
-    return NULL;
+    return kiln_ok();
   }
   if (read->look.kind != KILNI_FILE_REGULAR) {
     bad(read, KILN_CACHE_STATE_FOREIGN, "it is no ordinary file");
-    return NULL;
+    return kiln_ok();
   }
   if (read->look.owner != kilni_file_user()) {
     bad(read, KILN_CACHE_STATE_FOREIGN, "it belongs to another user");
-    return NULL;
+    return kiln_ok();
   }
   int64_t got = kilni_folder_read(&cache->calls, file, 0, sizeof(head), head);
   if (got < 0) {
     failed(read, (int)got);
-    return NULL;
+    return kiln_ok();
   }
   read->state = kilni_cache_head_read(head, (size_t)got, read->look.size,
                                       &read->layout, &read->why);
-  if (read->state != KILN_CACHE_STATE_GOOD) return NULL;
+  if (read->state != KILN_CACHE_STATE_GOOD) return kiln_ok();
   kilni_cache_hash_text(&read->layout.key_hash, hash);
   if (strncmp(name, hash, sizeof(hash) - 1) != 0) {
     bad(read, KILN_CACHE_STATE_CORRUPT, "it has the name of another");
-    return NULL;
+    return kiln_ok();
   }
-  return whole ? read_image(cache, file, head, read) : NULL;
+  return whole ? read_image(cache, file, head, read) : kiln_ok();
 }
 
 kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
@@ -228,11 +228,11 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
                                     name, KILNI_OPEN_READ);
   if (file == -ELOOP) {
     bad(out_read, KILN_CACHE_STATE_FOREIGN, "it is a link");
-    return NULL;
+    return kiln_ok();
   }
   if (file < 0) {
     failed(out_read, file);
-    return NULL;
+    return kiln_ok();
   }
   kiln_status_t status = read_open(cache, file, name, whole, out_read);
   int64_t now = (int64_t)(kilni_date_ns() / kNsPerS);
@@ -283,22 +283,22 @@ kiln_status_t kilni_cache_disk_get(kiln_cache_t* cache,
   kilni_cache_file_name(hash, name);
   KILNI_RETURN_IF_ERROR(kilni_cache_disk_read(cache, name, true, true, &read));
   if (read.state == KILN_CACHE_STATE_ERROR) {
-    if (read.error == ENOENT) return NULL;
+    if (read.error == ENOENT) return kiln_ok();
     atomic_fetch_add(&cache->counts.read_failures, 1);
     kilni_cache_disk_trouble(cache, read.error, "read");
-    return NULL;
+    return kiln_ok();
   }
   if (read.entry == NULL) {
     report_bad(cache, name, &read);
-    return NULL;
+    return kiln_ok();
   }
   if (!kilni_cache_entry_has_key(read.entry, hash, key)) {
     atomic_fetch_add(&cache->counts.collisions, 1);
     kiln_cache_entry_release(read.entry);
-    return NULL;
+    return kiln_ok();
   }
   *out_entry = read.entry;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_cache_disk_mark(kiln_cache_t* cache, kiln_cache_entry_t* entry) {

@@ -31,7 +31,7 @@ kiln_status_t kilni_cache_entry_create(kiln_allocator_t allocator,
   entry->hash = layout->key_hash;
   kilni_cache_hash_text(&entry->hash, entry->name);
   *out_entry = entry;
-  return NULL;
+  return kiln_ok();
 }
 
 bool kilni_cache_entry_has_key(const kiln_cache_entry_t* entry,

@@ -81,7 +81,7 @@ kiln_status_t kilni_cache_layout_make(const kiln_cache_key_t* key,
   out_layout->key_hash = kilni_cache_key_hash(key);
   memcpy(out_layout->kind, key->kind, strlen(key->kind) + 1);
   place(out_layout);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Writing ----

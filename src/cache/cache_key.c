@@ -155,5 +155,5 @@ kiln_status_t kilni_cache_check_key(const kiln_cache_key_t* key) {
         "set it to 1 to %d bytes of a-z, 0-9, - and _",
         (int)KILN_CACHE_KIND_BYTES - 1);
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -49,7 +49,7 @@ static kiln_status_t disk_get(kiln_cache_t* cache,
                               const kiln_cache_key_t* key,
                               kiln_cache_entry_t** out_entry) {
   *out_entry = NULL;
-  if (!kilni_cache_disk_open(cache, false)) return NULL;
+  if (!kilni_cache_disk_open(cache, false)) return kiln_ok();
   return kilni_cache_disk_get(cache, hash, key, out_entry);
 }
 
@@ -63,7 +63,7 @@ static kiln_status_t entry_of(kiln_cache_t* cache, const kiln_cache_key_t* key,
   KILNI_RETURN_IF_ERROR(
       kilni_cache_entry_create(cache->allocator, &layout, out_entry));
   kilni_cache_image_write(&layout, key, metadata, payload, (*out_entry)->image);
-  return NULL;
+  return kiln_ok();
 }
 
 static void store(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
@@ -84,16 +84,16 @@ kiln_status_t kiln_cache_get(kiln_cache_t* cache, const kiln_cache_key_t* key,
   *out_entry = memory_get(cache, &hash, key);
   if (*out_entry != NULL) {
     count(&cache->counts.memory_hits);
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(disk_get(cache, &hash, key, out_entry));
   if (*out_entry == NULL) {
     count(&cache->counts.misses);
-    return NULL;
+    return kiln_ok();
   }
   count(&cache->counts.disk_hits);
   memory_put(cache, *out_entry);
-  return NULL;
+  return kiln_ok();
 }
 
 static bool view_is_bad(kiln_bytes_view_t view) {
@@ -122,7 +122,7 @@ kiln_status_t kiln_cache_put(kiln_cache_t* cache, const kiln_cache_key_t* key,
   } else {
     kiln_cache_entry_release(entry);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_cache_remove(kiln_cache_t* cache,
@@ -139,7 +139,7 @@ kiln_status_t kiln_cache_remove(kiln_cache_t* cache,
   if (kilni_cache_disk_open(cache, false)) {
     kilni_cache_disk_remove(cache, &hash);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Get or make ----
@@ -159,7 +159,7 @@ typedef struct call_t {
 static kiln_status_t check_cancelled(const call_t* call) {
   const kiln_cache_request_t* request = call->request;
   if (request->cancelled == NULL || !request->cancelled(request->user)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(CANCELLED,
@@ -191,7 +191,7 @@ static kiln_status_t from_disk(call_t* call) {
     count(&call->cache->counts.disk_hits);
     memory_put(call->cache, entry);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make(call_t* call) {
@@ -221,7 +221,7 @@ static kiln_status_t make(call_t* call) {
   call->from = KILN_CACHE_FROM_MAKE;
   call->shareable = output.store != KILN_SWITCH_OFF;
   if (call->shareable) store(cache, call->entry);
-  return NULL;
+  return kiln_ok();
 }
 
 // A pause that ends early when a flight of this cache is done.
@@ -243,13 +243,13 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
     *out_held = lock == KILNI_CACHE_LOCK_HELD;
     // Who had the lock before may have made it since we looked.
     KILNI_RETURN_IF_ERROR(from_disk(call));
-    if (call->entry != NULL || lock != KILNI_CACHE_LOCK_BUSY) return NULL;
+    if (call->entry != NULL || lock != KILNI_CACHE_LOCK_BUSY) return kiln_ok();
     if (!waited) count(&cache->counts.lock_waits);
     waited = true;
     uint64_t now = kilni_time_ns();
     if (now >= call->deadline_ns) {
       count(&cache->counts.lock_timeouts);
-      return NULL;
+      return kiln_ok();
     }
     KILNI_RETURN_IF_ERROR(check_cancelled(call));
     uint64_t until = now + pause_ns;
@@ -262,7 +262,7 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
 // As the only thread of this process.
 static kiln_status_t make_in_flight(call_t* call) {
   KILNI_RETURN_IF_ERROR(from_disk(call));
-  if (call->entry != NULL) return NULL;
+  if (call->entry != NULL) return kiln_ok();
   // The folder must be there to hold locks.
   if (!kilni_cache_disk_open(call->cache, true)) return make(call);
   bool held;
@@ -325,7 +325,7 @@ static kiln_status_t wait_for_flight(const call_t* call,
                                      const kilni_cache_flight_t* flight) {
   kiln_cache_t* cache = call->cache;
   bool asks = call->request->cancelled != NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   while (!flight->done && kiln_status_is_ok(status)) {
     uint64_t now = kilni_time_ns();
     if (now >= call->deadline_ns) break;
@@ -364,7 +364,7 @@ static kiln_status_t join_flight(call_t* call, kilni_cache_flight_t* flight,
     count(&cache->counts.shared);
     *out_next = NEXT_DONE;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Finds who makes it: another, or this call, whose flight is then listed.
@@ -379,7 +379,7 @@ static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
     if (can_wait) return join_flight(call, flight, out_next);
     kilni_mutex_unlock(&cache->lock);
     *out_next = NEXT_ALONE;
-    return NULL;
+    return kiln_ok();
   }
   // A flight that has ended since memory was asked has left its entry there.
   kiln_cache_entry_t* entry =
@@ -391,14 +391,14 @@ static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
       count(&cache->counts.shared);
       *out_next = NEXT_DONE;
     }
-    return NULL;
+    return kiln_ok();
   }
   own->next = cache->flights;
   cache->flights = own;
   kilni_mutex_unlock(&cache->lock);
   kiln_cache_entry_release(entry);
   *out_next = NEXT_FLY;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t get_or_make(call_t* call) {
@@ -408,7 +408,7 @@ static kiln_status_t get_or_make(call_t* call) {
   if (accept(call, memory_get(cache, &call->hash, key),
              KILN_CACHE_FROM_MEMORY)) {
     count(&cache->counts.memory_hits);
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(cache->allocator, sizeof(kilni_cache_flight_t), &block));
@@ -418,7 +418,7 @@ static kiln_status_t get_or_make(call_t* call) {
   own->thread = kilni_thread_self();
   own->users = 1;
   uint32_t next = NEXT_AGAIN;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   while (next == NEXT_AGAIN && kiln_status_is_ok(status)) {
     status = find_maker(call, own, &next);
   }
@@ -429,7 +429,7 @@ static kiln_status_t get_or_make(call_t* call) {
   }
   kilni_free(cache->allocator, own, sizeof(*own));
   KILNI_RETURN_IF_ERROR(status);
-  return next == NEXT_ALONE ? make(call) : NULL;
+  return next == NEXT_ALONE ? make(call) : kiln_ok();
 }
 
 kiln_status_t kiln_cache_get_or_make(kiln_cache_t* cache,
@@ -458,5 +458,5 @@ kiln_status_t kiln_cache_get_or_make(kiln_cache_t* cache,
   KILNI_RETURN_IF_ERROR(status);
   *out_entry = call.entry;
   if (out_from != NULL) *out_from = call.from;
-  return NULL;
+  return kiln_ok();
 }

@@ -114,7 +114,7 @@ kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
   int code = calls->list(calls->user, atomic_load(&cache->folder), add_name,
                          out_listing);
   if (!kiln_status_is_ok(out_listing->status)) return out_listing->status;
-  if (code >= 0) return NULL;
+  if (code >= 0) return kiln_ok();
   kilni_cache_disk_trouble(cache, code, "listed");
   return kilni_status_with_fix(
       KILNI_FAIL(IO_ERROR, "the cache folder \"%s\" cannot be listed",

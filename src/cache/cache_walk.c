@@ -38,7 +38,7 @@ static kiln_status_t read_listed(walk_t* walk, const char* name,
     read->state = KILN_CACHE_STATE_FOREIGN;
     read->why = "it has the format of another version of Kiln";
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool show(walk_t* walk, const char* name,
@@ -71,7 +71,7 @@ static kiln_status_t visit(walk_t* walk, kilni_cache_listed_t* listed,
   *out_goes_on = true;
   KILNI_RETURN_IF_ERROR(read_listed(walk, listed->name, &read));
   if (read.state == KILN_CACHE_STATE_ERROR) {
-    if (read.error == ENOENT) return NULL;
+    if (read.error == ENOENT) return kiln_ok();
     report->failures++;
   }
   report->entries++;
@@ -87,7 +87,7 @@ static kiln_status_t visit(walk_t* walk, kilni_cache_listed_t* listed,
     report->removed++;
     report->freed_bytes += listed->bytes;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
@@ -137,9 +137,9 @@ kiln_status_t kiln_cache_get_named(kiln_cache_t* cache, const char* name,
   }
   memcpy(file, name, digits);
   memcpy(file + digits, KILNI_CACHE_SUFFIX, sizeof(KILNI_CACHE_SUFFIX));
-  if (!kilni_cache_disk_open(cache, false)) return NULL;
+  if (!kilni_cache_disk_open(cache, false)) return kiln_ok();
   kilni_cache_read_t read;
   KILNI_RETURN_IF_ERROR(kilni_cache_disk_read(cache, file, true, false, &read));
   *out_entry = read.entry;
-  return NULL;
+  return kiln_ok();
 }

@@ -49,7 +49,7 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
   if (out->component != NULL && out->component[0] == '\0') {
     out->component = NULL;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_use(const kiln_compat_use_t* given, uint32_t index,
@@ -75,7 +75,7 @@ static kiln_status_t read_use(const kiln_compat_use_t* given, uint32_t index,
         "start from kiln_compat_use_default() and set them; artifacts are "
         "ltoir, ptx, elf, cubin and nvvm");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Sets ----
@@ -207,7 +207,7 @@ static kiln_status_t read_sets(const kiln_compat_request_t* request,
   for (uint32_t i = 0; request->subject > 0 && i < check->fact_count; i++) {
     if (compare_facts(&arrays->facts[i], &subject) == 0) check->subject = i;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_rest(const kiln_compat_request_t* request,
@@ -229,7 +229,7 @@ static kiln_status_t read_rest(const kiln_compat_request_t* request,
       check->driver.state == KILN_COMPAT_DRIVER_KNOWN) {
     check->driver.state = KILN_COMPAT_DRIVER_UNKNOWN;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_limits(const kiln_compat_request_t* request) {
@@ -251,7 +251,7 @@ static kiln_status_t check_limits(const kiln_compat_request_t* request) {
   KILNI_CHECK_ARGUMENT(request->mode <= KILN_COMPAT_MODE_STRICT, "mode");
   KILNI_CHECK_ARGUMENT(request->forward_compat <= KILN_SWITCH_ON,
                        "forward_compat");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_report(const kiln_compat_request_t* request,
@@ -265,7 +265,7 @@ static kiln_status_t make_report(const kiln_compat_request_t* request,
       kilni_compat_report_create(check->allocator, mode, &check->report));
   if (mode != KILN_COMPAT_MODE_OFF) KILNI_RETURN_IF_ERROR(run_rules(check));
   kilni_compat_report_finish(check->report);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_compat_check(const kiln_compat_request_t* request,

@@ -112,10 +112,10 @@ kiln_status_t kilni_rules_driver(kilni_check_t* check,
   if (check->forward_compat || fact->class_id != KILN_COMPAT_CLASS_CTK ||
       fact->line == 0 || check->driver.state != KILN_COMPAT_DRIVER_KNOWN ||
       !kilni_check_asks(check, fact, NULL)) {
-    return NULL;
+    return kiln_ok();
   }
   uint32_t runs = kilni_driver_runs(&check->driver, fact->line);
-  if (runs == KILNI_DRIVER_RUNS) return NULL;
+  if (runs == KILNI_DRIVER_RUNS) return kiln_ok();
   kilni_finding_t finding;
   kilni_compat_finding_init(
       &finding, check->allocator, KILN_COMPAT_RULE_DRIVER, KILN_COMPAT_USE_ANY,
@@ -132,7 +132,7 @@ kiln_status_t kilni_rules_driver(kilni_check_t* check,
 kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check) {
   if (check->forward_compat ||
       check->driver.state != KILN_COMPAT_DRIVER_UNKNOWN) {
-    return NULL;
+    return kiln_ok();
   }
   const kiln_compat_fact_t* first = NULL;
   for (uint32_t i = 0; i < check->fact_count && first == NULL; i++) {
@@ -142,7 +142,7 @@ kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check) {
       first = fact;
     }
   }
-  if (first == NULL) return NULL;
+  if (first == NULL) return kiln_ok();
   kilni_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator, KILN_COMPAT_RULE_DRIVER,
                             KILN_COMPAT_USE_ANY, KILN_COMPAT_VERDICT_UNKNOWN,

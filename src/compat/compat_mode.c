@@ -73,11 +73,11 @@ static kiln_status_t bad_value(const char* name, const char* text,
 static kiln_status_t apply_one(const char* name, const char* text,
                                const word_t* words, const char* allowed,
                                kiln_compat_policy_t* policy) {
-  if (text == NULL || text[0] == '\0') return NULL;
+  if (text == NULL || text[0] == '\0') return kiln_ok();
   const word_t* word = find_word(words, kilni_sv(text));
   if (word == NULL) return bad_value(name, text, allowed);
   apply(word, name, policy);
-  return NULL;
+  return kiln_ok();
 }
 
 // A mode, a word on forward compatibility, or both with a comma between them,
@@ -87,7 +87,7 @@ static kiln_status_t apply_kiln(const char* text,
   static const char allowed[] =
       "off, warn, best_effort or strict, with \",forward_compat\" behind it to "
       "waive the driver rule";
-  if (text == NULL || text[0] == '\0') return NULL;
+  if (text == NULL || text[0] == '\0') return kiln_ok();
   kiln_string_view_t rest = kilni_sv(text);
   kiln_string_view_t part;
   bool has_mode = false;
@@ -101,7 +101,7 @@ static kiln_status_t apply_kiln(const char* text,
     has_mode = has_mode || word->mode != 0;
     has_forward = word->mode == 0;
   }
-  return is_good ? NULL : bad_value(kiln_variable, text, allowed);
+  return is_good ? kiln_ok() : bad_value(kiln_variable, text, allowed);
 }
 
 kiln_status_t kiln_compat_mode_parse(const char* kiln_compat,
@@ -123,5 +123,5 @@ kiln_status_t kiln_compat_mode_parse(const char* kiln_compat,
                 "default or assume_forward_compatibility", &policy));
   KILNI_RETURN_IF_ERROR(apply_kiln(kiln_compat, &policy));
   *out_policy = policy;
-  return NULL;
+  return kiln_ok();
 }

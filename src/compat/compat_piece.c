@@ -59,10 +59,10 @@ static kiln_status_t evidence_disagrees(kilni_check_t* check,
 static kiln_status_t constraint(kilni_check_t* check,
                                 const kiln_compat_fact_t* fact) {
   bool admits = true;
-  if (check->constraint == NULL) return NULL;
+  if (check->constraint == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kiln_compat_spec_admits_line(check->constraint, fact->line, &admits));
-  if (admits) return NULL;
+  if (admits) return kiln_ok();
   kilni_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_CONSTRAINT, KILN_COMPAT_USE_ANY,
@@ -82,7 +82,7 @@ kiln_status_t kilni_rules_piece(kilni_check_t* check,
                                 const kiln_compat_fact_t* fact) {
   if (fact->class_id != KILN_COMPAT_CLASS_CTK ||
       !kilni_check_asks(check, fact, NULL)) {
-    return NULL;
+    return kiln_ok();
   }
   if (fact->line == 0) return line_unknown(check, fact);
   if (fact->against_line != 0 && fact->against_line != fact->line) {
@@ -233,7 +233,7 @@ static kiln_status_t other_majors(kilni_check_t* check,
                                   const kiln_compat_fact_t* b) {
   uint32_t major_a = major_of(a);
   uint32_t major_b = major_of(b);
-  if (major_a == 0 || major_b == 0 || major_a == major_b) return NULL;
+  if (major_a == 0 || major_b == 0 || major_a == major_b) return kiln_ok();
   kilni_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_COMPONENT, KILN_COMPAT_USE_ANY,
@@ -295,7 +295,7 @@ static kiln_status_t other_releases(kilni_check_t* check,
                                     const kiln_compat_fact_t* a,
                                     const kiln_compat_fact_t* b) {
   kilni_finding_t finding;
-  if (releases_fit(a, b)) return NULL;
+  if (releases_fit(a, b)) return kiln_ok();
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_COMPANION, KILN_COMPAT_USE_ANY,
                             KILN_COMPAT_VERDICT_UNKNOWN, true);
@@ -320,7 +320,7 @@ static kiln_status_t pair_of_products(kilni_check_t* check,
   if (same_component(a, b)) {
     KILNI_RETURN_IF_ERROR(other_majors(check, a, b));
   }
-  return shared_tags(a, b, NULL) > 0 ? other_releases(check, a, b) : NULL;
+  return shared_tags(a, b, NULL) > 0 ? other_releases(check, a, b) : kiln_ok();
 }
 
 kiln_status_t kilni_rules_pair(kilni_check_t* check,
@@ -329,17 +329,17 @@ kiln_status_t kilni_rules_pair(kilni_check_t* check,
   if (a->class_id == KILN_COMPAT_CLASS_DRIVER ||
       b->class_id == KILN_COMPAT_CLASS_DRIVER ||
       !kilni_check_asks(check, a, b)) {
-    return NULL;
+    return kiln_ok();
   }
   if (a->class_id == KILN_COMPAT_CLASS_OTHER ||
       b->class_id == KILN_COMPAT_CLASS_OTHER) {
     return pair_of_products(check, a, b);
   }
-  if (a->line == 0 || b->line == 0 || a->line == b->line) return NULL;
+  if (a->line == 0 || b->line == 0 || a->line == b->line) return kiln_ok();
   // Two nvJitLinks serve two majors side by side; the rest is a use's affair.
-  if (is_linker(a) && is_linker(b)) return NULL;
+  if (is_linker(a) && is_linker(b)) return kiln_ok();
   uint32_t rule = relation(a, b);
-  return rule != 0 ? differs(check, rule, a, b) : NULL;
+  return rule != 0 ? differs(check, rule, a, b) : kiln_ok();
 }
 
 // ---- Symbols that one needs of another ----
@@ -396,7 +396,7 @@ static kiln_status_t check_need(kilni_check_t* check,
   }
   if (best == NULL || kiln_compat_line_major(best->line) == major ||
       !kilni_check_asks(check, fact, best)) {
-    return NULL;
+    return kiln_ok();
   }
   return lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, need, best);
 }
@@ -410,13 +410,13 @@ static bool links_linker(const kiln_compat_fact_t* fact) {
 
 kiln_status_t kilni_rules_needs(kilni_check_t* check,
                                 const kiln_compat_fact_t* fact) {
-  if (fact->class_id == KILN_COMPAT_CLASS_DRIVER) return NULL;
+  if (fact->class_id == KILN_COMPAT_CLASS_DRIVER) return kiln_ok();
   for (uint32_t i = 0; i < fact->need_count; i++) {
     if (fact->needs[i].name == NULL || fact->needs[i].line == 0) continue;
     KILNI_RETURN_IF_ERROR(check_need(check, fact, &fact->needs[i]));
   }
   if (fact->need_count > 0 || fact->line == 0 || !links_linker(fact)) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_compat_need_t need = {"nvJitLink", NULL, fact->line, 0};
   for (uint32_t i = 0; i < check->fact_count; i++) {
@@ -426,5 +426,5 @@ kiln_status_t kilni_rules_needs(kilni_check_t* check,
     KILNI_RETURN_IF_ERROR(
         lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, &need, lib));
   }
-  return NULL;
+  return kiln_ok();
 }

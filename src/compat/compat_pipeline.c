@@ -178,7 +178,7 @@ static kiln_status_t link_range(kilni_check_t* check,
   uint32_t to = pipeline->consumer->line;
   uint32_t how = standing(from, to);
   uint32_t verdict = kiln_compat_linker_verdict(pipeline->artifact, from, to);
-  if (verdict == YES) return NULL;
+  if (verdict == YES) return kiln_ok();
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
   if (how >= SAME && pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF) {
@@ -222,11 +222,11 @@ static kiln_status_t nvvm_ir(kilni_check_t* check, const pipeline_t* pipeline,
   bool carries_ir = pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM ||
                     pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR;
   *out_settled = true;
-  if (producer->line == consumer->line) return NULL;
+  if (producer->line == consumer->line) return kiln_ok();
   if (knows_both &&
       (!carries_ir || reads_ir(producer->nvvm_ir, consumer->nvvm_ir))) {
     *out_settled = pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM;
-    return NULL;
+    return kiln_ok();
   }
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_NVVM_IR, NO);
@@ -295,7 +295,7 @@ static kiln_status_t ptx_driver(kilni_check_t* check,
   uint32_t to = check->driver.line;
   if (kiln_compat_driver_verdict(&check->driver, pipeline->artifact, from) ==
       YES) {
-    return NULL;
+    return kiln_ok();
   }
   uint32_t isa = kiln_compat_line_ptx_isa(from);
   uint32_t known = kiln_compat_line_ptx_isa(to);
@@ -324,7 +324,7 @@ static kiln_status_t cubin_driver(kilni_check_t* check,
   uint32_t from = pipeline->producer->line;
   uint32_t major = kiln_compat_line_major(from);
   uint32_t runs = kilni_driver_runs(&check->driver, from);
-  if (runs == KILNI_DRIVER_RUNS) return NULL;
+  if (runs == KILNI_DRIVER_RUNS) return kiln_ok();
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_CUBIN_DRIVER,
        runs == KILNI_DRIVER_NO_BRANCH ? OPEN : NO);
@@ -349,7 +349,7 @@ static kiln_status_t cubin_driver(kilni_check_t* check,
 // A declared use that passes without a word would be a verdict that nobody has
 // given; what nobody declared is no use.
 static kiln_status_t no_rule(kilni_check_t* check, const pipeline_t* pipeline) {
-  if (!pipeline->declared) return NULL;
+  if (!pipeline->declared) return kiln_ok();
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
   kilni_str_addf(&finding.message, ": nothing is known of what %s:%s takes",
@@ -369,7 +369,7 @@ static kiln_status_t line_unknown(kilni_check_t* check,
   const kiln_compat_fact_t* fact = pipeline->producer;
   if (fact->line != 0) fact = pipeline->consumer;
   if (!pipeline->declared || fact->class_id == KILN_COMPAT_CLASS_CTK) {
-    return NULL;
+    return kiln_ok();
   }
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
@@ -390,7 +390,7 @@ static kiln_status_t to_driver(kilni_check_t* check,
     return not_for_driver(check, pipeline);
   }
   if (check->driver.state != KILN_COMPAT_DRIVER_KNOWN) {
-    return pipeline->declared ? driver_unknown(check, pipeline) : NULL;
+    return pipeline->declared ? driver_unknown(check, pipeline) : kiln_ok();
   }
   // Only a pipeline whose producer is known comes so far.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
@@ -419,7 +419,7 @@ static kiln_status_t check_pipeline(kilni_check_t* check,
                                     const pipeline_t* pipeline) {
   const kiln_compat_fact_t* producer = pipeline->producer;
   const kiln_compat_fact_t* consumer = pipeline->consumer;
-  if (!kilni_check_asks(check, producer, consumer)) return NULL;
+  if (!kilni_check_asks(check, producer, consumer)) return kiln_ok();
   if (has_verdict(check, pipeline)) {
     kilni_compat_report_judge(
         check->report, use_of_artifact(pipeline->artifact), pipeline->declared);
@@ -431,7 +431,7 @@ static kiln_status_t check_pipeline(kilni_check_t* check,
   if (has_nvvm(pipeline)) {
     bool settled = true;
     KILNI_RETURN_IF_ERROR(nvvm_ir(check, pipeline, &settled));
-    if (settled) return NULL;
+    if (settled) return kiln_ok();
   }
   if (!is_linker_of(consumer, pipeline->artifact)) {
     return no_rule(check, pipeline);
@@ -462,7 +462,7 @@ static kiln_status_t check_declared(kilni_check_t* check,
       }
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool is_declared(const kilni_check_t* check,
@@ -514,7 +514,7 @@ static kiln_status_t check_made(kilni_check_t* check,
     if ((made & kinds[i].bit) == 0 || is_declared(check, &pipeline)) continue;
     KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_maker(kilni_check_t* check,
@@ -530,7 +530,7 @@ static kiln_status_t check_maker(kilni_check_t* check,
           check_made(check, producer, consumer, makers[i].to_linker));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_rules_uses(kilni_check_t* check) {
@@ -540,5 +540,5 @@ kiln_status_t kilni_rules_uses(kilni_check_t* check) {
   for (uint32_t i = 0; i < check->fact_count; i++) {
     KILNI_RETURN_IF_ERROR(check_maker(check, &check->facts[i]));
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -46,7 +46,7 @@ kiln_status_t kilni_compat_report_create(kiln_allocator_t allocator,
   report->mode = mode;
   atomic_init(&report->references, 1);
   *out_report = report;
-  return NULL;
+  return kiln_ok();
 }
 
 static void entry_deinit(kiln_allocator_t allocator, entry_t* entry) {
@@ -107,7 +107,7 @@ static kiln_status_t add_party(kiln_allocator_t allocator, entry_t* entry,
   entry->parties[index].path = entry->paths[index];
   entry->parties[index].line = line;
   entry->view.party_count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill(kiln_allocator_t allocator, kilni_finding_t* finding,
@@ -137,7 +137,7 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
                                       const kiln_compat_driver_t* driver) {
   entry_t entry;
   memset(&entry, 0, sizeof(entry));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (report->count == KILNI_COMPAT_MAX_FINDINGS) {
     status = kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a check with more than %d findings",
@@ -160,7 +160,7 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
     return status;
   }
   report->entries[report->count++] = entry;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_compat_report_judge(kiln_compat_report_t* report, uint32_t use,
@@ -262,7 +262,7 @@ const kiln_compat_finding_t* kiln_compat_report_refusal(
 kiln_status_t kiln_compat_report_status(const kiln_compat_report_t* report,
                                         uint32_t mode) {
   const kiln_compat_finding_t* first = kiln_compat_report_refusal(report, mode);
-  if (first == NULL) return NULL;
+  if (first == NULL) return kiln_ok();
   kiln_status_t status =
       first->verdict == KILN_COMPAT_VERDICT_INCOMPATIBLE
           ? KILNI_FAIL(INCOMPATIBLE, "%s (rule %s)", first->message,

@@ -212,7 +212,7 @@ static kiln_status_t check_spec(const char* spec, size_t* out_count) {
                    spec),
         "give one like \">=13.2,<14\", \"==12.9\" or \"~=12.8\"");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_compat_spec_check(const char* spec) {
@@ -223,7 +223,7 @@ kiln_status_t kiln_compat_spec_check(const char* spec) {
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" holds no PEP 440 specifier", spec),
         "give one like \">=13.2,<14\", \"==12.9\" or \"~=12.8\"");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool any_names_prerelease(kiln_string_view_t spec) {
@@ -252,7 +252,7 @@ kiln_status_t kiln_compat_spec_admits(const char* spec, const char* version,
     admitted = any_names_prerelease(kilni_sv(spec));
   }
   *out_admits = kilni_spec_admits(kilni_sv(spec), kilni_sv(version), admitted);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_compat_spec_admits_line(const char* spec, uint32_t line,

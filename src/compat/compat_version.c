@@ -313,7 +313,7 @@ static kiln_status_t parse_public(const char* text, const char* name,
                    text, at),
         "give one as PEP 440 has it, like \"13.0.88\" or \"1.0rc1\"");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_compat_version_check(const char* version) {
@@ -329,7 +329,7 @@ kiln_status_t kiln_compat_version_compare(const char* a, const char* b,
   KILNI_RETURN_IF_ERROR(parse_public(a, "a", &left));
   KILNI_RETURN_IF_ERROR(parse_public(b, "b", &right));
   *out_order = kilni_version_order(&left, &right, true);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_compat_version_is_prerelease(const char* version,
@@ -338,7 +338,7 @@ kiln_status_t kiln_compat_version_is_prerelease(const char* version,
   kilni_version_t parts;
   KILNI_RETURN_IF_ERROR(parse_public(version, "version", &parts));
   *out_is = kilni_version_is_pre(&parts);
-  return NULL;
+  return kiln_ok();
 }
 
 // Text that stops at a capacity and goes on counting. one-thread
@@ -415,5 +415,5 @@ kiln_status_t kiln_compat_version_normalize(const char* version,
     buffer[writer.length < capacity ? writer.length : capacity - 1] = '\0';
   }
   if (out_length != NULL) *out_length = writer.length;
-  return NULL;
+  return kiln_ok();
 }

@@ -169,7 +169,7 @@ kiln_status_t kiln_compat_artifact_parse(const char* word,
   for (uint32_t i = 1; i < ARTIFACT_COUNT; i++) {
     if (strcmp(word, artifact_words[i]) == 0) {
       *out_artifact = i;
-      return NULL;
+      return kiln_ok();
     }
   }
   return kilni_status_with_fix(
@@ -223,5 +223,5 @@ kiln_status_t kiln_compat_driver_parse(const char* text,
         "it is known (\"13.0\", \"13.0,580.65.06\"), or \"none\"");
   }
   *out_driver = driver;
-  return NULL;
+  return kiln_ok();
 }

@@ -75,10 +75,10 @@ static kiln_status_t lower(const kiln_compiler_t* compiler,
                            kiln_compile_result_t* result) {
   uint32_t number = number_of(result->arch);
   if (number == 0 || compiler->arch_count == 0 || knows(compiler, number)) {
-    return NULL;
+    return kiln_ok();
   }
   uint32_t best = newest_below(compiler, number);
-  if (best == 0) return NULL;
+  if (best == 0) return kiln_ok();
   bool machine = is_machine_code(result->format);
   if (machine && best / 10 != number / 10) {
     return kilni_status_with_fix(
@@ -114,7 +114,7 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
   bool machine = is_machine_code(result->format);
   if (arch == NULL && !machine) {
     choose_default(compiler, result);
-    return NULL;
+    return kiln_ok();
   }
   if (arch == NULL || (machine && strncmp(arch, "sm_", 3) != 0)) {
     return kilni_status_with_fix(
@@ -129,11 +129,11 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
         "use e.g. \"sm_90\" or \"compute_80\"");
   }
   memcpy(result->arch, arch, strlen(arch) + 1);
-  if (raw != NULL) return NULL;
+  if (raw != NULL) return kiln_ok();
   if (compiler->kind == KILN_COMPILER_KIND_NVVM &&
       strncmp(arch, "sm_", 3) == 0) {
     snprintf(result->arch, sizeof(result->arch), "compute_%s", arch + 3);
-    return NULL;
+    return kiln_ok();
   }
   return lower(compiler, result);
 }

@@ -135,7 +135,7 @@ static kiln_status_t find_dirs(cached_t* cached) {
   cached->how.dirs = (const char* const*)cached->dirs.items;
   cached->how.dir_count = cached->dirs.count;
   cached->how.options = options;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The key ----
@@ -148,7 +148,7 @@ static kiln_status_t add_folders(const cached_t* cached,
   const kiln_compile_options_t* options = job->options;
   kiln_allocator_t allocator = job->result->allocator;
   bool beside = false;
-  if (job->compiler->kind == KILN_COMPILER_KIND_NVVM) return NULL;
+  if (job->compiler->kind == KILN_COMPILER_KIND_NVVM) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_files_has_quotes(allocator, job->source, &beside));
   if (beside) {
@@ -165,7 +165,7 @@ static kiln_status_t add_folders(const cached_t* cached,
   if (beside) {
     kilni_cache_key_add_text(key, "dir", kilni_sv(cached->working_dir));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void add_files(kilni_cache_key_builder_t* key, const char* field,
@@ -251,7 +251,7 @@ static kiln_status_t read_headers(kilni_kept_reader_t* reader,
     if (dep.state == KILNI_FILE_ABSENT) continue;
     KILNI_RETURN_IF_ERROR(kilni_line_add(&result->headers, dep.path, ""));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_code(const kilni_compile_job_t* job,
@@ -318,7 +318,7 @@ static kiln_status_t list_headers(const kilni_files_t* files,
     KILNI_RETURN_IF_ERROR(
         kilni_line_add(&result->headers, files->items[i].path, ""));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t write_kept(cached_t* cached) {
@@ -377,7 +377,7 @@ static kiln_status_t find_files(cached_t* cached) {
   kiln_status_t status = kilni_files_find(&cached->how, &cached->files);
   if (!is_over_a_limit(status)) return status;
   cached->too_much = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static bool is_cancelled(void* user) {
@@ -493,7 +493,7 @@ kiln_status_t kilni_compile_cached(const kilni_compile_job_t* job) {
   cached.files.allocator = job->result->allocator;
   kilni_str_init(&cached.kept, job->result->allocator, MAX_KEPT_BYTES);
   const char* reason = options->cache != NULL ? why_not(job) : NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (options->cache != NULL || options->list_headers == KILN_SWITCH_ON) {
     status = find_dirs(&cached);
   }

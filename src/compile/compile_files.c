@@ -83,7 +83,7 @@ static uint32_t* slot_of(const kilni_files_t* files, kiln_string_view_t path) {
 }
 
 static kiln_status_t grow_slots(kilni_files_t* files) {
-  if (files->count * 2 < files->slot_count) return NULL;
+  if (files->count * 2 < files->slot_count) return kiln_ok();
   size_t old_count = files->slot_count;
   uint32_t* old = files->slots;
   size_t wanted = old_count != 0 ? old_count * 2 : 256;
@@ -96,7 +96,7 @@ static kiln_status_t grow_slots(kilni_files_t* files) {
     *slot_of(files, kilni_sv(files->items[i].path)) = (uint32_t)(i + 1);
   }
   kilni_free_array(files->allocator, old, old_count, sizeof(uint32_t));
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
@@ -105,7 +105,7 @@ static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
   uint32_t* slot = slot_of(files, path);
   if (*slot != 0) {
     *out_dep = &files->items[*slot - 1];
-    return NULL;
+    return kiln_ok();
   }
   if (files->count == KILNI_FILES_MAX) {
     return kilni_status_with_fix(
@@ -135,7 +135,7 @@ static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
   files->count++;
   *slot = (uint32_t)files->count;
   *out_dep = dep;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Looking for one name ----
@@ -165,20 +165,20 @@ static bool is_given(find_t* find, kiln_string_view_t name);
 static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
   kiln_string_view_t name = found->name;
   bool there = is_given(find, name);
-  if (there && !found->next) return NULL;
+  if (there && !found->next) return kiln_ok();
   if (name.data[0] == '/') {
     return look_in(find, kilni_sv(""), name, &there);
   }
   if (found->kind == KILNI_SCAN_QUOTE && find->dir.data != NULL) {
     KILNI_RETURN_IF_ERROR(look_in(find, find->dir, name, &there));
-    if (there && !found->next) return NULL;
+    if (there && !found->next) return kiln_ok();
   }
   for (size_t i = 0; i < find->how->dir_count; i++) {
     KILNI_RETURN_IF_ERROR(
         look_in(find, kilni_sv(find->how->dirs[i]), name, &there));
-    if (there && !found->next) return NULL;
+    if (there && !found->next) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Includes of a macro ----
@@ -264,7 +264,7 @@ static kiln_status_t look_for_computed(find_t* find) {
                                        kilni_sv(computed->shown),
                                        &find->files->computed));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Options that the compiler takes as they are may define anything.
@@ -285,7 +285,7 @@ static kiln_status_t add_defines(find_t* find) {
     KILNI_RETURN_IF_ERROR(
         kilni_macros_add_option(&find->macros, options->defines[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool take_found(void* user, const kilni_scan_found_t* found) {
@@ -359,23 +359,23 @@ static kiln_status_t real_folder(find_t* find, const char* path,
   kiln_allocator_t allocator = find->files->allocator;
   KILNI_RETURN_IF_ERROR(
       kilni_strdup(allocator, folder_of(kilni_sv(path)), out_dir));
-  if (strstr(*out_dir, "/..") == NULL) return NULL;
+  if (strstr(*out_dir, "/..") == NULL) return kiln_ok();
   char* real = NULL;
   kiln_status_t status = kilni_path_real(allocator, *out_dir, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
-    return NULL;
+    return kiln_ok();
   }
   kilni_strfree(allocator, *out_dir);
   *out_dir = real;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t scan_file(find_t* find, size_t index) {
   kilni_files_t* files = find->files;
   kilni_file_dep_t* dep = &files->items[index];
-  if (dep->state == KILNI_FILE_ABSENT) return NULL;
+  if (dep->state == KILNI_FILE_ABSENT) return kiln_ok();
   uint8_t* data = NULL;
   size_t size = 0;
   kiln_status_t status = kilni_file_read(files->allocator, dep->path,
@@ -388,7 +388,7 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
     // What cannot be read NVRTC cannot read either; it counts once it can.
     kiln_status_free(status);
     dep->size = UINT64_MAX;
-    return NULL;
+    return kiln_ok();
   }
   kilni_cache_digest((kiln_bytes_view_t){data, size}, dep->digest);
   files->bytes += size;
@@ -425,7 +425,7 @@ static kiln_status_t scan_rest(find_t* find, bool* done) {
       KILNI_RETURN_IF_ERROR(scan_given(find, i));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_all(find_t* find, bool* done) {
@@ -450,7 +450,7 @@ static kiln_status_t find_all(find_t* find, bool* done) {
     KILNI_RETURN_IF_ERROR(look_for_computed(find));
     KILNI_RETURN_IF_ERROR(scan_rest(find, done));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_files_find(const kilni_files_how_t* how,

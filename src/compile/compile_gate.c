@@ -21,7 +21,7 @@ kiln_status_t kilni_gate_init(kilni_gate_t* gate, uint32_t most_running,
     return status;
   }
   gate->is_made = true;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_gate_deinit(kilni_gate_t* gate) {

@@ -41,7 +41,7 @@ static kiln_status_t by_content(kiln_allocator_t allocator, const char* path,
   kilni_cache_digest((kiln_bytes_view_t){data, size}, digest);
   kilni_file_free(allocator, data, size);
   snprintf(out_text, KILNI_IDENTITY_BYTES, "file %s, %zu bytes", digest, size);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_identity_of_file(kiln_allocator_t allocator,
@@ -56,5 +56,5 @@ kiln_status_t kilni_identity_of_file(kiln_allocator_t allocator,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   // What has no file cannot be told from another of its version.
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }

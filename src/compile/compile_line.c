@@ -36,7 +36,7 @@ kiln_status_t kilni_line_add(kilni_line_t* line, const char* prefix,
   char* copy = NULL;
   KILNI_RETURN_IF_ERROR(kilni_str_take(&option, &copy));
   line->items[line->count++] = copy;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Checks ----
@@ -61,7 +61,7 @@ static kiln_status_t check_list(const char* const* texts, uint32_t count,
         KILNI_FAIL(INVALID_ARGUMENT, "`%s[%u]` is NULL", field, (unsigned)i),
         "give %u texts, or a smaller count", (unsigned)count);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_files(const kiln_compile_file_t* files,
@@ -94,11 +94,11 @@ static kiln_status_t check_files(const kiln_compile_file_t* files,
                    (unsigned)i, texts ? " or a NUL among them" : ""),
         "give a name and the whole text of each");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_switch(uint32_t value, const char* field) {
-  if (value <= KILN_SWITCH_ON) return NULL;
+  if (value <= KILN_SWITCH_ON) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is no KILN_SWITCH_*",
                  field, (unsigned)value),
@@ -120,7 +120,7 @@ static kiln_status_t check_typed(const kiln_compile_options_t* options) {
 #undef KILNI_COMPILE_NUMBER
 #undef KILNI_COMPILE_TEXT
 #undef KILNI_COMPILE_LIST
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_switches(const kiln_compile_options_t* options) {
@@ -141,7 +141,7 @@ static kiln_status_t check_switches(const kiln_compile_options_t* options) {
     case KILN_CODE_FORMAT_CUBIN:
     case KILN_CODE_FORMAT_LTOIR:
     case KILN_CODE_FORMAT_RELOCATABLE:
-      return NULL;
+      return kiln_ok();
     default:
       return kilni_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "no compiler makes %s (`output` is %u)",
@@ -180,7 +180,7 @@ typedef struct making_t {
 
 static kiln_status_t add(making_t* making, const char* prefix, const char* text,
                          uint32_t since) {
-  if (prefix[0] == 0) return NULL;
+  if (prefix[0] == 0) return kiln_ok();
   if (since > making->version) {
     size_t name = strcspn(prefix, "=");
     return kilni_status_with_fix(
@@ -197,7 +197,7 @@ static kiln_status_t add(making_t* making, const char* prefix, const char* text,
 
 static kiln_status_t add_number(making_t* making, const char* prefix,
                                 uint32_t number, uint32_t since) {
-  if (number == 0) return NULL;
+  if (number == 0) return kiln_ok();
   char text[16];
   snprintf(text, sizeof(text), "%u", (unsigned)number);
   return add(making, prefix, text, since);
@@ -209,7 +209,7 @@ static kiln_status_t add_list(making_t* making, const char* prefix,
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(add(making, prefix, texts[i], since));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_typed(making_t* making,
@@ -234,7 +234,7 @@ static kiln_status_t add_typed(making_t* making,
 #undef KILNI_COMPILE_NUMBER
 #undef KILNI_COMPILE_TEXT
 #undef KILNI_COMPILE_LIST
-  return NULL;
+  return kiln_ok();
 }
 
 // What the output asks for by itself, and what may be switched beside it.
@@ -251,7 +251,7 @@ static kiln_status_t add_output(making_t* making,
   if (options->relocatable_device_code == KILN_SWITCH_OFF) {
     return add(making, "--relocatable-device-code=false", "", 12000);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_line_add_nvrtc(kilni_line_t* line,
@@ -296,7 +296,7 @@ static kiln_status_t refuse_untyped(const kiln_compile_options_t* options) {
       options->output != KILN_CODE_FORMAT_LTOIR) {
     return no_such("link_time_optimization");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_line_add_nvvm(kilni_line_t* line,
@@ -325,5 +325,5 @@ kiln_status_t kilni_line_add_nvvm(kilni_line_t* line,
   if (options->output == KILN_CODE_FORMAT_LTOIR) {
     return kilni_line_add(line, "-gen-lto", "");
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -84,7 +84,7 @@ static uint32_t* slot_of(const kilni_macros_t* macros,
 }
 
 static kiln_status_t grow(kilni_macros_t* macros) {
-  if (macros->count * 2 < macros->slot_count) return NULL;
+  if (macros->count * 2 < macros->slot_count) return kiln_ok();
   size_t old_count = macros->slot_count;
   uint32_t* old = macros->slots;
   size_t wanted = old_count != 0 ? old_count * 2 : 1024;
@@ -98,7 +98,7 @@ static kiln_status_t grow(kilni_macros_t* macros) {
     *slot_of(macros, name_of(macros, &macros->items[old[i] - 1])) = old[i];
   }
   kilni_free_array(macros->allocator, old, old_count, sizeof(uint32_t));
-  return NULL;
+  return kiln_ok();
 }
 
 // `*out_count` is how many it has, if it has not this one.
@@ -123,7 +123,7 @@ kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
   KILNI_RETURN_IF_ERROR(grow(macros));
   uint32_t* slot = slot_of(macros, name);
   uint32_t count = 0;
-  if (has_value(macros, *slot, value, &count)) return NULL;
+  if (has_value(macros, *slot, value, &count)) return kiln_ok();
   if (count >= MAX_VALUES) value = kilni_sv_make(NULL, 0);
   macro_t macro = {0, name.size, 0, value.size, *slot, value.data == NULL};
   if (*slot != 0) {
@@ -142,7 +142,7 @@ kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
   KILNI_RETURN_IF_ERROR(status);
   macros->items[macros->count++] = macro;
   *slot = (uint32_t)macros->count;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
@@ -155,7 +155,8 @@ kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
     value = kilni_sv(equal + 1);
   }
   // One that takes arguments is no part of a header's name.
-  if (name.size == 0 || memchr(name.data, '(', name.size) != NULL) return NULL;
+  if (name.size == 0 || memchr(name.data, '(', name.size) != NULL)
+    return kiln_ok();
   if (!kilni_scan_is_plain(value)) value.data = NULL;
   return kilni_macros_add(macros, name, value);
 }
@@ -288,7 +289,7 @@ kiln_status_t kilni_macros_expand(
   expand_t expand = {.macros = macros, .fn = fn, .user = user, .all = true};
   frame_t top = {text, {NULL, 0}, NULL};
   *out_all = false;
-  if (!kilni_scan_is_plain(text)) return NULL;
+  if (!kilni_scan_is_plain(text)) return kiln_ok();
   (void)walk(&expand, top, 0, 0);
   *out_all = expand.all;
   return expand.status;

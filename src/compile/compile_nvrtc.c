@@ -102,12 +102,12 @@ static kiln_status_t take_all(const run_t* run) {
   const kiln_compile_options_t* options = run->job->options;
   kiln_allocator_t allocator = run->job->result->allocator;
   uint32_t count = options->name_expression_count;
-  if (options->syntax_only == KILN_SWITCH_ON) return NULL;
+  if (options->syntax_only == KILN_SWITCH_ON) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(allocator, count, sizeof(kiln_code_name_t), &block));
   kiln_code_name_t* names = block;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     names[i].expression = options->name_expressions[i];
     status = KILNI_NVRTC_STATUS(
@@ -162,7 +162,7 @@ static kiln_status_t prepare(const run_t* run) {
   }
   if (options->cancelled == NULL ||
       !kilni_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcSetFlowCallback)) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_compile_options_t* user = (kiln_compile_options_t*)(uintptr_t)options;
   return KILNI_NVRTC_STATUS(
@@ -231,7 +231,7 @@ static kiln_status_t compile_program(const run_t* run, bool* inout_again) {
   if (kilni_compile_is_cancelled(run->job->options)) {
     return kilni_compile_cancelled(run->job);
   }
-  if (retry && *inout_again) return NULL;
+  if (retry && *inout_again) return kiln_ok();
   *inout_again = false;
   return take_all(run);
 }

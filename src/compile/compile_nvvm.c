@@ -88,9 +88,9 @@ static kiln_status_t add_modules(const run_t* run) {
     KILNI_RETURN_IF_ERROR(
         add_module(run, options->modules[i].name, options->modules[i].bytes));
   }
-  if (options->device_library == KILN_SWITCH_OFF) return NULL;
+  if (options->device_library == KILN_SWITCH_OFF) return kiln_ok();
   if (compiler->device_bytes == 0) {
-    if (options->device_library != KILN_SWITCH_ON) return NULL;
+    if (options->device_library != KILN_SWITCH_ON) return kiln_ok();
     return kilni_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "libNVVM's device library was not found"),
         "install it, e.g. with `pip install nvidia-nvvm`, or name it in "

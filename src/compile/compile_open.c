@@ -97,7 +97,7 @@ static kiln_status_t read_ir_version(kiln_compiler_t* compiler) {
       version[1] < 100) {
     compiler->ir_version = (uint32_t)(version[0] * 1000 + version[1] * 10);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // What a library knows, once its table is filled.
@@ -114,7 +114,7 @@ static kiln_status_t read_known(kiln_compiler_t* compiler) {
 // ---- Headers ----
 
 static kiln_status_t default_text(kiln_compiler_t* compiler, char** text) {
-  if (*text != NULL) return NULL;
+  if (*text != NULL) return kiln_ok();
   return kilni_strdup(compiler->host->allocator, kilni_sv(""), text);
 }
 
@@ -133,7 +133,7 @@ static kiln_status_t locate_beside(kiln_toolkit_t* toolkit,
   KILNI_RETURN_IF_ERROR(kiln_locate_find(locate, kind, name, out_found));
   if (kiln_locate_item_scope(*out_found) == KILN_LOCATE_SCOPE_OVERRIDE ||
       kiln_locate_item_root(library)[0] == 0) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_locate_item_t* beside = NULL;
   kiln_status_t status =
@@ -141,10 +141,10 @@ static kiln_status_t locate_beside(kiln_toolkit_t* toolkit,
   if (kiln_status_is_ok(status) && kiln_locate_item_found(beside)) {
     kiln_locate_item_release(*out_found);
     *out_found = beside;
-    return NULL;
+    return kiln_ok();
   }
   kiln_locate_item_release(beside);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_locate_item_release(*out_found);
   *out_found = NULL;
   return status;
@@ -173,13 +173,13 @@ static kiln_status_t take_beside(kiln_compiler_t* compiler,
                                  char** out_path) {
   kiln_locate_item_t* located = NULL;
   KILNI_RETURN_IF_ERROR(locate_beside(toolkit, library, kind, name, &located));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (kiln_locate_item_found(located)) {
     status = kilni_strdup(compiler->host->allocator,
                           kilni_sv(kiln_locate_item_path(located)), out_path);
     if (kiln_status_is_ok(status) && is_checked_later(compiler)) {
       compiler->unchecked[compiler->unchecked_count++] = located;
-      return NULL;
+      return kiln_ok();
     }
     if (kiln_status_is_ok(status)) status = take_into_use(toolkit, located);
   }
@@ -195,7 +195,7 @@ static kiln_status_t check_later(kiln_compiler_t* compiler) {
     kiln_locate_item_release(located);
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_headers(kiln_compiler_t* compiler,
@@ -212,7 +212,7 @@ static kiln_status_t find_headers(kiln_compiler_t* compiler,
     kilni_strfree(compiler->host->allocator, compiler->include_dir2);
     compiler->include_dir2 = NULL;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_device_library(kiln_compiler_t* compiler,
@@ -221,7 +221,7 @@ static kiln_status_t find_device_library(kiln_compiler_t* compiler,
   KILNI_RETURN_IF_ERROR(take_beside(compiler, toolkit, library,
                                     KILN_LOCATE_KIND_BITCODE, "device",
                                     &compiler->device_file));
-  if (compiler->device_file == NULL) return NULL;
+  if (compiler->device_file == NULL) return kiln_ok();
   return kilni_file_read(compiler->host->allocator, compiler->device_file,
                          MAX_DEVICE_BYTES, &compiler->device_code,
                          &compiler->device_bytes);
@@ -270,7 +270,7 @@ static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
     return status;
   }
   *out_compiler = compiler;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_nvrtc(kiln_compiler_t* compiler, const char* path,
@@ -278,11 +278,11 @@ static kiln_status_t fill_nvrtc(kiln_compiler_t* compiler, const char* path,
   const kiln_host_t* host = compiler->host;
   KILNI_RETURN_IF_ERROR(
       kilni_nvrtc_table_open(host, path, &compiler->table, &compiler->library));
-  if (!trace) return NULL;
+  if (!trace) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_nvrtc_trace_install(&compiler->table, host->log, &compiler->table));
   compiler->traced = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_nvvm(kiln_compiler_t* compiler, const char* path,
@@ -290,11 +290,11 @@ static kiln_status_t fill_nvvm(kiln_compiler_t* compiler, const char* path,
   const kiln_host_t* host = compiler->host;
   KILNI_RETURN_IF_ERROR(
       kilni_nvvm_table_open(host, path, &compiler->nvvm, &compiler->library));
-  if (!trace) return NULL;
+  if (!trace) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_nvvm_trace_install(&compiler->nvvm, host->log, &compiler->nvvm));
   compiler->traced = true;
-  return NULL;
+  return kiln_ok();
 }
 
 // Fills the table from a library that is loaded, or for the loader to find.
@@ -361,7 +361,7 @@ static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
   KILNI_RETURN_IF_ERROR(create(host, keep, wish, &compiler));
   // Without a line in its file a library must be asked.
   bool lazy = wish->lazy;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (lazy) {
     status = open_lazily(compiler, wish, located);
     if (kiln_status_is_ok(status) && compiler->file_line == 0) {
@@ -378,7 +378,7 @@ static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
             kilni_compiler_word(compiler), compiler->path,
             kiln_locate_scope_name(compiler->scope));
   *out_compiler = compiler;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
@@ -394,7 +394,7 @@ static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
     return status;
   }
   *out_compiler = compiler;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
@@ -436,7 +436,7 @@ static kiln_status_t try_name(const kiln_host_t* host, kilni_keep_t keep,
     return status;
   }
   *out_compiler = compiler;
-  return NULL;
+  return kiln_ok();
 }
 
 // The file as a search finds it that is told to take it.
@@ -466,7 +466,7 @@ static kiln_status_t open_named(const kiln_host_t* host, kilni_keep_t keep,
   char* real = NULL;
   kiln_locate_item_t* located = NULL;
   const char* path = wish->library;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (path[0] != '/') {
     status = kilni_path_real(host->allocator, path, &real);
     path = real;
@@ -576,7 +576,7 @@ static kiln_status_t open_first(const kiln_host_t* host, kilni_keep_t keep,
   KILNI_RETURN_IF_ERROR(kiln_locate_find(kiln_toolkit_locate(wish->toolkit),
                                          KILN_LOCATE_KIND_LIB,
                                          name_of(wish->kind), &first));
-  kiln_status_t last = NULL;
+  kiln_status_t last = kiln_ok();
   if (kiln_locate_item_found(first) &&
       is_decided(host, keep, wish, first, &last, out_compiler)) {
     kiln_locate_item_release(first);
@@ -584,11 +584,11 @@ static kiln_status_t open_first(const kiln_host_t* host, kilni_keep_t keep,
   }
   if (kiln_status_is_ok(last)) {
     kiln_locate_item_release(first);
-    return NULL;
+    return kiln_ok();
   }
   *out_tried = first;
   *out_last = last;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
@@ -601,11 +601,11 @@ kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
     return open_named(host, keep, wish, out_compiler);
   }
   kiln_locate_item_t* tried = NULL;
-  kiln_status_t last = NULL;
+  kiln_status_t last = kiln_ok();
   if (out_found == NULL) {
     KILNI_RETURN_IF_ERROR(
         open_first(host, keep, wish, &tried, &last, out_compiler));
-    if (*out_compiler != NULL) return NULL;
+    if (*out_compiler != NULL) return kiln_ok();
   }
   kiln_locate_set_t* found = NULL;
   kiln_status_t status =

@@ -98,13 +98,13 @@ static kiln_status_t take_another(kiln_compiler_t* compiler,
   KILNI_RETURN_IF_ERROR(
       kilni_compiler_open(compiler->host, compiler->keep, &wish, NULL, &other));
   atomic_store_explicit(&compiler->instead, other, memory_order_release);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
                                    kiln_compiler_t** out_ready) {
   *out_ready = NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (!kiln_compiler_is_loaded(compiler)) {
     kilni_mutex_lock(&compiler->lock);
     if (!kiln_compiler_is_loaded(compiler)) {
@@ -115,7 +115,7 @@ kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
   }
   if (!kiln_status_is_ok(status)) return status;
   *out_ready = (kiln_compiler_t*)(uintptr_t)actual(compiler);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Identity ----
@@ -137,9 +137,9 @@ kiln_status_t kilni_compiler_identify(kiln_compiler_t* compiler) {
   }
   if (text[0] == 0) {
     compiler->identity[0] = 0;
-    return NULL;
+    return kiln_ok();
   }
   snprintf(compiler->identity, sizeof(compiler->identity), "%s %s %s",
            kilni_compiler_word(compiler), text, device);
-  return NULL;
+  return kiln_ok();
 }

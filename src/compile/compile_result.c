@@ -21,7 +21,7 @@ kiln_status_t kilni_compile_result_create(const kiln_compiler_t* compiler,
   kilni_keep_retain(result->keep);
   atomic_init(&result->references, 1);
   *out_result = result;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_compile_result_retain(kiln_compile_result_t* result) {

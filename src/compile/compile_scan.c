@@ -349,7 +349,7 @@ static size_t join_lines(kiln_string_view_t text, char* out) {
 kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                               kiln_string_view_t text, kilni_scan_fn_t fn,
                               void* user) {
-  if (text.size == 0) return NULL;
+  if (text.size == 0) return kiln_ok();
   void* copy = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, text.size, &copy));
   size_t size = join_lines(text, copy);
@@ -362,7 +362,7 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                  .user = user};
   scan_lines(&scan);
   kilni_free(allocator, copy, text.size);
-  if (scan.endless <= MAX_ENDLESS) return NULL;
+  if (scan.endless <= MAX_ENDLESS) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "a text has more than %d raw strings without an end",

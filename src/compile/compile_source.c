@@ -100,12 +100,12 @@ static kiln_status_t add_include_dirs(const kilni_compile_job_t* job,
     KILNI_RETURN_IF_ERROR(
         kilni_line_add(line, "--include-path=", options->include_dirs[i]));
   }
-  if (options->toolkit_include == KILN_SWITCH_OFF) return NULL;
+  if (options->toolkit_include == KILN_SWITCH_OFF) return kiln_ok();
   if (compiler->include_dir[0] != 0) {
     KILNI_RETURN_IF_ERROR(
         kilni_line_add(line, "--include-path=", compiler->include_dir));
   }
-  if (compiler->include_dir2[0] == 0) return NULL;
+  if (compiler->include_dir2[0] == 0) return kiln_ok();
   return kilni_line_add(line, "--include-path=", compiler->include_dir2);
 }
 
@@ -127,7 +127,7 @@ static kiln_status_t plan_line(const kilni_compile_job_t* job) {
   for (uint32_t i = 0; i < options->option_count; i++) {
     KILNI_RETURN_IF_ERROR(kilni_line_add(line, "", options->options[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Plans: the architecture and the options of the result.
@@ -217,9 +217,9 @@ static kiln_status_t check_source(const kiln_compiler_t* compiler,
                    source.size, (unsigned)KILNI_COMPILE_MAX_SOURCE_BYTES),
         "split it into several");
   }
-  if (compiler->kind == KILN_COMPILER_KIND_NVVM) return NULL;
+  if (compiler->kind == KILN_COMPILER_KIND_NVVM) return kiln_ok();
   const char* nul = source.size ? memchr(source.data, 0, source.size) : NULL;
-  if (nul == NULL || nul == source.data + source.size - 1) return NULL;
+  if (nul == NULL || nul == source.data + source.size - 1) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the source has a NUL at byte %zu",
                  (size_t)(nul - source.data)),

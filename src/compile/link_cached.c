@@ -87,7 +87,7 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   out->payload = product.bytes;
   if (!keep) {
     out->store = KILN_SWITCH_OFF;
-    return NULL;
+    return kiln_ok();
   }
   kilni_files_t none = {0};
   kilni_kept_t kept = {product.format,
@@ -104,7 +104,7 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
     // A log that is too long to be kept is no reason to refuse the link.
     kiln_status_free(status);
     out->store = KILN_SWITCH_OFF;
-    return NULL;
+    return kiln_ok();
   }
   out->metadata.data = (const uint8_t*)looked->kept.data;
   out->metadata.size = looked->kept.size;
@@ -141,7 +141,7 @@ static kiln_status_t look_up(looked_t* looked, kilni_cache_key_builder_t* key,
   kiln_cache_entry_t* entry = NULL;
   KILNI_RETURN_IF_ERROR(kiln_cache_get_or_make(lookup->options->cache, &request,
                                                &entry, out_from));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   kilni_link_product_t product;
   if (*out_from != KILN_CACHE_FROM_MAKE && read_entry(entry, &product)) {
     status = lookup->take(lookup->user, &product);

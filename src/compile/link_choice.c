@@ -21,7 +21,7 @@ kiln_status_t kilni_link_choice_create(kiln_allocator_t allocator,
   choice->refusal = KILN_STATUS_OK;
   atomic_init(&choice->references, 1);
   *out_choice = choice;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
@@ -35,7 +35,7 @@ kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
   char** place = &choice->reasons[choice->reason_count];
   KILNI_RETURN_IF_ERROR(kilni_str_take(&text, place));
   choice->reason_count++;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_link_choice_refuse(kiln_link_choice_t* choice,
@@ -109,7 +109,7 @@ const char* kiln_link_choice_fix(const kiln_link_choice_t* choice) {
 
 kiln_status_t kiln_link_choice_status(const kiln_link_choice_t* choice) {
   KILNI_CHECK_ARGUMENT(choice != NULL, "choice");
-  if (choice->refusal == KILN_STATUS_OK) return NULL;
+  if (choice->refusal == KILN_STATUS_OK) return kiln_ok();
   kiln_status_t status = kilni_status_make(
       choice->refusal, KILNI_ROOM, __FILE__, __LINE__, "%s", choice->message);
   return kilni_status_with_fix(status, "%s", choice->fix);

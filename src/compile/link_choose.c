@@ -99,7 +99,7 @@ static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
         "give at most %d inputs and %d nvJitLinks", KILN_LINK_MAX_INPUTS,
         KILN_LINK_MAX_NVJITLINKS);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_output(const question_t* question) {
@@ -107,7 +107,7 @@ static kiln_status_t check_output(const question_t* question) {
   if (output == KILN_CODE_FORMAT_CUBIN || output == KILN_CODE_FORMAT_PTX ||
       output == KILN_CODE_FORMAT_LTOIR ||
       output == KILN_CODE_FORMAT_RELOCATABLE) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "no linker makes a file of format \"%s\"",
@@ -118,7 +118,7 @@ static kiln_status_t check_output(const question_t* question) {
 // Linking LTO-IR, and making PTX or LTO-IR, is link-time optimisation.
 static kiln_status_t check_lto(const question_t* question, uint32_t ltoir) {
   const kiln_link_facts_t* facts = question->facts;
-  if (!question->lto || facts->lto != KILN_SWITCH_OFF) return NULL;
+  if (!question->lto || facts->lto != KILN_SWITCH_OFF) return kiln_ok();
   kiln_status_t status =
       question->has_ltoir
           ? KILNI_FAIL(INVALID_ARGUMENT,
@@ -140,7 +140,7 @@ static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
        question->output != KILN_CODE_FORMAT_PTX) ||
       (format != KILN_CODE_FORMAT_PTX && format != KILN_CODE_FORMAT_CUBIN &&
        format != KILN_CODE_FORMAT_RELOCATABLE)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s cannot be made from \"%s\", a %s",
@@ -417,7 +417,7 @@ static kiln_status_t say_doubts(kiln_link_choice_t* choice,
         choice, "nobody promises relocatable code of an nvJitLink before %s",
         line_text(LINE_RELOCATABLE).text));
   }
-  if (judged->lines_known) return NULL;
+  if (judged->lines_known) return kiln_ok();
   return kilni_link_choice_because(
       choice,
       "of what is linked, or of the linker, not every version is "
@@ -679,5 +679,5 @@ kiln_status_t kiln_link_choose(const kiln_link_facts_t* facts,
     return status;
   }
   *out_choice = choice;
-  return NULL;
+  return kiln_ok();
 }

@@ -23,7 +23,7 @@ static kiln_status_t read_image(const kiln_code_t* code,
       kiln_image_create(kiln_code_bytes(code), &options, out_image);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What made it ----
@@ -90,7 +90,7 @@ static kiln_status_t check_input(const kiln_code_t* input,
     kiln_status_free(status);
     if (!found) return lost(input, name);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool is_empty(const kiln_image_t* image) {
@@ -101,7 +101,7 @@ static bool is_empty(const kiln_image_t* image) {
 static kiln_status_t check_inputs(kiln_code_t* const* inputs, size_t count,
                                   const kiln_image_t* out,
                                   kiln_allocator_t allocator) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   bool empty = is_empty(out);
   for (size_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     uint32_t format = kiln_code_format(inputs[i]);
@@ -121,9 +121,9 @@ kiln_status_t kilni_link_check_kept(kiln_code_t* const* inputs, size_t count,
                                     const kiln_code_t* linked,
                                     kiln_allocator_t allocator) {
   kiln_image_t* out = NULL;
-  if (!is_machine_code(kiln_code_format(linked))) return NULL;
+  if (!is_machine_code(kiln_code_format(linked))) return kiln_ok();
   KILNI_RETURN_IF_ERROR(read_image(linked, allocator, &out));
-  if (out == NULL) return NULL;
+  if (out == NULL) return kiln_ok();
   kiln_status_t status = check_inputs(inputs, count, out, allocator);
   kiln_image_release(out);
   return status;

@@ -105,7 +105,7 @@ static kiln_status_t add_copy(const kiln_linker_t* linker, found_t* found,
   copy->line = KILN_LINK_NVJITLINK_UNKNOWN;
   found->count++;
   *out_copy = copy;
-  return NULL;
+  return kiln_ok();
 }
 
 // Opens a library into `copy`, which nobody else sees.
@@ -124,7 +124,7 @@ static kiln_status_t open_copy(const kiln_linker_t* linker, copy_t* copy) {
   copy->opened = true;
   copy->line =
       kiln_compat_line_make(copy->native.table.major, copy->native.table.minor);
-  if (!linker->trace) return NULL;
+  if (!linker->trace) return kiln_ok();
   kiln_status_t status = kilni_nvjitlink_trace_install(
       &copy->native.table, host->log, &copy->native.table);
   copy->traced = kiln_status_is_ok(status);
@@ -133,7 +133,7 @@ static kiln_status_t open_copy(const kiln_linker_t* linker, copy_t* copy) {
               kiln_status_message(status));
     kiln_status_free(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The search ----
@@ -161,7 +161,7 @@ static kiln_status_t search_all(const kiln_linker_t* linker, found_t* found) {
   KILNI_RETURN_IF_ERROR(
       kiln_locate_find_all(kiln_toolkit_locate(linker->toolkit),
                            KILN_LOCATE_KIND_LIB, "nvJitLink", &set));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   uint32_t count = kiln_locate_set_count(set);
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     kiln_locate_item_t* item = kiln_locate_set_item(set, i);
@@ -199,7 +199,7 @@ static kiln_status_t search_file(const kiln_linker_t* linker, found_t* found,
 static kiln_status_t search_named(const kiln_linker_t* linker, found_t* found) {
   const char* path = linker->named;
   char* real = NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   copy_t* copy = NULL;
   if (strchr(path, '/') == NULL) {
     status = add_copy(linker, found, path, &copy);
@@ -237,7 +237,7 @@ static kiln_status_t ensure_searched(kiln_linker_t* linker) {
   kilni_mutex_lock(&linker->lock);
   bool searched = linker->searched;
   kilni_mutex_unlock(&linker->lock);
-  if (searched) return NULL;
+  if (searched) return kiln_ok();
   found_t found = {0};
   kiln_status_t status = linker->named != NULL ? search_named(linker, &found)
                                                : search_all(linker, &found);
@@ -251,7 +251,7 @@ static kiln_status_t ensure_searched(kiln_linker_t* linker) {
     kilni_mutex_unlock(&linker->lock);
     if (first) {
       log_found(linker, &linker->found);
-      return NULL;
+      return kiln_ok();
     }
   }
   free_found(linker, &found);
@@ -291,7 +291,7 @@ static kiln_status_t fill(kiln_linker_t* linker,
     KILNI_RETURN_IF_ERROR(kilni_strdup(
         allocator, kilni_sv(wish->device_library), &linker->device_library));
   }
-  if (wish->table == NULL) return NULL;
+  if (wish->table == NULL) return kiln_ok();
   copy_t* copy = NULL;
   linker->searched = true;
   KILNI_RETURN_IF_ERROR(
@@ -300,7 +300,7 @@ static kiln_status_t fill(kiln_linker_t* linker,
   copy->native.table = *wish->table;
   copy->opened = true;
   copy->line = kiln_compat_line_make(wish->table->major, wish->table->minor);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
@@ -337,7 +337,7 @@ kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
     return status;
   }
   *out_linker = linker;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_linker_retain(kiln_linker_t* linker) {
@@ -373,7 +373,7 @@ kiln_status_t kiln_linker_nvjitlink_count(kiln_linker_t* linker,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(linker->host));
   KILNI_RETURN_IF_ERROR(ensure_searched(linker));
   *out_count = linker->found.count;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_linker_nvjitlink(kiln_linker_t* linker, uint32_t index,
@@ -392,7 +392,7 @@ kiln_status_t kiln_linker_nvjitlink(kiln_linker_t* linker, uint32_t index,
   if (out_line != NULL) *out_line = linker->found.copies[index].line;
   if (out_path != NULL) *out_path = linker->found.copies[index].path;
   kilni_mutex_unlock(&linker->lock);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_linker_driver(kiln_linker_t* linker,
@@ -403,21 +403,21 @@ kiln_status_t kiln_linker_driver(kiln_linker_t* linker,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(linker->host));
   if (linker->has_driver) {
     *out_driver = linker->driver;
-    return NULL;
+    return kiln_ok();
   }
   if (linker->has_device) {
-    if (linker->device.line == 0) return NULL;
+    if (linker->device.line == 0) return kiln_ok();
     out_driver->state = KILN_COMPAT_DRIVER_KNOWN;
     out_driver->line = linker->device.line;
-    return NULL;
+    return kiln_ok();
   }
-  if (linker->toolkit == NULL) return NULL;
+  if (linker->toolkit == NULL) return kiln_ok();
   kiln_compat_driver_t driver;
   KILNI_RETURN_IF_ERROR(kiln_toolkit_driver(linker->toolkit, &driver));
   out_driver->state = driver.state;
   out_driver->line = driver.line;
   out_driver->branch = driver.branch;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Choosing ----
@@ -464,7 +464,7 @@ kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
 static kiln_status_t driver_backend(const kiln_linker_t* linker,
                                     kilni_link_backend_t* out_backend) {
   *out_backend = linker->device;
-  if (linker->has_device) return NULL;
+  if (linker->has_device) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the driver is to link, and the linker was opened without a "
@@ -548,7 +548,7 @@ kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
     *out_again = !publish(linker, copy, &fresh);
   }
   kilni_link_nvjitlink_backend(&copy->native, out_backend);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Identity ----
@@ -594,7 +594,7 @@ kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
   *out_identity = *place;
   *out_line = native ? linker->device.line : copy->line;
   kilni_mutex_unlock(&linker->lock);
-  if (*out_identity != NULL) return NULL;
+  if (*out_identity != NULL) return kiln_ok();
   char* identity = NULL;
   KILNI_RETURN_IF_ERROR(identify_chosen(linker, copy, &identity));
   kilni_mutex_lock(&linker->lock);
@@ -605,7 +605,7 @@ kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
   *out_identity = *place;
   kilni_mutex_unlock(&linker->lock);
   kilni_strfree(linker->host->allocator, identity);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,

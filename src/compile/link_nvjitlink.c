@@ -63,7 +63,7 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
     return status;
   }
   *out_session = session;
-  return NULL;
+  return kiln_ok();
 }
 
 // What is not linked yet is a cubin to nvJitLink: as an object its symbols are
@@ -187,7 +187,7 @@ static kiln_status_t log_text(void* opened, uint32_t which,
       is_error ? table->nvJitLinkGetErrorLogSize(session->handle, &size)
                : table->nvJitLinkGetInfoLogSize(session->handle, &size);
   if (result != KILN_NVJITLINK_SUCCESS || size == 0 || size > MAX_LOG_BYTES) {
-    return NULL;
+    return kiln_ok();
   }
   void* data = NULL;  // one byte more than asked for: a NUL in any case
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, size + 1, &data));

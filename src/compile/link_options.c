@@ -25,7 +25,7 @@ static kiln_status_t out_of_range(const char* field, uint32_t value,
 }
 
 static kiln_status_t check_text(const char* field, const char* text) {
-  if (text == NULL) return NULL;
+  if (text == NULL) return kiln_ok();
   if (text[0] == 0) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is empty", field),
@@ -36,7 +36,7 @@ static kiln_status_t check_text(const char* field, const char* text) {
         KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %zu bytes", field, strlen(text)),
         "give at most %d", KILN_LINK_MAX_OPTION_BYTES);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_list(const char* field, const char* const* list,
@@ -61,16 +61,16 @@ static kiln_status_t check_list(const char* field, const char* const* list,
     }
     KILNI_RETURN_IF_ERROR(check_text(field, list[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_switch(const char* field, uint32_t value) {
-  if (value <= KILN_SWITCH_ON) return NULL;
+  if (value <= KILN_SWITCH_ON) return kiln_ok();
   return out_of_range(field, value, "use KILN_SWITCH_*");
 }
 
 static kiln_status_t check_level(const char* field, uint32_t value) {
-  if (value <= KILN_LINK_LEVEL_3) return NULL;
+  if (value <= KILN_LINK_LEVEL_3) return kiln_ok();
   return out_of_range(field, value, "use KILN_LINK_LEVEL_*");
 }
 
@@ -91,7 +91,7 @@ static kiln_status_t check_extra(const char* text) {
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is among the extra options", text),
         "set `%s` instead, which the choice of linker looks at", kFields[i][1]);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 #define CHECK_TEXT(field)    check_text(#field, o->field)
@@ -121,7 +121,7 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
     case KILN_CODE_FORMAT_PTX:
     case KILN_CODE_FORMAT_LTOIR:
     case KILN_CODE_FORMAT_RELOCATABLE:
-      return NULL;
+      return kiln_ok();
     default:
       return out_of_range("output", o->output,
                           "ask for cubin, ptx, ltoir or relocatable");
@@ -139,18 +139,18 @@ static kiln_status_t new_block(kilni_link_options_copy_t* copy, size_t size,
   copy->blocks = blocks;
   KILNI_RETURN_IF_ERROR(kilni_alloc(copy->allocator, size, out_data));
   copy->blocks[copy->block_count++] = (block_t){*out_data, size};
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t copy_text(kilni_link_options_copy_t* copy,
                                const char** inout_text) {
-  if (*inout_text == NULL) return NULL;
+  if (*inout_text == NULL) return kiln_ok();
   size_t size = strlen(*inout_text) + 1;
   void* data = NULL;
   KILNI_RETURN_IF_ERROR(new_block(copy, size, &data));
   memcpy(data, *inout_text, size);
   *inout_text = data;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
@@ -158,7 +158,7 @@ static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
   void* data = NULL;
   if (count == 0) {
     *inout_list = NULL;
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(new_block(copy, count * sizeof(const char*), &data));
   const char** list = data;
@@ -167,7 +167,7 @@ static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
     KILNI_RETURN_IF_ERROR(copy_text(copy, &list[i]));
   }
   *inout_list = data;
-  return NULL;
+  return kiln_ok();
 }
 
 #define COPY_TEXT(field)    copy_text(copy, &o->field)

@@ -112,7 +112,7 @@ kiln_status_t kiln_link_create(kiln_linker_t* linker,
     return status;
   }
   *out_link = link;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_link_retain(kiln_link_t* link) {
@@ -140,7 +140,7 @@ void kiln_link_close(kiln_link_t* link) {
 static kiln_status_t check_open(const kiln_link_t* link) {
   KILNI_CHECK_ARGUMENT(link != NULL, "link");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(link->host));
-  if (link->stage == OPEN) return NULL;
+  if (link->stage == OPEN) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the link has been %s",
                  link->stage == CLOSED ? "closed" : "finished"),
@@ -172,7 +172,7 @@ kiln_status_t kiln_link_add(kiln_link_t* link, kiln_code_t* code) {
   link->inputs = inputs;
   link->inputs[link->input_count++] = code;
   kiln_code_retain(code);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_link_add_bytes(kiln_link_t* link, kiln_bytes_view_t bytes,
@@ -305,7 +305,7 @@ static kiln_status_t keep_log(kiln_link_t* link, size_t index,
   log->older = link->logs[index];
   link->logs[index] = log;
   kilni_mutex_unlock(&link->lock);
-  return NULL;
+  return kiln_ok();
 }
 
 // Copies the logs out of the backend, where they say something new.
@@ -325,7 +325,7 @@ static kiln_status_t take_logs(kiln_link_t* link,
     }
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Linking ----
@@ -421,7 +421,7 @@ static kiln_status_t add_all(const kiln_link_t* link,
     KILNI_RETURN_IF_ERROR(backend->add(session, &input));
   }
   *out_input = 0;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t name_input(const kiln_link_t* link, size_t input,
@@ -489,7 +489,7 @@ static kiln_status_t play(kiln_link_t* link,
     return status;
   }
   *out_code = made.code;
-  return NULL;
+  return kiln_ok();
 }
 
 // Decides who links, until the one that was chosen is what it seemed to be.
@@ -506,7 +506,7 @@ static kiln_status_t decide(kiln_link_t* link,
     }
     KILNI_RETURN_IF_ERROR(
         kilni_linker_backend(link->linker, link->chosen, &again, out_backend));
-    if (!again) return NULL;
+    if (!again) return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "no nvJitLink of this machine works"),
@@ -554,12 +554,12 @@ static kiln_status_t link_for_cache(void* user,
   link->cache_reason = *out_keep ? "it was not there"
                                  : "another linker took the place of the one "
                                    "that was found";
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t keep_text(kiln_link_t* link, size_t index,
                                kiln_string_view_t from) {
-  if (from.size == 0) return NULL;
+  if (from.size == 0) return kiln_ok();
   kilni_str_t text;
   kilni_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
   kilni_str_add(&text, from);
@@ -580,7 +580,7 @@ static kiln_status_t take_from_cache(void* user,
   cached->settings = NULL;
   link->stage = FINISHED;
   link->cache = KILN_LINK_CACHE_HIT;
-  return NULL;
+  return kiln_ok();
 }
 
 static const char* word_of(uint32_t from) {
@@ -619,7 +619,7 @@ static kiln_status_t look_up(cached_t* cached) {
   uint32_t from = KILN_CACHE_FROM_NOWHERE;
   KILNI_RETURN_IF_ERROR(kilni_link_look_up(&lookup, &from));
   if (link->cache == KILN_LINK_CACHE_HIT) link->cache_reason = word_of(from);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t finish_cached(kiln_link_t* link, kiln_code_t** out_code) {
@@ -632,7 +632,7 @@ static kiln_status_t finish_cached(kiln_link_t* link, kiln_code_t** out_code) {
     return status;
   }
   *out_code = cached.code;
-  return NULL;
+  return kiln_ok();
 }
 
 uint32_t kiln_link_cache(const kiln_link_t* link) {

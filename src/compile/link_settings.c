@@ -62,7 +62,7 @@ static kiln_status_t add_item(make_t* make, uint32_t key, uint64_t value,
   s->items[s->count].value = value;
   s->items[s->count].text = s->texts[s->count];
   s->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static void begin_text(const make_t* make, kilni_str_t* text) {
@@ -102,7 +102,7 @@ static kiln_status_t warn_ignored(make_t* make, const row_t* row) {
                  row->field);
   KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &s->warnings[s->warning_count]));
   s->warning_count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t refuse(const row_t* row) {
@@ -126,7 +126,7 @@ static bool is_applied(make_t* make, const row_t* row,
 
 static kiln_status_t add_number(make_t* make, const row_t* row,
                                 uint64_t value) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (make->is_driver) {
     return is_applied(make, row, &status) ? add_key(make, row, value) : status;
   }
@@ -137,22 +137,23 @@ static kiln_status_t add_number(make_t* make, const row_t* row,
 
 static kiln_status_t add_NUMBER(make_t* make, const row_t* row,
                                 uint32_t value) {
-  return value != 0 ? add_number(make, row, value) : NULL;
+  return value != 0 ? add_number(make, row, value) : kiln_ok();
 }
 
 static kiln_status_t add_LEVEL(make_t* make, const row_t* row, uint32_t value) {
-  return value != 0 ? add_number(make, row, value - KILN_LINK_LEVEL_0) : NULL;
+  return value != 0 ? add_number(make, row, value - KILN_LINK_LEVEL_0)
+                    : kiln_ok();
 }
 
 static kiln_status_t add_THREADS(make_t* make, const row_t* row,
                                  uint32_t value) {
-  if (value == 0) return NULL;
+  if (value == 0) return kiln_ok();
   return add_number(make, row, value == KILN_LINK_ALL_THREADS ? 0 : value);
 }
 
 static kiln_status_t add_FLAG(make_t* make, const row_t* row, uint32_t value) {
-  kiln_status_t status = NULL;
-  if (value != KILN_SWITCH_ON) return NULL;
+  kiln_status_t status = kiln_ok();
+  if (value != KILN_SWITCH_ON) return kiln_ok();
   if (!make->is_driver) return add_native(make, row->spelling, "");
   if (!is_applied(make, row, &status)) return status;
   bool is_mode = row->key == KILN_CU_JIT_CACHE_MODE;
@@ -161,8 +162,8 @@ static kiln_status_t add_FLAG(make_t* make, const row_t* row, uint32_t value) {
 
 static kiln_status_t add_CHOICE(make_t* make, const row_t* row,
                                 uint32_t value) {
-  kiln_status_t status = NULL;
-  if (value == KILN_SWITCH_DEFAULT) return NULL;
+  kiln_status_t status = kiln_ok();
+  if (value == KILN_SWITCH_DEFAULT) return kiln_ok();
   if (!make->is_driver) {
     return add_native(make, row->spelling, value == KILN_SWITCH_ON ? "1" : "0");
   }
@@ -172,13 +173,13 @@ static kiln_status_t add_CHOICE(make_t* make, const row_t* row,
 
 static kiln_status_t add_LIST(make_t* make, const row_t* row,
                               const char* const* list, uint32_t count) {
-  kiln_status_t status = NULL;
-  if (count == 0) return NULL;
+  kiln_status_t status = kiln_ok();
+  if (count == 0) return kiln_ok();
   if (make->is_driver && !is_applied(make, row, &status)) return status;
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(add_native(make, row->spelling, list[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // "sm_90", "sm_90a", "sm_100f" as the driver counts them.
@@ -203,7 +204,7 @@ static bool read_target(const char* arch, uint64_t* out_target) {
 // on: over "sm_1" nvJitLink 13 ends the process.
 static kiln_status_t add_TEXT(make_t* make, const row_t* row,
                               const char* text) {
-  if (text == NULL && make->is_driver) return NULL;  // that of its context
+  if (text == NULL && make->is_driver) return kiln_ok();  // that of its context
   if (text == NULL) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -242,7 +243,7 @@ static kiln_status_t add_aim(make_t* make, const kilni_link_aim_t* aim) {
       aim->output == KILN_CODE_FORMAT_LTOIR) {
     return add_native(make, "-r", "");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 #define ARGS_TEXT(field)    o->field
@@ -261,7 +262,7 @@ static kiln_status_t add_all(make_t* make, const kiln_link_options_t* o) {
       ARGS_##kind(field)));
 #include "compile/link_options.inc"
 #undef KILNI_LINK_OPTION
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
@@ -285,7 +286,7 @@ kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
     return status;
   }
   *out_settings = settings;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_link_settings_create(const kiln_link_options_t* options,

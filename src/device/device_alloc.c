@@ -37,7 +37,7 @@ static bool is_captured(kiln_stream_t* stream) {
 static kiln_status_t refuse_capture(kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
-  if (!captured) return NULL;
+  if (!captured) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a buffer on a stream of \"%s\" that is being captured would "
@@ -61,7 +61,7 @@ kiln_status_t kilni_buffer_make(kiln_device_t* device, uint64_t size,
   atomic_init(&buffer->stream, NULL);
   buffer->size = size;
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }
 
 // Memory that is ordered by nothing.
@@ -151,7 +151,7 @@ static kiln_status_t check_pool(const kiln_device_t* device,
         KILNI_FAIL(INVALID_ARGUMENT, "a buffer of a pool without a stream"),
         "set `stream` in kiln_buffer_options_t too");
   }
-  if (given->kind == 0 || given->kind == given->pool->kind) return NULL;
+  if (given->kind == 0 || given->kind == given->pool->kind) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "a buffer of kind %u from a pool of kind %u",
                  (unsigned)given->kind, (unsigned)given->pool->kind),
@@ -165,7 +165,7 @@ static kiln_status_t check_options(const kiln_device_t* device,
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         device, given->stream->device, "`options.stream`"));
   }
-  return given->pool != NULL ? check_pool(device, given) : NULL;
+  return given->pool != NULL ? check_pool(device, given) : kiln_ok();
 }
 
 // Adds what the device has to an error of its memory.
@@ -210,7 +210,7 @@ kiln_status_t kiln_buffer_create(kiln_device_t* device, uint64_t size_bytes,
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(kilni_buffer_make(device, size_bytes, &buffer));
   buffer->kind = given.pool != NULL ? given.pool->kind : given.kind;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (size_bytes > 0) status = take(buffer, &given);
   if (!kiln_status_is_ok(status)) {
     status = explain(buffer, status);
@@ -218,7 +218,7 @@ kiln_status_t kiln_buffer_create(kiln_device_t* device, uint64_t size_bytes,
     return status;
   }
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Somebody else's ----
@@ -276,7 +276,7 @@ static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
   pointer_t last;
   KILNI_RETURN_IF_ERROR(look(device, address + size - 1, &last));
   if (last.type == out_first->type && last.managed == out_first->managed) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "the memory at 0x%llx has fewer than %llu bytes",
@@ -307,7 +307,7 @@ kiln_status_t kiln_buffer_adopt(kiln_device_t* device, uint64_t address,
   }
   if (owner != NULL) buffer->owner = *owner;
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Ending ----
@@ -385,7 +385,7 @@ kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
   kiln_stream_retain(stream);
   kilni_buffer_note_thread(buffer, stream);
   kiln_stream_release(atomic_exchange(&buffer->stream, stream));
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What it is ----

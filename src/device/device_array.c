@@ -43,7 +43,7 @@ kiln_status_t kilni_texel_read(uint32_t* format, uint32_t* channels,
                        "channels");
   *out_bytes = kTexels[*format].bytes * *channels;
   *format = kTexels[*format].format;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The device's limits ----
@@ -64,7 +64,7 @@ kiln_status_t kilni_texture_limit(kiln_device_t* device, uint64_t value,
                                   const char* what) {
   uint64_t most = 0;
   KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, id, &most));
-  if (value <= most) return NULL;
+  if (value <= most) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%s of %llu; \"%s\" takes %llu", what,
                  (unsigned long long)value, device->name,
@@ -128,7 +128,7 @@ static kiln_status_t is_alternate(kiln_device_t* device,
     KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, ids[i], &most));
     if (sides[i] > most) *out_fits = false;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_ids(kiln_device_t* device, const uint64_t sides[3],
@@ -142,7 +142,7 @@ static kiln_status_t check_ids(kiln_device_t* device, const uint64_t sides[3],
     KILNI_RETURN_IF_ERROR(
         kilni_texture_limit(device, sides[i], ids[i], names[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_sides(kiln_device_t* device,
@@ -159,7 +159,7 @@ static kiln_status_t check_sides(kiln_device_t* device,
     KILNI_RETURN_IF_ERROR(is_alternate(device, sides, &fits));
   }
   if (!fits) KILNI_RETURN_IF_ERROR(check_ids(device, sides, ids, layered));
-  if (given->surface != KILN_SWITCH_ON) return NULL;
+  if (given->surface != KILN_SWITCH_ON) return kiln_ok();
   return check_ids(device, sides, kLimits[1][shape], layered);
 }
 #undef IDS
@@ -174,7 +174,7 @@ static kiln_status_t check_cube(const kiln_array_options_t* given) {
   if (given->width == given->height &&
       (layered ? given->depth > 0 && given->depth % 6 == 0
                : given->depth == 6)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(
@@ -207,7 +207,7 @@ static kiln_status_t check_shape(const kiln_array_options_t* given) {
       given->gather != KILN_SWITCH_ON || shape_of(given) == PLANE,
       "options.gather", "is on, of an array that is no plane",
       "leave it off, or set `width` and `height` only");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_options(kiln_device_t* device,
@@ -295,7 +295,7 @@ static kiln_status_t new_array(kiln_device_t* device,
   array->texel_bytes = texel_bytes;
   array->desc = *desc;
   *out_array = array;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_array_create(kiln_device_t* device,
@@ -321,7 +321,7 @@ kiln_status_t kiln_array_create(kiln_device_t* device,
   kilni_registry_put(&device->registry, &array->entry, key_of(array->handle),
                      array, &array->references);
   *out_array = array;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Foreign arrays ----
@@ -337,7 +337,7 @@ static kiln_status_t ask_desc(kiln_device_t* device, kiln_cu_array_t handle,
   for (uint32_t i = 1; i < sizeof(kTexels) / sizeof(kTexels[0]); i++) {
     if (kTexels[i].format != out_desc->format) continue;
     *out_texel_bytes = kTexels[i].bytes * out_desc->channels;
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "an array of texels of the driver's format 0x%x",
@@ -362,7 +362,7 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
   if (known != NULL && (!owned || !known->foreign)) {
     if (owned) kilni_owner_release(*owner);
     *out_array = known;
-    return NULL;
+    return kiln_ok();
   }
   // Somebody else keeps that object's handle alive, for how long who knows.
   kiln_array_release(known);
@@ -376,14 +376,14 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
   *out_array = array;
   if (owned) {
     array->owner = *owner;
-    return NULL;
+    return kiln_ok();
   }
   known = kilni_registry_add(registry, &array->entry, key_of(handle), array,
                              &array->references);
-  if (known == NULL) return NULL;
+  if (known == NULL) return kiln_ok();
   kiln_array_release(array);
   *out_array = known;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_device_t* kiln_array_device(const kiln_array_t* array) {
@@ -429,7 +429,7 @@ static kiln_status_t check_levels(const kiln_array_options_t* given,
                                   uint32_t* levels) {
   const uint32_t most = most_levels(given);
   if (*levels == 0) *levels = most;
-  if (*levels <= most) return NULL;
+  if (*levels <= most) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "%u levels of a mipmap that is down to one texel after %u",
@@ -467,7 +467,7 @@ kiln_status_t kiln_mipmap_create(kiln_device_t* device,
                           (unsigned)levels);
   }
   *out_mipmap = mipmap;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_device_t* kiln_mipmap_device(const kiln_mipmap_t* mipmap) {
@@ -517,7 +517,7 @@ kiln_status_t kiln_mipmap_level(kiln_mipmap_t* mipmap, uint32_t level,
     return status;
   }
   *out_array = array;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Sizes ----
@@ -587,7 +587,7 @@ static kiln_status_t check_host(const kiln_array_t* array,
                                 const void* data) {
   KILNI_RETURN_IF_ERROR(check_stream(array, stream));
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
-  if (bytes == kiln_array_size(array)) return NULL;
+  if (bytes == kiln_array_size(array)) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes for an array of %llu",
                  (unsigned long long)bytes,
@@ -605,7 +605,7 @@ static kiln_status_t check_buffer(const kiln_array_t* array,
       kilni_device_check_memory(array->device, buffer->device, "the buffer"));
   if (offset <= buffer->size &&
       kiln_array_size(array) <= buffer->size - offset) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes from %llu on in a buffer of %llu",

@@ -68,7 +68,7 @@ static kiln_status_t check_rule(const making_t* m, const rule_t* rule) {
                    (unsigned)info->compute_minor),
         "launch without it on this device");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Checks the rule of an attribute and appends it; `*out_value` is to be filled.
@@ -79,7 +79,7 @@ static kiln_status_t add(making_t* m, kiln_cu_launch_attribute_id_t id,
   memset(made, 0, sizeof(*made));
   made->id = id;
   *out_value = &made->value;
-  return NULL;
+  return kiln_ok();
 }
 #define ADD(m, id, out_value) \
   KILNI_RETURN_IF_ERROR(add((m), KILN_CU_LAUNCH_ATTRIBUTE_##id, (out_value)))
@@ -107,7 +107,7 @@ static kiln_status_t check_given(const making_t* m) {
   const uint32_t known = KILN_LAUNCH_GIVEN_PRIORITY |
                          KILN_LAUNCH_GIVEN_CARVEOUT |
                          KILN_LAUNCH_GIVEN_SYNC_MAP;
-  if ((m->given.given & ~known) == 0) return NULL;
+  if ((m->given.given & ~known) == 0) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
                  "the launch attribute `given` is 0x%x, of which this library "
@@ -123,7 +123,7 @@ static kiln_status_t add_cooperative(making_t* m) {
   if (m->given.cooperative > KILN_SWITCH_ON) {
     return no_value("cooperative", m->given.cooperative, "KILN_SWITCH_*");
   }
-  if (m->given.cooperative != KILN_SWITCH_ON) return NULL;
+  if (m->given.cooperative != KILN_SWITCH_ON) return kiln_ok();
   if (!m->device->info.cooperative_launch) {
     return lacks(m, "cooperative", "cooperative launches");
   }
@@ -137,7 +137,7 @@ static kiln_status_t add_cooperative(making_t* m) {
                                                m->config->shared_bytes, &each));
   m->how->cooperative = true;
   m->how->resident = each;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Clusters ----
@@ -157,7 +157,7 @@ static kiln_status_t allow_any_size(making_t* m) {
   if (m->device->info.driver_version >= rule->driver) {
     ADD(m, PORTABLE_CLUSTER_SIZE_MODE, &value);
     value->cluster_size_mode = KILN_CLUSTER_SIZE_ANY;
-    return NULL;
+    return kiln_ok();
   }
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, m->device, cuFuncSetAttribute, m->kernel->handle,
@@ -196,7 +196,7 @@ static kiln_status_t check_cluster_size(making_t* m, uint64_t blocks) {
                              limit == PORTABLE_CLUSTER ? "a portable cluster"
                                                        : "the largest cluster");
   }
-  return mode == KILN_CLUSTER_SIZE_ANY ? allow_any_size(m) : NULL;
+  return mode == KILN_CLUSTER_SIZE_ANY ? allow_any_size(m) : kiln_ok();
 }
 
 static kiln_status_t check_required_cluster(const making_t* m) {
@@ -212,7 +212,7 @@ static kiln_status_t check_required_cluster(const making_t* m) {
   if (required[0] <= 0 || ((uint32_t)required[0] == cluster[0] &&
                            (uint32_t)required[1] == cluster[1] &&
                            (uint32_t)required[2] == cluster[2])) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -226,7 +226,7 @@ static kiln_status_t check_required_cluster(const making_t* m) {
 
 static kiln_status_t add_preferred(making_t* m) {
   uint32_t* wanted = m->how->preferred;
-  if (!complete(m->given.preferred_cluster, wanted)) return NULL;
+  if (!complete(m->given.preferred_cluster, wanted)) return kiln_ok();
   const uint32_t* cluster = m->how->cluster;
   for (int i = 0; i < 3; i++) {
     if (cluster[0] != 0 && wanted[i] % cluster[i] == 0 &&
@@ -247,7 +247,7 @@ static kiln_status_t add_preferred(making_t* m) {
   value->preferred_cluster.x = wanted[0];
   value->preferred_cluster.y = wanted[1];
   value->preferred_cluster.z = wanted[2];
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_clusters(making_t* m) {
@@ -282,7 +282,7 @@ kiln_status_t kilni_launch_check_resident(const kiln_kernel_t* kernel,
                                           const kiln_device_t* device,
                                           uint64_t blocks) {
   const uint64_t most = (uint64_t)how->resident * device->info.multiprocessors;
-  if (!how->cooperative || blocks <= most) return NULL;
+  if (!how->cooperative || blocks <= most) return kiln_ok();
   char whose[KILNI_DEVICE_NAME_BYTES + 32];
   snprintf(whose, sizeof(whose), "\"%s\" at once", device->name);
   return kilni_launch_over(kernel,
@@ -310,17 +310,17 @@ kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
                    (unsigned)cluster),
         "make the grid, which counts blocks, a multiple of the cluster");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // A kernel may be made for clusters, of a size that the driver knows, or one
 // that each launch says.
 static kiln_status_t take_own_cluster(const kiln_kernel_t* kernel,
                                       kilni_launch_how_t* how) {
-  if (!kernel->in_clusters || how->cluster[0] != 0) return NULL;
+  if (!kernel->in_clusters || how->cluster[0] != 0) return kiln_ok();
   if (kernel->cluster[0] != 0) {
     memcpy(how->cluster, kernel->cluster, sizeof(how->cluster));
-    return NULL;
+    return kiln_ok();
   }
   if (!kernel->module->device->info.cluster_launch) {
     return kilni_status_with_fix(
@@ -344,7 +344,7 @@ static kiln_status_t check_event(const making_t* m, const char* field,
       kilni_device_check_same(m->device, event->device, "an event"));
   if (event->timing != KILN_SWITCH_ON &&
       event->interprocess != KILN_SWITCH_ON) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the launch attribute `%s` is an event %s",
@@ -370,12 +370,12 @@ static kiln_status_t add_events(making_t* m) {
     m->how->recorded[0] = event;
   }
   event = m->given.completion_event;
-  if (event == NULL) return NULL;
+  if (event == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(check_event(m, "completion_event", event));
   ADD(m, LAUNCH_COMPLETION_EVENT, &value);
   value->completion_event.event = event->handle;
   m->how->recorded[1] = event;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_launch_mark_recorded(const kilni_launch_how_t* how) {
@@ -400,7 +400,7 @@ static kiln_status_t add_domains(making_t* m) {
     ADD(m, MEM_SYNC_DOMAIN, &value);
     value->sync_domain = domain == KILN_SYNC_DOMAIN_REMOTE;
   }
-  if ((m->given.given & KILN_LAUNCH_GIVEN_SYNC_MAP) == 0) return NULL;
+  if ((m->given.given & KILN_LAUNCH_GIVEN_SYNC_MAP) == 0) return kiln_ok();
   uint32_t greatest = m->given.sync_map_default > m->given.sync_map_remote
                           ? m->given.sync_map_default
                           : m->given.sync_map_remote;
@@ -414,7 +414,7 @@ static kiln_status_t add_domains(making_t* m) {
   ADD(m, MEM_SYNC_DOMAIN_MAP, &value);
   value->sync_map.normal = (unsigned char)m->given.sync_map_default;
   value->sync_map.remote = (unsigned char)m->given.sync_map_remote;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_window(const making_t* m) {
@@ -433,7 +433,8 @@ static kiln_status_t check_window(const making_t* m) {
     return no_value("window_miss", given->window_miss,
                     "KILN_CACHE_ACCESS_NORMAL or KILN_CACHE_ACCESS_STREAMING");
   }
-  if (given->window_ratio >= 0.0f && given->window_ratio <= 1.0f) return NULL;
+  if (given->window_ratio >= 0.0f && given->window_ratio <= 1.0f)
+    return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the launch attribute `window_ratio` is %g",
                  (double)given->window_ratio),
@@ -442,7 +443,7 @@ static kiln_status_t check_window(const making_t* m) {
 
 static kiln_status_t add_window(making_t* m) {
   kiln_cu_launch_attribute_value_t* value;
-  if (m->given.window_bytes == 0) return NULL;
+  if (m->given.window_bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(check_window(m));
   ADD(m, ACCESS_POLICY_WINDOW, &value);
   value->window.address = (void*)(uintptr_t)m->given.window_address;
@@ -450,7 +451,7 @@ static kiln_status_t add_window(making_t* m) {
   value->window.hit_ratio = m->given.window_ratio;
   value->window.hit = m->given.window_hit;
   value->window.miss = m->given.window_miss;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_shared(making_t* m) {
@@ -462,19 +463,19 @@ static kiln_status_t add_shared(making_t* m) {
     ADD(m, PREFERRED_SHARED_MEMORY_CARVEOUT, &value);
     value->carveout = m->given.carveout;
   }
-  if (m->given.shared_mode == KILN_SHARED_MODE_DEFAULT) return NULL;
+  if (m->given.shared_mode == KILN_SHARED_MODE_DEFAULT) return kiln_ok();
   if (m->given.shared_mode > KILN_SHARED_MODE_PREFER_OVERSIZED) {
     return no_value("shared_mode", m->given.shared_mode, "KILN_SHARED_MODE_*");
   }
   ADD(m, SHARED_MEMORY_MODE, &value);
   value->shared_mode = m->given.shared_mode;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Order and place ----
 
 static kiln_status_t add_priority(making_t* m) {
-  if ((m->given.given & KILN_LAUNCH_GIVEN_PRIORITY) == 0) return NULL;
+  if ((m->given.given & KILN_LAUNCH_GIVEN_PRIORITY) == 0) return kiln_ok();
   int32_t least = 0;
   int32_t greatest = 0;
   int32_t wanted = m->given.priority;
@@ -490,7 +491,7 @@ static kiln_status_t add_priority(making_t* m) {
   kiln_cu_launch_attribute_value_t* value;
   ADD(m, PRIORITY, &value);
   value->priority = wanted;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_switches(making_t* m) {
@@ -509,7 +510,7 @@ static kiln_status_t add_switches(making_t* m) {
     ADD(m, NVLINK_UTIL_CENTRIC_SCHEDULING, &value);
     value->nvlink_centric = m->given.nvlink_centric == KILN_SWITCH_ON;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,

@@ -40,7 +40,7 @@ static kiln_status_t init_batch(batch_t* batch, kiln_allocator_t allocator,
     batch->from[batch->count] = copy->source->address + copy->source_offset;
     batch->sizes[batch->count++] = (size_t)copy->bytes;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void deinit_batch(batch_t* batch) {
@@ -59,7 +59,7 @@ static kiln_status_t check_stream(kiln_stream_t* stream) {
   }
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
-  if (!captured) return NULL;
+  if (!captured) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a batch of copies on a stream of \"%s\" that is being "
@@ -81,7 +81,7 @@ static kiln_status_t check_copies(const kiln_stream_t* stream,
       return KILNI_ANNOTATE(status, "copy %u of a batch", (unsigned)i);
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t at_once(kiln_stream_t* stream, const kiln_copy_t* copies,
@@ -94,7 +94,7 @@ static kiln_status_t at_once(kiln_stream_t* stream, const kiln_copy_t* copies,
       init_batch(&batch, stream->device->host->allocator, copies, count));
   kiln_cu_copy_attributes_t attributes = {orders[order], {0, 0}, {0, 0}, 0};
   size_t first = 0;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (batch.count > 0) {
     KILNI_STREAM_CALL(status, stream, cuMemcpyBatchAsync, batch.to, batch.from,
                       batch.sizes, batch.count, &attributes, &first, 1,

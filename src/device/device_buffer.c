@@ -8,7 +8,8 @@
 
 static kiln_status_t check_range(const kiln_buffer_t* buffer, uint64_t offset,
                                  uint64_t bytes, const char* what) {
-  if (offset <= buffer->size && bytes <= buffer->size - offset) return NULL;
+  if (offset <= buffer->size && bytes <= buffer->size - offset)
+    return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%s of %llu bytes at offset %llu in a buffer of %llu bytes",
@@ -51,7 +52,7 @@ kiln_status_t kiln_buffer_write(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
   KILNI_RETURN_IF_ERROR(
       kilni_buffer_check(buffer, NULL, offset, bytes, "a write"));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyHtoD,
                     buffer->address + offset, data, bytes);
@@ -64,7 +65,7 @@ kiln_status_t kiln_buffer_read(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_CHECK_ARGUMENT(out_data != NULL || bytes == 0, "out_data");
   KILNI_RETURN_IF_ERROR(
       kilni_buffer_check(buffer, NULL, offset, bytes, "a read"));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyDtoH, out_data,
                     buffer->address + offset, bytes);
@@ -79,7 +80,7 @@ kiln_status_t kiln_buffer_write_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
   KILNI_RETURN_IF_ERROR(
       kilni_buffer_check(buffer, stream, offset, bytes, "a write"));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemcpyHtoDAsync, buffer->address + offset,
                     data, bytes, stream->handle);
@@ -94,7 +95,7 @@ kiln_status_t kiln_buffer_read_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(out_data != NULL || bytes == 0, "out_data");
   KILNI_RETURN_IF_ERROR(
       kilni_buffer_check(buffer, stream, offset, bytes, "a read"));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemcpyDtoHAsync, out_data,
                     buffer->address + offset, bytes, stream->handle);
@@ -128,7 +129,7 @@ kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer, uint64_t offset,
                                uint32_t value_bytes) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_RETURN_IF_ERROR(check_fill(buffer, NULL, offset, bytes, value_bytes));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   kiln_cu_deviceptr_t to = buffer->address + offset;
   if (value_bytes == 1) {
@@ -151,7 +152,7 @@ kiln_status_t kiln_buffer_fill_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check_fill(buffer, stream, offset, bytes, value_bytes));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   kiln_cu_deviceptr_t to = buffer->address + offset;
   if (value_bytes == 1) {
@@ -183,11 +184,11 @@ static kiln_status_t check_across(const kiln_buffer_t* target,
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(source->device));
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(target->device));
   if (stream == NULL || stream->device->whole == source->device->whole) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_status_t status =
       kilni_device_check_memory(source->device, stream->device, "the stream");
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_status_free(status);
   return kilni_device_check_memory(target->device, stream->device,
                                    "the stream");
@@ -200,7 +201,7 @@ static kiln_status_t check_apart(const kiln_buffer_t* target,
                                  uint64_t source_offset, uint64_t bytes) {
   uint64_t to = target->address + target_offset;
   uint64_t from = source->address + source_offset;
-  if ((to > from ? to - from : from - to) >= bytes) return NULL;
+  if ((to > from ? to - from : from - to) >= bytes) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(
           INVALID_ARGUMENT,
@@ -225,7 +226,7 @@ kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
   KILNI_RETURN_IF_ERROR(
       check_range(source, source_offset, bytes, "a copy from the range"));
   // Addresses of two contexts are no more comparable than their memory.
-  if (across || bytes == 0) return NULL;
+  if (across || bytes == 0) return kiln_ok();
   return check_apart(target, target_offset, source, source_offset, bytes);
 }
 
@@ -236,7 +237,7 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
   KILNI_CHECK_ARGUMENT(source != NULL, "source");
   KILNI_RETURN_IF_ERROR(kilni_buffer_check_copy(target, NULL, target_offset,
                                                 source, source_offset, bytes));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   if (is_across(target, source)) {
     KILNI_DEVICE_CALL(
@@ -261,7 +262,7 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
   KILNI_CHECK_ARGUMENT(source != NULL, "source");
   KILNI_RETURN_IF_ERROR(kilni_buffer_check_copy(target, stream, target_offset,
                                                 source, source_offset, bytes));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   if (is_across(target, source)) {
     KILNI_STREAM_CALL(

@@ -75,7 +75,7 @@ kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,
                    (unsigned)config->block[1], (unsigned)config->block[2]),
         "use its block");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // More than a block has by default must be asked for, once for a kernel. The
@@ -93,7 +93,7 @@ kiln_status_t kilni_launch_need_shared(kiln_kernel_t* kernel,
   }
   if (config->shared_bytes == 0 || total <= device->info.shared_bytes ||
       atomic_load_explicit(&kernel->opted_in, memory_order_acquire)) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuFuncSetAttribute, kernel->handle,
@@ -187,7 +187,7 @@ static kiln_status_t place(const kiln_kernel_t* kernel, uint32_t index,
       if (argument->bytes != 4 && argument->bytes != 8) {
         return bad_argument(kernel, index, "a value of neither 4 nor 8 bytes");
       }
-      return NULL;
+      return kiln_ok();
     case KILN_ARGUMENT_BUFFER:
       if (argument->value.buffer == NULL) {
         return bad_argument(kernel, index, "a buffer that is NULL");
@@ -201,13 +201,13 @@ static kiln_status_t place(const kiln_kernel_t* kernel, uint32_t index,
           kernel->module->device, argument->value.buffer->device, "a buffer"));
       *scratch = argument->value.buffer->address;
       *out_at = scratch;
-      return NULL;
+      return kiln_ok();
     case KILN_ARGUMENT_BYTES:
       if (argument->value.data == NULL || argument->bytes == 0) {
         return bad_argument(kernel, index, "bytes that are not there");
       }
       *out_at = argument->value.data;
-      return NULL;
+      return kiln_ok();
     default:
       return bad_argument(kernel, index, "of no kind that is known");
   }
@@ -217,19 +217,19 @@ kiln_status_t kilni_argument_read(const kiln_kernel_t* kernel, uint32_t index,
                                   const kiln_argument_t* argument,
                                   uint64_t* scratch, const void** out_at) {
   KILNI_RETURN_IF_ERROR(place(kernel, index, argument, scratch, out_at));
-  if (!kernel->info.params_known) return NULL;
+  if (!kernel->info.params_known) return kiln_ok();
   const kiln_kernel_param_t* param = &kernel->params[index];
   if (argument->bytes != param->bytes ||
       !kinds_fit(param->kind, argument->kind)) {
     return mismatch(kernel, index, argument);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_argument_check_count(const kiln_kernel_t* kernel,
                                          uint32_t count) {
   const kiln_kernel_info_t* info = &kernel->info;
-  if (!info->params_known || count == info->param_count) return NULL;
+  if (!info->params_known || count == info->param_count) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "kernel \"%s\" takes %u argument%s and is given %u",

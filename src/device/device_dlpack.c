@@ -71,7 +71,7 @@ static kiln_status_t device_of(const kiln_buffer_t* buffer,
         "make the buffer with KILN_MEMORY_PINNED or KILN_MEMORY_MANAGED");
   }
   *out_device = device;
-  return NULL;
+  return kiln_ok();
 }
 
 // Why a view has no size in bytes.
@@ -173,7 +173,7 @@ static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
   describe(buffer, &given, device, shown,
            legacy ? &shown->as.legacy.tensor : &shown->as.versioned.tensor);
   *out_shown = shown;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
@@ -191,7 +191,7 @@ kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
   tensor->deleter = end_versioned;
   tensor->flags = read_only ? KILN_DLPACK_READ_ONLY : 0;
   *out_tensor = tensor;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_dlpack_export_legacy(kiln_buffer_t* buffer,
@@ -206,7 +206,7 @@ kiln_status_t kiln_dlpack_export_legacy(kiln_buffer_t* buffer,
   tensor->owner = shown;
   tensor->deleter = end_legacy;
   *out_tensor = tensor;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Taking ----
@@ -227,10 +227,10 @@ static kiln_status_t check_place(const kiln_device_t* device,
     case KILN_DLPACK_CPU:  // if the driver knows it
     case KILN_DLPACK_CUDA_HOST:
     case KILN_DLPACK_CUDA_MANAGED:
-      return NULL;
+      return kiln_ok();
     case KILN_DLPACK_CUDA:
       if (device->info.kind == KILN_DEVICE_KIND_SOFT) break;
-      if (place->id == device->whole->handle) return NULL;
+      if (place->id == device->whole->handle) return kiln_ok();
       return kilni_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "a tensor of device %d and not of \"%s\"", (int)place->id,
@@ -265,7 +265,7 @@ static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
       "pass a tensor of rank 0 to KILN_DLPACK_RANK_MOST, with its shape");
   if (size_of(tensor->shape, (uint32_t)tensor->rank, tensor->type, out_bytes) &&
       *out_bytes > 0 && is_compact(tensor)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,

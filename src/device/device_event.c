@@ -29,7 +29,7 @@ static kiln_status_t make(kiln_device_t* device, kiln_event_t** out_event) {
   atomic_init(&event->references, 1);
   atomic_init(&event->recorded, false);
   *out_event = event;
-  return NULL;
+  return kiln_ok();
 }
 
 // A handle that the driver has made for us is given out, or ended again.
@@ -42,7 +42,7 @@ static kiln_status_t finish(kiln_event_t* event, kiln_status_t status,
   kilni_registry_put(&event->device->registry, &event->entry,
                      key_of(event->handle), event, &event->references);
   *out_event = event;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Made here ----
@@ -56,7 +56,7 @@ static kiln_status_t read_options(const kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(given->blocking <= KILN_SWITCH_ON, "options.blocking");
   KILNI_CHECK_ARGUMENT(given->interprocess <= KILN_SWITCH_ON,
                        "options.interprocess");
-  if (given->interprocess != KILN_SWITCH_ON) return NULL;
+  if (given->interprocess != KILN_SWITCH_ON) return kiln_ok();
   if (given->timing == KILN_SWITCH_ON) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -120,7 +120,7 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
   if (known != NULL && (!owned || !known->foreign)) {
     *out_event = known;
     if (owned) kilni_owner_release(*owner);
-    return NULL;
+    return kiln_ok();
   }
   // Somebody else keeps that object's handle alive, for how long who knows.
   kiln_event_release(known);
@@ -131,14 +131,14 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
   *out_event = event;
   if (owned) {
     event->owner = *owner;
-    return NULL;
+    return kiln_ok();
   }
   known = kilni_registry_add(registry, &event->entry, key_of(handle), event,
                              &event->references);
-  if (known == NULL) return NULL;
+  if (known == NULL) return kiln_ok();
   kiln_event_release(event);
   *out_event = known;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Other processes' ----
@@ -252,7 +252,7 @@ kiln_status_t kiln_event_query(kiln_event_t* event, bool* out_ready) {
   KILNI_CHECK_ARGUMENT(event != NULL, "event");
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, event->device, cuEventQuery, event->handle);
-  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) return NULL;
+  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) return kiln_ok();
   *out_ready = kiln_status_is_ok(status);
   return status;
 }
@@ -265,7 +265,7 @@ kiln_status_t kiln_event_synchronize(kiln_event_t* event) {
 }
 
 static kiln_status_t check_timed(const kiln_event_t* event, const char* name) {
-  if (event->timing == KILN_SWITCH_DEFAULT) return NULL;
+  if (event->timing == KILN_SWITCH_DEFAULT) return kiln_ok();
   if (event->timing == KILN_SWITCH_OFF) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the event `%s` was made without timing",
@@ -277,7 +277,7 @@ static kiln_status_t check_timed(const kiln_event_t* event, const char* name) {
         KILNI_FAIL(INVALID_STATE, "the event `%s` was never recorded", name),
         "record both events on a stream first");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_event_elapsed(kiln_event_t* start, kiln_event_t* end,

@@ -70,7 +70,7 @@ static kiln_status_t ask_all(split_t* split) {
 }
 
 static kiln_status_t check_least(const split_t* split) {
-  if (split->least <= split->all.of.sm.count) return NULL;
+  if (split->least <= split->all.of.sm.count) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "parts of %u multiprocessors, of which \"%s\" has %u",
@@ -154,7 +154,7 @@ kiln_status_t kiln_device_query_split(kiln_device_t* device,
   split_t split;
   unsigned int count = 0;
   KILNI_RETURN_IF_ERROR(begin(&split, device, options, &count));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   kiln_split_t found = {count, 0, split.all.of.sm.count, split.all.of.sm.count};
   if (count > 0) {
     status = cut(&split, count);
@@ -235,7 +235,7 @@ static kiln_status_t make_part(kiln_device_t* device, const char* called,
     return status;
   }
   *out_part = part;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_parts(split_t* split, kiln_device_t** out_parts,
@@ -246,13 +246,13 @@ static kiln_status_t make_parts(split_t* split, kiln_device_t** out_parts,
     KILNI_RETURN_IF_ERROR(
         make_part(split->device, called, &split->parts[i], &out_parts[i]));
   }
-  if (out_rest == NULL || split->rest.of.sm.count == 0) return NULL;
+  if (out_rest == NULL || split->rest.of.sm.count == 0) return kiln_ok();
   return make_part(split->device, "rest", &split->rest, out_rest);
 }
 
 static kiln_status_t check_count(const split_t* split, uint32_t wanted,
                                  unsigned int most) {
-  if (wanted <= most) return NULL;
+  if (wanted <= most) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%u parts of at least %u multiprocessors: \"%s\", which has "
@@ -282,7 +282,7 @@ kiln_status_t kiln_device_split(kiln_device_t* device,
     status = make_parts(&split, out_parts, out_rest);
   }
   end(&split);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   for (uint32_t i = 0; i < part_count; i++) {
     kiln_device_release(out_parts[i]);
     out_parts[i] = NULL;

@@ -30,7 +30,7 @@ static kiln_status_t take_params(kilni_code_facts_t* facts,
                                  kilni_code_kernel_t* to,
                                  const kiln_image_t* image, uint32_t index,
                                  uint32_t count) {
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* params = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       facts->allocator, count, sizeof(kiln_kernel_param_t), &params));
@@ -48,13 +48,13 @@ static kiln_status_t take_params(kilni_code_facts_t* facts,
     param->align = from->align;
     param->kind = from->kind;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_kernels(kilni_code_facts_t* facts,
                                   const kiln_image_t* image) {
   uint32_t count = kiln_image_kernel_count(image);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* kernels = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       facts->allocator, count, sizeof(kilni_code_kernel_t), &kernels));
@@ -75,7 +75,7 @@ static kiln_status_t take_kernels(kilni_code_facts_t* facts,
     to->params_known = from->params_known != 0;
     KILNI_RETURN_IF_ERROR(take_params(facts, to, image, i, from->param_count));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The file ----
@@ -91,7 +91,7 @@ static kiln_status_t read_kernels(kilni_code_facts_t* facts,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     *out_doubt = status;
-    return NULL;
+    return kiln_ok();
   }
   status = take_kernels(facts, image);
   facts->is_listed = kiln_status_is_ok(status);
@@ -106,7 +106,7 @@ static kiln_status_t check_whole(kiln_bytes_view_t bytes, const char* name,
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK || code == KILN_STATUS_BAD_DATA) return status;
   *out_doubt = status;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_facts(kilni_code_facts_t* facts,
@@ -126,7 +126,7 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
     KILNI_RETURN_IF_ERROR(check_whole(bytes, name, out_doubt));
   }
   // A fatbin has kernels for many devices, packed; the driver takes its own.
-  if (is_fatbin || !kiln_status_is_ok(*out_doubt)) return NULL;
+  if (is_fatbin || !kiln_status_is_ok(*out_doubt)) return kiln_ok();
   return read_kernels(facts, bytes, name, out_doubt);
 }
 
@@ -196,21 +196,21 @@ static kiln_status_t describe(kilni_code_facts_t* facts,
   const kilni_code_kernel_t before = facts->kernels[at];
   facts->kernels[at] = *kernel;
   *kernel = before;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
                                         kiln_bytes_view_t ptx,
                                         const char* name) {
   kilni_code_facts_t other;
-  kiln_status_t doubt = NULL;
-  if (facts->format != KILN_CODE_FORMAT_CUBIN) return NULL;
+  kiln_status_t doubt = kiln_ok();
+  if (facts->format != KILN_CODE_FORMAT_CUBIN) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_code_facts_init(&other, facts->allocator, ptx, name, &doubt));
   // What our reader cannot read describes nothing; the code is good all the
   // same.
   kiln_status_free(doubt);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < other.kernel_count && kiln_status_is_ok(status); i++) {
     status = describe(facts, &other.kernels[i]);
   }
@@ -225,5 +225,5 @@ kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts,
       kilni_strdup(facts->allocator, kilni_sv(name),
                    &facts->kernels[facts->kernel_count].name));
   facts->kernel_count++;
-  return NULL;
+  return kiln_ok();
 }

@@ -69,11 +69,11 @@ static kiln_status_t choose_name(const kiln_module_t* module,
         kilni_code_facts_find(facts, *inout_name) == facts->kernel_count) {
       return not_found(module, *inout_name);
     }
-    return NULL;
+    return kiln_ok();
   }
   if (facts->kernel_count == 1) {
     *inout_name = facts->kernels[0].name;
-    return NULL;
+    return kiln_ok();
   }
   if (facts->kernel_count == 0 && facts->is_listed) {
     return with_names(
@@ -128,20 +128,20 @@ static kiln_status_t ask_param(kiln_kernel_t* kernel, size_t index,
                     kernel->handle, index, &offset, &bytes);
   if (kiln_status_code(status) == KILN_STATUS_INVALID_ARGUMENT) {
     kiln_status_free(status);  // there is no such parameter
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(status);
   out_param->name = "";
   out_param->offset = (uint32_t)offset;
   out_param->bytes = (uint32_t)bytes;
   *out_more = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask_params(kiln_kernel_t* kernel) {
   kiln_device_t* device = kernel->module->device;
   if (!kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) {
-    return NULL;
+    return kiln_ok();
   }
   uint32_t count = 0;
   kiln_kernel_param_t param;
@@ -163,7 +163,7 @@ static kiln_status_t ask_params(kiln_kernel_t* kernel) {
   }
   kernel->params = kernel->own_params;
   kernel->info.params_known = 1;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_params(kiln_kernel_t* kernel) {
@@ -184,7 +184,7 @@ static kiln_status_t read_params(kiln_kernel_t* kernel) {
         &kernel->params[kernel->info.param_count - 1];
     kernel->info.param_bytes = last->offset + last->bytes;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Whether it runs in clusters: as its file says, or for other people's kernels
@@ -195,22 +195,22 @@ static kiln_status_t read_clusters(kiln_kernel_t* kernel) {
   if (index < facts->kernel_count && facts->kernels[index].params_known) {
     const kilni_code_kernel_t* found = &facts->kernels[index];
     const uint32_t* cluster = found->required_cluster;
-    if (found->blocks_are_clusters) return NULL;
+    if (found->blocks_are_clusters) return kiln_ok();
     kernel->in_clusters = found->explicit_cluster || cluster[0] != 0;
     for (int i = 0; i < 3 && cluster[0] != 0; i++) {
       kernel->cluster[i] = cluster[i] != 0 ? cluster[i] : 1;
     }
-    return NULL;
+    return kiln_ok();
   }
   uint32_t must = 0, width = 0;
-  if (!kernel->module->device->info.cluster_launch) return NULL;
+  if (!kernel->module->device->info.cluster_launch) return kiln_ok();
   KILNI_RETURN_IF_ERROR(read_attribute(
       kernel, KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, &must));
-  if (must == 0) return NULL;
+  if (must == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(read_attribute(
       kernel, KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &width));
   kernel->in_clusters = width == 0;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Making and ending ----
@@ -219,7 +219,7 @@ static kiln_status_t set_name(kiln_kernel_t* kernel, const char* name) {
   KILNI_RETURN_IF_ERROR(kilni_strdup(kernel->module->device->host->allocator,
                                      kilni_sv(name), &kernel->name));
   kernel->info.name = kernel->name;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
@@ -250,7 +250,7 @@ static kiln_status_t make(kiln_module_t* module, kiln_kernel_t** out_kernel) {
   atomic_init(&kernel->opted_in, false);
   atomic_init(&kernel->known, 0);
   *out_kernel = kernel;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
@@ -270,7 +270,7 @@ kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
     return status;
   }
   *out_kernel = kernel;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Other people's ----
@@ -342,13 +342,13 @@ kiln_status_t kiln_kernel_adopt(kiln_device_t* device, void* handle,
     return status;
   }
   *out_kernel = kernel;
-  if (owner == NULL) return NULL;
+  if (owner == NULL) return kiln_ok();
   if (is_ours) {
     kilni_owner_release(*owner);
   } else {
     module->owner = *owner;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_kernel_retain(kiln_kernel_t* kernel) {

@@ -220,23 +220,23 @@ static kiln_status_t start(kilni_late_t** out_late) {
     return status;
   }
   *out_late = late;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_late_need(kiln_device_t* device, kilni_late_t** out_late) {
   _Atomic(kilni_late_t*)* place = &device->whole->late;
   *out_late = atomic_load_explicit(place, memory_order_acquire);
-  if (*out_late != NULL) return NULL;
+  if (*out_late != NULL) return kiln_ok();
   kilni_late_t* made = NULL;
   KILNI_RETURN_IF_ERROR(start(&made));
   kilni_late_t* first = NULL;
   if (atomic_compare_exchange_strong(place, &first, made)) {
     *out_late = made;
-    return NULL;
+    return kiln_ok();
   }
   kilni_late_stop(made);  // another thread was faster
   *out_late = first;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_late_stop(kilni_late_t* late) {

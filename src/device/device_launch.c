@@ -72,7 +72,7 @@ static kiln_status_t launch(const call_t* call, const void** values,
   kiln_status_t status = config->attributes != NULL || call->kernel->in_clusters
                              ? launch_with_attributes(call, list, extra)
                              : launch_plainly(call, list, extra);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(
       status, "launching \"%s\" with grid %u,%u,%u and block %u,%u,%u",
       call->kernel->name, (unsigned)config->grid[0], (unsigned)config->grid[1],

@@ -100,7 +100,7 @@ static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t room,
   }
   out_logs[INFO] = info;
   out_logs[ERROR] = error;
-  return NULL;
+  return kiln_ok();
 }
 
 // True if the driver had more to say than there was room for. A size that is
@@ -269,7 +269,7 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
     return status;
   }
   *out_session = session;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add(void* opened, const kilni_link_input_t* input) {

@@ -16,7 +16,7 @@ static kiln_status_t check(const kiln_buffer_t* buffer,
     KILNI_RETURN_IF_ERROR(
         kilni_device_check_driver(buffer->device, place, "the place"));
   }
-  if (buffer->kind == KILN_MEMORY_MANAGED) return NULL;
+  if (buffer->kind == KILN_MEMORY_MANAGED) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a hint about memory of \"%s\" that is not managed",
@@ -41,7 +41,7 @@ kiln_status_t kiln_managed_prefetch(kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, to));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(buffer->device->table,
                                         KILNI_CUDA_ROW_cuMemPrefetchAsync));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemPrefetchAsync,
                     buffer->address + offset, bytes, location_of(to), 0,
@@ -56,7 +56,7 @@ kiln_status_t kiln_managed_discard(kiln_buffer_t* buffer, kiln_stream_t* stream,
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, NULL));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(buffer->device->table,
                                         KILNI_CUDA_ROW_cuMemDiscardBatchAsync));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_cu_deviceptr_t address = buffer->address + offset;
   size_t size = bytes;
   kiln_status_t status;
@@ -74,7 +74,7 @@ kiln_status_t kiln_managed_discard_prefetch(kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, to));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       buffer->device->table, KILNI_CUDA_ROW_cuMemDiscardAndPrefetchBatchAsync));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_cu_deviceptr_t address = buffer->address + offset;
   size_t size = bytes;
   kiln_cu_mem_location_t location = location_of(to);
@@ -102,7 +102,7 @@ kiln_status_t kiln_managed_advise(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_RETURN_IF_ERROR(check(buffer, NULL, offset, bytes, place));
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(buffer->device->table, KILNI_CUDA_ROW_cuMemAdvise));
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_DEVICE_CALL(
       status, buffer->device, cuMemAdvise, buffer->address + offset, bytes,
@@ -143,5 +143,5 @@ kiln_status_t kiln_managed_query(kiln_buffer_t* buffer, uint64_t offset,
   out_info->read_mostly = read_mostly != 0;
   out_info->preferred = preferred;
   out_info->prefetched = prefetched;
-  return NULL;
+  return kiln_ok();
 }

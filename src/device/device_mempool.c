@@ -29,7 +29,7 @@ kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
   atomic_init(&pool->peers, 0);
   pool->kind = kind;
   *out_pool = pool;
-  return NULL;
+  return kiln_ok();
 }
 
 static kilni_registry_key_t key_of(kiln_cu_mempool_t handle) {
@@ -43,7 +43,7 @@ void kilni_pool_enter(kiln_pool_t* pool) {
 }
 
 static kiln_status_t check_kind(uint32_t kind) {
-  if (kind <= KILN_MEMORY_MANAGED) return NULL;
+  if (kind <= KILN_MEMORY_MANAGED) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "memory of kind %u", (unsigned)kind),
       "use one of the values KILN_MEMORY_*");
@@ -51,7 +51,7 @@ static kiln_status_t check_kind(uint32_t kind) {
 
 static kiln_status_t need_version(const kiln_device_t* device, uint32_t version,
                                   const char* what) {
-  if (device->info.driver_version >= version) return NULL;
+  if (device->info.driver_version >= version) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "%s need a driver of CUDA %u.%u; that of \"%s\" is of %u.%u",
@@ -71,19 +71,19 @@ static kiln_status_t no_such_pool(const kiln_device_t* device,
 static kiln_status_t check_can(kiln_device_t* device, uint32_t kind) {
   KILNI_RETURN_IF_ERROR(check_kind(kind));
   if (!device->info.memory_pools) return no_such_pool(device, "memory pools");
-  if (kind == KILN_MEMORY_DEVICE) return NULL;
+  if (kind == KILN_MEMORY_DEVICE) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_version(device, NEEDS_OTHER_KIND,
                                      kind == KILN_MEMORY_PINNED
                                          ? "pools of pinned memory"
                                          : "pools of managed memory"));
-  if (kind != KILN_MEMORY_PINNED) return NULL;
+  if (kind != KILN_MEMORY_PINNED) return kiln_ok();
   int can = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuDeviceGetAttribute, &can,
                     KILN_CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED,
                     device->handle);
   KILNI_RETURN_IF_ERROR(status);
-  return can ? NULL : no_such_pool(device, "pools of pinned memory");
+  return can ? kiln_ok() : no_such_pool(device, "pools of pinned memory");
 }
 
 // Whether other processes may open it.
@@ -91,7 +91,7 @@ static kiln_status_t check_interprocess(kiln_device_t* device,
                                         const kiln_pool_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->interprocess <= KILN_SWITCH_ON,
                        "options.interprocess");
-  if (given->interprocess != KILN_SWITCH_ON) return NULL;
+  if (given->interprocess != KILN_SWITCH_ON) return kiln_ok();
   if (given->kind != KILN_MEMORY_DEVICE) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -154,7 +154,7 @@ static kiln_status_t create(kiln_pool_t* pool,
     KILNI_RETURN_IF_ERROR(
         set_access(pool, device->handle, KILN_ACCESS_READ_WRITE));
   }
-  if (given->threshold_bytes == 0) return NULL;
+  if (given->threshold_bytes == 0) return kiln_ok();
   return kiln_pool_set_threshold(pool, given->threshold_bytes);
 }
 
@@ -184,7 +184,7 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
   }
   kilni_pool_enter(pool);
   *out_pool = pool;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask(kiln_pool_t* pool,
@@ -210,11 +210,11 @@ static kiln_status_t find_default(kiln_pool_t* pool, uint64_t threshold) {
   KILNI_DEVICE_CALL(status, pool->device, cuDeviceGetMemPool, &pool->handle,
                     pool->device->handle);
   KILNI_RETURN_IF_ERROR(status);
-  if (threshold == 0) return NULL;
+  if (threshold == 0) return kiln_ok();
   uint64_t now = 0;
   KILNI_RETURN_IF_ERROR(
       ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &now));
-  return now == 0 ? kiln_pool_set_threshold(pool, threshold) : NULL;
+  return now == 0 ? kiln_pool_set_threshold(pool, threshold) : kiln_ok();
 }
 
 kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
@@ -232,7 +232,7 @@ kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
     return status;
   }
   *out_pool = pool;
-  return NULL;
+  return kiln_ok();
 }
 
 // The reference of a look-up goes to the caller, or is given back.
@@ -250,7 +250,7 @@ static kiln_status_t take_known(kiln_pool_t* known, uint32_t kind,
   }
   if (owner != NULL) kilni_owner_release(*owner);
   *out_pool = known;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
@@ -277,11 +277,11 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
   *out_pool = pool;
   if (owned) {
     pool->owner = *owner;
-    return NULL;
+    return kiln_ok();
   }
   known = kilni_registry_add(registry, &pool->entry, key_of(handle), pool,
                              &pool->references);
-  if (known == NULL) return NULL;
+  if (known == NULL) return kiln_ok();
   kiln_pool_release(pool);
   *out_pool = NULL;
   return take_known(known, kind, owner, out_pool);
@@ -360,7 +360,7 @@ kiln_status_t kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats) {
   KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
                             &stats.threshold_bytes));
   *out_stats = stats;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_pool_reset_peaks(kiln_pool_t* pool) {
@@ -383,7 +383,7 @@ static kiln_status_t check_other(const kiln_pool_t* pool,
                                  const kiln_device_t* other) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(pool->device, other, "the device"));
-  if (other->handle != pool->device->handle) return NULL;
+  if (other->handle != pool->device->handle) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the access of \"%s\" to a pool of its own cannot be changed",

@@ -89,8 +89,8 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
 
 static kiln_status_t refuse_format(const kiln_device_t* device, uint32_t format,
                                    const char* name) {
-  if (device->info.kind != KILN_DEVICE_KIND_SOFT) return NULL;
-  if (format == KILN_CODE_FORMAT_PTX) return NULL;
+  if (device->info.kind != KILN_DEVICE_KIND_SOFT) return kiln_ok();
+  if (format == KILN_CODE_FORMAT_PTX) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "\"%s\" is a %s: the software device executes PTX only", name,
@@ -121,7 +121,7 @@ static kiln_status_t load_text(load_t* load, const void* data) {
   kiln_cu_result_t result = device->table->cuModuleLoadDataEx(
       &loaded->handle, data, KILNI_LOAD_OPTIONS, loaded->options,
       loaded->values);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (result != KILN_CU_SUCCESS) {
     loaded->handle = NULL;  // what a failed call wrote is none
     status = load_failed(load, result, "cuModuleLoadDataEx");
@@ -151,7 +151,7 @@ static kiln_status_t load_library(load_t* load, const void* data) {
     call = "cuLibraryGetModule";
     result = table->cuLibraryGetModule(&loaded->handle, loaded->library);
   }
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (result != KILN_CU_SUCCESS) status = load_failed(load, result, call);
   return kilni_scope_leave(&scope, status);
 }
@@ -185,7 +185,7 @@ static kiln_status_t list_functions(load_t* load,
     }
     KILNI_RETURN_IF_ERROR(kilni_code_facts_add(facts, name));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t list_kernels(load_t* load) {
@@ -195,7 +195,7 @@ static kiln_status_t list_kernels(load_t* load) {
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleGetFunctionCount) ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
-    return NULL;
+    return kiln_ok();
   }
   unsigned int count = 0;
   kiln_status_t status;
@@ -239,7 +239,7 @@ static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
     return status;
   }
   *out_log = log;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
@@ -288,7 +288,7 @@ static kiln_status_t loaded_create(kiln_device_t* device,
   (*out_loaded)->facts.allocator = allocator;
   (*out_loaded)->logs = logs;
   fill_options(*out_loaded);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t module_create(kiln_device_t* device, const char* name,
@@ -308,7 +308,7 @@ static kiln_status_t module_create(kiln_device_t* device, const char* name,
     return status;
   }
   *out_module = module;
-  return NULL;
+  return kiln_ok();
 }
 
 // Loads `image` for `module`; `*out_loaded` belongs to the caller.
@@ -327,7 +327,7 @@ static kiln_status_t load_eagerly(load_t* load, kiln_bytes_view_t image,
 
 static kiln_status_t check_describing(const kiln_code_t* code) {
   if (code == NULL || kiln_code_format(code) == KILN_CODE_FORMAT_PTX) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes a module and is no PTX",
@@ -363,7 +363,7 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
     return status;
   }
   *out_module = module;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Modules from code ----
@@ -372,7 +372,7 @@ static kiln_status_t check_format(const kiln_code_t* code) {
   uint32_t format = kiln_code_format(code);
   if (format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_CUBIN ||
       format == KILN_CODE_FORMAT_FATBIN) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -400,7 +400,7 @@ kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
   kiln_code_retain(given.described_by);
   (*out_module)->code = code;
   (*out_module)->described_by = given.described_by;
-  return NULL;
+  return kiln_ok();
 }
 
 const kilni_loaded_t* kilni_module_loaded(const kiln_module_t* module) {
@@ -449,11 +449,11 @@ static kiln_status_t load_lazily(kiln_module_t* module) {
 kiln_status_t kilni_module_need(kiln_module_t* module,
                                 const kilni_loaded_t** out_loaded) {
   *out_loaded = kilni_module_loaded(module);
-  if (*out_loaded != NULL) return NULL;
+  if (*out_loaded != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(module->device->host));
   KILNI_RETURN_IF_ERROR(load_lazily(module));
   *out_loaded = kilni_module_loaded(module);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_module_ready(kiln_module_t* module) {
@@ -494,7 +494,7 @@ kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
   loaded->handle = handle;
   loaded->facts.allocator = allocator;
   atomic_store_explicit(&(*out_module)->loaded, loaded, memory_order_release);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Both ----

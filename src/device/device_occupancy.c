@@ -28,7 +28,7 @@ kiln_status_t kiln_kernel_attribute(kiln_kernel_t* kernel, uint32_t attribute,
   if ((atomic_load_explicit(&kernel->known, memory_order_acquire) & bit) != 0) {
     *out_value = atomic_load_explicit(&kernel->attributes[attribute],
                                       memory_order_relaxed);
-    return NULL;
+    return kiln_ok();
   }
   int value = 0;
   kiln_status_t status;
@@ -41,7 +41,7 @@ kiln_status_t kiln_kernel_attribute(kiln_kernel_t* kernel, uint32_t attribute,
                           memory_order_relaxed);
     atomic_fetch_or_explicit(&kernel->known, bit, memory_order_release);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_kernel_max_blocks(kiln_kernel_t* kernel, uint32_t threads,
@@ -109,7 +109,7 @@ static uint32_t one_or(uint32_t count) {
 
 static kiln_status_t check_clusters(const kiln_kernel_t* kernel) {
   const kiln_device_t* device = kernel->module->device;
-  if (device->info.compute_major >= CLUSTER_COMPUTE_MAJOR) return NULL;
+  if (device->info.compute_major >= CLUSTER_COMPUTE_MAJOR) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "\"%s\" has no clusters: its compute capability is %u.%u",
@@ -141,7 +141,7 @@ static kiln_status_t read_shape(const kiln_kernel_t* kernel,
           out_shape->block_z <= most[2],
       "config", "has a block that is larger than the device's",
       "keep `block` within the device's `max_block`");
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_kernel_max_cluster(kiln_kernel_t* kernel,

@@ -107,7 +107,7 @@ static kiln_status_t read_attributes(kiln_device_t* device) {
   if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuMemAllocAsync)) {
     device->info.memory_pools = 0;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_facts(kiln_device_t* device) {
@@ -169,7 +169,7 @@ static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
       device->table->cuDevicePrimaryCtxRetain(&device->context, device->handle),
       "cuDevicePrimaryCtxRetain"));
   device->has_context = true;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_device_open(const kilni_device_source_t* source,
@@ -200,7 +200,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
     return status;
   }
   *out_device = device;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- A host program's own context ----
@@ -247,7 +247,7 @@ static kiln_status_t enter_context(kiln_device_t* guest,
         "adopt it on the device of its own GPU");
   }
   guest->has_context = true;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
@@ -263,7 +263,7 @@ kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
     kiln_device_retain(device);
     if (owner != NULL) kilni_owner_release(*owner);
     *out_device = device;
-    return NULL;
+    return kiln_ok();
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -277,7 +277,7 @@ kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
   }
   if (owner != NULL) guest->owner = *owner;
   *out_device = guest;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Questions ----
@@ -292,11 +292,11 @@ kiln_status_t kiln_device_attribute(kiln_device_t* device, uint32_t attribute,
   int value = 0;
   kiln_cu_result_t result =
       device->table->cuDeviceGetAttribute(&value, attribute, device->handle);
-  if (result == KILN_CU_ERROR_INVALID_VALUE) return NULL;
+  if (result == KILN_CU_ERROR_INVALID_VALUE) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       KILNI_DEVICE_CHECK(device, result, "cuDeviceGetAttribute"));
   *out_value = value;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_device_query_free(kiln_device_t* device,
@@ -341,7 +341,7 @@ kiln_status_t kiln_device_priorities(kiln_device_t* device, int32_t* out_least,
   if (!kiln_status_is_ok(status)) return status;
   *out_least = least;
   *out_greatest = greatest;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_device_fault_text(const kiln_device_t* device, size_t capacity,
@@ -369,5 +369,5 @@ kiln_status_t kiln_device_executed(const kiln_device_t* device,
         "use the software device, which does");
   }
   *out_instructions = device->executed();
-  return NULL;
+  return kiln_ok();
 }

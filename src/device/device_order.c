@@ -22,7 +22,7 @@ kiln_status_t kiln_stream_query(kiln_stream_t* stream, bool* out_ready) {
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuStreamQuery, stream->handle);
-  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) return NULL;
+  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) return kiln_ok();
   *out_ready = kiln_status_is_ok(status);
   return status;
 }
@@ -85,7 +85,7 @@ kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
                      FIRST_PAUSE_NS};
   bool ready = false;
   KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
-  return ready ? NULL : limit_reached(stream->device, timeout_ns);
+  return ready ? kiln_ok() : limit_reached(stream->device, timeout_ns);
 }
 
 kiln_status_t kiln_stream_wait_event(kiln_stream_t* stream,
@@ -109,7 +109,7 @@ kiln_status_t kiln_stream_wait_stream(kiln_stream_t* stream,
   KILNI_CHECK_ARGUMENT(other != NULL, "other");
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(stream->device, other->device, "`other`"));
-  if (stream == other) return NULL;
+  if (stream == other) return kiln_ok();
   // An event is recorded in its own context only: the other stream's.
   kiln_cu_event_t event;
   KILNI_RETURN_IF_ERROR(kilni_event_acquire(other->device, false, &event));

@@ -44,7 +44,7 @@ kiln_status_t kilni_peer_book_init(kilni_peer_book_t* book,
   }
   book->allocator = allocator;
   book->is_there = true;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_peer_book_deinit(kilni_peer_book_t* book) {
@@ -89,7 +89,7 @@ static kiln_status_t need_pair(kilni_peer_book_t* book,
   }
   kilni_mutex_unlock(&book->lock);
   if (*out_pair != fresh) kilni_free(book->allocator, fresh, sizeof(*fresh));
-  return NULL;
+  return kiln_ok();
 }
 
 // One user more; false if that is the first, who is to ask the driver now.
@@ -128,7 +128,7 @@ static bool leave(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
 static kiln_status_t check_pair(const kiln_device_t* device,
                                 const kiln_device_t* other) {
   KILNI_RETURN_IF_ERROR(kilni_device_check_driver(device, other, "`other`"));
-  if (device->whole->handle != other->whole->handle) return NULL;
+  if (device->whole->handle != other->whole->handle) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" and \"%s\" are one device",
                  device->name, other->name),
@@ -141,7 +141,7 @@ static kiln_status_t read(kiln_device_t* device, const kiln_device_t* other,
   int value = 0;
   kiln_cu_result_t result = device->table->cuDeviceGetP2PAttribute(
       &value, attribute, device->handle, other->handle);
-  if (result == KILN_CU_ERROR_INVALID_VALUE) return NULL;
+  if (result == KILN_CU_ERROR_INVALID_VALUE) return kiln_ok();
   *out_value = value;
   return KILNI_DEVICE_CHECK(device, result, "cuDeviceGetP2PAttribute");
 }
@@ -183,7 +183,7 @@ kiln_status_t kiln_peer_query(kiln_device_t* device, kiln_device_t* other,
   out_info->some_atomics = is_true(some);
   out_info->arrays = is_true(arrays);
   out_info->rank = rank;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Giving and taking back ----
@@ -228,7 +228,7 @@ static kiln_status_t enable(kiln_device_t* device, kiln_device_t* other,
 static kiln_status_t begin(kiln_device_t* device, kiln_device_t* other,
                            kilni_peer_pair_t* pair) {
   kilni_peer_book_t* book = device->peers;
-  if (join(book, pair)) return NULL;
+  if (join(book, pair)) return kiln_ok();
   bool is_ours;
   kiln_status_t status = enable(device, other, &is_ours);
   asked(book, pair, kiln_status_is_ok(status) ? 1 : 0, is_ours);
@@ -265,7 +265,7 @@ kiln_status_t kiln_peer_create(kiln_device_t* device, kiln_device_t* other,
   kiln_device_retain(other);
   atomic_init(&peer->references, 1);
   *out_peer = peer;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_peer_retain(kiln_peer_t* peer) {

@@ -71,7 +71,7 @@ kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block) {
   *out_block =
       pools->spare_count > 0 ? pools->spares[--pools->spare_count] : NULL;
   kilni_mutex_unlock(&pools->lock);
-  if (*out_block != NULL) return NULL;
+  if (*out_block != NULL) return kiln_ok();
   return kilni_alloc_unset(device->host->allocator, KILNI_SPARE_BYTES,
                            out_block);
 }
@@ -112,7 +112,7 @@ static void destroy_event(kiln_device_t* device, kiln_cu_event_t event) {
 kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
                                   kiln_cu_event_t* out_event) {
   *out_event = take_kept(device, events_of(timing));
-  if (*out_event != NULL) return NULL;
+  if (*out_event != NULL) return kiln_ok();
   kiln_cu_event_t event = NULL;
   kiln_status_t status;
   KILNI_DEVICE_CREATE(
@@ -124,7 +124,7 @@ kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
   }
   count_made(device, events_of(timing));
   *out_event = event;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_event_recycle(kiln_device_t* device, bool timing,
@@ -141,7 +141,7 @@ static void destroy_stream(kiln_device_t* device, kiln_cu_stream_t stream) {
 kiln_status_t kilni_stream_acquire(kiln_device_t* device,
                                    kiln_cu_stream_t* out_stream) {
   *out_stream = take_kept(device, KILNI_POOL_STREAMS);
-  if (*out_stream != NULL) return NULL;
+  if (*out_stream != NULL) return kiln_ok();
   kiln_cu_stream_t stream = NULL;
   kiln_status_t status =
       kilni_stream_make(device, KILN_CU_STREAM_NON_BLOCKING, 0, &stream);
@@ -151,7 +151,7 @@ kiln_status_t kilni_stream_acquire(kiln_device_t* device,
   }
   count_made(device, KILNI_POOL_STREAMS);
   *out_stream = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream) {

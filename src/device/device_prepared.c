@@ -42,7 +42,7 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
     KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, launch->room, &block));
     launch->packed = block;
   }
-  if (launch->count == 0) return NULL;
+  if (launch->count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
   launch->values = block;
@@ -57,7 +57,7 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
     launch->values[i] = launch->packed + launch->kernel->params[i].offset;
   }
   launch->params = launch->values;
-  return NULL;
+  return kiln_ok();
 }
 
 // The attributes; the events among them are ours from here on.
@@ -121,7 +121,7 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
   }
   set_node(launch);
   *out_launch = launch;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_launch_retain(kiln_launch_t* launch) {
@@ -183,7 +183,7 @@ static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
   launch->missing -= launch->given[index] == KILNI_GIVEN_NOTHING;
   launch->given[index] =
       is_plain(argument) ? kilni_argument_shape(argument) : KILNI_GIVEN_OTHER;
-  return NULL;
+  return kiln_ok();
 }
 
 static __attribute__((noinline)) kiln_status_t set_anyhow(
@@ -208,7 +208,7 @@ static __attribute__((noinline)) kiln_status_t set_anyhow(
 
 kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
                               kiln_argument_t argument) {
-  if (kilni_launch_set_shortly(launch, index, &argument)) return NULL;
+  if (kilni_launch_set_shortly(launch, index, &argument)) return kiln_ok();
   return set_anyhow(launch, index, &argument);
 }
 
@@ -248,7 +248,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
     note_buffer(launch, i, &arguments[i]);
     at += bytes;
   }
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   launch->packed_bytes = at;
   launch->extra_list[0] = KILN_CU_LAUNCH_PARAM_BUFFER_POINTER;
   launch->extra_list[1] = launch->packed;
@@ -257,7 +257,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
   launch->extra_list[4] = KILN_CU_LAUNCH_PARAM_END;
   launch->extra = launch->extra_list;
   set_node(launch);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_launch_set_all(kiln_launch_t* launch,
@@ -273,7 +273,7 @@ kiln_status_t kiln_launch_set_all(kiln_launch_t* launch,
   for (uint32_t i = 0; i < argument_count; i++) {
     KILNI_RETURN_IF_ERROR(set(launch, i, &arguments[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch, uint32_t x,
@@ -293,7 +293,7 @@ kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch, uint32_t x,
   launch->config.grid_y = grid[1];
   launch->config.grid_z = grid[2];
   set_node(launch);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Running ----
@@ -311,7 +311,7 @@ static kiln_status_t not_given(const kiln_launch_t* launch) {
 }
 
 kiln_status_t kilni_launch_check_given(const kiln_launch_t* launch) {
-  return launch->missing == 0 ? NULL : not_given(launch);
+  return launch->missing == 0 ? kiln_ok() : not_given(launch);
 }
 
 static kiln_status_t refused(const kiln_launch_t* launch,
@@ -335,7 +335,7 @@ static kiln_status_t run_with_attributes(const kiln_launch_t* launch,
                     launch->kernel->handle, launch->params, launch->extra);
   if (!kiln_status_is_ok(status)) return refused(launch, status);
   kilni_launch_mark_recorded(&launch->how);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
@@ -349,7 +349,7 @@ kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &config,
                     launch->kernel->handle, launch->params, launch->extra);
-  return kiln_status_is_ok(status) ? NULL : refused(launch, status);
+  return kiln_status_is_ok(status) ? kiln_ok() : refused(launch, status);
 }
 
 static kiln_status_t run_plainly(const kiln_launch_t* launch,
@@ -360,7 +360,7 @@ static kiln_status_t run_plainly(const kiln_launch_t* launch,
                     node->grid_x, node->grid_y, node->grid_z, node->block_x,
                     node->block_y, node->block_z, node->shared_bytes,
                     stream->handle, node->params, node->extra);
-  return kiln_status_is_ok(status) ? NULL : refused(launch, status);
+  return kiln_status_is_ok(status) ? kiln_ok() : refused(launch, status);
 }
 
 // Whatever the short way does not take.
@@ -400,5 +400,5 @@ kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
       node->function, node->grid_x, node->grid_y, node->grid_z, node->block_x,
       node->block_y, node->block_z, node->shared_bytes, stream->handle,
       node->params, node->extra);
-  return result == KILN_CU_SUCCESS ? NULL : run_failed(launch, result);
+  return result == KILN_CU_SUCCESS ? kiln_ok() : run_failed(launch, result);
 }

@@ -72,12 +72,13 @@ kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
 }
 
 kiln_status_t kilni_device_check_not_lost(const kiln_device_t* device) {
-  return kilni_device_is_lost(device) ? kilni_device_lost_status(device) : NULL;
+  return kilni_device_is_lost(device) ? kilni_device_lost_status(device)
+                                      : kiln_ok();
 }
 
 kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
                                  const char* call, const char* file, int line) {
-  if (result == KILN_CU_SUCCESS) return NULL;
+  if (result == KILN_CU_SUCCESS) return kiln_ok();
   kiln_status_t status =
       kilni_cuda_status(device->table, result, call, KILNI_ROOM, file, line);
   if (!kilni_cuda_result_is_sticky(result)) return status;
@@ -88,7 +89,7 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
                                         const kiln_device_t* other,
                                         const char* what) {
-  if (device->table == other->table) return NULL;
+  if (device->table == other->table) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "%s is of \"%s\", which another driver has than \"%s\"", what,
@@ -99,9 +100,9 @@ kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
 kiln_status_t kilni_device_check_same(const kiln_device_t* device,
                                       const kiln_device_t* other,
                                       const char* what) {
-  if (device == other) return NULL;
+  if (device == other) return kiln_ok();
   if (device->table == other->table && device->context == other->context) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s is of \"%s\" and not of \"%s\"", what,
@@ -112,7 +113,7 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
 kiln_status_t kilni_device_check_memory(const kiln_device_t* device,
                                         const kiln_device_t* other,
                                         const char* what) {
-  if (device->whole == other->whole) return NULL;
+  if (device->whole == other->whole) return kiln_ok();
   return kilni_device_check_same(device->whole, other->whole, what);
 }
 
@@ -154,10 +155,10 @@ static kiln_status_t prepare(kilni_scope_t* scope, uint32_t way) {
     KILNI_RETURN_IF_ERROR(
         KILNI_DEVICE_CHECK(device, make_current(scope), "cuCtxSetCurrent"));
   }
-  if ((way & KILNI_WAY_RELAXED) == 0) return NULL;
+  if ((way & KILNI_WAY_RELAXED) == 0) return kiln_ok();
   kiln_status_t status = KILNI_DEVICE_CHECK(
       device, make_relaxed(scope), "cuThreadExchangeStreamCaptureMode");
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return kilni_scope_leave(scope, status);
 }
 
@@ -168,7 +169,7 @@ kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
   scope->relaxed = false;
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  return way == 0 ? NULL : prepare(scope, way);
+  return way == 0 ? kiln_ok() : prepare(scope, way);
 }
 
 static uint32_t way_of(kilni_cuda_row_id_t row) {

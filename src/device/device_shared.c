@@ -46,7 +46,7 @@ static kiln_status_t init_imports(kiln_pool_t* pool) {
     return status;
   }
   pool->has_imports = true;
-  return NULL;
+  return kiln_ok();
 }
 
 // The device that opened a pool may use it, unless it is another one than the
@@ -92,7 +92,7 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
   }
   kilni_pool_enter(pool);
   *out_pool = pool;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Giving a buffer ----
@@ -135,7 +135,7 @@ kiln_status_t kiln_buffer_export(kiln_buffer_t* buffer,
   }
   out_export->size = buffer->size;
   out_export->of_pool = of_pool;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Taking one ----
@@ -161,12 +161,12 @@ static kiln_status_t check_import(const kiln_device_t* device,
         exported->of_pool ? "import the pool, and name it and a stream"
                           : "leave out `pool` and `stream`");
   }
-  if (none) return NULL;
+  if (none) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(device, given->pool->device, "`options.pool`"));
   KILNI_RETURN_IF_ERROR(kilni_device_check_same(device, given->stream->device,
                                                 "`options.stream`"));
-  if (given->pool->imported) return NULL;
+  if (given->pool->imported) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.pool` is this process's own"),
       "name the pool that kiln_pool_import gave");
@@ -262,7 +262,7 @@ static kiln_status_t import_of_pool(kiln_device_t* device,
     kilni_free(allocator, import, sizeof(*import));
     kiln_buffer_release(buffer);
     *out_buffer = known;
-    return NULL;
+    return kiln_ok();
   }
   buffer->import = import;
   buffer->pool = given->pool;
@@ -274,7 +274,7 @@ static kiln_status_t import_of_pool(kiln_device_t* device,
   }
   publish(&given->pool->imports, buffer);
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t import_plain(kiln_device_t* device,
@@ -295,7 +295,7 @@ static kiln_status_t import_plain(kiln_device_t* device,
     return status;
   }
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_buffer_import(kiln_device_t* device,

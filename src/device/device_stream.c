@@ -32,17 +32,17 @@ static kiln_status_t make(kiln_device_t* device, uint32_t kind,
   atomic_init(&stream->references, 1);
   stream->kind = kind;
   *out_stream = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Made here ----
 
 static kiln_status_t check_priority(kiln_device_t* device, int32_t priority) {
-  if (priority == 0) return NULL;
+  if (priority == 0) return kiln_ok();
   int32_t least = 0;
   int32_t greatest = 0;
   KILNI_RETURN_IF_ERROR(kiln_device_priorities(device, &least, &greatest));
-  if (priority >= greatest && priority <= least) return NULL;
+  if (priority >= greatest && priority <= least) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a stream of priority %d; \"%s\" has %d (first) to %d (last)",
@@ -72,7 +72,7 @@ kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
 static kiln_status_t check_blocking(const kiln_device_t* device,
                                     uint32_t with_default_stream) {
   if (device->parent == NULL || with_default_stream != KILN_SWITCH_ON) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -113,7 +113,7 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
   kilni_registry_put(&device->registry, &stream->entry, key_of(stream->handle),
                      stream, &stream->references);
   *out_stream = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
@@ -130,7 +130,7 @@ kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
   kilni_registry_put(&device->registry, &stream->entry, key_of(stream->handle),
                      stream, &stream->references);
   *out_stream = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_stream_set_idle(kiln_stream_t* stream, bool idle) {
@@ -161,7 +161,7 @@ static kiln_status_t make_default(kiln_device_t* device,
   (*out_stream)->handle = handle;
   (*out_stream)->way = KILNI_WAY_CURRENT;
   (*out_stream)->with_default_stream = true;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_stream_default(kiln_device_t* device, uint32_t which,
@@ -208,7 +208,7 @@ static kiln_status_t make_foreign(kiln_device_t* device,
   (*out_stream)->priority = priority;
   (*out_stream)->with_default_stream =
       (flags & KILN_CU_STREAM_NON_BLOCKING) == 0;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
@@ -226,7 +226,7 @@ kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
   if (known != NULL && (!owned || known->kind == KILN_STREAM_CREATED)) {
     *out_stream = known;
     if (owned) kilni_owner_release(*owner);
-    return NULL;
+    return kiln_ok();
   }
   // Somebody else keeps that object's handle alive, for how long who knows.
   kiln_stream_release(known);
@@ -240,7 +240,7 @@ kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
   } else {
     enter(made, out_stream);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Life ----

@@ -92,7 +92,7 @@ static kiln_status_t check_words(const kiln_tensor_options_t* given,
           (given->nan_fill == KILN_SWITCH_ON && is_float(given->type)),
       "options.nan_fill", "is on for a type without NaN, or is not a switch",
       "leave it off, or use a floating-point type");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_memory(const kiln_tensor_options_t* given) {
@@ -123,7 +123,7 @@ static kiln_status_t check_memory(const kiln_tensor_options_t* given) {
                    "below 2^40, and not 0");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_steps(kiln_tensor_options_t* given) {
@@ -133,7 +133,7 @@ static kiln_status_t check_steps(kiln_tensor_options_t* given) {
       return wrong("steps", i, given->steps[i], "1 to 8");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The innermost row of a copy, which `field` says.
@@ -143,7 +143,7 @@ static kiln_status_t check_row(const kiln_tensor_options_t* given,
   if (is_spread(given->type) && elements != PACKED_BOX) {
     return wrong(field, 0, elements, "128 with this type");
   }
-  if (given->interleave != 0) return NULL;
+  if (given->interleave != 0) return kiln_ok();
   const uint32_t bits = elements * kBits[given->type];
   if (in_chunks && bits % (CHUNK * 8) != 0) {
     return wrong(field, 0, elements, "a multiple of 16 bytes");
@@ -155,7 +155,7 @@ static kiln_status_t check_row(const kiln_tensor_options_t* given,
     return wrong(field, 0, elements,
                  "at most as many bytes as the swizzle has");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_box(const kiln_tensor_options_t* given) {
@@ -190,7 +190,7 @@ static kiln_status_t check_corners(const kiln_tensor_options_t* given,
       return wrong("upper", i, upper, "such that a pixel is in the box");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_columns(const kiln_tensor_options_t* given,
@@ -233,10 +233,10 @@ static kiln_status_t check_device(kiln_device_t* device, bool newer) {
         KILNI_FAIL(UNSUPPORTED, "\"%s\" has no tensor maps", device->name),
         "use a GPU of compute capability 9.0 or later, or plain copies");
   }
-  if (!newer) return NULL;
+  if (!newer) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       device->table, KILNI_CUDA_ROW_cuTensorMapEncodeIm2colWide));
-  if (device->info.compute_major >= 10) return NULL;
+  if (device->info.compute_major >= 10) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "a tensor map of a packed type, of wide columns or with other "

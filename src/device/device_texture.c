@@ -52,7 +52,7 @@ static kiln_status_t check_aligned(kiln_device_t* device, uint64_t value,
                                    const char* what) {
   uint64_t step = 0;
   KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, id, &step));
-  if (step == 0 || value % step == 0) return NULL;
+  if (step == 0 || value % step == 0) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "%s of 0x%llx for a texture; \"%s\" wants multiples of %llu",
@@ -76,7 +76,7 @@ static kiln_status_t check_switches(const kiln_texture_options_t* given) {
   KILNI_CHECK_ARGUMENT_SAYS(given->anisotropy <= MOST_ANISOTROPY,
                             "options.anisotropy", "is above 16",
                             "set it to 0 to 16");
-  return NULL;
+  return kiln_ok();
 }
 
 // Levels are said of a mipmap only, and its coordinates are normalized.
@@ -93,7 +93,7 @@ static kiln_status_t check_level_options(const kiln_texture_options_t* given,
                             "options.level_bias", "is infinite or NaN",
                             "set it to a number");
   if (under->levels > 0) {
-    if (given->normalized == KILN_SWITCH_ON) return NULL;
+    if (given->normalized == KILN_SWITCH_ON) return kiln_ok();
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a texture over a mipmap, with coordinates that are not "
@@ -102,7 +102,7 @@ static kiln_status_t check_level_options(const kiln_texture_options_t* given,
   }
   if (given->level_linear != KILN_SWITCH_ON && given->level_bias == 0 &&
       given->level_least == 0 && given->level_most == 0) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -117,7 +117,7 @@ static kiln_status_t check_filter(const kiln_texture_options_t* given,
        given->level_linear != KILN_SWITCH_ON) ||
       is_float(format) || given->srgb == KILN_SWITCH_ON ||
       (given->as_float == KILN_SWITCH_ON && !is_wide(format))) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -253,7 +253,7 @@ static kiln_status_t make_texture(kiln_device_t* device,
     return status;
   }
   *out_texture = texture;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_texture_create(kiln_array_t* array,
@@ -275,7 +275,7 @@ kiln_status_t kiln_texture_create(kiln_array_t* array,
       make_texture(array->device, &texels, &given, &under, out_texture));
   (*out_texture)->array = array;
   kiln_array_retain(array);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_texture_create_mipmap(kiln_mipmap_t* mipmap,
@@ -298,7 +298,7 @@ kiln_status_t kiln_texture_create_mipmap(kiln_mipmap_t* mipmap,
       make_texture(mipmap->device, &texels, &given, &under, out_texture));
   (*out_texture)->mipmap = mipmap;
   kiln_mipmap_retain(mipmap);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Textures over buffers ----
@@ -312,7 +312,7 @@ static kiln_status_t check_room(const kiln_buffer_t* buffer,
   uint64_t row = given->width * texel_bytes;
   uint64_t need =
       given->height > 0 ? (given->height - 1) * given->row_bytes + row : row;
-  if (need <= room) return NULL;
+  if (need <= room) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "texels of %llu bytes from %llu on in a buffer of %llu",
@@ -419,7 +419,7 @@ kiln_status_t kiln_texture_create_buffer(kiln_buffer_t* buffer,
       make_texture(device, &there, &read, &under, out_texture));
   (*out_texture)->buffer = buffer;
   kiln_buffer_retain(buffer);
-  return NULL;
+  return kiln_ok();
 }
 
 uint64_t kiln_texture_handle(const kiln_texture_t* texture) {
@@ -480,7 +480,7 @@ kiln_status_t kiln_surface_create(kiln_array_t* array,
     return status;
   }
   *out_surface = surface;
-  return NULL;
+  return kiln_ok();
 }
 
 uint64_t kiln_surface_handle(const kiln_surface_t* surface) {

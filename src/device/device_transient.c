@@ -154,7 +154,7 @@ static void close_store(kiln_transient_t* store) {
 
 static kiln_status_t check_bounds(const kiln_transient_options_t* given) {
   if (given->max_bytes <= MAX_BYTES && given->max_blocks <= MAX_BLOCKS) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -178,7 +178,7 @@ static kiln_status_t check_options(const kiln_stream_t* stream,
                    stream->device->name),
         "make the store for a stream of kiln_stream_create");
   }
-  if (given->pool == NULL) return NULL;
+  if (given->pool == NULL) return kiln_ok();
   if (given->pool->imported) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -221,7 +221,7 @@ kiln_status_t kiln_transient_create(kiln_stream_t* stream,
   store->max_bytes = given.max_bytes != 0 ? given.max_bytes : DEFAULT_BYTES;
   store->max_blocks = given.max_blocks != 0 ? given.max_blocks : DEFAULT_BLOCKS;
   *out_transient = store;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_transient_retain(kiln_transient_t* transient) {
@@ -265,7 +265,7 @@ static kiln_status_t make_block(kiln_transient_t* store, uint64_t size,
     store->counts.bytes += capacity;
   }
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }
 
 // What the driver captures is a graph's: neither kept nor taken from what is.
@@ -273,7 +273,7 @@ static kiln_status_t pass_through(kiln_transient_t* store, uint64_t size,
                                   kiln_buffer_t** out_buffer) {
   KILNI_RETURN_IF_ERROR(make_block(store, size, 0, true, out_buffer));
   store->counts.passed++;
-  return NULL;
+  return kiln_ok();
 }
 
 static bool has_room(const kiln_transient_t* store, uint64_t capacity) {
@@ -356,7 +356,7 @@ kiln_status_t kiln_transient_acquire(kiln_transient_t* transient,
   block->size = size_bytes;
   atomic_store_explicit(&block->references, 1, memory_order_relaxed);
   *out_buffer = block;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_transient_trim(kiln_transient_t* transient, uint64_t keep_bytes) {

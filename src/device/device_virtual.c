@@ -137,7 +137,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
         "set `reserve_bytes` in kiln_virtual_options_t to the most it may "
         "become");
   }
-  if (size_bytes <= size) return NULL;
+  if (size_bytes <= size) return kiln_ok();
   if (memory->piece_count == PIECES) {
     return kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "virtual memory that was grown %d times",
@@ -154,7 +154,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
   }
   memory->pieces[memory->piece_count++] = more;
   atomic_store(&memory->size, size + more);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Making ----
@@ -234,7 +234,7 @@ kiln_status_t kiln_virtual_create(kiln_device_t* device, uint64_t size_bytes,
     return status;
   }
   *out_virtual = memory;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What it is ----
@@ -275,5 +275,5 @@ kiln_status_t kiln_virtual_buffer(kiln_virtual_t* memory,
   buffer->owner.user_data = memory;
   kiln_virtual_retain(memory);
   *out_buffer = buffer;
-  return NULL;
+  return kiln_ok();
 }

@@ -228,8 +228,8 @@ static void end_threads(kilni_crew_t* crew) {
 }
 
 kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
-  kiln_status_t status = NULL;
-  if (atomic_load(&crew->running) == crew->threads) return NULL;
+  kiln_status_t status = kiln_ok();
+  if (atomic_load(&crew->running) == crew->threads) return kiln_ok();
   kilni_mutex_lock(&crew->roster);
   uint32_t running = atomic_load(&crew->running);
   while (running < crew->threads && kiln_status_is_ok(status)) {
@@ -243,7 +243,7 @@ kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
     end_threads(crew);
   }
   kilni_mutex_unlock(&crew->roster);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_ANNOTATE(status, "starting %u threads that copy",
                      (unsigned)crew->threads),
@@ -271,7 +271,7 @@ static kiln_status_t make_locks(kilni_crew_t* crew) {
   crew->has_work = true;
   KILNI_RETURN_IF_ERROR(kilni_cond_init(&crew->done));
   crew->has_done = true;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
@@ -289,7 +289,7 @@ kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
     return status;
   }
   *out_crew = crew;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_crew_destroy(kilni_crew_t* crew) {

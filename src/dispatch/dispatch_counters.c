@@ -14,7 +14,7 @@ kiln_status_t kilni_counters_create(kiln_allocator_t allocator,
                                             alignof(kilni_counters_t), &block));
   *out_counters = block;
   kilni_counters_reset(*out_counters);
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_counters_destroy(kiln_allocator_t allocator,

@@ -55,7 +55,7 @@ static kiln_status_t check_staging(kiln_dispatcher_options_t* given) {
   if (given->staging_chunk_bytes >= LEAST_CHUNK &&
       given->staging_chunk_bytes <= LARGEST_CHUNK && chunks >= 1 &&
       chunks <= MAX_CHUNKS) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -105,7 +105,7 @@ static kiln_status_t make_locks(kiln_dispatcher_t* dispatcher) {
   dispatcher->has_seen_lock = true;
   KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->residents.lock));
   dispatcher->has_resident_lock = true;
-  return NULL;
+  return kiln_ok();
 }
 
 // What names of this dispatcher look like: as those of none of the 4,095 before
@@ -180,7 +180,7 @@ kiln_status_t kiln_dispatcher_create(kiln_device_t* device,
     return status;
   }
   *out_dispatcher = dispatcher;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_dispatcher_retain(kiln_dispatcher_t* dispatcher) {
@@ -205,7 +205,7 @@ kiln_device_t* kiln_dispatcher_device(const kiln_dispatcher_t* dispatcher) {
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
-  if (!kilni_device_is_lost(dispatcher->device)) return NULL;
+  if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
 
@@ -237,7 +237,7 @@ kiln_status_t kiln_dispatcher_synchronize(kiln_dispatcher_t* dispatcher) {
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
   }
   (void)kilni_count_since(dispatcher->counters, KILNI_COUNTER_WAIT_NS, began);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_dispatcher_clean(kiln_dispatcher_t* dispatcher) {

@@ -65,7 +65,7 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
   }
   kiln_dispatcher_retain(dispatcher);
   *out_pending = pending;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
@@ -243,7 +243,7 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
     if (!ready) {
       if (pending->timeout_ns == 0 ||
           kilni_time_ns() - pending->began_ns < pending->timeout_ns) {
-        return NULL;
+        return kiln_ok();
       }
       *out_ready = true;
       return limit_passed(pending);
@@ -258,7 +258,8 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
   if (state == KILNI_PENDING_UNCONVERGED) {
     return kilni_rounds_status(pending->how.label, pending->how.rounds);
   }
-  return state == KILNI_PENDING_LOST ? kilni_device_lost_status(device) : NULL;
+  return state == KILNI_PENDING_LOST ? kilni_device_lost_status(device)
+                                     : kiln_ok();
 }
 
 static kiln_status_t ask_pending(void* user, bool* out_ready) {
@@ -270,7 +271,7 @@ static kiln_status_t poll(kiln_pending_t* pending, uint64_t began,
   kilni_ask_t ask = {ask_pending, pending, began, timeout_ns, FIRST_PAUSE_NS};
   bool ready = false;
   KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
-  return ready ? NULL : kilni_status_bare(KILN_STATUS_TIMED_OUT);
+  return ready ? kiln_ok() : kilni_status_bare(KILN_STATUS_TIMED_OUT);
 }
 
 kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
@@ -321,7 +322,7 @@ kiln_status_t kiln_pending_times(kiln_pending_t* pending,
   out_times->enqueue_ns = pending->enqueue_ns;
   out_times->device_ns = device_ns;
   out_times->wait_ns = atomic_load(&pending->wait_ns);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_event_t* kiln_pending_event(const kiln_pending_t* pending) {

@@ -23,14 +23,14 @@ static kiln_status_t make(kiln_dispatcher_t* dispatcher, uint32_t index,
     made = first;
   }
   *out_stream = made;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_own_stream(kiln_dispatcher_t* dispatcher, uint32_t index,
                                kiln_stream_t** out_stream) {
   *out_stream = atomic_load_explicit(&dispatcher->own[index].stream,
                                      memory_order_acquire);
-  return *out_stream != NULL ? NULL : make(dispatcher, index, out_stream);
+  return *out_stream != NULL ? kiln_ok() : make(dispatcher, index, out_stream);
 }
 
 uint32_t kiln_dispatcher_stream_count(const kiln_dispatcher_t* dispatcher) {
@@ -95,9 +95,9 @@ static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
 // graph builder that is not capturing has nothing on it, and takes nothing.
 static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
   bool captured = false;
-  if ((other->way & KILNI_WAY_IDLE) != 0) return NULL;
+  if ((other->way & KILNI_WAY_IDLE) != 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(other, &captured));
-  return captured ? NULL : kiln_stream_wait_stream(stream, other);
+  return captured ? kiln_ok() : kiln_stream_wait_stream(stream, other);
 }
 
 static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
@@ -120,7 +120,7 @@ static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
     if (at == count) atomic_store(&seen->count, count + 1);
   }
   kilni_mutex_unlock(&seen->lock);
-  if (leaves == NULL) return NULL;
+  if (leaves == NULL) return kiln_ok();
   kiln_stream_t* frees = NULL;
   kiln_status_t status =
       kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
@@ -139,7 +139,7 @@ kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
         dispatcher->device, stream->device, "the stream"));
   }
   if (was_seen(&dispatcher->seen, stream) || is_own(dispatcher, stream)) {
-    return NULL;
+    return kiln_ok();
   }
   return remember(dispatcher, stream);
 }
@@ -160,7 +160,7 @@ kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
     kiln_stream_retain(all[count++]);
   }
   kilni_mutex_unlock(&dispatcher->seen.lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count; i++) {
     status = kilni_status_join(status, wait_for(stream, all[i]));
     kiln_stream_release(all[i]);
@@ -265,7 +265,7 @@ kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher) {
   seen->next = 0;
   if (count > 0) atomic_fetch_add(&dispatcher->residents.frees, 1);
   kilni_mutex_unlock(&seen->lock);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   kiln_status_t status =
       kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
   for (uint32_t i = 0; i < count; i++) {

@@ -27,7 +27,7 @@ static kiln_status_t hand_out(const void* ours, size_t our_size,
   size_t known = size < our_size ? size : our_size;
   memcpy((char*)out + sizeof(size), (const char*)ours + sizeof(size),
          known - sizeof(size));
-  return NULL;
+  return kiln_ok();
 }
 
 static void read_now(kiln_dispatcher_t* dispatcher, kiln_telemetry_t* t) {

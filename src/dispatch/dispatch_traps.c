@@ -40,7 +40,7 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   dispatcher->traps.pages = page;
   dispatcher->traps.page_count++;
   kilni_mutex_unlock(&dispatcher->traps.lock);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
@@ -58,7 +58,7 @@ kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
     if (record != NULL) {
       memset(record->host, 0, sizeof(*record->host));
       *out_record = record;
-      return NULL;
+      return kiln_ok();
     }
     KILNI_RETURN_IF_ERROR(add_page(dispatcher));
   }

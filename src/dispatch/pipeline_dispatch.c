@@ -115,7 +115,7 @@ static kiln_status_t bring_in(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   }
   kilni_count(dispatcher->counters, KILNI_COUNTER_CLEARED_BYTES,
               plan->shown.cleared_bytes);
-  if (!pipeline->info.grid_barrier) return NULL;
+  if (!pipeline->info.grid_barrier) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_transient_buffer(dispatcher, stream,
                                                KILNI_GRID_BYTES, &taken->grid));
   return kilni_clear(stream, kiln_buffer_address(taken->grid),
@@ -128,13 +128,13 @@ static kiln_status_t launch_all(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   const void* list[KILNI_PIPELINE_ARGUMENTS];
   if (trap != NULL) plan->extras.trap = trap->address;
   if (taken->grid != NULL) plan->extras.grid = kiln_buffer_address(taken->grid);
-  if (plan->idle) return NULL;
+  if (plan->idle) return kiln_ok();
   kilni_plan_arguments(pipeline, plan, list);
   for (uint32_t i = 0; i < plan->options.iterations; i++) {
     KILNI_RETURN_IF_ERROR(launch(pipeline, plan, stream, list));
   }
   kilni_counters_t* counters = pipeline->dispatcher->counters;
-  if (counters == NULL) return NULL;
+  if (counters == NULL) return kiln_ok();
   kilni_counter_shard_t* shard = kilni_count_shard(counters);
   uint64_t threads = plan->options.iterations;
   uint64_t work = plan->options.iterations;
@@ -148,7 +148,7 @@ static kiln_status_t launch_all(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   kilni_count_in(shard, KILNI_COUNTER_THREADS, threads);
   kilni_count_in(shard, KILNI_COUNTER_WORK, work);
   kilni_count_in(shard, KILNI_COUNTER_WORK_SLOTS, threads * slots);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
@@ -165,7 +165,7 @@ static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
     // Some of the caller's memory may be written later: not behind our back.
     return kilni_status_join(status, kiln_stream_synchronize(stream));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Copies, clears, launches, copies back. What was taken for it is freed behind
@@ -203,7 +203,7 @@ static kiln_status_t check_capture(const kilni_plan_t* plan,
                                    kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
-  if (!captured) return NULL;
+  if (!captured) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "host memory, a pending or code that can trap (\"%s\") on a "
@@ -219,7 +219,7 @@ static kiln_status_t before(const kilni_plan_t* plan, kiln_stream_t* stream,
     KILNI_RETURN_IF_ERROR(
         kiln_stream_wait_event(stream, plan->options.waits[i]));
   }
-  if (pending == NULL || pending->start == NULL) return NULL;
+  if (pending == NULL || pending->start == NULL) return kiln_ok();
   return kiln_event_record(pending->start, stream);
 }
 
@@ -227,14 +227,14 @@ static kiln_status_t before(const kilni_plan_t* plan, kiln_stream_t* stream,
 // so that nobody frees what it uses.
 static kiln_status_t behind(const kilni_plan_t* plan, kiln_stream_t* stream,
                             kiln_pending_t* pending) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (plan->options.record != NULL) {
     status = kiln_event_record(plan->options.record, stream);
   }
   if (pending != NULL) {
     status = kilni_status_join(status, kilni_pending_finish(pending, stream));
   }
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return kilni_status_join(status, kiln_stream_synchronize(stream));
 }
 
@@ -249,9 +249,9 @@ static kiln_status_t make_pending(kiln_pipeline_t* pipeline,
   pending->timeout_ns = plan->options.timeout_ns;
   pending->kernel = pipeline->kernel;
   kiln_kernel_retain(pipeline->kernel);
-  if (!pipeline->info.traps) return NULL;
+  if (!pipeline->info.traps) return kiln_ok();
   kiln_status_t status = kilni_trap_take(dispatcher, &pending->record);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_pending_release(pending);
   *out_pending = NULL;
   return status;
@@ -260,7 +260,8 @@ static kiln_status_t make_pending(kiln_pipeline_t* pipeline,
 static kiln_status_t check_usable(const kiln_pipeline_t* pipeline) {
   kiln_device_t* device = pipeline->dispatcher->device;
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
-  return kilni_device_is_lost(device) ? kilni_device_lost_status(device) : NULL;
+  return kilni_device_is_lost(device) ? kilni_device_lost_status(device)
+                                      : kiln_ok();
 }
 
 static kiln_status_t run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
@@ -283,7 +284,7 @@ static kiln_status_t run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
     return status;
   }
   *out_pending = pending;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_pipeline_dispatch(kiln_pipeline_t* pipeline,
@@ -306,7 +307,7 @@ kiln_status_t kiln_pipeline_dispatch(kiln_pipeline_t* pipeline,
   }
   kiln_status_t status = run(pipeline, &plan, bindings, stream, out_pending);
   if (ranges != NULL) kilni_range_end(ranges);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(status, "dispatching \"%s\"", plan.label);
 }
 
@@ -329,7 +330,7 @@ static kiln_status_t check_batch(kiln_pipeline_t* pipeline,
           "time a single dispatch, or the batch with events of your own");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Puts each on its stream; the streams used are in `streams`.
@@ -344,7 +345,7 @@ static kiln_status_t spread(kiln_pipeline_t* pipeline, kiln_stream_t* stream,
   }
   if (width > batch->count) width = batch->count;
   kiln_stream_t* streams[KILNI_OWN_STREAMS];
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < width; i++) {
     streams[i] = stream;
     if (width == 1) break;
@@ -401,7 +402,7 @@ static kiln_status_t run_batch(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
     return status;
   }
   *out_pending = pending;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_pipeline_dispatch_batch(
@@ -430,7 +431,7 @@ kiln_status_t kiln_pipeline_dispatch_batch(
   if (ranges != NULL) kilni_range_end(ranges);
   if (kiln_status_is_ok(status)) {
     kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_BATCHES, 1);
-    return NULL;
+    return kiln_ok();
   }
   return KILNI_ANNOTATE(status, "dispatching a batch of \"%s\"", plan.label);
 }

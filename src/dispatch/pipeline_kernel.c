@@ -96,7 +96,7 @@ static kiln_status_t check_buffer(const reading_t* r, uint32_t position) {
   if (p->writes_all == KILN_SWITCH_ON && p->role != KILN_PROGRAM_ROLE_OUT) {
     return refuse(r, position, "`writes_all` is of OUT buffers");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_one(const reading_t* r, uint32_t position) {
@@ -112,9 +112,9 @@ static kiln_status_t check_one(const reading_t* r, uint32_t position) {
   if (bytes == 0) {
     return refuse(r, position, "its kind and its type do not fit");
   }
-  if (!r->kernel->info.params_known) return NULL;
+  if (!r->kernel->info.params_known) return kiln_ok();
   uint32_t has = r->kernel->params[position].bytes;
-  if (has == bytes) return NULL;
+  if (has == bytes) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u of \"%s\" is described as %u bytes; the kernel "
@@ -157,7 +157,7 @@ static kiln_status_t check_parameters(reading_t* r) {
     }
   }
   if (r->bound > KILNI_PIPELINE_PARAMETERS) return too_many(r, r->bound);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Numbers ----
@@ -168,7 +168,7 @@ static kiln_status_t take_number(const reading_t* r, const char* what,
                                  const kiln_interface_number_t* number,
                                  kiln_interface_number_t* out_number) {
   *out_number = *number;
-  if (number->from <= KILN_INTERFACE_BY_VALUE) return NULL;
+  if (number->from <= KILN_INTERFACE_BY_VALUE) return kiln_ok();
   uint32_t kind = number->of < r->given->parameter_count
                       ? r->given->parameters[number->of].kind
                       : 0;
@@ -190,7 +190,7 @@ static kiln_status_t take_number(const reading_t* r, const char* what,
         "come from another buffer");
   }
   out_number->of = r->places[number->of];
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_work(reading_t* r) {
@@ -204,7 +204,7 @@ static kiln_status_t take_work(reading_t* r) {
         r->given->work_per_thread[i] != 0 ? r->given->work_per_thread[i] : 1;
   }
   pipeline->info.work_dimensions = said;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Filling in ----
@@ -222,7 +222,7 @@ static kiln_status_t take_name(reading_t* r, uint32_t position,
   memcpy(block, name, size);
   place->info.name = block;
   place->has_own_name = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_place(reading_t* r, uint32_t position) {
@@ -234,7 +234,7 @@ static kiln_status_t take_place(reading_t* r, uint32_t position) {
                                ? p->element_bytes
                                : type_bytes(p->type);
   KILNI_RETURN_IF_ERROR(take_name(r, position, place));
-  if (!place->is_buffer) return NULL;
+  if (!place->is_buffer) return kiln_ok();
   place->info.role = p->role;
   place->info.is_counted = p->count.from != KILN_INTERFACE_BY_CALLER;
   place->info.writes_all = p->writes_all == KILN_SWITCH_ON;
@@ -275,7 +275,7 @@ static kiln_status_t take_argument(reading_t* r, uint32_t position) {
       r->pipeline->info.grid_barrier = 1;
       break;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void take_block(reading_t* r) {
@@ -361,5 +361,5 @@ kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
   }
   if (began != 0) r.pipeline->trace.total_ns = kilni_time_ns() - began;
   *out_pipeline = r.pipeline;
-  return NULL;
+  return kiln_ok();
 }

@@ -58,7 +58,7 @@ static kiln_status_t fill(kiln_pipeline_t* pipeline, const char* label) {
                                           sizeof(kilni_argument_source_t),
                                           &block));
   pipeline->arguments = block;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
@@ -84,7 +84,7 @@ kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
     return status;
   }
   *out_pipeline = pipeline;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_pipeline_retain(kiln_pipeline_t* pipeline) {
@@ -174,7 +174,7 @@ static void see_elements(kiln_pipeline_t* pipeline) {
 static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
                                    kiln_launch_config_t* config) {
   const kiln_kernel_t* kernel = pipeline->kernel;
-  if (!kernel->in_clusters) return NULL;
+  if (!kernel->in_clusters) return kiln_ok();
   if (kernel->cluster[0] == 0) {
     return kilni_status_with_fix(
         KILNI_FAIL(
@@ -185,7 +185,7 @@ static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
         "`__cluster_dims__`), or launch it with kiln_kernel_launch");
   }
   memcpy(config->grid, kernel->cluster, sizeof(config->grid));
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
@@ -204,7 +204,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   see_elements(pipeline);
   kilni_quick_see(pipeline);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
-  if (!info->cooperative) return NULL;
+  if (!info->cooperative) return kiln_ok();
   if (!kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
     return kilni_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
@@ -407,7 +407,7 @@ static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
       lower_with(dispatcher, program, given, waits, 0, out_code));
   kiln_program_launch_t launch;
   kiln_program_code_launch(*out_code, &launch);
-  if (!waits || !launch.cooperative) return NULL;
+  if (!waits || !launch.cooperative) return kiln_ok();
   // Its launches never overlap what is in front of them.
   kiln_program_code_release(*out_code);
   *out_code = NULL;
@@ -429,7 +429,7 @@ static kiln_status_t link_text(const kiln_pipeline_t* pipeline,
   char arch[ARCH_BYTES];
   *out_code = NULL;
   *out_cached = false;
-  if (dispatcher->linker == NULL) return NULL;
+  if (dispatcher->linker == NULL) return kiln_ok();
   (void)snprintf(arch, sizeof(arch), "sm_%u%u", (unsigned)device->compute_major,
                  (unsigned)device->compute_minor);
   options.name = pipeline->label;
@@ -447,7 +447,7 @@ static kiln_status_t link_text(const kiln_pipeline_t* pipeline,
     return status;
   }
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }
 
 static void note_link(kiln_pipeline_t* pipeline, bool cached, uint64_t began) {
@@ -518,7 +518,7 @@ static kiln_status_t see_overlap(kiln_pipeline_t* pipeline,
     return status;
   }
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
@@ -539,12 +539,12 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
   info->work_dimensions = kiln_program_work_dimensions(pipeline->program);
   KILNI_RETURN_IF_ERROR(load(pipeline));
   KILNI_RETURN_IF_ERROR(kilni_pipeline_finish(pipeline));
-  return info->waits == 0 ? NULL : see_overlap(pipeline, given);
+  return info->waits == 0 ? kiln_ok() : see_overlap(pipeline, given);
 }
 
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
-  if (!kilni_device_is_lost(dispatcher->device)) return NULL;
+  if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
 
@@ -579,7 +579,7 @@ static kiln_status_t make_of_program(kiln_dispatcher_t* dispatcher,
   }
   if (began != 0) pipeline->trace.total_ns = kilni_time_ns() - began;
   *out_pipeline = pipeline;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,

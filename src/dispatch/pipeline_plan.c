@@ -25,7 +25,7 @@ static kiln_status_t check_ulp(const kiln_pipeline_t* pipeline,
   uint32_t has = pipeline->info.max_ulp;
   if (wanted == 0 || wanted == has ||
       (wanted == KILN_DISPATCH_STRICT && has == 0)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" was made with `max_ulp` %u",
@@ -38,10 +38,10 @@ static kiln_status_t check_block(const kiln_pipeline_t* pipeline,
   uint32_t* block = plan->shown.block;
   const uint32_t* wanted = plan->options.block;
   memcpy(block, pipeline->info.block, sizeof(plan->shown.block));
-  if (wanted[0] == 0 && wanted[1] == 0 && wanted[2] == 0) return NULL;
+  if (wanted[0] == 0 && wanted[1] == 0 && wanted[2] == 0) return kiln_ok();
   for (int i = 0; i < 3; i++) block[i] = wanted[i] == 0 ? 1 : wanted[i];
   if (memcmp(block, pipeline->info.block, sizeof(plan->shown.block)) == 0) {
-    return NULL;
+    return kiln_ok();
   }
   if (pipeline->program != NULL) {
     return unsupported(plan, "block",
@@ -62,7 +62,7 @@ static kiln_status_t check_prepared(const kilni_plan_t* plan) {
                      : options->timeout_ns != 0 ? "timeout_ns"
                      : options->iterations > 1  ? "iterations"
                                                 : NULL;
-  if (what == NULL) return NULL;
+  if (what == NULL) return kiln_ok();
   return unsupported(plan, what,
                      "put events on the stream beside the run, or dispatch it "
                      "without preparing");
@@ -82,7 +82,7 @@ static kiln_status_t check_switches(const kilni_plan_t* plan) {
                        "options.persistent");
   KILNI_CHECK_ARGUMENT(options->wait_count == 0 || options->waits != NULL,
                        "options.waits");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
@@ -97,7 +97,7 @@ static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
   if (options == NULL) {
     memcpy(plan->shown.block, pipeline->info.block, sizeof(plan->shown.block));
     plan->options.iterations = 1;
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(check_switches(plan));
   if (plan->options.profile != NULL) {
@@ -133,7 +133,7 @@ static kiln_status_t check_range(const kiln_pipeline_t* pipeline,
   bound->open = binding->bytes == 0;
   if (offset <= size && binding->bytes <= size - offset) {
     bound->bytes = bound->open ? size - offset : binding->bytes;
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
@@ -221,7 +221,7 @@ static kiln_status_t bind_host(const kiln_pipeline_t* pipeline, uint32_t index,
                   "bind it with kiln_bind_host_in");
   }
   if (!is_read(role)) bound->uploads = false;
-  return NULL;
+  return kiln_ok();
 }
 
 // Of memory that only its address is known of: whole words of it must end
@@ -232,7 +232,7 @@ static kiln_status_t check_extent(const kiln_pipeline_t* pipeline,
   uint64_t address = binding->kind == KILN_BINDING_POINTER
                          ? binding->value.address
                          : (uintptr_t)binding->value.in;
-  if (binding->bytes <= UINT64_MAX - 3 - address) return NULL;
+  if (binding->bytes <= UINT64_MAX - 3 - address) return kiln_ok();
   return refuse(pipeline, index, "more bytes than there are behind its address",
                 "say how many bytes there are");
 }
@@ -262,7 +262,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     if (place->info.type_bytes < 8) {
       bound->value &= (UINT64_C(1) << (8 * place->info.type_bytes)) - 1;
     }
-    return NULL;
+    return kiln_ok();
   }
   if (!place->is_buffer) {
     return refuse(pipeline, index, "not a scalar",
@@ -279,7 +279,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     case KILN_BINDING_POINTER:
       bound->address = binding->value.address;
       bound->bytes = binding->bytes;
-      if (bound->address != 0 || bound->bytes == 0) return NULL;
+      if (bound->address != 0 || bound->bytes == 0) return kiln_ok();
       return refuse(pipeline, index, "bytes at address 0",
                     "bind the address of device memory");
     case KILN_BINDING_HOST_IN:
@@ -303,7 +303,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
       }
       bound->uploads = true;
       bound->bytes = binding->bytes;
-      if (binding->value.in != NULL || binding->bytes == 0) return NULL;
+      if (binding->value.in != NULL || binding->bytes == 0) return kiln_ok();
       return refuse(pipeline, index, "no memory", "bind so many bytes");
     default:
       return refuse(pipeline, index, "no binding of a kind that is known",
@@ -332,7 +332,7 @@ static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
   }
   bound->value = place->shift != KILNI_NO_SHIFT ? bound->bytes >> place->shift
                                                 : bound->bytes / size;
-  if (bound->open || bound->value * size == bound->bytes) return NULL;
+  if (bound->open || bound->value * size == bound->bytes) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\": %llu bytes are no whole "
@@ -359,7 +359,7 @@ static kiln_status_t bind_all(const kiln_pipeline_t* pipeline,
     if (!pipeline->places[i].is_buffer) continue;
     KILNI_RETURN_IF_ERROR(check_elements(pipeline, i, &plan->bound[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Sizes ----
@@ -370,12 +370,12 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
   if (count == bound->value) {
     // What does not fill an element at the end of all there is, is nobody's.
     bound->bytes = count * size;
-    return NULL;
+    return kiln_ok();
   }
   if (bound->open && count < bound->value) {
     bound->value = count;
     bound->bytes = count * size;
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -416,7 +416,7 @@ static kiln_status_t numbers(const kiln_pipeline_t* pipeline,
     }
     plan->shown.work[i] = value;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Whether the numbers are such that nothing else has to be asked of a program:
@@ -436,7 +436,7 @@ static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
                                    kilni_plan_t* plan) {
   if (pipeline->simple) {
     KILNI_RETURN_IF_ERROR(numbers(pipeline, plan));
-    if (all_small(pipeline, plan)) return NULL;
+    if (all_small(pipeline, plan)) return kiln_ok();
   }
   kiln_program_size_t sizes[KILNI_PIPELINE_PARAMETERS];
   uint32_t count = pipeline->info.parameter_count;
@@ -455,7 +455,7 @@ static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
     KILNI_RETURN_IF_ERROR(
         take_count(pipeline, i, sizes[i].count, &plan->bound[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Shape ----
@@ -483,7 +483,7 @@ static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
     plan->shown.work[i] = has_work ? options->work[i] : grid * per_block;
     if (plan->shown.work[i] == 0) plan->shown.work[i] = 1;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Whether the kernel is told its work size.
@@ -513,7 +513,7 @@ static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
                    plan->label),
         "use smaller buffers, or divide the work");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t too_few_blocks(const kilni_plan_t* plan, int axis,
@@ -549,14 +549,14 @@ static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
     }
     plan->shown.grid[i] = blocks == 0 ? 1 : (uint32_t)blocks;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- How it is launched ----
 
 static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
                                           const kilni_plan_t* plan) {
-  if (plan->options.overlap != KILN_SWITCH_ON) return NULL;
+  if (plan->options.overlap != KILN_SWITCH_ON) return kiln_ok();
   if (plan->shown.cooperative != 0) {
     return unsupported(plan, "overlap",
                        "its blocks run all at once, and what is in front of it "
@@ -567,7 +567,7 @@ static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
                        "its code does not wait for what is in front of it "
                        "(griddepcontrol.wait); leave `overlap` away");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
@@ -584,7 +584,7 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
   }
   if (plan->shown.cooperative == 0 ||
       kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
@@ -603,7 +603,7 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
   bool asks = options->overlap == KILN_SWITCH_ON || options->priority != 0;
   bool in_clusters = pipeline->kernel->in_clusters;
   plan->has_how = plan->shown.cooperative != 0 || asks || in_clusters;
-  if (!plan->has_how) return NULL;
+  if (!plan->has_how) return kiln_ok();
   if (pipeline->info.cooperative != 0 && !asks && !own_block && !in_clusters) {
     plan->how = pipeline->how;
   } else {
@@ -632,7 +632,7 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
 
 static kiln_status_t check_overlaps(const kiln_pipeline_t* pipeline,
                                     const kilni_plan_t* plan) {
-  if (pipeline->info.overlapping != 0) return NULL;
+  if (pipeline->info.overlapping != 0) return kiln_ok();
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
     const kilni_bound_t* a = &plan->bound[i];
     if (!is_written(pipeline->places[i].info.role) || a->address == 0) {
@@ -653,7 +653,7 @@ static kiln_status_t check_overlaps(const kiln_pipeline_t* pipeline,
           "`overlapping`");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static uint64_t whole_words(uint64_t bytes) {
@@ -685,7 +685,7 @@ static kiln_status_t add_up(const kiln_pipeline_t* pipeline,
   shown->shared_bytes =
       pipeline->info.static_shared_bytes + pipeline->info.dynamic_shared_bytes;
   uint64_t most = plan->options.max_output_bytes;
-  if (most == 0 || shown->download_bytes <= most) return NULL;
+  if (most == 0 || shown->download_bytes <= most) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "\"%s\" would copy %llu bytes to the host; "
@@ -710,7 +710,7 @@ kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
                               bool prepares, kilni_plan_t* plan) {
   begin_plan(plan);
   if (options == NULL && kilni_quick_plan(pipeline, bindings, count, plan)) {
-    return NULL;
+    return kiln_ok();
   }
   begin_plan(plan);
   KILNI_RETURN_IF_ERROR(read_options(pipeline, options, prepares, plan));
@@ -737,7 +737,7 @@ kiln_status_t kiln_pipeline_plan(kiln_pipeline_t* pipeline,
   KILNI_RETURN_IF_ERROR(kilni_plan_make(pipeline, bindings, binding_count,
                                         options, false, &plan));
   *out_plan = plan.shown;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_plan_launch(const kiln_pipeline_t* pipeline,

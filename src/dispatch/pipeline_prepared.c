@@ -24,7 +24,8 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
     *out_buffer = binding->value.buffer;
     kiln_buffer_retain(*out_buffer);
   }
-  if (binding->kind != KILN_BINDING_STATIC || binding->bytes == 0) return NULL;
+  if (binding->kind != KILN_BINDING_STATIC || binding->bytes == 0)
+    return kiln_ok();
   kiln_stream_t* stream = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
@@ -34,7 +35,7 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
       kilni_staging_upload(dispatcher->staging, stream, *out_buffer, 0,
                            binding->bytes, binding->value.in);
   status = kilni_status_join(status, kiln_stream_synchronize(stream));
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_buffer_release(*out_buffer);
   *out_buffer = NULL;
   return status;
@@ -168,13 +169,13 @@ static kiln_status_t make_lists(kiln_prepared_t* prepared,
   if (prepared->count > 0) {
     memcpy(prepared->bindings, bindings, prepared->count * sizeof(*bindings));
   }
-  if (plan->options.label == NULL) return NULL;
+  if (plan->options.label == NULL) return kiln_ok();
   size_t size = strlen(plan->options.label) + 1;
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
   prepared->label = block;
   memcpy(prepared->label, plan->options.label, size);
   prepared->options.label = prepared->label;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_own(kiln_prepared_t* prepared) {
@@ -183,7 +184,7 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
   if (prepared->pipeline->info.traps) {
     KILNI_RETURN_IF_ERROR(kilni_trap_take(dispatcher, &prepared->record));
   }
-  if (!prepared->pipeline->info.grid_barrier) return NULL;
+  if (!prepared->pipeline->info.grid_barrier) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_memory_allocate(dispatcher, KILNI_GRID_BYTES, &prepared->grid));
   KILNI_RETURN_IF_ERROR(
@@ -191,7 +192,7 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
   kiln_status_t status = kilni_clear(
       stream, kiln_buffer_address(prepared->grid), KILNI_GRID_BYTES);
   if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   // Behind the clear, which may be under way: in the order of its stream, which
   // that of frees does not wait for.
   kiln_buffer_release(prepared->grid);
@@ -226,7 +227,7 @@ static kiln_status_t fill(kiln_prepared_t* prepared,
 
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
-  if (!kilni_device_is_lost(dispatcher->device)) return NULL;
+  if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
 
@@ -262,7 +263,7 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
     return KILNI_ANNOTATE(status, "preparing \"%s\"", pipeline->label);
   }
   *out_prepared = prepared;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared, bool for_graph,
@@ -322,7 +323,7 @@ kiln_status_t kilni_prepared_check_freed(kiln_prepared_t* prepared) {
   }
   atomic_store(&prepared->last, NULL);
   atomic_store(&prepared->frees, frees);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t has_trapped(const kiln_prepared_t* prepared) {
@@ -335,7 +336,7 @@ static kiln_status_t has_trapped(const kiln_prepared_t* prepared) {
 // Runs share what the blocks count in: one behind the other.
 static kiln_status_t order_grid(kiln_prepared_t* prepared,
                                 kiln_stream_t* stream) {
-  if (prepared->grid_stream == stream) return NULL;
+  if (prepared->grid_stream == stream) return kiln_ok();
   if (prepared->grid_stream != NULL) {
     KILNI_RETURN_IF_ERROR(
         kiln_stream_wait_stream(stream, prepared->grid_stream));
@@ -343,7 +344,7 @@ static kiln_status_t order_grid(kiln_prepared_t* prepared,
   kiln_stream_retain(stream);
   kiln_stream_release(prepared->grid_stream);
   prepared->grid_stream = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_stream(kiln_prepared_t* prepared,
@@ -351,7 +352,7 @@ static kiln_status_t find_stream(kiln_prepared_t* prepared,
   KILNI_RETURN_IF_ERROR(
       kilni_dispatch_stream(prepared->dispatcher, stream, &stream));
   atomic_store_explicit(&prepared->last, stream, memory_order_relaxed);
-  return NULL;
+  return kiln_ok();
 }
 
 static void count_run(const kiln_prepared_t* prepared) {
@@ -380,7 +381,7 @@ static kiln_status_t put(kiln_prepared_t* prepared, kiln_stream_t* stream,
     KILNI_RETURN_IF_ERROR(order_grid(prepared, stream));
   }
   if (dispatcher->counters != NULL) count_run(prepared);
-  if (prepared->idle) return NULL;
+  if (prepared->idle) return kiln_ok();
   return early ? kilni_launch_run_early(prepared->launch, stream)
                : kiln_launch_run(prepared->launch, stream);
 }
@@ -495,7 +496,7 @@ kiln_status_t kiln_prepared_set_scalar(kiln_prepared_t* prepared,
       prepared->launch, place->argument,
       kiln_arg_bytes(&bits, pipeline->arguments[place->argument].bytes)));
   prepared->bindings[index] = binding;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Questions ----
@@ -508,7 +509,7 @@ kiln_status_t kiln_prepared_check(kiln_prepared_t* prepared,
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
   KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
   if (prepared->record == NULL || !kilni_trap_is_set(prepared->record)) {
-    return NULL;
+    return kiln_ok();
   }
   kilni_trap_read(prepared->record->host, &trap);
   if (out_trap != NULL) *out_trap = trap;

@@ -20,7 +20,7 @@ static kiln_status_t check_range(kiln_dispatcher_t* dispatcher,
                                  uint64_t bytes) {
   kilni_resident_view_t view = {0, 0};
   KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
-  if (offset <= view.bytes && bytes <= view.bytes - offset) return NULL;
+  if (offset <= view.bytes && bytes <= view.bytes - offset) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%llu bytes at %llu of a resident buffer of %llu",
@@ -31,7 +31,7 @@ static kiln_status_t check_range(kiln_dispatcher_t* dispatcher,
 
 static kiln_status_t check_data(const void* data, uint64_t bytes) {
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Up ----
@@ -40,7 +40,7 @@ static kiln_status_t upload(kiln_dispatcher_t* dispatcher,
                             kiln_stream_t* stream,
                             const kiln_resident_upload_t* one) {
   kiln_buffer_t* buffer = NULL;
-  if (one->bytes == 0) return NULL;
+  if (one->bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, one->resident, &buffer));
   kiln_status_t status = kilni_staging_upload(
       dispatcher->staging, stream, buffer, one->offset, one->bytes, one->data);
@@ -88,7 +88,7 @@ kiln_status_t kiln_resident_upload_many(kiln_dispatcher_t* dispatcher,
     }
     KILNI_RETURN_IF_ERROR(upload(dispatcher, stream, &one));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Down ----
@@ -97,7 +97,7 @@ static kiln_status_t download(kiln_dispatcher_t* dispatcher,
                               kiln_stream_t* stream, bool waits,
                               const kiln_resident_download_t* one) {
   kiln_buffer_t* buffer = NULL;
-  if (one->bytes == 0) return NULL;
+  if (one->bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, one->resident, &buffer));
   kiln_status_t status =
       kilni_staging_download(dispatcher->staging, stream, buffer, one->offset,
@@ -123,7 +123,7 @@ static kiln_status_t download_all(kiln_dispatcher_t* dispatcher,
     }
     KILNI_RETURN_IF_ERROR(download(dispatcher, stream, waits, &one));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_resident_download(kiln_dispatcher_t* dispatcher,
@@ -150,7 +150,7 @@ static kiln_status_t check_downloads(kiln_dispatcher_t* dispatcher,
                  : KILNI_ANNOTATE(status, "download number %u", (unsigned)i);
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_resident_download_many(
@@ -178,7 +178,7 @@ kiln_status_t kiln_resident_download_many(
     return kilni_status_join(status, kiln_stream_synchronize(stream));
   }
   *out_pending = pending;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Fills ----
@@ -196,7 +196,7 @@ kiln_status_t kiln_resident_fill(kiln_dispatcher_t* dispatcher,
   if (range.bytes == 0) range.bytes = view.bytes - range.offset;
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, resident, &buffer));
-  if (buffer == NULL) return NULL;
+  if (buffer == NULL) return kiln_ok();
   kiln_status_t status = kiln_buffer_fill_async(
       buffer, stream, range.offset, range.bytes, value, value_bytes);
   return kilni_resident_put(dispatcher, resident, buffer, stream, status);

@@ -56,7 +56,7 @@ kiln_status_t kilni_resident_look(kiln_dispatcher_t* dispatcher,
                                   kiln_resident_t resident,
                                   kilni_resident_view_t* out_view) {
   if (kilni_resident_find(&dispatcher->residents, resident, out_view)) {
-    return NULL;
+    return kiln_ok();
   }
   return no_such(&dispatcher->residents, resident);
 }
@@ -75,7 +75,7 @@ kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
     kiln_buffer_retain(slot->buffer);
   }
   kilni_mutex_unlock(&table->lock);
-  return there ? NULL : no_such(table, resident);
+  return there ? kiln_ok() : no_such(table, resident);
 }
 
 // What cannot be ordered is freed by the call that waits by itself.
@@ -139,7 +139,7 @@ static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
                                     uint64_t bytes) {
   kilni_residents_t* table = &dispatcher->residents;
   uint64_t left = 0;
-  if (reserve(table, bytes, &left)) return NULL;
+  if (reserve(table, bytes, &left)) return kiln_ok();
   if (!table->asks) return over_budget(bytes, left);
   uint64_t free_bytes = 0;
   KILNI_RETURN_IF_ERROR(
@@ -147,7 +147,7 @@ static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
   kilni_mutex_lock(&table->lock);
   table->budget = table->bytes + free_bytes / 10 * 9;
   kilni_mutex_unlock(&table->lock);
-  return reserve(table, bytes, &left) ? NULL : over_budget(bytes, left);
+  return reserve(table, bytes, &left) ? kiln_ok() : over_budget(bytes, left);
 }
 
 kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
@@ -155,13 +155,13 @@ kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
                                     kiln_buffer_t** out_buffer) {
   kiln_buffer_options_t options = kiln_buffer_options_default();
   *out_buffer = NULL;
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_own_stream(dispatcher, dispatcher->stream_count, &options.stream));
   KILNI_RETURN_IF_ERROR(
       kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer));
   kiln_status_t status = kiln_stream_synchronize(options.stream);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   free_by_waiting(*out_buffer);
   kiln_buffer_release(*out_buffer);
   *out_buffer = NULL;
@@ -204,7 +204,7 @@ static kiln_status_t add_chunk(kiln_dispatcher_t* dispatcher, uint32_t index) {
     kilni_free_array(dispatcher->allocator, block, KILNI_RESIDENT_CHUNK,
                      sizeof(kilni_resident_slot_t));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t enter(kiln_dispatcher_t* dispatcher, uint64_t bytes,
@@ -229,7 +229,7 @@ static kiln_status_t enter(kiln_dispatcher_t* dispatcher, uint64_t bytes,
       table->count++;
     }
     kilni_mutex_unlock(&table->lock);
-    if (slot != NULL) return NULL;
+    if (slot != NULL) return kiln_ok();
     KILNI_RETURN_IF_ERROR(add_chunk(dispatcher, index));
   }
 }
@@ -262,7 +262,7 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
   }
   kilni_count(dispatcher->counters, KILNI_COUNTER_RESIDENTS, 1);
   kilni_count(dispatcher->counters, KILNI_COUNTER_RESIDENT_BYTES, bytes);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Ending ----
@@ -270,7 +270,7 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
 kiln_status_t kilni_memory_let_go(kiln_dispatcher_t* dispatcher,
                                   kiln_buffer_t* buffer) {
   kiln_stream_t* frees = NULL;
-  if (buffer == NULL) return NULL;
+  if (buffer == NULL) return kiln_ok();
   kiln_status_t status =
       kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
   if (kiln_status_is_ok(status)) status = kilni_streams_join(dispatcher, frees);
@@ -335,7 +335,7 @@ kiln_status_t kiln_resident_size(kiln_dispatcher_t* dispatcher,
   kilni_resident_view_t view = {0, 0};
   KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
   *out_bytes = view.bytes;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_resident_address(kiln_dispatcher_t* dispatcher,
@@ -347,5 +347,5 @@ kiln_status_t kiln_resident_address(kiln_dispatcher_t* dispatcher,
   kilni_resident_view_t view = {0, 0};
   KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
   *out_address = view.address;
-  return NULL;
+  return kiln_ok();
 }

@@ -28,7 +28,7 @@ static kiln_status_t clear_work(const kiln_prepared_t* prepared, uint32_t index,
   uint32_t size = (clear->address | clear->bytes) % 4 == 0 ? 4 : 1;
   *out_work =
       kiln_graph_work_fill(buffer, offset, clear->bytes / size, 0, size);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_graph_work_t step_work(const kilni_instance_t* instance,
@@ -79,7 +79,7 @@ static kiln_status_t add_node(kilni_build_t* build, kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(
       kiln_graph_add(graph, after, after_count, work, out_node));
   build->nodes++;
-  return name == NULL ? NULL : name_node(*out_node, name);
+  return name == NULL ? kiln_ok() : name_node(*out_node, name);
 }
 
 static kiln_status_t build_unit(kilni_build_t* build, const kilni_unit_t* unit,
@@ -199,7 +199,7 @@ kiln_status_t kilni_unit_set(const kilni_instance_t* instance,
     kiln_buffer_release(adopted);
     KILNI_RETURN_IF_ERROR(status);
   }
-  if (unit->idle != 0) return NULL;
+  if (unit->idle != 0) return kiln_ok();
   kiln_graph_work_t work = step_work(instance, unit);
   return kiln_graph_exec_set(exec, own[unit->clears], &work);
 }
@@ -227,11 +227,11 @@ static kiln_status_t find_ends(kilni_build_t* build,
     KILNI_RETURN_IF_ERROR(
         add_node(build, graph, nodes, count, &work, NULL, &out_ends[0]));
     *out_count = 1;
-    return NULL;
+    return kiln_ok();
   }
   memcpy(out_ends, nodes, count * sizeof(*nodes));
   *out_count = count;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,

@@ -23,7 +23,7 @@ static kiln_status_t find_pointer(kiln_device_t* device,
                                   kilni_span_t* out_span) {
   out_span->address = place->value.address;
   out_span->bytes = place->bytes;
-  if (place->bytes == 0) return NULL;
+  if (place->bytes == 0) return kiln_ok();
   return kiln_buffer_adopt(device, place->value.address, place->bytes, NULL,
                            &out_span->buffer);
 }
@@ -70,7 +70,7 @@ static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
     span.address = kiln_buffer_address(span.buffer) + span.offset;
   }
   *out_span = span;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_sizes(kilni_step_t* step) {
@@ -91,7 +91,7 @@ static kiln_status_t check_sizes(kilni_step_t* step) {
   uint64_t b = step->from.address;
   if (step->to.bytes == 0 || a >= b + step->from.bytes ||
       b >= a + step->to.bytes) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "memory is copied over itself"),
@@ -101,7 +101,7 @@ static kiln_status_t check_sizes(kilni_step_t* step) {
 static kiln_status_t check_values(const kilni_step_t* step) {
   if (step->to.bytes % step->value_bytes == 0 &&
       step->to.address % step->value_bytes == 0) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(
@@ -112,7 +112,7 @@ static kiln_status_t check_values(const kilni_step_t* step) {
 }
 
 static kiln_status_t check_flag(const kilni_step_t* step) {
-  if (step->to.bytes == 4 && step->to.address % 4 == 0) return NULL;
+  if (step->to.bytes == 4 && step->to.address % 4 == 0) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "a flag of %llu bytes at 0x%llx",
                  (unsigned long long)step->to.bytes,
@@ -138,7 +138,7 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
     case KILN_STEP_FIXPOINT:
       return check_flag(step);
     default:
-      return NULL;
+      return kiln_ok();
   }
 }
 
@@ -148,7 +148,8 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
 static kiln_status_t check_overlap(const kilni_step_t* step) {
   const kiln_dispatch_options_t* options =
       step->given != NULL ? &step->given->options : &step->recorded->options;
-  if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON) return NULL;
+  if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON)
+    return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`overlap` in the body of a fixpoint"),
       "leave `overlap` away there");
@@ -167,7 +168,7 @@ static kiln_status_t make_prepared(kiln_sequence_t* sequence, uint32_t index,
   if (step->given != NULL) {
     *out_prepared = step->given;
     step->given = NULL;
-    return NULL;
+    return kiln_ok();
   }
   kilni_recorded_t* recorded = step->recorded;
   return kiln_pipeline_prepare(recorded->pipeline, recorded->bindings,
@@ -179,14 +180,14 @@ static kiln_status_t make_step(kilni_instance_t* instance, uint32_t index,
                                const kilni_instance_t* from) {
   kiln_sequence_t* sequence = instance->sequence;
   kilni_step_t* step = &sequence->steps[index];
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (step->kind == KILN_STEP_DISPATCH) {
     status = make_prepared(sequence, index, from, &instance->prepared[index]);
   }
   if (from == NULL && kiln_status_is_ok(status)) {
     status = find_places(sequence, step);
   }
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   char text[KILNI_STEP_TEXT];
   return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, index, text));
 }
@@ -194,7 +195,7 @@ static kiln_status_t make_step(kilni_instance_t* instance, uint32_t index,
 static kiln_status_t make_fixpoint(kilni_instance_t* instance, uint32_t index) {
   kiln_status_t status =
       kilni_fixpoint_create(instance, index, &instance->fixpoints[index]);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   char text[KILNI_STEP_TEXT];
   return KILNI_ANNOTATE(status, "%s",
                         kilni_step_text(instance->sequence, index, text));
@@ -225,7 +226,7 @@ kiln_status_t kilni_instance_init(kilni_instance_t* instance,
     if (sequence->steps[i].kind != KILN_STEP_FIXPOINT) continue;
     KILNI_RETURN_IF_ERROR(make_fixpoint(instance, i));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_instance_deinit(kilni_instance_t* instance) {
@@ -293,7 +294,7 @@ kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
   }
   look_over(sequence);
   atomic_store(&sequence->finished, true);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- How runs end ----
@@ -303,11 +304,11 @@ kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
   char text[KILNI_STEP_TEXT];
   uint32_t frees = atomic_load(&dispatcher->residents.frees);
-  if (frees == atomic_load(&instance->frees)) return NULL;
+  if (frees == atomic_load(&instance->frees)) return kiln_ok();
   for (uint32_t i = 0; i < sequence->step_count; i++) {
     const kilni_step_t* step = &sequence->steps[i];
     const kiln_resident_t* names[] = {&step->to.resident, &step->from.resident};
-    kiln_status_t status = NULL;
+    kiln_status_t status = kiln_ok();
     if (instance->prepared[i] != NULL) {
       status = kilni_prepared_check_freed(instance->prepared[i]);
     }
@@ -325,7 +326,7 @@ kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
     return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, i, text));
   }
   atomic_store(&instance->frees, frees);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds) {
@@ -371,7 +372,7 @@ kiln_status_t kilni_instance_check(kilni_instance_t* instance,
                                    kiln_trap_t* out_trap, uint32_t* out_step) {
   const kiln_sequence_t* sequence = instance->sequence;
   char text[KILNI_STEP_TEXT];
-  kiln_status_t first = NULL;
+  kiln_status_t first = kiln_ok();
   for (uint32_t i = 0; i < sequence->step_count; i++) {
     kiln_trap_t trap;
     if (instance->prepared[i] == NULL) continue;
@@ -400,5 +401,5 @@ kiln_status_t kilni_instance_rounds(kilni_instance_t* instance, uint32_t step,
   kilni_fixpoint_end_t end = {0, false};
   kilni_fixpoint_end(instance->fixpoints[step], &end);
   *out_rounds = end.rounds;
-  return NULL;
+  return kiln_ok();
 }

@@ -42,7 +42,7 @@ kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
                                   KILNI_FIXPOINT_STATE, bytes, more);
   }
   status = kilni_status_join(status, kiln_stream_synchronize(stream));
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   // Behind what may be under way: in the order of its stream, which that of
   // frees does not wait for.
   kiln_buffer_release(fixpoint->state);
@@ -52,14 +52,14 @@ kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
 
 kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
                                    kiln_stream_t* stream) {
-  if (fixpoint->last == stream) return NULL;
+  if (fixpoint->last == stream) return kiln_ok();
   if (fixpoint->last != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_stream_wait_stream(stream, fixpoint->last));
   }
   kiln_stream_retain(stream);
   kiln_stream_release(fixpoint->last);
   fixpoint->last = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Choosing ----
@@ -149,7 +149,7 @@ kiln_status_t kilni_fixpoint_create(kilni_instance_t* instance, uint32_t step,
     return status;
   }
   *out_fixpoint = fixpoint;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_fixpoint_destroy(kilni_fixpoint_t* fixpoint) {
@@ -205,12 +205,12 @@ kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
 kiln_status_t kilni_fixpoint_check_change(const kilni_fixpoint_t* fixpoint,
                                           uint32_t index,
                                           const kiln_binding_t* binding) {
-  if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return NULL;
+  if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return kiln_ok();
   return kilni_fixpoint_check_cooperative(fixpoint, index, binding);
 }
 
 kiln_status_t kilni_fixpoint_changed(kilni_fixpoint_t* fixpoint) {
-  if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return NULL;
+  if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return kiln_ok();
   return kilni_fixpoint_bind_cooperative(fixpoint);
 }
 

@@ -38,7 +38,7 @@ static kiln_status_t check_body(const kilni_fixpoint_t* fixpoint) {
     return cannot("its dispatch says how many blocks there are",
                   "leave `grid` to the pipeline");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The plan of the dispatch, with what was uploaded for it.
@@ -54,7 +54,7 @@ static kiln_status_t make_plan_of(const kiln_prepared_t* prepared,
                                  ? 0
                                  : kiln_buffer_address(prepared->buffers[i]);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_plan(const kiln_prepared_t* prepared,
@@ -87,7 +87,7 @@ static kiln_status_t find_flag(const kilni_fixpoint_t* fixpoint,
     return cannot("an output has to be cleared before each round",
                   "declare it inout, or write every element of it");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Code ----
@@ -102,7 +102,7 @@ static kiln_status_t make_code(kilni_fixpoint_t* fixpoint,
     kiln_program_code_retain(fixpoint->code);
     *out_kernel = kiln_launch_kernel(first->launch);
     kiln_kernel_retain(*out_kernel);
-    return NULL;
+    return kiln_ok();
   }
   return kilni_pipeline_repeat(prepared->pipeline, fixpoint->flag,
                                &fixpoint->code, out_kernel);
@@ -134,7 +134,7 @@ static kiln_status_t choose_grid(const kilni_fixpoint_t* fixpoint,
   }
   *out_grid = (uint32_t)(blocks < most ? blocks : most);
   if (*out_grid == 0) *out_grid = 1;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_launch(kilni_fixpoint_t* fixpoint,
@@ -241,7 +241,7 @@ static kiln_status_t check_flag(const kilni_fixpoint_t* fixpoint,
                                 const kilni_plan_t* plan) {
   uint32_t flag = 0;
   KILNI_RETURN_IF_ERROR(find_flag(fixpoint, plan, &flag));
-  if (flag == fixpoint->flag) return NULL;
+  if (flag == fixpoint->flag) return kiln_ok();
   return cannot("another parameter than before is bound to the flag",
                 "bind the flag where it was");
 }
@@ -253,13 +253,13 @@ kiln_status_t kilni_fixpoint_check_cooperative(const kilni_fixpoint_t* fixpoint,
       fixpoint->instance->prepared[fixpoint->step + 1];
   kiln_binding_t bindings[KILNI_PIPELINE_PARAMETERS];
   kilni_plan_t plan;
-  if (index >= prepared->count) return NULL;
+  if (index >= prepared->count) return kiln_ok();
   memcpy(bindings, prepared->bindings, prepared->count * sizeof(bindings[0]));
   bindings[index] = *binding;
   kiln_status_t status = make_plan_of(prepared, bindings, &plan);
   if (kiln_status_is_ok(status)) return check_flag(fixpoint, &plan);
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_fixpoint_bind_cooperative(kilni_fixpoint_t* fixpoint) {

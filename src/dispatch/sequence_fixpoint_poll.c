@@ -35,7 +35,7 @@ static kiln_status_t wait_for(kilni_fixpoint_t* fixpoint, kiln_stream_t* stream,
       word = __atomic_load_n(told, __ATOMIC_ACQUIRE);
       if ((uint32_t)word != number) continue;
       *out_changed = word >> 32 != 0;
-      return NULL;
+      return kiln_ok();
     }
     if (ready) {
       return KILNI_FAIL(INTERNAL, "round %u of a fixpoint told nothing",
@@ -89,5 +89,5 @@ kiln_status_t kilni_fixpoint_put_poll(kilni_fixpoint_t* fixpoint,
   host->end = has_trapped(fixpoint) ? KILN_PROGRAM_ROUNDS_TRAPPED
               : changed             ? KILN_PROGRAM_ROUNDS_LIMIT
                                     : KILN_PROGRAM_ROUNDS_SETTLED;
-  return NULL;
+  return kiln_ok();
 }

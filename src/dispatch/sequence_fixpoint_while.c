@@ -25,7 +25,7 @@ static kiln_status_t check_inner(const kilni_fixpoint_t* fixpoint) {
                    "the host starts the rounds of a fixpoint inside"),
         "let KILN_FIXPOINT_AUTO choose for it");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Whether the driver has such nodes.

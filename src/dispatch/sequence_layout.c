@@ -26,7 +26,7 @@ typedef struct laying_t {
 static kiln_status_t touch(laying_t* laying, uint64_t address, uint64_t bytes,
                            bool writes) {
   void* block = laying->accesses;
-  if (bytes == 0) return NULL;
+  if (bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_grow(laying->allocator, (size_t)laying->access_count + 1,
                  sizeof(kilni_access_t), &laying->access_capacity, &block));
@@ -35,7 +35,7 @@ static kiln_status_t touch(laying_t* laying, uint64_t address, uint64_t bytes,
   access->address = address;
   access->bytes = bytes;
   access->writes = writes;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t touch_binding(laying_t* laying,
@@ -48,11 +48,11 @@ static kiln_status_t touch_binding(laying_t* laying,
   bool writes = role == KILN_PROGRAM_ROLE_OUT ||
                 role == KILN_PROGRAM_ROLE_INOUT ||
                 role == KILN_PROGRAM_ROLE_RESIDENT;
-  if (!place->is_buffer) return NULL;
+  if (!place->is_buffer) return kiln_ok();
   if (binding->kind == KILN_BINDING_POINTER) {
     return touch(laying, binding->value.address, binding->bytes, writes);
   }
-  if (buffer == NULL) return NULL;
+  if (buffer == NULL) return kiln_ok();
   if (binding->kind == KILN_BINDING_STATIC) {
     return touch(laying, kiln_buffer_address(buffer), kiln_buffer_size(buffer),
                  writes);
@@ -71,7 +71,7 @@ static kiln_status_t touch_step(laying_t* laying, uint32_t index) {
     for (uint32_t i = 0; i < prepared->count; i++) {
       KILNI_RETURN_IF_ERROR(touch_binding(laying, prepared, i));
     }
-    if (prepared->grid == NULL) return NULL;
+    if (prepared->grid == NULL) return kiln_ok();
     // Its blocks count there: not two of its launches at once.
     return touch(laying, kiln_buffer_address(prepared->grid), KILNI_GRID_BYTES,
                  true);
@@ -82,7 +82,7 @@ static kiln_status_t touch_step(laying_t* laying, uint32_t index) {
   if (step->kind == KILN_STEP_UPLOAD && step->pinned == NULL) {
     return touch(laying, (uintptr_t)step->in, step->to.bytes, false);
   }
-  if (step->kind != KILN_STEP_DOWNLOAD) return NULL;
+  if (step->kind != KILN_STEP_DOWNLOAD) return kiln_ok();
   return touch(laying, (uintptr_t)step->out, step->from.bytes, true);
 }
 
@@ -96,13 +96,13 @@ static kiln_status_t touch_all(laying_t* laying, uint32_t index) {
   for (uint32_t i = index; i < behind; i++) {
     KILNI_RETURN_IF_ERROR(touch_step(laying, i));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Units ----
 
 static kiln_status_t check_limit(const laying_t* laying, uint32_t more) {
-  if (laying->layout->node_count + more <= laying->most) return NULL;
+  if (laying->layout->node_count + more <= laying->most) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "a replay of \"%s\" has more than %d nodes",
                  laying->instance->sequence->label, (int)KILNI_SEQUENCE_NODES),
@@ -138,7 +138,7 @@ static kiln_status_t add_unit(laying_t* laying, uint32_t step,
   unit->first_node = layout->node_count++;
   layout->after_count += after_count;
   *out_unit = unit;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_step(laying_t* laying, uint32_t index) {
@@ -155,13 +155,13 @@ static kiln_status_t add_step(laying_t* laying, uint32_t index) {
   if (prepared == NULL) {
     unit->idle = step->kind != KILN_STEP_FIXPOINT && step->to.bytes == 0 &&
                  step->from.bytes == 0;
-    return NULL;
+    return kiln_ok();
   }
   unit->idle = prepared->idle;
   unit->clears = prepared->clear_count;
   KILNI_RETURN_IF_ERROR(check_limit(laying, unit->clears));
   laying->layout->node_count += unit->clears;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t lay(laying_t* laying, uint32_t first, uint32_t behind) {
@@ -176,7 +176,7 @@ static kiln_status_t lay(laying_t* laying, uint32_t first, uint32_t behind) {
       KILNI_RETURN_IF_ERROR(lay(laying, i + 1, i + 1 + step->body));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_layout_init(kilni_layout_t* layout,

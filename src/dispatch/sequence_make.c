@@ -87,7 +87,7 @@ kiln_status_t kiln_sequence_create(kiln_dispatcher_t* dispatcher,
     return status;
   }
   *out_sequence = sequence;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_sequence_retain(kiln_sequence_t* sequence) {
@@ -114,7 +114,7 @@ kiln_dispatcher_t* kiln_sequence_dispatcher(const kiln_sequence_t* sequence) {
 
 static kiln_status_t check_open(const kiln_sequence_t* sequence) {
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
-  if (!atomic_load(&sequence->finished) && !sequence->failed) return NULL;
+  if (!atomic_load(&sequence->finished) && !sequence->failed) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "\"%s\" is finished", sequence->label),
       "record another sequence");
@@ -153,7 +153,7 @@ static kiln_status_t add(kiln_sequence_t* sequence, uint32_t kind,
   }
   *out_step = step;
   sequence->step_count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t record(kiln_sequence_t* sequence,
@@ -190,13 +190,13 @@ static kiln_status_t record(kiln_sequence_t* sequence,
   recorded->pipeline = pipeline;
   kiln_pipeline_retain(pipeline);
   *out_recorded = recorded;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_own(const kiln_sequence_t* sequence,
                                const kiln_dispatcher_t* other,
                                const char* label) {
-  if (sequence->dispatcher == other) return NULL;
+  if (sequence->dispatcher == other) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "\"%s\" is of another dispatcher than "
@@ -233,7 +233,7 @@ kiln_status_t kiln_sequence_add_dispatch(kiln_sequence_t* sequence,
     return status;
   }
   step->recorded = recorded;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_add_prepared(kiln_sequence_t* sequence,
@@ -253,7 +253,7 @@ kiln_status_t kiln_sequence_add_prepared(kiln_sequence_t* sequence,
     return status;
   }
   step->given = given;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Memory ----
@@ -269,7 +269,7 @@ kiln_status_t kiln_sequence_add_copy(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(add(sequence, KILN_STEP_COPY, &step, out_step));
   step->places[0] = *to;
   step->places[1] = *from;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_add_fill(kiln_sequence_t* sequence,
@@ -284,7 +284,7 @@ kiln_status_t kiln_sequence_add_fill(kiln_sequence_t* sequence,
   step->places[0] = *to;
   step->value = value;
   step->value_bytes = value_bytes;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_transfer(const kiln_sequence_t* sequence,
@@ -299,7 +299,7 @@ static kiln_status_t check_transfer(const kiln_sequence_t* sequence,
                    sequence->label, (unsigned)i),
         "copy before the fixpoint, or behind it");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_now(kiln_sequence_t* sequence, const void* data,
@@ -309,7 +309,7 @@ static kiln_status_t read_now(kiln_sequence_t* sequence, const void* data,
   KILNI_RETURN_IF_ERROR(kiln_buffer_create(sequence->dispatcher->device, bytes,
                                            &options, out_pinned));
   memcpy(kiln_buffer_host(*out_pinned), data, (size_t)bytes);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_add_upload(kiln_sequence_t* sequence,
@@ -338,7 +338,7 @@ kiln_status_t kiln_sequence_add_upload(kiln_sequence_t* sequence,
   step->places[0] = *to;
   step->in = data;
   step->pinned = pinned;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_add_download(kiln_sequence_t* sequence,
@@ -356,7 +356,7 @@ kiln_status_t kiln_sequence_add_download(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(add(sequence, KILN_STEP_DOWNLOAD, &step, out_step));
   step->places[1] = *from;
   step->out = out_data;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Bodies ----
@@ -375,7 +375,7 @@ static kiln_status_t begin(kiln_sequence_t* sequence, uint32_t kind,
   sequence->open = index;
   sequence->depth++;
   if (out_index != NULL) *out_index = index;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_begin_loop(kiln_sequence_t* sequence,
@@ -388,7 +388,7 @@ kiln_status_t kiln_sequence_begin_loop(kiln_sequence_t* sequence,
   }
   KILNI_RETURN_IF_ERROR(begin(sequence, KILN_STEP_LOOP, &step, out_step));
   step->count = count;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_begin_fixpoint(
@@ -410,7 +410,7 @@ kiln_status_t kiln_sequence_begin_fixpoint(
   step->strategy = given.strategy;
   step->count = given.limit;
   step->places[0] = given.flag;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
@@ -432,7 +432,7 @@ kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
   }
   sequence->open = step->parent;
   sequence->depth--;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_set_label(kiln_sequence_t* sequence, uint32_t step,
@@ -448,7 +448,7 @@ kiln_status_t kiln_sequence_set_label(kiln_sequence_t* sequence, uint32_t step,
   KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, kilni_sv(label), &copy));
   kilni_strfree(allocator, sequence->steps[step].label);
   sequence->steps[step].label = copy;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Questions ----

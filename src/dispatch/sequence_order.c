@@ -130,5 +130,5 @@ kiln_status_t kilni_order_add(kilni_order_t* order,
     entry->writes = accesses[i].writes;
   }
   order->unit_count++;
-  return NULL;
+  return kiln_ok();
 }

@@ -117,7 +117,7 @@ static kiln_status_t fill(kiln_replay_t* replay, uint32_t upload) {
     return status;
   }
   take_graph(replay, &made);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_sequence_instantiate(kiln_sequence_t* sequence,
@@ -153,7 +153,7 @@ kiln_status_t kiln_sequence_instantiate(kiln_sequence_t* sequence,
     return KILNI_ANNOTATE(status, "making a replay of \"%s\"", sequence->label);
   }
   *out_replay = replay;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_replay_retain(kiln_replay_t* replay) {
@@ -180,7 +180,7 @@ static kiln_status_t make_anew(kiln_replay_t* replay, made_t* made) {
   end_graph(replay->dispatcher->allocator, &before);
   memset(made, 0, sizeof(*made));
   replay->behind_last = replay->last != NULL;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t set_nodes(kiln_replay_t* replay) {
@@ -190,7 +190,7 @@ static kiln_status_t set_nodes(kiln_replay_t* replay) {
     KILNI_RETURN_IF_ERROR(
         kilni_unit_set(&replay->instance, unit, replay->exec, replay->nodes));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Fixpoints around steps that have changed are told so.
@@ -206,7 +206,7 @@ static kiln_status_t tell_fixpoints(kiln_replay_t* replay) {
           kilni_fixpoint_changed(instance->fixpoints[around]));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t tell_driver(kiln_replay_t* replay) {
@@ -231,13 +231,13 @@ static kiln_status_t tell_driver(kiln_replay_t* replay) {
   replay->changed = false;
   replay->anew = false;
   memset(replay->changes, 0, replay->sequence->step_count * sizeof(bool));
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_dispatch(const kiln_replay_t* replay, uint32_t step) {
   const kiln_sequence_t* sequence = replay->sequence;
   if (step < sequence->step_count && replay->instance.prepared[step] != NULL) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is no dispatch",
@@ -258,7 +258,7 @@ static kiln_status_t check_change(const kiln_replay_t* replay, uint32_t step,
                                   uint32_t index,
                                   const kiln_binding_t* binding) {
   const kiln_sequence_t* sequence = replay->sequence;
-  if (binding == NULL) return NULL;
+  if (binding == NULL) return kiln_ok();
   for (uint32_t i = sequence->steps[step].parent; i != KILNI_NO_STEP;
        i = sequence->steps[i].parent) {
     const kilni_fixpoint_t* fixpoint = replay->instance.fixpoints[i];
@@ -266,13 +266,13 @@ static kiln_status_t check_change(const kiln_replay_t* replay, uint32_t step,
     KILNI_RETURN_IF_ERROR(
         kilni_fixpoint_check_change(fixpoint, index, binding));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t explain(const kiln_replay_t* replay, uint32_t step,
                              kiln_status_t status) {
   char text[KILNI_STEP_TEXT];
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(status, "%s",
                         kilni_step_text(replay->sequence, step, text));
 }
@@ -314,7 +314,7 @@ static kiln_status_t take_stream(kiln_replay_t* replay, kiln_stream_t* stream) {
   kiln_stream_retain(stream);
   kiln_stream_release(before);
   replay->last = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t prepare_run(kiln_replay_t* replay, kiln_stream_t* given,
@@ -331,7 +331,7 @@ static kiln_status_t prepare_run(kiln_replay_t* replay, kiln_stream_t* given,
     KILNI_RETURN_IF_ERROR(kilni_instance_check_freed(&replay->instance));
   }
   if (replay->changed) KILNI_RETURN_IF_ERROR(tell_driver(replay));
-  if (*out_stream == replay->last && !replay->behind_last) return NULL;
+  if (*out_stream == replay->last && !replay->behind_last) return kiln_ok();
   return take_stream(replay, *out_stream);
 }
 
@@ -352,7 +352,7 @@ static kiln_status_t make_pending(kiln_replay_t* replay,
   (*out_pending)->of.object = replay;
   (*out_pending)->of.look = look;
   (*out_pending)->of.release = let_go;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_replay_run(kiln_replay_t* replay, kiln_stream_t* stream,
@@ -378,7 +378,7 @@ kiln_status_t kiln_replay_run(kiln_replay_t* replay, kiln_stream_t* stream,
   }
   kilni_count(replay->dispatcher->counters, KILNI_COUNTER_REPLAY_RUNS, 1);
   if (out_pending != NULL) *out_pending = pending;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Questions ----

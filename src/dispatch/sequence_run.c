@@ -9,14 +9,14 @@
 // ---- Steps ----
 
 static kiln_status_t put_copy(const kilni_step_t* step, kiln_stream_t* stream) {
-  if (step->to.buffer == NULL || step->to.bytes == 0) return NULL;
+  if (step->to.buffer == NULL || step->to.bytes == 0) return kiln_ok();
   return kiln_buffer_copy_async(step->to.buffer, stream, step->to.offset,
                                 step->from.buffer, step->from.offset,
                                 step->to.bytes);
 }
 
 static kiln_status_t put_fill(const kilni_step_t* step, kiln_stream_t* stream) {
-  if (step->to.buffer == NULL || step->to.bytes == 0) return NULL;
+  if (step->to.buffer == NULL || step->to.bytes == 0) return kiln_ok();
   return kiln_buffer_fill_async(step->to.buffer, stream, step->to.offset,
                                 step->to.bytes, step->value, step->value_bytes);
 }
@@ -71,13 +71,13 @@ kiln_status_t kilni_steps_put(kilni_instance_t* instance, uint32_t first,
     char text[KILNI_STEP_TEXT];
     return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, i, text));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Runs ----
 
 kiln_status_t kilni_sequence_check_finished(const kiln_sequence_t* sequence) {
-  if (atomic_load(&sequence->finished)) return NULL;
+  if (atomic_load(&sequence->finished)) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "\"%s\" is not finished", sequence->label),
       "call kiln_sequence_finish, and see whether that works");
@@ -88,10 +88,10 @@ static kiln_status_t check_capture(const kiln_sequence_t* sequence,
   bool captured = false;
   if (!wants_pending && !sequence->has_transfers &&
       !sequence->refuses_capture) {
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
-  if (!captured) return NULL;
+  if (!captured) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "host memory, a pending or a fixpoint by WHILE or POLL "
@@ -166,14 +166,14 @@ kiln_status_t kiln_sequence_run(kiln_sequence_t* sequence,
   }
   kilni_count(dispatcher->counters, KILNI_COUNTER_SEQUENCE_RUNS, 1);
   if (out_pending != NULL) *out_pending = pending;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- How runs ended ----
 
 static kiln_status_t check_device(const kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
-  if (!kilni_device_is_lost(dispatcher->device)) return NULL;
+  if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
 

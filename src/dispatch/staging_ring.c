@@ -93,13 +93,13 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
     return status;
   }
   *out_staging = staging;
-  return NULL;
+  return kiln_ok();
 }
 
 // Ends the memory of a chunk that the caller has taken.
 static kiln_status_t drop(kilni_staging_t* staging, chunk_t* chunk) {
-  kiln_status_t status = NULL;
-  if (chunk->buffer == NULL) return NULL;
+  kiln_status_t status = kiln_ok();
+  if (chunk->buffer == NULL) return kiln_ok();
   if (chunk->used) status = kiln_event_synchronize(chunk->free);
   kiln_event_release(chunk->free);
   kiln_buffer_release(chunk->buffer);
@@ -178,7 +178,7 @@ static void give(kilni_staging_t* staging, chunk_t* chunk) {
 // Memory for a chunk that was taken, which nobody uses any more.
 static kiln_status_t make_ready(kilni_staging_t* staging, chunk_t* chunk) {
   if (chunk->buffer != NULL) {
-    if (!chunk->used) return NULL;
+    if (!chunk->used) return kiln_ok();
     chunk->used = false;
     return kiln_event_synchronize(chunk->free);
   }
@@ -193,7 +193,7 @@ static kiln_status_t make_ready(kilni_staging_t* staging, chunk_t* chunk) {
     return status;
   }
   atomic_fetch_add(&staging->made, 1);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_staging_warm(kilni_staging_t* staging) {
@@ -207,7 +207,7 @@ kiln_status_t kilni_staging_warm(kilni_staging_t* staging) {
 }
 
 kiln_status_t kilni_staging_trim(kilni_staging_t* staging) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < staging->count; i++) {
     chunk_t* chunk = &staging->chunks[i];
     if (!take_this(staging, chunk)) continue;
@@ -262,7 +262,7 @@ static bool is_pinned(kilni_staging_t* staging, const void* data) {
 static kiln_status_t check_capture(kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
-  if (!captured) return NULL;
+  if (!captured) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "pageable host memory on a stream that is being captured"),
@@ -301,7 +301,7 @@ typedef struct transfer_t {
 static kiln_status_t guard(chunk_t* chunk, kiln_stream_t* stream) {
   kiln_status_t status = kiln_event_record(chunk->free, stream);
   chunk->used = kiln_status_is_ok(status);
-  if (chunk->used) return NULL;
+  if (chunk->used) return kiln_ok();
   return kilni_status_join(status, kiln_stream_synchronize(stream));
 }
 
@@ -315,7 +315,7 @@ static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
     // The device reads it from the caches, and the next one is written there.
     chunk->copy.past_caches = t->staging->past_caches;
     kilni_crew_begin(chunk->crew, &chunk->copy);
-    return NULL;
+    return kiln_ok();
   }
   chunk->copy.to = t->to + at;
   chunk->copy.from = pinned;
@@ -336,7 +336,7 @@ static void copy_out(void* user) {
 static kiln_status_t end_part(transfer_t* t, bool good) {
   chunk_t* chunk = t->parts[t->first].chunk;
   uint64_t at = t->parts[t->first].offset;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   t->first = (t->first + 1) % UNDER_WAY;
   t->count--;
   if (t->from != NULL) {
@@ -387,7 +387,7 @@ static kiln_status_t next_chunk(transfer_t* t, chunk_t** out_chunk) {
     return status;
   }
   *out_chunk = chunk;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t move_parts(transfer_t* t, uint64_t bytes) {
@@ -406,7 +406,7 @@ static kiln_status_t move_parts(transfer_t* t, uint64_t bytes) {
     bool leaves = t->to != NULL && !t->waits;
     KILNI_RETURN_IF_ERROR(leaves ? leave_part(t) : end_part(t, true));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t move_all(transfer_t* t, uint64_t bytes) {

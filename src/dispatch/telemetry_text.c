@@ -94,7 +94,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
           "give each name once");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Prometheus ----

@@ -55,21 +55,21 @@ static kiln_status_t set_attributes(kiln_graph_t* graph,
                       handle, how->list[i].id, &how->list[i].value);
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t keep_attributes(kiln_graph_t* graph,
                                      const kilni_launch_how_t* how,
                                      kilni_node_more_t** out_more) {
   *out_more = NULL;
-  if (how->count == 0) return NULL;
+  if (how->count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_unset(graph->device->host->allocator, sizeof(*how), &block));
   memcpy(block, how, sizeof(*how));
   (*out_more)->how = block;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_kernel(const adding_t* a) {
@@ -106,7 +106,7 @@ static kiln_status_t add_kernel(const adding_t* a) {
   }
   kilni_owners_commit(graph, bundle, &wanted);
   added(a, handle, bundle)->more = more;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Conditional nodes ----
@@ -136,7 +136,7 @@ static kiln_status_t check_choice(const kiln_graph_t* graph,
   uint32_t version = graph->device->info.driver_version;
   if (version >= TWO_BODIES_SINCE ||
       (given->kind != KILN_GRAPH_SWITCH && given->bodies == 1)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
@@ -162,7 +162,7 @@ static kiln_status_t make_bodies(kiln_graph_t* graph,
                                           sizeof(kiln_cu_graph_t), &block));
   more->inner_handles = block;
   more->condition = given->kind;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
@@ -197,7 +197,7 @@ kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
   }
   *out_node = kilni_node_take(graph, handle, KILN_GRAPH_CONDITIONAL);
   (*out_node)->more = more;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_add_condition(kiln_graph_t* graph,
@@ -218,7 +218,7 @@ kiln_status_t kiln_graph_add_condition(kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(status);
   out_condition->handle = handle;
   out_condition->graph = graph;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- All others ----
@@ -228,7 +228,7 @@ static kiln_status_t call_add(const adding_t* a, kilni_work_t* work,
   kiln_device_t* device = a->graph->device;
   kiln_cu_graph_t graph = a->graph->handle;
   kiln_cu_context_t context = device->context;
-  kiln_status_t s = NULL;
+  kiln_status_t s = kiln_ok();
 #define ADD(row, ...) \
   KILNI_DEVICE_CALL(s, device, row, out, graph, a->after, a->count, __VA_ARGS__)
   switch (a->work->kind) {
@@ -288,7 +288,7 @@ static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
     case KILN_GRAPH_MEMORY_OPS:
       return kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddBatchMemOpNode);
     default:
-      return NULL;
+      return kiln_ok();
   }
 }
 
@@ -312,7 +312,7 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   kiln_graph_node_t* node = added(a, handle, bundle);
   if (more != NULL) more->address = work->to.allocation.address;
   node->more = more;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_made(const adding_t* a, kilni_work_t* work) {
@@ -369,7 +369,7 @@ static kiln_status_t take_after(const kiln_graph_t* graph,
     if (node->handle == NULL) return kilni_node_check(node);
     handles[i] = node->handle;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_after_many(adding_t* a,
@@ -463,7 +463,7 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
       (after != NULL || after_count == 0) &&
       has_launch(graph, work->as.launch) && kilni_is_current(&graph->current) &&
       add_shortly(graph, after, after_count, work->as.launch, out_node)) {
-    return NULL;
+    return kiln_ok();
   }
   return add_anyhow(graph, after, after_count, work, out_node);
 }
@@ -512,14 +512,14 @@ static kiln_status_t add_each(kiln_graph_t* graph,
     }
     *out_added = i + 1;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_all(kiln_graph_t* graph,
                              const kiln_graph_addition_t* additions,
                              uint32_t count, uint32_t* out_added) {
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   kilni_scope_t scope;
   KILNI_RETURN_IF_ERROR(
       kilni_scope_begin(&scope, graph->device, KILNI_WAY_cuGraphAddKernelNode));
@@ -561,7 +561,7 @@ static kiln_status_t call_set_child(const kiln_graph_node_t* node,
 static kiln_status_t call_set(const kiln_graph_node_t* node,
                               const kilni_work_t* work) {
   kiln_device_t* device = node->graph->device;
-  kiln_status_t s = NULL;
+  kiln_status_t s = kiln_ok();
 #define SET(row, what) KILNI_DEVICE_CALL(s, device, row, node->handle, what)
   switch (node->kind) {
     case KILN_GRAPH_KERNEL:
@@ -637,7 +637,7 @@ static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
   node->bundle = bundle;
   forget_told(node);
   kilni_owners_drop(node->graph, before);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_node_set(kiln_graph_node_t* node,
@@ -669,7 +669,7 @@ kiln_status_t kiln_graph_node_remove(kiln_graph_node_t* node) {
   KILNI_GRAPH_CALL(status, node->graph, cuGraphDestroyNode, node->handle);
   if (kiln_status_is_ok(status)) {
     kilni_node_forget(node);
-    return NULL;
+    return kiln_ok();
   }
   char text[32];
   return KILNI_ANNOTATE(status, "removing the %s node \"%s\"",

@@ -62,7 +62,7 @@ static kiln_status_t make_capture(kiln_device_t* device, kiln_graph_t* graph,
   capture->graph = graph;
   kiln_graph_retain(graph);
   *out_capture = capture;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Builders ----
@@ -79,7 +79,7 @@ kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
   builder->kind = kind;
   atomic_init(&builder->references, 1);
   kiln_device_retain(device);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (stream != NULL) {
     kiln_stream_retain(stream);
     builder->stream = stream;
@@ -91,7 +91,7 @@ kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
     return status;
   }
   *out_builder = builder;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_builder_create(
@@ -162,7 +162,7 @@ kiln_device_t* kiln_graph_builder_device(const kiln_graph_builder_t* builder) {
 
 // OK if it is not closed.
 static kiln_status_t check_open(const kiln_graph_builder_t* builder) {
-  if (builder->state != KILN_GRAPH_BUILDER_CLOSED) return NULL;
+  if (builder->state != KILN_GRAPH_BUILDER_CLOSED) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the graph builder is closed"),
       "use it before kiln_graph_builder_close or _join, or make another one");
@@ -208,7 +208,7 @@ kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING) {
     return wrong_state(builder, doing);
   }
-  if (builder->capture->active) return NULL;
+  if (builder->capture->active) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "%s: the capture that the builder was forked from has ended",
@@ -223,7 +223,7 @@ kiln_status_t kiln_graph_builder_stream(const kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_RETURN_IF_ERROR(check_open(builder));
   *out_stream = builder->stream;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask(const kiln_graph_builder_t* builder,
@@ -243,7 +243,7 @@ kiln_status_t kiln_graph_builder_is_building(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING ||
       !builder->capture->active) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_cu_capture_status_t capturing;
   KILNI_RETURN_IF_ERROR(ask(builder, &capturing));
@@ -253,7 +253,7 @@ kiln_status_t kiln_graph_builder_is_building(kiln_graph_builder_t* builder,
         "end the builder, or close it, and capture again");
   }
   *out_building = capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Begin ----
@@ -306,7 +306,7 @@ static kiln_status_t discard(kiln_graph_builder_t* builder) {
   kiln_status_free(asked);
   if (is_free) {
     kiln_status_free(status);
-    return NULL;
+    return kiln_ok();
   }
   give_up_streams(builder, false);
   return status;
@@ -323,7 +323,7 @@ static kiln_status_t ask_graph(kiln_graph_builder_t* builder,
                     NULL);
   KILNI_RETURN_IF_ERROR(status);
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE && *out_graph != NULL) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
@@ -362,7 +362,7 @@ static kiln_status_t begin_primary(kiln_graph_builder_t* builder,
   if (!kiln_status_is_ok(status)) return undo_begin(builder, status);
   builder->graph->handle = handle;
   builder->graph->refuses = KILNI_GRAPH_CAPTURING;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t begin_body(kiln_graph_builder_t* builder,
@@ -376,7 +376,7 @@ static kiln_status_t begin_body(kiln_graph_builder_t* builder,
   builder->state = KILN_GRAPH_BUILDER_CAPTURING;
   builder->capture->active = true;
   builder->graph->refuses = KILNI_GRAPH_CAPTURING;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
@@ -398,7 +398,7 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
     kilni_stream_set_idle(builder->stream, false);
     status = body ? begin_body(builder, kModes[mode])
                   : begin_primary(builder, kModes[mode]);
-    if (kiln_status_is_ok(status)) return NULL;
+    if (kiln_status_is_ok(status)) return kiln_ok();
   }
   kilni_stream_set_idle(builder->stream, true);
   capture_release(builder->capture);
@@ -563,7 +563,7 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
     // Its work stays unjoined: the primary's end will say so.
     capture_release(builder->capture);
     builder->capture = NULL;
-    return NULL;
+    return kiln_ok();
   }
   if (builder->kind == KILN_GRAPH_BUILDER_BODY) {
     kiln_status_t status = end_body(builder);
@@ -574,7 +574,7 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
     // What it left in the body stays there; an invalidated one needs no word.
     if (kiln_status_code(status) == KILN_STATUS_INVALID_STATE) {
       kiln_status_free(status);
-      status = NULL;
+      status = kiln_ok();
     }
     return status;
   }
@@ -585,8 +585,8 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
 
 kiln_status_t kiln_graph_builder_close(kiln_graph_builder_t* builder) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  if (builder->state == KILN_GRAPH_BUILDER_CLOSED) return NULL;
-  kiln_status_t status = NULL;
+  if (builder->state == KILN_GRAPH_BUILDER_CLOSED) return kiln_ok();
+  kiln_status_t status = kiln_ok();
   if (builder->state == KILN_GRAPH_BUILDER_CAPTURING) {
     status = close_capturing(builder);
   }
@@ -624,7 +624,7 @@ kiln_status_t kiln_graph_builder_graph(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(kilni_graph_check(builder->graph));
   kiln_graph_retain(builder->graph);
   *out_graph = builder->graph;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_builder_exec(kiln_graph_builder_t* builder,

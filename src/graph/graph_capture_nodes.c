@@ -50,7 +50,7 @@ static kiln_status_t ask_tail(const kiln_graph_builder_t* builder,
                       &capturing, &id, &graph, &tail->nodes, &tail->count);
   }
   KILNI_RETURN_IF_ERROR(status);
-  if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) return NULL;
+  if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "something has invalidated the capture"),
       "end the builder, or close it, and capture again");
@@ -79,7 +79,7 @@ static kiln_status_t take_tail(const kiln_graph_builder_t* builder,
   }
   tail->nodes = tail->own_nodes;
   tail->edges = plain ? NULL : tail->own_edges;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t set_tail(const kiln_graph_builder_t* builder,
@@ -108,7 +108,7 @@ static kiln_status_t take_back(kiln_graph_node_t* node, kiln_status_t status) {
 static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
                                   kiln_graph_node_t* node) {
   kiln_status_t status = set_tail(builder, node->handle);
-  return kiln_status_is_ok(status) ? NULL : take_back(node, status);
+  return kiln_status_is_ok(status) ? kiln_ok() : take_back(node, status);
 }
 
 // ---- Conditions ----
@@ -154,7 +154,7 @@ static kiln_status_t make_bodies(kiln_graph_builder_t* builder, uint32_t count,
     release_bodies(bodies, i);
     return status;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Each body's builder gets its graph.
@@ -167,7 +167,7 @@ static kiln_status_t give_graphs(kiln_graph_node_t* node,
     bodies[i]->graph = more->inner[i];
     kiln_graph_retain(bodies[i]->graph);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_choice(kiln_graph_builder_t* builder,
@@ -203,7 +203,7 @@ kiln_status_t kiln_graph_builder_add_conditional(
   memset(&tail, 0, sizeof(tail));
   kiln_status_t status = add_choice(builder, conditional, &tail, out_bodies);
   tail_deinit(&tail, builder);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   release_bodies(out_bodies, count);
   return KILNI_ANNOTATE(status, "capturing a conditional node");
 }
@@ -323,7 +323,7 @@ static kiln_status_t call_host(kiln_graph_builder_t* builder,
   }
   kilni_owners_commit(builder->capture->graph, bundle, &work->wanted);
   if (bundle != NULL) find_node(builder, bundle);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_builder_call_host(kiln_graph_builder_t* builder,

@@ -52,7 +52,7 @@ static kiln_status_t ends_init(ends_t* ends, const kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(allocator, room, sizeof(ends->edges[0]), &block));
   ends->edges = block;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Added and taken away ----
@@ -95,14 +95,14 @@ static kiln_status_t take_edge(const kiln_graph_t* graph,
   ends->edges[index].from_port = (unsigned char)edge->from_port;
   ends->edges[index].type = (unsigned char)edge->type;
   if (edge->from_port != 0 || edge->type != 0) *inout_plain = false;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t call(kiln_graph_t* graph, const ends_t* ends, bool plain,
                           bool add) {
   kiln_device_t* device = graph->device;
   const kiln_cuda_table_t* table = device->table;
-  kiln_status_t s = NULL;
+  kiln_status_t s = kiln_ok();
   if (!plain) {
     KILNI_RETURN_IF_ERROR(
         kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddDependencies_v2));
@@ -128,7 +128,7 @@ static kiln_status_t change(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   KILNI_CHECK_ARGUMENT(edges != NULL || count == 0, "edges");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   ends_t ends;
   bool plain = true;
   kiln_status_t status = ends_init(&ends, graph, count);
@@ -179,7 +179,7 @@ static kiln_status_t read_edge(kiln_graph_t* graph, const ends_t* ends,
   out_edge->from_port = ends->edges[index].from_port;
   out_edge->to_port = ends->edges[index].to_port;
   out_edge->type = ends->edges[index].type;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_edges(kiln_graph_t* graph, uint32_t capacity,
@@ -196,7 +196,7 @@ kiln_status_t kiln_graph_edges(kiln_graph_t* graph, uint32_t capacity,
   KILNI_RETURN_IF_ERROR(ask_edges(graph, &ends, &count));
   if (capacity == 0 || count == 0) {
     *out_count = (uint32_t)count;
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(kilni_graph_meet_all(graph));
   kiln_status_t status = ends_init(&ends, graph, count);
@@ -213,7 +213,7 @@ kiln_status_t kiln_graph_edges(kiln_graph_t* graph, uint32_t capacity,
 static kiln_status_t ask_beside(const kiln_graph_node_t* node, bool before,
                                 ends_t* ends, size_t* inout_count) {
   kiln_device_t* device = node->graph->device;
-  kiln_status_t s = NULL;
+  kiln_status_t s = kiln_ok();
   bool kinds = has_kinds(node->graph);
   if (kinds && before) {
     KILNI_DEVICE_CALL(s, device, cuGraphNodeGetDependencies_v2, node->handle,
@@ -245,7 +245,7 @@ static kiln_status_t beside(kiln_graph_node_t* node, bool before,
   KILNI_RETURN_IF_ERROR(ask_beside(node, before, &ends, &count));
   if (capacity == 0 || count == 0) {
     *out_count = (uint32_t)count;
-    return NULL;
+    return kiln_ok();
   }
   kiln_graph_t* graph = node->graph;
   KILNI_RETURN_IF_ERROR(kilni_graph_meet_all(graph));

@@ -18,7 +18,7 @@
 
 static kiln_status_t check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
-  if (graph->inside == NULL) return NULL;
+  if (graph->inside == NULL) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a graph inside of a node runs as a part of that"),
@@ -30,7 +30,7 @@ static kiln_status_t check_source(const kiln_graph_t* graph) {
 static kiln_status_t begin_hold(kiln_graph_t* graph, bool device_launch,
                                 kilni_hold_t** out_hold) {
   KILNI_RETURN_IF_ERROR(kilni_hold_make(graph, out_hold));
-  if (!device_launch) return NULL;
+  if (!device_launch) return kiln_ok();
   return kilni_hold_hang(*out_hold, graph->handle);
 }
 
@@ -74,7 +74,7 @@ static kiln_status_t read_options(const kiln_graph_t* graph,
                    "`device_launch` and `free_on_launch` do not go together"),
         "leave one of them out");
   }
-  if (given->upload == NULL) return NULL;
+  if (given->upload == NULL) return kiln_ok();
   params->flags |= KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
   params->upload = given->upload->handle;
   return kilni_device_check_memory(graph->device, given->upload->device,
@@ -150,7 +150,7 @@ static kiln_status_t instantiate(kiln_graph_exec_t* exec, kiln_graph_t* graph,
   // A handle that came with a reason is none.
   if (params->result == KILN_CUDA_GRAPH_INSTANTIATE_SUCCESS) {
     exec->handle = handle;
-    if (kiln_status_is_ok(status)) return NULL;
+    if (kiln_status_is_ok(status)) return kiln_ok();
   }
   return explain(graph, params, status);
 }
@@ -201,7 +201,7 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
     return status;
   }
   *out_exec = exec;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Life ----
@@ -248,7 +248,7 @@ void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec) {
 
 static kiln_status_t check_stream(const kiln_graph_exec_t* exec,
                                   const kiln_stream_t* stream) {
-  if (stream->device == exec->device) return NULL;
+  if (stream->device == exec->device) return kiln_ok();
   return kilni_device_check_memory(exec->device, stream->device, "the stream");
 }
 
@@ -305,7 +305,7 @@ kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
     return launch_anyhow(exec, stream);
   }
   kiln_cu_result_t result = exec->launch(exec->handle, stream->handle);
-  if (result == KILN_CU_SUCCESS) return NULL;
+  if (result == KILN_CU_SUCCESS) return kiln_ok();
   return launch_failed(
       KILNI_DEVICE_CHECK(exec->device, result, "cuGraphLaunch"));
 }
@@ -407,7 +407,7 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
   kilni_owners_seal(graph);
   end_hold(graph, hold, true);
   change_hold(exec, hold);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Node by node ----
@@ -416,7 +416,7 @@ static kiln_status_t call_set(const kiln_graph_exec_t* exec,
                               const kiln_graph_node_t* node,
                               const kilni_work_t* work) {
   kiln_device_t* device = exec->device;
-  kiln_status_t s = NULL;
+  kiln_status_t s = kiln_ok();
 #define SET(row, ...) \
   KILNI_DEVICE_CALL(s, device, row, exec->handle, node->handle, __VA_ARGS__)
   switch (node->kind) {
@@ -465,7 +465,7 @@ static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
   } else if (node->kind == KILN_GRAPH_FILL) {
     flat = work->as.fill.rows <= 1;
   }
-  if (flat) return NULL;
+  if (flat) return kiln_ok();
   char text[32];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -536,11 +536,11 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
   kilni_keeper_commit(hold->own, bundle, &work->wanted);
   kilni_work_taken(work);
   const kiln_launch_t* launch = work->wanted.launch;
-  if (launch == NULL) return NULL;
+  if (launch == NULL) return kiln_ok();
   exec->has_last = true;
   exec->last_number = launch->number;
   exec->last_version = launch->version;
-  return NULL;
+  return kiln_ok();
 }
 
 // A kernel without attributes, whose objects the executable has.
@@ -599,7 +599,7 @@ kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(work != NULL, "work");
   if (kilni_work_is_launch(work) && set_shortly(exec, node, work->as.launch)) {
-    return NULL;
+    return kiln_ok();
   }
   return set_anyhow(exec, node, work);
 }
@@ -620,7 +620,7 @@ static kiln_status_t give_arguments(const kiln_graph_change_t* c) {
     KILNI_RETURN_IF_ERROR(kiln_launch_set(
         c->work->as.launch, c->first_argument + i, c->arguments[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static __attribute__((noinline)) kiln_status_t
@@ -693,7 +693,7 @@ static kiln_status_t change_each(kiln_graph_exec_t* exec,
     }
   }
   *out_changed = count;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_exec_set_all(kiln_graph_exec_t* exec,
@@ -704,7 +704,7 @@ kiln_status_t kiln_graph_exec_set_all(kiln_graph_exec_t* exec,
   *out_changed = 0;
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(changes != NULL || count == 0, "changes");
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   kilni_scope_t scope;
   KILNI_RETURN_IF_ERROR(kilni_scope_begin(
       &scope, exec->device, KILNI_WAY_cuGraphExecKernelNodeSetParams));
@@ -719,7 +719,7 @@ static kiln_status_t check_switch(const kiln_graph_exec_t* exec,
   KILNI_RETURN_IF_ERROR(kilni_node_check(node));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(exec->device, node->graph->device, "the node"));
-  if (node->kind <= KILN_GRAPH_FILL) return NULL;
+  if (node->kind <= KILN_GRAPH_FILL) return kiln_ok();
   char text[32];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the %s node \"%s\" cannot be switched off",

@@ -44,7 +44,7 @@ static kiln_status_t make(kiln_graph_t* root, uint32_t count,
   atomic_init(&hold->late.claimed, false);
   kiln_device_retain(device);
   *out_hold = hold;
-  return NULL;
+  return kiln_ok();
 }
 
 static void end(kilni_hold_t* hold) {
@@ -111,7 +111,7 @@ static kiln_status_t take(kiln_graph_t* root, bool all,
   for (uint32_t i = 0; root->source != NULL && i < root->source->count; i++) {
     put(hold, root->source->segments[i]);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_hold_make(kiln_graph_t* root, kilni_hold_t** out_hold) {
@@ -203,7 +203,7 @@ bool kilni_hold_guard(const kiln_graph_t* graph) {
 
 static kiln_status_t guard_segment(kiln_graph_t* graph,
                                    kilni_segment_t* segment) {
-  if (!graph->given || graph->handle == NULL) return NULL;
+  if (!graph->given || graph->handle == NULL) return kiln_ok();
   kilni_hold_t* hold = NULL;
   KILNI_RETURN_IF_ERROR(make(graph->root, 1, &hold));
   put(hold, segment);
@@ -216,7 +216,7 @@ kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
   for (kiln_graph_t* view = root->views; view != NULL; view = view->next_view) {
     KILNI_RETURN_IF_ERROR(guard_segment(view, segment));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Behind launches ----
@@ -226,7 +226,7 @@ static kiln_status_t record(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
   KILNI_RETURN_IF_ERROR(kilni_event_acquire(device, false, out_event));
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuEventRecord, *out_event, stream->handle);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kilni_event_recycle(device, false, *out_event);
   *out_event = NULL;
   return status;
@@ -294,7 +294,7 @@ static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
                       marks->events[i], 0);
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // OK: the driver will call back.

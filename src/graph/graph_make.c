@@ -44,7 +44,7 @@ kiln_status_t kilni_graph_make(kiln_device_t* device,
   kiln_device_retain(device);
   kilni_late_add_user(late);
   *out_graph = graph;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_create(kiln_device_t* device,
@@ -61,7 +61,7 @@ kiln_status_t kiln_graph_create(kiln_device_t* device,
     return status;
   }
   *out_graph = graph;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The end ----
@@ -185,7 +185,8 @@ kiln_status_t kilni_graph_refused(const kiln_graph_t* graph) {
 }
 
 kiln_status_t kilni_graph_check(const kiln_graph_t* graph) {
-  return graph->refuses == KILNI_GRAPH_OPEN ? NULL : kilni_graph_refused(graph);
+  return graph->refuses == KILNI_GRAPH_OPEN ? kiln_ok()
+                                            : kilni_graph_refused(graph);
 }
 
 // ---- Views ----
@@ -208,7 +209,7 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
   view->next_view = root->views;
   root->views = view;
   *out_view = view;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Clones ----
@@ -222,7 +223,7 @@ static kiln_status_t copy_name(const kiln_graph_node_t* node,
   KILNI_RETURN_IF_ERROR(status);
   kiln_graph_node_t* twin = NULL;
   KILNI_RETURN_IF_ERROR(kilni_graph_lookup(clone, handle, &twin));
-  if (twin == NULL) return NULL;
+  if (twin == NULL) return kiln_ok();
   return kiln_graph_node_set_name(twin, node->more->name);
 }
 
@@ -238,7 +239,7 @@ static kiln_status_t copy_names(kiln_graph_t* graph, kiln_graph_t* clone) {
     met = true;
     KILNI_RETURN_IF_ERROR(copy_name(node, clone));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_clone(kiln_graph_t* graph, kiln_graph_t** out_graph) {
@@ -260,5 +261,5 @@ kiln_status_t kiln_graph_clone(kiln_graph_t* graph, kiln_graph_t** out_graph) {
     return status;
   }
   *out_graph = clone;
-  return NULL;
+  return kiln_ok();
 }

@@ -41,7 +41,7 @@ kiln_status_t kiln_graph_memory_describe(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(ask(device, KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
                             &memory.reserved_peak));
   *out_memory = memory;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t reset(kiln_device_t* device,

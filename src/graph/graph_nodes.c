@@ -26,7 +26,7 @@ static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
 // ---- Where they lie ----
 
 kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
-  if (graph->free_node != graph->free_end) return NULL;
+  if (graph->free_node != graph->free_end) return kiln_ok();
   void* chunks = graph->chunks;
   kiln_status_t status =
       kilni_grow(allocator_of(graph), graph->chunk_count + 1,
@@ -38,7 +38,7 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   graph->chunks[graph->chunk_count++] = block;
   graph->free_node = block;
   graph->free_end = graph->free_node + KILNI_GRAPH_CHUNK_NODES;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index) {
@@ -67,11 +67,11 @@ kiln_status_t kilni_more_make(kiln_graph_t* graph,
   *out_more = block;
   (*out_more)->next = graph->mores;
   graph->mores = *out_more;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t need_more(kiln_graph_node_t* node) {
-  if (node->more != NULL) return NULL;
+  if (node->more != NULL) return kiln_ok();
   return kilni_more_make(node->graph, &node->more);
 }
 
@@ -136,7 +136,7 @@ static kiln_status_t need_hash(kiln_graph_t* graph, size_t nodes) {
     const kiln_graph_node_t* node = kilni_node_at(graph, graph->hashed);
     if (node->handle != NULL) enter(graph, node);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_graph_node_t* find(const kiln_graph_t* graph,
@@ -154,10 +154,10 @@ kiln_status_t kilni_graph_lookup(kiln_graph_t* graph,
                                  kiln_cu_graph_node_t handle,
                                  kiln_graph_node_t** out_node) {
   *out_node = NULL;
-  if (handle == NULL) return NULL;
+  if (handle == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_hash(graph, graph->node_count + 1));
   *out_node = find(graph, handle);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t meet(kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
@@ -168,7 +168,7 @@ static kiln_status_t meet(kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
   KILNI_RETURN_IF_ERROR(status);
   enter(graph, kilni_node_take(graph, handle, type));
   graph->hashed = graph->node_count;
-  return NULL;
+  return kiln_ok();
 }
 
 // What is there is met; what a host program has removed by its handle is
@@ -189,7 +189,7 @@ static kiln_status_t compare(kiln_graph_t* graph,
     kiln_graph_node_t* node = kilni_node_at(graph, i);
     if (node->handle != NULL && !seen[i]) kilni_node_forget(node);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
@@ -199,7 +199,7 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
                     &count);
   KILNI_RETURN_IF_ERROR(status);
   // With the handle somebody may have removed as many as were added.
-  if (count == graph->live_count && !graph->given) return NULL;
+  if (count == graph->live_count && !graph->given) return kiln_ok();
   kiln_allocator_t allocator = allocator_of(graph);
   size_t room = count;
   void* block = NULL;
@@ -236,7 +236,7 @@ kiln_status_t kiln_graph_nodes(kiln_graph_t* graph, uint32_t capacity,
     if (*out_count < capacity) out_nodes[*out_count] = node;
     ++*out_count;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What they are ----
@@ -276,7 +276,7 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
         KILNI_FAIL(LIMIT_EXCEEDED, "a node's name of %zu bytes", text.size),
         "give it at most %d bytes", KILNI_GRAPH_NAME_BYTES);
   }
-  if (text.size == 0 && node->more == NULL) return NULL;
+  if (text.size == 0 && node->more == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_more(node));
   char* copy = NULL;
   if (text.size > 0) {
@@ -284,7 +284,7 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
   }
   kilni_strfree(allocator_of(node->graph), node->more->name);
   node->more->name = copy;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_find(kiln_graph_t* graph, const char* name,
@@ -299,7 +299,7 @@ kiln_status_t kiln_graph_find(kiln_graph_t* graph, const char* name,
     if (node->handle == NULL || name[0] == 0) continue;
     if (strcmp(kiln_graph_node_name(node), name) != 0) continue;
     *out_node = node;
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "the graph has no node \"%s\"", name),
@@ -327,21 +327,21 @@ static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
 static kiln_status_t meet_child(kiln_graph_node_t* node) {
   KILNI_RETURN_IF_ERROR(need_more(node));
   kilni_node_more_t* more = node->more;
-  if (more->inner != NULL) return NULL;
+  if (more->inner != NULL) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(node->graph), 1,
                                           sizeof(kiln_graph_t*), &block));
   more->inner = block;
   more->inner_count = 1;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t inner_handle(kiln_graph_node_t* node, uint32_t index,
                                   kiln_cu_graph_t* out_handle) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (node->kind != KILN_GRAPH_CHILD) {
     *out_handle = node->more->inner_handles[index];
-    return NULL;
+    return kiln_ok();
   }
   KILNI_DEVICE_CALL(status, node->graph->device, cuGraphChildGraphNodeGetGraph,
                     node->handle, out_handle);
@@ -364,7 +364,7 @@ kiln_status_t kiln_graph_node_inner(kiln_graph_node_t* node, uint32_t index,
   }
   kiln_graph_retain(*place);
   *out_graph = *place;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What they do ----
@@ -379,7 +379,7 @@ static kiln_status_t name_kernel(kiln_graph_node_t* node,
     const char* name = NULL;
     if (function == NULL ||
         !kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetName)) {
-      return NULL;
+      return kiln_ok();
     }
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, device, cuFuncGetName, &name, function);
@@ -389,7 +389,7 @@ static kiln_status_t name_kernel(kiln_graph_node_t* node,
                                        &node->more->kernel));
   }
   *out_name = node->more->kernel;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t describe_kernel(kiln_graph_node_t* node,
@@ -480,8 +480,8 @@ kiln_status_t kiln_graph_node_describe(kiln_graph_node_t* node,
       return describe_memory(node, out_info);
     case KILN_GRAPH_CONDITIONAL:
       if (node->more != NULL) out_info->condition = node->more->condition;
-      return NULL;
+      return kiln_ok();
     default:
-      return NULL;
+      return kiln_ok();
   }
 }

@@ -115,7 +115,7 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
   bundle->next = segment->bundles;
   segment->bundles = bundle;
   *out_bundle = bundle;
-  return NULL;
+  return kiln_ok();
 }
 
 // One that was emptied and has room, else a new one. The last one emptied is
@@ -126,7 +126,7 @@ static kiln_status_t get_bundle(kilni_segment_t* segment, uint32_t room,
   for (int i = 0; i < 4 && bundle != NULL; i++, bundle = bundle->next) {
     if (!is_empty(bundle) || bundle->room < room) continue;
     *out_bundle = bundle;
-    return NULL;
+    return kiln_ok();
   }
   return new_bundle(segment, room, out_bundle);
 }
@@ -198,7 +198,7 @@ static kiln_status_t fill(kilni_bundle_t* bundle,
           (kilni_owned_t){wanted->ops->ops[i].buffer, KILNI_OWNED_BUFFER, 0});
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_bundle(kilni_segment_t* segment,
@@ -208,7 +208,7 @@ static kiln_status_t make_bundle(kilni_segment_t* segment,
   KILNI_RETURN_IF_ERROR(get_bundle(segment, wanted_count(wanted), &bundle));
   KILNI_RETURN_IF_ERROR(fill(bundle, wanted));
   *out_bundle = bundle;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Segments ----
@@ -243,7 +243,7 @@ kiln_status_t kilni_segment_make(kiln_device_t* device,
   atomic_init(&segment->references, 1);
   kiln_device_retain(device);
   *out_segment = segment;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_segment_retain(kilni_segment_t* segment) {
@@ -261,7 +261,7 @@ void kilni_segment_release(kilni_segment_t* segment) {
 // ---- Of graphs ----
 
 static kiln_status_t need_open(kiln_graph_t* root) {
-  if (root->open != NULL) return NULL;
+  if (root->open != NULL) return kiln_ok();
   kilni_segment_t* made = NULL;
   KILNI_RETURN_IF_ERROR(kilni_segment_make(root->device, &made));
   kiln_status_t status =
@@ -272,14 +272,14 @@ static kiln_status_t need_open(kiln_graph_t* root) {
   }
   root->segments_made++;
   root->open = made;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
                                    const kilni_wanted_t* wanted,
                                    kilni_bundle_t** out_bundle) {
   *out_bundle = NULL;
-  if (wants_nothing(wanted)) return NULL;
+  if (wants_nothing(wanted)) return kiln_ok();
   kiln_graph_t* root = graph->root;
   const kiln_launch_t* launch = wanted->launch;
   // Launches are numbered, so that another one at the same address is another.
@@ -287,7 +287,7 @@ kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
       launch->number == root->last_number &&
       launch->version == root->last_version) {
     *out_bundle = root->last;
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(need_open(root));
   return make_bundle(root->open, wanted, out_bundle);
@@ -361,7 +361,7 @@ void kilni_owners_end(kiln_graph_t* root) {
 static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
   size_t room = keeper->known_room == 0 ? KNOWN_FEW : keeper->known_room;
   while (room / 2 < keeper->known_count + more) room *= 2;
-  if (room == keeper->known_room) return NULL;
+  if (room == keeper->known_room) return kiln_ok();
   kilni_owned_t* before = keeper->known;
   size_t before_room = keeper->known_room;
   void* block = NULL;
@@ -376,14 +376,14 @@ static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
     keeper->known[at] = before[i];
   }
   kilni_free_array(allocator_of(keeper), before, before_room, sizeof(*before));
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
                                    const kilni_wanted_t* wanted,
                                    kilni_bundle_t** out_bundle) {
   *out_bundle = NULL;
-  if (wants_nothing(wanted)) return NULL;
+  if (wants_nothing(wanted)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_known(keeper, wanted_count(wanted)));
   return make_bundle(keeper, wanted, out_bundle);
 }

@@ -117,7 +117,7 @@ static kiln_status_t index_init(index_t* index,
     index->keys[at] = graph->nodes[i];
     index->values[at] = i;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool comes_before(const void* left, const void* right) {
@@ -144,14 +144,14 @@ static kiln_status_t take_edges(kilni_picture_graph_t* out,
   index_deinit(&index, out->allocator);
   // Drivers list edges in any order.
   kilni_sort(out->edges, count, sizeof(*out->edges), comes_before);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_edges(kiln_graph_t* graph,
                                 kilni_picture_graph_t* out) {
   uint32_t count = 0;
   KILNI_RETURN_IF_ERROR(kiln_graph_edges(graph, 0, NULL, &count));
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(out->allocator, count, sizeof(*out->edges), &block));
@@ -175,7 +175,7 @@ kiln_status_t kilni_picture_read(kiln_graph_t* graph,
   out->allocator = kiln_graph_device(graph)->host->allocator;
   uint32_t count = 0;
   KILNI_RETURN_IF_ERROR(kiln_graph_nodes(graph, 0, NULL, &count));
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(out->allocator, count, sizeof(*out->nodes), &block));
@@ -199,7 +199,7 @@ void kilni_picture_deinit(kilni_picture_graph_t* graph) {
 kiln_status_t kilni_picture_give(const kilni_str_t* text, kiln_write_fn_t write,
                                  void* user_data) {
   KILNI_RETURN_IF_ERROR(kilni_str_status(text));
-  if (write(kilni_str_cstr(text), text->size, user_data)) return NULL;
+  if (write(kilni_str_cstr(text), text->size, user_data)) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(IO_ERROR, "the writer took not all of %llu bytes",
                  (unsigned long long)text->size),

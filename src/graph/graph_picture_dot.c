@@ -223,7 +223,7 @@ static kiln_status_t draw_all(drawing_t* d, kiln_graph_node_t* node,
   uint32_t count = kiln_graph_node_inner_count(node);
   if (count == 0) {
     draw_node(d, node, &info, depth);
-    return NULL;
+    return kiln_ok();
   }
   if (depth >= 2 * KILNI_PICTURE_MAX_DEPTH) {
     return kilni_status_with_fix(
@@ -237,7 +237,7 @@ static kiln_status_t draw_all(drawing_t* d, kiln_graph_node_t* node,
   kilni_str_add_cstr(&d->out,
                      "label=\"\"; style=rounded; color=\"#888888\";\n");
   draw_node(d, node, &info, depth + 1);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     status = draw_inner(d, node, &info, i, depth + 1);
   }

@@ -87,7 +87,7 @@ static kiln_status_t beside_init(beside_t* b, kiln_allocator_t allocator,
   for (unsigned i = 0; i < TRIES && error == EEXIST; i++) {
     error = try_name(b, size, b, i);
   }
-  return error == 0 ? NULL : fail_open(path, error);
+  return error == 0 ? kiln_ok() : fail_open(path, error);
 }
 
 static void beside_deinit(beside_t* b, kiln_allocator_t allocator) {
@@ -102,7 +102,7 @@ static kiln_status_t move_over(const beside_t* b, kiln_allocator_t allocator,
   size_t size = 0;
   KILNI_RETURN_IF_ERROR(kilni_file_read(allocator, b->path,
                                         KILNI_PICTURE_MAX_BYTES, &data, &size));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (size == 0) {
     status = kilni_status_with_fix(
         KILNI_FAIL(IO_ERROR, "the driver wrote nothing to \"%s\"", b->path),

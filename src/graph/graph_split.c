@@ -23,7 +23,7 @@ static kiln_status_t lend_stream(kilni_capture_t* capture,
   KILNI_RETURN_IF_ERROR(status);
   kiln_stream_retain(stream);
   capture->streams[capture->stream_count++] = stream;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_fork(kiln_graph_builder_t* builder,
@@ -49,7 +49,7 @@ static kiln_status_t make_fork(kiln_graph_builder_t* builder,
   kiln_graph_retain(fork->graph);
   capture->forks++;
   *out_fork = fork;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t join_one(kiln_graph_builder_t* root,
@@ -97,7 +97,7 @@ kiln_status_t kiln_graph_builder_split(kiln_graph_builder_t* builder,
     status = undo_split(builder, i, out_forks, status);
     return KILNI_ANNOTATE(status, "splitting a graph builder");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Join ----
@@ -129,7 +129,7 @@ static kiln_status_t check_join(kiln_graph_builder_t* const* builders,
     *out_root = i;
   }
   if (*out_root == count) *out_root = 0;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_graph_builder_join(kiln_graph_builder_t* const* builders,
@@ -144,7 +144,7 @@ kiln_status_t kiln_graph_builder_join(kiln_graph_builder_t* const* builders,
   }
   uint32_t root = 0;
   KILNI_RETURN_IF_ERROR(check_join(builders, count, &root));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count; i++) {
     if (i == root) continue;
     kiln_status_t joined = join_one(builders[root], builders[i]);
@@ -156,5 +156,5 @@ kiln_status_t kiln_graph_builder_join(kiln_graph_builder_t* const* builders,
     return KILNI_ANNOTATE(status, "joining graph builders");
   }
   if (out_root != NULL) *out_root = builders[root];
-  return NULL;
+  return kiln_ok();
 }

@@ -45,7 +45,7 @@ static kiln_status_t add_start(kiln_graph_t* graph, kiln_graph_node_t* node,
     return status;
   }
   slice->start_record = record;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Slices ----
@@ -65,14 +65,14 @@ static kiln_status_t add_name(kiln_graph_trace_t* trace, kilni_slice_t* slice,
 
 static kiln_status_t add_kernel(kiln_graph_trace_t* trace, kilni_slice_t* slice,
                                 kiln_graph_node_t* node) {
-  if (slice->kind != KILN_GRAPH_KERNEL) return NULL;
+  if (slice->kind != KILN_GRAPH_KERNEL) return kiln_ok();
   kiln_graph_node_info_t info;
   KILNI_RETURN_IF_ERROR(kiln_graph_node_describe(node, &info));
   return kilni_strdup(trace->allocator, kilni_sv(info.kernel), &slice->kernel);
 }
 
 static kiln_status_t grow(kiln_graph_trace_t* trace) {
-  if (trace->count < trace->room) return NULL;
+  if (trace->count < trace->room) return kiln_ok();
   uint32_t room = trace->room == 0 ? 64 : trace->room * 2;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(trace->allocator, room,
@@ -84,7 +84,7 @@ static kiln_status_t grow(kiln_graph_trace_t* trace) {
                    sizeof(*trace->slices));
   trace->slices = block;
   trace->room = room;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_graph(kiln_graph_trace_t* trace, kiln_graph_t* graph,
@@ -124,7 +124,7 @@ static kiln_status_t take_node(const taking_t* t, uint32_t number,
   kiln_graph_node_t* node = t->all->nodes[number];
   uint32_t kind = kiln_graph_node_kind(node);
   t->slices[number] = KILNI_TRACE_NONE;
-  if (kind == KILN_GRAPH_EMPTY) return NULL;
+  if (kind == KILN_GRAPH_EMPTY) return kiln_ok();
   KILNI_RETURN_IF_ERROR(grow(trace));
   t->slices[number] = trace->count++;
   kilni_slice_t* slice = &trace->slices[t->slices[number]];
@@ -160,7 +160,7 @@ static kiln_status_t finish_node(const taking_t* t, uint32_t number,
                                  uint32_t depth) {
   uint32_t slice = t->slices[number];
   uint32_t count = 0;
-  if (slice == KILNI_TRACE_NONE) return NULL;
+  if (slice == KILNI_TRACE_NONE) return kiln_ok();
   kiln_graph_node_t* node = t->all->nodes[number];
   if (find_before(t, number, &count)) {
     KILNI_RETURN_IF_ERROR(
@@ -193,7 +193,7 @@ static kiln_status_t take_nodes(const taking_t* t, const uint32_t* above,
   for (uint32_t i = 0; i < t->all->node_count; i++) {
     KILNI_RETURN_IF_ERROR(finish_node(t, i, depth));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
@@ -284,7 +284,7 @@ static kiln_status_t fill(kiln_graph_trace_t* trace, kiln_graph_t* graph,
 
 static kiln_status_t check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
-  if (graph->inside == NULL) return NULL;
+  if (graph->inside == NULL) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a graph inside of a node runs as a part of that"),
@@ -315,7 +315,7 @@ kiln_status_t kiln_graph_trace_create(kiln_graph_t* graph,
   atomic_init(&trace->references, 1);
   kiln_graph_t* source = graph;
   kiln_graph_retain(graph);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (given.in_place != KILN_SWITCH_ON) {
     kiln_graph_release(graph);
     status = kiln_graph_clone(graph, &source);
@@ -327,7 +327,7 @@ kiln_status_t kiln_graph_trace_create(kiln_graph_t* graph,
     return status;
   }
   *out_trace = trace;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_graph_trace_retain(kiln_graph_trace_t* trace) {
@@ -356,7 +356,7 @@ kiln_status_t kiln_graph_trace_launch(kiln_graph_trace_t* trace,
   KILNI_RETURN_IF_ERROR(kiln_graph_exec_launch(trace->exec, stream));
   KILNI_RETURN_IF_ERROR(kiln_event_record(trace->done, stream));
   trace->is_launched = true;
-  return NULL;
+  return kiln_ok();
 }
 
 // Of a node without a record before it only the end is known.
@@ -372,7 +372,7 @@ static kiln_status_t read_slice(const kiln_graph_trace_t* trace,
         kiln_event_elapsed(slice->start, slice->end, &elapsed));
   }
   slice->end_ns = slice->start_ns + elapsed;
-  return NULL;
+  return kiln_ok();
 }
 
 static bool starts_before(const void* left, const void* right) {
@@ -386,7 +386,7 @@ static bool starts_before(const void* left, const void* right) {
 // needs as few lanes as there are slices at once.
 static kiln_status_t set_lanes(kiln_graph_trace_t* trace) {
   size_t count = trace->count;
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* block = NULL;
   void* free_at_block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(trace->allocator, count,
@@ -458,9 +458,9 @@ kiln_status_t kiln_graph_trace_slice(const kiln_graph_trace_t* trace,
   out_slice->kind = slice->kind;
   out_slice->depth = slice->depth;
   out_slice->is_start_known = slice->start != NULL;
-  if (!trace->is_read) return NULL;
+  if (!trace->is_read) return kiln_ok();
   out_slice->lane = slice->lane;
   out_slice->start_ns = slice->start_ns;
   out_slice->elapsed_ns = slice->end_ns - slice->start_ns;
-  return NULL;
+  return kiln_ok();
 }

@@ -64,7 +64,7 @@ static kiln_status_t check_how(const kilni_launch_how_t* how) {
               "KILN_GRAPH_EDGE_PROGRAMMATIC"
             : "leave it out, and add a RECORD node");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
@@ -77,7 +77,7 @@ kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
   }
   if (launch->how.count > 0) KILNI_RETURN_IF_ERROR(check_how(&launch->how));
   *out_kernel = launch->node;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
@@ -87,7 +87,7 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
   if (count == launch->how.count &&
       (count == 0 || memcmp(how->list, launch->how.list,
                             count * sizeof(how->list[0])) == 0)) {
-    return NULL;
+    return kiln_ok();
   }
   char text[32];
   return kilni_status_with_fix(
@@ -136,7 +136,7 @@ static kiln_status_t check_buffer(const kiln_graph_t* graph,
                                   uint64_t offset, uint64_t span) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(graph->device, buffer->device, what));
-  if (offset <= buffer->size && span <= buffer->size - offset) return NULL;
+  if (offset <= buffer->size && span <= buffer->size - offset) return kiln_ok();
   return out_of(what, offset, span, buffer->size);
 }
 
@@ -163,7 +163,7 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
     side->y = place->y;
     side->z = place->z;
     want(work, place->array, KILNI_OWNED_ARRAY);
-    return NULL;
+    return kiln_ok();
   }
   side->row_bytes = place->row_bytes == 0 ? copy->bytes : place->row_bytes;
   side->rows = place->rows == 0 ? rows : place->rows;
@@ -177,7 +177,7 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   if (place->buffer == NULL) {
     side->type = KILN_CU_MEMORYTYPE_HOST;
     side->host = (const char*)place->host.from + place->offset;
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(
       check_buffer(graph, place->buffer, what, place->offset, span));
@@ -189,7 +189,7 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   if (pinned) side->host = (const char*)place->buffer->host + place->offset;
   if (!pinned) side->device = place->buffer->address + place->offset;
   want(work, place->buffer, KILNI_OWNED_BUFFER);
-  return NULL;
+  return kiln_ok();
 }
 
 // Of one dimension, as the stream operation has it: rows may lie between each
@@ -200,7 +200,7 @@ static kiln_status_t check_apart(const kiln_graph_copy_t* copy) {
   uint64_t distance = to > from ? to - from : from - to;
   if (copy->to.buffer == NULL || copy->to.buffer != copy->from.buffer ||
       copy->rows > 1 || copy->slices > 1 || distance >= copy->bytes) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -228,7 +228,7 @@ static kiln_status_t take_copy(kilni_work_t* work, const kiln_graph_t* graph) {
   to->width_bytes = copy->bytes;
   to->height = copy->rows == 0 ? 1 : copy->rows;
   to->depth = copy->slices == 0 ? 1 : copy->slices;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_fill(kilni_work_t* work, const kiln_graph_t* graph) {
@@ -268,7 +268,7 @@ static kiln_status_t take_fill(kilni_work_t* work, const kiln_graph_t* graph) {
   work->to.fill.width = fill->count;
   work->to.fill.height = rows;
   want(work, fill->buffer, KILNI_OWNED_BUFFER);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Hosts, events, graphs ----
@@ -287,7 +287,7 @@ static kiln_status_t take_host(kilni_work_t* work) {
   work->wanted.owner = host->owner;
   work->wanted.data = host->user_data;
   work->wanted.data_bytes = host->copied_bytes;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle) {
@@ -308,7 +308,7 @@ static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
                                       "the event"));
   work->to.event = event->handle;
   want(work, event, KILNI_OWNED_EVENT);
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_work_taken(const kilni_work_t* work) {
@@ -321,10 +321,10 @@ void kilni_work_taken(const kilni_work_t* work) {
 kiln_status_t kilni_work_want_child(kilni_work_t* work,
                                     kilni_hold_t** out_hold) {
   *out_hold = NULL;
-  if (work->given->kind != KILN_GRAPH_CHILD) return NULL;
+  if (work->given->kind != KILN_GRAPH_CHILD) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_hold_make(work->given->as.child->root, out_hold));
   if ((*out_hold)->count > 0) want(work, *out_hold, KILNI_OWNED_HOLD);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_child(kilni_work_t* work, const kiln_graph_t* graph) {
@@ -340,7 +340,7 @@ static kiln_status_t take_child(kilni_work_t* work, const kiln_graph_t* graph) {
                "clone it first (kiln_graph_clone)");
   }
   work->to.child = child->handle;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_allocation(kilni_work_t* work,
@@ -355,7 +355,7 @@ static kiln_status_t take_allocation(kilni_work_t* work,
   to->pool.location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
   to->pool.location.id = graph->device->handle;
   to->bytes = given->bytes;
-  if (given->peer_count == 0) return NULL;
+  if (given->peer_count == 0) return kiln_ok();
   if (given->peers == NULL) {
     return bad("`peers` is NULL", "give as many devices as `peer_count`");
   }
@@ -378,7 +378,7 @@ static kiln_status_t take_allocation(kilni_work_t* work,
   }
   to->access = list;
   to->access_count = given->peer_count;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Lists ----
@@ -396,7 +396,7 @@ static kiln_status_t take_list(kilni_work_t* work, const kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(graph->device->host->allocator, count,
                                           bytes, &work->allocated));
   work->allocated_bytes = count * bytes;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_op(const kiln_graph_t* graph,
@@ -424,7 +424,7 @@ static kiln_status_t take_op(const kiln_graph_t* graph,
   to->value.address = op->buffer->address + op->offset;
   to->value.value = wide ? op->value : (uint32_t)op->value;
   to->value.flags = writes ? 0 : kWaits[op->kind];
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_ops(kilni_work_t* work, const kiln_graph_t* graph) {
@@ -440,7 +440,7 @@ static kiln_status_t take_ops(kilni_work_t* work, const kiln_graph_t* graph) {
   work->to.ops.operations = list;
   work->to.ops.flags = 0;
   work->wanted.ops = given;
-  return NULL;
+  return kiln_ok();
 }
 
 // Handles, and behind them what each is told.
@@ -472,7 +472,7 @@ static kiln_status_t take_semaphores(kilni_work_t* work,
     work->to.wait.params = (void*)params;
     work->to.wait.count = (unsigned int)given->count;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- All ----
@@ -496,7 +496,7 @@ static kiln_status_t take(kilni_work_t* work, kiln_graph_t* graph) {
       return take_child(work, graph);
     case KILN_GRAPH_EMPTY:
     case KILN_GRAPH_CONDITIONAL:
-      return NULL;
+      return kiln_ok();
     case KILN_GRAPH_WAIT:
     case KILN_GRAPH_RECORD:
       return take_event(work, graph);
@@ -507,7 +507,7 @@ static kiln_status_t take(kilni_work_t* work, kiln_graph_t* graph) {
       return take_allocation(work, graph);
     case KILN_GRAPH_FREE:
       work->to.address = work->given->as.address;
-      if (work->to.address != 0) return NULL;
+      if (work->to.address != 0) return kiln_ok();
       return bad("a free of address 0",
                  "give kiln_graph_node_address of an ALLOCATE node");
     case KILN_GRAPH_MEMORY_OPS:

@@ -52,7 +52,7 @@ static kiln_status_t check_given(kiln_bytes_view_t bytes,
                               "names", "has one that is NULL",
                               "set `expression` and `lowered` of each");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // A relocatable cubin may be called a cubin: the driver's linker knows only
@@ -78,7 +78,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
         "leave `format` 0: the bytes say it themselves");
   }
   *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
-  if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return NULL;
+  if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
       "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
@@ -151,7 +151,7 @@ kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
   fill(code, &given, options);
   kilni_keep_retain(keep);
   *out_code = code;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_code_create(kiln_bytes_view_t bytes,

@@ -41,7 +41,7 @@ static kiln_status_t read_code(kiln_image_t* image,
                                const kilni_image_about_t* about) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   uint32_t format = kiln_code_format_of(bytes);
-  if (image->producers_only && tells_no_producer(format)) return NULL;
+  if (image->producers_only && tells_no_producer(format)) return kiln_ok();
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
       return kilni_image_read_ptx(image, part, about);
@@ -139,7 +139,7 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
     return status;
   }
   *out_image = image;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_producers(kiln_image_t* image,
@@ -152,7 +152,7 @@ static kiln_status_t read_producers(kiln_image_t* image,
     uint32_t line = image->boxes[i].shown.producer_line;
     if (line > *out_line) *out_line = line;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
@@ -219,7 +219,7 @@ kiln_status_t kiln_image_kernel_find(const kiln_image_t* image,
   for (uint32_t i = 0; i < image->kernel_count; i++) {
     if (strcmp(image->kernels[i].shown.name, name) == 0) {
       *out_index = i;
-      return NULL;
+      return kiln_ok();
     }
   }
   if (image->kernel_count == 0) {

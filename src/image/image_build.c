@@ -36,13 +36,13 @@ static kiln_status_t text_room(kiln_image_t* image, size_t size,
   }
   *out_room = chunk->text + chunk->used;
   chunk->used += size;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_text(kiln_image_t* image, const char* text,
                                size_t size, const char** out_text) {
   *out_text = "";
-  if (text == NULL || size == 0 || text[0] == 0) return NULL;
+  if (text == NULL || size == 0 || text[0] == 0) return kiln_ok();
   const char* end = memchr(text, 0, size);
   if (end != NULL) size = (size_t)(end - text);
   if (size >= KILNI_IMAGE_MAX_TEXT - image->text_bytes) {
@@ -55,7 +55,7 @@ kiln_status_t kilni_image_text(kiln_image_t* image, const char* text,
   memcpy(room, text, size);
   room[size] = 0;
   *out_text = room;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_target_text(kiln_image_t* image, const char* prefix,
@@ -82,7 +82,7 @@ static kiln_status_t copy_about(kiln_image_t* image,
   member->packing = about->packing;
   member->offset = about->offset;
   member->bytes = about->bytes;
-  if (about->target == 0) return NULL;
+  if (about->target == 0) return kiln_ok();
   bool machine = format == KILN_CODE_FORMAT_CUBIN ||
                  format == KILN_CODE_FORMAT_RELOCATABLE;
   return kilni_image_target_text(image, machine ? "sm_" : "compute_",
@@ -115,7 +115,7 @@ kiln_status_t kilni_image_add_member(kiln_image_t* image,
   member->unpacked_bytes = part->size;
   image->box_count++;
   *out_member = member;
-  return NULL;
+  return kiln_ok();
 }
 
 static void row_init(kiln_image_kernel_t* kernel) {
@@ -130,7 +130,7 @@ static void row_init(kiln_image_kernel_t* kernel) {
 }
 
 static kiln_status_t add_params(kiln_image_t* image, uint32_t count) {
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   if (count > KILNI_IMAGE_MAX_PARAMS - image->param_count) {
     return kilni_image_over("the image", "parameters", KILNI_IMAGE_MAX_PARAMS);
   }
@@ -145,7 +145,7 @@ static kiln_status_t add_params(kiln_image_t* image, uint32_t count) {
     param->name = "";
     param->type = "";
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_add_kernel(kiln_image_t* image, const char* name,
@@ -174,7 +174,7 @@ kiln_status_t kilni_image_add_kernel(kiln_image_t* image, const char* name,
   image->row_count++;
   box->shown.kernel_count++;
   *out_row = row;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_add_symbol(kiln_image_t* image, const char* name,
@@ -192,7 +192,7 @@ kiln_status_t kilni_image_add_symbol(kiln_image_t* image, const char* name,
   symbol.member = (uint32_t)(image->box_count - 1);
   image->symbols[image->symbol_count++] = symbol;
   image->boxes[image->box_count - 1].shown.symbol_count++;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---------------------------------------------------------------------------
@@ -200,9 +200,9 @@ kiln_status_t kilni_image_add_symbol(kiln_image_t* image, const char* name,
 // ---------------------------------------------------------------------------
 
 static kiln_status_t add_target(kiln_image_t* image, const char* target) {
-  if (target[0] == 0) return NULL;
+  if (target[0] == 0) return kiln_ok();
   for (size_t i = 0; i < image->target_count; i++) {
-    if (strcmp(image->targets[i], target) == 0) return NULL;
+    if (strcmp(image->targets[i], target) == 0) return kiln_ok();
   }
   void* targets = image->targets;
   KILNI_RETURN_IF_ERROR(kilni_grow(image->allocator, image->target_count + 1,
@@ -210,7 +210,7 @@ static kiln_status_t add_target(kiln_image_t* image, const char* target) {
                                    &image->target_capacity, &targets));
   image->targets = targets;
   image->targets[image->target_count++] = target;
-  return NULL;
+  return kiln_ok();
 }
 
 static uint64_t hash_of(const char* text) {
@@ -236,10 +236,10 @@ static bool has_word(const char* list, const char* word) {
 static kiln_status_t join_target(kiln_image_t* image,
                                  kiln_image_kernel_t* kernel,
                                  const char* target) {
-  if (target[0] == 0 || has_word(kernel->targets, target)) return NULL;
+  if (target[0] == 0 || has_word(kernel->targets, target)) return kiln_ok();
   if (kernel->targets[0] == 0) {
     kernel->targets = target;
-    return NULL;
+    return kiln_ok();
   }
   kilni_str_t list;
   kilni_str_init(&list, image->allocator, KILNI_IMAGE_MAX_TEXT);
@@ -271,7 +271,7 @@ static kiln_status_t merge_rows(kiln_image_t* image, uint32_t* slots,
     KILNI_RETURN_IF_ERROR(join_target(
         image, &image->kernels[slots[at] - 1].shown, row->shown.targets));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_finish(kiln_image_t* image) {

@@ -121,7 +121,7 @@ static kiln_status_t look_at(kilni_cubin_t* cubin,
       strcmp(name, ".nv_debug_ptx_txt") == 0) {
     note_ptx(cubin, &part);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---------------------------------------------------------------------------
@@ -153,7 +153,7 @@ static kiln_status_t add_kernel(kilni_cubin_t* cubin, uint32_t index,
   row->shown.registers = text.info >> 24;
   row->shown.reserved_shared_bytes = 0;
   row->shown.barriers = 0;
-  if (code->info == 0) return NULL;
+  if (code->info == 0) return kiln_ok();
   return kilni_cubin_read_kernel(cubin, &info, row);
 }
 
@@ -201,12 +201,12 @@ static kiln_status_t add_symbol(kilni_cubin_t* cubin, uint32_t index) {
         kilni_image_elf_section(&cubin->elf, symbol.section, &section));
   }
   if (symbol.type == SYMBOL_FUNCTION && (symbol.other & OTHER_ENTRY)) {
-    if (!inside || cubin->codes[symbol.section].row != 0) return NULL;
+    if (!inside || cubin->codes[symbol.section].row != 0) return kiln_ok();
     return add_kernel(cubin, index, &symbol);
   }
   kiln_image_symbol_t shown = {0};
   shown.kind = kind_of(cubin, &symbol, section.name);
-  if (shown.kind == 0) return NULL;
+  if (shown.kind == 0) return kiln_ok();
   shown.bytes = symbol.size;
   shown.defined = symbol.section != SECTION_UNDEFINED;
   shown.exported = symbol.binding != BINDING_LOCAL;
@@ -237,7 +237,7 @@ static kiln_status_t complete(kilni_cubin_t* cubin,
   }
   if (section->info >= cubin->elf.count ||
       cubin->codes[section->info].row == 0) {
-    return NULL;
+    return kiln_ok();
   }
   kiln_image_kernel_t* kernel =
       &cubin->image->rows[cubin->codes[section->info].row - 1].shown;
@@ -248,7 +248,7 @@ static kiln_status_t complete(kilni_cubin_t* cubin,
     kernel->parameter_bank_bytes =
         section->size < UINT32_MAX ? (uint32_t)section->size : UINT32_MAX - 1;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---------------------------------------------------------------------------
@@ -264,7 +264,7 @@ static kiln_status_t each_section(kilni_cubin_t* cubin, section_fn_t fn) {
     KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&cubin->elf, i, &section));
     KILNI_RETURN_IF_ERROR(fn(cubin, &section));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_member(kilni_cubin_t* cubin,
@@ -289,7 +289,7 @@ static kiln_status_t add_member(kilni_cubin_t* cubin,
   member->global_bytes = cubin->global_bytes;
   member->constant_bytes = cubin->constant_bytes;
   cubin->box = (uint32_t)(cubin->image->box_count - 1);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_cubin(kilni_cubin_t* cubin,
@@ -297,14 +297,14 @@ static kiln_status_t read_cubin(kilni_cubin_t* cubin,
   kilni_cubin_read_header(cubin);
   KILNI_RETURN_IF_ERROR(each_section(cubin, look_at));
   KILNI_RETURN_IF_ERROR(add_member(cubin, about));
-  if (cubin->image->producers_only && cubin->line != 0) return NULL;
+  if (cubin->image->producers_only && cubin->line != 0) return kiln_ok();
   for (uint64_t i = 1; i < cubin->symtab.count; i++) {
     KILNI_RETURN_IF_ERROR(add_symbol(cubin, (uint32_t)i));
   }
   KILNI_RETURN_IF_ERROR(each_section(cubin, complete));
   // Only a kernel's own attributes may tell the toolkit.
   cubin->image->boxes[cubin->box].shown.producer_line = cubin->line;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_read_cubin(kiln_image_t* image,

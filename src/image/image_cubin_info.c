@@ -46,7 +46,7 @@ static kiln_status_t next_attribute(kilni_cubin_attributes_t* attributes,
                                     bool* out_more) {
   kilni_cubin_attributes_t* a = attributes;
   *out_more = false;
-  if (a->at == a->part.size) return NULL;
+  if (a->at == a->part.size) return kiln_ok();
   if (!kilni_image_part_has(&a->part, a->at, ATTRIBUTE_BYTES)) {
     return kilni_image_bad(&a->part, a->at, "an attribute is cut off");
   }
@@ -70,11 +70,11 @@ static kiln_status_t next_attribute(kilni_cubin_attributes_t* attributes,
   a->value = a->part.data + a->value_at;
   a->at += ATTRIBUTE_BYTES + (uint64_t)follows;
   *out_more = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t need(const kilni_cubin_attributes_t* a, uint32_t bytes) {
-  if (a->size >= bytes) return NULL;
+  if (a->size >= bytes) return kiln_ok();
   return kilni_image_bad(&a->part, a->value_at,
                          "attribute 0x%02x has %u bytes, not %u", a->code,
                          a->size, bytes);
@@ -91,7 +91,7 @@ kiln_status_t kilni_cubin_count_params(const kilni_image_part_t* part,
   for (;;) {
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
-    if (!more) return NULL;
+    if (!more) return kiln_ok();
     if (!is_param(&a)) continue;
     KILNI_RETURN_IF_ERROR(need(&a, KPARAM_BYTES));
     if (++*out_count > KILNI_IMAGE_MAX_KERNEL_PARAMS) {
@@ -124,14 +124,14 @@ static kiln_status_t read_param(kiln_image_t* image,
   param->bytes = a->code == KPARAM_INFO ? rest >> 18 : rest & 0xffff;
   uint32_t end = param->offset + param->bytes;
   if (end > kernel->param_bytes) kernel->param_bytes = end;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_three(const kilni_cubin_attributes_t* a,
                                 uint32_t out[3]) {
   KILNI_RETURN_IF_ERROR(need(a, 12));
   for (int i = 0; i < 3; i++) out[i] = kilni_image_u32(a->value + 4 * i);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_attribute(kilni_cubin_t* cubin,
@@ -150,29 +150,29 @@ static kiln_status_t read_attribute(kilni_cubin_t* cubin,
       return read_three(a, kernel->required_cluster);
     case EXPLICIT_CLUSTER:
       *out_cluster = true;
-      return NULL;
+      return kiln_ok();
     case BLOCKS_ARE_CLUSTERS:
       kernel->blocks_are_clusters = 1;
-      return NULL;
+      return kiln_ok();
     case NUM_BARRIERS:
       kernel->barriers = a->value[0];
-      return NULL;
+      return kiln_ok();
     case MAXREG_COUNT:
       KILNI_RETURN_IF_ERROR(need(a, 2));
       kernel->maximum_registers = kilni_image_u16(a->value);
-      return NULL;
+      return kiln_ok();
     case PARAM_CBANK:
       KILNI_RETURN_IF_ERROR(need(a, 8));
       kernel->parameter_offset = kilni_image_u16(a->value + 4);
-      return NULL;
+      return kiln_ok();
     case CUDA_API_VERSION:
       KILNI_RETURN_IF_ERROR(need(a, 4));
       if (cubin->line == 0) {
         cubin->line = kilni_cubin_line(kilni_image_u16(a->value));
       }
-      return NULL;
+      return kiln_ok();
     default:
-      return NULL;
+      return kiln_ok();
   }
 }
 
@@ -198,7 +198,7 @@ kiln_status_t kilni_cubin_read_kernel(kilni_cubin_t* cubin,
   }
   kernel->explicit_cluster = cluster;
   kernel->params_known = 1;
-  return NULL;
+  return kiln_ok();
 }
 
 // The kernel whose entry is the symbol at `index`; NULL for another function.
@@ -217,7 +217,7 @@ kiln_status_t kilni_cubin_read_file(kilni_cubin_t* cubin,
   for (;;) {
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
-    if (!more) return NULL;
+    if (!more) return kiln_ok();
     if (a.code != REGCOUNT && a.code != FRAME_SIZE &&
         a.code != MIN_STACK_SIZE) {
       continue;
@@ -238,7 +238,7 @@ kiln_status_t kilni_cubin_read_compat(kilni_cubin_t* cubin,
   for (;;) {
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
-    if (!more) return NULL;
+    if (!more) return kiln_ok();
     if (a.code == COMPAT_ACCELERATOR) cubin->accelerated = a.value[0] == 1;
   }
 }

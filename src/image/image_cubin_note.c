@@ -100,12 +100,12 @@ static kiln_status_t tool_text(kilni_cubin_t* cubin,
 static kiln_status_t read_tool(kilni_cubin_t* cubin,
                                const kilni_image_part_t* note) {
   enum { VERSION = 3, OPTIONS = 5 };
-  if (note->size < TOOL_HEAD_BYTES || cubin->producer[0] != 0) return NULL;
+  if (note->size < TOOL_HEAD_BYTES || cubin->producer[0] != 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(tool_text(cubin, note, VERSION, &cubin->producer));
   KILNI_RETURN_IF_ERROR(tool_text(cubin, note, OPTIONS, &cubin->options));
   uint32_t line = line_of(cubin->producer);
   if (line != 0) cubin->line = line;
-  return NULL;
+  return kiln_ok();
 }
 
 static void read_cuda(kilni_cubin_t* cubin, const kilni_image_part_t* note) {
@@ -138,5 +138,5 @@ kiln_status_t kilni_cubin_read_notes(kilni_cubin_t* cubin,
     if (kind == NOTE_CUDA) read_cuda(cubin, &note);
     at = text_at + align4(size);
   }
-  return NULL;
+  return kiln_ok();
 }

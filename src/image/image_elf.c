@@ -31,7 +31,7 @@ static kiln_status_t check_ident(const kilni_image_part_t* part) {
                    part->name),
         "compile for a 64-bit machine; CUDA 9 was the last to make others");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Counts that do not fit the header are in section 0.
@@ -41,7 +41,7 @@ static kiln_status_t read_counts(kilni_image_elf_t* elf, uint32_t* out_names) {
   elf->stride = kilni_image_u16(part->data + 58);
   uint64_t count = kilni_image_u16(part->data + 60);
   *out_names = kilni_image_u16(part->data + 62);
-  if (elf->table == 0) return NULL;
+  if (elf->table == 0) return kiln_ok();
   if (elf->stride < SECTION_BYTES) {
     return kilni_image_bad(part, 58, "section headers of %u bytes",
                            elf->stride);
@@ -61,7 +61,7 @@ static kiln_status_t read_counts(kilni_image_elf_t* elf, uint32_t* out_names) {
     return kilni_image_bad(part, 60, "the file ends within its %u sections",
                            elf->count);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_elf_open(const kilni_image_part_t* part,
@@ -78,7 +78,7 @@ kiln_status_t kilni_image_elf_open(const kilni_image_part_t* part,
   elf->flags = kilni_image_u32(part->data + 48);
   uint32_t names = 0;
   KILNI_RETURN_IF_ERROR(read_counts(elf, &names));
-  if (elf->count == 0) return NULL;
+  if (elf->count == 0) return kiln_ok();
   if (names >= elf->count) {
     return kilni_image_bad(part, 62, "section %u is to hold the names, of %u",
                            names, elf->count);
@@ -106,7 +106,7 @@ kiln_status_t kilni_image_elf_text(const kilni_image_part_t* names,
                            (unsigned long long)names->size);
   }
   *out_text = (const char*)names->data + offset;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_elf_section(const kilni_image_elf_t* elf,
@@ -124,7 +124,7 @@ kiln_status_t kilni_image_elf_section(const kilni_image_elf_t* elf,
   section->size = kilni_image_u64(header + 32);
   section->link = kilni_image_u32(header + 40);
   section->info = kilni_image_u32(header + 44);
-  if (section->type == KILNI_IMAGE_SECTION_NULL) return NULL;
+  if (section->type == KILNI_IMAGE_SECTION_NULL) return kiln_ok();
   return kilni_image_elf_text(&elf->names, kilni_image_u32(header), &elf->part,
                               at, &section->name);
 }
@@ -143,7 +143,7 @@ kiln_status_t kilni_image_elf_bytes(const kilni_image_elf_t* elf,
         (unsigned long long)elf->part.size);
   }
   *out_part = kilni_image_part_at(&elf->part, section->offset, section->size);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_elf_symtab(const kilni_image_elf_t* elf,
@@ -162,7 +162,7 @@ kiln_status_t kilni_image_elf_symtab(const kilni_image_elf_t* elf,
   KILNI_RETURN_IF_ERROR(kilni_image_elf_section(elf, section->link, &names));
   KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(elf, &names, &out_symtab->names));
   out_symtab->count = section->size / KILNI_IMAGE_SYMBOL_BYTES;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_elf_symbol(const kilni_image_symtab_t* symtab,
@@ -179,7 +179,7 @@ kiln_status_t kilni_image_elf_symbol(const kilni_image_symtab_t* symtab,
   out_symbol->value = kilni_image_u64(entry + 8);
   out_symbol->size = kilni_image_u64(entry + 16);
   uint32_t name = kilni_image_u32(entry);
-  if (name == 0) return NULL;
+  if (name == 0) return kiln_ok();
   return kilni_image_elf_text(&symtab->names, name, &symtab->entries, at,
                               &out_symbol->name);
 }

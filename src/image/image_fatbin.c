@@ -53,7 +53,7 @@ typedef struct entry_t {
 static kiln_status_t head_text(const entry_t* entry, uint32_t offset,
                                uint32_t size, char out[TEXT_BYTES]) {
   out[0] = 0;
-  if (size == 0) return NULL;
+  if (size == 0) return kiln_ok();
   if (!kilni_image_part_has(&entry->head, offset, size)) {
     return kilni_image_bad(&entry->head, 0,
                            "a text of %u bytes at %u of a header of %" PRIu64,
@@ -70,14 +70,14 @@ static kiln_status_t head_text(const entry_t* entry, uint32_t offset,
   while (size > 0 && text[size - 1] == ' ') size--;
   memcpy(out, text, size);
   out[size] = 0;
-  return NULL;
+  return kiln_ok();
 }
 
 // The options are described by two numbers, which a field points at.
 static kiln_status_t entry_options(const entry_t* entry, char out[TEXT_BYTES]) {
   out[0] = 0;
   uint32_t at = kilni_image_u32(entry->head.data + OPTIONS_FIELD);
-  if (at == 0 || entry->kind == KIND_ELF) return NULL;
+  if (at == 0 || entry->kind == KIND_ELF) return kiln_ok();
   if (!kilni_image_part_has(&entry->head, at, 8)) {
     return kilni_image_bad(&entry->head, OPTIONS_FIELD,
                            "options at %u of a header of %" PRIu64, at,
@@ -164,7 +164,7 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
                                 const kilni_image_about_t* outer) {
   char identifier[TEXT_BYTES];
   char options[TEXT_BYTES];
-  if (image->producers_only && entry->kind != KIND_ELF) return NULL;
+  if (image->producers_only && entry->kind != KIND_ELF) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       head_text(entry, kilni_image_u32(entry->head.data + 0x20),
                 kilni_image_u32(entry->head.data + 0x24), identifier));
@@ -231,7 +231,7 @@ static kiln_status_t open_entry(const kilni_image_part_t* fatbin, uint64_t at,
   }
   out->body = kilni_image_part_at(fatbin, at + head_size, stored);
   *out_next = at + head_size + body;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_one(kiln_image_t* image,
@@ -245,7 +245,7 @@ static kiln_status_t read_one(kiln_image_t* image,
     KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
     at = next;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The fatbin's header at `at`; gives its entries and where it ends.
@@ -278,7 +278,7 @@ static kiln_status_t open_file(const kilni_image_part_t* part, uint64_t at,
   }
   *out_entries = kilni_image_part_at(part, at + size, body);
   *out_next = at + size + body;
-  return NULL;
+  return kiln_ok();
 }
 
 // Where the fatbin begins: behind a wrapper, if there is one.
@@ -286,13 +286,13 @@ static kiln_status_t begin_of(const kilni_image_part_t* part,
                               uint64_t* out_at) {
   *out_at = 0;
   if (part->size < 4 || kilni_image_u32(part->data) != WRAPPER_MAGIC) {
-    return NULL;
+    return kiln_ok();
   }
   // In memory it has a pointer; a file can only have the code behind it.
   *out_at = WRAPPER_BYTES;
   if (kilni_image_part_has(part, WRAPPER_BYTES, 4) &&
       kilni_image_u32(part->data + WRAPPER_BYTES) == FATBIN_MAGIC) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
@@ -314,7 +314,7 @@ kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part) {
     }
     while (at < part->size && part->data[at] == 0) at++;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
@@ -330,5 +330,5 @@ kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
     at = next;
     while (at < part->size && part->data[at] == 0) at++;
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -40,7 +40,7 @@ kiln_status_t kilni_image_read_host(kiln_image_t* image,
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&elf, &section, &fatbins));
     KILNI_RETURN_IF_ERROR(kilni_image_read_fatbin(image, &fatbins, about));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---------------------------------------------------------------------------
@@ -96,7 +96,7 @@ static kiln_status_t long_name(const kilni_image_part_t* archive, uint64_t at,
   while (end < names->size && names->data[end] != '\n') end++;
   if (end > offset && names->data[end - 1] == '/') end--;
   copy_name(names->data + offset, (size_t)(end - offset), out);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t member_name(const kilni_image_part_t* archive, uint64_t at,
@@ -106,11 +106,11 @@ static kiln_status_t member_name(const kilni_image_part_t* archive, uint64_t at,
   if (memcmp(text, "/ ", 2) == 0 || memcmp(text, "/SYM64/ ", 8) == 0 ||
       memcmp(text, "__.SYMDEF", 9) == 0) {
     out->is_index = true;
-    return NULL;
+    return kiln_ok();
   }
   if (memcmp(text, "// ", 3) == 0) {
     out->is_names = true;
-    return NULL;
+    return kiln_ok();
   }
   if (text[0] == '/') return long_name(archive, at, names, out);
   if (memcmp(text, "#1/", 3) == 0) {
@@ -121,13 +121,13 @@ static kiln_status_t member_name(const kilni_image_part_t* archive, uint64_t at,
     }
     copy_name(out->body.data, (size_t)size, out);
     out->body = kilni_image_part_at(&out->body, size, out->body.size - size);
-    return NULL;
+    return kiln_ok();
   }
   size_t size = NAME_BYTES;
   while (size > 0 && text[size - 1] == ' ') size--;
   if (size > 0 && text[size - 1] == '/') size--;
   copy_name(text, size, out);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t open_member(const kilni_image_part_t* archive, uint64_t at,
@@ -171,7 +171,7 @@ static kiln_status_t read_member(kiln_image_t* image,
   bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
   // What is no code at all is no concern of this reader.
   if (!is_elf && kiln_code_format_of(bytes) == KILN_CODE_FORMAT_UNKNOWN) {
-    return NULL;
+    return kiln_ok();
   }
   char shown[SHOWN_NAME_BYTES];
   show_name(member->name, shown);
@@ -200,5 +200,5 @@ kiln_status_t kilni_image_read_archive(kiln_image_t* image,
     if (member.is_names || member.is_index) continue;
     KILNI_RETURN_IF_ERROR(read_member(image, &member, about));
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -37,11 +37,11 @@ static kiln_status_t read_tags(const kilni_image_part_t* part,
     }
     uint32_t tag = kilni_image_u16(part->data + at);
     uint32_t value = kilni_image_u16(part->data + at + 2);
-    if (tag == TAG_END) return NULL;
+    if (tag == TAG_END) return kiln_ok();
     if (tag == TAG_ARCH) *out_arch = value / 10;
     if (tag == TAG_ACCELERATED) *out_suffix = value == 2 ? 'f' : 'a';
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
@@ -64,7 +64,7 @@ kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
       image, part, &known, KILN_CODE_FORMAT_LTOIR, &member));
   member->ir_version =
       part->data[VERSION_AT] * 1000u + part->data[VERSION_AT + 1];
-  return NULL;
+  return kiln_ok();
 }
 
 // ---------------------------------------------------------------------------
@@ -73,7 +73,7 @@ kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
 
 // A wrapper says where the bitcode lies.
 static kiln_status_t check_bitcode(const kilni_image_part_t* part) {
-  if (part->data[0] == 'B') return NULL;
+  if (part->data[0] == 'B') return kiln_ok();
   if (part->size < BITCODE_WRAPPER_BYTES) {
     return kilni_image_bad(part, part->size,
                            "the file ends within the wrapper of its bitcode");
@@ -84,7 +84,7 @@ static kiln_status_t check_bitcode(const kilni_image_part_t* part) {
     return kilni_image_bad(part, 8, "bitcode of %u bytes at %u of %llu", size,
                            at, (unsigned long long)part->size);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Behind the first `word` of the text; NULL where it is not.
@@ -137,10 +137,10 @@ static kiln_status_t text_triple(kiln_image_t* image,
                                  const kilni_image_part_t* part,
                                  kiln_image_member_t* member) {
   const char* at = behind(part, "target triple = \"");
-  if (at == NULL) return NULL;
+  if (at == NULL) return kiln_ok();
   size_t left = (size_t)((const char*)part->data + part->size - at);
   const char* end = memchr(at, '"', left < 256 ? left : 256);
-  if (end == NULL) return NULL;
+  if (end == NULL) return kiln_ok();
   return kilni_image_text(image, at, (size_t)(end - at), &member->triple);
 }
 
@@ -152,10 +152,10 @@ kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,
   kiln_image_member_t* member = NULL;
   KILNI_RETURN_IF_ERROR(kilni_image_add_member(image, part, about,
                                                KILN_CODE_FORMAT_NVVM, &member));
-  if (!text) return NULL;
+  if (!text) return kiln_ok();
   kilni_image_part_t head = *part;
   if (head.size > TEXT_HEAD_BYTES) head.size = TEXT_HEAD_BYTES;
   KILNI_RETURN_IF_ERROR(text_triple(image, &head, member));
   member->ir_version = text_version(part);
-  return NULL;
+  return kiln_ok();
 }

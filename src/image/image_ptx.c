@@ -129,7 +129,7 @@ static kiln_status_t fill_params(kiln_image_t* image,
   }
   row->shown.params_known = 1;
   row->shown.param_bytes = (uint32_t)end;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_kernel(kiln_image_t* image,
@@ -155,7 +155,7 @@ static kiln_status_t add_kernel(kiln_image_t* image,
   memcpy(kernel->maximum_block, function->maxntid, sizeof(function->maxntid));
   memcpy(kernel->required_cluster, function->reqnctapercluster,
          sizeof(function->reqnctapercluster));
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_kernels(kiln_image_t* image,
@@ -164,7 +164,7 @@ static kiln_status_t add_kernels(kiln_image_t* image,
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       image->allocator, module->variable_count, sizeof(uint32_t), &marks));
   mark_t mark = {marks, 0, 0};
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < module->function_count; i++) {
     const kilni_ptx_function_t* function = &module->functions[i];
     if (!function->is_entry || !function->is_defined) continue;
@@ -197,7 +197,7 @@ static kiln_status_t add_variables(kiln_image_t* image,
     KILNI_RETURN_IF_ERROR(kilni_image_add_symbol(
         image, variable->name, strlen(variable->name), symbol));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_functions(kiln_image_t* image,
@@ -213,7 +213,7 @@ static kiln_status_t add_functions(kiln_image_t* image,
     KILNI_RETURN_IF_ERROR(kilni_image_add_symbol(
         image, function->name, strlen(function->name), symbol));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_module(kiln_image_t* image,
@@ -247,7 +247,7 @@ kiln_status_t kilni_image_read_ptx(kiln_image_t* image,
   kiln_status_t status = add_module(image, module, part, about);
   if (kiln_status_is_ok(status) && image->format == KILN_CODE_FORMAT_PTX) {
     image->ptx = module;
-    return NULL;
+    return kiln_ok();
   }
   kilni_ptx_module_release(module);
   return status;

@@ -40,7 +40,7 @@ static kiln_status_t unpack_lz4(const kilni_image_part_t* packed, uint8_t* out,
   if (packed->size <= LZ4_MAX_INPUT_SIZE && size <= LZ4_MAX_INPUT_SIZE) {
     int got = LZ4_decompress_safe((const char*)packed->data, (char*)out,
                                   (int)packed->size, (int)size);
-    if (got >= 0 && (size_t)got == size) return NULL;
+    if (got >= 0 && (size_t)got == size) return kiln_ok();
   }
   return kilni_image_bad(packed, 0, "%llu bytes of LZ4 that are not %zu",
                          (unsigned long long)packed->size, size);
@@ -51,7 +51,7 @@ static kiln_status_t unpack_lz4(const kilni_image_part_t* packed, uint8_t* out,
 static kiln_status_t unpack_zstd(const kilni_image_part_t* packed, uint8_t* out,
                                  size_t size) {
   size_t got = ZSTD_decompress(out, size, packed->data, (size_t)packed->size);
-  if (!ZSTD_isError(got) && got == size) return NULL;
+  if (!ZSTD_isError(got) && got == size) return kiln_ok();
   if (ZSTD_isError(got) &&
       ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
@@ -76,7 +76,7 @@ kiln_status_t kilni_image_unpack_check(const kilni_image_part_t* packed,
     fits = told == ZSTD_CONTENTSIZE_UNKNOWN || told == size;
   }
 #endif
-  if (fits) return NULL;
+  if (fits) return kiln_ok();
   return kilni_image_bad(packed, 0, "%llu bytes of %s that cannot become %llu",
                          (unsigned long long)packed->size,
                          kiln_image_packing_name(packing),

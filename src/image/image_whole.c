@@ -17,7 +17,7 @@ static kiln_status_t check_segments(const kilni_image_part_t* part) {
   uint64_t at = kilni_image_u64(part->data + 32);
   uint64_t size = (uint64_t)kilni_image_u16(part->data + 54) *
                   kilni_image_u16(part->data + 56);
-  if (kilni_image_part_has(part, at, size)) return NULL;
+  if (kilni_image_part_has(part, at, size)) return kiln_ok();
   return kilni_image_bad(part, 32, "the file ends within its segments");
 }
 
@@ -39,7 +39,7 @@ static kiln_status_t check_cubin(const kilni_image_part_t* part) {
     if (!kilni_cubin_has_bytes(section.type)) continue;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&elf, &section, &bytes));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,

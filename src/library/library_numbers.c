@@ -27,7 +27,7 @@ static kiln_status_t define_float(kilni_library_make_t* make) {
     return kilni_library_alien_type(make, type, "f32, f64, f16 and bf16");
   }
   kilni_library_define(make, "T", kiln_program_type_name(type));
-  return NULL;
+  return kiln_ok();
 }
 
 // From which budget and architecture on a matrix_multiply_accumulate is an

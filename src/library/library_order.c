@@ -31,7 +31,7 @@ static kiln_status_t check_body(const char* order) {
     }
     depth += (*at == '{') - (*at == '}');
   }
-  if (depth == 0) return NULL;
+  if (depth == 0) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.order` is no body of a function"),
       "close each brace in it, and no other, as in `return a < b;`");
@@ -57,7 +57,7 @@ kiln_status_t kilni_library_reorder(const kilni_library_make_t* make,
   memcpy(text + front + strlen(order), tail, strlen(tail) + 1);
   *out_text = text;
   *out_bytes = bytes;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Merge sort ----
@@ -95,7 +95,7 @@ static const sort_tile_t* tile_of(const kilni_library_make_t* make) {
 
 static kiln_status_t check_type(const kilni_library_make_t* make,
                                 uint32_t type) {
-  if (type != KILN_PROGRAM_TYPE_BOOL && type_bytes(type) != 0) return NULL;
+  if (type != KILN_PROGRAM_TYPE_BOOL && type_bytes(type) != 0) return kiln_ok();
   return kilni_library_alien_type(make, type, "the types of numbers");
 }
 
@@ -150,7 +150,7 @@ static kiln_status_t add_pass(kilni_library_make_t* make, uint32_t pass,
   if (pass > 1) {
     kilni_library_again(make, 1, parts);
     kilni_library_again(make, 2, places);
-    return NULL;
+    return kiln_ok();
   }
   define_sort(make, false);
   KILNI_RETURN_IF_ERROR(
@@ -171,7 +171,7 @@ static kiln_status_t make_memory(kilni_library_make_t* make) {
       kilni_library_memory(make, (o->count / tile_of(make)->keys + 1) * 4));
   KILNI_RETURN_IF_ERROR(
       kilni_library_memory(make, words(o->count * key_bytes)));
-  if (o->value_type == 0) return NULL;
+  if (o->value_type == 0) return kiln_ok();
   return kilni_library_memory(make,
                               words(o->count * type_bytes(o->value_type)));
 }
@@ -191,7 +191,7 @@ static kiln_status_t check_options(const kilni_library_make_t* make) {
                    (unsigned long long)o->count, make->entry.name),
         "sort fewer than 2^31 keys");
   }
-  if (o->order == NULL || o->descending != KILN_SWITCH_ON) return NULL;
+  if (o->order == NULL || o->descending != KILN_SWITCH_ON) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`options.order` and `options.descending` at once"),
@@ -213,5 +213,5 @@ kiln_status_t kilni_library_make_merge_sort(kilni_library_make_t* make) {
   for (uint32_t pass = 1; pass <= passes; pass++) {
     KILNI_RETURN_IF_ERROR(add_pass(make, pass, passes));
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -64,7 +64,7 @@ static kiln_status_t take_numbers(tree_t* tree, uint64_t count,
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(tree->allocator, (size_t)count,
                                           sizeof(uint32_t), &block));
   *out = block;
-  return NULL;
+  return kiln_ok();
 }
 
 static void give_numbers(kiln_allocator_t allocator, uint32_t* numbers,
@@ -82,7 +82,7 @@ static kiln_status_t open_tree(tree_t* tree) {
   KILNI_RETURN_IF_ERROR(take_numbers(tree, states, &tree->pairs));
   KILNI_RETURN_IF_ERROR(take_numbers(tree, tree->count, &tree->other));
   for (uint64_t s = 0; s < states; s++) tree->first[s] = NONE;
-  return NULL;
+  return kiln_ok();
 }
 
 static void close_tree(tree_t* tree) {
@@ -241,7 +241,7 @@ static kiln_status_t survey(tree_t* tree, kiln_library_patterns_t* made) {
     return too_large("entries of a table", MOST_ENTRIES);
   }
   tree->most = (uint32_t)states;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_all(tree_t* tree, kiln_library_patterns_t* made) {
@@ -281,7 +281,7 @@ kiln_status_t kiln_library_patterns_create(
     return status;
   }
   *out_patterns = made;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_library_patterns_retain(kiln_library_patterns_t* patterns) {

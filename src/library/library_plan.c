@@ -85,7 +85,7 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   step->clears = clears;
   memcpy(step->places, places, place_count * sizeof(*places));
   note_parameters(plan, plan->step_count++);
-  return NULL;
+  return kiln_ok();
 }
 
 static void drop_step(kilni_library_step_t* step) {
@@ -141,7 +141,7 @@ kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes) {
 
 kiln_status_t kilni_library_need_count(const kilni_library_make_t* make) {
   uint64_t count = make->options.count;
-  if (count > 0 && count < KILNI_LIBRARY_COUNT_MOST) return NULL;
+  if (count > 0 && count < KILNI_LIBRARY_COUNT_MOST) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.count` is %llu for \"%s\"",
                  (unsigned long long)count, make->entry.name),
@@ -204,7 +204,7 @@ kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
                           make.entry.name);
   }
   *out_plan = plan;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_library_plan_retain(kiln_library_plan_t* plan) {
@@ -224,7 +224,8 @@ static kiln_status_t find_bytes(const kiln_library_plan_t* plan,
                                 const kiln_binding_t* binding,
                                 uint64_t* out_bytes) {
   *out_bytes = binding->bytes;
-  if (binding->bytes != 0 || binding->kind == KILN_BINDING_POINTER) return NULL;
+  if (binding->bytes != 0 || binding->kind == KILN_BINDING_POINTER)
+    return kiln_ok();
   uint64_t all = 0;
   if (binding->kind == KILN_BINDING_RESIDENT) {
     KILNI_RETURN_IF_ERROR(
@@ -234,7 +235,7 @@ static kiln_status_t find_bytes(const kiln_library_plan_t* plan,
     all = kiln_buffer_size(binding->value.buffer);
   }
   *out_bytes = binding->offset < all ? all - binding->offset : 0;
-  return NULL;
+  return kiln_ok();
 }
 
 // Its whole words; none where it stands between words. What Kiln allocates
@@ -250,7 +251,7 @@ static kiln_status_t find_words(const kiln_library_plan_t* plan,
   *out_words = *binding;
   out_words->bytes = bytes / 4 * 4;
   if (bytes < 4 || place % 4 != 0) *out_words = kiln_bind_pointer(0, 0);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_library_bind(const kiln_library_plan_t* plan,
@@ -278,7 +279,7 @@ kiln_status_t kilni_library_bind(const kiln_library_plan_t* plan,
       bound[i] = kiln_bind_pointer(0, 0);
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t run_step(const kiln_library_plan_t* plan,
@@ -315,7 +316,7 @@ static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
                    (unsigned)i, plan->name),
         "bind a resident buffer, and copy to and from it");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // No more elements than its memory is for.
@@ -325,10 +326,10 @@ static kiln_status_t check_count(const kiln_library_plan_t* plan,
   uint64_t bytes = 0;
   if (plan->count == 0 || !kiln_library_plan_parameter(plan, 0, &first) ||
       first.type_bytes == 0) {
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(find_bytes(plan, &bindings[0], &bytes));
-  if (bytes / first.type_bytes <= plan->count) return NULL;
+  if (bytes / first.type_bytes <= plan->count) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "%llu elements for a plan of \"%s\" for at most %llu",
@@ -348,7 +349,7 @@ static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
     KILNI_RETURN_IF_ERROR(run_step(plan, &plan->steps[i], stream, bindings,
                                    is_last ? out_pending : NULL));
   }
-  if (!has_rounds) return NULL;
+  if (!has_rounds) return kiln_ok();
   return kilni_library_run_rounds(plan, stream, bindings, out_pending);
 }
 
@@ -358,9 +359,9 @@ static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
 static kiln_status_t check_capture(const kiln_library_plan_t* plan,
                                    kiln_stream_t* stream, bool wants_pending) {
   bool has_rounds = plan->rounds.count != 0, captured = false;
-  if (stream == NULL || (!wants_pending && !has_rounds)) return NULL;
+  if (stream == NULL || (!wants_pending && !has_rounds)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
-  if (!captured) return NULL;
+  if (!captured) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(
           INVALID_STATE,
@@ -378,7 +379,7 @@ static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
   KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
   KILNI_RETURN_IF_ERROR(check_capture(plan, stream, out_pending != NULL));
   kiln_status_t status = run_all(plan, stream, bindings, out_pending);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(
       status, "the library's \"%s\", planned for at most %llu elements",
       plan->name, (unsigned long long)plan->count);

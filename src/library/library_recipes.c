@@ -76,7 +76,7 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
   KILNI_CHECK_ARGUMENT(o->operation <= KILN_LIBRARY_MAX, "options.operation");
   KILNI_CHECK_ARGUMENT(o->symmetric <= KILN_SWITCH_ON, "options.symmetric");
-  if ((what & KILNI_USES_COUNT) == 0) return NULL;
+  if ((what & KILNI_USES_COUNT) == 0) return kiln_ok();
   return kilni_library_need_count(make);
 }
 
@@ -119,7 +119,7 @@ static kiln_status_t define_type(kilni_library_make_t* make, uint32_t type) {
   }
   kilni_library_define(make, "T", kiln_program_type_name(type));
   kilni_library_define(make, "U", bytes == 8 ? "u64" : "u32");
-  return NULL;
+  return kiln_ok();
 }
 
 static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
@@ -153,13 +153,13 @@ static kiln_status_t make_scan(kilni_library_make_t* make) {
 // Says T, any type of numbers.
 static kiln_status_t define_number(kilni_library_make_t* make) {
   uint32_t type = make->options.type;
-  if (type == 0) return NULL;
+  if (type == 0) return kiln_ok();
   const char* name = kiln_program_type_name(type);
   if (name[0] == 0 || type == KILN_PROGRAM_TYPE_BOOL) {
     return kilni_library_alien_type(make, type, "the types of numbers");
   }
   kilni_library_define(make, "T", name);
-  return NULL;
+  return kiln_ok();
 }
 
 static void define_operation(kilni_library_make_t* make) {
@@ -204,7 +204,7 @@ static kiln_status_t define_close(kilni_library_make_t* make) {
   if (bytes_of(make->options.type) == 8) {
     kilni_library_define(make, "EACH", "12");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Where lines begin: as those below, of bytes.
@@ -316,7 +316,7 @@ static kiln_status_t define_keys(kilni_library_make_t* make, uint32_t type) {
                                       : "0");
   kilni_library_define(make, "DESCENDING",
                        make->options.descending == KILN_SWITCH_ON ? "1" : "0");
-  return NULL;
+  return kiln_ok();
 }
 
 // Memory of a sort, by its number. SORT_VALUES is there for pairs only.
@@ -346,7 +346,7 @@ static kiln_status_t make_sort_memory(kilni_library_make_t* make,
   for (uint32_t i = 0; i < memories; i++) {
     KILNI_RETURN_IF_ERROR(kilni_library_memory(make, sizes[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void define_sort_tile(kilni_library_make_t* make, uint32_t key_bytes) {
@@ -411,7 +411,7 @@ static kiln_status_t make_sort(kilni_library_make_t* make) {
   for (uint32_t pass = 0; pass < key_bytes; pass++) {
     KILNI_RETURN_IF_ERROR(make_sort_pass(make, type, pass));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // One launch of the text, with the text's own parameters.

@@ -106,7 +106,7 @@ static kiln_status_t make_sequence(kiln_library_plan_t* plan,
   kiln_sequence_release(rounds->sequence);
   rounds->sequence = sequence;
   memcpy(rounds->bindings, bindings, plan->parameter_count * sizeof(*bindings));
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Running ----
@@ -126,6 +126,6 @@ kiln_status_t kiln_library_plan_rounds(const kiln_library_plan_t* plan,
   KILNI_CHECK_ARGUMENT(out_rounds != NULL, "out_rounds");
   *out_rounds = 0;
   KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
-  if (plan->rounds.sequence == NULL) return NULL;
+  if (plan->rounds.sequence == NULL) return kiln_ok();
   return kiln_sequence_rounds(plan->rounds.sequence, FIXPOINT, out_rounds);
 }

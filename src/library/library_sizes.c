@@ -61,5 +61,5 @@ kiln_status_t kiln_library_plan_sizes(const kiln_library_plan_t* plan,
     }
   }
   memcpy(inout_sizes, known, bytes);
-  return NULL;
+  return kiln_ok();
 }

@@ -24,7 +24,7 @@ static const char* const kNativeTargets[] = {"unknown-linux", NULL};
 static kiln_status_t check_path(const char* path, const char* what) {
   if (path != NULL && path[0] == '/' &&
       strlen(path) < KILNI_DISK_PATH_LIMIT - 1) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s \"%s\" is not an absolute path", what,
@@ -34,7 +34,7 @@ static kiln_status_t check_path(const char* path, const char* what) {
 
 static kiln_status_t check_scopes(uint32_t mask, const char* what) {
   uint32_t known = (UINT32_C(1) << KILNI_SCOPE_COUNT) - 2;
-  if ((mask & ~known) == 0) return NULL;
+  if ((mask & ~known) == 0) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`%s` has a bit that is no scope (0x%x)",
                  what, (unsigned)(mask & ~known)),
@@ -67,7 +67,7 @@ static kiln_status_t check_paths(const char* const* paths, uint32_t count,
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(check_path(paths[i], what));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
@@ -82,7 +82,7 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
     KILNI_RETURN_IF_ERROR(kilni_search_entry(item->kind, item->name, &entry));
     KILNI_RETURN_IF_ERROR(check_path(item->path, "the override"));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // A part of a path: "x86_64-linux". Which ones there are is for the toolkits to
@@ -90,12 +90,12 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
 static kiln_status_t check_target(const char* target) {
   static const char letters[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-  if (target == NULL) return NULL;
+  if (target == NULL) return kiln_ok();
   size_t size = strlen(target);
   const char* dash = strchr(target, '-');
   if (dash != NULL && dash != target && dash[1] != 0 &&
       size < MAX_TARGET_BYTES && strspn(target, letters) == size) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%.64s\" is no target of a toolkit",
@@ -113,7 +113,7 @@ static kiln_status_t check_options(const kiln_locate_options_t* options) {
       check_paths(options->pythons, options->python_count, "the program"));
   KILNI_RETURN_IF_ERROR(check_overrides(options));
   KILNI_RETURN_IF_ERROR(check_target(options->target));
-  if (options->system_root == NULL) return NULL;
+  if (options->system_root == NULL) return kiln_ok();
   return check_path(options->system_root, "the system's root");
 }
 
@@ -122,7 +122,7 @@ static kiln_status_t check_options(const kiln_locate_options_t* options) {
 static kiln_status_t copy_paths(kiln_locate_t* locate, const char* const* from,
                                 uint32_t count, char*** out_paths,
                                 uint32_t* out_count) {
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(locate->allocator, count, sizeof(char*), &block));
@@ -132,7 +132,7 @@ static kiln_status_t copy_paths(kiln_locate_t* locate, const char* const* from,
     KILNI_RETURN_IF_ERROR(
         kilni_strdup(locate->allocator, kilni_sv(from[i]), &(*out_paths)[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void free_paths(kiln_locate_t* locate, char** paths, uint32_t count) {
@@ -145,7 +145,7 @@ static void free_paths(kiln_locate_t* locate, char** paths, uint32_t count) {
 static kiln_status_t copy_overrides(kiln_locate_t* locate,
                                     const kiln_locate_options_t* options) {
   uint32_t count = options->override_count;
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       locate->allocator, count, sizeof(kiln_locate_override_t), &block));
@@ -162,7 +162,7 @@ static kiln_status_t copy_overrides(kiln_locate_t* locate,
     locate->overrides[i].name = kiln_locate_entry_name(entry);
     locate->overrides[i].path = path;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t copy_target(kiln_locate_t* locate, const char* target) {
@@ -224,7 +224,7 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
                                           kiln_locate_entry_count(),
                                           sizeof(kiln_locate_item_t*), &block));
   locate->finds = block;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Life ----
@@ -295,7 +295,7 @@ static kiln_status_t create(const kiln_locate_options_t* options,
     return status;
   }
   *out_locate = locate;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
@@ -357,7 +357,7 @@ static kiln_status_t find_locked(kiln_locate_t* locate,
   }
   *out_item = *slot;
   kiln_locate_item_retain(*out_item);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_locate_find(kiln_locate_t* locate, uint32_t kind,

@@ -23,7 +23,7 @@ static kiln_status_t add_window(const kilni_window_t* window,
     size_t got = 0;
     KILNI_RETURN_IF_ERROR(
         kilni_window_read_some(window, hash->size, sizeof(piece), piece, &got));
-    if (got == 0) return NULL;
+    if (got == 0) return kiln_ok();
     kilni_sha256_add(hash, piece, got);
   }
 }
@@ -41,7 +41,7 @@ kiln_status_t kilni_locate_digest(const char* path, uint64_t* out_size,
   KILNI_RETURN_IF_ERROR(status);
   *out_size = hash.size;
   kilni_sha256_finish(&hash, out_sha256);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_locate_item_sha256(

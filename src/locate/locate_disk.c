@@ -66,7 +66,7 @@ static kiln_status_t disk_alloc(kilni_disk_t* disk, size_t size,
   *out_ptr = (char*)chunk + chunk->used;
   memset(*out_ptr, 0, size);
   chunk->used += size;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
@@ -77,7 +77,7 @@ kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
   if (text.size > 0) memcpy(block, text.data, text.size);
   ((char*)block)[text.size] = 0;
   *out_text = block;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Nodes ----
@@ -100,7 +100,7 @@ static uint32_t hash_of(kiln_string_view_t path) {
 }
 
 static kiln_status_t grow_table(kilni_disk_t* disk) {
-  if (disk->node_count < disk->bucket_count) return NULL;
+  if (disk->node_count < disk->bucket_count) return kiln_ok();
   size_t count = disk->bucket_count ? disk->bucket_count * 4 : FIRST_BUCKETS;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(disk->allocator, count,
@@ -120,7 +120,7 @@ static kiln_status_t grow_table(kilni_disk_t* disk) {
                    sizeof(kilni_disk_node_t*));
   disk->buckets = buckets;
   disk->bucket_count = count;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
@@ -134,7 +134,7 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
     if (node->hash == hash && node->length == path.size &&
         memcmp(node->path, path.data, path.size) == 0) {
       *out_node = node;
-      return NULL;
+      return kiln_ok();
     }
   }
   void* block = NULL;
@@ -151,18 +151,18 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
   *bucket = node;
   disk->node_count++;
   *out_node = node;
-  return NULL;
+  return kiln_ok();
 }
 
 // The folder of a path, whose own path is so long.
 static kiln_status_t node_above(kilni_disk_t* disk, kilni_disk_node_t* node,
                                 size_t length, kilni_disk_node_t** out_above) {
   *out_above = node->above;
-  if (node->above != NULL) return NULL;
+  if (node->above != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       node_of(disk, kilni_sv_make(node->path, length), out_above));
   node->above = *out_above;
-  return NULL;
+  return kiln_ok();
 }
 
 static void set_missing(kilni_disk_node_t* node) {
@@ -184,14 +184,14 @@ struct kilni_disk_folder_t {
 // all.
 static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
                                const kilni_file_look_t* look) {
-  if (look->inode == 0) return NULL;
+  if (look->inode == 0) return kiln_ok();
   struct kilni_disk_folder_t** bucket =
       &disk->folders[look->inode & (KILNI_DISK_FOLDER_BUCKETS - 1)];
   for (struct kilni_disk_folder_t* it = *bucket; it != NULL; it = it->next) {
     if (it->inode == look->inode && it->device == look->device &&
         it->modified_ns == look->modified_ns) {
       node->twin = it->node;
-      return NULL;
+      return kiln_ok();
     }
   }
   void* block = NULL;
@@ -204,16 +204,16 @@ static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
   folder->inode = look->inode;
   folder->modified_ns = look->modified_ns;
   *bucket = folder;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask(kilni_disk_t* disk, kilni_disk_node_t* node) {
-  if (node->known) return NULL;
+  if (node->known) return kiln_ok();
   kilni_file_look_t look = kilni_file_look(node->path);
   node->known = true;
   node->kind = look.kind;
   node->error = look.error;
-  if (look.kind != KILNI_FILE_DIR) return NULL;
+  if (look.kind != KILNI_FILE_DIR) return kiln_ok();
   if (look.size > KILNI_DISK_SMALL_FOLDER) {
     uint64_t more =
         (look.size - KILNI_DISK_SMALL_FOLDER) / KILNI_DISK_BYTES_PER_MISS;
@@ -276,7 +276,7 @@ static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
   node->names = table;
   node->name_mask = capacity - 1;
   node->listed = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static void share_list(kilni_disk_node_t* to, const kilni_disk_node_t* from) {
@@ -288,7 +288,7 @@ static void share_list(kilni_disk_node_t* to, const kilni_disk_node_t* from) {
 
 static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
   if (node->twin != NULL && !node->listed) share_list(node, node->twin);
-  if (node->listed || node->hopeless) return NULL;
+  if (node->listed || node->hopeless) return kiln_ok();
   names_t names = {disk, NULL, 0, 0, NULL, false};
   int error = kilni_dir_scan(node->path, add_name, &names);
   kiln_status_t status = names.status;
@@ -337,7 +337,7 @@ static bool is_gate(const kilni_disk_node_t* node, size_t root_length) {
 // possible. The stack is as deep as the path has parts.
 static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
                               size_t root_length, bool is_leaf) {
-  if (is_gone(node)) return NULL;
+  if (is_gone(node)) return kiln_ok();
   if (!node->known && node->length > root_length) {
     const char* last = last_part(node);
     size_t above = (size_t)(last - node->path);
@@ -348,15 +348,15 @@ static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
       KILNI_RETURN_IF_ERROR(conclude(disk, parent, root_length, false));
       if (is_gone(parent) || (parent->listed && !names_hold(parent, last))) {
         set_missing(node);
-        return NULL;
+        return kiln_ok();
       }
     }
   }
   bool asks = node->suspect || (!is_leaf && is_gate(node, root_length));
   if (!node->known && asks) KILNI_RETURN_IF_ERROR(ask(disk, node));
-  if (is_gone(node) || node->length <= root_length) return NULL;
+  if (is_gone(node) || node->length <= root_length) return kiln_ok();
   bool is_shared = node->twin != NULL && node->twin->listed;
-  return is_shared || is_worth_listing(node) ? list(disk, node) : NULL;
+  return is_shared || is_worth_listing(node) ? list(disk, node) : kiln_ok();
 }
 
 // Remembers above a missing folder that something is missing there.
@@ -365,13 +365,13 @@ static kiln_status_t blame(kilni_disk_t* disk, kilni_disk_node_t* node,
   size_t above = (size_t)(last_part(node) - node->path);
   above -= above > 1 ? 1 : 0;
   if (above < root_length || above == 0 || node->length <= root_length) {
-    return NULL;
+    return kiln_ok();
   }
   kilni_disk_node_t* parent = NULL;
   KILNI_RETURN_IF_ERROR(node_above(disk, node, above, &parent));
   parent->suspect = true;
   parent->misses++;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_disk_dir(kilni_disk_t* disk, kiln_string_view_t path,
@@ -402,7 +402,7 @@ static kiln_status_t ask_in(kilni_disk_t* disk, const kilni_disk_node_t* dir,
   node->kind = other->kind;
   node->error = other->error;
   node->patience = other->patience;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
@@ -410,25 +410,25 @@ kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
                               kilni_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, path, out_node));
   kilni_disk_node_t* node = *out_node;
-  if (node->known) return NULL;
+  if (node->known) return kiln_ok();
   KILNI_RETURN_IF_ERROR(conclude(disk, dir, root_length, true));
   if (is_gone(dir)) {
     set_missing(node);
-    return NULL;
+    return kiln_ok();
   }
   // A name may have folders of its own ("cuda/std/version").
   const char* name = node->path + dir->length + 1;
   bool simple = strchr(name, '/') == NULL;
   if (dir->listed && simple && !names_hold(dir, name)) {
     set_missing(node);
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(ask_in(disk, dir, node));
-  if (node->kind != KILNI_FILE_NONE) return NULL;
+  if (node->kind != KILNI_FILE_NONE) return kiln_ok();
   dir->misses++;
-  if (dir->known) return NULL;
+  if (dir->known) return kiln_ok();
   KILNI_RETURN_IF_ERROR(ask(disk, dir));
-  return is_gone(dir) ? blame(disk, dir, root_length) : NULL;
+  return is_gone(dir) ? blame(disk, dir, root_length) : kiln_ok();
 }
 
 kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
@@ -494,10 +494,10 @@ static kiln_status_t resolve_plain(kilni_disk_t* disk,
   size_t size = strlen(above);
   if (size == 1) size = 0;
   *out_plain = false;
-  if (size + chain[0]->length - start >= sizeof(path)) return NULL;
+  if (size + chain[0]->length - start >= sizeof(path)) return kiln_ok();
   memcpy(path, above, size);
   memcpy(path + size, chain[0]->path + start, chain[0]->length - start + 1);
-  if (!kilni_path_has_no_link(path)) return NULL;
+  if (!kilni_path_has_no_link(path)) return kiln_ok();
   bool same = strcmp(path, chain[0]->path) == 0;
   for (size_t i = 0; i < count; i++) {
     kilni_disk_node_t* node = chain[i];
@@ -507,7 +507,7 @@ static kiln_status_t resolve_plain(kilni_disk_t* disk,
         disk, kilni_sv_make(path, size + node->length - start), &node->real));
   }
   *out_plain = true;
-  return NULL;
+  return kiln_ok();
 }
 
 // By way of the folders above, each of which is asked about once for all that
@@ -543,7 +543,7 @@ static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
     KILNI_RETURN_IF_ERROR(resolve_last(disk, next, above));
     above = next->real;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,
@@ -553,7 +553,7 @@ kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,
   KILNI_RETURN_IF_ERROR(node_of(disk, kilni_sv(path), &node));
   if (node->real == NULL) KILNI_RETURN_IF_ERROR(resolve(disk, node));
   *out_real = node->real;
-  return NULL;
+  return kiln_ok();
 }
 
 const char* kilni_disk_why(const kilni_disk_node_t* node, bool wants_folder,

@@ -38,7 +38,7 @@ kiln_status_t kilni_locate_reader_create(kiln_allocator_t allocator,
     return status;
   }
   *out_reader = reader;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_locate_reader_retain(kilni_locate_reader_t* reader) {
@@ -74,7 +74,7 @@ static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
     KILNI_RETURN_IF_ERROR(
         kilni_facts_print(&reader->store, out_real, "%s%s",
                           strcmp(folder, "/") == 0 ? "" : folder, slash));
-    if (!kilni_link_is(*out_real)) return NULL;
+    if (!kilni_link_is(*out_real)) return kiln_ok();
   }
   char* whole = NULL;
   KILNI_RETURN_IF_ERROR(kilni_path_real(reader->allocator, path, &whole));
@@ -102,11 +102,11 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   }
   const char* slash = strrchr(facts->real_path, '/');
   const char* number = strstr(slash != NULL ? slash : facts->real_path, ".so.");
-  if (number == NULL) return NULL;
+  if (number == NULL) return kiln_ok();
   kiln_string_view_t version = kilni_version_at(kilni_sv(number + 4));
   // "libnvrtc.so.13" says no more than the name that was sought.
   if (version.size == 0 || memchr(version.data, '.', version.size) == NULL) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_facts_text(store, version, &facts->name_version);
 }
@@ -132,7 +132,7 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) return status;
   KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, facts->path, status));
   if (read->depth == KILNI_LOCATE_FACTS_LEAST && tells_itself(facts)) {
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_owner(read)));
@@ -142,10 +142,10 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
   }
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_product(read)));
-  if (!all && is_told(facts)) return NULL;
+  if (!all && is_told(facts)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_package(read)));
-  if (!all && is_told(facts)) return NULL;
+  if (!all && is_told(facts)) return kiln_ok();
   return kilni_facts_absorb(read, facts->path, kilni_facts_read_folders(read));
 }
 
@@ -195,7 +195,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   entry->next = reader->entries;
   reader->entries = entry;
   *out_facts = &entry->facts;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,

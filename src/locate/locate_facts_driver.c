@@ -28,7 +28,7 @@ static kiln_status_t read_library(kilni_locate_reader_t* reader,
   kiln_status_t status = kilni_path_real(reader->allocator, libcuda, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  if (real == NULL) return NULL;  // it is not there
+  if (real == NULL) return kiln_ok();  // it is not there
   status = kilni_facts_text(store, kilni_sv(libcuda), &driver->path);
   if (kiln_status_is_ok(status)) {
     status = kilni_facts_text(store, kilni_sv(real), &driver->real_path);
@@ -51,7 +51,7 @@ static kiln_status_t read_module_text(kilni_locate_reader_t* reader,
                                       kiln_string_view_t text,
                                       kilni_locate_driver_t* driver) {
   kiln_string_view_t line;
-  if (!kilni_sv_split(&text, '\n', &line)) return NULL;
+  if (!kilni_sv_split(&text, '\n', &line)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_facts_text(&reader->store, line, &driver->module_text));
   kiln_string_view_t word;
@@ -59,7 +59,7 @@ static kiln_status_t read_module_text(kilni_locate_reader_t* reader,
     if (word.size == 0 || !is_release(word)) continue;
     return kilni_facts_text(&reader->store, word, &driver->module_release);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_module(kilni_locate_reader_t* reader,
@@ -76,7 +76,7 @@ static kiln_status_t read_module(kilni_locate_reader_t* reader,
   if (!kiln_status_is_ok(status)) {
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
     kiln_status_free(status);  // no driver
-    return NULL;
+    return kiln_ok();
   }
   status =
       read_module_text(reader, kilni_sv_make((const char*)data, size), driver);
@@ -96,7 +96,7 @@ static kiln_status_t read_driver(kilni_locate_reader_t* reader,
   }
   KILNI_RETURN_IF_ERROR(read_module(reader, driver));
   reader->driver = driver;
-  return NULL;
+  return kiln_ok();
 }
 
 // The one that was read, if it was read for the same library.

@@ -57,7 +57,7 @@ static int tool_of(const kilni_facts_read_t* read) {
 
 static kiln_status_t copy_text(kilni_facts_read_t* read, const char* text,
                                const char** out_text) {
-  if (text == NULL) return NULL;
+  if (text == NULL) return kiln_ok();
   return kilni_facts_text(&read->reader->store, kilni_sv(text), out_text);
 }
 
@@ -71,7 +71,7 @@ static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
   KILNI_RETURN_IF_ERROR(
       copy_text(read, kilni_elf_runpath(elf), &facts->runpath));
   uint32_t count = kilni_elf_needed_count(elf);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
       &read->reader->store, (size_t)count * sizeof(char*), &memory));
@@ -82,7 +82,7 @@ static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
   }
   facts->needed = needed;
   facts->needed_count = count;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Versioned symbols ----
@@ -118,7 +118,7 @@ static bool has_versioned_symbols(const kilni_facts_read_t* read) {
 }
 
 static kiln_status_t take_symbols(kilni_facts_read_t* read, kilni_elf_t* elf) {
-  if (!has_versioned_symbols(read)) return NULL;
+  if (!has_versioned_symbols(read)) return kiln_ok();
   symbols_t symbols = {read, NULL};
   KILNI_RETURN_IF_ERROR(
       kilni_elf_symbols_each(elf, kSymbolPrefix, on_symbol, &symbols));
@@ -131,21 +131,21 @@ static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
   int tool = tool_of(read);
   kilni_locate_facts_t* facts = read->facts;
   bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
-  if (tool < 0) return NULL;
+  if (tool < 0) return kiln_ok();
   bool is_known = facts->symbol.line != 0 || facts->sibling.line != 0;
-  if (!verify && (is_known || kTools[tool].is_deep)) return NULL;
+  if (!verify && (is_known || kTools[tool].is_deep)) return kiln_ok();
   uint64_t limit = verify ? KILNI_FACTS_TEXT_VERIFY : KILNI_FACTS_TEXT_CHEAP;
   char text[TEXT_BYTES];
   KILNI_RETURN_IF_ERROR(
       kilni_elf_text_find(elf, ".rodata", kRelease, limit, sizeof(text), text));
-  if (text[0] == 0) return NULL;
+  if (text[0] == 0) return kiln_ok();
   const char* version = text + sizeof(kRelease) - 1;
   kilni_facts_store_t* store = &read->reader->store;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_line(store, kilni_line_of_version(kilni_sv(version)),
                        kilni_sv(text), facts->path, &facts->release));
   const char* full = strstr(version, ", V");
-  if (full == NULL || facts->release.line == 0) return NULL;
+  if (full == NULL || facts->release.line == 0) return kiln_ok();
   return kilni_facts_text(store, kilni_version_at(kilni_sv(full + 3)),
                           &facts->release_version);
 }
@@ -153,7 +153,7 @@ static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
 // NCCL says which toolkit it was made with.
 static kiln_status_t take_built(kilni_facts_read_t* read, kilni_elf_t* elf) {
   if (!is_named(read, "nccl") || read->query->kind != KILN_LOCATE_KIND_LIB) {
-    return NULL;
+    return kiln_ok();
   }
   bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
   char text[TEXT_BYTES];
@@ -179,7 +179,7 @@ static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
   const char* names[KILNI_FACTS_MAX_MINOR];
   const char* slash = strrchr(path, '/');
   size_t size = slash != NULL && slash != path ? (size_t)(slash - path) : 1;
-  if (size >= sizeof(folder)) return NULL;
+  if (size >= sizeof(folder)) return kiln_ok();
   memcpy(folder, path, size);
   folder[size] = 0;
   int length = snprintf(start, sizeof(start), "libnvrtc-builtins.so.%u.",
@@ -194,7 +194,7 @@ static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
     *text = 0;
   }
   uint32_t there = kilni_path_files_in(folder, names, KILNI_FACTS_MAX_MINOR);
-  if (there == 0 || (there & (there - 1)) != 0) return NULL;
+  if (there == 0 || (there & (there - 1)) != 0) return kiln_ok();
   uint32_t minor = 0;
   while ((there >> minor & 1) == 0) minor++;
   const char* whole;
@@ -212,7 +212,7 @@ static kiln_status_t take_own_name(kilni_facts_read_t* read) {
   const char* slash = strrchr(facts->real_path, '/');
   const char* name = slash != NULL ? slash + 1 : facts->real_path;
   const char* number = strstr(name, ".so.");
-  if (number == NULL) return NULL;
+  if (number == NULL) return kiln_ok();
   return kilni_facts_line(&read->reader->store,
                           kilni_line_of_version(kilni_sv(number + 4)),
                           kilni_sv(name), facts->real_path, &facts->sibling);
@@ -225,18 +225,18 @@ static kiln_status_t take_sibling(kilni_facts_read_t* read) {
   if (is_named(read, "nvrtc-builtins")) return take_own_name(read);
   if (!is_named(read, "nvrtc") || read->query->kind != KILN_LOCATE_KIND_LIB ||
       facts->soname == NULL) {
-    return NULL;
+    return kiln_ok();
   }
   const char* number = strstr(facts->soname, ".so.");
   uint64_t major;
   if (number == NULL ||
       !kilni_sv_to_u64(kilni_version_at(kilni_sv(number + 4)), &major) ||
       major > KILNI_PARSE_MAX_MAJOR) {
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(seek_sibling(read, facts->real_path, major));
   if (facts->sibling.line != 0 || strcmp(facts->real_path, facts->path) == 0) {
-    return NULL;
+    return kiln_ok();
   }
   return seek_sibling(read, facts->path, major);
 }
@@ -246,7 +246,8 @@ static kiln_status_t take_sibling(kilni_facts_read_t* read) {
 static kiln_status_t take_build_id(kilni_facts_read_t* read, kilni_elf_t* elf) {
   char text[2 * KILNI_ELF_MAX_BUILD_ID + 1];
   KILNI_RETURN_IF_ERROR(kilni_elf_build_id(elf, text));
-  return text[0] != 0 ? copy_text(read, text, &read->facts->build_id) : NULL;
+  return text[0] != 0 ? copy_text(read, text, &read->facts->build_id)
+                      : kiln_ok();
 }
 
 static kiln_status_t take_texts(kilni_facts_read_t* read, kilni_elf_t* elf) {
@@ -313,19 +314,20 @@ static bool may_have_text(const kilni_facts_read_t* read) {
 
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   uint32_t kind = read->query->kind;
-  if (read->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read)) return NULL;
+  if (read->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read))
+    return kiln_ok();
   bool is_known = take_before(read);
   for (uint32_t i = 0; is_known && i < read->before->problem_count; i++) {
     KILNI_RETURN_IF_ERROR(kilni_facts_problem(
         read, read->before->problems[i].path, read->before->problems[i].why));
   }
-  if (is_known && !may_have_text(read)) return NULL;
+  if (is_known && !may_have_text(read)) return kiln_ok();
   bool may_be_text =
       kind != KILN_LOCATE_KIND_LIB && kind != KILN_LOCATE_KIND_STUB;
   // These say nothing themselves that is worth opening them for.
   if (kind == KILN_LOCATE_KIND_HEADER || kind == KILN_LOCATE_KIND_STATIC ||
       kind == KILN_LOCATE_KIND_BITCODE) {
-    return NULL;
+    return kiln_ok();
   }
   kilni_elf_t* elf;
   kiln_status_t status =
@@ -337,7 +339,7 @@ kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
              kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
     // A script in a program's place is all right.
     kiln_status_free(status);
-    status = NULL;
+    status = kiln_ok();
   }
   return status;
 }

@@ -30,7 +30,7 @@ typedef struct looking_t {
 static kiln_status_t note(looking_t* looking, const char* path,
                           const char* why) {
   kilni_facts_folder_t* folder = looking->folder;
-  if (folder->problem != NULL) return NULL;
+  if (folder->problem != NULL) return kiln_ok();
   kilni_facts_store_t* store = &looking->reader->store;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_text(store, kilni_sv(path), &folder->problem_path));
@@ -68,7 +68,7 @@ static kiln_status_t read_define(looking_t* looking, const char* path,
     size_t capacity;
     KILNI_RETURN_IF_ERROR(
         read_front(looking, path, limits[i], &data, &size, &capacity));
-    if (data == NULL) return NULL;
+    if (data == NULL) return kiln_ok();
     kiln_string_view_t text = kilni_sv_make((const char*)data, size);
     // A line that the piece cuts in two is no line.
     bool is_cut = size == limits[i];
@@ -96,7 +96,7 @@ static kiln_status_t read_json(looking_t* looking, const char* path) {
   size_t capacity;
   KILNI_RETURN_IF_ERROR(read_front(looking, path, KILNI_FACTS_MAX_VERSION_FILE,
                                    &data, &size, &capacity));
-  if (data == NULL) return NULL;
+  if (data == NULL) return kiln_ok();
   kiln_string_view_t version;
   kiln_string_view_t text = kilni_sv_make((const char*)data, size);
   kiln_status_t status;
@@ -119,10 +119,10 @@ static kiln_status_t read_txt(looking_t* looking, const char* path) {
   size_t capacity;
   KILNI_RETURN_IF_ERROR(read_front(looking, path, KILNI_FACTS_MAX_VERSION_FILE,
                                    &data, &size, &capacity));
-  if (data == NULL) return NULL;
+  if (data == NULL) return kiln_ok();
   kiln_string_view_t rest = kilni_sv_make((const char*)data, size);
   kiln_string_view_t line;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   static const char words[] = "CUDA Version ";
   while (kiln_status_is_ok(status) && kilni_sv_split(&rest, '\n', &line)) {
     if (!kilni_sv_starts_with(line, words)) continue;
@@ -181,7 +181,7 @@ static kiln_status_t list_targets(looking_t* looking, targets_t* targets) {
   const char* path;
   KILNI_RETURN_IF_ERROR(kilni_facts_print(targets->store, &path, "%s/targets",
                                           looking->folder->path));
-  if (!kilni_dir_exists(path)) return NULL;  // most folders have none
+  if (!kilni_dir_exists(path)) return kiln_ok();  // most folders have none
   kiln_status_t status = kilni_dir_visit(path, on_target, targets);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
@@ -196,12 +196,12 @@ static kiln_status_t is_same_file(looking_t* looking, const char* a,
   kiln_allocator_t allocator = looking->reader->allocator;
   char* real[2] = {NULL, NULL};
   const char* paths[2] = {a, b};
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < 2 && kiln_status_is_ok(status); i++) {
     status = kilni_path_real(allocator, paths[i], &real[i]);
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) break;
     kiln_status_free(status);
-    status = NULL;
+    status = kiln_ok();
   }
   *out_same =
       real[0] != NULL && real[1] != NULL && strcmp(real[0], real[1]) == 0;
@@ -250,7 +250,7 @@ static kiln_status_t look_at_targets(looking_t* looking) {
     merge(&folder->runtime, &runtime, &runtimes_differ);
   }
   if (runtimes_differ) memset(&folder->runtime, 0, sizeof(folder->runtime));
-  if (!differ) return NULL;
+  if (!differ) return kiln_ok();
   memset(&folder->header, 0, sizeof(folder->header));
   return note(looking, folder->path, "its targets have headers of two lines");
 }
@@ -280,7 +280,7 @@ static kiln_status_t folder_of(kilni_locate_reader_t* reader,
   for (kilni_facts_folder_t* at = reader->folders; at; at = at->next) {
     if (kilni_sv_equal_cstr(path, at->path)) {
       *out_folder = at;
-      return NULL;
+      return kiln_ok();
     }
   }
   void* memory;
@@ -294,7 +294,7 @@ static kiln_status_t folder_of(kilni_locate_reader_t* reader,
   looking.folder->next = reader->folders;
   reader->folders = looking.folder;
   *out_folder = looking.folder;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The walk ----
@@ -353,14 +353,14 @@ static kiln_status_t find_borders(const kilni_facts_read_t* read,
       }
     }
   }
-  if (read->query->prefix == NULL) return NULL;
+  if (read->query->prefix == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(
       read->reader, kilni_sv(read->query->prefix), &borders->prefix));
   if (borders->prefix != NULL &&
       !is_below_or_at(kilni_sv(real), borders->prefix)) {
     borders->prefix = NULL;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_folder(kilni_facts_read_t* read,
@@ -373,7 +373,7 @@ static kiln_status_t take_folder(kilni_facts_read_t* read,
   if (facts->runtime.line == 0) facts->runtime = folder->runtime;
   if (facts->version_json.line == 0) facts->version_json = folder->version_json;
   if (facts->version_txt.line == 0) facts->version_txt = folder->version_txt;
-  if (folder->problem == NULL) return NULL;
+  if (folder->problem == NULL) return kiln_ok();
   return kilni_facts_problem(read, folder->problem_path, folder->problem);
 }
 
@@ -391,14 +391,14 @@ static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
   kiln_string_view_t folder = kilni_sv(read->facts->real_path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB; i++) {
     bool is_prefix = false;
-    if (!climb(read, borders, &folder, &is_prefix)) return NULL;
+    if (!climb(read, borders, &folder, &is_prefix)) return kiln_ok();
     kilni_facts_folder_t* found;
     KILNI_RETURN_IF_ERROR(folder_of(read->reader, folder, &found));
     KILNI_RETURN_IF_ERROR(take_folder(read, found));
     // The nearest root is the file's own.
-    if (is_prefix || read->facts->root != NULL) return NULL;
+    if (is_prefix || read->facts->root != NULL) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The folders of headers of one that is climbed to.
@@ -417,7 +417,7 @@ static kiln_status_t visit_includes(kilni_facts_read_t* read,
         &read->reader->store, &path, "%.*s/%s", KILNI_SV(folder), places[i]));
     KILNI_RETURN_IF_ERROR(visit(kilni_sv(path), user, out_found));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_each_include(
@@ -431,11 +431,11 @@ kiln_status_t kilni_facts_each_include(
   kiln_string_view_t folder = kilni_sv(read->facts->real_path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB && !found; i++) {
     bool is_last = false;
-    if (!climb(read, &borders, &folder, &is_last)) return NULL;
+    if (!climb(read, &borders, &folder, &is_last)) return kiln_ok();
     KILNI_RETURN_IF_ERROR(visit_includes(read, folder, visit, user, &found));
-    if (is_last) return NULL;
+    if (is_last) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Whose header it is ----
@@ -455,7 +455,7 @@ static kiln_status_t is_conda(const kilni_facts_read_t* read, bool* out_is) {
     root->knows_conda = true;
   }
   *out_is = root->is_conda;
-  return NULL;
+  return kiln_ok();
 }
 
 // In a distribution's /usr each piece has a package of its own, which one
@@ -470,12 +470,12 @@ static kiln_status_t compare_packages(kilni_facts_read_t* read) {
   }
   KILNI_RETURN_IF_ERROR(kilni_facts_dpkg_of(read, header, header, &its));
   const kilni_locate_package_t* own = facts->package;
-  if (own == NULL && its == NULL) return NULL;
+  if (own == NULL && its == NULL) return kiln_ok();
   facts->header_same_owner =
       own != NULL && its != NULL && strcmp(own->source, its->source) == 0 &&
       strcmp(own->source_version, its->source_version) == 0;
   if (its != NULL) facts->header_owner = its->name;
-  return NULL;
+  return kiln_ok();
 }
 
 // True if the walk ended in a distribution's own folder.
@@ -488,7 +488,7 @@ static bool is_in_usr(const kilni_facts_read_t* read) {
 
 static kiln_status_t compare_owners(kilni_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
-  if (facts->header.line == 0) return NULL;
+  if (facts->header.line == 0) return kiln_ok();
   if (read->depth == KILNI_LOCATE_FACTS_LINE && facts->owner == NULL) {
     read->strangers = true;
     KILNI_RETURN_IF_ERROR(kilni_facts_read_owner(read));
@@ -499,16 +499,16 @@ static kiln_status_t compare_owners(kilni_facts_read_t* read) {
     facts->header_owner = dist->name;
     facts->header_same_owner =
         facts->owner != NULL && facts->owner->record == dist->record;
-    return NULL;
+    return kiln_ok();
   }
   kiln_string_view_t site;
   if (facts->owner != NULL || kilni_facts_site_of(facts->real_path, &site)) {
-    return NULL;
+    return kiln_ok();
   }
   bool conda;
   KILNI_RETURN_IF_ERROR(is_conda(read, &conda));
   facts->header_same_owner = !conda;
-  return !conda && is_in_usr(read) ? compare_packages(read) : NULL;
+  return !conda && is_in_usr(read) ? compare_packages(read) : kiln_ok();
 }
 
 kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read) {

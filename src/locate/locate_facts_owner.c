@@ -47,7 +47,7 @@ static kiln_status_t resolve_site(kilni_locate_reader_t* reader,
   KILNI_RETURN_IF_ERROR(
       kilni_facts_real_folder(reader, kilni_sv(site->path), &real));
   if (real != NULL) site->real_path = real;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
@@ -58,7 +58,7 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
   for (kilni_facts_site_t* site = reader->sites; site; site = site->next) {
     if (kilni_sv_equal_cstr(path, site->path)) {
       *out_site = site;
-      return NULL;
+      return kiln_ok();
     }
   }
   void* memory;
@@ -72,7 +72,7 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
   site->next = reader->sites;
   reader->sites = site;
   *out_site = site;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_facts_sites_deinit(kilni_locate_reader_t* reader) {
@@ -94,15 +94,15 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
                               kilni_facts_dist_t** out_dist) {
   *out_dist = NULL;
   kiln_string_view_t name = kilni_sv(folder);
-  if (!kilni_sv_ends_with(name, kDistInfo)) return NULL;
+  if (!kilni_sv_ends_with(name, kDistInfo)) return kiln_ok();
   name.size -= sizeof(kDistInfo) - 1;
   size_t dash = name.size;
   while (dash > 0 && name.data[dash - 1] != '-') dash--;
-  if (dash < 2 || dash == name.size) return NULL;
+  if (dash < 2 || dash == name.size) return kiln_ok();
   char normal[KILNI_PARSE_MAX_NAME];
   if (kilni_name_normalise(kilni_sv_make(name.data, dash - 1), sizeof(normal),
                            normal) == 0) {
-    return NULL;
+    return kiln_ok();
   }
   // Sites have hundreds, few of which are asked for more than their name: all
   // of one is one block, and its paths are made when they are needed.
@@ -111,7 +111,7 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
   size_t version_size = name.size - dash;
   // A name that is too long for a path is nobody's.
   if (strlen(site->path) + whole + PATH_ROOM > KILNI_FACTS_MAX_PATH) {
-    return NULL;
+    return kiln_ok();
   }
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
@@ -128,7 +128,7 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
   dist->next = site->dists;
   site->dists = dist;
   *out_dist = dist;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_dist_path(kilni_locate_reader_t* reader,
@@ -193,7 +193,7 @@ static void put_back(kilni_facts_site_t* site, kilni_facts_dist_t* kept) {
 
 kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
                                kilni_facts_site_t* site, bool is_cheap) {
-  if (site->is_listed || (is_cheap && site->is_large)) return NULL;
+  if (site->is_listed || (is_cheap && site->is_large)) return kiln_ok();
   listing_t listing = {
       reader,
       site,
@@ -208,13 +208,13 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
   // A site that is not there has no distributions, which is no problem.
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
-    status = NULL;
+    status = kiln_ok();
   }
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   site->is_large = is_cheap && is_cut;
   site->is_listed = !site->is_large;
   if (is_cut && !is_cheap) site->problem = "it has too many entries to list";
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_status_t kept = kilni_facts_text(
       &reader->store, kilni_sv(kiln_status_message(status)), &site->problem);
   kiln_status_free(status);
@@ -250,7 +250,7 @@ static kiln_status_t index_record(kilni_locate_reader_t* reader,
     while (dist->rows[at] != 0) at = (at + 1) & (capacity - 1);
     dist->rows[at] = (uint32_t)offset + 1;
   }
-  if (broken == 0) return NULL;
+  if (broken == 0) return kiln_ok();
   return kilni_facts_print(&reader->store, &dist->problem,
                            "%zu of its lines are no rows of a RECORD", broken);
 }
@@ -259,7 +259,7 @@ static kiln_status_t index_record(kilni_locate_reader_t* reader,
 // its problem says why.
 static kiln_status_t load_record(kilni_locate_reader_t* reader,
                                  kilni_facts_dist_t* dist) {
-  if (dist->is_read) return NULL;
+  if (dist->is_read) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_facts_dist_path(reader, dist, "RECORD", &dist->record));
   size_t limit = KILNI_FACTS_MAX_RECORDS - reader->record_bytes;
@@ -273,7 +273,7 @@ static kiln_status_t load_record(kilni_locate_reader_t* reader,
     reader->record_bytes += dist->size;
     KILNI_RETURN_IF_ERROR(index_record(reader, dist));
     if (dist->size == limit) dist->problem = "it is too long to read whole";
-    return NULL;
+    return kiln_ok();
   }
   kiln_status_t kept = kilni_facts_text(
       &reader->store, kilni_sv(kiln_status_message(status)), &dist->problem);
@@ -398,7 +398,7 @@ static kiln_status_t add_spelling(search_t* search, const char* path,
   spelling->is_real = is_real;
   name_parts(spelling);
   search->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_spellings(search_t* search, const char* path,
@@ -407,7 +407,7 @@ static kiln_status_t add_spellings(search_t* search, const char* path,
   const char* real_site = search->site->real_path;
   KILNI_RETURN_IF_ERROR(add_spelling(search, path, site, false));
   KILNI_RETURN_IF_ERROR(add_spelling(search, path, real_site, false));
-  if (real == NULL) return NULL;
+  if (real == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(add_spelling(search, real, site, true));
   return add_spelling(search, real, real_site, true);
 }
@@ -477,9 +477,9 @@ static kiln_status_t ask_dist(search_t* search, kilni_facts_dist_t* dist) {
     }
     search->dist = dist;
     search->by_real_path = search->spellings[i].is_real;
-    return NULL;
+    return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Asks all distributions that are known, in the order of their ranks.
@@ -492,10 +492,10 @@ static kiln_status_t ask_known(search_t* search, uint32_t last_rank) {
     for (kilni_facts_dist_t* dist = first; dist != NULL; dist = dist->next) {
       if (dist->rank != rank) continue;
       KILNI_RETURN_IF_ERROR(ask_dist(search, dist));
-      if (search->dist != NULL) return NULL;
+      if (search->dist != NULL) return kiln_ok();
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // A distribution's folder has its version in its name, and what the file says
@@ -524,13 +524,13 @@ static kiln_status_t ask_guess(search_t* search, const char* name,
   }
   kilni_str_deinit(&folder);
   KILNI_RETURN_IF_ERROR(status);
-  return dist != NULL ? ask_dist(search, dist) : NULL;
+  return dist != NULL ? ask_dist(search, dist) : kiln_ok();
 }
 
 static kiln_status_t ask_guesses(search_t* search) {
   const char* version = search->read->facts->release_version;
   if (version == NULL) version = search->read->facts->name_version;
-  if (version == NULL || search->site->is_listed) return NULL;
+  if (version == NULL || search->site->is_listed) return kiln_ok();
   uint32_t count =
       kiln_locate_entry_list_count(search->entry, KILN_LOCATE_LIST_WHEELS);
   for (uint32_t i = 0; i < count && search->dist == NULL; i++) {
@@ -539,7 +539,7 @@ static kiln_status_t ask_guesses(search_t* search) {
         kiln_locate_entry_list_text(search->entry, KILN_LOCATE_LIST_WHEELS, i),
         version));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask_site(search_t* search) {
@@ -547,9 +547,9 @@ static kiln_status_t ask_site(search_t* search) {
   const kilni_locate_facts_t* facts = read->facts;
   bool all = read->depth >= KILNI_LOCATE_FACTS_LINE;
   KILNI_RETURN_IF_ERROR(ask_known(search, RANK_NAMED));
-  if (search->dist != NULL) return NULL;
+  if (search->dist != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(ask_guesses(search));
-  if (search->dist != NULL) return NULL;
+  if (search->dist != NULL) return kiln_ok();
   bool is_told = facts->symbol.line != 0 || facts->sibling.line != 0 ||
                  facts->release.line != 0;
   KILNI_RETURN_IF_ERROR(
@@ -563,7 +563,7 @@ static kiln_status_t ask_site(search_t* search) {
 
 static kiln_status_t search_site(search_t* search, kiln_string_view_t site,
                                  const char* path, const char* real) {
-  if (site.size == 0) return NULL;
+  if (site.size == 0) return kiln_ok();
   search->count = 0;
   // A path that is its own resolution has no link in it, nor has its site.
   const kilni_locate_facts_t* facts = search->read->facts;
@@ -596,7 +596,7 @@ static kiln_status_t search_sites(search_t* search, const char* path,
     if (kilni_sv_equal(site, first) || kilni_sv_equal(site, second)) continue;
     KILNI_RETURN_IF_ERROR(search_site(search, site, path, real));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
@@ -627,7 +627,7 @@ static kiln_status_t read_small(kilni_locate_reader_t* reader,
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
     // Neither has to be there.
     kiln_status_free(status);
-    return NULL;
+    return kiln_ok();
   }
   kiln_string_view_t text = kilni_sv_make((const char*)data, size);
   kiln_string_view_t line;
@@ -643,7 +643,7 @@ static kiln_status_t read_small(kilni_locate_reader_t* reader,
 static kiln_status_t read_details(kilni_facts_read_t* read,
                                   kilni_facts_dist_t* dist) {
   if (read->depth != KILNI_LOCATE_FACTS_VERIFY || dist->is_detailed) {
-    return NULL;
+    return kiln_ok();
   }
   dist->is_detailed = true;
   KILNI_RETURN_IF_ERROR(
@@ -677,7 +677,7 @@ static kiln_status_t take_owner(search_t* search) {
         &owner->sha256));
   }
   read->facts->owner = owner;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read) {
@@ -690,6 +690,6 @@ kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read) {
   KILNI_RETURN_IF_ERROR(
       search_sites(&search, facts->path,
                    facts->real_path != facts->path ? facts->real_path : NULL));
-  if (search.dist == NULL) return NULL;
+  if (search.dist == NULL) return kiln_ok();
   return take_owner(&search);
 }

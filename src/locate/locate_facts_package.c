@@ -92,7 +92,7 @@ static kiln_status_t add_package(listing_t* listing, const char* file,
                                           listing->manager->folder, file));
   package->next = listing->manager->packages;
   listing->manager->packages = package;
-  return NULL;
+  return kiln_ok();
 }
 
 static bool on_record(const char* name, void* user) {
@@ -117,7 +117,7 @@ static kiln_status_t list_packages(kilni_locate_reader_t* reader,
   if (listing.count > KILNI_FACTS_MAX_PACKAGES) {
     manager->problem = "it has too many entries to list";
   }
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_status_t kept = kilni_facts_text(
       &reader->store, kilni_sv(kiln_status_message(status)), &manager->problem);
   kiln_status_free(status);
@@ -133,7 +133,7 @@ static kiln_status_t manager_of(kilni_locate_reader_t* reader, uint32_t kind,
   for (manager_t* at = reader->managers; at != NULL; at = at->next) {
     if (at->kind == kind && kilni_sv_equal_cstr(root, at->root)) {
       *out_manager = at;
-      return NULL;
+      return kiln_ok();
     }
   }
   kilni_facts_store_t* store = &reader->store;
@@ -154,7 +154,7 @@ static kiln_status_t manager_of(kilni_locate_reader_t* reader, uint32_t kind,
   manager->next = reader->managers;
   reader->managers = manager;
   *out_manager = manager;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_facts_managers_deinit(kilni_locate_reader_t* reader) {
@@ -181,7 +181,7 @@ static kiln_status_t read_text(kilni_locate_reader_t* reader, const char* path,
   if (kiln_status_is_ok(status)) {
     reader->package_bytes += *out_capacity;
     if (*out_size == limit) *out_problem = "it is too large to read whole";
-    return NULL;
+    return kiln_ok();
   }
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_t kept = kilni_facts_text(
@@ -217,7 +217,7 @@ static kiln_status_t tell(search_t* search, package_t* package,
   KILNI_RETURN_IF_ERROR(kilni_facts_text(store, version, &says->version));
   says->source = says->source_version = says->toolkit = "";
   *out_says = package->says = says;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask_conda(search_t* search, package_t* package) {
@@ -227,11 +227,11 @@ static kiln_status_t ask_conda(search_t* search, package_t* package) {
       kilni_sv_make((const char*)package->text, package->size);
   if (!kilni_conda_read(text, search->paths, search->count, &record)) {
     package->problem = "it is no record of a conda package";
-    return NULL;
+    return kiln_ok();
   }
-  if (record.owned == SIZE_MAX) return NULL;
+  if (record.owned == SIZE_MAX) return kiln_ok();
   search->found = package->says;
-  if (search->found != NULL) return NULL;
+  if (search->found != NULL) return kiln_ok();
   kilni_locate_package_t* says;
   KILNI_RETURN_IF_ERROR(
       tell(search, package, record.name, record.version, &says));
@@ -243,7 +243,7 @@ static kiln_status_t ask_conda(search_t* search, package_t* package) {
 
 static kiln_status_t load_status(kilni_locate_reader_t* reader,
                                  manager_t* manager) {
-  if (manager->status_is_read) return NULL;
+  if (manager->status_is_read) return kiln_ok();
   const char* path;
   KILNI_RETURN_IF_ERROR(kilni_facts_print(&reader->store, &path, "%s%s",
                                           manager->root, kDpkgStatus));
@@ -251,7 +251,7 @@ static kiln_status_t load_status(kilni_locate_reader_t* reader,
       reader, path, KILNI_FACTS_MAX_DPKG_STATUS, &manager->status,
       &manager->status_size, &manager->status_capacity, &manager->problem));
   manager->status_is_read = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
@@ -261,22 +261,22 @@ static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
   for (size_t i = 0; i < search->count && !has; i++) {
     has = kilni_dpkg_list_has(list, search->paths[i]);
   }
-  if (!has) return NULL;
+  if (!has) return kiln_ok();
   search->found = package->says;
-  if (search->found != NULL) return NULL;
+  if (search->found != NULL) return kiln_ok();
   kilni_locate_reader_t* reader = search->read->reader;
   KILNI_RETURN_IF_ERROR(load_status(reader, search->manager));
   // The list of a package that can be there for two architectures says which.
   kiln_string_view_t architecture = kilni_sv(package->name);
   kiln_string_view_t name;
-  if (!kilni_sv_split(&architecture, ':', &name)) return NULL;
+  if (!kilni_sv_split(&architecture, ':', &name)) return kiln_ok();
   kilni_dpkg_package_t said;
   if (!kilni_dpkg_status_find(
           kilni_sv_make((const char*)search->manager->status,
                         search->manager->status_size),
           name, architecture, &said)) {
     package->problem = "dpkg's status does not have the package";
-    return NULL;
+    return kiln_ok();
   }
   kilni_locate_package_t* says;
   KILNI_RETURN_IF_ERROR(tell(search, package, name, said.version, &says));
@@ -285,7 +285,7 @@ static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
   KILNI_RETURN_IF_ERROR(kilni_facts_text(&reader->store, said.source_version,
                                          &says->source_version));
   search->found = says;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask(search_t* search, package_t* package) {
@@ -302,7 +302,7 @@ static kiln_status_t ask(search_t* search, package_t* package) {
     KILNI_RETURN_IF_ERROR(conda ? ask_conda(search, package)
                                 : ask_dpkg(search, package));
   }
-  if (package->problem == NULL) return NULL;
+  if (package->problem == NULL) return kiln_ok();
   return kilni_facts_problem(read, package->record, package->problem);
 }
 
@@ -327,7 +327,7 @@ static kiln_status_t ask_all(search_t* search) {
       KILNI_RETURN_IF_ERROR(ask(search, package));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- conda ----
@@ -349,7 +349,7 @@ static kiln_status_t search_conda(search_t* search, const char* path) {
     for (size_t at = folder.size; at > 0 && slash == NULL; at--) {
       if (folder.data[at - 1] == '/') slash = folder.data + at - 1;
     }
-    if (slash == NULL || slash == folder.data) return NULL;
+    if (slash == NULL || slash == folder.data) return kiln_ok();
     folder.size = (size_t)(slash - folder.data);
     KILNI_RETURN_IF_ERROR(manager_of(search->read->reader, KILNI_PACKAGE_CONDA,
                                      folder, &search->manager));
@@ -358,7 +358,7 @@ static kiln_status_t search_conda(search_t* search, const char* path) {
     add_path(search, kilni_sv(path + folder.size + 1));
     return ask_all(search);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- dpkg ----
@@ -384,11 +384,11 @@ static kiln_status_t search_dpkg(search_t* search, const char* path,
   search->count = 0;
   add_system_path(search, path);
   add_system_path(search, real);
-  if (search->count == 0) return NULL;
+  if (search->count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(manager_of(reader, KILNI_PACKAGE_DPKG,
                                    kilni_sv(reader->system_root),
                                    &search->manager));
-  return search->manager->folder != NULL ? ask_all(search) : NULL;
+  return search->manager->folder != NULL ? ask_all(search) : kiln_ok();
 }
 
 // ---- The owner ----
@@ -404,7 +404,7 @@ kiln_status_t kilni_facts_dpkg_of(kilni_facts_read_t* read, const char* path,
 
 kiln_status_t kilni_facts_read_package(kilni_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
-  if (facts->owner != NULL || facts->package != NULL) return NULL;
+  if (facts->owner != NULL || facts->package != NULL) return kiln_ok();
   search_t search = {.read = read};
   KILNI_RETURN_IF_ERROR(search_conda(&search, facts->path));
   if (search.found == NULL && facts->real_path != facts->path) {
@@ -414,5 +414,5 @@ kiln_status_t kilni_facts_read_package(kilni_facts_read_t* read) {
     KILNI_RETURN_IF_ERROR(search_dpkg(&search, facts->path, facts->real_path));
   }
   facts->package = search.found;
-  return NULL;
+  return kiln_ok();
 }

@@ -26,7 +26,7 @@ typedef struct reading_t {
 static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
                              const kilni_requirement_t* requirement,
                              const char* metadata) {
-  if (reading->count == MAX_PINS) return NULL;
+  if (reading->count == MAX_PINS) return kiln_ok();
   void* items = reading->pins;
   KILNI_RETURN_IF_ERROR(
       kilni_grow(reading->reader->allocator, reading->count + 1,
@@ -45,7 +45,7 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
       kilni_facts_text(store, requirement->marker, &pin->marker));
   pin->metadata = metadata;
   reading->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 // The version stands before the requirements; without one, the folder's name
@@ -62,7 +62,7 @@ static kiln_status_t read_text(reading_t* reading,
     if (!kilni_requirement_read(field.value, &requirement)) continue;
     KILNI_RETURN_IF_ERROR(add_pin(reading, version, &requirement, metadata));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_meta(reading_t* reading,
@@ -80,7 +80,7 @@ static kiln_status_t read_meta(reading_t* reading,
   if (!kiln_status_is_ok(status)) {
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
     kiln_status_free(status);  // it asks for nothing then
-    return NULL;
+    return kiln_ok();
   }
   status = read_text(reading, dist, metadata,
                      kilni_sv_make((const char*)data, size));
@@ -90,7 +90,7 @@ static kiln_status_t read_meta(reading_t* reading,
 
 static kiln_status_t keep(reading_t* reading, kilni_facts_site_t* site) {
   site->has_pins = true;
-  if (reading->count == 0) return NULL;
+  if (reading->count == 0) return kiln_ok();
   void* memory;
   size_t size = reading->count * sizeof(kilni_locate_pin_t);
   KILNI_RETURN_IF_ERROR(
@@ -98,16 +98,16 @@ static kiln_status_t keep(reading_t* reading, kilni_facts_site_t* site) {
   memcpy(memory, reading->pins, size);
   site->pins = memory;
   site->pin_count = (uint32_t)reading->count;
-  return NULL;
+  return kiln_ok();
 }
 
 // The pins of a site, read once.
 static kiln_status_t read_site(kilni_locate_reader_t* reader,
                                kilni_facts_site_t* site) {
-  if (site->has_pins) return NULL;
+  if (site->has_pins) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_facts_list(reader, site, false));
   reading_t reading = {reader, NULL, 0, 0};
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (const kilni_facts_dist_t* dist = site->dists;
        dist != NULL && kiln_status_is_ok(status); dist = dist->next) {
     if (strcmp(dist->name, kMeta) == 0) status = read_meta(&reading, dist);
@@ -137,7 +137,7 @@ static kiln_status_t take_site(kilni_facts_read_t* read,
   kilni_locate_facts_t* facts = read->facts;
   KILNI_RETURN_IF_ERROR(read_site(read->reader, site));
   uint32_t more = copy_pins(site, facts->owner->name, NULL);
-  if (more == 0) return NULL;
+  if (more == 0) return kiln_ok();
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
       &read->reader->store,
@@ -149,14 +149,14 @@ static kiln_status_t take_site(kilni_facts_read_t* read,
   copy_pins(site, facts->owner->name, pins + facts->pin_count);
   facts->pins = pins;
   facts->pin_count += more;
-  return NULL;
+  return kiln_ok();
 }
 
 // The site that owns the file, and those that were given, may hold a meta.
 kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read) {
   const kilni_locate_owner_t* owner = read->facts->owner;
   const kilni_locate_facts_query_t* query = read->query;
-  if (owner == NULL) return NULL;
+  if (owner == NULL) return kiln_ok();
   for (uint32_t i = 0; i < query->site_count; i++) {
     kilni_facts_site_t* known;
     KILNI_RETURN_IF_ERROR(kilni_facts_site(
@@ -172,7 +172,7 @@ kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read) {
     }
     if (is_wanted) KILNI_RETURN_IF_ERROR(take_site(read, site));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_locate_pins_read(kilni_locate_reader_t* reader,

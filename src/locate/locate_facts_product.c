@@ -70,7 +70,7 @@ static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status) || data == NULL) {
     kiln_status_free(status);  // one that cannot be read says nothing
-    return NULL;
+    return kiln_ok();
   }
   uint64_t number[MACRO_COUNT] = {0};
   bool found = true;
@@ -80,7 +80,7 @@ static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
             number[i] <= UINT32_MAX;
   }
   kilni_free(reader->allocator, data, capacity);
-  if (!found) return NULL;
+  if (!found) return kiln_ok();
   return kilni_facts_print(&reader->store, &header->version, "%u.%u.%u",
                            (unsigned)number[0], (unsigned)number[1],
                            (unsigned)number[2]);
@@ -93,7 +93,7 @@ static kiln_status_t header_at(kilni_locate_reader_t* reader, int product,
   for (kilni_facts_header_t* at = reader->headers; at != NULL; at = at->next) {
     if (strcmp(at->path, path) == 0) {
       *out_header = at;
-      return NULL;
+      return kiln_ok();
     }
   }
   void* memory;
@@ -107,7 +107,7 @@ static kiln_status_t header_at(kilni_locate_reader_t* reader, int product,
   header->next = reader->headers;
   reader->headers = header;
   *out_header = header;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Where it is ----
@@ -126,15 +126,15 @@ static kiln_status_t try_folder(kiln_string_view_t folder, void* user,
   char path[PATH_BYTES];
   int size = snprintf(path, sizeof(path), "%.*s/%s", KILNI_SV(folder),
                       kProducts[seeking->product].header);
-  if (size < 0 || (size_t)size >= sizeof(path)) return NULL;
+  if (size < 0 || (size_t)size >= sizeof(path)) return kiln_ok();
   const kilni_facts_header_t* header = NULL;
   KILNI_RETURN_IF_ERROR(
       header_at(seeking->read->reader, seeking->product, path, &header));
   *out_found = header->version != NULL;
-  if (!*out_found) return NULL;
+  if (!*out_found) return kiln_ok();
   facts->header_release = header->version;
   facts->header_release_path = header->path;
-  return NULL;
+  return kiln_ok();
 }
 
 // Of headers themselves: their own folder, or the one above ("cute/...").
@@ -145,20 +145,20 @@ static kiln_status_t try_beside(seeking_t* seeking) {
     while (folder.size > 0 && folder.data[folder.size - 1] != '/') {
       folder.size--;
     }
-    if (folder.size < 2) return NULL;
+    if (folder.size < 2) return kiln_ok();
     folder.size--;
     KILNI_RETURN_IF_ERROR(try_folder(folder, seeking, &found));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_read_product(kilni_facts_read_t* read) {
   seeking_t seeking = {read, product_of(read->query->name)};
   kilni_locate_facts_t* facts = read->facts;
-  if (seeking.product < 0) return NULL;
+  if (seeking.product < 0) return kiln_ok();
   // Who installed it, or the file's own name, says it already.
   bool is_told = facts->owner != NULL || facts->name_version != NULL;
-  if (is_told && read->depth < KILNI_LOCATE_FACTS_LINE) return NULL;
+  if (is_told && read->depth < KILNI_LOCATE_FACTS_LINE) return kiln_ok();
   if (facts->kind == KILN_LOCATE_KIND_HEADER) return try_beside(&seeking);
   return kilni_facts_each_include(read, try_folder, &seeking);
 }

@@ -44,7 +44,7 @@ kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
   *out_ptr = (char*)block + block->used;
   memset(*out_ptr, 0, size);
   block->used += size;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_facts_store_deinit(kilni_facts_store_t* store) {
@@ -62,7 +62,7 @@ kiln_status_t kilni_facts_text(kilni_facts_store_t* store,
   KILNI_RETURN_IF_ERROR(kilni_facts_alloc(store, text.size + 1, &memory));
   if (text.size > 0) memcpy(memory, text.data, text.size);
   *out_text = memory;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
@@ -90,12 +90,12 @@ kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
   for (uint32_t i = 0; i < facts->problem_count; i++) {
     if (strcmp(read->problems[i].path, path) == 0 &&
         strcmp(read->problems[i].why, why) == 0) {
-      return NULL;
+      return kiln_ok();
     }
   }
   if (facts->problem_count == KILNI_FACTS_MAX_PROBLEMS) {
     facts->problems_left_out++;
-    return NULL;
+    return kiln_ok();
   }
   kilni_facts_store_t* store = &read->reader->store;
   kilni_locate_problem_t* problem = &read->problems[facts->problem_count];
@@ -103,7 +103,7 @@ kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
       kilni_facts_text(store, kilni_sv(path), &problem->path));
   KILNI_RETURN_IF_ERROR(kilni_facts_text(store, kilni_sv(why), &problem->why));
   facts->problem_count++;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_absorb(kilni_facts_read_t* read, const char* path,
@@ -122,12 +122,12 @@ kiln_status_t kilni_facts_line(kilni_facts_store_t* store, uint32_t line,
                                kiln_string_view_t text, const char* path,
                                kilni_locate_line_t* out_line) {
   memset(out_line, 0, sizeof(*out_line));
-  if (line == 0) return NULL;
+  if (line == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_facts_text(store, text, &out_line->text));
   KILNI_RETURN_IF_ERROR(
       kilni_facts_text(store, kilni_sv(path), &out_line->path));
   out_line->line = line;
-  return NULL;
+  return kiln_ok();
 }
 
 // Reads the front of a window and closes it.
@@ -152,7 +152,7 @@ static kiln_status_t read_window(kiln_allocator_t allocator,
   }
   *out_data = data;
   *out_capacity = capacity;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
@@ -174,7 +174,7 @@ kiln_status_t kilni_facts_front_if(kiln_allocator_t allocator, const char* path,
   kilni_window_t window;
   bool there;
   KILNI_RETURN_IF_ERROR(kilni_window_open_if(path, &window, &there));
-  if (!there) return NULL;
+  if (!there) return kiln_ok();
   return read_window(allocator, &window, limit, out_data, out_size,
                      out_capacity);
 }
@@ -203,7 +203,7 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   for (const kilni_facts_real_t* at = reader->reals; at; at = at->next) {
     if (at->hash != hash || !kilni_sv_equal_cstr(path, at->path)) continue;
     *out_real = at->real;
-    return NULL;
+    return kiln_ok();
   }
   void* memory;
   KILNI_RETURN_IF_ERROR(
@@ -215,7 +215,7 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   kiln_status_t status = kilni_path_real(reader->allocator, entry->path, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  status = NULL;
+  status = kiln_ok();
   if (real != NULL) {
     status = kilni_facts_text(&reader->store, kilni_sv(real), &entry->real);
   }
@@ -225,7 +225,7 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   entry->next = reader->reals;
   reader->reals = entry;
   *out_real = entry->real;
-  return NULL;
+  return kiln_ok();
 }
 
 bool kilni_facts_below(const char* path, const char* base, const char** out) {

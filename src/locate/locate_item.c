@@ -97,7 +97,7 @@ kiln_status_t kilni_trail_status(const kilni_trail_t* trail) {
       trail->text.failed != KILN_STATUS_OK) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 size_t kilni_trail_bytes(const kilni_trail_t* trail) {
@@ -184,7 +184,7 @@ kiln_status_t kilni_item_create(kiln_allocator_t allocator,
   item->tried_count = (uint32_t)trail->count;
   fill(item, found, (char*)block + text_at);
   *out_item = item;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_locate_item_retain(kiln_locate_item_t* item) {
@@ -225,7 +225,7 @@ static kiln_status_t add_tried(kiln_status_t status,
 
 kiln_status_t kiln_locate_item_require(const kiln_locate_item_t* item) {
   KILNI_CHECK_ARGUMENT(item != NULL, "item");
-  if (kiln_locate_item_found(item)) return NULL;
+  if (kiln_locate_item_found(item)) return kiln_ok();
   uint32_t kind = kiln_locate_entry_kind(item->entry);
   const char* name = kiln_locate_entry_name(item->entry);
   const char* wheel =

@@ -31,7 +31,7 @@ void kilni_loader_deinit(kiln_locate_t* locate) {
 
 static kiln_status_t read_cache(kiln_locate_t* locate) {
   kilni_loader_t* loader = &locate->loader;
-  if (loader->ready) return NULL;
+  if (loader->ready) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_place_below_system(locate, "/etc/ld.so.cache", &loader->path));
   kiln_status_t status =
@@ -54,7 +54,7 @@ static kiln_status_t read_cache(kiln_locate_t* locate) {
   }
   kiln_status_free(status);
   loader->ready = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static void note(kilni_trail_t* trail, const char* path, const char* why) {
@@ -73,7 +73,7 @@ static kiln_status_t look_in_cache(kiln_locate_t* locate, const char* name,
   if (why != NULL ||
       !kilni_ldcache_open(loader->data, loader->size, &cache, &why)) {
     note(trail, loader->path, why);
-    return NULL;
+    return kiln_ok();
   }
   bool x86 = strncmp(locate->target, "x86_64", 6) == 0;
   kiln_string_view_t path = kilni_ldcache_find(
@@ -83,7 +83,7 @@ static kiln_status_t look_in_cache(kiln_locate_t* locate, const char* name,
   if (path.size == 0 || path.data[0] != '/') {
     snprintf(text, sizeof(text), "does not name %s", name);
     note(trail, loader->path, text);
-    return NULL;
+    return kiln_ok();
   }
   return kilni_place_below_system(locate, path.data, out_path);
 }
@@ -99,7 +99,7 @@ static kiln_status_t is_file(kiln_locate_t* locate, const char* path,
   if (!*out_is) {
     note(trail, path, kilni_disk_why(node, false, sizeof(why), why));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // `folder`/`name`, where it is a file.
@@ -110,7 +110,7 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
   char path[KILNI_DISK_PATH_LIMIT];
   size_t folder_size = strlen(folder);
   size_t size = folder_size + 1 + strlen(name);
-  if (size >= sizeof(path)) return NULL;
+  if (size >= sizeof(path)) return kiln_ok();
   memcpy(path, folder, folder_size);
   path[folder_size] = '/';
   memcpy(path + folder_size + 1, name, strlen(name) + 1);
@@ -127,14 +127,14 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
         &locate->disk, dir, kilni_sv_make(path, size), root, &file));
     if (file->kind == KILNI_FILE_REGULAR) {
       *out_path = file->path;
-      return NULL;
+      return kiln_ok();
     }
   }
   bool gone = dir->known && dir->kind != KILNI_FILE_DIR;
   char why[128];
   note(trail, gone ? dir->path : file->path,
        kilni_disk_why(gone ? dir : file, gone, sizeof(why), why));
-  return NULL;
+  return kiln_ok();
 }
 
 // True for a library of another word size or machine.
@@ -163,10 +163,10 @@ static kiln_status_t fitting_in_folder(kiln_locate_t* locate,
                                        kilni_trail_t* trail,
                                        const char** out_path) {
   KILNI_RETURN_IF_ERROR(in_folder(locate, folder, name, trail, out_path));
-  if (*out_path == NULL || !is_foreign(locate, *out_path)) return NULL;
+  if (*out_path == NULL || !is_foreign(locate, *out_path)) return kiln_ok();
   note(trail, *out_path, "a library for another machine");
   *out_path = NULL;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_defaults(kiln_locate_t* locate) {
@@ -189,12 +189,12 @@ static kiln_status_t add_defaults(kiln_locate_t* locate) {
           locate, &loader->defaults, folders[k], "default folders"));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_defaults(kiln_locate_t* locate) {
   kilni_place_t* place = &locate->loader.defaults;
-  if (place->ready) return NULL;
+  if (place->ready) return kiln_ok();
   kilni_trail_init(&place->notes, locate->allocator);
   place->ready = true;
   kiln_status_t status = add_defaults(locate);
@@ -211,9 +211,9 @@ static kiln_status_t in_place(kiln_locate_t* locate, const kilni_place_t* place,
         fitting_in_folder(locate, roots[i].path, name, trail, out_path));
     if (*out_path == NULL) continue;
     *out_via = roots[i].via;
-    return NULL;
+    return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,
@@ -225,13 +225,13 @@ kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,
   KILNI_RETURN_IF_ERROR(kilni_loader_folders(locate, &place));
   KILNI_RETURN_IF_ERROR(
       in_place(locate, place, name, trail, out_path, out_via));
-  if (*out_path != NULL) return NULL;
+  if (*out_path != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(look_in_cache(locate, name, trail, out_path));
   if (*out_path != NULL) {
     bool is = false;
     KILNI_RETURN_IF_ERROR(is_file(locate, *out_path, trail, &is));
     *out_via = kCache;
-    if (is) return NULL;
+    if (is) return kiln_ok();
   }
   *out_path = NULL;
   *out_via = "";
@@ -270,6 +270,6 @@ kiln_status_t kilni_loaded_find(kiln_locate_t* locate, const char* name,
   wanted.name = name;
   wanted.path[0] = 0;
   kilni_dynlib_each_mapped(on_mapped, &wanted);
-  if (wanted.path[0] == 0) return NULL;
+  if (wanted.path[0] == 0) return kiln_ok();
   return kilni_disk_text(&locate->disk, kilni_sv(wanted.path), out_path);
 }

@@ -165,7 +165,7 @@ static kiln_status_t add_part(kiln_locate_t* locate, kilni_place_t* place,
     kilni_trail_add(&place->notes, via,
                     "an empty part is the working directory, which is never "
                     "searched");
-    return NULL;
+    return kiln_ok();
   }
   char path[KILNI_DISK_PATH_LIMIT];
   if (replace_tokens(part, tokens, path)) {
@@ -178,7 +178,7 @@ static kiln_status_t add_part(kiln_locate_t* locate, kilni_place_t* place,
                     "has a token that only the loader "
                     "can replace");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_parts(kiln_locate_t* locate, kilni_place_t* place,
@@ -195,7 +195,7 @@ static kiln_status_t add_parts(kiln_locate_t* locate, kilni_place_t* place,
       return add_part(locate, place, tokens, kilni_sv_make("", 0), via);
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Objects ----
@@ -288,7 +288,7 @@ static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
     tokens->origin = object.origin;
     KILNI_RETURN_IF_ERROR(
         add_parts(locate, place, tokens, object.rpath, ":", "RPATH"));
-    if (object.is_program) return NULL;
+    if (object.is_program) return kiln_ok();
     char soname[sizeof(object.soname)];
     snprintf(soname, sizeof(soname), "%s", object.soname);
     find_object(NULL, soname, object.index, &object);
@@ -303,7 +303,7 @@ static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
 static kiln_status_t add_variable(kiln_locate_t* locate, kilni_place_t* place,
                                   const tokens_t* machine) {
   const char* text = kilni_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH);
-  if (text == NULL || text[0] == 0) return NULL;
+  if (text == NULL || text[0] == 0) return kiln_ok();
   // $ORIGIN in it is the program's.
   object_t program;
   clear_object(&program);
@@ -333,7 +333,7 @@ kiln_status_t kilni_loader_folders(kiln_locate_t* locate,
                                    kilni_place_t** out_place) {
   kilni_place_t* place = &locate->places[KILN_LOCATE_SCOPE_LOADER];
   *out_place = place;
-  if (place->ready) return NULL;
+  if (place->ready) return kiln_ok();
   kilni_trail_init(&place->notes, locate->allocator);
   place->ready = true;
   kiln_status_t status = fill_folders(locate, place);

@@ -118,5 +118,5 @@ kiln_status_t kilni_search_entry(uint32_t kind, const char* name,
         "use one of KILN_LOCATE_KIND_*");
   }
   *out_entry = kiln_locate_entry_find(kind, name);
-  return *out_entry != NULL ? NULL : unknown_name(kind, name);
+  return *out_entry != NULL ? kiln_ok() : unknown_name(kind, name);
 }

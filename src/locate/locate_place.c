@@ -31,7 +31,7 @@ kiln_status_t kilni_place_below_system(kiln_locate_t* locate, const char* path,
   size_t root = strlen(locate->system_root);
   size_t rest = strlen(path);
   *out_path = "";
-  if (root + rest >= sizeof(buffer)) return NULL;
+  if (root + rest >= sizeof(buffer)) return kiln_ok();
   memcpy(buffer, locate->system_root, root);
   memcpy(buffer + root, path, rest);
   return kilni_disk_text(&locate->disk, kilni_sv_make(buffer, root + rest),
@@ -44,16 +44,16 @@ kiln_status_t kilni_place_add(kiln_locate_t* locate, kilni_place_t* place,
   if (path[0] != '/') {
     kilni_trail_add(&place->notes, path,
                     "not absolute: the working directory is never searched");
-    return NULL;
+    return kiln_ok();
   }
   if (place->count == KILNI_PLACE_MAX_ROOTS) {
     kilni_trail_add(&place->notes, path, "one folder too many");
-    return NULL;
+    return kiln_ok();
   }
   kiln_string_view_t view = trim_slashes(path);
   const kilni_root_t* roots = place->roots;
   for (size_t i = 0; i < place->count; i++) {
-    if (kilni_sv_equal_cstr(view, roots[i].path)) return NULL;
+    if (kilni_sv_equal_cstr(view, roots[i].path)) return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(kilni_grow(locate->allocator, place->count + 1,
                                    sizeof(kilni_root_t), &place->capacity,
@@ -64,7 +64,7 @@ kiln_status_t kilni_place_add(kiln_locate_t* locate, kilni_place_t* place,
   root->path = copy;
   root->via = via;
   root->layout = layout;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_place_deinit(kiln_locate_t* locate, kilni_place_t* place) {
@@ -202,7 +202,7 @@ static kiln_status_t fill_cuda_path(kiln_locate_t* locate,
   const char* home = kilni_place_env(locate, KILNI_ENV_CUDA_HOME);
   if (path == NULL) {
     kilni_trail_add(&place->notes, "CUDA_PATH", "not set");
-    return NULL;
+    return kiln_ok();
   }
   if (home != NULL && !same_folder(path, home)) {
     KILNI_RETURN_IF_ERROR(warn_of_two(locate, place, path, home));
@@ -219,11 +219,11 @@ static kiln_status_t fill_cuda_home(kiln_locate_t* locate,
       kilni_trail_add(&place->notes, "CUDA_HOME",
                       "does not count, since CUDA_PATH is set");
     }
-    return NULL;
+    return kiln_ok();
   }
   if (home == NULL) {
     kilni_trail_add(&place->notes, "CUDA_HOME", "not set");
-    return NULL;
+    return kiln_ok();
   }
   return kilni_place_add(locate, place, home, "CUDA_HOME",
                          KILNI_LAYOUT_TOOLKIT);
@@ -233,7 +233,7 @@ static kiln_status_t fill_conda(kiln_locate_t* locate, kilni_place_t* place) {
   const char* prefix = kilni_place_env(locate, KILNI_ENV_CONDA_PREFIX);
   if (prefix == NULL) {
     kilni_trail_add(&place->notes, "CONDA_PREFIX", "not set");
-    return NULL;
+    return kiln_ok();
   }
   return kilni_place_add(locate, place, prefix, "CONDA_PREFIX",
                          KILNI_LAYOUT_CONDA);
@@ -250,12 +250,12 @@ kiln_status_t kilni_place_toolkit_of(kiln_locate_t* locate, const char* real,
     at--;
     if (*at == '/') parts[count++] = at;
   }
-  if (count < 2 || real[0] != '/') return NULL;
+  if (count < 2 || real[0] != '/') return kiln_ok();
   kiln_string_view_t folder =
       kilni_sv_make(parts[1] + 1, (size_t)(parts[0] - parts[1] - 1));
   if (!kilni_sv_equal_cstr(folder, "lib64") &&
       !kilni_sv_equal_cstr(folder, "lib")) {
-    return NULL;
+    return kiln_ok();
   }
   const char* end = parts[1];
   if (count >= 4) {
@@ -263,7 +263,7 @@ kiln_status_t kilni_place_toolkit_of(kiln_locate_t* locate, const char* real,
         kilni_sv_make(parts[3] + 1, (size_t)(parts[2] - parts[3] - 1));
     if (kilni_sv_equal_cstr(above, "targets")) end = parts[3];
   }
-  if (end == real) return NULL;
+  if (end == real) return kiln_ok();
   return kilni_disk_text(&locate->disk,
                          kilni_sv_make(real, (size_t)(end - real)), out_root);
 }
@@ -294,7 +294,7 @@ static kiln_status_t fill_loader_root(kiln_locate_t* locate,
     }
     return kilni_place_add(locate, place, root, via, KILNI_LAYOUT_TOOLKIT);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The system ----
@@ -311,12 +311,12 @@ static kiln_status_t add_version(const char* name, void* user) {
   const adding_t* adding = user;
   // Beside its versions the HPC SDK has a folder for each year.
   if (adding->layout == KILNI_LAYOUT_HPC_SDK && strchr(name, '.') == NULL) {
-    return NULL;
+    return kiln_ok();
   }
   char path[KILNI_DISK_PATH_LIMIT];
   size_t above = strlen(adding->above);
   size_t size = strlen(name);
-  if (above + size + 2 > sizeof(path)) return NULL;
+  if (above + size + 2 > sizeof(path)) return kiln_ok();
   memcpy(path, adding->above, above);
   path[above] = '/';
   memcpy(path + above + 1, name, size + 1);
@@ -352,7 +352,7 @@ static kiln_status_t fill_hpc_sdk(kiln_locate_t* locate, kilni_place_t* place) {
   if (place->count == 0) {
     kilni_trail_add(&place->notes, adding.above, "no version is installed");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_fixed(kiln_locate_t* locate, kilni_place_t* place,
@@ -367,7 +367,7 @@ static kiln_status_t fill_roots(kiln_locate_t* locate, kilni_place_t* place) {
     KILNI_RETURN_IF_ERROR(
         kilni_place_add(locate, place, locate->roots[i], "", KILNI_LAYOUT_ANY));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill(kiln_locate_t* locate, uint32_t scope,
@@ -394,7 +394,7 @@ static kiln_status_t fill(kiln_locate_t* locate, uint32_t scope,
     case KILN_LOCATE_SCOPE_WSL:
       return fill_fixed(locate, place, "/usr/lib/wsl/lib", KILNI_LAYOUT_FLAT);
     default:
-      return NULL;
+      return kiln_ok();
   }
 }
 
@@ -402,7 +402,7 @@ kiln_status_t kilni_place_get(kiln_locate_t* locate, uint32_t scope,
                               kilni_place_t** out_place) {
   kilni_place_t* place = &locate->places[scope];
   *out_place = place;
-  if (place->ready) return NULL;
+  if (place->ready) return kiln_ok();
   kilni_trail_init(&place->notes, locate->allocator);
   place->ready = true;
   kiln_status_t status = fill(locate, scope, place);

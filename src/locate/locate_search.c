@@ -41,13 +41,13 @@ static kiln_status_t add_item(kilni_search_t* search) {
     snprintf(why, sizeof(why), "the same as \"%s\"", other);
     kilni_trail_add(&search->trail, search->found.path, why);
     search->found.path = NULL;
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(keep_item(search, all));
   search->items = *all->items;
   search->item_count = *all->count;
   search->found.path = NULL;
-  return NULL;
+  return kiln_ok();
 }
 
 // Where a file that was found elsewhere than in a root belongs.
@@ -67,11 +67,11 @@ static kiln_status_t root_of(kilni_search_t* search) {
   KILNI_RETURN_IF_ERROR(
       kilni_place_toolkit_of(search->locate, found->real, &found->root));
   found->layout = KILNI_LAYOUT_TOOLKIT;
-  if (found->root[0] != 0) return NULL;
+  if (found->root[0] != 0) return kiln_ok();
   found->layout = KILNI_LAYOUT_DISTRIBUTION;
   const char* system_root = search->locate->system_root;
   found->root = system_root[0] != 0 ? system_root : "/";
-  return NULL;
+  return kiln_ok();
 }
 
 static bool is_in_site(const kilni_search_where_t* where, const char* file) {
@@ -88,7 +88,7 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
   if ((flags & KILN_LOCATE_FLAG_EXECUTABLE) != 0 &&
       !kilni_file_can_execute(file)) {
     kilni_trail_add(&search->trail, file, "cannot be executed");
-    return NULL;
+    return kiln_ok();
   }
   kilni_disk_t* disk = &search->locate->disk;
   kilni_found_t* found = &search->found;
@@ -99,7 +99,7 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
     KILNI_RETURN_IF_ERROR(kilni_trust_check(search->locate, real_file, &why));
     if (why != NULL) {
       kilni_trail_add(&search->trail, file, why);
-      return NULL;
+      return kiln_ok();
     }
   }
   if (search->locate->records && is_in_site(where, file)) {
@@ -109,7 +109,7 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
         kilni_trust_record(search->locate, site, file, real_file, &why));
     if (why != NULL) {
       kilni_trail_add(&search->trail, file, why);
-      return NULL;
+      return kiln_ok();
     }
   }
   found->file = file;
@@ -130,7 +130,7 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
     found->path = found->real;
     found->file = real_file;
   }
-  return search->collect != NULL ? add_item(search) : NULL;
+  return search->collect != NULL ? add_item(search) : kiln_ok();
 }
 
 bool kilni_search_is_done(const kilni_search_t* search) {
@@ -167,7 +167,7 @@ static kiln_status_t try_file(kilni_search_t* search,
   size_t name = strlen(where->file_name);
   if (size + name + 2 > sizeof(search->path)) {
     kilni_trail_add(&search->trail, dir->path, "its path is too long");
-    return NULL;
+    return kiln_ok();
   }
   // The root of the file system ends in a slash already.
   size_t start = size == 1 ? 0 : size;
@@ -182,7 +182,7 @@ static kiln_status_t try_file(kilni_search_t* search,
     return kilni_search_take(search, where, file->path, dir->path);
   }
   if (!is_gone(dir)) note(search, file, false);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_search_folder(kilni_search_t* search,
@@ -202,10 +202,10 @@ kiln_status_t kilni_search_folder(kilni_search_t* search,
     where.file_name =
         kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_FILES, i);
     KILNI_RETURN_IF_ERROR(try_file(search, &where, dir, size));
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
   if (is_gone(dir)) note(search, dir, true);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The end ----
@@ -222,7 +222,7 @@ static kiln_status_t keep_item(kilni_search_t* search,
       search->warning_count, &search->trail, &item));
   ((kiln_locate_item_t**)*collect->items)[(*collect->count)++] = item;
   kilni_trail_clear(&search->trail);
-  return NULL;
+  return kiln_ok();
 }
 
 static void search_init(kilni_search_t* search, kiln_locate_t* locate,
@@ -272,9 +272,9 @@ static kiln_status_t run_scope(kilni_search_t* search, uint32_t scope) {
   const kilni_root_t* roots = place->roots;
   for (size_t i = 0; i < place->count; i++) {
     KILNI_RETURN_IF_ERROR(kilni_search_root(search, scope, &roots[i]));
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t run(kilni_search_t* search) {
@@ -287,9 +287,9 @@ static kiln_status_t run(kilni_search_t* search) {
   size_t count = kilni_scope_order(search->locate, plan->entry, scopes);
   for (size_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(run_scope(search, scopes[i]));
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_search(kiln_locate_t* locate,

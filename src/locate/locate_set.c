@@ -38,7 +38,7 @@ static kiln_status_t create(kiln_allocator_t allocator,
   atomic_init(&set->references, 1);
   set->allocator = allocator;
   *out_set = set;
-  return NULL;
+  return kiln_ok();
 }
 
 static void drop_items(kiln_locate_set_t* set) {
@@ -97,7 +97,7 @@ kiln_status_t kiln_locate_find_all(kiln_locate_t* locate, uint32_t kind,
   }
   count_missing(set);
   *out_set = set;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- One place ----
@@ -152,7 +152,7 @@ static kiln_status_t read_wants(looking_t* looking) {
     }
   }
   if (looking->major_count == 0) looking->majors[looking->major_count++] = 0;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_one(looking_t* looking,
@@ -192,7 +192,7 @@ static kiln_status_t fill(looking_t* looking, const kilni_root_t* root,
     *out_any |= kiln_locate_item_found(item) && !stands_alone(looking, entry);
   }
   count_missing(set);
-  return NULL;
+  return kiln_ok();
 }
 
 // True if the trail has that line: a root may be of two scopes.
@@ -259,7 +259,7 @@ static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
     *noted = true;
     return note_missing(looking, set, root->path, major);
   }
-  if (*noted) return NULL;
+  if (*noted) return kiln_ok();
   *noted = true;
   return note_missing(looking, set, root->path, 0);
 }
@@ -293,7 +293,7 @@ static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
   kiln_locate_set_release(looking->best);
   looking->best = set;
   *out_complete = set->missing == 0;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
@@ -307,10 +307,10 @@ static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
       const kilni_root_t* roots = place->roots;
       KILNI_RETURN_IF_ERROR(try_root(looking, &roots[i], scope,
                                      looking->majors[j], &noted, out_complete));
-      if (*out_complete) return NULL;
+      if (*out_complete) return kiln_ok();
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The scopes whose roots may hold a toolkit, in their usual order.
@@ -333,7 +333,7 @@ static kiln_status_t try_scopes(looking_t* looking) {
       KILNI_RETURN_IF_ERROR(try_scope(looking, kScopes[i], &complete));
     }
   }
-  if (looking->best != NULL) return NULL;
+  if (looking->best != NULL) return kiln_ok();
   // No root at all: everything is missing but what stands alone.
   bool noted = false;
   return try_root(looking, NULL, 0, 0, &noted, &complete);
@@ -349,7 +349,7 @@ static kiln_status_t keep_trail(looking_t* looking) {
   set->trail_bytes = bytes;
   (void)kilni_trail_copy(&looking->trail, set->trail);
   set->tried_count = (uint32_t)looking->trail.count;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t look(looking_t* looking) {
@@ -386,7 +386,7 @@ kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
     return status;
   }
   *out_set = looking.best;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Reading ----
@@ -425,7 +425,7 @@ static kiln_status_t require_nowhere(const kiln_locate_set_t* set) {
 
 kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   KILNI_CHECK_ARGUMENT(set != NULL, "set");
-  if (set->missing == 0) return NULL;
+  if (set->missing == 0) return kiln_ok();
   const char* root = kiln_locate_set_root(set);
   if (root[0] == 0) return require_nowhere(set);
   kiln_status_t status =

@@ -44,13 +44,13 @@ static kiln_status_t add_if_there(sites_t* sites, const char* path,
                                   const char* via, bool* out_there) {
   kilni_disk_node_t* node = NULL;
   if (out_there != NULL) *out_there = false;
-  if (path[0] == 0) return NULL;
+  if (path[0] == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_disk_look(&sites->locate->disk, path, &node));
   if (node->kind != KILNI_FILE_DIR) {
     char why[128];
     kilni_trail_add(&sites->place->notes, path,
                     kilni_disk_why(node, true, sizeof(why), why));
-    return NULL;
+    return kiln_ok();
   }
   if (out_there != NULL) *out_there = true;
   return kilni_place_add(sites->locate, sites->place, path, via,
@@ -63,7 +63,7 @@ static kiln_status_t add_user_site(sites_t* sites, const char* python) {
   const char* home = kilni_place_env(locate, KILNI_ENV_HOME);
   if (!sites->user_site || home == NULL || home[0] != '/' ||
       kilni_place_env(locate, KILNI_ENV_PYTHONNOUSERSITE) != NULL) {
-    return NULL;
+    return kiln_ok();
   }
   char path[KILNI_DISK_PATH_LIMIT];
   char above[KILNI_DISK_PATH_LIMIT];
@@ -99,7 +99,7 @@ static kiln_status_t add_version(sites_t* sites, const char* prefix,
                                       "site-packages", &there_too));
   }
   if (out_there != NULL) *out_there |= there || there_too;
-  return NULL;
+  return kiln_ok();
 }
 
 // Debian keeps what its packages install, and what the administrator does,
@@ -128,7 +128,7 @@ static kiln_status_t add_base_version(sites_t* sites, const char* prefix,
                                       const char* python) {
   KILNI_RETURN_IF_ERROR(add_user_site(sites, python));
   KILNI_RETURN_IF_ERROR(add_version(sites, prefix, python, NULL));
-  if (!is_system_prefix(sites, prefix)) return NULL;
+  if (!is_system_prefix(sites, prefix)) return kiln_ok();
   return add_debian(sites, python);
 }
 
@@ -171,7 +171,7 @@ static kiln_status_t add_base(sites_t* sites, const char* prefix) {
   if (!sites->found_version) {
     kilni_trail_add(&sites->place->notes, lib, "no python3.* folder");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Virtual environments ----
@@ -187,7 +187,7 @@ static kiln_status_t add_environment(sites_t* sites, const char* prefix) {
   if (sites->python[0] != 0) {
     KILNI_RETURN_IF_ERROR(add_version(sites, prefix, sites->python, &there));
   }
-  if (there) return NULL;
+  if (there) return kiln_ok();
   // Another Python has other names: pypy3.10, python3.13t.
   char lib[KILNI_DISK_PATH_LIMIT];
   sites->prefix = prefix;
@@ -199,7 +199,7 @@ static kiln_status_t add_environment(sites_t* sites, const char* prefix) {
     kilni_trail_add(&sites->place->notes, lib,
                     "no folder of a Python with site-packages");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Remembers "python3.11" for the version "3.11".
@@ -214,7 +214,7 @@ static void set_version(sites_t* sites, kiln_string_view_t version) {
 static kiln_status_t add_inherited(sites_t* sites, kiln_string_view_t home) {
   char prefix[KILNI_DISK_PATH_LIMIT];
   if (home.size == 0 || home.data[0] != '/' || home.size >= sizeof(prefix)) {
-    return NULL;
+    return kiln_ok();
   }
   memcpy(prefix, home.data, home.size);
   prefix[home.size] = 0;
@@ -239,7 +239,7 @@ static kiln_status_t read_config(sites_t* sites, const char* path,
                         : "cannot be read");
   }
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }
 
 // A virtual environment, or whatever else lies at `prefix`. `out_is_one` may
@@ -252,7 +252,7 @@ static kiln_status_t add_prefix(sites_t* sites, const char* prefix,
   if (out_is_one != NULL) *out_is_one = false;
   KILNI_RETURN_IF_ERROR(
       read_config(sites, join(path, prefix, "pyvenv.cfg"), &data, &size));
-  if (data == NULL && only_environment) return NULL;
+  if (data == NULL && only_environment) return kiln_ok();
   if (out_is_one != NULL) *out_is_one = data != NULL;
   kilni_pyvenv_t config;
   kilni_pyvenv_parse(kilni_sv_make((const char*)data, size), &config);
@@ -299,21 +299,21 @@ static kiln_status_t add_python(sites_t* sites, const char* program) {
   join(prefix, program, "");
   // Two parts are cut off.
   // NOLINTNEXTLINE(misc-redundant-expression)
-  if (!cut_last(prefix) || !cut_last(prefix)) return NULL;
+  if (!cut_last(prefix) || !cut_last(prefix)) return kiln_ok();
   bool is_one = false;
   char above[KILNI_DISK_PATH_LIMIT];
   memcpy(above, prefix, sizeof(above));
   KILNI_RETURN_IF_ERROR(add_prefix(sites, prefix, true, &is_one));
-  if (is_one || !cut_last(above)) return NULL;
+  if (is_one || !cut_last(above)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(add_prefix(sites, above, true, &is_one));
-  if (is_one) return NULL;
+  if (is_one) return kiln_ok();
   const char* real = NULL;
   KILNI_RETURN_IF_ERROR(kilni_disk_real(&sites->locate->disk, program, &real));
   version_of_program(sites, real);
   join(prefix, real, "");
   // Again two parts.
   // NOLINTNEXTLINE(misc-redundant-expression)
-  if (!cut_last(prefix) || !cut_last(prefix)) return NULL;
+  if (!cut_last(prefix) || !cut_last(prefix)) return kiln_ok();
   sites->user_site = true;
   return add_base(sites, cut_last(prefix) ? prefix : "/");
 }
@@ -331,7 +331,7 @@ static kiln_status_t add_system(sites_t* sites) {
         kilni_place_below_system(sites->locate, prefixes[i], &prefix));
     KILNI_RETURN_IF_ERROR(add_base(sites, prefix));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_active(sites_t* sites) {
@@ -366,7 +366,7 @@ static kiln_status_t add_python_path(sites_t* sites) {
                                           part.size > 0 ? path : "PYTHONPATH",
                                           "PYTHONPATH", KILNI_LAYOUT_WHEEL));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_sites_fill(kiln_locate_t* locate, kilni_place_t* place) {
@@ -383,7 +383,7 @@ kiln_status_t kilni_sites_fill(kiln_locate_t* locate, kilni_place_t* place) {
     sites.user_site = false;
     KILNI_RETURN_IF_ERROR(add_python(&sites, locate->pythons[i]));
   }
-  if (locate->site_count + locate->python_count > 0) return NULL;
+  if (locate->site_count + locate->python_count > 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(add_active(&sites));
   return add_python_path(&sites);
 }

@@ -33,7 +33,7 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
   size_t size = strlen(path);
   if (size >= sizeof(text)) {
     *out_why = "its path is too long to be checked";
-    return NULL;
+    return kiln_ok();
   }
   memcpy(text, path, size + 1);
   // From the file up: whoever may write a folder may replace what is in it.
@@ -46,9 +46,9 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
                  : look.owner != 0 && look.owner != user
                      ? "lies below a folder of another user"
                      : "lies below a folder that others can write";
-      return NULL;
+      return kiln_ok();
     }
-    if (text[0] == 0) return NULL;
+    if (text[0] == 0) return kiln_ok();
     *strrchr(text, '/') = 0;
     is_file = false;
   }
@@ -102,5 +102,5 @@ kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* site,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   *out_why = facts ? compare_record(facts->owner, real) : "cannot be read";
-  return NULL;
+  return kiln_ok();
 }

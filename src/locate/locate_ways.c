@@ -71,7 +71,7 @@ static kiln_status_t root_is_gone(kilni_search_t* search, const char* root,
   for (size_t i = 0; i < search->gone_count; i++) {
     if (strcmp(search->gone[i], root) == 0) *out_gone = true;
   }
-  if (*out_gone) return NULL;
+  if (*out_gone) return kiln_ok();
   kilni_disk_node_t* node = search->root;
   // Asked before each folder of a root.
   if (node == NULL || strcmp(node->path, root) != 0 ||
@@ -80,7 +80,7 @@ static kiln_status_t root_is_gone(kilni_search_t* search, const char* root,
                                          strlen(root), &node));
     search->root = node;
   }
-  if (!node->known || node->kind == KILNI_FILE_DIR) return NULL;
+  if (!node->known || node->kind == KILNI_FILE_DIR) return kiln_ok();
   *out_gone = true;
   char why[128];
   kilni_trail_add(&search->trail, node->path,
@@ -88,7 +88,7 @@ static kiln_status_t root_is_gone(kilni_search_t* search, const char* root,
   if (search->gone_count < KILNI_SEARCH_MAX_GONE) {
     search->gone[search->gone_count++] = node->path;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // What a `*` in the last part stands for. one-thread
@@ -101,10 +101,10 @@ typedef struct star_t {
 static kiln_status_t on_star(const char* name, void* user) {
   const star_t* star = user;
   kilni_search_t* search = star->search;
-  if (kilni_search_is_done(search)) return NULL;
+  if (kilni_search_is_done(search)) return kiln_ok();
   int size =
       snprintf(search->path, sizeof(search->path), "%s/%s", star->above, name);
-  if (size < 0 || (size_t)size >= sizeof(search->path)) return NULL;
+  if (size < 0 || (size_t)size >= sizeof(search->path)) return kiln_ok();
   return kilni_search_folder(search, star->where, (size_t)size);
 }
 
@@ -115,7 +115,7 @@ static kiln_status_t try_star(kilni_search_t* search,
   memcpy(pattern, search->path, sizeof(pattern));
   char* slash = strrchr(pattern, '/');
   char* star = slash ? strchr(slash, '*') : NULL;
-  if (star == NULL || slash == pattern) return NULL;
+  if (star == NULL || slash == pattern) return kiln_ok();
   *slash = 0;
   *star = 0;
   star_t stars = {search, where, pattern};
@@ -141,14 +141,14 @@ static kiln_status_t try_dir(kilni_search_t* search, uint32_t scope,
   const kiln_locate_entry_t* entry = search->plan->entry;
   uint32_t list = list_of(layout);
   const char* dir = kiln_locate_entry_list_text(entry, list, index);
-  if (dir == NULL || !suits_target(search, layout, dir)) return NULL;
+  if (dir == NULL || !suits_target(search, layout, dir)) return kiln_ok();
   kilni_search_where_t where = {
       root->path, root->via,
       "",         scope,
       layout,     kiln_locate_entry_list_major(entry, list, index),
       0,          strlen(root->path)};
   uint32_t major = search->plan->major;
-  if (major != 0 && where.major != 0 && where.major != major) return NULL;
+  if (major != 0 && where.major != 0 && where.major != major) return kiln_ok();
   const char* targets[] = {search->locate->target, search->locate->target2};
   size_t count = strstr(dir, "{target}") != NULL && targets[1] != NULL ? 2 : 1;
   for (size_t i = 0; i < count && !kilni_search_is_done(search); i++) {
@@ -163,14 +163,14 @@ static kiln_status_t try_dir(kilni_search_t* search, uint32_t scope,
                               ? try_star(search, &where)
                               : kilni_search_folder(search, &where, size));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t try_layout(kilni_search_t* search, uint32_t scope,
                                 const kilni_root_t* root, uint32_t layout) {
   if (layout == KILNI_LAYOUT_FLAT) {
     size_t size = put_folder(search, root->path, "", "");
-    if (size == 0) return NULL;
+    if (size == 0) return kiln_ok();
     kilni_search_where_t where = {root->path, root->via, "", scope,
                                   layout,     0,         0,  size};
     return kilni_search_folder(search, &where, size);
@@ -180,10 +180,10 @@ static kiln_status_t try_layout(kilni_search_t* search, uint32_t scope,
   for (uint32_t i = 0; i < count && !kilni_search_is_done(search); i++) {
     bool gone = false;
     KILNI_RETURN_IF_ERROR(root_is_gone(search, root->path, &gone));
-    if (gone) return NULL;
+    if (gone) return kiln_ok();
     KILNI_RETURN_IF_ERROR(try_dir(search, scope, root, layout, i));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_search_root(kilni_search_t* search, uint32_t scope,
@@ -195,9 +195,9 @@ kiln_status_t kilni_search_root(kilni_search_t* search, uint32_t scope,
                                     KILNI_LAYOUT_WHEEL, KILNI_LAYOUT_FLAT};
   for (size_t i = 0; i < sizeof(layouts); i++) {
     KILNI_RETURN_IF_ERROR(try_layout(search, scope, root, layouts[i]));
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The folders outside, the roots inside: a CUDA 13 wheel of any root comes
@@ -214,10 +214,10 @@ kiln_status_t kilni_search_wheels(kilni_search_t* search,
       if (gone) continue;
       KILNI_RETURN_IF_ERROR(try_dir(search, KILN_LOCATE_SCOPE_WHEEL, &roots[j],
                                     KILNI_LAYOUT_WHEEL, i));
-      if (kilni_search_is_done(search)) return NULL;
+      if (kilni_search_is_done(search)) return kiln_ok();
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Products ----
@@ -249,9 +249,9 @@ kiln_status_t kilni_search_product(kilni_search_t* search) {
     }
     kilni_place_deinit(search->locate, &place);
     KILNI_RETURN_IF_ERROR(status);
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The loader ----
@@ -274,7 +274,7 @@ static kiln_status_t take_named(kilni_search_t* search, uint32_t scope,
 
 kiln_status_t kilni_search_loader(kilni_search_t* search) {
   const kiln_locate_entry_t* entry = search->plan->entry;
-  if (!search->locate->is_native) return NULL;
+  if (!search->locate->is_native) return kiln_ok();
   kilni_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_loader_folders(search->locate, &place));
   kilni_trail_append(&search->trail, &place->notes);
@@ -291,9 +291,9 @@ kiln_status_t kilni_search_loader(kilni_search_t* search) {
     if (path == NULL) continue;
     KILNI_RETURN_IF_ERROR(
         take_named(search, KILN_LOCATE_SCOPE_LOADER, i, major, path, via));
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_search_loaded(kilni_search_t* search) {
@@ -317,9 +317,9 @@ kiln_status_t kilni_search_loaded(kilni_search_t* search) {
     }
     KILNI_RETURN_IF_ERROR(take_named(search, KILN_LOCATE_SCOPE_LOADED, i, major,
                                      path, "link map"));
-    if (kilni_search_is_done(search)) return NULL;
+    if (kilni_search_is_done(search)) return kiln_ok();
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Overrides ----
@@ -467,7 +467,7 @@ static kiln_status_t warn_of_misspelled(kilni_search_t* search,
         kilni_disk_text(&search->locate->disk, kilni_sv(text), &copy));
     kilni_search_warn(search, copy);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_search_override(kilni_search_t* search) {
@@ -497,5 +497,5 @@ kiln_status_t kilni_search_override(kilni_search_t* search) {
     kilni_trail_add(&search->trail, value, "not absolute");
   }
   bool any = kilni_search_is_done(search) || search->item_count > 0;
-  return any ? NULL : wrong_override(search, by, value);
+  return any ? kiln_ok() : wrong_override(search, by, value);
 }

@@ -79,5 +79,5 @@ kiln_status_t kilni_probe_collect_attributes(kiln_probe_t* probe,
       KILN_CU_SUCCESS) {
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, address, &device->address));
   }
-  return NULL;
+  return kiln_ok();
 }

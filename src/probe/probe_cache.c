@@ -129,15 +129,15 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
   }
   size_t length = strlen(cache->path);
   if (length == 0 || cache->path[0] != '/' || length >= sizeof(path)) {
-    return NULL;
+    return kiln_ok();
   }
   memcpy(path, cache->path, length + 1);
   cache->exists = kilni_file_look(path).kind == KILNI_FILE_DIR;
   cache->writable = kilni_probe_can_make(path);
-  if (cache->exists == 0) return NULL;
+  if (cache->exists == 0) return kiln_ok();
   uint32_t entries = 0;
   memcpy(path, cache->path, length + 1);
   walk_t top = {cache, &entries, 0, length, path};
   walk(&top);
-  return NULL;
+  return kiln_ok();
 }

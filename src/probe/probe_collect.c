@@ -46,7 +46,8 @@ static kiln_status_t read_disk(kiln_probe_t* probe,
 static kiln_status_t ask_release(kiln_probe_t* probe,
                                  const kilni_probe_source_t* source) {
   kiln_compat_driver_t said;
-  if (source->toolkit == NULL || probe->driver.release[0] != 0) return NULL;
+  if (source->toolkit == NULL || probe->driver.release[0] != 0)
+    return kiln_ok();
   KILNI_RETURN_IF_ERROR(kiln_toolkit_driver(source->toolkit, &said));
   return kilni_probe_text(probe, said.release, &probe->driver.release);
 }
@@ -71,7 +72,7 @@ static kiln_status_t collect_driver(kiln_probe_t* probe,
   if (table->cuDriverGetVersion(&version) == KILN_CU_SUCCESS) {
     driver->version = (uint32_t)version;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- GPUs ----
@@ -132,7 +133,7 @@ static kiln_status_t collect_device(kiln_probe_t* probe,
 static kiln_status_t collect_devices(kiln_probe_t* probe,
                                      const kilni_probe_source_t* source) {
   const kiln_cuda_table_t* table = source->table;
-  if (table == NULL || !source->ask_devices) return NULL;
+  if (table == NULL || !source->ask_devices) return kiln_ok();
   int count = 0;
   kiln_status_t status = KILNI_CUDA_STATUS(table, table->cuInit(0), "cuInit");
   if (kiln_status_is_ok(status)) {
@@ -158,7 +159,7 @@ static kiln_status_t collect_devices(kiln_probe_t* probe,
   for (int i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(collect_device(probe, table, i));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Toolkits ----
@@ -191,7 +192,7 @@ kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
-    return NULL;
+    return kiln_ok();
   }
   const char* cuda = strstr((const char*)data, "\"cuda\"");
   const char* text = json_text(cuda, "\"version\"");
@@ -202,7 +203,7 @@ kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
     version[i + 1] = 0;
   }
   kilni_file_free(allocator, data, size);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Libraries ----
@@ -215,7 +216,7 @@ static kiln_status_t add_library(kiln_probe_t* probe, const char* name,
   (*out_library)->name = name;
   (*out_library)->path = "";
   (*out_library)->scope = "";
-  return NULL;
+  return kiln_ok();
 }
 
 static void fill_library(kiln_probe_library_t* library,
@@ -235,7 +236,7 @@ static kiln_status_t fill_nvrtc(kiln_probe_t* probe,
                                 const kilni_probe_source_t* source,
                                 kiln_probe_library_t* library) {
   library->found = source->nvrtc_path != NULL;
-  if (source->nvrtc_path == NULL) return NULL;
+  if (source->nvrtc_path == NULL) return kiln_ok();
   library->version = source->nvrtc_version;
   library->scope = kiln_locate_scope_name(source->nvrtc_scope);
   return kilni_probe_text(probe, source->nvrtc_path, &library->path);
@@ -257,7 +258,7 @@ static kiln_status_t collect_libraries(kiln_probe_t* probe,
       asked = false;
     }
   }
-  if (!asked) return NULL;
+  if (!asked) return kiln_ok();
   KILNI_RETURN_IF_ERROR(add_library(probe, "nvrtc", &library));
   return fill_nvrtc(probe, source, library);
 }
@@ -286,7 +287,7 @@ static kiln_status_t add_variable(kiln_probe_t* probe,
   variable->fallback = row->fallback;
   variable->room = row->room;
   variable->text = row->text;
-  if (value == NULL) return NULL;
+  if (value == NULL) return kiln_ok();
   return kilni_probe_text(probe, value, &variable->value);
 }
 
@@ -304,7 +305,7 @@ static kiln_status_t add_members(kiln_probe_t* probe,
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, name, &copy));
     KILNI_RETURN_IF_ERROR(add_variable(probe, row, copy, value));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t collect_variables(kiln_probe_t* probe) {
@@ -316,7 +317,7 @@ static kiln_status_t collect_variables(kiln_probe_t* probe) {
       KILNI_RETURN_IF_ERROR(add_members(probe, row));
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // What needs nothing to be open; what is open would be found before the rest.
@@ -356,5 +357,5 @@ kiln_status_t kilni_probe_create(const kilni_probe_source_t* source,
     return status;
   }
   *out_probe = probe;
-  return NULL;
+  return kiln_ok();
 }

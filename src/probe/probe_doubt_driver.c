@@ -30,7 +30,7 @@ static const char* library_path(const kiln_probe_t* probe) {
 
 static kiln_status_t about_wsl(kiln_probe_t* probe,
                                const kilni_probe_source_t* source) {
-  if (probe->system.is_wsl == 0) return NULL;
+  if (probe->system.is_wsl == 0) return kiln_ok();
   char right[PATH_BYTES];
   snprintf(right, sizeof(right), "%s/usr/lib/wsl/lib/libcuda.so.1",
            root_of(source));
@@ -42,7 +42,7 @@ static kiln_status_t about_wsl(kiln_probe_t* probe,
         "\"wsl --shutdown\" there",
         "this is WSL, and Windows has put no driver into /usr/lib/wsl/lib");
   }
-  if (path[0] == 0 || strstr(path, "/wsl/") != NULL) return NULL;
+  if (path[0] == 0 || strstr(path, "/wsl/") != NULL) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "wsl-linux-driver", KILN_PROBE_SEVERITY_ERROR,
       probe->packages == KILNI_PROBE_PACKAGES_APT
@@ -82,7 +82,7 @@ static kiln_status_t about_stubs(kiln_probe_t* probe) {
         KILNI_SV(folder));
   }
   const char* path = library_path(probe);
-  if (strstr(path, "/stubs/") == NULL) return NULL;
+  if (strstr(path, "/stubs/") == NULL) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "stub-on-loader-path", KILN_PROBE_SEVERITY_ERROR,
       "remove that folder from the loader's configuration (/etc/ld.so.conf.d) "
@@ -96,7 +96,7 @@ static kiln_status_t about_stubs(kiln_probe_t* probe) {
 
 static kiln_status_t about_compat(kiln_probe_t* probe) {
   const kiln_probe_driver_t* driver = &probe->driver;
-  if (strstr(library_path(probe), "/compat/") == NULL) return NULL;
+  if (strstr(library_path(probe), "/compat/") == NULL) return kiln_ok();
   uint32_t module = kiln_compat_driver_branch(driver->release);
   uint32_t library = kiln_compat_driver_branch(driver->library_release);
   if (module != 0 && library != 0 && library < module) {
@@ -122,7 +122,7 @@ static kiln_status_t about_releases(kiln_probe_t* probe) {
   if (driver->release[0] == 0 || driver->library_release[0] == 0 ||
       strcmp(driver->release, driver->library_release) == 0 ||
       strstr(library_path(probe), "/compat/") != NULL) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_probe_add_problem(
       probe, "driver-parts-differ", KILN_PROBE_SEVERITY_ERROR,
@@ -137,7 +137,7 @@ static kiln_status_t about_unused_compat(kiln_probe_t* probe) {
   uint32_t driver = probe->driver.version;
   const kiln_probe_toolkit_t* toolkits = probe->toolkits.items;
   if (driver == 0 || strstr(library_path(probe), "/compat/") != NULL) {
-    return NULL;
+    return kiln_ok();
   }
   for (size_t i = 0; i < probe->toolkits.count; i++) {
     char path[PATH_BYTES];
@@ -157,7 +157,7 @@ static kiln_status_t about_unused_compat(kiln_probe_t* probe) {
         toolkits[i].root, (unsigned)kiln_compat_line_major(driver),
         (unsigned)kiln_compat_line_minor(driver));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Two of one in this process ----
@@ -195,13 +195,13 @@ static bool see_mapped(const kilni_dynlib_mapped_t* mapped, void* user) {
 
 static kiln_status_t about_loaded(kiln_probe_t* probe,
                                   const kilni_probe_source_t* source) {
-  if (source->each_mapped == NULL) return NULL;
+  if (source->each_mapped == NULL) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(probe->host->allocator, sizeof(loaded_t), &block));
   loaded_t* loaded = block;
   source->each_mapped(see_mapped, loaded);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (loaded->found) {
     status = kilni_probe_add_problem(
         probe, "loaded-twice", KILN_PROBE_SEVERITY_WARNING,

@@ -71,7 +71,7 @@ static size_t group_findings(const kiln_compat_report_t* report,
 }
 
 kiln_status_t kilni_probe_doubt_fit(kiln_probe_t* probe) {
-  if (probe->report == NULL) return NULL;
+  if (probe->report == NULL) return kiln_ok();
   group_t groups[MAX_GROUPS];
   size_t count = group_findings(probe->report, groups);
   for (size_t i = 0; i < count; i++) {
@@ -92,5 +92,5 @@ kiln_status_t kilni_probe_doubt_fit(kiln_probe_t* probe) {
         one->counts ? KILN_PROBE_SEVERITY_WARNING : KILN_PROBE_SEVERITY_NOTE,
         one->fix, "%s%s%s", only, one->message, more));
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -46,7 +46,7 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
   kilni_file_look_t look = kilni_file_look(folder);
   bool closed = look.kind == KILNI_FILE_ERROR && look.error == EACCES;
   if (look.kind == KILNI_FILE_DIR) {
-    if (!is_new(seen, &look)) return NULL;
+    if (!is_new(seen, &look)) return kiln_ok();
     closed = kilni_dir_scan(folder, stop, NULL) == EACCES;
   }
   if (closed) {
@@ -58,7 +58,7 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
         folder);
   }
   if (look.kind != KILNI_FILE_DIR || (look.mode & MODE_OTHERS_WRITE) == 0) {
-    return NULL;
+    return kiln_ok();
   }
   snprintf(fix, sizeof(fix), "sudo chmod o-w %s",
            kilni_probe_shell_word(folder, sizeof(word), word));
@@ -82,21 +82,21 @@ static kiln_status_t judge_list(kiln_probe_t* probe, folders_t* seen,
     folder[part.size] = 0;
     KILNI_RETURN_IF_ERROR(judge(probe, seen, folder));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // What is no absolute path is one of whatever folder a program is started in.
 static kiln_status_t about_loader_path(kiln_probe_t* probe) {
   const char* text =
       kilni_probe_variable_text(probe, KILNI_ENV_LD_LIBRARY_PATH);
-  if (text == NULL || text[0] == 0) return NULL;
+  if (text == NULL || text[0] == 0) return kiln_ok();
   kiln_string_view_t rest = kilni_sv(text);
   kiln_string_view_t part;
   bool relative = text[strlen(text) - 1] == ':';
   while (kilni_sv_split(&rest, ':', &part)) {
     relative = relative || part.size == 0 || part.data[0] != '/';
   }
-  if (!relative) return NULL;
+  if (!relative) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "loader-path-relative", KILN_PROBE_SEVERITY_NOTE,
       "export LD_LIBRARY_PATH with absolute paths only, and no colon at its "
@@ -130,7 +130,7 @@ static kiln_status_t judge_all(kiln_probe_t* probe) {
     memcpy(before, folder, length + 1);
     KILNI_RETURN_IF_ERROR(judge(probe, &seen, folder));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t about_cache(kiln_probe_t* probe) {
@@ -142,7 +142,7 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
         "the driver keeps no compiled code (CUDA_CACHE_DISABLE), so PTX is "
         "compiled anew by every process");
   }
-  if (cache->path[0] == 0) return NULL;
+  if (cache->path[0] == 0) return kiln_ok();
   if (cache->writable == 0) {
     return kilni_probe_add_problem(
         probe, "jit-cache-not-writable", KILN_PROBE_SEVERITY_WARNING,
@@ -152,7 +152,7 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
         cache->path);
   }
   // From here on each new entry throws out an old one.
-  if (cache->bytes < cache->limit - cache->limit / 10) return NULL;
+  if (cache->bytes < cache->limit - cache->limit / 10) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "jit-cache-full", KILN_PROBE_SEVERITY_NOTE,
       cache->limit < KILNI_PROBE_GREATEST_JIT_LIMIT

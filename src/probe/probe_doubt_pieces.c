@@ -105,7 +105,7 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
         pair->count == 1 ? "library" : "libraries", place(pair->under),
         pair->count == 1 ? "is" : "are", place(pair->over), of, pair->name));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- NVRTC's builtins ----
@@ -181,7 +181,7 @@ static kiln_status_t about_builtins(kiln_probe_t* probe) {
         builtins.other[0] != 0 ? " (but " : "", builtins.other,
         builtins.other[0] != 0 ? ")" : ""));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Wheels that are known to be broken ----
@@ -219,7 +219,7 @@ static kiln_status_t about_flaw(kiln_probe_t* probe,
         "the wheel %s %s was published with a flaw: %s", flaw->distribution,
         version, flaw->what);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t about_flaws(kiln_probe_t* probe) {
@@ -227,7 +227,7 @@ static kiln_status_t about_flaws(kiln_probe_t* probe) {
     const kiln_locate_flaw_t flaw = kiln_locate_flaw(i);
     KILNI_RETURN_IF_ERROR(about_flaw(probe, &flaw));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- CUDA_PATH and CUDA_HOME ----
@@ -235,7 +235,8 @@ static kiln_status_t about_flaws(kiln_probe_t* probe) {
 static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
                                 const char* id, const char* value) {
   char fix[128];
-  if (value == NULL || value[0] == 0 || kilni_dir_exists(value)) return NULL;
+  if (value == NULL || value[0] == 0 || kilni_dir_exists(value))
+    return kiln_ok();
   snprintf(fix, sizeof(fix), "unset %s, or set it to a toolkit's folder",
            variable);
   return kilni_probe_add_problem(probe, id, KILN_PROBE_SEVERITY_WARNING, fix,
@@ -250,12 +251,13 @@ static kiln_status_t about_roots(kiln_probe_t* probe) {
       about_root(probe, "CUDA_PATH", "cuda-path-missing", path));
   KILNI_RETURN_IF_ERROR(
       about_root(probe, "CUDA_HOME", "cuda-home-missing", home));
-  if (path == NULL || home == NULL || path[0] == 0 || home[0] == 0) return NULL;
+  if (path == NULL || home == NULL || path[0] == 0 || home[0] == 0)
+    return kiln_ok();
   kilni_file_look_t one = kilni_file_look(path);
   kilni_file_look_t two = kilni_file_look(home);
   bool both = one.kind == KILNI_FILE_DIR && two.kind == KILNI_FILE_DIR;
   if (!both || (one.device == two.device && one.inode == two.inode)) {
-    return NULL;
+    return kiln_ok();
   }
   return kilni_probe_add_problem(probe, "cuda-path-and-home-differ",
                                  KILN_PROBE_SEVERITY_WARNING,

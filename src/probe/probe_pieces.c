@@ -58,12 +58,12 @@ static kiln_status_t keep_located(kiln_probe_t* probe,
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->located, &slot));
   kiln_locate_item_retain(located);
   memcpy(slot, &located, sizeof(located));
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_copy(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
                               kiln_locate_item_t* located) {
-  if (!kiln_locate_item_found(located)) return NULL;
+  if (!kiln_locate_item_found(located)) return kiln_ok();
   void* slot = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->items, &slot));
   kiln_toolkit_item_t* item = NULL;
@@ -72,12 +72,12 @@ static kiln_status_t add_copy(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);  // it went away meanwhile
-    return NULL;
+    return kiln_ok();
   }
   void* copy = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->copies, &copy));
   fill_copy(copy, item);
-  return NULL;
+  return kiln_ok();
 }
 
 static bool has_override(const kiln_probe_t* probe,
@@ -160,7 +160,7 @@ kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
   void* block = NULL;
   size_t count = 0;
   kiln_allocator_t allocator = probe->host->allocator;
-  if (source->toolkit == NULL || probe->pieces.count == 0) return NULL;
+  if (source->toolkit == NULL || probe->pieces.count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       allocator, probe->pieces.count, sizeof(kiln_toolkit_item_t*), &block));
   kiln_toolkit_item_t** taken = block;
@@ -168,7 +168,7 @@ kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
   for (size_t i = 0; i < probe->pieces.count; i++) {
     if (pieces[i].copy_count > 0) taken[count++] = pieces[i].copies[0].item;
   }
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (count > 0) {
     status = kilni_toolkit_check_declared(source->toolkit, taken, count,
                                           &probe->report);
@@ -180,12 +180,12 @@ kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
 
 kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,
                                          const kilni_probe_source_t* source) {
-  if (source->toolkit == NULL) return NULL;
+  if (source->toolkit == NULL) return kiln_ok();
   uint32_t count = kiln_locate_entry_count();
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(
         collect_piece(probe, source->toolkit, kiln_locate_entry(i)));
   }
   point_at_copies(probe);
-  return NULL;
+  return kiln_ok();
 }

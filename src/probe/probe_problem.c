@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/debug_assert.h"
 #include "base/status_make.h"
 #include "probe/probe_sheet.h"
 #include "table/nvrtc_table.h"
@@ -32,6 +33,7 @@ kiln_status_t kilni_probe_add_problem(kiln_probe_t* probe, const char* id,
 
 const char* kilni_probe_shell_word(const char* path, size_t capacity,
                                    char* out_word) {
+  KILNI_ASSERT(capacity >= 4);
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "_@%+=:,./-";
@@ -52,7 +54,7 @@ const char* kilni_probe_shell_word(const char* path, size_t capacity,
 
 static kiln_status_t about_driver(kiln_probe_t* probe,
                                   const kilni_probe_source_t* source) {
-  if (source->table != NULL) return NULL;
+  if (source->table != NULL) return kiln_ok();
   kiln_status_t status = source->driver_status;
   bool absent = kiln_status_code(status) == KILN_STATUS_NOT_FOUND;
   // No driver is the normal state of a machine without a GPU.
@@ -71,7 +73,7 @@ static kiln_status_t about_nvrtc(kiln_probe_t* probe,
                                  const kilni_probe_source_t* source) {
   if (source->nvrtc_path == NULL) {
     kiln_status_t status = source->nvrtc_status;
-    if (kiln_status_is_ok(status)) return NULL;  // nobody asked for it
+    if (kiln_status_is_ok(status)) return kiln_ok();  // nobody asked for it
     return kilni_probe_add_problem(
         probe, "nvrtc-not-found",
         nvrtc_was_named(probe) ? KILN_PROBE_SEVERITY_ERROR
@@ -81,7 +83,7 @@ static kiln_status_t about_nvrtc(kiln_probe_t* probe,
   }
   uint32_t driver = probe->driver.version;
   uint32_t nvrtc = source->nvrtc_version;
-  if (driver == 0 || nvrtc <= driver) return NULL;
+  if (driver == 0 || nvrtc <= driver) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "nvrtc-newer-than-driver", KILN_PROBE_SEVERITY_WARNING,
       "use a cubin for the GPU, an older NVRTC (KILN_LOCATE_LIB_NVRTC), or a "
@@ -94,7 +96,7 @@ static kiln_status_t about_nvrtc(kiln_probe_t* probe,
 
 static kiln_status_t about_soft(kiln_probe_t* probe,
                                 const kilni_probe_source_t* source) {
-  if (probe->soft.lanes[0] != 0) return NULL;
+  if (probe->soft.lanes[0] != 0) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "lanes-not-available", KILN_PROBE_SEVERITY_ERROR,
       "unset KILN_SOFT_LANES, or set it to auto",
@@ -126,5 +128,5 @@ kiln_status_t kilni_probe_find_problems(kiln_probe_t* probe,
   KILNI_RETURN_IF_ERROR(kilni_probe_doubt_folders(probe));
   KILNI_RETURN_IF_ERROR(about_soft(probe, source));
   sort(probe);
-  return NULL;
+  return kiln_ok();
 }

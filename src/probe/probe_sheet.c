@@ -42,7 +42,7 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
         kilni_locate_is_hermetic(kiln_toolkit_locate(source->toolkit));
   }
   *out_probe = probe;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_probe_retain(kiln_probe_t* probe) {
@@ -112,7 +112,7 @@ kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
                                    &list->items));
   *out_item = (char*)list->items + list->count * list->item_bytes;
   list->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
@@ -123,7 +123,7 @@ kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
   KILNI_RETURN_IF_ERROR(
       kilni_strdup(probe->host->allocator, kilni_sv(text ? text : ""), place));
   *out_text = *place;
-  return NULL;
+  return kiln_ok();
 }
 
 const char* kilni_probe_variable_text(const kiln_probe_t* probe,

@@ -16,10 +16,10 @@ static kiln_status_t judge_place(kiln_probe_t* probe,
   char path[4096];
   size_t length = strlen(store->path);
   if (length == 0 || length >= sizeof(path) || store->problem[0] != 0) {
-    return NULL;
+    return kiln_ok();
   }
   memcpy(path, store->path, length + 1);
-  if (kilni_probe_can_make(path)) return NULL;
+  if (kilni_probe_can_make(path)) return kiln_ok();
   return kilni_probe_textf(probe, &store->problem,
                            "the cache folder \"%s\" cannot be written",
                            store->path);
@@ -32,7 +32,7 @@ kiln_status_t kilni_probe_collect_store(kiln_probe_t* probe,
   kiln_cache_stats_t stats;
   store->path = "";
   store->problem = "";
-  if (source->cache == NULL) return NULL;
+  if (source->cache == NULL) return kiln_ok();
   probe->has_store = true;
   kiln_status_t status = kiln_cache_walk(source->cache, KILN_CACHE_WALK_COUNT,
                                          NULL, NULL, &report);
@@ -55,7 +55,7 @@ kiln_status_t kilni_probe_collect_store(kiln_probe_t* probe,
 
 kiln_status_t kilni_probe_doubt_store(kiln_probe_t* probe) {
   const kiln_probe_store_t* store = &probe->store;
-  if (!probe->has_store || store->problem[0] == 0) return NULL;
+  if (!probe->has_store || store->problem[0] == 0) return kiln_ok();
   const char* fix = "set KILN_CACHE_DIR to a folder of your own, with mode 700";
   return kilni_probe_add_problem(
       probe, "cache-not-used", KILN_PROBE_SEVERITY_WARNING, fix,

@@ -30,13 +30,13 @@ static kiln_status_t read_text(kiln_probe_t* probe, const char* system_root,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
-    return NULL;
+    return kiln_ok();
   }
   size_t length = size < capacity - 1 ? size : capacity - 1;
   memcpy(text, data, length);
   text[length] = 0;
   kilni_file_free(allocator, data, size);
-  return NULL;
+  return kiln_ok();
 }
 
 static bool is_there(const char* system_root, const char* name) {
@@ -131,5 +131,5 @@ kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
       strstr(text, "icrosoft") != NULL || is_there(root, "/usr/lib/wsl/lib");
   system->is_container =
       is_there(root, "/.dockerenv") || is_there(root, "/run/.containerenv");
-  return NULL;
+  return kiln_ok();
 }

@@ -87,12 +87,12 @@ static kiln_status_t add_toolkit(kiln_probe_t* probe,
   toolkit->version = "";
   toolkit->lines = "";
   toolkit->has = "";
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t add_root(kiln_probe_t* probe,
                               const kiln_probe_copy_t* copy) {
-  if (kilni_probe_toolkit_of(probe, copy->root) != SIZE_MAX) return NULL;
+  if (kilni_probe_toolkit_of(probe, copy->root) != SIZE_MAX) return kiln_ok();
   kilni_file_look_t look = kilni_file_look(copy->root);
   size_t toolkit = same_folder(probe, &look);
   if (toolkit == SIZE_MAX) {
@@ -106,7 +106,7 @@ static kiln_status_t add_root(kiln_probe_t* probe,
   root->device = look.device;
   root->inode = look.inode;
   root->toolkit = toolkit;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What is in one ----
@@ -139,7 +139,7 @@ static kiln_status_t count_lines(kiln_probe_t* probe,
     toolkit->piece_count++;
     if (copies[i].line != 0) tally(lines, &count, copies[i].line);
   }
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   toolkit->line = lines[0].line;
   kilni_str_t text;
   kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
@@ -190,7 +190,7 @@ static kiln_status_t name_version(kiln_probe_t* probe,
   if (said && line == toolkit->line) {
     return kilni_probe_text(probe, version, &toolkit->version);
   }
-  if (toolkit->line == 0) return NULL;
+  if (toolkit->line == 0) return kiln_ok();
   return kilni_probe_textf(probe, &toolkit->version, "%u.%u",
                            (unsigned)kiln_compat_line_major(toolkit->line),
                            (unsigned)kiln_compat_line_minor(toolkit->line));
@@ -216,5 +216,5 @@ kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe) {
     KILNI_RETURN_IF_ERROR(list_important(probe, &toolkits[i]));
     KILNI_RETURN_IF_ERROR(name_version(probe, &toolkits[i]));
   }
-  return NULL;
+  return kiln_ok();
 }

@@ -41,7 +41,7 @@ static void name_device(kiln_watch_t* watch, kilni_watched_t* device) {
 
 static kiln_status_t add(kiln_watch_t* watch, kiln_nvml_device_t handle,
                          uint32_t index, uint32_t parent) {
-  if (watch->count == KILNI_WATCH_MAX_DEVICES) return NULL;
+  if (watch->count == KILNI_WATCH_MAX_DEVICES) return kiln_ok();
   if (watch->count == watch->capacity) {
     void* grown = NULL;
     uint32_t capacity = watch->capacity == 0 ? 4 : watch->capacity * 2;
@@ -61,7 +61,7 @@ static kiln_status_t add(kiln_watch_t* watch, kiln_nvml_device_t handle,
   device->is_mig = parent != KILN_WATCH_NO_PARENT;
   device->facts.index = index;
   device->facts.parent = parent;
-  return NULL;
+  return kiln_ok();
 }
 
 // The MIG devices of a GPU stand behind it. Their numbers may have gaps.
@@ -74,7 +74,7 @@ static kiln_status_t add_migs(kiln_watch_t* watch, kiln_nvml_device_t gpu,
   if (t->nvmlDeviceGetMigMode(gpu, &now, &pending) != KILN_NVML_SUCCESS ||
       now == 0 ||
       t->nvmlDeviceGetMaxMigDeviceCount(gpu, &most) != KILN_NVML_SUCCESS) {
-    return NULL;
+    return kiln_ok();
   }
   for (unsigned int i = 0; i < most && i < KILNI_WATCH_MAX_DEVICES; i++) {
     kiln_nvml_device_t mig = NULL;
@@ -87,7 +87,7 @@ static kiln_status_t add_migs(kiln_watch_t* watch, kiln_nvml_device_t gpu,
     (void)t->nvmlDeviceGetGpuInstanceId(mig, &facts->gpu_instance);
     (void)t->nvmlDeviceGetComputeInstanceId(mig, &facts->compute_instance);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t list_devices(kiln_watch_t* watch) {
@@ -97,7 +97,7 @@ static kiln_status_t list_devices(kiln_watch_t* watch) {
   kiln_nvml_result_t result = t->nvmlDeviceGetCount(&count);
   if (result != KILN_NVML_SUCCESS) {
     watch->why = KILNI_NVML_STATUS(t, result, "nvmlDeviceGetCount");
-    return NULL;
+    return kiln_ok();
   }
   for (unsigned int i = 0; i < count; i++) {
     kiln_nvml_device_t handle = NULL;
@@ -118,7 +118,7 @@ static kiln_status_t list_devices(kiln_watch_t* watch) {
         "check that `nvidia-smi` lists a GPU, and that this process may open "
         "/dev/nvidia*");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Making and ending ----
@@ -148,12 +148,12 @@ static kiln_status_t begin(kiln_watch_t* watch,
       watch->why = NULL;
       return status;
     }
-    if (!kiln_status_is_ok(watch->why)) return NULL;
+    if (!kiln_status_is_ok(watch->why)) return kiln_ok();
   }
   kiln_nvml_result_t result = watch->table.nvmlInit();
   if (result != KILN_NVML_SUCCESS) {
     watch->why = KILNI_NVML_STATUS(&watch->table, result, "nvmlInit");
-    return NULL;
+    return kiln_ok();
   }
   watch->in_session = true;
   read_versions(watch);
@@ -180,7 +180,7 @@ kiln_status_t kilni_watch_create(const kilni_watch_source_t* source,
     return status;
   }
   *out_watch = watch;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_watch_close(kiln_watch_t* watch) {
@@ -199,7 +199,7 @@ void kiln_watch_close(kiln_watch_t* watch) {
 kiln_status_t kiln_watch_sample(kiln_watch_t* watch) {
   KILNI_CHECK_ARGUMENT(watch != NULL, "watch");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(watch->host));
-  if (!watch->in_session) return NULL;
+  if (!watch->in_session) return kiln_ok();
   kiln_status_free(watch->why);
   watch->why = NULL;
   KILNI_RETURN_IF_ERROR(list_devices(watch));
@@ -207,7 +207,7 @@ kiln_status_t kiln_watch_sample(kiln_watch_t* watch) {
     name_device(watch, &watch->devices[i]);
     kilni_watch_ask(watch, &watch->devices[i]);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What it lends ----

@@ -66,7 +66,7 @@ static kiln_status_t bad_option(const char* name, const char* wanted) {
 static kiln_status_t take_switch(uint32_t given, const char* name, bool* out) {
   if (given > KILN_SWITCH_ON) return bad_option(name, "KILN_SWITCH_*");
   if (given != KILN_SWITCH_DEFAULT) *out = given == KILN_SWITCH_ON;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_page_check(kiln_runtime_t* runtime,
@@ -110,7 +110,7 @@ static kiln_status_t take_modes(kiln_runtime_t* runtime,
     KILNI_RETURN_IF_ERROR(kilni_strdup(
         allocator, kilni_sv(options->soft_report), &runtime->soft_report));
   }
-  if (options->soft_order == NULL) return NULL;
+  if (options->soft_order == NULL) return kiln_ok();
   return kilni_strdup(allocator, kilni_sv(options->soft_order),
                       &runtime->soft_order);
 }
@@ -129,7 +129,7 @@ static kiln_status_t take_devices(kiln_runtime_t* runtime,
         (unsigned)MAX_DEVICES);
   }
   runtime->soft_devices = (uint32_t)devices;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_numbers(kiln_runtime_t* runtime,
@@ -153,7 +153,7 @@ static kiln_status_t take_numbers(kiln_runtime_t* runtime,
   KILNI_RETURN_IF_ERROR(kilni_env_u64(&runtime->env, KILNI_ENV_KILN_SOFT_SEED,
                                       &runtime->host.seed));
   if (options->soft_seed != 0) runtime->host.seed = options->soft_seed;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_toolkit(kiln_runtime_t* runtime,
@@ -210,7 +210,7 @@ static kiln_status_t take_options(kiln_runtime_t* runtime,
   if (runtime->hooks.soft_allocator != NULL) {
     runtime->soft_host.allocator = *runtime->hooks.soft_allocator;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
@@ -246,7 +246,7 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
     return status;
   }
   *out_runtime = runtime;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_runtime_create(const kiln_runtime_options_t* options,

@@ -79,7 +79,7 @@ static kiln_status_t open_auto(kiln_runtime_t* runtime,
   write_note(gpu, note, sizeof(note));
   kiln_status_free(gpu);
   kiln_status_t status = open_soft(runtime, 0, note, out_device);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(status, "%s", note);
 }
 
@@ -180,7 +180,7 @@ static kiln_status_t find_named(kiln_runtime_t* runtime, const char* label,
     }
     if (found++ == 0) *out_ordinal = (uint32_t)i;
   }
-  if (found == 1) return NULL;
+  if (found == 1) return kiln_ok();
   return kilni_status_with_fix(
       found == 0 ? KILNI_FAIL(NOT_FOUND,
                               "no GPU is called \"%s\": the driver shows %d",
@@ -401,11 +401,11 @@ static kiln_status_t open_for_probe(kilni_probe_source_t* source, void* user) {
   if (kiln_status_code(opened->nvrtc) == KILN_STATUS_OUT_OF_MEMORY) {
     return opened->nvrtc;
   }
-  if (opened->compiler == NULL) return NULL;
+  if (opened->compiler == NULL) return kiln_ok();
   source->nvrtc_path = kiln_compiler_path(opened->compiler);
   source->nvrtc_version = kiln_compiler_version(opened->compiler);
   source->nvrtc_scope = kilni_compiler_scope(opened->compiler);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,

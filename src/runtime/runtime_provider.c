@@ -39,14 +39,14 @@ static kiln_status_t wrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
     provider->wrapped = true;
     provider->table = provider->wrapped_table;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fill_cuda(kiln_runtime_t* runtime) {
   kilni_provider_t* provider = &runtime->cuda;
   if (runtime->hooks.cuda_table != NULL) {
     provider->table = *runtime->hooks.cuda_table;
-    return NULL;
+    return kiln_ok();
   }
   return kilni_cuda_table_open(&runtime->host, runtime->cuda_library,
                                &provider->table, &provider->library);
@@ -88,7 +88,7 @@ static kiln_status_t start_cuda(kiln_runtime_t* runtime) {
   runtime->cuda.started = true;
   KILNI_LOG(&runtime->host.log, INFO, "took the driver \"%s\"",
             runtime->cuda.table.origin ? runtime->cuda.table.origin : "");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t start_soft(kiln_runtime_t* runtime) {
@@ -101,14 +101,14 @@ static kiln_status_t start_soft(kiln_runtime_t* runtime) {
     return status;
   }
   runtime->soft.started = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t start_once(kiln_runtime_t* runtime,
                                 kilni_provider_t* provider,
                                 kiln_status_t (*start)(kiln_runtime_t*)) {
   kilni_mutex_lock(&runtime->lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (!provider->peers.is_there) {
     status = kilni_peer_book_init(&provider->peers, runtime->host.allocator);
   }

@@ -145,7 +145,7 @@ kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
     return status;
   }
   *out_library = opened;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
@@ -158,7 +158,7 @@ kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
   KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
   const char* path = kilni_dynlib_path(opened);
   if (path[0] == '\0') path = name;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (is_stub_path(path)) status = stub_error(path);
   if (kiln_status_is_ok(status)) {
     status = read_version(opened, path, out_version);
@@ -169,5 +169,5 @@ kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
     return status;
   }
   *out_library = opened;
-  return NULL;
+  return kiln_ok();
 }

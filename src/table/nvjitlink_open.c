@@ -21,7 +21,7 @@ static kilni_tool_t tool_of(const kiln_nvjitlink_table_t* table) {
 
 kiln_status_t kilni_nvjitlink_need(const kiln_nvjitlink_table_t* table,
                                    kilni_nvjitlink_row_id_t row) {
-  if (kilni_nvjitlink_has(table, row)) return NULL;
+  if (kilni_nvjitlink_has(table, row)) return kiln_ok();
   const kilni_tool_t tool = tool_of(table);
   return kilni_tool_need(&tool, kilni_nvjitlink_row(row));
 }
@@ -64,5 +64,5 @@ kiln_status_t kilni_nvjitlink_table_open(const kiln_host_t* host,
     return status;
   }
   *out_library = opened;
-  return NULL;
+  return kiln_ok();
 }

@@ -8,6 +8,7 @@
 // disturbed.
 #include <string.h>
 
+#include "base/debug_assert.h"
 #include "base/status_make.h"
 #include "table/nvml_table.h"
 #include "table/table_inside.h"
@@ -45,7 +46,7 @@ kiln_status_t kilni_nvml_table_open(const kiln_host_t* host,
     return status;
   }
   *out_library = opened;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The release ----
@@ -70,6 +71,7 @@ static bool is_release(const char* text) {
 
 bool kilni_nvml_release_read(const kiln_nvml_table_t* table, size_t capacity,
                              char* out_text) {
+  KILNI_ASSERT(capacity > 0);
   char text[KILN_NVML_VERSION_BYTES] = "";
   out_text[0] = 0;
   if (table->nvmlInit() != KILN_NVML_SUCCESS) return false;
@@ -94,8 +96,8 @@ kiln_status_t kilni_nvml_release_ask(const kiln_host_t* host,
   kiln_status_t status = kilni_nvml_table_open(host, library, &table, &opened);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  if (opened == NULL) return NULL;
+  if (opened == NULL) return kiln_ok();
   (void)kilni_nvml_release_read(&table, capacity, out_text);
   kilni_dynlib_close(opened);
-  return NULL;
+  return kiln_ok();
 }

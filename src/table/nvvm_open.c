@@ -21,7 +21,7 @@ static kilni_tool_t tool_of(const kiln_nvvm_table_t* table) {
 
 kiln_status_t kilni_nvvm_need(const kiln_nvvm_table_t* table,
                               kilni_nvvm_row_id_t row) {
-  if (kilni_nvvm_has(table, row)) return NULL;
+  if (kilni_nvvm_has(table, row)) return kiln_ok();
   const kilni_tool_t tool = tool_of(table);
   return kilni_tool_need(&tool, kilni_nvvm_row(row));
 }
@@ -60,5 +60,5 @@ kiln_status_t kilni_nvvm_table_open(const kiln_host_t* host,
     return status;
   }
   *out_library = opened;
-  return NULL;
+  return kiln_ok();
 }

@@ -137,7 +137,7 @@ static const char* ask_name(const kiln_cuda_table_t* table,
 kiln_status_t kilni_cuda_status(const kiln_cuda_table_t* table,
                                 kiln_cu_result_t result, const char* call,
                                 const char* room, const char* file, int line) {
-  if (result == KILN_CU_SUCCESS) return NULL;
+  if (result == KILN_CU_SUCCESS) return kiln_ok();
   if (result == KILN_CU_ERROR_NOT_READY) {
     return kilni_status_bare(KILN_STATUS_NOT_READY);
   }
@@ -201,7 +201,7 @@ static void read_table(tool_result_t* result, const char* origin, int major,
 kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
                                  kiln_nvrtc_result_t result, const char* call,
                                  const char* room, const char* file, int line) {
-  if (result == KILN_NVRTC_SUCCESS) return NULL;
+  if (result == KILN_NVRTC_SUCCESS) return kiln_ok();
   if (result == KILN_NVRTC_ERROR_OUT_OF_MEMORY) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
@@ -219,7 +219,7 @@ kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
 kiln_status_t kilni_nvvm_status(const kiln_nvvm_table_t* table,
                                 kiln_nvvm_result_t result, const char* call,
                                 const char* room, const char* file, int line) {
-  if (result == KILN_NVVM_SUCCESS) return NULL;
+  if (result == KILN_NVVM_SUCCESS) return kiln_ok();
   if (result == KILN_NVVM_ERROR_OUT_OF_MEMORY) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
@@ -238,7 +238,7 @@ kiln_status_t kilni_nvjitlink_status(const kiln_nvjitlink_table_t* table,
                                      kiln_nvjitlink_result_t result,
                                      const char* call, const char* room,
                                      const char* file, int line) {
-  if (result == KILN_NVJITLINK_SUCCESS) return NULL;
+  if (result == KILN_NVJITLINK_SUCCESS) return kiln_ok();
   tool_result_t of = {"nvJitLink", "nvjitlink", NULL,
                       NULL,        NULL,        result,
                       0,           0,           KILN_STATUS_LINK_FAILED};
@@ -252,7 +252,7 @@ kiln_status_t kilni_nvjitlink_status(const kiln_nvjitlink_table_t* table,
 kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
                                 kiln_nvml_result_t result, const char* call,
                                 const char* room, const char* file, int line) {
-  if (result == KILN_NVML_SUCCESS) return NULL;
+  if (result == KILN_NVML_SUCCESS) return kiln_ok();
   if (result == KILN_NVML_ERROR_MEMORY) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }

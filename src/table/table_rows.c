@@ -220,7 +220,7 @@ static uint32_t release_of(uint32_t cuda) {
 
 kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
                               kilni_cuda_row_id_t row) {
-  if (kilni_cuda_has(table, row)) return NULL;
+  if (kilni_cuda_has(table, row)) return kiln_ok();
   const kilni_table_row_t* columns = kilni_cuda_row(row);
   const char* feature =
       columns->feature[0] != '\0' ? columns->feature : columns->name;
@@ -256,7 +256,7 @@ kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
 
 kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
                               kilni_nvml_row_id_t row) {
-  if (kilni_nvml_has(table, row)) return NULL;
+  if (kilni_nvml_has(table, row)) return kiln_ok();
   const kilni_table_row_t* columns = kilni_nvml_row(row);
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "the NVML \"%s\" does not tell %s (it lacks %s)",
@@ -299,7 +299,7 @@ static uint32_t count_missing(const kilni_rows_t* rows) {
 kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
   const kilni_rows_t rows = {cuda_rows, table->present, KILNI_CUDA_ROW_COUNT};
   const uint32_t count = count_missing(&rows);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   kiln_status_t status = KILNI_FAIL(
       INCOMPATIBLE,
       "the driver \"%s\" (%s, for CUDA %d.%d) lacks %u of the entry points "
@@ -315,7 +315,7 @@ kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
 kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
                                const kilni_rows_t* rows) {
   const uint32_t count = count_missing(rows);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   kiln_status_t status = KILNI_FAIL(
       INCOMPATIBLE,
       "the library \"%s\" (%s %d.%d) lacks %u of the entry points that Kiln "
@@ -330,7 +330,7 @@ kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
   const kilni_rows_t rows = {nvml_rows, table->present, KILNI_NVML_ROW_COUNT};
   const uint32_t count = count_missing(&rows);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   kiln_status_t status =
       KILNI_FAIL(INCOMPATIBLE,
                  "the NVML \"%s\" lacks %u of the entry points that Kiln needs",

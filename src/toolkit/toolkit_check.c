@@ -32,7 +32,7 @@ static kiln_status_t facts_of(kiln_allocator_t allocator,
     facts[(*out_count)++] = &item->fact;
   }
   *out_facts = facts;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t ask(kiln_toolkit_t* toolkit,
@@ -86,12 +86,12 @@ kiln_status_t kilni_toolkit_remember(kiln_toolkit_t* toolkit,
         kilni_toolkit_append(toolkit->host.allocator, &toolkit->items,
                              KILNI_TOOLKIT_MAX_ITEMS, &item, sizeof(item)));
     kiln_toolkit_item_retain(item);
-    return NULL;
+    return kiln_ok();
   }
   kiln_toolkit_item_retain(item);
   kiln_toolkit_item_release(*place);
   *place = item;
-  return NULL;
+  return kiln_ok();
 }
 
 // Pointers to the declared uses.
@@ -109,7 +109,7 @@ static kiln_status_t uses_of(kiln_toolkit_t* toolkit,
   if (last != NULL) uses[count - 1] = last;
   *out_uses = uses;
   *out_count = count;
-  return NULL;
+  return kiln_ok();
 }
 
 static void note_findings(const kiln_compat_report_t* report,
@@ -132,7 +132,7 @@ static kiln_status_t settle(kiln_toolkit_t* toolkit,
                             kilni_str_t* notes) {
   if (toolkit->policy.mode == KILN_COMPAT_MODE_WARN) {
     note_findings(report, notes);
-    return NULL;
+    return kiln_ok();
   }
   return kiln_compat_report_status(report, toolkit->policy.mode);
 }
@@ -151,7 +151,7 @@ static kiln_status_t together(kiln_toolkit_t* toolkit,
   memcpy(all + used, items, count * sizeof(*all));
   *out_all = all;
   *out_used = used;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
@@ -159,7 +159,7 @@ kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
                                   size_t count, bool is_load,
                                   kilni_str_t* notes) {
   uint32_t mode = toolkit->policy.mode;
-  if (mode == KILN_COMPAT_MODE_OFF) return NULL;
+  if (mode == KILN_COMPAT_MODE_OFF) return kiln_ok();
   kilni_toolkit_question_t question = {0};
   const kiln_compat_use_t** uses = NULL;
   kiln_toolkit_item_t** all = NULL;
@@ -232,7 +232,7 @@ static kiln_status_t find_checked(kiln_toolkit_t* toolkit,
                                   kiln_toolkit_item_t* item) {
   if (toolkit->policy.mode == KILN_COMPAT_MODE_OFF ||
       !kiln_locate_item_found(item->located)) {
-    return NULL;
+    return kiln_ok();
   }
   kilni_str_t notes;
   kilni_str_init(&notes, toolkit->host.allocator, KILNI_TOOLKIT_TEXT_BYTES);
@@ -253,7 +253,7 @@ kiln_status_t kiln_toolkit_find_located(kiln_toolkit_t* toolkit,
   KILNI_RETURN_IF_ERROR(
       kiln_toolkit_resolve_located(toolkit, located, out_item));
   kiln_status_t status = find_checked(toolkit, *out_item);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_toolkit_item_release(*out_item);
   *out_item = NULL;
   return status;
@@ -264,7 +264,7 @@ kiln_status_t kiln_toolkit_find(kiln_toolkit_t* toolkit, uint32_t kind,
                                 kiln_toolkit_item_t** out_item) {
   KILNI_RETURN_IF_ERROR(kiln_toolkit_resolve(toolkit, kind, name, out_item));
   kiln_status_t status = find_checked(toolkit, *out_item);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_toolkit_item_release(*out_item);
   *out_item = NULL;
   return status;
@@ -286,7 +286,7 @@ static kiln_status_t known_name(uint32_t kind, const char* name,
         "names are exact; `kiln find --all` lists them");
   }
   *out_name = kiln_locate_entry_name(entry);
-  return NULL;
+  return kiln_ok();
 }
 
 // A use whose strings are the catalog's.
@@ -331,7 +331,7 @@ static bool is_declared(const kiln_toolkit_t* toolkit,
 static kiln_status_t admit_use(kiln_toolkit_t* toolkit,
                                const kiln_compat_use_t* use,
                                kilni_str_t* notes) {
-  if (toolkit->policy.mode == KILN_COMPAT_MODE_OFF) return NULL;
+  if (toolkit->policy.mode == KILN_COMPAT_MODE_OFF) return kiln_ok();
   kilni_toolkit_question_t question = {0};
   question.items = toolkit->items.items;
   question.item_count = toolkit->items.count;
@@ -354,7 +354,7 @@ kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
   kilni_str_t notes;
   kilni_str_init(&notes, toolkit->host.allocator, KILNI_TOOLKIT_TEXT_BYTES);
   kilni_mutex_lock(&toolkit->lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (!is_declared(toolkit, &known)) {
     status = admit_use(toolkit, &known, &notes);
     if (kiln_status_is_ok(status)) {
@@ -414,7 +414,7 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
   KILNI_CHECK_ARGUMENT(items != NULL || item_count == 0, "items");
   KILNI_CHECK_ARGUMENT(uses != NULL || use_count == 0, "uses");
   kilni_mutex_lock(&toolkit->lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (item_count == 0) {
     status = check_declared(toolkit, toolkit->items.items, toolkit->items.count,
                             out_report);

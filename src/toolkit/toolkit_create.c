@@ -28,7 +28,7 @@ kiln_status_t kilni_toolkit_append(kiln_allocator_t allocator,
                                    &list->capacity, &list->items));
   memcpy((char*)list->items + list->count * size, item, size);
   list->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_toolkit_list_deinit(kiln_allocator_t allocator,
@@ -129,7 +129,7 @@ static kiln_status_t bad_option(const char* name, const char* wanted) {
 
 static kiln_status_t copy_text(kiln_toolkit_t* toolkit, const char* text,
                                char** out_text) {
-  if (text == NULL) return NULL;
+  if (text == NULL) return kiln_ok();
   return kilni_strdup(toolkit->host.allocator, kilni_sv(text), out_text);
 }
 
@@ -180,7 +180,7 @@ static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
       [KILN_SWITCH_OFF] = KILNI_LOCATE_FACTS_LEAST,
       [KILN_SWITCH_ON] = KILNI_LOCATE_FACTS_VERIFY};
   toolkit->depth = depths[options->verify];
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_locate(kiln_toolkit_t* toolkit,
@@ -216,7 +216,7 @@ static kiln_status_t take_options(kiln_toolkit_t* toolkit,
 
 static kiln_status_t take_environment(kiln_toolkit_t* toolkit,
                                       const kilni_env_t* env) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (env == NULL) {
     status = kilni_env_init(&toolkit->env, toolkit->host.allocator);
   } else {
@@ -266,7 +266,7 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
     return status;
   }
   *out_toolkit = toolkit;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_toolkit_create(const kiln_toolkit_options_t* options,

@@ -39,11 +39,11 @@ kiln_status_t kilni_toolkit_driver_copy(kiln_allocator_t allocator,
   to->said.line = from->line;
   set_release(to, from->release);
   if (branch != 0) to->said.branch = branch;
-  if (from->evidence == NULL) return NULL;
+  if (from->evidence == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_strdup(allocator, kilni_sv(from->evidence), &to->evidence));
   to->said.evidence = to->evidence;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Asking ----
@@ -59,13 +59,13 @@ static kiln_status_t take_release(kiln_toolkit_t* toolkit, const char* libcuda,
       kilni_locate_driver_read(toolkit->reader, libcuda, &facts));
   if (facts->module_release != NULL) {
     set_release(driver, facts->module_release);
-    return NULL;
+    return kiln_ok();
   }
   char asked[KILNI_TOOLKIT_RELEASE_BYTES];
   KILNI_RETURN_IF_ERROR(
       kilni_nvml_release_ask(&toolkit->host, NULL, sizeof(asked), asked));
   set_release(driver, asked[0] != 0 ? asked : facts->library_release);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_evidence(kiln_toolkit_t* toolkit, const char* text,
@@ -73,7 +73,7 @@ static kiln_status_t take_evidence(kiln_toolkit_t* toolkit, const char* text,
   KILNI_RETURN_IF_ERROR(
       kilni_strdup(toolkit->host.allocator, kilni_sv(text), &driver->evidence));
   driver->said.evidence = driver->evidence;
-  return NULL;
+  return kiln_ok();
 }
 
 // A driver that is not there is an answer; one that fails is none.
@@ -112,14 +112,14 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
 }
 
 kiln_status_t kilni_toolkit_driver_ask(kiln_toolkit_t* toolkit) {
-  if (toolkit->driver_given || toolkit->driver.asked) return NULL;
+  if (toolkit->driver_given || toolkit->driver.asked) return kiln_ok();
   kiln_status_t status = ask(toolkit, &toolkit->driver);
   if (!kiln_status_is_ok(status)) {
     kilni_toolkit_driver_deinit(toolkit->host.allocator, &toolkit->driver);
     return status;
   }
   toolkit->driver.asked = true;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_toolkit_driver(kiln_toolkit_t* toolkit,

@@ -135,14 +135,14 @@ static kiln_status_t conclude(kiln_toolkit_item_t* item,
     gather.evidence[i].text = item->texts.data + gather.texts[i];
   }
   item->conclusion = kiln_compat_line_conclude(gather.evidence, gather.count);
-  if (gather.count == 0) return NULL;
+  if (gather.count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       item->allocator, gather.count, sizeof(kiln_compat_evidence_t), &block));
   memcpy(block, gather.evidence, gather.count * sizeof(kiln_compat_evidence_t));
   item->evidence = block;
   item->evidence_count = gather.count;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Facts ----
@@ -150,7 +150,7 @@ static kiln_status_t conclude(kiln_toolkit_item_t* item,
 static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
                                 kilni_locate_reader_t** out_reader) {
   kilni_mutex_lock(&toolkit->lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (toolkit->reader == NULL) {
     status = kilni_locate_reader_create(toolkit->host.allocator,
                                         toolkit->system_root, &toolkit->reader);
@@ -205,12 +205,12 @@ static kiln_status_t read_version(kiln_toolkit_t* toolkit,
   kiln_status_t status = read_facts(item, depth);
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);  // gone since it was found: nothing is known
-    return NULL;
+    return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(conclude(item, call));
   bool is_all = depth >= KILNI_LOCATE_FACTS_LINE;
-  if (is_all || !needs_more(item)) return NULL;
+  if (is_all || !needs_more(item)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_LINE));
   return conclude(item, call);
 }
@@ -220,7 +220,7 @@ static kiln_status_t read_version(kiln_toolkit_t* toolkit,
 static kiln_status_t take_tags(kiln_toolkit_item_t* item,
                                const kiln_locate_entry_t* entry) {
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_TAGS);
-  if (count == 0) return NULL;
+  if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(item->allocator, count, sizeof(char*), &block));
@@ -230,7 +230,7 @@ static kiln_status_t take_tags(kiln_toolkit_item_t* item,
     item->tags[i] =
         kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_TAGS, i);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The piece's own version: what it says itself, who installed it, its name
@@ -344,7 +344,7 @@ static kiln_status_t make_item(kiln_toolkit_t* toolkit,
   if (item->facts != NULL) take_release(item, item->facts);
   make_fact(item, entry, call);
   *out_item = item;
-  return NULL;
+  return kiln_ok();
 }
 
 // What is taken into use is asked what it needs.

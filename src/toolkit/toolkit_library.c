@@ -63,15 +63,15 @@ static bool on_object(const kilni_dynlib_mapped_t* mapped, void* user) {
 static kiln_status_t is_own(kiln_allocator_t allocator, const char* path,
                             const char* real, bool* out_same) {
   *out_same = strcmp(path, real) == 0;
-  if (*out_same) return NULL;
+  if (*out_same) return kiln_ok();
   char* resolved = NULL;
   kiln_status_t status = kilni_path_real(allocator, path, &resolved);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  if (resolved == NULL) return NULL;
+  if (resolved == NULL) return kiln_ok();
   *out_same = strcmp(resolved, real) == 0;
   kilni_strfree(allocator, resolved);
-  return NULL;
+  return kiln_ok();
 }
 
 // Finds out who has the library, before it is opened.
@@ -101,7 +101,7 @@ static kiln_status_t take_census(kiln_toolkit_library_t* library,
   texts_deinit(library->allocator, &census.copies);
   if (library->was_loaded && kiln_status_is_ok(status)) {
     library->users = census.users;
-    return NULL;
+    return kiln_ok();
   }
   texts_deinit(library->allocator, &census.users);
   return status;
@@ -135,7 +135,7 @@ static kiln_status_t open_step(kiln_allocator_t allocator,
   }
   kiln_status_free(status);
   *out_library = again;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- What the library says of itself ----
@@ -201,14 +201,15 @@ static kilni_toolkit_call_t ask_version(const kiln_toolkit_library_t* library) {
 static kiln_status_t hear(kiln_toolkit_t* toolkit,
                           kiln_toolkit_library_t* library, kilni_str_t* notes) {
   kilni_toolkit_call_t call = ask_version(library);
-  if (call.name == NULL && call.nvvm_ir == 0) return NULL;
+  if (call.name == NULL && call.nvvm_ir == 0) return kiln_ok();
   uint32_t thought = library->item->conclusion.line;
   kiln_toolkit_item_t* item = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_toolkit_item_make(toolkit, library->item->located, &call, &item));
   kiln_toolkit_item_release(library->item);
   library->item = item;
-  if (call.name == NULL || thought == 0 || thought == call.line) return NULL;
+  if (call.name == NULL || thought == 0 || thought == call.line)
+    return kiln_ok();
   kilni_str_addf(notes,
                  "\"%s\" says by %s that it is %u.%u, its file says "
                  "%u.%u\n",
@@ -217,7 +218,7 @@ static kiln_status_t hear(kiln_toolkit_t* toolkit,
                  (unsigned)kiln_compat_line_minor(call.line),
                  (unsigned)kiln_compat_line_major(thought),
                  (unsigned)kiln_compat_line_minor(thought));
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Records ----
@@ -269,7 +270,7 @@ static kiln_status_t fill(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
   KILNI_RETURN_IF_ERROR(path_of(library, step->path));
   KILNI_RETURN_IF_ERROR(hear(toolkit, library, notes));
   kilni_mutex_lock(&toolkit->lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (toolkit->policy.mode != KILN_COMPAT_MODE_OFF) {
     status = kilni_toolkit_remember(toolkit, library->item);
   }
@@ -281,7 +282,7 @@ static kiln_status_t open_library(kiln_toolkit_t* toolkit,
                                   kilni_toolkit_plan_t* plan, size_t at,
                                   kilni_str_t* notes) {
   kiln_allocator_t allocator = toolkit->host.allocator;
-  if (known(toolkit, plan->steps[at].item->located) != NULL) return NULL;
+  if (known(toolkit, plan->steps[at].item->located) != NULL) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(allocator, sizeof(kiln_toolkit_library_t), &block));
@@ -311,7 +312,7 @@ static kiln_status_t open_sibling(kiln_toolkit_t* toolkit,
   }
   kilni_str_addf(notes, "%s\n", kiln_status_message(status));
   kiln_status_free(status);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t carry_out(kiln_toolkit_t* toolkit,
@@ -322,7 +323,7 @@ static kiln_status_t carry_out(kiln_toolkit_t* toolkit,
                               ? open_library(toolkit, plan, i, notes)
                               : open_sibling(toolkit, step, notes));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Loading ----
@@ -339,7 +340,7 @@ static kiln_status_t admit(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
   kiln_status_t status =
       kilni_toolkit_admit(toolkit, items, count, true, notes);
   kilni_mutex_unlock(&toolkit->lock);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(status, "nothing was loaded");
 }
 
@@ -375,7 +376,7 @@ kiln_status_t kiln_toolkit_load_located(
   kilni_str_t notes;
   kilni_str_init(&notes, toolkit->host.allocator, KILNI_TOOLKIT_TEXT_BYTES);
   kilni_mutex_lock(&toolkit->load_lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (known(toolkit, located) == NULL) {
     status = load_new(toolkit, located, &notes);
   }

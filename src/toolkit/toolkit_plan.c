@@ -67,7 +67,7 @@ static kiln_status_t add_step(kilni_toolkit_plan_t* plan,
   plan->steps[plan->count] = step;
   kiln_toolkit_item_retain(step.item);
   note_need(plan, plan->count++);
-  return NULL;
+  return kiln_ok();
 }
 
 // A library that only its path is known of: it lies beside one that needs it.
@@ -75,7 +75,7 @@ static kiln_status_t add_sibling(kilni_toolkit_plan_t* plan, const char* path) {
   for (size_t i = 0; i < plan->count; i++) {
     if (strcmp(plan->steps[i].path, path) != 0) continue;
     note_need(plan, i);
-    return NULL;
+    return kiln_ok();
   }
   kilni_toolkit_step_t step = {0};
   return add_step(plan, step, path);
@@ -165,7 +165,7 @@ static kiln_status_t choose(kiln_toolkit_t* toolkit,
   kiln_locate_item_retain(best);
   kiln_locate_set_release(set);
   *out_found = best;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
@@ -190,14 +190,14 @@ static kiln_status_t plan_need(kilni_toolkit_plan_t* plan,
   kiln_toolkit_t* toolkit = plan->toolkit;
   const kiln_locate_entry_t* entry =
       kiln_locate_entry_find(KILN_LOCATE_KIND_LIB, name);
-  if (entry == NULL) return NULL;
+  if (entry == NULL) return kiln_ok();
   const char* asked = asked_name(user->facts, entry);
   kiln_locate_item_t* found = NULL;
   KILNI_RETURN_IF_ERROR(choose(toolkit, user->located, name, asked, &found));
   if (found == NULL) {
     bool there = asked != NULL && is_mapped(asked);
     if (required && !there) return not_there(user, name, asked);
-    return NULL;
+    return kiln_ok();
   }
   kiln_toolkit_item_t* item = NULL;
   kiln_status_t status = kilni_toolkit_item_make(toolkit, found, NULL, &item);
@@ -217,16 +217,17 @@ static kiln_status_t plan_list(kilni_toolkit_plan_t* plan,
     KILNI_RETURN_IF_ERROR(plan_need(
         plan, item, kiln_locate_entry_list_text(entry, list, i), required));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // A file beside the library that it asks for and the loader would not find.
 static kiln_status_t plan_beside(kilni_toolkit_plan_t* plan,
                                  kiln_toolkit_item_t* item, const char* name) {
-  if (finds_siblings(item->facts) || strchr(name, '/') != NULL) return NULL;
+  if (finds_siblings(item->facts) || strchr(name, '/') != NULL)
+    return kiln_ok();
   const char* own = kiln_locate_item_path(item->located);
   const char* slash = strrchr(own, '/');
-  if (slash == NULL) return NULL;
+  if (slash == NULL) return kiln_ok();
   kilni_str_t path;
   kilni_str_init(&path, plan->toolkit->host.allocator,
                  KILNI_TOOLKIT_TEXT_BYTES);
@@ -249,7 +250,7 @@ static kiln_status_t plan_file_needs(kilni_toolkit_plan_t* plan,
     if (is_mapped(name)) continue;
     const kiln_locate_entry_t* entry =
         kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB, kilni_sv(name));
-    kiln_status_t status = NULL;
+    kiln_status_t status = kiln_ok();
     if (entry == NULL) {
       status = plan_beside(plan, item, name);
     } else if (kiln_locate_entry_class(entry) != KILN_LOCATE_CLASS_DRIVER) {
@@ -258,14 +259,14 @@ static kiln_status_t plan_file_needs(kilni_toolkit_plan_t* plan,
     }
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t plan_needs(kilni_toolkit_plan_t* plan,
                                 kiln_toolkit_item_t* item) {
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(item->located);
   if (kiln_locate_item_scope(item->located) == KILN_LOCATE_SCOPE_LOADED) {
-    return NULL;  // who loaded it saw to that
+    return kiln_ok();  // who loaded it saw to that
   }
   KILNI_RETURN_IF_ERROR(plan_list(plan, item, KILN_LOCATE_LIST_NEEDS, true));
   KILNI_RETURN_IF_ERROR(plan_list(plan, item, KILN_LOCATE_LIST_WANTS, false));
@@ -275,12 +276,12 @@ static kiln_status_t plan_needs(kilni_toolkit_plan_t* plan,
       !finds_siblings(item->facts)) {
     return add_sibling(plan, sibling->path);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
                                kiln_toolkit_item_t* item) {
-  if (is_planned(plan, item)) return NULL;
+  if (is_planned(plan, item)) return kiln_ok();
   if (plan->depth == KILNI_TOOLKIT_MAX_DEPTH) {
     return kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is needed over %u other libraries",

@@ -41,7 +41,7 @@ static kiln_status_t add_members(kiln_toolkit_t* toolkit,
     }
     KILNI_RETURN_IF_ERROR(add(toolkit, copy, value));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_toolkit_variables_list(kiln_toolkit_t* toolkit) {
@@ -54,7 +54,7 @@ kiln_status_t kilni_toolkit_variables_list(kiln_toolkit_t* toolkit) {
             : add(toolkit, row->name,
                   kilni_env_text(&toolkit->env, (kilni_env_id_t)i)));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_toolkit_variables_deinit(kiln_toolkit_t* toolkit) {

@@ -168,7 +168,7 @@ static kiln_status_t start_provider(run_t* run) {
   }
   if (strcmp(run->provider, "null") == 0) {
     kilni_cuda_table_null(&run->table);
-    return NULL;
+    return kiln_ok();
   }
   return kilni_cuda_table_open(&run->host, NULL, &run->table, &run->library);
 }

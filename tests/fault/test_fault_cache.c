@@ -78,7 +78,7 @@ static kiln_status_t create(path_t* path, kiln_cache_t** out_cache) {
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (path->files != NULL) (*out_cache)->calls = path->files->calls;
   atomic_store(&(*out_cache)->needs_names, path->named);
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The body ----
@@ -92,7 +92,7 @@ static kiln_status_t make(void* user, kiln_cache_output_t* out) {
   ++*(int*)user;
   out->payload.data = (const uint8_t*)kText;
   out->payload.size = sizeof(kText);
-  return NULL;
+  return kiln_ok();
 }
 
 static void check_entry(const kiln_cache_entry_t* entry) {
@@ -144,7 +144,7 @@ static kiln_status_t may_say(kiln_status_t status) {
   if (code == KILN_STATUS_IO_ERROR || code == KILN_STATUS_PERMISSION_DENIED) {
     assert_non_null(kiln_status_fix(status));
     kiln_status_free(status);
-    return NULL;
+    return kiln_ok();
   }
   return status;
 }
@@ -185,7 +185,7 @@ static void check_folder(const path_t* path) {
 }
 
 static kiln_status_t run_path(path_t* path) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   begin(path);
   for (int round = 0; round < 2 && kiln_status_is_ok(status); round++) {
     kiln_cache_t* cache = NULL;

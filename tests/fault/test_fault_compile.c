@@ -95,7 +95,7 @@ static kiln_status_t compile_cached(const path_t* path,
   options.name_expressions = names;
   options.name_expression_count = 1;
   kiln_string_view_t text = {source, sizeof(source) - 1};
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (int i = 0; i < 2 && kiln_status_is_ok(status); i++) {
     kiln_compile_result_t* result = NULL;
     status = kiln_compiler_compile(compiler, text, &options, &result);

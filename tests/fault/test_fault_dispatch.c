@@ -338,7 +338,7 @@ static kiln_status_t begin_rounds(scene_t* s) {
 
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
-    kiln_status_t status = NULL;                                 \
+    kiln_status_t status = kiln_ok();                            \
     (void)s;                                                     \
     __VA_ARGS__                                                  \
     return status;                                               \
@@ -374,7 +374,7 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   scene_t* s = user;
   driver_books_open(inout_table);
   driver_books_forgive(s->faults);
-  if (!s->faults) return NULL;
+  if (!s->faults) return kiln_ok();
   kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
   s->table = *inout_table;
   return status;

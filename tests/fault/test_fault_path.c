@@ -264,7 +264,7 @@ static kiln_status_t work(path_t* path, kiln_device_t* device) {
 
 static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   path_t* path = user;
-  if (!path->count_calls) return NULL;
+  if (!path->count_calls) return kiln_ok();
   kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
   if (!kiln_status_is_ok(status)) return status;
   path->table = *inout_table;
@@ -272,7 +272,7 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   kilni_cuda_fault_arm(&path->table, path->nth,
                        path->from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
                        path->result);
-  return NULL;
+  return kiln_ok();
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {

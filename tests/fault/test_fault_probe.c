@@ -105,7 +105,7 @@ static kiln_status_t look(const run_t* run, kiln_allocator_t allocator) {
     assert_true(problem->fix != NULL);
   }
   kiln_probe_release(probe);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_cuda_table_t a_driver(const world_t* world) {

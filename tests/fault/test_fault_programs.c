@@ -174,7 +174,7 @@ static kiln_status_t finish(scene_t* s) {
 
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
-    kiln_status_t status = NULL;                                 \
+    kiln_status_t status = kiln_ok();                            \
     (void)s;                                                     \
     __VA_ARGS__                                                  \
     return status;                                               \

@@ -299,7 +299,7 @@ static kiln_tensor_options_t tensor_of(scene_t* s) {
 
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
-    kiln_status_t status = NULL;                                 \
+    kiln_status_t status = kiln_ok();                            \
     (void)s;                                                     \
     __VA_ARGS__                                                  \
     return status;                                               \

@@ -91,7 +91,7 @@ typedef struct made_t {
 
 static kiln_status_t make_streams(path_t* path, kiln_device_t* device,
                                   made_t* m) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   int32_t least = 0;
   int32_t greatest = 0;
   kiln_owner_t owner = {told, path};
@@ -113,7 +113,7 @@ end:
 
 static kiln_status_t make_events(path_t* path, kiln_device_t* device,
                                  made_t* m) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   kiln_owner_t owner = {told, path};
   kiln_event_options_t options = kiln_event_options_default();
   MADE(m->plain, kiln_event_create(device, NULL, &m->plain));
@@ -136,7 +136,7 @@ end:
 }
 
 static kiln_status_t put_in_order(kiln_device_t* device, made_t* m) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   bool ready = false;
   uint64_t elapsed = 0;
   kiln_buffer_options_t options = kiln_buffer_options_default();
@@ -220,7 +220,7 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   driver_books_open(inout_table);
   driver_books_forgive(path->count_calls);
   path->beside = *inout_table;
-  if (!path->count_calls) return NULL;
+  if (!path->count_calls) return kiln_ok();
   kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
   if (!kiln_status_is_ok(status)) return status;
   path->table = *inout_table;
@@ -228,7 +228,7 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   kilni_cuda_fault_arm(&path->table, path->nth,
                        path->from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
                        path->result);
-  return NULL;
+  return kiln_ok();
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {

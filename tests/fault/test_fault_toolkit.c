@@ -100,7 +100,7 @@ static kiln_status_t find_one(kiln_toolkit_t* toolkit, uint32_t kind,
   kiln_toolkit_item_release(item);
   if (line != 0 && line != 13000) return wrong("a line that nothing says");
   if (!found && line != 0) return wrong("a line of nothing");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find(kiln_toolkit_t* toolkit) {
@@ -168,7 +168,7 @@ static kiln_status_t load(kiln_toolkit_t* toolkit) {
   if (kiln_toolkit_library_before_count(library) != 1) {
     return wrong("what it needs is not told");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Allocations ----

@@ -145,6 +145,15 @@ BREACHES = {
           ' LABELS "unit;attic")\n'},
          "one: its labels name no room: attic, unit"),
     ],
+    "ok_is_named": [
+        ({"src/top/top.c":
+          ("+", "kiln_status_t top(void) {\n  return NULL;\n}\n")},
+         "src/top/top.c:6: `return kiln_ok();` says it"),
+        ({"src/top/top.c":
+          ("+", "kiln_status_t top(int a, kiln_status_t b) {\n"
+                "  return a ? b : NULL;\n}\n")},
+         "src/top/top.c:6: `return kiln_ok();` says it"),
+    ],
     "parts": [
         ({"src/right/low/right_low.h":
           ("+", '#include "right/high/right_high.h"\n')},

@@ -280,3 +280,28 @@ def steps_behind(tree):
         for place, what in _steps(text):
             yield "%s:%d: %s: write %s%s" % (
                 path, text[:place].count("\n") + 1, what, what[2:], what[:2])
+
+
+@rule
+def ok_is_named(tree):
+    """A function that gives a status says kiln_ok(), not NULL."""
+    if shutil.which("ctags") is None:
+        raise Skip("ctags is not installed")
+    excepted = tree.excepted("ok_is_named")
+    paths = [p for p in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE)
+             if p not in excepted]
+    tags = run("ctags", "--fields=+net", "--kinds-C=f", "--language-force=C",
+               "-I", "KILN_API,KILN_MUST_USE", "-o", "-",
+               *(os.path.join(tree.root, p) for p in paths))
+    null = re.compile(r"\breturn (NULL|0);|\breturn .*[?:] NULL( :|;)")
+    for tag in tags.splitlines():
+        fields = tag.split("\t")
+        at = dict(f.split(":", 1) for f in fields[3:] if ":" in f)
+        if "end" not in at or not re.search(
+                r":(static |inline )*kiln_status_t$", at.get("typeref", "")):
+            continue
+        path = os.path.relpath(fields[1], tree.root)
+        lines = tree.text(path).splitlines()
+        for number in range(int(at["line"]), int(at["end"]) + 1):
+            if null.search(lines[number - 1]) and fields[0] != "kiln_ok":
+                yield "%s:%d: `return kiln_ok();` says it" % (path, number)

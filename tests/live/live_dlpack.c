@@ -60,7 +60,7 @@ typedef struct shown_t {
 
 static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   ((live_t*)user)->cu = *inout_table;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The other library takes ----
@@ -152,7 +152,7 @@ static void there_and_back(live_t* live, uint32_t kind, bool legacy) {
   options.kind = kind;
   kiln_buffer_t* buffer = NULL;
   kiln_buffer_t* back = NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   shown_t shown;
   shown_t again;
   if (!OK(kiln_buffer_create(live->device, BYTES + OFFSET, &options,

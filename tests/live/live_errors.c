@@ -118,7 +118,7 @@ static kiln_status_t watch(void* user, kiln_cuda_table_t* inout_table) {
   COUNTED(cuLibraryUnload)
   COUNTED(cuDevicePrimaryCtxRelease)
 #undef COUNTED
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Work ----

@@ -489,7 +489,7 @@ enum { STAGES = sizeof(kStages) / sizeof(kStages[0]) };
 
 static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   ((live_t*)user)->cu = *inout_table;
-  return NULL;
+  return kiln_ok();
 }
 
 static void run_on(live_t* live, int stage, int way) {

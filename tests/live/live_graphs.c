@@ -970,7 +970,7 @@ static void run(live_t* live, int stage) {
 
 static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   ((live_t*)user)->cu = *inout_table;
-  return NULL;
+  return kiln_ok();
 }
 
 static int run_stage(const char* device, int stage, bool current) {

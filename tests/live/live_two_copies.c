@@ -111,7 +111,7 @@ typedef struct host_t {
 
 static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   ((host_t*)user)->cu = *inout_table;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_cu_context_t current(const host_t* host) {

@@ -75,7 +75,7 @@ static kiln_status_t run(void* user) {
       WEXITSTATUS(status) != 0) {
     fail(report, "the child ended without a report");
   }
-  if (report->ok) return NULL;
+  if (report->ok) return kiln_ok();
   return kilni_status_make(KILN_STATUS_IO_ERROR, "test", __FILE__, __LINE__,
                            "%s", report->text);
 }

@@ -291,7 +291,7 @@ static kiln_status_t launch(program_case_t* c, kiln_module_t* module,
   for (uint32_t k = 0; k < 3U; k++) {
     work[k] = c->world.work[k];
     config.block[k] = shape.block[k];
-    if (work[k] == 0U) return 0;
+    if (work[k] == 0U) return kiln_ok();
   }
   kiln_program_code_grid(c->code, work, config.grid);
   config.shared_bytes = shape.dynamic_shared_bytes;

@@ -85,7 +85,7 @@ kiln_status_t kiln_program_builder_create(
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   *out_builder = builder;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_program_builder_release(kiln_program_builder_t* builder) {

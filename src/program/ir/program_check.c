@@ -81,12 +81,12 @@ static bool measure(kilni_checker_t* checker) {
 }
 
 static kiln_status_t run(kilni_checker_t* checker) {
-  if (!measure(checker)) return NULL;
+  if (!measure(checker)) return kiln_ok();
   bool calls = kilni_check_calls(checker);
   kilni_check_head(checker);
   kilni_check_bodies(checker);
   // What is not well-formed says nothing about who comes where together.
-  if (!calls || checker->errors != 0) return NULL;
+  if (!calls || checker->errors != 0) return kiln_ok();
   return kilni_check_uniform(checker);
 }
 
@@ -112,7 +112,7 @@ static kiln_status_t allocate(kilni_checker_t* checker) {
       allocator, names, sizeof(kilni_visible_name_t), &block));
   checker->seen = block;
   checker->seen_count = 1;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_ir_check(kilni_ir_t* ir, bool names,

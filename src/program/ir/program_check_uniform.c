@@ -296,5 +296,5 @@ kiln_status_t kilni_check_uniform(kilni_checker_t* checker) {
   levels.tell = true;
   walk(&levels);
   kilni_free(ir->allocator, block, size);
-  return NULL;
+  return kiln_ok();
 }

@@ -28,7 +28,7 @@ kiln_status_t kilni_program_create(kilni_ir_t* ir,
   program->ir = *ir;
   memset(ir, 0, sizeof(*ir));
   *out_program = program;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_program_retain(kiln_program_t* program) {

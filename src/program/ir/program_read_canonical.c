@@ -637,7 +637,7 @@ static kiln_status_t read(from_bytes_t* reader) {
   if (reader->broken != NULL) {
     return bad_bytes(reader->broken, reader->broken_at);
   }
-  kiln_status_t problem = NULL;
+  kiln_status_t problem = kiln_ok();
   kiln_status_t status =
       kilni_ir_check(&reader->ir, true, keep_problem, &problem);
   if (!kiln_status_is_ok(status)) {

@@ -42,7 +42,7 @@ kiln_status_t kilni_report_create(kiln_allocator_t allocator,
     return status;
   }
   *out_report = report;
-  return NULL;
+  return kiln_ok();
 }
 
 void kiln_program_report_retain(kiln_program_report_t* report) {
@@ -193,7 +193,7 @@ kiln_status_t kilni_report_end(kiln_program_report_t* report) {
     write_problem(report, i, &text);
   }
   KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &report->text));
-  return report->errors == 0 ? NULL : first_error(report);
+  return report->errors == 0 ? kiln_ok() : first_error(report);
 }
 
 uint32_t kiln_program_report_count(const kiln_program_report_t* report) {

@@ -119,7 +119,7 @@ static kiln_status_t evaluate(const sizing_t* sizing, uint32_t expr,
   if (class_ == KILNI_CLASS_SIGNED && value < 0) {
     return out_of_range(sizing, what, name, "is negative");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static bool is_known(const sizing_t* sizing, uint32_t expr) {
@@ -150,7 +150,7 @@ static kiln_status_t check_count(const sizing_t* sizing, uint32_t buffer,
   if (count > (UINT64_MAX >> 1) / kilni_type_bytes(record->type)) {
     return out_of_range(sizing, "the size", name, "is over 2^63 bytes");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Finds the counts that the ones already known tell; true if there were any.
@@ -184,7 +184,7 @@ static kiln_status_t find_counts(sizing_t* sizing, bool* out_found) {
     sizing->sizes[i].count = count;
     *out_found = true;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Whether anybody may ask for length() of a buffer, which is a u32: a function
@@ -214,12 +214,12 @@ static kiln_status_t check_lengths(const sizing_t* sizing) {
                           "is over 2^32 - 1; length64() has no such limit");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t find_work(const sizing_t* sizing, uint64_t out_work[3]) {
   const kilni_ir_t* ir = sizing->ir;
-  if (ir->work[0] == 0) return NULL;
+  if (ir->work[0] == 0) return kiln_ok();
   uint64_t work[3] = {1, 1, 1};
   for (int i = 0; i < 3 && ir->work[i] != 0; i++) {
     KILNI_RETURN_IF_ERROR(
@@ -230,7 +230,7 @@ static kiln_status_t find_work(const sizing_t* sizing, uint64_t out_work[3]) {
     }
   }
   memcpy(out_work, work, sizeof(work));
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kiln_program_sizes(const kiln_program_t* program,

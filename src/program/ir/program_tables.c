@@ -38,7 +38,7 @@ void kilni_ir_deinit(kilni_ir_t* ir) {
 }
 
 kiln_status_t kilni_ir_status(const kilni_ir_t* ir) {
-  if (ir->failed == KILN_STATUS_OK) return NULL;
+  if (ir->failed == KILN_STATUS_OK) return kiln_ok();
   if (ir->failed != KILN_STATUS_LIMIT_EXCEEDED) {
     return kilni_status_bare(ir->failed);
   }
@@ -227,7 +227,7 @@ kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
                             kilni_ir_t* out_ir) {
   kilni_ir_t copy = *from;
   copy.allocator = allocator;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
 #define COPY(field, most)                                             \
   copy.field.items = NULL;                                            \
   copy.field.capacity = 0;                                            \

@@ -638,13 +638,14 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
   code->zeroed = at;
   describe_launch(w, &code->launch);
   *out_code = code;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_waits(const kilni_ir_t* ir,
                                  const kiln_program_lower_options_t* options) {
   KILNI_CHECK_ARGUMENT(options->waits <= KILN_SWITCH_ON, "options.waits");
-  if (options->waits != KILN_SWITCH_ON || options->sm >= WAIT_SM) return NULL;
+  if (options->waits != KILN_SWITCH_ON || options->sm >= WAIT_SM)
+    return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(
           UNSUPPORTED,
@@ -655,7 +656,7 @@ static kiln_status_t check_waits(const kilni_ir_t* ir,
 }
 
 static kiln_status_t check_isa(const kilni_lowering_t* w) {
-  if (w->max_isa == 0 || w->need_isa <= w->max_isa) return NULL;
+  if (w->max_isa == 0 || w->need_isa <= w->max_isa) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "program \"%s\" needs PTX %u.%u and the driver loads %u.%u",
@@ -738,7 +739,7 @@ static kiln_status_t lower_ir(const kilni_ir_t* ir,
   w.wanted = options.elements;
   w.waits = options.waits == KILN_SWITCH_ON;
   w.floats = kilni_fold_floats();
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (options.rounds != 0) {
     w.wanted = 1;
     w.rounds.flag = kilni_rounds_flag(&w, options.rounds - 1);

@@ -58,7 +58,7 @@ static kiln_status_t check_arguments(
           "define it once");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t check_defines(const kilni_reader_t* reader) {
@@ -70,7 +70,7 @@ static kiln_status_t check_defines(const kilni_reader_t* reader) {
           "define what the text declares");
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // A problem that the validator found, where its record stands.

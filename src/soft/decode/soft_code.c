@@ -45,7 +45,7 @@ static kiln_status_t make_symbol(kilni_soft_code_t* code,
       (variable->unsized || variable->linkage == KILNI_PTX_LINKAGE_EXTERN);
   bool in_memory = variable->space == KILNI_PTX_SPACE_GLOBAL ||
                    variable->space == KILNI_PTX_SPACE_CONST;
-  if (!in_memory || variable->declared_only) return NULL;
+  if (!in_memory || variable->declared_only) return kiln_ok();
   if (variable->function == KILNI_PTX_NONE) {
     KILNI_RETURN_IF_ERROR(copy_name(code, variable->name, &symbol->name));
   }
@@ -60,7 +60,7 @@ static kiln_status_t make_symbol(kilni_soft_code_t* code,
   if (variable->bytes && variable->byte_count) {
     memcpy(host, variable->bytes, variable->byte_count);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The address that an initialiser means; false if it is known only at launch.
@@ -105,7 +105,7 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
     }
     memcpy(host, &value, r->size);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_symbols(kilni_soft_code_t* code,
@@ -125,7 +125,7 @@ static kiln_status_t make_symbols(kilni_soft_code_t* code,
     KILNI_RETURN_IF_ERROR(
         relocate(code, module, &module->variables[i], &code->symbols[i]));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // --- Functions ---------------------------------------------------------------
@@ -165,7 +165,7 @@ static kiln_status_t decode(kilni_soft_code_t* code,
 }
 
 static kiln_status_t refused(const refusal_t* refusal) {
-  if (!refusal->count) return NULL;
+  if (!refusal->count) return kiln_ok();
   char more[64] = "";
   if (refusal->count > 1) {
     snprintf(more, sizeof(more), " (and %" PRIu32 " more lines)",
@@ -230,14 +230,14 @@ static kiln_status_t place_params(const kilni_ptx_module_t* module,
       }
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // Every block is a cluster by itself: it would read other sizes and ranks of a
 // larger one than it is made for.
 static kiln_status_t check_cluster(const kilni_ptx_function_t* source) {
   const uint32_t* blocks = source->reqnctapercluster;
-  if (blocks[0] <= 1 && blocks[1] <= 1 && blocks[2] <= 1) return NULL;
+  if (blocks[0] <= 1 && blocks[1] <= 1 && blocks[2] <= 1) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "line %" PRIu32
@@ -329,7 +329,7 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
     fill_params(code, module, source, offsets, entry);
     KILNI_RETURN_IF_ERROR(shared_of(code, entry));
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // --- The module --------------------------------------------------------------
@@ -376,7 +376,7 @@ kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
     return status;
   }
   *out_code = code;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_soft_code_destroy(kilni_soft_code_t* code) {

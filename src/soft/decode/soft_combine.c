@@ -260,7 +260,7 @@ static void combine_block(combine_t* combine,
 }
 
 kiln_status_t kilni_soft_combine(kilni_soft_lower_t* lower) {
-  if (!lower->code->lanes->combines) return NULL;
+  if (!lower->code->lanes->combines) return kiln_ok();
   size_t count = lower->vreg_count + 1;
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, 2 * count,
@@ -272,5 +272,5 @@ kiln_status_t kilni_soft_combine(kilni_soft_lower_t* lower) {
     combine_block(&combine, &lower->blocks[b]);
   }
   kilni_free_array(lower->host->allocator, memory, 2 * count, sizeof(uint32_t));
-  return NULL;
+  return kiln_ok();
 }

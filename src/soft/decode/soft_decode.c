@@ -374,7 +374,7 @@ static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
     if (is_128) kilni_soft_vreg_new(lower, class_, 64);
   }
   kiln_status_t status = lower->status;
-  lower->status = NULL;
+  lower->status = kiln_ok();
   return status;
 }
 
@@ -410,7 +410,7 @@ static kiln_status_t place_local(const kilni_ptx_variable_t* variable,
   uint64_t at = (*inout_at + align - 1) & ~(align - 1);
   *out_place = (uint32_t)at;
   *inout_at = at + variable->size_bytes;
-  if (*inout_at <= KILNI_SOFT_LOCAL_BYTES / 64) return NULL;
+  if (*inout_at <= KILNI_SOFT_LOCAL_BYTES / 64) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "line %u: local memory above %llu bytes",
                  variable->line,
@@ -451,7 +451,7 @@ static kiln_status_t make_variables(kilni_soft_lower_t* lower) {
   }
   // Module-scope .local variables are refused where they are used.
   lower->out->local_bytes = (uint32_t)at;
-  return NULL;
+  return kiln_ok();
 }
 
 static void resolve_targets(kilni_soft_lower_t* lower,

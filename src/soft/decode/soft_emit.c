@@ -288,7 +288,7 @@ static kiln_status_t copy_array(kilni_soft_lower_t* lower, const void* from,
       kilni_alloc_array(lower->host->allocator, count, size, &memory));
   if (count) memcpy(memory, from, count * size);
   memcpy(out_to, &memory, sizeof(memory));
-  return NULL;
+  return kiln_ok();
 }
 
 static void place_constants(kilni_soft_lower_t* lower) {
@@ -323,7 +323,7 @@ static kiln_status_t copy_lists(emit_t* emit) {
   KILNI_RETURN_IF_ERROR(copy_array(lower, lower->shared, lower->shared_count,
                                    sizeof(*lower->shared), &out->shared));
   out->shared_count = (uint32_t)lower->shared_count;
-  return NULL;
+  return kiln_ok();
 }
 
 // Where a caller puts the parameters and finds the results of this function.
@@ -331,7 +331,7 @@ static kiln_status_t list_formals(emit_t* emit) {
   kilni_soft_lower_t* lower = emit->lower;
   kilni_soft_function_t* out = emit->out;
   const kilni_ptx_function_t* source = lower->source;
-  if (source->is_entry) return NULL;
+  if (source->is_entry) return kiln_ok();
   uint32_t count = source->return_count + source->parameter_count;
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
@@ -347,7 +347,7 @@ static kiln_status_t list_formals(emit_t* emit) {
     out->formals[i].bytes =
         (uint32_t)lower->module->variables[index].size_bytes;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t make_code(emit_t* emit) {

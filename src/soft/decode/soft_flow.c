@@ -245,7 +245,7 @@ static kiln_status_t order_blocks(order_t* order) {
   for (uint32_t i = 0; i < lower->order_count; i++) {
     lower->blocks[lower->order[i]].place = i;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t choose_order(kilni_soft_lower_t* lower) {

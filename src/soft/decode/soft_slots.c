@@ -242,7 +242,7 @@ static kiln_status_t liveness(slots_t* slots) {
     stretch(slots);
   }
   kilni_free_array(allocator, memory, count, 8);
-  return NULL;
+  return kiln_ok();
 }
 
 static int by_start(const void* a, const void* b) {
@@ -336,7 +336,7 @@ static kiln_status_t run(slots_t* slots, uint32_t* words, uint64_t* items) {
                    lower->source->name, lower->out->register_count),
         "split the function");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_slots(kilni_soft_lower_t* lower) {

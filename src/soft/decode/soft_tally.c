@@ -66,7 +66,7 @@ kiln_status_t kilni_soft_tally_init(kilni_soft_lower_t* lower,
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(allocator, instructions, sizeof(uint32_t), &memory));
   lower->out->tally_ends = memory;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_soft_tally_deinit(kilni_soft_lower_t* lower,

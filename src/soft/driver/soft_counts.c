@@ -37,7 +37,7 @@ static kiln_status_t not_open(void) {
 kiln_status_t kiln_soft_profile_start(void) {
   kilni_soft_driver_t* driver = enter();
   if (driver == NULL) return not_open();
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (driver->profile != NULL) {
     memset(driver->profile, 0, sizeof(*driver->profile));
   } else {
@@ -70,5 +70,5 @@ kiln_status_t kiln_soft_profile_read(kiln_soft_profile_t* out_profile) {
   }
   given.struct_size = out_profile->struct_size;
   memcpy(out_profile, &given, size);
-  return NULL;
+  return kiln_ok();
 }

@@ -76,7 +76,7 @@ kiln_status_t kilni_soft_handle_add(kilni_soft_handles_t* handles,
   slot->kind = (uint32_t)kind;
   *out_handle = ((uint64_t)slot->generation << (KIND_BITS + SLOT_BITS)) |
                 ((uint64_t)index << KIND_BITS) | (uint64_t)kind;
-  return NULL;
+  return kiln_ok();
 }
 
 void* kilni_soft_handle_get(const kilni_soft_handles_t* handles,

@@ -85,7 +85,7 @@ static kiln_status_t read_part(merge_t* merge, uint32_t part) {
     KILNI_RETURN_IF_ERROR(status);
     merge->items[merge->item_count++] = item;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t sort_names(merge_t* merge) {
@@ -104,7 +104,7 @@ static kiln_status_t sort_names(merge_t* merge) {
   if (merge->named_count > 0) {
     qsort(merge->named, merge->named_count, sizeof(*merge->named), by_name);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Deciding ----
@@ -327,7 +327,7 @@ static kiln_status_t check_part(merge_t* merge, size_t part) {
   mark(tree, &uses);
   check_uses(merge, part, &uses);
   kilni_free_array(merge->allocator, marks, count, sizeof(bool));
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- Writing ----

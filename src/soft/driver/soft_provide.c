@@ -43,7 +43,7 @@ static kiln_status_t read_check(const kiln_host_t* host, wish_t* wish) {
                    text),
         "set KILN_SOFT_CHECK to exact or page, or unset it");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // The errors that are named by [name, name + length); 0: none is called so.
@@ -83,7 +83,7 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
     text += length;
     if (*text == ',') text++;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
@@ -91,9 +91,9 @@ static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
   if (text == NULL) {
     text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_ORDER);
   }
-  if (text == NULL || strcmp(text, "auto") == 0) return NULL;
+  if (text == NULL || strcmp(text, "auto") == 0) return kiln_ok();
   wish->latest = strcmp(text, "latest") == 0;
-  if (wish->latest) return NULL;
+  if (wish->latest) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the software device has no order called \"%s\"", text),
@@ -125,7 +125,7 @@ static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
         "set KILN_SOFT_CHECK to exact, or take one device");
   }
   wish->devices = (uint32_t)devices;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t read_wish(const kiln_host_t* host,
@@ -223,7 +223,7 @@ static kiln_status_t init_locks(kilni_soft_driver_t* driver) {
 static kiln_status_t choose_lanes(const char* name,
                                   const kilni_soft_lane_set_t** out_lanes) {
   *out_lanes = kilni_soft_lanes_choose(name);
-  if (*out_lanes != NULL) return NULL;
+  if (*out_lanes != NULL) return kiln_ok();
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "this machine has no lane code \"%s\" for the software device",
@@ -273,7 +273,7 @@ static kiln_status_t create_memory(kilni_soft_driver_t* driver,
     driver->contexts[i].device = i;
     driver->contexts[i].memory = list[i];
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
@@ -323,7 +323,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
     return status;
   }
   *out_driver = driver;
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The second user ----
@@ -372,7 +372,7 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
                                given->print_user != driver->print_user)) {
     return disagree("receiver of printed text");
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // ---- The door ----
@@ -386,7 +386,7 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
   KILNI_RETURN_IF_ERROR(read_wish(host, options, &wish));
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (driver == NULL) {
     status = create_driver(host, &wish, &driver);
     if (kiln_status_is_ok(status)) kilni_soft_global_set(driver);

@@ -762,7 +762,7 @@ kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
   queue->more_threads = true;
   kiln_status_t status =
       kilni_thread_start(&queue->threads[0], "kiln-soft", first_main, driver);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) return kiln_ok();
   queue->thread_count = 0;
   return KILNI_ANNOTATE(status, "starting a worker of the software device");
 }

@@ -85,7 +85,7 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
   worker->resident = block;
   worker->resident_count++;
   *out_block = block;
-  return NULL;
+  return kiln_ok();
 }
 
 static void free_local(kilni_soft_run_t* run) {

@@ -102,7 +102,7 @@ static kiln_status_t make_constants(kilni_soft_grid_t* grid,
     grid->constants[f] = area;
     fill_constants(grid, reached[f], shared, area);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t prepare_constants(kilni_soft_grid_t* grid) {
@@ -177,7 +177,7 @@ static kiln_status_t check_launch(const kilni_soft_launch_t* launch) {
                         MAX_THREADS);
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 // What grid.sync() counts in: its size, then the barrier's word.
@@ -189,7 +189,7 @@ static kiln_status_t make_workspace(kilni_soft_grid_t* grid) {
       kilni_soft_memory_host(grid->memory, grid->workspace, WORKSPACE_BYTES);
   memset(host, 0, WORKSPACE_BYTES);
   host[0] = WORKSPACE_BYTES;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
@@ -217,11 +217,11 @@ static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
   KILNI_RETURN_IF_ERROR(prepare_constants(grid));
   choose_order(grid);
   lay_out_block(grid);
-  if (!launch->profiled) return NULL;
+  if (!launch->profiled) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_alloc(grid->host->allocator,
                                     sizeof(kilni_soft_profile_t), &memory));
   grid->profile = memory;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
@@ -259,7 +259,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
     return status;
   }
   *out_grid = grid;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
@@ -272,7 +272,7 @@ kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
   grid->forbidden = copy;
   grid->forbidden_count = count;
   grid->watched = true;
-  return NULL;
+  return kiln_ok();
 }
 
 static void worker_end(kilni_soft_worker_t* worker);
@@ -430,7 +430,7 @@ static kiln_status_t worker_create(kilni_soft_grid_t* grid,
     if (!worker->random) worker->random = 1;
   }
   *out_worker = worker;
-  return NULL;
+  return kiln_ok();
 }
 
 static void worker_end(kilni_soft_worker_t* worker) {

@@ -115,7 +115,7 @@ static bool try_window(kilni_soft_memory_t* memory, uint64_t bytes) {
 
 static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
   uint64_t bytes = KILNI_SOFT_WINDOW_BYTES * memory->device_count;
-  if (try_window(memory, bytes)) return NULL;
+  if (try_window(memory, bytes)) return kiln_ok();
   while ((bytes /= 2) >= WINDOW_LEAST) {
     if (!try_window(memory, bytes)) continue;
     // Threads and the host program need addresses as well: half is enough.
@@ -123,7 +123,7 @@ static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
     memory->base = NULL;
     memory->window_bytes = 0;
     if (bytes / 2 >= WINDOW_LEAST) bytes /= 2;
-    if (try_window(memory, bytes)) return NULL;
+    if (try_window(memory, bytes)) return kiln_ok();
     break;
   }
   return kilni_status_with_fix(
@@ -149,7 +149,7 @@ static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
         kilni_alloc(memory->allocator, sizeof(*memory), &block));
     init_device(block, memory, i);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
@@ -189,7 +189,7 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
     return status;
   }
   memcpy(out_list, memory->joined, count * sizeof(*out_list));
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
@@ -214,7 +214,7 @@ kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
   memory->marks_memory = words;
   memory->marks =
       (kilni_soft_marks_t){words, KILNI_SOFT_GLOBAL_BASE, memory->window_bytes};
-  return NULL;
+  return kiln_ok();
 }
 
 const kilni_soft_marks_t* kilni_soft_memory_marks(
@@ -327,7 +327,7 @@ static kiln_status_t insert(kilni_soft_memory_t* memory,
   memory->allocs[at] = *alloc;
   memory->allocs[at].id = memory->next_id++;
   memory->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 static void take_out(kilni_soft_memory_t* memory, kilni_soft_alloc_t* alloc) {
@@ -395,7 +395,7 @@ static kiln_status_t commit_pages(kilni_soft_memory_t* memory, uint64_t first,
                                           (size_t)((stop - first) * PAGE)));
     for (; first < stop; first++) memory->pages[first] |= PAGE_COMMITTED;
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void drop_pages(kilni_soft_memory_t* memory, uint64_t first,
@@ -476,7 +476,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
   own->used += rounded;
   memory->cursor = address + rounded;
   *out_address = address;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t alloc_host(kilni_soft_memory_t* own, uint64_t bytes,
@@ -501,7 +501,7 @@ static kiln_status_t alloc_host(kilni_soft_memory_t* own, uint64_t bytes,
     return status;
   }
   *out_address = (uint64_t)(uintptr_t)base;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
@@ -532,7 +532,7 @@ kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory) {
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       memory->allocator, KILNI_SOFT_FREED_KEPT, sizeof(*memory->freed), &list));
   memory->freed = list;
-  return NULL;
+  return kiln_ok();
 }
 
 bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
@@ -592,7 +592,7 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
                      (size_t)round_up(alloc.bytes, kilni_vm_page_bytes()));
   }
   kilni_mutex_unlock(&memory->lock);
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
@@ -725,7 +725,7 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                               .flags = flags,
                               .device = own->device};
   kilni_mutex_lock(&memory->lock);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (clash || overlaps(memory, address, bytes)) {
     status = kilni_status_bare(KILN_STATUS_ALREADY_EXISTS);
   } else {
@@ -1024,7 +1024,7 @@ static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
   memory->allocs[at].device = device;
   memory->allocs[at].id = memory->next_id++;
   start_marks(memory, &memory->allocs[at], bytes);
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_memory_map(kilni_soft_memory_t* memory,

@@ -72,7 +72,7 @@ static kiln_status_t grow_body(kiln_allocator_t allocator, void* user) {
   uint32_t* items = NULL;
   size_t capacity = 0;
   size_t count = 0;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   while (count < 100) {
     void* grown = items;
     size_t before = capacity;

@@ -28,7 +28,7 @@ static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   assert_null(kilni_dynlib_symbol(library, "kiln_test_question"));
   assert_string_equal(kilni_dynlib_path(library), TEST_MODULE);
   kilni_dynlib_close(library);
-  return NULL;
+  return kiln_ok();
 }
 
 static void a_library_opens_and_answers(void** state) {

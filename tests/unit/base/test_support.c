@@ -127,11 +127,11 @@ static kiln_status_t sinful_body(kiln_allocator_t allocator, void* user) {
   status = kilni_alloc(allocator, 20, &second);
   if (!kiln_status_is_ok(status)) {
     if (sin != SIN_LEAK) kilni_free(allocator, first, 10);
-    return sin == SIN_SWALLOW ? NULL : status;
+    return sin == SIN_SWALLOW ? kiln_ok() : status;
   }
   kilni_free(allocator, first, 10);
   kilni_free(allocator, second, 20);
-  return sin == SIN_ALWAYS_FAIL ? KILNI_FAIL(INTERNAL, "by design") : NULL;
+  return sin == SIN_ALWAYS_FAIL ? KILNI_FAIL(INTERNAL, "by design") : kiln_ok();
 }
 
 typedef struct bound_t {
@@ -194,7 +194,7 @@ static kiln_status_t spread_body(void* user) {
       return kilni_status_bare(KILN_STATUS_INTERNAL);
     }
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static void a_long_body_is_spread_over_its_points(void** state) {

@@ -112,7 +112,7 @@ kiln_status_t cache_maker_make(void* user, kiln_cache_output_t* out) {
   out->payload = cache_kit_bytes(maker->text);
   out->metadata = cache_kit_bytes("about it");
   out->store = maker->store;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_cache_request_t cache_maker_request(cache_maker_t* maker,

@@ -206,7 +206,7 @@ static kiln_status_t make_nothing(void* user, kiln_cache_output_t* out) {
   (void)user;
   (void)out;
   fail_msg("somebody else makes it");
-  return NULL;
+  return kiln_ok();
 }
 
 // Behind a thread of its own cache, and behind another's lock on the disk.
@@ -404,7 +404,7 @@ static kiln_status_t make_shared(void* user, kiln_cache_output_t* out) {
   while (!atomic_load(&shared->open)) (void)usleep(100);
   atomic_fetch_add(&shared->calls, 1);
   out->payload = cache_kit_bytes("payload");
-  return NULL;
+  return kiln_ok();
 }
 
 static uint32_t get_shared(cache_kit_t* kit, shared_t* shared, uint32_t wait_ms,

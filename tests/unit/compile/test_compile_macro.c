@@ -29,7 +29,7 @@ static kiln_status_t note(void* user, const kilni_scan_found_t* found) {
            used ? " " : "", quote ? "\"" : "<", (int)found->name.size,
            found->name.data, quote ? "\"" : ">");
   list->count++;
-  return NULL;
+  return kiln_ok();
 }
 
 // Defines lines of "NAME value", and gives back whether all is known.
@@ -184,7 +184,7 @@ static void no_memory(void** state) {
   fault_alloc_init(&watch);
   for (uint64_t at = 1;; at++) {
     kilni_macros_t macros;
-    kiln_status_t status = NULL;
+    kiln_status_t status = kiln_ok();
     char name[16];
     fault_alloc_arm(&watch, at, false);
     kilni_macros_init(&macros, fault_alloc_allocator(&watch));

@@ -36,12 +36,12 @@ static kiln_status_t fake_begin(void* self, const kilni_link_plan_t* plan,
                                 void** out_session) {
   (void)plan;
   *out_session = self;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
   (void)session, (void)input;
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
@@ -56,10 +56,10 @@ static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
 static kiln_status_t fake_log(void* session, uint32_t which,
                               kilni_str_t* inout_text) {
   const fake_t* fake = session;
-  if (fake->links == 0) return NULL;
+  if (fake->links == 0) return kiln_ok();
   kilni_str_add_cstr(
       inout_text, which == KILN_LINK_LOG_ERROR ? "a warning\n" : "linked it\n");
-  return NULL;
+  return kiln_ok();
 }
 
 static void fake_end(void* session) {

@@ -75,7 +75,7 @@ static kiln_status_t fake_begin(void* self, const kilni_link_plan_t* plan,
   fake->begins++;
   *out_session = fake;
   if (fails(fake, "begin with a log")) return refuse(fake, "error : no arch\n");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
@@ -85,7 +85,7 @@ static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
   snprintf(fake->inputs + used, sizeof(fake->inputs) - used, "%s:%s ",
            kiln_code_format_name(input->format), input->name);
   if (fails(fake, "add")) return refuse(fake, "line one\nerror   : bad PTX\n");
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
@@ -106,7 +106,7 @@ static kiln_status_t fake_log(void* session, uint32_t which,
   const fake_t* fake = session;
   kilni_str_add_cstr(inout_text,
                      which == KILN_LINK_LOG_ERROR ? fake->log : "linking\n");
-  return NULL;
+  return kiln_ok();
 }
 
 static void fake_end(void* session) {

@@ -24,7 +24,7 @@ static kiln_status_t read_bytes(const void* data, size_t size,
 }
 
 static void assert_bad(const void* data, size_t size, const char* word) {
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   kiln_status_t status = read_bytes(data, size, &doubt);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
   assert_non_null(strstr(kiln_status_message(status), word));
@@ -64,7 +64,7 @@ static void make_cubin(uint8_t* data) {
 static void test_cubins(void** state) {
   (void)state;
   uint8_t data[CUBIN_BYTES];
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   make_cubin(data);
   assert_null(read_bytes(data, sizeof(data), &doubt));
   assert_null(doubt);
@@ -91,7 +91,7 @@ static void test_sections_without_bytes(void** state) {
   static const uint32_t types[] = {8, 0x70000007, 0x7000000a, 0x70000015};
   for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
     uint8_t data[CUBIN_BYTES];
-    kiln_status_t doubt = NULL;
+    kiln_status_t doubt = kiln_ok();
     make_cubin(data);
     put(data, 16, 1, 2);  // not linked
     put(data, FIRST_SECTION + 4, types[i], 4);
@@ -106,7 +106,7 @@ static void test_sections_without_bytes(void** state) {
 static void test_unknown_attributes(void** state) {
   (void)state;
   uint8_t data[CUBIN_BYTES];
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   make_cubin(data);
   memcpy(data + NAMES + 56, "\0.note", 7);
   put(data, FIRST_SECTION, 1, 4);
@@ -128,7 +128,7 @@ static void test_fatbins(void** state) {
   put(data, ENTRY, 2, 2);
   put(data, ENTRY + 4, 64, 4);
   put(data, ENTRY + 8, 16, 8);
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   assert_null(read_bytes(data, sizeof(data), &doubt));
   assert_null(doubt);
   for (size_t cut = 4; cut < sizeof(data); cut++) {
@@ -150,7 +150,7 @@ static void test_what_is_nothing(void** state) {
   (void)state;
   assert_bad("", 0, "is empty");
   // Text that is no PTX: a driver may know better, so the doubt is kept.
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   assert_null(read_bytes("hello", 5, &doubt));
   assert_int_equal(kiln_status_code(doubt), KILN_STATUS_BAD_DATA);
   kiln_status_free(doubt);
@@ -160,7 +160,7 @@ static void test_the_version_of_newer_ptx(void** state) {
   (void)state;
   static const char text[] = "// new\n.version 12.7\n.target sm_200\n";
   kilni_code_facts_t facts;
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   kiln_bytes_view_t bytes = {(const uint8_t*)text, sizeof(text) - 1};
   assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
                                     "file", &doubt));
@@ -189,7 +189,7 @@ static void test_kernels_of_a_cubin(void** state) {
   (void)state;
   const kiln_bytes_view_t bytes = read_cubin();
   kilni_code_facts_t facts;
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
                                     "file", &doubt));
   assert_null(doubt);
@@ -213,7 +213,7 @@ static void test_a_cubin_of_more_than_its_ptx(void** state) {
       ".visible .entry more(.param .u32 n) { ret; }\n";
   const kiln_bytes_view_t ptx = {(const uint8_t*)text, sizeof(text) - 1};
   kilni_code_facts_t facts;
-  kiln_status_t doubt = NULL;
+  kiln_status_t doubt = kiln_ok();
   assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), read_cubin(),
                                     "file", &doubt));
   assert_null(doubt);

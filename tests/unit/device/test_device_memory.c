@@ -850,7 +850,7 @@ static void work(void* user) {
     kiln_buffer_release(*at);
     *at = NULL;
     uint64_t size = 1 + next(worker) % 20000;
-    kiln_status_t status = NULL;
+    kiln_status_t status = kiln_ok();
     switch ((what >> 16) % 8) {
       case 0:
         status = kiln_buffer_create(world->device, size, &options, at);
@@ -938,7 +938,7 @@ static kiln_status_t use_pools(kiln_device_t* device, kiln_stream_t* stream,
 }
 
 static kiln_status_t use_kinds(kiln_device_t* device, kiln_stream_t* stream) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t kind = 0; kind <= KILN_MEMORY_MANAGED && status == NULL;
        kind++) {
     kiln_pool_options_t pool_options = kiln_pool_options_default();

@@ -239,7 +239,7 @@ static kiln_status_t make_buffer(player_t* player, kiln_device_t* device,
   kiln_buffer_options_t options = kiln_buffer_options_default();
   uint32_t way = draw(player, 6);
   options.stream = some_order(player, &device);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (way == 5) return make_of_tensor(player, device, out_buffer);
   if (way == 0 && options.stream != NULL) {
     kiln_transient_t* store = NULL;
@@ -270,7 +270,7 @@ static kiln_status_t make_buffer(player_t* player, kiln_device_t* device,
 
 static kiln_status_t make_memory(player_t* player, kind_t kind,
                                  kiln_device_t* device, void** out_object) {
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   kiln_stream_t* on = some_order(player, &device);
   kiln_buffer_t* buffer = NULL;
   kiln_pool_t* pool = NULL;
@@ -311,7 +311,7 @@ static kiln_status_t make_view(player_t* player, kind_t kind,
   kiln_buffer_t* buffer = some(player, BUFFER);
   kiln_texture_t* texture = NULL;
   kiln_surface_t* surface = NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   const uint32_t way = draw(player, 3);
   sides.width = 8;
   sides.height = 4;
@@ -437,7 +437,7 @@ static kiln_status_t make_code(player_t* player, kind_t kind,
   kiln_link_t* link = NULL;
   kiln_linker_options_t options = kiln_linker_options_default();
   options.device = device;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   switch (kind) {
     case MODULE:
       status = make_module(player, device, &module);
@@ -468,7 +468,7 @@ static kiln_status_t make_peer(player_t* player, kiln_device_t* device,
                                void** out_object) {
   const uint32_t number = kiln_device_info(device)->ordinal;
   kiln_peer_t* peer = NULL;
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < HELD && peer == NULL; i++) {
     kiln_device_t* other = player->held[i].object;
     if (player->held[i].kind != DEVICE || kiln_device_parent(other) != NULL ||
@@ -498,7 +498,7 @@ static kind_t some_kind(player_t* player) {
 static kiln_status_t make(player_t* player, held_t* place) {
   world_t* world = player->world;
   kiln_device_t* device = some(player, DEVICE);
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   kiln_stream_t* stream = NULL;
   kiln_event_t* event = NULL;
   void* object = NULL;
@@ -556,12 +556,12 @@ static kiln_status_t job_on(player_t* player, kiln_stream_t* stream,
     atomic_fetch_add(&player->world->wrong, 1);
     print_error("%u and %u, not %u\n", words[0], words[63], value);
   }
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t job(player_t* player) {
   kiln_device_t* device = some(player, DEVICE);
-  if (device == NULL || kiln_device_parent(device) != NULL) return NULL;
+  if (device == NULL || kiln_device_parent(device) != NULL) return kiln_ok();
   kiln_stream_t* stream = NULL;
   kiln_buffer_t* from = NULL;
   kiln_buffer_t* to = NULL;
@@ -591,7 +591,7 @@ static kiln_status_t use(player_t* player) {
   kiln_event_t* event = some(player, EVENT);
   const uint32_t way = draw(player, 5);
   if (way == 4) return job(player);
-  if (stream == NULL) return NULL;
+  if (stream == NULL) return kiln_ok();
   switch (way) {
     case 0:
       return kiln_stream_synchronize(stream);
@@ -601,11 +601,11 @@ static kiln_status_t use(player_t* player) {
       if (event == NULL ||
           kiln_device_context(kiln_event_device(event)) !=
               kiln_device_context(kiln_stream_device(stream))) {
-        return NULL;
+        return kiln_ok();
       }
       return kiln_event_record(event, stream);
     default:
-      return event == NULL ? NULL : kiln_stream_wait_event(stream, event);
+      return event == NULL ? kiln_ok() : kiln_stream_wait_event(stream, event);
   }
 }
 
@@ -630,7 +630,7 @@ static void swap(player_t* player, held_t* held) {
 
 static void step(player_t* player) {
   held_t* held = &player->held[draw(player, HELD)];
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   switch (draw(player, 4)) {
     case 0:
       give_back(held);

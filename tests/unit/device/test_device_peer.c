@@ -30,7 +30,7 @@ typedef struct world_t {
 static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   driver_books_open(inout_table);
   ((world_t*)user)->cu = *inout_table;
-  return NULL;
+  return kiln_ok();
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {

@@ -106,7 +106,7 @@ static kiln_status_t watch_queries(void* user, kiln_cuda_table_t* inout_table) {
   (void)user;
   g_asked.under = *inout_table;
   KILNI_CUDA_SET(inout_table, cuEventQuery, count_query);
-  return NULL;
+  return kiln_ok();
 }
 
 static void wait_for_gate(void* user) {

@@ -47,7 +47,7 @@ static kiln_status_t watch(void* user, kiln_cuda_table_t* inout_table) {
   g_seen.under = *inout_table;
   KILNI_CUDA_SET(inout_table, cuDeviceGetAttribute, hide);
   KILNI_CUDA_SET(inout_table, cuLaunchKernelEx, look);
-  return NULL;
+  return kiln_ok();
 }
 
 static void open_kit(dispatch_kit_t* kit, bool alone) {

@@ -57,7 +57,7 @@ static kiln_status_t watch_launches(void* user,
   g_asked.plain = inout_table->cuLaunchKernel;
   KILNI_CUDA_SET(inout_table, cuLaunchKernelEx, launch_ex);
   KILNI_CUDA_SET(inout_table, cuLaunchKernel, launch_plainly);
-  return NULL;
+  return kiln_ok();
 }
 
 // Since the last call: `early` of `all` launches were allowed to overlap.

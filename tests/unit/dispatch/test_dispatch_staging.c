@@ -315,7 +315,7 @@ static kiln_status_t watch_info(void* user, kiln_cuda_table_t* inout_table) {
   (void)user;
   g_under = *inout_table;
   KILNI_CUDA_SET(inout_table, cuMemGetInfo, count_info);
-  return NULL;
+  return kiln_ok();
 }
 
 // The device is asked for its free memory when a dispatcher is made, and by no

@@ -208,7 +208,7 @@ static kiln_status_t make_exec(kiln_graph_builder_t* b) {
   // As often as wanted.
   assert_null(kiln_graph_builder_exec(b, NULL, &exec));
   kiln_graph_exec_release(exec);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t take_graph(kiln_graph_builder_t* b) {
@@ -221,7 +221,7 @@ static kiln_status_t take_graph(kiln_graph_builder_t* b) {
   assert_null(kiln_graph_builder_close(b));
   assert_null(kiln_graph_add(graph, NULL, 0, &work, NULL));
   kiln_graph_release(graph);
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t update_from(kiln_graph_builder_t* b) {
@@ -236,7 +236,7 @@ static kiln_status_t update_from(kiln_graph_builder_t* b) {
     bool lacks = !kilni_cuda_has(&kit.table, KILNI_CUDA_ROW_cuGraphExecUpdate);
     if (lacks && kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
       kiln_status_free(status);
-      status = NULL;
+      status = kiln_ok();
     }
   }
   kiln_graph_release(graph);

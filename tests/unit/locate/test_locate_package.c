@@ -327,7 +327,7 @@ static kiln_status_t read_body(kiln_allocator_t allocator, void* user) {
       kilni_locate_reader_create(allocator, world->root, &reader));
   static const char* const paths[] = {DEB_LIB "libcudart.so.12",
                                       "env/lib/libcublas.so.12"};
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < 2 && kiln_status_is_ok(status); i++) {
     kilni_locate_facts_query_t query = {.path = world_path(world, paths[i]),
                                         .kind = LIB};

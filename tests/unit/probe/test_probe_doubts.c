@@ -108,7 +108,7 @@ static kiln_status_t make(const world_t* world, kiln_allocator_t allocator,
   KILNI_RETURN_IF_ERROR(kiln_compat_driver_parse(g_driver, &driver));
   KILNI_RETURN_IF_ERROR(
       kilni_toolkit_create(&options, &world->env, &g_source.toolkit));
-  kiln_status_t status = NULL;
+  kiln_status_t status = kiln_ok();
   if (g_use != NULL) status = kiln_toolkit_use_declare(g_source.toolkit, g_use);
   if (kiln_status_is_ok(status)) {
     status = kilni_probe_create(&g_source, out_probe);

@@ -82,7 +82,7 @@ kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
     }
   }
   *out_code = code;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_soft_code_destroy(kilni_soft_code_t* code) {
@@ -143,7 +143,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   grid->launch = *launch;
   memcpy(grid->params, launch->params, launch->entry->param_bytes);
   *out_grid = grid;
-  return NULL;
+  return kiln_ok();
 }
 
 kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
@@ -152,7 +152,7 @@ kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
   (void)grid;
   (void)list;
   (void)count;
-  return NULL;
+  return kiln_ok();
 }
 
 void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {

@@ -708,7 +708,7 @@ static void test_proc_address(void** state) {
 // ---- Failing allocations ----
 
 static kiln_status_t as_status(kiln_cu_result_t result) {
-  if (result == KILN_CU_SUCCESS) return NULL;
+  if (result == KILN_CU_SUCCESS) return kiln_ok();
   return kilni_status_bare(result == KILN_CU_ERROR_OUT_OF_MEMORY
                                ? KILN_STATUS_OUT_OF_MEMORY
                                : KILN_STATUS_INTERNAL);
@@ -742,7 +742,7 @@ static kiln_status_t whole_path(device_t* d) {
   TRY(d->cu.cuMemcpyDtoHAsync(&value, address, sizeof(value), stream));
   TRY(d->cu.cuMemFreeAsync(address, stream));
   TRY(d->cu.cuCtxSynchronize());
-  return NULL;
+  return kiln_ok();
 }
 
 static kiln_status_t start_and_run(kiln_allocator_t allocator, void* user) {
