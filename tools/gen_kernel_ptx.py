@@ -250,7 +250,7 @@ def main():
         done = sum(w.version == version for w, _ in made)
         print("NVRTC %s: %d files" % (version, done))
         if done < len(mine):
-            print("NVRTC %s: %d files skipped, it or its headers are not here"
+            print("skip: NVRTC %s or its headers are not here: %d files"
                   % (version, len(mine) - done))
     size = sum(os.path.getsize(path) for path in glob.glob(
         os.path.join(KERNELS, "*.ptx")))

@@ -137,12 +137,15 @@ def reap():
 def end_leftovers():
     """Ends what the commands before left running; the names of it. To be called
     when no command runs."""
-    reap()
     names = []
-    for _ in range(100):
+    for attempt in range(100):
+        reap()
         left = children()
         if not left:
             break
+        if attempt < 10:  # some are only about to end
+            time.sleep(0.02)
+            continue
         for process, name in left:
             names.append(name)
             try:
@@ -150,7 +153,6 @@ def end_leftovers():
             except ProcessLookupError:
                 pass
         time.sleep(0.02)
-        reap()
     return sorted(set(names))
 
 
@@ -185,17 +187,18 @@ def run(words, log, limit=None, quiet=False, cwd=None, **variables):
             start_new_session=True, env={**os.environ, **variables})
 
         def copy():
-            for line in process.stdout:
-                file.write(line)
-                if not quiet:
-                    sys.stdout.write(line)
-                    sys.stdout.flush()
+            with process.stdout:
+                for line in process.stdout:
+                    file.write(line)
+                    if not quiet:
+                        sys.stdout.write(line)
+                        sys.stdout.flush()
         reader = threading.Thread(target=copy, daemon=True)
-        reader.start()
         try:
+            reader.start()
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
-            file.write("stopped after %d seconds\n" % limit)
+            file.write("stopped after %g seconds\n" % limit)
             code = 124
         finally:
             # Whatever is still in the group would hold the pipe open.

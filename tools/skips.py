@@ -108,6 +108,13 @@ def counts(skips):
     return " and ".join(words)
 
 
+def cases_text(cases):
+    cases = sorted(cases - {"", "(in part)"})
+    if not cases:
+        return ""
+    return ": " + cases[0] if len(cases) == 1 else ": %d cases" % len(cases)
+
+
 def by_reason(skips):
     """[(reason, [name])], the reason with the most first. A test that was
     skipped in several runs for one reason is one; of cases, the test's name
@@ -117,11 +124,8 @@ def by_reason(skips):
         tests[one.reason].setdefault(one.test, set()).add(one.case)
     found = []
     for reason, named in tests.items():
-        found.append((reason, [
-            name if cases <= {"", "(in part)"} else
-            "%s: %s" % (name, ", ".join(sorted(cases))) if len(cases) < 3 else
-            "%s: %d cases" % (name, len(cases))
-            for name, cases in sorted(named.items())]))
+        found.append((reason, [name + cases_text(cases)
+                               for name, cases in sorted(named.items())]))
     return sorted(found, key=lambda row: (-len(row[1]), row[0]))
 
 
