@@ -129,11 +129,11 @@ def by_reason(skips):
     return sorted(found, key=lambda row: (-len(row[1]), row[0]))
 
 
-def names_text(names):
-    if len(names) <= NAMES_SHOWN:
+def names_text(names, shown=NAMES_SHOWN):
+    if len(names) <= shown:
         return ", ".join(names)
-    return "%s and %d more" % (", ".join(names[:NAMES_SHOWN - 1]),
-                               len(names) - NAMES_SHOWN + 1)
+    return "%s and %d more" % (", ".join(names[:shown - 1]),
+                               len(names) - shown + 1)
 
 
 def summary(skips):
