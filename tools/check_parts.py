@@ -18,11 +18,13 @@ import xml.etree.ElementTree
 import ci_table
 import measure
 import skips
+import test_targets
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.path.join(ROOT, "build/check")
 NO_CLANG_TIDY = 77
 CPU = "/proc/cpuinfo"
+TURNS = 3
 FULL_OUTPUT = ["--test-output-size-passed", "100000000",
                "--test-output-size-failed", "100000000"]
 
@@ -34,12 +36,12 @@ NEEDS = {"house": "build", "tests": "build", "install": "build",
 APART = "^(house|install|pathfinder|wheels)$"
 # The house, installations, comparisons and fault sweeps are the same of any
 # compiler, as is what others' tools say.
-CLANG_TESTS = ["-LE", "^(fault|house|install|pathfinder|wheels)$", "-E",
+CLANG_TESTS = (["-LE", "^(fault|house|install|pathfinder|wheels)$"],
                "^(linking_|truth_missing|truth_ptxas|truth_program"
-               "|inspect_truth_fresh)"]
+               "|inspect_truth_fresh)")
 # What is live needs a GPU: the release build reports it as skipped.
-ASAN_TESTS = ["-LE", "^(fault|house|install|live)$", "-E", "^linking_files$"]
-TSAN_TESTS = ["-L", "^threads$"]
+ASAN_TESTS = (["-LE", "^(fault|house|install|live)$"], "^linking_files$")
+TSAN_TESTS = (["-L", "^threads$"], "^$")
 
 
 class Outcome:
@@ -179,19 +181,50 @@ def part_lint(run):
     return code in (0, NO_CLANG_TIDY)
 
 
+def with_turns(run, preset, choice, number):
+    """A choice of tests without those whose turn it is not; the builds have
+    different turns of one commit. None if the list names what is no test."""
+    labels, without = choice
+    names = turn_names()
+    known = test_targets.read_tests(os.path.join(ROOT, "build", preset))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        run.outcome.notes.append("tools/ci_turns.txt names what is no test: " +
+                                 ", ".join(unknown))
+        return None
+    seed = int(os.environ.get("KILN_TEST_SEED", "0")) + number
+    waiting = [name for at, name in enumerate(names) if (at + seed) % TURNS]
+    return [*labels, "-E", "%s|^(%s)$" % (without, "|".join(waiting))]
+
+
+def turn_names():
+    with open(os.path.join(ROOT, "tools/ci_turns.txt"),
+              encoding="utf-8") as file:
+        return [line.strip() for line in file
+                if line.strip() and not line.startswith("#")]
+
+
 def part_clang(run):
-    return run.configure("clang") and run.build("clang") and \
-        run.test("clang", CLANG_TESTS)
+    if not (run.configure("clang") and run.build("clang")):
+        return False
+    choice = with_turns(run, "clang", CLANG_TESTS, 0)
+    return choice is not None and run.test("clang", choice)
+
+
+def sanitizer(run, preset, tests, number):
+    if not run.configure(preset, *sanitized()):
+        return False
+    choice = with_turns(run, preset, tests, number)
+    return choice is not None and run.build_for(preset, choice) and \
+        run.test(preset, choice)
 
 
 def part_asan(run):
-    return run.configure("asan", *sanitized()) and \
-        run.build_for("asan", ASAN_TESTS) and run.test("asan", ASAN_TESTS)
+    return sanitizer(run, "asan", ASAN_TESTS, 1)
 
 
 def part_tsan(run):
-    return run.configure("tsan", *sanitized()) and \
-        run.build_for("tsan", TSAN_TESTS) and run.test("tsan", TSAN_TESTS)
+    return sanitizer(run, "tsan", TSAN_TESTS, 2)
 
 
 def function_of(name):

@@ -5,6 +5,7 @@
 import contextlib
 import io
 import os
+import re
 import tempfile
 import time
 import unittest
@@ -118,6 +119,38 @@ class Running(unittest.TestCase):
                 pass
             return True
         self.assertGreater(self.run_with(cheap=burns)[0].minutes(), 0.05 / 60)
+
+
+class Turns(unittest.TestCase):
+    NAMES = ["t%d" % i for i in range(7)]
+
+    def waiting(self, seed, number, known):
+        outcome = check_parts.Outcome(None)
+        run = mock.Mock(outcome=outcome)
+        with mock.patch.dict(os.environ, KILN_TEST_SEED=str(seed)), \
+                mock.patch.object(check_parts, "turn_names",
+                                  return_value=self.NAMES), \
+                mock.patch.object(check_parts.test_targets, "read_tests",
+                                  return_value=known):
+            choice = check_parts.with_turns(run, "clang", (["-LE", "x"], "^$"),
+                                            number)
+        return choice, outcome.notes
+
+    def test_each_test_has_its_turn(self):
+        ran = []
+        for seed in range(check_parts.TURNS):
+            choice, _ = self.waiting(seed, 0, self.NAMES)
+            self.assertEqual(choice[:3], ["-LE", "x", "-E"])
+            ran += [name for name in self.NAMES
+                    if not re.search(choice[3], name)]
+        self.assertEqual(sorted(ran), self.NAMES)
+        self.assertNotEqual(self.waiting(0, 0, self.NAMES)[0],
+                            self.waiting(0, 1, self.NAMES)[0])
+
+    def test_a_name_that_is_no_test_is_found(self):
+        choice, notes = self.waiting(0, 0, self.NAMES[1:])
+        self.assertIsNone(choice)
+        self.assertIn("names what is no test: t0", notes[0])
 
 
 class Tables(unittest.TestCase):
