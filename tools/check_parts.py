@@ -40,7 +40,8 @@ CLANG_TESTS = (["-LE", "^(fault|house|install|pathfinder|wheels)$"],
                "^(linking_|truth_missing|truth_ptxas|truth_program"
                "|inspect_truth_fresh)")
 # What is live needs a GPU: the release build reports it as skipped.
-ASAN_TESTS = (["-LE", "^(fault|house|install|live)$"], "^linking_files$")
+ASAN_TESTS = (["-LE", "^(fault|house|install|live)$"],
+              "^(linking_files|inspect_truth_fresh)$")
 TSAN_TESTS = (["-L", "^threads$"], "^$")
 
 
