@@ -39,14 +39,25 @@ function(kiln_room name)
     $<TARGET_OBJECTS:kiln_room_${name}>)
 endfunction()
 
+# kiln_kit(NAME SOURCES...): what several tests share, compiled once. A test
+# lists it in its LIBS and finds the headers beside the sources.
+function(kiln_kit name)
+  add_library(${name} OBJECT ${ARGN})
+  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+    INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE
+    KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
+endfunction()
+
 # kiln_test(NAME LABELS ... SOURCES ... [LIBS ...]): a cmocka program that sees
 # the inside of the library.
 function(kiln_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   set(wraps $<BOOL:$<TARGET_PROPERTY:${name},KILN_WRAPS>>)
-  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support
-    $<IF:${wraps},kiln_static,kiln_inside> ${T_LIBS} cmocka)
+  target_link_libraries(${name} PRIVATE kiln_flags ${T_LIBS} kiln_test_support
+    $<IF:${wraps},kiln_static,kiln_inside> cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE
     KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
@@ -71,12 +82,12 @@ function(kiln_wrap name)
   set_target_properties(${name} PROPERTIES KILN_WRAPS ON)
 endfunction()
 
-# kiln_fuzz(NAME SOURCE file CORPUS folder): a fuzz target. Its test replays the
-# corpus.
+# kiln_fuzz(NAME SOURCES file... CORPUS folder [LIBS ...]): a fuzz target. Its
+# test replays the corpus.
 function(kiln_fuzz name)
-  cmake_parse_arguments(T "" "SOURCE;CORPUS" "" ${ARGN})
-  add_executable(${name} ${T_SOURCE})
-  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support
+  cmake_parse_arguments(T "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${T_SOURCES})
+  target_link_libraries(${name} PRIVATE kiln_flags ${T_LIBS} kiln_test_support
     kiln_inside)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE KILNI_ROOM="test")
@@ -84,8 +95,7 @@ function(kiln_fuzz name)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME ${name} COMMAND ${name} -runs=0 ${T_CORPUS})
   else()
-    target_sources(${name} PRIVATE
-      ${PROJECT_SOURCE_DIR}/tests/support/fuzz_replay.c)
+    target_link_libraries(${name} PRIVATE fuzz_replay)
     add_test(NAME ${name} COMMAND ${name} ${T_CORPUS})
   endif()
   math(EXPR timeout "120 * ${KILN_TEST_PATIENCE}")
