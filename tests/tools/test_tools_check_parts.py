@@ -124,7 +124,7 @@ class Running(unittest.TestCase):
 class Turns(unittest.TestCase):
     NAMES = ["t%d" % i for i in range(7)]
 
-    def waiting(self, seed, number, known):
+    def waiting(self, seed, preset, known):
         outcome = check_parts.Outcome(None)
         run = mock.Mock(outcome=outcome)
         with mock.patch.dict(os.environ, KILN_TEST_SEED=str(seed)), \
@@ -132,23 +132,22 @@ class Turns(unittest.TestCase):
                                   return_value=self.NAMES), \
                 mock.patch.object(check_parts.test_targets, "read_tests",
                                   return_value=known):
-            choice = check_parts.with_turns(run, "clang", (["-LE", "x"], "^$"),
-                                            number)
+            choice = check_parts.with_turns(run, preset, (["-LE", "x"], "^$"))
         return choice, outcome.notes
 
     def test_each_test_has_its_turn(self):
         ran = []
-        for seed in range(check_parts.TURNS):
-            choice, _ = self.waiting(seed, 0, self.NAMES)
+        for seed in range(check_parts.TURNS["clang"]):
+            choice, _ = self.waiting(seed, "clang", self.NAMES)
             self.assertEqual(choice[:3], ["-LE", "x", "-E"])
             ran += [name for name in self.NAMES
                     if not re.search(choice[3], name)]
         self.assertEqual(sorted(ran), self.NAMES)
-        self.assertNotEqual(self.waiting(0, 0, self.NAMES)[0],
-                            self.waiting(0, 1, self.NAMES)[0])
+        self.assertNotEqual(self.waiting(0, "asan", self.NAMES)[0],
+                            self.waiting(0, "tsan", self.NAMES)[0])
 
     def test_a_name_that_is_no_test_is_found(self):
-        choice, notes = self.waiting(0, 0, self.NAMES[1:])
+        choice, notes = self.waiting(0, "clang", self.NAMES[1:])
         self.assertIsNone(choice)
         self.assertIn("names what is no test: t0", notes[0])
 
