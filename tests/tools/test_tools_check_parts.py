@@ -88,9 +88,12 @@ class Running(unittest.TestCase):
         self.parts = ci_table.read_parts(TABLE)
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        logs = mock.patch.object(check_parts, "LOGS", folder.name)
-        logs.start()
-        self.addCleanup(logs.stop)
+        for module, name, value in (
+                (check_parts, "LOGS", folder.name),
+                (measure, "yardstick", lambda: 1.0)):
+            patch = mock.patch.object(module, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
 
     def run_with(self, **functions):
         with contextlib.redirect_stdout(io.StringIO()):
