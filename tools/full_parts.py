@@ -65,6 +65,7 @@ class Outcome:
         self.skipped = ""  # why all of it was
         self.result = ""
         self.reduced = ""  # what of it was left out, if asked
+        self.details = []  # lines for the report
         self.skips = []
 
 
@@ -201,7 +202,7 @@ def run_programs(work):
             return work.outcome
     if share != 1:
         work.outcome.reduced = "one part in %d" % share
-    failed, said = [], []
+    failed, said = [], work.outcome.details
     for title, program, words, line in program_steps(share, work.jobs):
         path = os.path.abspath(os.path.join(folder, program))
         if not os.path.exists(path) or work.run(path, *words) != 0:
@@ -210,8 +211,6 @@ def run_programs(work):
     work.outcome.result = "; ".join(
         ["failed: " + ", ".join(failed)] if failed else
         ["%d kinds, none differs" % len(said)])
-    with open(work.log, "a", encoding="utf-8") as file:
-        file.write("\n".join(["", *said, ""]))
     work.outcome.ok = not failed
     return work.outcome
 

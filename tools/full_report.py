@@ -9,6 +9,7 @@ git, on a machine that was sent the tree alone.
 import hashlib
 import json
 import os
+import re
 import subprocess
 
 import skips
@@ -16,27 +17,27 @@ import skips
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GREEN, NOT_GREEN, SKIPPED = "green", "not green", "skipped"
 NO_SOURCES = "KILN_SOURCES"
-LEFT_OUT = (".git", "__pycache__", "out", "docs/evidence")
+# What builds and runs leave, as .gitignore has it; the evidence is written by
+# these runs themselves.
+LEFT_OUT = re.compile(r"(build|build-.*|out|docs/evidence|(.*/)?(__pycache__|"
+                      r"\.git|.*\.(o|so|a|pyc)))$")
 
 
 # ---- Which tree ----
 
 def tree_hash(root=ROOT):
-    """A hash of every file's path and text, but of what builds and runs
-    leave."""
+    """A hash of every file's path and text."""
     digest = hashlib.sha256()
     for folder, names, files in os.walk(root):
-        place = os.path.relpath(folder, root)
-        names[:] = sorted(
-            name for name in names
-            if not name.startswith("build") or place != "."
-            if name not in LEFT_OUT and
-            os.path.normpath(os.path.join(place, name)) not in LEFT_OUT)
+        def path_of(name, folder=folder):
+            return os.path.relpath(os.path.join(folder, name), root)
+        names[:] = sorted(name for name in names
+                          if not LEFT_OUT.match(path_of(name)))
         for name in sorted(files):
-            path = os.path.join(folder, name)
-            if name == ".git" or name.endswith((".o", ".so", ".a", ".pyc")):
+            if LEFT_OUT.match(path_of(name)):
                 continue
-            digest.update(os.path.relpath(path, root).encode() + b"\0")
+            path = os.path.join(folder, name)
+            digest.update(path_of(name).encode() + b"\0")
             if os.path.islink(path):
                 digest.update(os.readlink(path).encode())
             else:
@@ -238,5 +239,9 @@ def report_lines(parts, states, tree, date, allow_other_commits=False):
     yield "|---|---|---|---|---|---|"
     for part in parts:
         yield row_of(part, states[part.name])
+    yield ""
+    for name, state in states.items():
+        yield from ("* %s: %s" % (name, text)
+                    for text in (state or {}).get("details", []))
     yield ""
     yield from skip_rows(states)
