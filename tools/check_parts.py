@@ -152,8 +152,8 @@ def sanitized():
 # ---- The parts, each by the name that the table has ----
 
 def part_bootstrap(run):
-    """What tools/check did before this program could start."""
-    return os.path.exists(run.log)
+    """What tools/check has done already: without it nothing is here."""
+    return run is not None
 
 
 def part_build(run):

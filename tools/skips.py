@@ -142,8 +142,8 @@ def summary(skips):
         return ["Skipped: nothing"]
     lines = ["Skipped: %s" % counts(skips)]
     for reason, names in by_reason(skips):
-        lines.append("%4d  %s: %s" % (len(names), reason or "**gave no reason**",
-                                      names_text(names)))
+        lines.append("%4d  %s: %s" % (
+            len(names), reason or "**gave no reason**", names_text(names)))
     if unexplained(skips):
         lines.append('Fix: print "skip: REASON" before exit code 77 or skip()')
     return lines
