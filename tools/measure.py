@@ -179,12 +179,18 @@ def stop_on_signals():
 
 def run(words, log, limit=None, quiet=False, cwd=None, **variables):
     """Runs a command, its output to a file and the screen; its exit code, 124
-    if it ran past its limit in seconds."""
+    if it ran past its limit in seconds, 127 if there is no such command."""
     with open(log, "a", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace",
-            start_new_session=True, env={**os.environ, **variables})
+        try:
+            process = subprocess.Popen(
+                words, cwd=cwd, stdin=subprocess.DEVNULL, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                errors="replace", start_new_session=True,
+                env={**os.environ, **variables})
+        except OSError as error:
+            print(error, file=file)
+            print(error)
+            return 127
 
         def copy():
             with process.stdout:

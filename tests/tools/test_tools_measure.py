@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs are counted, and nothing that a command started outlives it."""
 
+import contextlib
+import io
 import os
 import signal
 import sys
@@ -59,6 +61,11 @@ class Processes(unittest.TestCase):
                            quiet=True, WORD="said")
         self.assertEqual(code, 3)
         self.assertEqual(self.log.read(), b"said\n")
+
+    def test_a_command_that_is_not_there(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(measure.run(["/no/such"], self.log.name), 127)
+        self.assertIn(b"/no/such", self.log.read())
 
     def test_a_limit_ends_a_command(self):
         started = time.monotonic()
