@@ -7,8 +7,8 @@
 
 NVRTC is called through ctypes, so that nothing needs to be compiled first.
 Compilers with their headers are looked for in the folder that --compilers or
-KILN_KERNEL_COMPILERS names (`tools/wheels.py --compilers` makes it), then in
-CUDA_PATH, CUDA_HOME and /usr/local/cuda. Options are the architecture and what
+KILN_KERNEL_COMPILERS names (`tools/wheels.py --compilers` makes it), else in
+$KILN_SOURCES/nvrtc, then in CUDA_PATH, CUDA_HOME and /usr/local/cuda. Options are the architecture and what
 the file's `// nvrtc:` line says.
 
   gen_kernel_ptx.py            writes every file
@@ -26,6 +26,9 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "support"))
+import kiln_sources  # noqa: E402
+
 KERNELS = os.path.join(HERE, "..", "tests", "kernels")
 SKIP = 77
 FIRST = ("13.0", "compute_90")
@@ -223,7 +226,8 @@ def main():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--compilers",
-                        default=os.environ.get("KILN_KERNEL_COMPILERS"),
+                        default=os.environ.get("KILN_KERNEL_COMPILERS") or
+                        kiln_sources.find("nvrtc"),
                         help="a folder made by tools/wheels.py --compilers")
     parser.add_argument("--worker", action="store_true",
                         help=argparse.SUPPRESS)
@@ -250,8 +254,10 @@ def main():
         done = sum(w.version == version for w, _ in made)
         print("NVRTC %s: %d files" % (version, done))
         if done < len(mine):
-            print("NVRTC %s: %d files skipped, it or its headers are not here"
+            print("NVRTC %s: %d files left out, it or its headers are not here"
                   % (version, len(mine) - done))
+    if len(made) < len(wanted):
+        print(kiln_sources.why_not("nvrtc"))
     size = sum(os.path.getsize(path) for path in glob.glob(
         os.path.join(KERNELS, "*.ptx")))
     print("%.2f MiB of PTX in all" % (size / (1 << 20)))

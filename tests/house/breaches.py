@@ -97,10 +97,25 @@ CLEAN = {
                      "    1  left/  right/    sides\n    0  base/  all\n",
     "docs/decisions/index.md": "* [one](one.md)\n",
     "docs/decisions/one.md": "one\n",
+    "tools/ci_parts.txt": "# a table\nbuild 2.5 cpu all\nlinks 20 later more\n",
+    "CONTRIBUTING.md": "| `build` | 2.5 | all |\n"
+                       "| `links` | 20 | more (kept for it) |\n",
 }
 
 # rule: [({file: its text, None to remove, ("+", text) to append}, message)]
 BREACHES = {
+    "ci_shares": [
+        ({"tools/ci_parts.txt": ("+", "tests 3 cpu half\n")},
+         "CONTRIBUTING.md: has no row `| `tests` | 3 | half |`"),
+        ({"CONTRIBUTING.md": ("+", "| `more` | 1 | x |\n")},
+         "`| `more` | 1 | x |` is not in tools/ci_parts.txt"),
+        ({"tools/ci_parts.txt": ("+", "tests 13 cpu half\n")},
+         "what runs today has 15.5 minutes, over 15"),
+        ({"tools/ci_parts.txt": ("+", "tests 3 later half\n")},
+         "all shares together are 25.5 minutes, over 25"),
+        ({"tools/ci_parts.txt": ("+", "tests many cpu half\n")},
+         "line 4 is not NAME SHARE KIND WHAT"),
+    ],
     "floors": [
         ({"src/base/base.c": ("+", '#include "left/left.h"\n')},
          'src/base/base.c:10: "left/left.h" lies on floor 1, not below'),

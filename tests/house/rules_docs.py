@@ -8,6 +8,10 @@ import sys
 
 from house_tree import rule, strip_comments
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "..", "tools"))
+import ci_table  # noqa: E402
+
 
 @rule
 def generated_files(tree):
@@ -187,3 +191,26 @@ def decisions(tree):
         name = os.path.basename(page)
         if page != index and "(%s)" % name not in text:
             yield "%s: is not in %s" % (page, index)
+
+
+@rule
+def ci_shares(tree):
+    """CONTRIBUTING.md shows the parts of CI and their shares as
+    tools/ci_parts.txt has them, and the shares fit the limit."""
+    source, page = "tools/ci_parts.txt", "CONTRIBUTING.md"
+    try:
+        parts = ci_table.read_parts(tree.text(source))
+    except ValueError as error:
+        yield "%s: %s" % (source, error)
+        return
+    for problem in ci_table.over_budget(parts):
+        yield "%s: %s" % (source, problem)
+    wanted = ci_table.as_markdown(parts)
+    shown = re.findall(r"^\| `[\w-]+` \| [\d.]+ \| .*\|$", tree.text(page),
+                       re.M)
+    for row in wanted:
+        if row not in shown:
+            yield "%s: has no row `%s`" % (page, row)
+    for row in shown:
+        if row not in wanted:
+            yield "%s: `%s` is not in %s" % (page, row, source)

@@ -16,6 +16,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+import kiln_sources  # noqa: E402
+
+# The Debian systems to look in where this machine has no such library.
+SYSTEMS = ("debs/trixie", "debs/bookworm")
+
 # Which flag stands for which symbols.
 USES = {
     "-lpthread": r"pthread_(?!self$)|sem_(wait|post|init|timedwait)$",
@@ -62,16 +69,12 @@ def problems(options, name, flags, archive, work):
                 yield "%s needs %s, of %s" % (name, symbol, flag)
 
 
-def places(options):
+def places():
     """Options of kiln that name a place to look in: this machine as it is,
     then each Debian system that tools/debs.py unpacked, the newest first."""
     yield []
-    systems = sorted(os.listdir(options.debs), reverse=True) \
-        if options.debs and os.path.isdir(options.debs) else []
-    for name in systems:
-        root = os.path.join(options.debs, name)
-        if os.path.isdir(root):
-            yield ["--hermetic", "--sysroot", root]
+    for root in filter(None, map(kiln_sources.find, SYSTEMS)):
+        yield ["--hermetic", "--sysroot", root]
 
 
 def is_archive(path):
@@ -82,7 +85,7 @@ def is_archive(path):
 
 def ask(options, name):
     """The flags for a static library and its file; None where there is none."""
-    for place in places(options):
+    for place in places():
         said = run([options.kiln, "config", "--libs", "--lines", *place,
                     "static:" + name])
         if said.returncode != 0:
@@ -101,11 +104,17 @@ def ask(options, name):
     return None
 
 
+def why_not():
+    """Why a library is skipped that this machine has not."""
+    why = kiln_sources.why_not(SYSTEMS[0])
+    return why.replace(" no ", " none of the library in ") if \
+        kiln_sources.find(SYSTEMS[0]) else why
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("kiln", "cc"):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--debs", help="where tools/debs.py unpacked packages")
     parser.add_argument("names", nargs="+")
     options = parser.parse_args()
     if shutil.which("nm") is None:
@@ -115,8 +124,7 @@ def main():
     for name in options.names:
         said = ask(options, name)
         if said is None:
-            print("skipped: there is no %s here, nor a whole one below %s "
-                  "(tools/debs.py --whole)" % (name, options.debs))
+            print(why_not())
             continue
         flags, path = said
         work = tempfile.mkdtemp(prefix="kiln-static-")

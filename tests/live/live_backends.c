@@ -273,6 +273,7 @@ int main(int argc, char** argv) {
   kiln_linker_t* linker = NULL;
   if (failed("runtime", kiln_runtime_create(NULL, &runtime))) return 1;
   if (failed(label, kiln_runtime_open_device(runtime, label, &device))) {
+    printf("skipped: there is no %s\n", label);
     kiln_runtime_release(runtime);
     return 77;
   }

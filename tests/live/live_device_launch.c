@@ -288,7 +288,7 @@ int main(int argc, char** argv) {
   if (kiln_status_is_ok(status)) {
     result = run(&live);
   } else {
-    printf("no device: %s\n", kiln_status_message(status));
+    printf("skipped: %s\n", kiln_status_message(status));
     kiln_status_free(status);
   }
   kiln_device_release(live.device);

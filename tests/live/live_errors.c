@@ -441,7 +441,7 @@ static int run_case(const char* name, int number) {
     live->soft = kiln_device_info(live->device)->kind == KILN_DEVICE_KIND_SOFT;
     return judge(live, number);
   }
-  printf("no device: %s\n", kiln_status_message(status));
+  printf("skipped: %s\n", kiln_status_message(status));
   kiln_status_free(status);
   kiln_runtime_release(live->runtime);
   return 77;

@@ -536,7 +536,7 @@ static int run_stage(const char* device, int stage, int way) {
     run_on(&live, stage, way);
     code = failures == 0 ? 0 : 1;
   } else {
-    printf("no device: %s\n", kiln_status_message(status));
+    printf("skipped: %s\n", kiln_status_message(status));
     kiln_status_free(status);
   }
   kiln_device_release(live.other);

@@ -986,7 +986,7 @@ static int run_stage(const char* device, int stage, bool current) {
   kiln_status_t status =
       kiln_runtime_open_device(live.runtime, device, &live.device);
   if (!kiln_status_is_ok(status)) {
-    printf("no device: %s\n", kiln_status_message(status));
+    printf("skipped: %s\n", kiln_status_message(status));
     kiln_status_free(status);
     kiln_runtime_release(live.runtime);
     return 77;

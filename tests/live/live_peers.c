@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
   }
   bool skip = failures == 0 && info.access == 0;
   if (skip) {
-    printf("there are no two devices that reach each other\n");
+    printf("skipped: no two devices reach each other\n");
   } else if (make_side(&a) && make_side(&b)) {
     copies(&a, &b);
     events(&a, &b);

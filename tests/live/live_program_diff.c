@@ -583,7 +583,10 @@ static int verdict(const order_t* order, const worker_t* workers,
     no_gpu = no_gpu && workers[i].code == 77;
     if (workers[i].code != 0) code = 1;
   }
-  if (no_gpu) return 77;
+  if (no_gpu) {
+    printf("skipped: there is no GPU\n");
+    return 77;
+  }
   printf(
       "evaluator, %ssoft: %u of %u programs, %llu statements by the "
       "evaluator, %u differ; %.1f s\n",

@@ -509,7 +509,9 @@ int main(int count, char** words) {
   bool good = open_bench(&b, soft ? "soft" : "cuda:0");
   if (!good) {
     close_bench(&b);
-    return soft ? 1 : 77;
+    if (soft) return 1;
+    printf("skipped: there is no GPU\n");
+    return 77;
   }
   if (!soft) good = open_bench(&twin, "soft");
   const bench_t* other = soft ? NULL : &twin;

@@ -272,7 +272,7 @@ def main():
         print("skipped: no environments (tools/wheels.py makes them)")
         return SKIP
     if options.debian and not os.path.isdir(options.debian):
-        print("skipped: no Debian packages (tools/debs.py unpacks them)")
+        print("skipped: there is no folder " + options.debian)
         return SKIP
     if (options.clean or options.debian) and not options.hidden:
         if os.geteuid() != 0 or shutil.which("unshare") is None:

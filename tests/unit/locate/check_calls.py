@@ -121,7 +121,7 @@ def problems_of(what, calls, loaders=""):
 
 def main():
     if shutil.which("strace") is None:
-        print("strace is not installed")
+        print("skipped: strace is not installed")
         return 77
     program = sys.argv[1]
     found = []
@@ -135,7 +135,7 @@ def main():
         for what in ("nothing", "one", "all", "twice"):
             result = trace(program, [what], environment)
             if result is None:
-                print("strace may not watch here")
+                print("skipped: strace may not watch here")
                 return 77
             calls, counts[what] = result
             if what != "nothing":
