@@ -132,7 +132,8 @@ class Turns(unittest.TestCase):
         run = mock.Mock(outcome=outcome)
         with mock.patch.dict(os.environ, KILN_TEST_SEED=str(seed)), \
                 mock.patch.object(check_parts, "turn_names",
-                                  return_value=self.NAMES), \
+                                  return_value=[(name, name == "t0") for
+                                                name in self.NAMES]), \
                 mock.patch.object(check_parts.test_targets, "read_tests",
                                   return_value=known):
             choice = check_parts.with_turns(run, preset, (["-LE", "x"], "^$"))
@@ -146,6 +147,9 @@ class Turns(unittest.TestCase):
             ran += [name for name in self.NAMES
                     if not re.search(choice[3], name)]
         self.assertEqual(sorted(ran), self.NAMES)
+        for seed in range(check_parts.TURNS["asan"]):
+            choice, _ = self.waiting(seed, "asan", self.NAMES)
+            self.assertTrue(re.search(choice[3], "t0"))
         self.assertNotEqual(self.waiting(0, "asan", self.NAMES)[0],
                             self.waiting(0, "tsan", self.NAMES)[0])
 
