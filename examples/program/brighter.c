@@ -58,12 +58,15 @@ int main(int argc, char** argv) {
   uint32_t count = 0;
   for (; kiln_program_code_parameter(code, count, &p); count++) {
     arguments[count] = kiln_arg_u32(N);  // the work size
-    if (p.kind == KILN_PROGRAM_PARAMETER_ADDRESS)
+    if (p.kind == KILN_PROGRAM_PARAMETER_ADDRESS) {
       arguments[count] = kiln_arg_buffer(p.index == 0 ? picture : result);
-    if (p.kind == KILN_PROGRAM_PARAMETER_LENGTH)
+    }
+    if (p.kind == KILN_PROGRAM_PARAMETER_LENGTH) {
       arguments[count] = kiln_arg_u64(N);
-    if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR)
+    }
+    if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR) {
       arguments[count] = kiln_arg_bytes(&amount, 1);
+    }
   }
   kiln_program_launch_t shape;
   kiln_program_code_launch(code, &shape);
@@ -74,8 +77,9 @@ int main(int argc, char** argv) {
   check(kiln_stream_synchronize(stream));
   check(kiln_buffer_read(result, 0, N, data));
   int wrong = 0;
-  for (int i = 0; i < N; i++)
+  for (int i = 0; i < N; i++) {
     wrong += data[i] != (i % 256 > 255 - AMOUNT ? 255 : i % 256 + AMOUNT);
+  }
   printf("%d values on \"%s\", %d wrong\n", N, kiln_device_name(device), wrong);
   kiln_buffer_release(picture), kiln_buffer_release(result);
   kiln_stream_release(stream), kiln_kernel_release(kernel);

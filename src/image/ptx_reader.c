@@ -10,6 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+// The functions themselves, and not what an analyzer is told of them.
+#undef kilni_ptx_fail
+#undef kilni_ptx_fail_limit
+#undef kilni_ptx_fail_memory
+#undef kilni_ptx_fail_expected
+
 enum {
   WINDOW = 72,         // characters of a source line shown under an error
   OLDEST_MAJOR = 6,    // the PTX versions that are read
@@ -523,10 +529,6 @@ static void read_limits(const kilni_ptx_limits_t* wanted,
   if (wanted->name != 0) out->name = wanted->name;
   KILNI_PTX_LIMITS(KILNI_PTX_LIMIT_COPY)
 #undef KILNI_PTX_LIMIT_COPY
-#undef kilni_ptx_fail
-#undef kilni_ptx_fail_limit
-#undef kilni_ptx_fail_memory
-#undef kilni_ptx_fail_expected
 }
 
 static bool make_buckets(kilni_ptx_reader_t* reader) {

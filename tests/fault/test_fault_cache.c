@@ -75,6 +75,7 @@ static kiln_status_t create(path_t* path, kiln_cache_t** out_cache) {
   kiln_status_t status = kilni_cache_create(&options, &env, out_cache);
   assert_int_equal(*out_cache == NULL, !kiln_status_is_ok(status));
   if (!kiln_status_is_ok(status)) return status;
+  // It is there: that was asserted above.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (path->files != NULL) (*out_cache)->calls = path->files->calls;
   atomic_store(&(*out_cache)->needs_names, path->named);

@@ -26,8 +26,8 @@ def main():
     problems = 0
     skipped = 0
     names = options.rules or sorted(RULES)
+    tree = Tree(options.tree, options.build, options.cc)
     for name in names:
-        tree = Tree(options.tree, options.build, options.cc)
         try:
             for problem in RULES[name](tree):
                 print("%s: %s" % (name, problem))

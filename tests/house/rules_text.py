@@ -220,16 +220,25 @@ TYPE_WORD = re.compile(r"^(\w+_t|\w+_st|T\w?|any|type|void|char|short|int|long"
 CRAMMED = re.compile(r"\)\((?!\w*_t\))\w+\)[&*]\w|\)[&*]\d")
 
 
+OPERATOR = re.compile(r"(?<!struct )\b(\w+)[*&] ?(?=[\w(])")
+
+
+def _may_be_crammed(text):
+    """Whether there can be such an operator: most files have none."""
+    return CRAMMED.search(text) or any(
+        not TYPE_WORD.match(match.group(1))
+        for match in OPERATOR.finditer(text))
+
+
 def _crammed(text):
     """(place, what) of each operator without its blanks in stripped C."""
     for match in CRAMMED.finditer(text):
         yield match.start(), match.group(0)
-    operator = re.compile(r"(?<!struct )\b(\w+)[*&] ?(?=[\w(])")
     for call in re.finditer(r"(#define +)?\b[A-Z][A-Z0-9_]+\(", text):
         if call.group(1):
             continue
         for given in arguments(text, call.end() - 1):
-            match = operator.search(given)
+            match = OPERATOR.search(given)
             if match and not TYPE_WORD.match(match.group(1)):
                 yield call.start(), " ".join(given.split())
                 break
@@ -240,7 +249,7 @@ def operator_blanks(tree):
     """Arithmetic has blanks about its operators, in macros too."""
     generated = tree.generated()
     for path in tree.files("src", "include", *OUTSIDE_SRC, ext=(".c", ".h")):
-        if path in generated:
+        if path in generated or not _may_be_crammed(tree.text(path)):
             continue
         text = without_strings(tree.text(path))
         for place, what in _crammed(text):
@@ -274,7 +283,8 @@ def steps_behind(tree):
     """A step for its own sake is written behind the name: i++, not ++i."""
     generated = tree.generated()
     for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):
-        if path in generated:
+        if path in generated or not re.search(r"(\+\+|--)[A-Za-z_]",
+                                              tree.text(path)):
             continue
         text = without_strings(tree.text(path))
         for place, what in _steps(text):
