@@ -446,7 +446,7 @@ kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
   *out_path = NULL;
   void* buffer;
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, PATH_MAX, &buffer));
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (realpath(path, buffer) == NULL) {
     status = file_error(errno, "resolved", path);
   } else {

@@ -155,8 +155,9 @@ kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
     value = kilni_sv(equal + 1);
   }
   // One that takes arguments is no part of a header's name.
-  if (name.size == 0 || memchr(name.data, '(', name.size) != NULL)
+  if (name.size == 0 || memchr(name.data, '(', name.size) != NULL) {
     return kiln_ok();
+  }
   if (!kilni_scan_is_plain(value)) value.data = NULL;
   return kilni_macros_add(macros, name, value);
 }

@@ -361,7 +361,7 @@ static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
   KILNI_RETURN_IF_ERROR(create(host, keep, wish, &compiler));
   // Without a line in its file a library must be asked.
   bool lazy = wish->lazy;
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (lazy) {
     status = open_lazily(compiler, wish, located);
     if (kiln_status_is_ok(status) && compiler->file_line == 0) {

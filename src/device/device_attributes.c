@@ -433,8 +433,9 @@ static kiln_status_t check_window(const making_t* m) {
     return no_value("window_miss", given->window_miss,
                     "KILN_CACHE_ACCESS_NORMAL or KILN_CACHE_ACCESS_STREAMING");
   }
-  if (given->window_ratio >= 0.0f && given->window_ratio <= 1.0f)
+  if (given->window_ratio >= 0.0f && given->window_ratio <= 1.0f) {
     return kiln_ok();
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the launch attribute `window_ratio` is %g",
                  (double)given->window_ratio),

@@ -8,8 +8,9 @@
 
 static kiln_status_t check_range(const kiln_buffer_t* buffer, uint64_t offset,
                                  uint64_t bytes, const char* what) {
-  if (offset <= buffer->size && bytes <= buffer->size - offset)
+  if (offset <= buffer->size && bytes <= buffer->size - offset) {
     return kiln_ok();
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%s of %llu bytes at offset %llu in a buffer of %llu bytes",

@@ -26,8 +26,9 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
     *out_buffer = binding->value.buffer;
     kiln_buffer_retain(*out_buffer);
   }
-  if (binding->kind != KILN_BINDING_STATIC || binding->bytes == 0)
+  if (binding->kind != KILN_BINDING_STATIC || binding->bytes == 0) {
     return kiln_ok();
+  }
   kiln_stream_t* stream = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));

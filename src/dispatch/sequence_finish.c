@@ -148,8 +148,9 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
 static kiln_status_t check_overlap(const kilni_step_t* step) {
   const kiln_dispatch_options_t* options =
       step->given != NULL ? &step->given->options : &step->recorded->options;
-  if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON)
+  if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON) {
     return kiln_ok();
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`overlap` in the body of a fixpoint"),
       "leave `overlap` away there");

@@ -228,7 +228,7 @@ static kiln_status_t call_add(const adding_t* a, kilni_work_t* work,
   kiln_device_t* device = a->graph->device;
   kiln_cu_graph_t graph = a->graph->handle;
   kiln_cu_context_t context = device->context;
-  kiln_status_t s = kiln_ok();
+  kiln_status_t s;
 #define ADD(row, ...) \
   KILNI_DEVICE_CALL(s, device, row, out, graph, a->after, a->count, __VA_ARGS__)
   switch (a->work->kind) {
@@ -561,7 +561,7 @@ static kiln_status_t call_set_child(const kiln_graph_node_t* node,
 static kiln_status_t call_set(const kiln_graph_node_t* node,
                               const kilni_work_t* work) {
   kiln_device_t* device = node->graph->device;
-  kiln_status_t s = kiln_ok();
+  kiln_status_t s;
 #define SET(row, what) KILNI_DEVICE_CALL(s, device, row, node->handle, what)
   switch (node->kind) {
     case KILN_GRAPH_KERNEL:

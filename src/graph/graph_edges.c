@@ -102,7 +102,7 @@ static kiln_status_t call(kiln_graph_t* graph, const ends_t* ends, bool plain,
                           bool add) {
   kiln_device_t* device = graph->device;
   const kiln_cuda_table_t* table = device->table;
-  kiln_status_t s = kiln_ok();
+  kiln_status_t s;
   if (!plain) {
     KILNI_RETURN_IF_ERROR(
         kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddDependencies_v2));
@@ -213,7 +213,7 @@ kiln_status_t kiln_graph_edges(kiln_graph_t* graph, uint32_t capacity,
 static kiln_status_t ask_beside(const kiln_graph_node_t* node, bool before,
                                 ends_t* ends, size_t* inout_count) {
   kiln_device_t* device = node->graph->device;
-  kiln_status_t s = kiln_ok();
+  kiln_status_t s;
   bool kinds = has_kinds(node->graph);
   if (kinds && before) {
     KILNI_DEVICE_CALL(s, device, cuGraphNodeGetDependencies_v2, node->handle,

@@ -416,7 +416,7 @@ static kiln_status_t call_set(const kiln_graph_exec_t* exec,
                               const kiln_graph_node_t* node,
                               const kilni_work_t* work) {
   kiln_device_t* device = exec->device;
-  kiln_status_t s = kiln_ok();
+  kiln_status_t s;
 #define SET(row, ...) \
   KILNI_DEVICE_CALL(s, device, row, exec->handle, node->handle, __VA_ARGS__)
   switch (node->kind) {

@@ -338,7 +338,7 @@ static kiln_status_t meet_child(kiln_graph_node_t* node) {
 
 static kiln_status_t inner_handle(kiln_graph_node_t* node, uint32_t index,
                                   kiln_cu_graph_t* out_handle) {
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (node->kind != KILN_GRAPH_CHILD) {
     *out_handle = node->more->inner_handles[index];
     return kiln_ok();

@@ -102,7 +102,7 @@ static kiln_status_t move_over(const beside_t* b, kiln_allocator_t allocator,
   size_t size = 0;
   KILNI_RETURN_IF_ERROR(kilni_file_read(allocator, b->path,
                                         KILNI_PICTURE_MAX_BYTES, &data, &size));
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (size == 0) {
     status = kilni_status_with_fix(
         KILNI_FAIL(IO_ERROR, "the driver wrote nothing to \"%s\"", b->path),

@@ -224,8 +224,9 @@ static kiln_status_t find_bytes(const kiln_library_plan_t* plan,
                                 const kiln_binding_t* binding,
                                 uint64_t* out_bytes) {
   *out_bytes = binding->bytes;
-  if (binding->bytes != 0 || binding->kind == KILN_BINDING_POINTER)
+  if (binding->bytes != 0 || binding->kind == KILN_BINDING_POINTER) {
     return kiln_ok();
+  }
   uint64_t all = 0;
   if (binding->kind == KILN_BINDING_RESIDENT) {
     KILNI_RETURN_IF_ERROR(

@@ -314,8 +314,9 @@ static bool may_have_text(const kilni_facts_read_t* read) {
 
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   uint32_t kind = read->query->kind;
-  if (read->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read))
+  if (read->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read)) {
     return kiln_ok();
+  }
   bool is_known = take_before(read);
   for (uint32_t i = 0; is_known && i < read->before->problem_count; i++) {
     KILNI_RETURN_IF_ERROR(kilni_facts_problem(

@@ -46,8 +46,9 @@ static kiln_status_t read_disk(kiln_probe_t* probe,
 static kiln_status_t ask_release(kiln_probe_t* probe,
                                  const kilni_probe_source_t* source) {
   kiln_compat_driver_t said;
-  if (source->toolkit == NULL || probe->driver.release[0] != 0)
+  if (source->toolkit == NULL || probe->driver.release[0] != 0) {
     return kiln_ok();
+  }
   KILNI_RETURN_IF_ERROR(kiln_toolkit_driver(source->toolkit, &said));
   return kilni_probe_text(probe, said.release, &probe->driver.release);
 }

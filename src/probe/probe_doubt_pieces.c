@@ -235,8 +235,9 @@ static kiln_status_t about_flaws(kiln_probe_t* probe) {
 static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
                                 const char* id, const char* value) {
   char fix[128];
-  if (value == NULL || value[0] == 0 || kilni_dir_exists(value))
+  if (value == NULL || value[0] == 0 || kilni_dir_exists(value)) {
     return kiln_ok();
+  }
   snprintf(fix, sizeof(fix), "unset %s, or set it to a toolkit's folder",
            variable);
   return kilni_probe_add_problem(probe, id, KILN_PROBE_SEVERITY_WARNING, fix,
@@ -251,8 +252,9 @@ static kiln_status_t about_roots(kiln_probe_t* probe) {
       about_root(probe, "CUDA_PATH", "cuda-path-missing", path));
   KILNI_RETURN_IF_ERROR(
       about_root(probe, "CUDA_HOME", "cuda-home-missing", home));
-  if (path == NULL || home == NULL || path[0] == 0 || home[0] == 0)
+  if (path == NULL || home == NULL || path[0] == 0 || home[0] == 0) {
     return kiln_ok();
+  }
   kilni_file_look_t one = kilni_file_look(path);
   kilni_file_look_t two = kilni_file_look(home);
   bool both = one.kind == KILNI_FILE_DIR && two.kind == KILNI_FILE_DIR;

@@ -148,10 +148,11 @@ static kiln_status_t collect_piece(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
 // The list of copies has its place only once it is whole.
 static void point_at_copies(kiln_probe_t* probe) {
   kiln_probe_piece_t* pieces = probe->pieces.items;
-  const kiln_probe_copy_t* copy = probe->copies.items;
+  const kiln_probe_copy_t* copies = probe->copies.items;
+  size_t at = 0;
   for (size_t i = 0; i < probe->pieces.count; i++) {
-    pieces[i].copies = pieces[i].copy_count > 0 ? copy : NULL;
-    copy += pieces[i].copy_count;
+    pieces[i].copies = pieces[i].copy_count > 0 ? &copies[at] : NULL;
+    at += pieces[i].copy_count;
   }
 }
 

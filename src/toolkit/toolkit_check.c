@@ -414,7 +414,7 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
   KILNI_CHECK_ARGUMENT(items != NULL || item_count == 0, "items");
   KILNI_CHECK_ARGUMENT(uses != NULL || use_count == 0, "uses");
   kilni_mutex_lock(&toolkit->lock);
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (item_count == 0) {
     status = check_declared(toolkit, toolkit->items.items, toolkit->items.count,
                             out_report);

@@ -216,7 +216,7 @@ static kiln_status_t take_options(kiln_toolkit_t* toolkit,
 
 static kiln_status_t take_environment(kiln_toolkit_t* toolkit,
                                       const kilni_env_t* env) {
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (env == NULL) {
     status = kilni_env_init(&toolkit->env, toolkit->host.allocator);
   } else {

@@ -208,8 +208,9 @@ static kiln_status_t hear(kiln_toolkit_t* toolkit,
       kilni_toolkit_item_make(toolkit, library->item->located, &call, &item));
   kiln_toolkit_item_release(library->item);
   library->item = item;
-  if (call.name == NULL || thought == 0 || thought == call.line)
+  if (call.name == NULL || thought == 0 || thought == call.line) {
     return kiln_ok();
+  }
   kilni_str_addf(notes,
                  "\"%s\" says by %s that it is %u.%u, its file says "
                  "%u.%u\n",

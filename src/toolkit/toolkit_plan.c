@@ -223,8 +223,9 @@ static kiln_status_t plan_list(kilni_toolkit_plan_t* plan,
 // A file beside the library that it asks for and the loader would not find.
 static kiln_status_t plan_beside(kilni_toolkit_plan_t* plan,
                                  kiln_toolkit_item_t* item, const char* name) {
-  if (finds_siblings(item->facts) || strchr(name, '/') != NULL)
+  if (finds_siblings(item->facts) || strchr(name, '/') != NULL) {
     return kiln_ok();
+  }
   const char* own = kiln_locate_item_path(item->located);
   const char* slash = strrchr(own, '/');
   if (slash == NULL) return kiln_ok();

@@ -91,7 +91,7 @@ typedef struct made_t {
 
 static kiln_status_t make_streams(path_t* path, kiln_device_t* device,
                                   made_t* m) {
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   int32_t least = 0;
   int32_t greatest = 0;
   kiln_owner_t owner = {told, path};
@@ -113,7 +113,7 @@ end:
 
 static kiln_status_t make_events(path_t* path, kiln_device_t* device,
                                  made_t* m) {
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   kiln_owner_t owner = {told, path};
   kiln_event_options_t options = kiln_event_options_default();
   MADE(m->plain, kiln_event_create(device, NULL, &m->plain));
@@ -136,7 +136,7 @@ end:
 }
 
 static kiln_status_t put_in_order(kiln_device_t* device, made_t* m) {
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   bool ready = false;
   uint64_t elapsed = 0;
   kiln_buffer_options_t options = kiln_buffer_options_default();

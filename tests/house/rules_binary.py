@@ -12,9 +12,7 @@ import tempfile
 
 from house_tree import Skip, rule, run, strip_comments
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                             "../../tools"))
-import test_targets  # noqa: E402  (what CTest knows of the tests)
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools")
 
 # Imported by nobody but the file named.
 ONE_FILE = {
@@ -342,6 +340,9 @@ def sources_are_built(tree):
 def tests_have_rooms(tree):
     """Each test is labelled with the rooms that can break it, so that
     tools/test runs it."""
+    sys.path.append(TOOLS)
+    import test_targets  # pylint: disable=import-outside-toplevel
+
     known = set(tree.rooms()) | {"house", "install", "live", "pathfinder"}
     tests = test_targets.read_tests(tree.build)
     for name, (labels, _) in sorted(tests.items()):

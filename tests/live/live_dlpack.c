@@ -152,7 +152,7 @@ static void there_and_back(live_t* live, uint32_t kind, bool legacy) {
   options.kind = kind;
   kiln_buffer_t* buffer = NULL;
   kiln_buffer_t* back = NULL;
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   shown_t shown;
   shown_t again;
   if (!OK(kiln_buffer_create(live->device, BYTES + OFFSET, &options,

@@ -644,8 +644,9 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
 static kiln_status_t check_waits(const kilni_ir_t* ir,
                                  const kiln_program_lower_options_t* options) {
   KILNI_CHECK_ARGUMENT(options->waits <= KILN_SWITCH_ON, "options.waits");
-  if (options->waits != KILN_SWITCH_ON || options->sm >= WAIT_SM)
+  if (options->waits != KILN_SWITCH_ON || options->sm >= WAIT_SM) {
     return kiln_ok();
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(
           UNSUPPORTED,

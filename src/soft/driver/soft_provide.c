@@ -386,7 +386,7 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
   KILNI_RETURN_IF_ERROR(read_wish(host, options, &wish));
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (driver == NULL) {
     status = create_driver(host, &wish, &driver);
     if (kiln_status_is_ok(status)) kilni_soft_global_set(driver);

@@ -725,7 +725,7 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                               .flags = flags,
                               .device = own->device};
   kilni_mutex_lock(&memory->lock);
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (clash || overlaps(memory, address, bytes)) {
     status = kilni_status_bare(KILN_STATUS_ALREADY_EXISTS);
   } else {

@@ -270,8 +270,8 @@ KILNI_LANES_INLINE uint64_t get_lane(const void* lanes, uint32_t lane,
                     : ((const uint32_t*)lanes)[lane];
 }
 
-KILNI_LANES_INLINE const uint8_t* host_of(uint64_t address, uint64_t delta) {
-  return (const uint8_t*)(uintptr_t)(address + delta);
+KILNI_LANES_INLINE uint8_t* host_of(uint64_t address, uint64_t delta) {
+  return (uint8_t*)(uintptr_t)(address + delta);
 }
 
 KILNI_LANES_INLINE void copy_chunks(void* to, const void* from,
@@ -314,13 +314,14 @@ KILNI_LANES_INLINE shape_t chunk_shape(const uint64_t* addr, uint64_t size) {
   return next ? SHAPE_NEXT : SHAPE_SPREAD;
 }
 
-// Where the bytes of local memory are that a lane names by `address` minus
-// `window`, if the addresses of all of `exec` are its own; false if a lane must
-// ask. Each lane's memory lies apart, `local_stride` after the one before.
+// How far from its address the bytes lie that lane 0 names in local memory, as
+// host_of takes it, if the addresses of all of `exec` are their lanes' own;
+// false if a lane must ask. Each lane's memory lies apart, `local_stride` after
+// the one before.
 KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
                                    const addresses_t* addresses, uint32_t exec,
                                    uint32_t space, uint32_t size,
-                                   uint8_t** out_host) {
+                                   uint64_t* out_delta) {
   uint64_t window = 0;
   span_t span;
   if (space == KILNI_SOFT_SPACE_GENERIC) {
@@ -332,29 +333,29 @@ KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
       span.end < span.lo || span.end > window + run->local_top) {
     return false;
   }
-  *out_host = run->local - window + addresses->offset;
+  *out_delta = (uintptr_t)run->local - window + addresses->offset;
   return true;
 }
 
 // Loads `count` values of every lane from its own local memory.
-KILNI_LANES_INLINE void load_local(const uint8_t* host, uint64_t stride,
+KILNI_LANES_INLINE void load_local(uint64_t delta, uint64_t stride,
                                    const uint64_t* addr, uint32_t exec,
                                    uint32_t bytes, uint32_t count,
                                    uint64_t (*out)[KILNI_SOFT_LANES]) {
   EACH_OF(exec, lane) {
-    const uint8_t* from = host + lane * stride + addr[lane];
+    const uint8_t* from = host_of(addr[lane], delta + lane * stride);
     for (uint32_t k = 0; k < count; k++) {
       put_lane(out[k], lane, read_any(from + k * bytes, bytes), bytes);
     }
   }
 }
 
-KILNI_LANES_INLINE void store_local(uint8_t* host, uint64_t stride,
+KILNI_LANES_INLINE void store_local(uint64_t delta, uint64_t stride,
                                     const uint64_t* addr, uint32_t exec,
                                     uint32_t bytes, uint32_t count,
                                     const void* const* values) {
   EACH_OF(exec, lane) {
-    uint8_t* to = host + lane * stride + addr[lane];
+    uint8_t* to = host_of(addr[lane], delta + lane * stride);
     for (uint32_t k = 0; k < count; k++) {
       write_any(to + k * bytes, get_lane(values[k], lane, bytes), bytes);
     }
@@ -389,7 +390,7 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
     const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
     uint32_t count, uint64_t (*out)[KILNI_SOFT_LANES]) {
   const uint64_t* addr = addresses->lane;
-  uint8_t* own;
+  uint64_t own;
   if (find_local(run, addresses, exec, space, bytes * count, &own)) {
     uint64_t stride = run->local_stride;
 #define LOAD_LOCAL(b, n) load_local(own, stride, addr, exec, b, n, out)
@@ -427,7 +428,7 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
     const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
     uint32_t count, const void* const* values) {
   const uint64_t* addr = addresses->lane;
-  uint8_t* own;
+  uint64_t own;
   if (find_local(run, addresses, exec, space, bytes * count, &own)) {
     uint64_t stride = run->local_stride;
 #define STORE_LOCAL(b, n) store_local(own, stride, addr, exec, b, n, values)

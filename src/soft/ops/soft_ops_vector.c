@@ -284,7 +284,7 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
 #endif
   EACH_PART(exec, first, part) {
     EACH_OF(part, lane) {
-      uint8_t* host = (uint8_t*)(uintptr_t)(addresses.lane[lane] + span.delta);
+      uint8_t* host = host_of(addresses.lane[lane], span.delta);
       for (uint32_t k = 0; k < count; k++) {
         write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
       }

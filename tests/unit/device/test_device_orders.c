@@ -239,7 +239,7 @@ static kiln_status_t make_buffer(player_t* player, kiln_device_t* device,
   kiln_buffer_options_t options = kiln_buffer_options_default();
   uint32_t way = draw(player, 6);
   options.stream = some_order(player, &device);
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   if (way == 5) return make_of_tensor(player, device, out_buffer);
   if (way == 0 && options.stream != NULL) {
     kiln_transient_t* store = NULL;
@@ -498,7 +498,7 @@ static kind_t some_kind(player_t* player) {
 static kiln_status_t make(player_t* player, held_t* place) {
   world_t* world = player->world;
   kiln_device_t* device = some(player, DEVICE);
-  kiln_status_t status = kiln_ok();
+  kiln_status_t status;
   kiln_stream_t* stream = NULL;
   kiln_event_t* event = NULL;
   void* object = NULL;

@@ -217,7 +217,7 @@ static kiln_status_t launch_clustered(world_t* world, const char* text) {
   assert_ok(kiln_kernel_create(module, "in_clusters", &kernel));
   status = kiln_kernel_launch(kernel, world->stream, &config, NULL, 0);
   const bool refused = !kiln_status_is_ok(status);
-  kiln_status_t said = kiln_ok();
+  kiln_status_t said;
   KILNI_DEVICE_CALL(said, world->device, cuLaunchKernel,
                     kiln_kernel_handle(kernel), 1, 1, 1, 1, 1, 1, 0,
                     kiln_stream_handle(world->stream), NULL, NULL);
