@@ -49,6 +49,12 @@ add_library(kiln_test_flags INTERFACE)
 target_link_libraries(kiln_test_flags INTERFACE kiln_flags)
 target_compile_options(kiln_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 
+# What stands in for a library of NVIDIA's: hundreds of functions that do next
+# to nothing.
+add_library(kiln_fake_flags INTERFACE)
+target_link_libraries(kiln_fake_flags INTERFACE kiln_flags)
+target_compile_options(kiln_fake_flags INTERFACE $<$<CONFIG:Release>:-O0>)
+
 # kiln_kit(NAME SOURCES...): what several tests share, compiled once. A test
 # lists it in its LIBS and finds the headers beside the sources.
 function(kiln_kit name)

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "table/cuda_table.h"
 #include "table/table_inside.h"
+#include "table/table_state.h"
 
 enum {
   NULL_DRIVER_VERSION = 13000,

@@ -11,7 +11,7 @@
 #include "base/log_line.h"
 #include "base/thread.h"
 #include "table/nvtx_table.h"
-#include "table/table_inside.h"
+#include "table/table_state.h"
 
 enum { NOTHING, OPENING, OPEN, ABSENT };
 #define WAIT_NS    100000u

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: what the files of this room share.
-//
-// kilni_table_state is the room's one mutable global (src/GLOBALS): a thunk
-// with the driver's own signature carries no user pointer.
+// table: what the files of this room share, but for its state (table_state.h).
 #ifndef KILN_SRC_TABLE_TABLE_INSIDE_H_
 #define KILN_SRC_TABLE_TABLE_INSIDE_H_
 
-#include <stdatomic.h>
-
-#include "table/cuda_table.h"
-#include "table/nvjitlink_table.h"
-#include "table/nvml_table.h"
-#include "table/nvrtc_table.h"
-#include "table/nvtx_table.h"
-#include "table/nvvm_table.h"
+#include "base/dynlib.h"
+#include "base/host.h"
+#include "table/table.h"
 
 // INCOMPATIBLE naming every REQUIRED row that an NVML lacks.
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);
@@ -54,101 +46,7 @@ kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
 kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
                               const kilni_table_row_t* row);
 
-// A place of the trace wrapper. Written at install. thread-compatible
-typedef struct kilni_trace_slot_t {
-  atomic_bool used;
-  kiln_log_sink_t log;
-} kilni_trace_slot_t;
-
-// A place of the fault wrapper. thread-safe
-//
-// `thread` is 0 or the thread that armed it; every field below it is only
-// touched by that thread.
-typedef struct kilni_fault_slot_t {
-  atomic_bool used;
-  atomic_uintptr_t thread;
-  uint64_t nth;
-  uint64_t calls;
-  const char* hit;
-  uint32_t mode;
-  uint32_t result;  // in the library's own numbers
-} kilni_fault_slot_t;
-
-// A live handle of the null provider. thread-compatible
-typedef struct kilni_null_handle_t {
-  uint64_t value;
-  uint64_t bytes;  // of memory
-  uint32_t kind;   // KILNI_HANDLE_*
-  uint32_t reserved;
-} kilni_null_handle_t;
-
-enum { KILNI_NULL_STACK = 64, KILNI_NULL_CAPTURES = 64 };
-
-// A stream that is captured. thread-compatible
-typedef struct kilni_null_capture_t {
-  kiln_cu_stream_t stream;
-  uint64_t graph;  // 0: none
-  uint64_t id;
-  bool is_made;  // the graph, by the capture
-} kilni_null_capture_t;
-
-// References to a user object. thread-compatible
-typedef struct kilni_null_object_t {
-  uint64_t object;
-  uint64_t graph;  // that has them; 0: the caller
-  unsigned int count;
-  kiln_cu_host_fn_t destroy;
-  void* user;
-} kilni_null_object_t;
-
-// What the null provider keeps, under `busy`. thread-safe
-typedef struct kilni_null_state_t {
-  atomic_flag busy;
-  kilni_null_handle_t* handles;
-  size_t count;
-  size_t capacity;
-  uint64_t made;  // ever; the next handle comes from it
-  uint64_t next_address;
-  uint64_t bad_destroys;
-  kiln_cu_context_t contexts[KILNI_NULL_STACK];  // the top is current
-  uint32_t depth;
-  kiln_cu_capture_mode_t capture_mode;
-  kilni_null_capture_t captures[KILNI_NULL_CAPTURES];
-  uint64_t captures_begun;
-  kilni_null_object_t* objects;
-  size_t objects_count;
-  size_t objects_capacity;
-} kilni_null_state_t;
-
-// The places of one library's wrappers, and what each wraps.
-#define KILNI_WRAPPED(library)                          \
-  struct {                                              \
-    kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];         \
-    kiln_##library##_table_t traced[KILNI_WRAP_SLOTS];  \
-    kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];         \
-    kiln_##library##_table_t faulted[KILNI_WRAP_SLOTS]; \
-  } library
-
-// NVTX, once it has been opened. thread-safe by `phase`
-typedef struct kilni_nvtx_state_t {
-  atomic_uint phase;
-  kiln_nvtx_entry_t entries[KILN_NVTX_CORE2_ENTRIES];
-  kiln_nvtx_entry_t* places[KILN_NVTX_CORE2_ENTRIES];  // of those
-  kiln_nvtx_table_t table;
-} kilni_nvtx_state_t;
-
-// All of it. thread-safe
-typedef struct kilni_table_state_t {
-  KILNI_WRAPPED(cuda);
-  KILNI_WRAPPED(nvrtc);
-  KILNI_WRAPPED(nvvm);
-  KILNI_WRAPPED(nvjitlink);
-  KILNI_WRAPPED(nvml);
-  kilni_null_state_t null;
-  kilni_nvtx_state_t nvtx;
-} kilni_table_state_t;
-
-extern kilni_table_state_t kilni_table_state;
+// ---- Null providers ----
 
 // cuda_null.c: the handles of the null providers of all libraries. Adds a live
 // one; `*inout_value` 0 asks for a new number. False without memory.

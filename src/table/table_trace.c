@@ -12,7 +12,7 @@
 #include "base/log_line.h"
 #include "base/status_make.h"
 #include "table/cuda_table.h"
-#include "table/table_inside.h"
+#include "table/table_state.h"
 #include "table/table_wrap.h"
 
 enum { TEXT_BYTES = 120 };  // of one text argument

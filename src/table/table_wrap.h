@@ -9,7 +9,7 @@
 #define KILN_SRC_TABLE_TABLE_WRAP_H_
 
 #include "table/cuda_abi.h"
-#include "table/table_inside.h"
+#include "table/table_state.h"
 
 // ---- Trace ----
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree as the house rules see it: files, rooms, includes, exceptions."""
 
+import importlib
 import os
 import re
 import subprocess
+import sys
 
 SKIP_FOLDERS = {"build", ".git", "__pycache__"}
 RULES = {}
@@ -177,6 +179,16 @@ class Tree:
         if not found:
             raise AssertionError("no room objects below " + base)
         return sorted(found)
+
+
+def from_tools(name):
+    """A module of tools/. Asked for by the rules that need it: the others hold
+    in a tree without tools."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                          "../../tools")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
 
 
 def run(*command):

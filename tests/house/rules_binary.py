@@ -7,12 +7,9 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 
-from house_tree import Skip, rule, run, strip_comments
-
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools")
+from house_tree import Skip, from_tools, rule, run, strip_comments
 
 # Imported by nobody but the file named.
 ONE_FILE = {
@@ -340,9 +337,7 @@ def sources_are_built(tree):
 def tests_have_rooms(tree):
     """Each test is labelled with the rooms that can break it, so that
     tools/test runs it."""
-    sys.path.append(TOOLS)
-    import test_targets  # pylint: disable=import-outside-toplevel
-
+    test_targets = from_tools("test_targets")
     known = set(tree.rooms()) | {"house", "install", "live", "pathfinder"}
     tests = test_targets.read_tests(tree.build)
     for name, (labels, _) in sorted(tests.items()):

@@ -6,11 +6,7 @@ import re
 import subprocess
 import sys
 
-from house_tree import rule, strip_comments
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "..", "tools"))
-import ci_table  # noqa: E402
+from house_tree import from_tools, rule, strip_comments
 
 
 @rule
@@ -197,6 +193,7 @@ def decisions(tree):
 def ci_shares(tree):
     """CONTRIBUTING.md shows the parts of CI and their shares as
     tools/ci_parts.txt has them, and the shares fit the limit."""
+    ci_table = from_tools("ci_table")
     source, page = "tools/ci_parts.txt", "CONTRIBUTING.md"
     try:
         parts = ci_table.read_parts(tree.text(source))
