@@ -47,7 +47,7 @@ endfunction()
 # and not the test itself.
 add_library(kiln_test_flags INTERFACE)
 target_link_libraries(kiln_test_flags INTERFACE kiln_flags)
-target_compile_options(kiln_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+target_compile_options(kiln_test_flags INTERFACE $<$<CONFIG:Release>:-O0>)
 
 # What stands in for a library of NVIDIA's: hundreds of functions that do next
 # to nothing.

@@ -395,6 +395,9 @@ static inline bool has_launch(const kiln_graph_t* graph,
          graph->refuses == KILNI_GRAPH_OPEN;
 }
 
+_Static_assert(KILNI_WAY_cuGraphAddKernelNode == (int)KILNI_WAY_CURRENT,
+               "the short way makes neither context nor mode");
+
 // The short way: true if the node was added. What may change from one node of
 // such a launch to the next is looked at here.
 static inline bool add_shortly(kiln_graph_t* graph,

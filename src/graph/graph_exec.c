@@ -564,6 +564,10 @@ static inline bool call_shortly(const kiln_graph_exec_t* exec,
              KILN_CU_SUCCESS;
 }
 
+_Static_assert(KILNI_WAY_cuGraphExecKernelNodeSetParams ==
+                   (int)KILNI_WAY_CURRENT,
+               "the short way makes neither context nor mode");
+
 // The short way: true if the node was given a launch whose objects the
 // executable has.
 static inline bool set_shortly(const kiln_graph_exec_t* exec,

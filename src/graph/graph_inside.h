@@ -4,7 +4,7 @@
 #ifndef KILN_SRC_GRAPH_GRAPH_INSIDE_H_
 #define KILN_SRC_GRAPH_GRAPH_INSIDE_H_
 
-#include "device/device_scope.h"
+#include "device/device_inside.h"
 #include "device/launch_check.h"
 #include "kiln/capture.h"
 #include "kiln/graph.h"
@@ -359,10 +359,6 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
 // What is made by the thousand is a kernel without attributes, of a launch that
 // was the last one too. Where all of that holds, a few loads say so, and the
 // driver's call is all that is left; everything else goes the long way.
-_Static_assert(KILNI_WAY_cuGraphAddKernelNode == (int)KILNI_WAY_CURRENT &&
-                   KILNI_WAY_cuGraphExecKernelNodeSetParams ==
-                       (int)KILNI_WAY_CURRENT,
-               "the short way makes neither context nor mode");
 
 // ---- Adding (graph_add.c) ----
 
