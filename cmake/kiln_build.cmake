@@ -59,9 +59,9 @@ target_compile_options(kiln_fake_flags INTERFACE $<$<CONFIG:Release>:-O0>)
 # lists it in its LIBS and finds the headers beside the sources.
 function(kiln_kit name)
   add_library(${name} OBJECT ${ARGN})
-  target_link_libraries(${name} PRIVATE kiln_test_flags kiln_test_support)
+  target_link_libraries(${name} PRIVATE kiln_test_flags)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
-    INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+    ${PROJECT_SOURCE_DIR}/tests/support INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE
     KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
 endfunction()
@@ -73,7 +73,8 @@ function(kiln_test name)
   add_executable(${name} ${T_SOURCES})
   set(wraps $<BOOL:$<TARGET_PROPERTY:${name},KILN_WRAPS>>)
   target_link_libraries(${name} PRIVATE kiln_test_flags ${T_LIBS}
-    kiln_test_support $<IF:${wraps},kiln_static,kiln_inside> cmocka)
+    $<IF:${wraps},kiln_test_support,kiln_test_shared>
+    $<IF:${wraps},kiln_static,kiln_inside> cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE
     KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
@@ -104,7 +105,7 @@ function(kiln_fuzz name)
   cmake_parse_arguments(T "" "CORPUS" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE kiln_test_flags ${T_LIBS}
-    kiln_test_support kiln_inside)
+    kiln_test_shared kiln_inside)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE KILNI_ROOM="test")
   if(KILN_FUZZ)

@@ -356,11 +356,11 @@ def trace_thunk(row):
     out = [f'static {row.result()} KILNI_THUNK({row.name})'
            f'({row.signature()}) {{\n',
            '  kilni_trace_line_t line = kilni_trace_begin(\n'
-           f'      &kilni_table_state.{library.lower}.trace[KILNI_SLOT], '
+           f'      &kilni_{library.lower}_wrapped->trace[KILNI_SLOT], '
            f'"{row.name}");\n']
     out += [f'  {text}\n' for text in before]
     out.append(f'  const {row.result()} result =\n'
-               f'      kilni_table_state.{library.lower}.traced[KILNI_SLOT]'
+               f'      kilni_{library.lower}_wrapped->traced[KILNI_SLOT]'
                f'.{row.name}({row.names()});\n'
                '  kilni_trace_gave(&line, '
                f'kilni_{library.lower}_result_name(result), result);\n')
@@ -396,14 +396,14 @@ def trace_thunks(library):
 # ---- Fault ----
 
 def fault_thunk(row):
-    state = f'kilni_table_state.{row.library.lower}'
-    through = (f'{state}.faulted[KILNI_SLOT].{row.name}({row.names()});\n')
-    fail = f'    return ({row.result()}){state}.fault[KILNI_SLOT].result;\n'
+    state = f'kilni_{row.library.lower}_wrapped'
+    through = (f'{state}->faulted[KILNI_SLOT].{row.name}({row.names()});\n')
+    fail = f'    return ({row.result()}){state}->fault[KILNI_SLOT].result;\n'
     if row.effect == 'DESTROY':
         fail = f'    (void){through}' + fail
     return (f'static {row.result()} KILNI_THUNK({row.name})'
             f'({row.signature()}) {{\n'
-            f'  if (kilni_fault_is_due(&{state}.fault[KILNI_SLOT], '
+            f'  if (kilni_fault_is_due(&{state}->fault[KILNI_SLOT], '
             f'"{row.name}")) {{\n{fail}  }}\n'
             f'  return {through}}}\n')
 

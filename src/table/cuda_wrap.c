@@ -4,4 +4,5 @@
 #define KILNI_LIBRARY       cuda
 #define KILNI_LIBRARY_TRACE "table/cuda_trace_gen.inc"
 #define KILNI_LIBRARY_FAULT "table/cuda_fault_gen.inc"
+#include "table/cuda_table.h"
 #include "table/wrap_library.inc"

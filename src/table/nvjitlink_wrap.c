@@ -4,4 +4,5 @@
 #define KILNI_LIBRARY       nvjitlink
 #define KILNI_LIBRARY_TRACE "table/nvjitlink_trace_gen.inc"
 #define KILNI_LIBRARY_FAULT "table/nvjitlink_fault_gen.inc"
+#include "table/nvjitlink_table.h"
 #include "table/wrap_library.inc"

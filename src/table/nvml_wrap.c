@@ -4,4 +4,5 @@
 #define KILNI_LIBRARY       nvml
 #define KILNI_LIBRARY_TRACE "table/nvml_trace_gen.inc"
 #define KILNI_LIBRARY_FAULT "table/nvml_fault_gen.inc"
+#include "table/nvml_table.h"
 #include "table/wrap_library.inc"

@@ -4,4 +4,5 @@
 #define KILNI_LIBRARY       nvrtc
 #define KILNI_LIBRARY_TRACE "table/nvrtc_trace_gen.inc"
 #define KILNI_LIBRARY_FAULT "table/nvrtc_fault_gen.inc"
+#include "table/nvrtc_table.h"
 #include "table/wrap_library.inc"

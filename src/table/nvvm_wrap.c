@@ -4,4 +4,5 @@
 #define KILNI_LIBRARY       nvvm
 #define KILNI_LIBRARY_TRACE "table/nvvm_trace_gen.inc"
 #define KILNI_LIBRARY_FAULT "table/nvvm_fault_gen.inc"
+#include "table/nvvm_table.h"
 #include "table/wrap_library.inc"

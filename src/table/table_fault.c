@@ -9,7 +9,6 @@
 
 #include "base/status_make.h"
 #include "table/table.h"
-#include "table/table_state.h"
 #include "table/table_wrap.h"
 
 static uintptr_t this_thread(void) {

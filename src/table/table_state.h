@@ -13,26 +13,7 @@
 #include "table/nvrtc_table.h"
 #include "table/nvtx_table.h"
 #include "table/nvvm_table.h"
-
-// A place of the trace wrapper. Written at install. thread-compatible
-typedef struct kilni_trace_slot_t {
-  atomic_bool used;
-  kiln_log_sink_t log;
-} kilni_trace_slot_t;
-
-// A place of the fault wrapper. thread-safe
-//
-// `thread` is 0 or the thread that armed it; every field below it is only
-// touched by that thread.
-typedef struct kilni_fault_slot_t {
-  atomic_bool used;
-  atomic_uintptr_t thread;
-  uint64_t nth;
-  uint64_t calls;
-  const char* hit;
-  uint32_t mode;
-  uint32_t result;  // in the library's own numbers
-} kilni_fault_slot_t;
+#include "table/table_wrap.h"
 
 // A live handle of the null provider. thread-compatible
 typedef struct kilni_null_handle_t {
@@ -80,15 +61,6 @@ typedef struct kilni_null_state_t {
   size_t objects_capacity;
 } kilni_null_state_t;
 
-// The places of one library's wrappers, and what each wraps.
-#define KILNI_WRAPPED(library)                          \
-  struct {                                              \
-    kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];         \
-    kiln_##library##_table_t traced[KILNI_WRAP_SLOTS];  \
-    kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];         \
-    kiln_##library##_table_t faulted[KILNI_WRAP_SLOTS]; \
-  } library
-
 // NVTX, once it has been opened. thread-safe by `phase`
 typedef struct kilni_nvtx_state_t {
   atomic_uint phase;
@@ -97,13 +69,19 @@ typedef struct kilni_nvtx_state_t {
   kiln_nvtx_table_t table;
 } kilni_nvtx_state_t;
 
+KILNI_WRAPPED(cuda);
+KILNI_WRAPPED(nvrtc);
+KILNI_WRAPPED(nvvm);
+KILNI_WRAPPED(nvjitlink);
+KILNI_WRAPPED(nvml);
+
 // All of it. thread-safe
 typedef struct kilni_table_state_t {
-  KILNI_WRAPPED(cuda);
-  KILNI_WRAPPED(nvrtc);
-  KILNI_WRAPPED(nvvm);
-  KILNI_WRAPPED(nvjitlink);
-  KILNI_WRAPPED(nvml);
+  kilni_cuda_wrapped_t cuda;
+  kilni_nvrtc_wrapped_t nvrtc;
+  kilni_nvvm_wrapped_t nvvm;
+  kilni_nvjitlink_wrapped_t nvjitlink;
+  kilni_nvml_wrapped_t nvml;
   kilni_null_state_t null;
   kilni_nvtx_state_t nvtx;
 } kilni_table_state_t;

@@ -8,8 +8,48 @@
 #ifndef KILN_SRC_TABLE_TABLE_WRAP_H_
 #define KILN_SRC_TABLE_TABLE_WRAP_H_
 
+#include <stdatomic.h>
+
+#include "kiln/log.h"
 #include "table/cuda_abi.h"
-#include "table/table_state.h"
+#include "table/table.h"
+
+// ---- Places ----
+
+// A place of the trace wrapper. Written at install. thread-compatible
+typedef struct kilni_trace_slot_t {
+  atomic_bool used;
+  kiln_log_sink_t log;
+} kilni_trace_slot_t;
+
+// A place of the fault wrapper. thread-safe
+//
+// `thread` is 0 or the thread that armed it; every field below it is only
+// touched by that thread.
+typedef struct kilni_fault_slot_t {
+  atomic_bool used;
+  atomic_uintptr_t thread;
+  uint64_t nth;
+  uint64_t calls;
+  const char* hit;
+  uint32_t mode;
+  uint32_t result;  // in the library's own numbers
+} kilni_fault_slot_t;
+
+// The places of one library's wrappers, and what each wraps: a part of the
+// room's state (table_state.h), reached by itself, so that the wrappers of one
+// library are not compiled again for the rows of another.
+#define KILNI_WRAPPED(library)                          \
+  typedef struct kilni_##library##_wrapped_t {          \
+    kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];         \
+    kiln_##library##_table_t traced[KILNI_WRAP_SLOTS];  \
+    kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];         \
+    kiln_##library##_table_t faulted[KILNI_WRAP_SLOTS]; \
+  } kilni_##library##_wrapped_t;                        \
+  extern kilni_##library##_wrapped_t* const kilni_##library##_wrapped
+
+// The same for a name that is a macro.
+#define KILNI_WRAPPED_AGAIN(library) KILNI_WRAPPED(library)
 
 // ---- Trace ----
 
