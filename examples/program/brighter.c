@@ -57,16 +57,12 @@ int main(int argc, char** argv) {
   kiln_program_parameter_t p;
   uint32_t count = 0;
   for (; kiln_program_code_parameter(code, count, &p); count++) {
-    arguments[count] = kiln_arg_u32(N);  // the work size
-    if (p.kind == KILN_PROGRAM_PARAMETER_ADDRESS) {
-      arguments[count] = kiln_arg_buffer(p.index == 0 ? picture : result);
-    }
-    if (p.kind == KILN_PROGRAM_PARAMETER_LENGTH) {
-      arguments[count] = kiln_arg_u64(N);
-    }
-    if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR) {
-      arguments[count] = kiln_arg_bytes(&amount, 1);
-    }
+    arguments[count] =
+        p.kind == KILN_PROGRAM_PARAMETER_ADDRESS
+            ? kiln_arg_buffer(p.index == 0 ? picture : result)
+        : p.kind == KILN_PROGRAM_PARAMETER_LENGTH ? kiln_arg_u64(N)
+        : p.kind == KILN_PROGRAM_PARAMETER_SCALAR ? kiln_arg_bytes(&amount, 1)
+                                                  : kiln_arg_u32(N);  // work
   }
   kiln_program_launch_t shape;
   kiln_program_code_launch(code, &shape);
