@@ -51,6 +51,8 @@ void kilni_thread_join(kilni_thread_t* thread);
 // Lets it run on by itself; its end frees what it holds.
 void kilni_thread_detach(kilni_thread_t* thread);
 bool kilni_thread_is_current(const kilni_thread_t* thread);
+// Lets another thread have the core, if one waits for it.
+void kilni_thread_yield(void);
 
 // cores_posix.c: cores this process may use, at least 1: its affinity, and the
 // quotas of its control groups, rounded up.

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
@@ -140,6 +141,10 @@ void kilni_thread_detach(kilni_thread_t* thread) {
 
 bool kilni_thread_is_current(const kilni_thread_t* thread) {
   return thread->started && pthread_equal(thread->handle, pthread_self());
+}
+
+void kilni_thread_yield(void) {
+  sched_yield();
 }
 
 uint64_t kilni_time_ns(void) {

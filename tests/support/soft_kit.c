@@ -27,9 +27,10 @@ bool soft_kit_way(uint32_t index, soft_kit_way_t* out_way) {
   return false;
 }
 
-void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way) {
+void soft_kit_open_with(soft_kit_t* kit, const soft_kit_way_t* way,
+                        kiln_allocator_t allocator) {
   memset(kit, 0, sizeof(*kit));
-  kit->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
+  kit->host = (kiln_host_t){.allocator = allocator,
                             .worker_count = way->workers,
                             .process_id = kilni_process_id()};
   kit->workers = way->workers;
@@ -39,6 +40,10 @@ void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way) {
   assert_non_null(kit->lanes);
   assert_true(kiln_status_is_ok(
       kilni_soft_memory_create(&kit->host, true, &kit->memory)));
+}
+
+void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way) {
+  soft_kit_open_with(kit, way, kiln_allocator_libc());
 }
 
 static void unload(soft_kit_t* kit) {

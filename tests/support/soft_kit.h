@@ -65,6 +65,9 @@ bool soft_kit_way(uint32_t index, soft_kit_way_t* out_way);
 enum { SOFT_KIT_BODY_LINE = 19 };
 
 void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way);
+// The same with an allocator for all that the engine takes.
+void soft_kit_open_with(soft_kit_t* kit, const soft_kit_way_t* way,
+                        kiln_allocator_t allocator);
 void soft_kit_close(soft_kit_t* kit);
 
 // Loads a module; asserts that it is accepted.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "soft/engine/soft_state.h"
 
 static const char* const fault_texts[] = {
@@ -32,10 +33,13 @@ static void add(kilni_soft_fault_t* fault, const char* format, ...) {
   va_end(args);
 }
 
-// The fault to fill in, or NULL when the grid already has one.
+// The fault to fill in, or NULL when the grid already has one. That one is
+// whole then: a worker that went on while another thread still wrote it down
+// would take its own block, stopped by a fault, for one that has ended.
 static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid) {
-  if (atomic_exchange(&grid->fault_claimed, 1u)) return NULL;
-  return &grid->fault;
+  if (!atomic_exchange(&grid->fault_claimed, 1u)) return &grid->fault;
+  while (!atomic_load(&grid->stop)) kilni_thread_yield();
+  return NULL;
 }
 
 static void publish(kilni_soft_grid_t* grid) {
@@ -320,11 +324,20 @@ void kilni_soft_fault_deadlock(kilni_soft_block_t* block) {
   publish(grid);
 }
 
+static void fault_whole(kilni_soft_grid_t* grid, kilni_soft_fault_kind_t kind,
+                        const char* text) {
+  grid->fault.kind = kind;
+  add(&grid->fault, "%s\n  in kernel \"%s\"\n", text, grid->entry->name);
+  publish(grid);
+}
+
 void kilni_soft_fault_grid(kilni_soft_grid_t* grid,
                            kilni_soft_fault_kind_t kind, const char* text) {
-  kilni_soft_fault_t* fault = claim(grid);
-  if (!fault) return;
-  fault->kind = kind;
-  add(fault, "%s\n  in kernel \"%s\"\n", text, grid->entry->name);
-  publish(grid);
+  if (claim(grid)) fault_whole(grid, kind, text);
+}
+
+// Waits for nobody: who cancels may hold a lock and runs no block.
+void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
+  if (atomic_exchange(&grid->fault_claimed, 1u)) return;
+  fault_whole(grid, KILNI_SOFT_FAULT_CANCELLED, "the kernel was cancelled");
 }

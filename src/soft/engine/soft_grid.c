@@ -495,11 +495,6 @@ uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside) {
   return left < others ? left : others;
 }
 
-void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
-  kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_CANCELLED,
-                        "the kernel was cancelled");
-}
-
 const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid) {
   return &grid->fault;
 }
