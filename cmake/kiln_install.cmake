@@ -39,12 +39,9 @@ if(TARGET kiln_cli)
   endif()
 endif()
 
-# find_package(kiln): kiln::kiln is the shared library, kiln::kiln_static the
-# other.
+# find_package(kiln) has the names that a subproject has (src/CMakeLists.txt).
 set_target_properties(kiln_shared PROPERTIES EXPORT_NAME kiln)
 set_target_properties(kiln_static PROPERTIES EXPORT_NAME kiln_static)
-add_library(kiln::kiln ALIAS kiln_shared)
-add_library(kiln::kiln_static ALIAS kiln_static)
 install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln-targets.cmake
   DESTINATION ${kiln_cmake_dir})
 configure_package_config_file(cmake/kiln-config.cmake.in

@@ -354,6 +354,8 @@ PARTS = [
     Part("fuzz-readers", 20, "every other target", run_fuzz),
     Part("linking", 20, "links by real libraries of three lines", run_linking),
     Part("lint", 40, "clang-tidy over every file", run_lint),
-    Part("bare-debian", 40, "the README's commands on a bare Debian",
-         run_tool("tools/bare_debian")),
+    Part("bare-debian", 40, "the README's commands on a bare Debian 12",
+         run_tool("tools/bare_debian", "bookworm")),
+    Part("bare-trixie", 40, "the README's commands on a bare Debian 13",
+         run_tool("tools/bare_debian", "trixie")),
 ]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Builds examples/scale, examples/program and examples/library against an
-installed library, as their reader would, and runs them: scale with NVRTC where there is one, and
-without."""
+installed library, as their reader would, and runs them from another folder:
+scale with NVRTC where there is one, and without."""
 
 import argparse
 import os
@@ -107,7 +107,7 @@ def main():
             program = os.path.join(work, "program")
             run(options.cc, "-std=c11", "-Wall", "-Wextra", "-Werror",
                 "-pedantic", source, "-o", program, *flags)
-            check(program, os.path.dirname(source), lib)
+            check(program, work, lib)
     finally:
         shutil.rmtree(work)
     return 0
