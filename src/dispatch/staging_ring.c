@@ -30,6 +30,8 @@ typedef struct chunk_t {
   kiln_event_t* free;     // behind its last use
   bool used;              // `free` was recorded
   bool taken;             // under the lock
+  // May use it still, where no event could say until when. Kept for it.
+  kiln_stream_t* stray;
   kilni_crew_t* crew;
   kilni_copy_t copy;  // by the host, in or out
 } chunk_t;
@@ -52,6 +54,23 @@ struct kilni_staging_t {
   kilni_crew_t* crew;
   chunk_t* chunks;
 };
+
+// ---- Waiting ----
+
+// Until nothing uses a chunk that the caller has taken. What cannot be waited
+// for uses it still.
+static kiln_status_t wait_for(chunk_t* chunk) {
+  if (chunk->stray != NULL) {
+    KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(chunk->stray));
+    kiln_stream_release(chunk->stray);
+    chunk->stray = NULL;
+  }
+  if (chunk->used) {
+    KILNI_RETURN_IF_ERROR(kiln_event_synchronize(chunk->free));
+    chunk->used = false;
+  }
+  return kiln_ok();
+}
 
 // ---- Making and ending ----
 
@@ -97,24 +116,24 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
 }
 
 // Ends the memory of a chunk that the caller has taken.
-static kiln_status_t drop(kilni_staging_t* staging, chunk_t* chunk) {
-  kiln_status_t status = kiln_ok();
-  if (chunk->buffer == NULL) return kiln_ok();
-  if (chunk->used) status = kiln_event_synchronize(chunk->free);
+static void drop(kilni_staging_t* staging, chunk_t* chunk) {
+  if (chunk->buffer == NULL) return;
+  kiln_stream_release(chunk->stray);
   kiln_event_release(chunk->free);
   kiln_buffer_release(chunk->buffer);
+  chunk->stray = NULL;
   chunk->free = NULL;
   chunk->buffer = NULL;
   chunk->used = false;
   atomic_fetch_sub(&staging->made, 1);
-  return status;
 }
 
 void kilni_staging_destroy(kilni_staging_t* staging) {
   if (staging == NULL) return;
   kiln_allocator_t allocator = staging->device->host->allocator;
   for (uint32_t i = 0; staging->chunks != NULL && i < staging->count; i++) {
-    kiln_status_free(drop(staging, &staging->chunks[i]));
+    kiln_status_free(wait_for(&staging->chunks[i]));
+    drop(staging, &staging->chunks[i]);
   }
   kilni_crew_destroy(staging->crew);  // what is under way has used it
   if (staging->has_cond) kilni_cond_deinit(&staging->changed);
@@ -177,11 +196,7 @@ static void give(kilni_staging_t* staging, chunk_t* chunk) {
 
 // Memory for a chunk that was taken, which nobody uses any more.
 static kiln_status_t make_ready(kilni_staging_t* staging, chunk_t* chunk) {
-  if (chunk->buffer != NULL) {
-    if (!chunk->used) return kiln_ok();
-    chunk->used = false;
-    return kiln_event_synchronize(chunk->free);
-  }
+  if (chunk->buffer != NULL) return wait_for(chunk);
   kiln_buffer_options_t options = kiln_buffer_options_default();
   options.kind = KILN_MEMORY_PINNED;
   KILNI_RETURN_IF_ERROR(kiln_event_create(staging->device, NULL, &chunk->free));
@@ -211,7 +226,9 @@ kiln_status_t kilni_staging_trim(kilni_staging_t* staging) {
   for (uint32_t i = 0; i < staging->count; i++) {
     chunk_t* chunk = &staging->chunks[i];
     if (!take_this(staging, chunk)) continue;
-    status = kilni_status_join(status, drop(staging, chunk));
+    kiln_status_t waited = wait_for(chunk);
+    if (kiln_status_is_ok(waited)) drop(staging, chunk);
+    status = kilni_status_join(status, waited);
     give(staging, chunk);
   }
   kilni_crew_rest(staging->crew);
@@ -221,6 +238,7 @@ kiln_status_t kilni_staging_trim(kilni_staging_t* staging) {
 // Whether a chunk that was taken waits for nothing.
 static bool is_idle(chunk_t* chunk) {
   bool ready = true;
+  if (chunk->stray != NULL) return false;
   if (!chunk->used) return true;
   kiln_status_t status = kiln_event_query(chunk->free, &ready);
   bool idle = kiln_status_is_ok(status) && ready;
@@ -297,12 +315,14 @@ typedef struct transfer_t {
 } transfer_t;
 
 // Whatever was put on the stream may use the chunk. Where nothing can say when
-// it has, it is waited for.
+// it has, it is waited for: now or, where that fails too, before its next use.
 static kiln_status_t guard(chunk_t* chunk, kiln_stream_t* stream) {
   kiln_status_t status = kiln_event_record(chunk->free, stream);
   chunk->used = kiln_status_is_ok(status);
   if (chunk->used) return kiln_ok();
-  return kilni_status_join(status, kiln_stream_synchronize(stream));
+  kiln_stream_retain(stream);
+  chunk->stray = stream;
+  return kilni_status_join(status, wait_for(chunk));
 }
 
 static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
@@ -349,11 +369,8 @@ static kiln_status_t end_part(transfer_t* t, bool good) {
   } else if (good) {
     // A part that has begun has its chunk.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-    if (chunk->used) status = kiln_event_synchronize(chunk->free);
-    if (kiln_status_is_ok(status)) {
-      chunk->used = false;
-      copy_out(chunk);
-    }
+    status = wait_for(chunk);
+    if (kiln_status_is_ok(status)) copy_out(chunk);
   }
   give(t->staging, chunk);
   return status;

@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "dispatch_crowd.h"
 #include "table/cuda_table.h"
@@ -301,6 +302,90 @@ static void test_no_threads(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// ---- A driver that fails ----
+
+static atomic_uint g_failing;  // calls to come of those below that fail
+static sem_t g_go;
+static kiln_cuda_table_t g_real;
+
+static bool fails_now(void) {
+  unsigned left = atomic_load(&g_failing);
+  if (left > 0) atomic_fetch_sub(&g_failing, 1);
+  return left > 0;
+}
+
+static kiln_cu_result_t failing_record(kiln_cu_event_t event,
+                                       kiln_cu_stream_t stream) {
+  if (fails_now()) return KILN_CU_ERROR_OUT_OF_MEMORY;
+  return g_real.cuEventRecord(event, stream);
+}
+
+static kiln_cu_result_t failing_synchronize(kiln_cu_stream_t stream) {
+  if (fails_now()) return KILN_CU_ERROR_OUT_OF_MEMORY;
+  return g_real.cuStreamSynchronize(stream);
+}
+
+static kiln_status_t make_fail(void* user, kiln_cuda_table_t* inout_table) {
+  (void)user;
+  g_real = *inout_table;
+  KILNI_CUDA_SET(inout_table, cuEventRecord, failing_record);
+  KILNI_CUDA_SET(inout_table, cuStreamSynchronize, failing_synchronize);
+  return kiln_ok();
+}
+
+static void hold(void* user) {
+  (void)user;
+  while (sem_wait(&g_go) != 0) continue;
+}
+
+static void* let_go(void* user) {
+  (void)user;
+  const struct timespec soon = {0, 50000000};
+  nanosleep(&soon, NULL);
+  sem_post(&g_go);
+  return NULL;
+}
+
+// An upload waits on its stream, and neither an event nor the stream itself
+// could be asked for its end. The next one does not write over its bytes.
+static void test_a_copy_that_nothing_guards(void** state) {
+  (void)state;
+  static uint8_t first[CHUNK], second[CHUNK], got[CHUNK];
+  dispatch_kit_t kit;
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  kiln_stream_t* held = NULL;
+  pthread_t thread;
+  options.copy_threads = 1;
+  options.staging_chunk_bytes = CHUNK;
+  options.staging_bytes = CHUNK;
+  assert_int_equal(sem_init(&g_go, 0, 0), 0);
+  dispatch_kit_open_wrapped(&kit, &options, NULL, 0, make_fail);
+  fill(first, CHUNK, 1);
+  fill(second, CHUNK, 2);
+  kiln_resident_t a = dispatch_kit_resident(&kit, CHUNK, NULL);
+  kiln_resident_t b = dispatch_kit_resident(&kit, CHUNK, NULL);
+  assert_null(kiln_dispatcher_warm(kit.dispatcher));
+  assert_null(kiln_stream_create(kit.device, NULL, &held));
+  assert_null(kiln_stream_call_host(held, hold, NULL));
+  atomic_store(&g_failing, 2);
+  assert_says(kiln_resident_upload(kit.dispatcher, held, a, 0, CHUNK, first),
+              KILN_STATUS_DEVICE_OUT_OF_MEMORY, "");
+  assert_int_equal(atomic_load(&g_failing), 0);
+  assert_int_equal(pthread_create(&thread, NULL, let_go, NULL), 0);
+  assert_null(kiln_resident_upload(kit.dispatcher, NULL, b, 0, CHUNK, second));
+  assert_null(kiln_stream_synchronize(held));
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  dispatch_kit_fetch(&kit, a, CHUNK, got);
+  assert_memory_equal(got, first, CHUNK);
+  dispatch_kit_fetch(&kit, b, CHUNK, got);
+  assert_memory_equal(got, second, CHUNK);
+  kiln_stream_release(held);
+  assert_null(kiln_resident_free(kit.dispatcher, a));
+  assert_null(kiln_resident_free(kit.dispatcher, b));
+  dispatch_kit_close(&kit);
+  assert_int_equal(sem_destroy(&g_go), 0);
+}
+
 // ---- The budget ----
 
 static uint32_t g_asked;
@@ -353,6 +438,7 @@ int main(void) {
       cmocka_unit_test(test_counts),
       cmocka_unit_test(test_host_bindings),
       cmocka_unit_test(test_no_threads),
+      cmocka_unit_test(test_a_copy_that_nothing_guards),
       cmocka_unit_test(test_budget_asks_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
