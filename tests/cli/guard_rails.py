@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Kiln costs those who carry and start it: bytes, system calls, time and
+memory, and which libraries it opens.
+
+    guard_rails.py --kiln KILN --library LIBKILN --watch WATCH_RUN size|start|open
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+MOST_BYTES = 9 * 1000 * 1000
+MOST_CALLS = 60           # of `kiln --version`
+MOST_RSS_KIB = 10 * 1000  # of the first program that a user runs
+# 12 ms on an idle machine, where an empty process takes 0.6 ms and more.
+MOST_RATIO = 20
+ROUNDS = 25
+NEEDED = re.compile(r"(libc|libm|ld-linux-[\w-]+)\.so\.\d+$")
+# Of others; none is opened by a command that can do without.
+OTHERS = ("libnvrtc.so.13", "libnvvm.so.4", "libnvJitLink.so.13",
+          "libnvptxcompiler.so.13", "libLLVM.so.18", "libnccl.so.2",
+          "libmpi.so.40", "libcudart.so.13")
+FIRST = ["run", "lib:mandelbrot", "--device", "soft", "--out",
+         "picture=m.png:u8[300,451,3]", "--arg", "w=451", "--arg", "h=300",
+         "--arg", "limit=200"]
+PTX = (".version 7.0\n.target sm_70\n.address_size 64\n"
+       ".visible .entry k() { ret; }\n")
+
+
+def expect(condition, what):
+    if not condition:
+        raise SystemExit("not so: " + what)
+
+
+class Watch:
+    def __init__(self, options, work):
+        self.program, self.kiln, self.work = options.watch, options.kiln, work
+        self.variables = {"KILN_CACHE_DIR": os.path.join(work, "cache")}
+
+    def run(self, *words, trace=False, program=None):
+        """{word: value} of a command's report; "open" is a list of paths."""
+        report = os.path.join(self.work, "report")
+        done = subprocess.run(
+            [self.program, *(["--calls"] if trace else []), report,
+             program or self.kiln, *words], cwd=self.work, check=False,
+            stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **self.variables})
+        if done.returncode == SKIP:
+            print(done.stdout, end="")
+            sys.exit(SKIP)
+        expect(done.returncode == 0, "watch_run ran %s" % " ".join(words))
+        found = {"open": []}
+        with open(report, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                word, _, rest = line.rstrip("\n").partition(" ")
+                if word == "open":
+                    found["open"].append(rest)
+                else:
+                    found[word] = int(rest)
+        return found
+
+
+def check_size(options, work):
+    """What a package carries, and what it needs."""
+    for path in (options.library, options.kiln):
+        stripped = os.path.join(work, os.path.basename(path))
+        subprocess.run(["strip", "-o", stripped, path], check=True)
+        size = os.path.getsize(stripped)
+        print("%s: %d bytes" % (os.path.basename(path), size))
+        expect(size <= MOST_BYTES, "%s has at most %d bytes" % (
+            path, MOST_BYTES))
+        said = subprocess.run(["readelf", "-d", path], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", said)
+        print("  needs %s" % ", ".join(needed))
+        expect(needed and all(NEEDED.match(name) for name in needed),
+               "%s needs libc and libm alone" % path)
+
+
+def check_start(options, work):
+    """How little happens before the first byte of an answer."""
+    watch = Watch(options, work)
+    version = watch.run("--version", trace=True)
+    print("kiln --version: %d system calls" % version["calls"])
+    expect(version["exit"] == 0 and version["calls"] <= MOST_CALLS,
+           "kiln --version makes at most %d system calls" % MOST_CALLS)
+    # In turns, and the best of each: what else runs here hits both.
+    first, empty = [], []
+    for _ in range(ROUNDS):
+        first.append(watch.run(*FIRST))
+        empty.append(watch.run(program="true"))
+    expect(all(one["exit"] == 0 for one in first), "the first program runs")
+    wall = min(one["wall_ns"] for one in first)
+    least = min(one["wall_ns"] for one in empty)
+    memory = max(one["rss_kib"] for one in first)
+    print("kiln run lib:mandelbrot: %.1f ms, an empty process %.2f ms, ratio "
+          "%.1f; %d KiB" % (wall / 1e6, least / 1e6, wall / least, memory))
+    expect(wall <= MOST_RATIO * least,
+           "it takes at most %d times as long as nothing" % MOST_RATIO)
+    expect(memory <= MOST_RSS_KIB, "it has at most %d KiB" % MOST_RSS_KIB)
+
+
+def others_in(found):
+    return sorted({os.path.basename(path) for path in found["open"]
+                   if re.match(r"lib(nvrtc|nvvm|nvJitLink|nvptxcompiler|LLVM|"
+                               r"nccl|mpi|cudart)\b", os.path.basename(path))})
+
+
+def check_open(options, work):
+    """No library is opened by a command that has no need of it."""
+    folder = os.path.join(work, "others")
+    os.mkdir(folder)
+    for name in OTHERS:
+        shutil.copy(options.library, os.path.join(folder, name))
+    for name, text in (("k.ptx", PTX), ("k.cu", "__global__ void k() {}\n"),
+                       ("k.graph", ""), ("k.kiln", "program k(out x: u32)")):
+        with open(os.path.join(work, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    watch = Watch(options, work)
+    watch.variables["LD_LIBRARY_PATH"] = folder
+    # What does need one opens it, or nothing here would mean anything.
+    compiled = others_in(watch.run("compile", "k.cu", "-o", "made.ptx",
+                                   trace=True))
+    expect(any("nvrtc" in name for name in compiled),
+           "kiln compile k.cu opens NVRTC: it opens %s" % compiled)
+    for words in (["--version"], ["--help"], FIRST, ["inspect", "k.ptx"],
+                  ["run", "k.ptx", "--device", "soft"], ["lib", "list"],
+                  ["compile", "k.kiln", "-o", "made2.ptx"], ["cache"],
+                  ["completion", "bash"]):
+        found = watch.run(*words, trace=True)
+        print("kiln %s: opens %d files" % (" ".join(words),
+                                           len(found["open"])))
+        expect(not others_in(found), "kiln %s opens %s" % (
+            " ".join(words), others_in(found)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("kiln", "library", "watch"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("what", choices=("size", "start", "open"))
+    options = parser.parse_args()
+    work = tempfile.mkdtemp(prefix="kiln-rails-")
+    try:
+        {"size": check_size, "start": check_start,
+         "open": check_open}[options.what](options, work)
+    finally:
+        shutil.rmtree(work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
