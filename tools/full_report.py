@@ -17,10 +17,10 @@ import skips
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GREEN, NOT_GREEN, SKIPPED = "green", "not green", "skipped"
 NO_SOURCES = "KILN_SOURCES"
-# What builds and runs leave, as .gitignore has it; the evidence is written by
-# these runs themselves.
-LEFT_OUT = re.compile(r"(build|build-.*|out|docs/evidence|(.*/)?(__pycache__|"
-                      r"\.git|.*\.(o|so|a|pyc)))$")
+# What builds and runs leave, as .gitignore has it; the evidence and the note of
+# what is linted are written by these runs themselves.
+LEFT_OUT = re.compile(r"(build|build-.*|out|docs/evidence|tests/house/LINTED|"
+                      r"(.*/)?(__pycache__|\.git|.*\.(o|so|a|pyc)))$")
 
 
 # ---- Which tree ----
