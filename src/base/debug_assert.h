@@ -5,12 +5,12 @@
 // An assert says what the code around it relies on and nobody outside can
 // break: an argument of a caller who breaks his contract is a status
 // (KILNI_CHECK_ARGUMENT), a bug of ours is an assert. Builds for debugging and
-// those under sanitizers test it; in any other it is not even evaluated, so it
-// has no side effects.
+// those under sanitizers test it, and an analyzer takes it as given; in any
+// other build it is not even evaluated, so it has no side effects.
 #ifndef KILN_SRC_BASE_DEBUG_ASSERT_H_
 #define KILN_SRC_BASE_DEBUG_ASSERT_H_
 
-#ifdef KILNI_DEBUG
+#if defined(KILNI_DEBUG) || defined(__clang_analyzer__)
 #define KILNI_ASSERT(condition) \
   ((condition) ? (void)0 : kilni_assert_failed(__FILE__, __LINE__, #condition))
 #else

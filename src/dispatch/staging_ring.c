@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/debug_assert.h"
 #include "base/status_make.h"
 #include "dispatch/copy_crew.h"
 
@@ -357,6 +358,7 @@ static kiln_status_t end_part(transfer_t* t, bool good) {
   chunk_t* chunk = t->parts[t->first].chunk;
   uint64_t at = t->parts[t->first].offset;
   kiln_status_t status = kiln_ok();
+  KILNI_ASSERT(chunk != NULL);  // a part that has begun has its chunk
   t->first = (t->first + 1) % UNDER_WAY;
   t->count--;
   if (t->from != NULL) {
@@ -367,8 +369,6 @@ static kiln_status_t end_part(transfer_t* t, bool good) {
       status = kilni_status_join(status, guard(chunk, t->stream));
     }
   } else if (good) {
-    // A part that has begun has its chunk.
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     status = wait_for(chunk);
     if (kiln_status_is_ok(status)) copy_out(chunk);
   }
