@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds examples/scale, examples/program and examples/library against an
-installed library, as their reader would, and runs them from another folder:
-scale with NVRTC where there is one, and without."""
+"""Builds the examples in C against an installed library, as their reader would,
+and runs them from another folder: scale with NVRTC where there is one, and
+without."""
 
 import argparse
 import os
@@ -13,7 +13,9 @@ import sys
 import tempfile
 
 LINES_AT_MOST = {"scale/scale.c": 59, "program/brighter.c": 86,
-                 "program/built.c": 85, "library/sort_and_sum.c": 70}
+                 "program/built.c": 85, "library/sort_and_sum.c": 70,
+                 "dispatch/pipeline.c": 60, "dispatch/sequence.c": 90,
+                 "dispatch/graph.c": 110}
 
 
 def run(*command, cwd=None, **variables):
@@ -82,8 +84,23 @@ def run_sort(program, folder, lib):
         expect(said, ", 0 out of order, sum right")
 
 
+def run_and_see(*words):
+    """A check: on each device it says these words."""
+    def check(program, folder, lib):
+        for device in ([], ["soft"]):
+            said = run(program, *device, cwd=folder, **lib)
+            print(said, end="")
+            for word in words:
+                expect(said, word)
+    return check
+
+
 RUNS = {"scale/scale.c": run_scale, "program/brighter.c": run_brighter,
-        "program/built.c": run_built, "library/sort_and_sum.c": run_sort}
+        "program/built.c": run_built, "library/sort_and_sum.c": run_sort,
+        "dispatch/pipeline.c": run_and_see("1000 values on", ", 0 wrong"),
+        "dispatch/sequence.c": run_and_see("100 steps on", "mean 25.000",
+                                           "0 of 1024 differ"),
+        "dispatch/graph.c": run_and_see("3 launches of 4 nodes", ", 0 wrong")}
 
 
 def main():
