@@ -121,7 +121,7 @@ def wrongs(root):
 
 def main():
     if shutil.which("git") is None:
-        print("there is no git")
+        print("skip: there is no git")
         return 77
     root = os.path.realpath(tempfile.mkdtemp(prefix="kiln-house-"))
     try:
@@ -130,7 +130,7 @@ def main():
     finally:
         shutil.rmtree(root)
     if found and not isinstance(found[0], str):
-        print(found[0].stdout)
+        print("skip: " + found[0].stdout.strip())
         return 77
     print("\n".join(found), end="")
     return 1 if found else 0

@@ -63,7 +63,7 @@ def wrongs(root):
 
 def main():
     if shutil.which("git") is None:
-        print("there is no git")
+        print("skip: there is no git")
         return 77
     root = os.path.realpath(tempfile.mkdtemp(prefix="kiln-house-"))
     try:
