@@ -66,7 +66,7 @@ def main():
     facts = page(kiln)
     gpus = [device for device in facts["devices"] if device["kind"] == "gpu"]
     if not gpus:
-        print("no GPU is seen:", facts["problem"])
+        print("skip: no GPU is seen:", facts["problem"])
         return 77
     print("driver", facts["driver_release"], "CUDA", facts["driver_version"])
     for device in gpus:
