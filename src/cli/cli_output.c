@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,22 +31,56 @@ static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
                         strerror(number));
 }
 
-// The folder of `path` into `out`.
-static bool folder_of(const char* path, char out[PATH_MAX]) {
+bool kilni_cli_output_folder(const char* path,
+                             char out_folder[KILNI_CLI_PATH_BYTES]) {
   size_t size = strlen(path);
-  if (size == 0 || size >= PATH_MAX - 64) return false;
-  memcpy(out, path, size + 1);
-  char* slash = strrchr(out, '/');
+  if (size == 0 || size >= KILNI_CLI_PATH_BYTES - 64) return false;
+  memcpy(out_folder, path, size + 1);
+  char* slash = strrchr(out_folder, '/');
   if (slash == NULL) {
-    memcpy(out, ".", 2);
+    memcpy(out_folder, ".", 2);
   } else {
-    slash[slash == out ? 1 : 0] = 0;
+    slash[slash == out_folder ? 1 : 0] = 0;
+  }
+  return true;
+}
+
+// What the link `path` holds, seen from the folder that the link lies in.
+static bool follow(char path[KILNI_CLI_PATH_BYTES]) {
+  char text[KILNI_CLI_PATH_BYTES];
+  ssize_t size = readlink(path, text, sizeof(text) - 1);
+  if (size < 0) return false;
+  text[size] = 0;
+  char* slash = strrchr(path, '/');
+  size_t folder =
+      text[0] == '/' || slash == NULL ? 0 : (size_t)(slash - path) + 1;
+  if (folder + (size_t)size >= KILNI_CLI_PATH_BYTES - 64) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  memcpy(path + folder, text, (size_t)size + 1);
+  return true;
+}
+
+bool kilni_cli_output_target(const char* path,
+                             char out_target[KILNI_CLI_PATH_BYTES]) {
+  if (realpath(path, out_target) != NULL) return true;
+  if (errno != ENOENT) return false;
+  if (strlen(path) >= KILNI_CLI_PATH_BYTES - 64) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  memcpy(out_target, path, strlen(path) + 1);
+  // realpath has seen that they do not lead in a circle.
+  struct stat st;
+  while (lstat(out_target, &st) == 0 && S_ISLNK(st.st_mode)) {
+    if (!follow(out_target)) return false;
   }
   return true;
 }
 
 bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
-  char folder[PATH_MAX];
+  char folder[KILNI_CLI_PATH_BYTES], target[KILNI_CLI_PATH_BYTES];
   struct stat st;
   // What other programs take for standard output would be a file here.
   if (strcmp(path, "-") == 0) {
@@ -55,12 +88,18 @@ bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
                           "write /dev/stdout, or ./- for a file of that name",
                           "\"-\" does not mean standard output");
   }
-  if (!folder_of(path, folder)) return fail_write(path, ENAMETOOLONG, error);
   if (stat(path, &st) == 0) {
     if (S_ISDIR(st.st_mode)) return fail_write(path, EISDIR, error);
     if (!S_ISREG(st.st_mode)) {
       return access(path, W_OK) == 0 || fail_write(path, errno, error);
     }
+  }
+  // A link to a file that is not there yet is written through.
+  if (!kilni_cli_output_target(path, target)) {
+    return fail_write(path, errno, error);
+  }
+  if (!kilni_cli_output_folder(target, folder)) {
+    return fail_write(path, ENAMETOOLONG, error);
   }
   if (stat(folder, &st) != 0) return fail_write(path, errno, error);
   if (!S_ISDIR(st.st_mode)) return fail_write(path, ENOTDIR, error);
@@ -90,14 +129,10 @@ static mode_t wanted_mode(const char* target) {
 
 // Sets target (links followed) and the temporary name beside it.
 static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
-  char real[PATH_MAX];
-  char name[PATH_MAX + 32];
-  if (realpath(o->path, real) == NULL) {
-    if (errno != ENOENT) return fail_write(o->path, errno, error);
-    if (strlen(o->path) >= PATH_MAX - 64) {
-      return fail_write(o->path, ENAMETOOLONG, error);
-    }
-    memcpy(real, o->path, strlen(o->path) + 1);
+  char real[KILNI_CLI_PATH_BYTES];
+  char name[KILNI_CLI_PATH_BYTES + 32];
+  if (!kilni_cli_output_target(o->path, real)) {
+    return fail_write(o->path, errno, error);
   }
   int n = snprintf(name, sizeof(name), "%s.kiln-XXXXXX", real);
   size_t size = strlen(real) + 1;

@@ -6,6 +6,9 @@
 
 #include "cli/cli_buffer.h"
 
+// As many as the system takes (PATH_MAX).
+enum { KILNI_CLI_PATH_BYTES = 4096 };
+
 // One file to be written. one-thread
 typedef struct kilni_cli_output_t {
   const char* path;
@@ -15,13 +18,22 @@ typedef struct kilni_cli_output_t {
   kilni_cli_buffer_t names;
 } kilni_cli_output_t;
 
-// Writes all files. First each goes to a temporary file in its own folder and
-// is synced; then devices and pipes, which cannot be replaced, are written
-// through; only then are the temporary files renamed. When anything fails, no
-// temporary file is left and no file is changed, but for a device that had
-// taken its bytes and for a rename that failed behind others.
+// Writes all files. First each goes to a temporary file in its own folder; then
+// devices and pipes, which cannot be replaced, are written through; only then
+// are the temporary files renamed. When anything fails, no temporary file is
+// left and no file is changed, but for a device that had taken its bytes and
+// for a rename that failed behind others.
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error);
+
+// The file that a path leads to, links followed, also where the last one leads
+// to nothing yet. False for a path that leads nowhere, with errno.
+bool kilni_cli_output_target(const char* path,
+                             char out_target[KILNI_CLI_PATH_BYTES]);
+
+// The folder of `path`; false for a path that is empty or too long.
+bool kilni_cli_output_folder(const char* path,
+                             char out_folder[KILNI_CLI_PATH_BYTES]);
 
 // Fails early where kilni_cli_outputs_write could not succeed: the folder is
 // missing or may not be written, or the path is a folder.

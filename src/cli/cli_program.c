@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
 #include "cli/run_library.h"
@@ -212,18 +213,30 @@ static bool check_options(const kilni_cli_call_t* call,
                         "--output %s of a program", output);
 }
 
+static bool check_files(const char* file, const char* out,
+                        kilni_cli_error_t* error) {
+  kilni_cli_files_t files = {0};
+  bool ok = (kilni_cli_library_name(file) != NULL ||
+             kilni_cli_files_add_input(&files, file, "the program", error)) &&
+            kilni_cli_files_add_output(&files, out, "-o", error);
+  kilni_cli_files_deinit(&files);
+  return ok;
+}
+
 bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
                                kilni_cli_error_t* error) {
   kiln_program_t* program = NULL;
   kiln_program_code_t* code = NULL;
   uint32_t arch, max_ulp;
-  bool ok =
-      check_options(call, error) && kilni_cli_ulp_read(call, &max_ulp, error) &&
-      read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
-      kilni_cli_output_check(out, error) &&
-      kilni_cli_program_read(call->operands[0], call, &program, error) &&
-      lower(program, arch, max_ulp, &code, error) &&
-      write_code(code, out, error) && report_compiled(call, out, code, error);
+  bool ok = check_options(call, error) &&
+            check_files(call->operands[0], out, error) &&
+            kilni_cli_ulp_read(call, &max_ulp, error) &&
+            read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
+            kilni_cli_output_check(out, error) &&
+            kilni_cli_program_read(call->operands[0], call, &program, error) &&
+            lower(program, arch, max_ulp, &code, error) &&
+            write_code(code, out, error) &&
+            report_compiled(call, out, code, error);
   kiln_program_code_release(code);
   kiln_program_release(program);
   return ok;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: `kiln compile`: a source to device code, for build systems.
+#define _POSIX_C_SOURCE 200809L
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli_cache.h"
+#include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
@@ -17,10 +20,40 @@ typedef struct compile_t {
   const kilni_cli_call_t* call;
   const char* out;
   const char* depfile;
+  kilni_cli_files_t files;
   kilni_cli_compile_t job;
   kilni_cli_cache_t where;
   kiln_runtime_t* runtime;
 } compile_t;
+
+static bool note_files(compile_t* c, kilni_cli_error_t* error) {
+  bool ok = kilni_cli_files_add_input(&c->files, c->call->operands[0],
+                                      "the source", error);
+  for (size_t i = 0; ok && i < c->call->given_count; i++) {
+    const kilni_cli_given_t* given = &c->call->given[i];
+    if (strcmp(given->option->name, "pre-include") != 0) continue;
+    ok = kilni_cli_files_add_input(&c->files, given->value, "--pre-include",
+                                   error);
+  }
+  return ok && kilni_cli_files_add_output(&c->files, c->out, "-o", error) &&
+         (c->depfile == NULL || kilni_cli_files_add_output(
+                                    &c->files, c->depfile, "--depfile", error));
+}
+
+// Which headers there are is known when all is compiled.
+static bool note_headers(compile_t* c, kilni_cli_error_t* error) {
+  const kiln_compile_result_t* result = c->job.result;
+  uint32_t count =
+      result != NULL ? kiln_compile_result_header_count(result) : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!kilni_cli_files_add_input(&c->files,
+                                   kiln_compile_result_header(result, i),
+                                   "an included header", error)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->out = kilni_cli_option_value(c->call, "out-file");
@@ -29,11 +62,15 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "say where the code goes: -o FILE", "no output file");
   }
-  if (!kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,
+  if (!note_files(c, error) ||
+      !kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,
                               error)) {
     return false;
   }
-  if (c->depfile != NULL) c->job.options.list_headers = KILN_SWITCH_ON;
+  // A file that is not there yet is no header.
+  if (c->depfile != NULL || access(c->out, F_OK) == 0) {
+    c->job.options.list_headers = KILN_SWITCH_ON;
+  }
   return kilni_cli_cache_read(&c->where, c->call, error) &&
          kilni_cli_output_check(c->out, error) &&
          (c->depfile == NULL || kilni_cli_output_check(c->depfile, error));
@@ -175,8 +212,10 @@ static bool run_compile(const kilni_cli_call_t* call,
   }
   c->call = call;
   bool ok = read_call(c, error) && compile(c, error) &&
-            write_outputs(c, error) && report(c, error);
+            note_headers(c, error) && write_outputs(c, error) &&
+            report(c, error);
   kilni_cli_compile_deinit(&c->job);
+  kilni_cli_files_deinit(&c->files);
   kiln_runtime_release(c->runtime);
   kilni_cli_cache_deinit(&c->where);
   free(c);

@@ -278,6 +278,7 @@ static bool run_plan(kilni_config_t* config, kilni_cli_call_t* call, int forms,
                      kilni_cli_buffer_t* operands, json_t** lock) {
   const char* verify = kilni_cli_option_value(call, "verify-lock");
   const char* write = kilni_cli_option_value(call, "lock");
+  if (write != NULL && !kilni_config_lock_check(config, write)) return false;
   if (verify != NULL && !(kilni_config_lock_read(verify, lock, config->error) &&
                           take_items(config, call, *lock, operands))) {
     return false;

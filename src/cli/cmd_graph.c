@@ -131,6 +131,25 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
   return w->svg == NULL || kilni_cli_svg_check(error);
 }
 
+// What the call itself names; the graph file names more.
+static bool note_files(kilni_cli_files_t* files, const char* file,
+                       const wanted_t* w, kilni_cli_error_t* error) {
+  const struct {
+    const char* path;
+    const char* what;
+  } outputs[] = {{w->svg, "--svg"},
+                 {w->dot, "--dot"},
+                 {w->driver_dot, "--driver-dot"},
+                 {w->trace, "--trace"}};
+  bool ok = kilni_cli_files_add_input(files, file, "the graph file", error);
+  for (size_t i = 0; ok && i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+    if (outputs[i].path == NULL) continue;
+    ok = kilni_cli_files_add_output(files, outputs[i].path, outputs[i].what,
+                                    error);
+  }
+  return ok;
+}
+
 // ---- Pictures ----
 
 static kilni_cli_buffer_t* add_output(results_t* r, const char* path,
@@ -310,10 +329,12 @@ static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
       kilni_cli_sketch_init(&sketch, file, (const char*)text.data, text.size,
                             error) &&
       read_wanted(&wanted, call, error) &&
+      note_files(&job.files, file, &wanted, error) &&
       run_job(call, &job, &wanted, results, error);
   kilni_cli_outputs_deinit(results->outputs, results->count);
   free(results);
   kilni_cli_graph_close(&job);
+  kilni_cli_files_deinit(&job.files);
   kilni_cli_sketch_deinit(&sketch);
   kilni_cli_buffer_deinit(&text);
   return ok;

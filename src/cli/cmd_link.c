@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli_cache.h"
+#include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
@@ -533,8 +534,29 @@ static bool link_all(link_run_t* run) {
   return ok;
 }
 
+// What is linked is no file that it is linked from.
+static bool check_files(link_run_t* run) {
+  const char* out = value_of(run, "out-file");
+  const char* nvjitlink = value_of(run, "nvjitlink");
+  kilni_cli_files_t files = {0};
+  bool ok = true;
+  if (out == NULL || value_of(run, "explain") != NULL) return true;
+  for (size_t i = 0; ok && i < run->call->operand_count; i++) {
+    ok = kilni_cli_files_add_input(&files, run->call->operands[i],
+                                   "the code to link", run->error);
+  }
+  ok = ok &&
+       (nvjitlink == NULL ||
+        kilni_cli_files_add_input(&files, nvjitlink, "--nvjitlink",
+                                  run->error)) &&
+       kilni_cli_files_add_output(&files, out, "-o", run->error);
+  kilni_cli_files_deinit(&files);
+  return ok;
+}
+
 static bool run_all(link_run_t* run) {
-  if (!read_options(run) || !read_assumed(run) || !read_inputs(run)) {
+  if (!read_options(run) || !read_assumed(run) || !check_files(run) ||
+      !read_inputs(run)) {
     return false;
   }
   bool is_pure = value_of(run, "explain") != NULL && run->assumes_driver &&

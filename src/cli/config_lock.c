@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_piece_report.h"
 #include "cli/config_form.h"
@@ -82,7 +83,25 @@ static int take_text(const char* text, size_t size, void* user) {
   return kilni_cli_buffer_add(sink->out, text, size, sink->error) ? 0 : -1;
 }
 
+bool kilni_config_lock_check(const kilni_config_t* config, const char* path) {
+  const char* verify = kilni_cli_option_value(config->call, "verify-lock");
+  kilni_cli_files_t files = {0};
+  bool ok =
+      verify == NULL ||
+      kilni_cli_files_add_input(&files, verify, "--verify-lock", config->error);
+  for (size_t i = 0; ok && i < kilni_config_piece_count(config); i++) {
+    const kilni_config_piece_t* piece = kilni_config_piece(config, i);
+    ok = kilni_cli_files_add_input(
+        &files, kiln_locate_item_file(kiln_toolkit_item_located(piece->item)),
+        "what was found", config->error);
+  }
+  ok = ok && kilni_cli_files_add_output(&files, path, "--lock", config->error);
+  kilni_cli_files_deinit(&files);
+  return ok;
+}
+
 bool kilni_config_lock_write(const kilni_config_t* config, const char* path) {
+  if (!kilni_config_lock_check(config, path)) return false;
   json_t* items = items_json(config);
   if (items == NULL) return false;
   json_t* lock = json_pack(

@@ -8,6 +8,10 @@
 
 #include "cli/config_plan.h"
 
+// Whether `path` may be written: it is no file that the plan has found so far,
+// and not the one of --verify-lock. Writing asks again.
+bool kilni_config_lock_check(const kilni_config_t* config, const char* path);
+
 // Writes the plan to `path`, whole or not at all.
 bool kilni_config_lock_write(const kilni_config_t* config, const char* path);
 

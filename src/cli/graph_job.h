@@ -7,6 +7,7 @@
 #ifndef KILN_SRC_CLI_GRAPH_JOB_H_
 #define KILN_SRC_CLI_GRAPH_JOB_H_
 
+#include "cli/cli_files.h"
 #include "cli/graph_sketch.h"
 #include "cli/run_session.h"
 #include "kiln/graph.h"
@@ -67,6 +68,7 @@ typedef struct kilni_cli_graph_times_t {
 // What is open. one-thread
 typedef struct kilni_cli_graph_job_t {
   const kilni_cli_sketch_t* sketch;
+  kilni_cli_files_t files;             // what is read and written
   kilni_cli_request_t request;         // device, cache, seed, time limit
   kilni_cli_session_t session;         // its device alone
   kilni_cli_graph_data_t* data;        // as the sketch's buffers
@@ -89,7 +91,8 @@ typedef struct kilni_cli_graph_job_t {
 } kilni_cli_graph_job_t;
 
 // Names what each --in and --out is for, reads the files that buffers start as,
-// checks what can be checked without a device.
+// checks what can be checked without a device. `job->files` has the files that
+// the call alone names.
 bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
                              const kilni_cli_call_t* call,
                              kilni_cli_error_t* error);

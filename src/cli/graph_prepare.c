@@ -2,6 +2,7 @@
 //
 // cli: the files of a graph file, and what can be checked without a device.
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,21 +138,36 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
   return false;
 }
 
-// Two buffers in one file would be one of them.
-static bool check_outputs(const kilni_cli_graph_job_t* job,
-                          kilni_cli_error_t* error) {
+// A file is one buffer's, and nothing else that is read or written.
+static bool note_data(kilni_cli_graph_job_t* job, uint32_t index, bool is_out,
+                      kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const char* out = path_of(&job->data[i].out);
-    for (uint32_t j = 0; out != NULL && j < i; j++) {
-      const char* other = path_of(&job->data[j].out);
-      if (other != NULL && strcmp(out, other) == 0) {
-        return kilni_cli_sketch_fail(
-            k, k->buffers[i].name.line, k->buffers[i].name.column,
-            KILN_STATUS_INVALID_ARGUMENT, "give each buffer a file of its own",
-            error, "\"%s\" goes to the file \"%s\", as \"%s\" does",
-            k->buffers[i].name.text, out, k->buffers[j].name.text);
-      }
+  const kilni_cli_graph_data_t* data = &job->data[index];
+  const char* path = path_of(is_out ? &data->out : &data->in);
+  char what[80];
+  if (path == NULL) return true;
+  (void)snprintf(what, sizeof(what), "buffer %s", k->buffers[index].name.text);
+  if (is_out ? kilni_cli_files_add_output(&job->files, path, what, error)
+             : kilni_cli_files_add_input(&job->files, path, what, error)) {
+    return true;
+  }
+  kilni_cli_sketch_point(k, &k->buffers[index].name, error);
+  return false;
+}
+
+static bool check_files(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  for (uint32_t i = 0; i < k->code_count; i++) {
+    const char* path = path_of(&job->modules[i].path);
+    if (kilni_cli_library_name(path) == NULL &&
+        !kilni_cli_files_add_input(&job->files, path, "code", error)) {
+      kilni_cli_sketch_point(k, &k->codes[i].file, error);
+      return false;
+    }
+  }
+  for (uint32_t pass = 0; pass < 2; pass++) {
+    for (uint32_t i = 0; i < k->buffer_count; i++) {
+      if (!note_data(job, i, pass == 1, error)) return false;
     }
   }
   return true;
@@ -246,9 +262,9 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
   if (job->data == NULL || job->modules == NULL || job->launches == NULL) {
     return out_of_memory(error);
   }
-  if (!take_paths(job, call, error)) return false;
+  if (!take_paths(job, call, error) || !check_files(job, error)) return false;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (!read_data(k, i, &job->data[i], error)) return false;
   }
-  return check_outputs(job, error) && check_nodes(job, error);
+  return check_nodes(job, error);
 }

@@ -4,10 +4,12 @@
 #include "cli/run_request.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_data.h"
+#include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_visible.h"
 
@@ -242,6 +244,57 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   return kilni_cli_buffer_add(&b->path, rest, b->spec.path_size, error);
 }
 
+// No output is a file that is read; --inout alone changes the file it reads.
+static bool add_binding(kilni_cli_files_t* files, const kilni_cli_binding_t* b,
+                        kilni_cli_error_t* error) {
+  const char* path = (const char*)b->path.data;
+  char what[64];
+  if (b->is_arg || b->is_made) return true;
+  int size = (int)(b->parameter_size < 48 ? b->parameter_size : 48);
+  (void)snprintf(what, sizeof(what), "--%s %.*s", b->option, size,
+                 b->parameter);
+  return b->is_out ? kilni_cli_files_add_output(files, path, what, error)
+                   : kilni_cli_files_add_input(files, path, what, error);
+}
+
+// The binding that takes `parameter` from the file that `b` goes to.
+static bool changes_its_input(const kilni_cli_request_t* r,
+                              const kilni_cli_binding_t* b) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* in = &r->bindings[i];
+    if (in->is_in && !in->is_out && !in->is_made && b->is_out && !b->is_in &&
+        in->parameter_size == b->parameter_size &&
+        memcmp(in->parameter, b->parameter, b->parameter_size) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool check_files(const kilni_cli_request_t* r,
+                        kilni_cli_error_t* error) {
+  kilni_cli_files_t files = {0};
+  bool ok = kilni_cli_library_name(r->file) != NULL ||
+            kilni_cli_files_add_input(&files, r->file, "the code", error);
+  // What is read first, so that an output is what is at fault.
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; ok && i < r->binding_count; i++) {
+      const kilni_cli_binding_t* b = &r->bindings[i];
+      if (b->is_out != (pass == 1)) continue;
+      ok = add_binding(&files, b, error);
+      if (!ok && changes_its_input(r, b) &&
+          error->code == KILN_STATUS_INVALID_ARGUMENT) {
+        kilni_cli_error_fix(error,
+                            "write the output to another file, or --inout "
+                            "%.*s=FILE to change the file",
+                            (int)b->parameter_size, b->parameter);
+      }
+    }
+  }
+  kilni_cli_files_deinit(&files);
+  return ok;
+}
+
 static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
                           kilni_cli_error_t* error) {
   if (!kilni_cli_buffer_resize(
@@ -260,20 +313,7 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
       return false;
     }
   }
-  for (size_t i = 0; i < r->binding_count; i++) {
-    for (size_t j = 0; j < i; j++) {
-      const kilni_cli_binding_t* a = &r->bindings[i];
-      const kilni_cli_binding_t* b = &r->bindings[j];
-      if (a->is_out && b->is_out &&
-          strcmp((char*)a->path.data, (char*)b->path.data) == 0) {
-        return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                              "write each output to a file of its own",
-                              "two outputs go to the file \"%s\"",
-                              (char*)a->path.data);
-      }
-    }
-  }
-  return true;
+  return check_files(r, error);
 }
 
 bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
