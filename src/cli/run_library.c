@@ -72,12 +72,13 @@ static bool take_value(kiln_library_options_t* options, uint32_t known,
     case OPERATION:
       *(uint32_t*)field = (uint32_t)number;
       return is_number && number <= KILN_LIBRARY_MAX;
+    // 0 would be the default, which nobody means who writes a number.
     case NUMBER:
       *(uint64_t*)field = number;
-      return is_number;
+      return is_number && number != 0;
     case ROUNDS:
       *(uint32_t*)field = (uint32_t)number;
-      return is_number && number <= UINT32_MAX;
+      return is_number && number != 0 && number <= UINT32_MAX;
     default:
       *(const char**)field = value;
       return true;
@@ -90,8 +91,8 @@ static bool fail_define(const kilni_cli_request_t* r, const char* given,
       "a type, such as f32",
       "0 or 1",
       "0, 1 or 2: the sum, the least or the greatest",
-      "a whole number",
-      "a whole number",
+      "a whole number above 0",
+      "a whole number above 0",
       "the body of `fn before`"};
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--define %s of the plan of \"%s\"", given, r->file);
@@ -153,6 +154,16 @@ static bool wants_plan(const kilni_cli_request_t* request,
   return whole;
 }
 
+// Whether --define has the name of an option.
+static bool defines_known(const kilni_cli_call_t* call) {
+  for (size_t i = 0; i < call->given_count; i++) {
+    const kilni_cli_given_t* given = &call->given[i];
+    if (strcmp(given->option->name, "define") != 0) continue;
+    if (known_at(given->value, strcspn(given->value, "=")) < KNOWN) return true;
+  }
+  return false;
+}
+
 bool kilni_cli_library_read(kilni_cli_request_t* request,
                             const kilni_cli_call_t* call,
                             kilni_cli_error_t* error) {
@@ -170,6 +181,7 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
   if (!defines) return true;
   // Those that a plan knows as well may be meant for it.
   kilni_cli_error_t none;
+  request->defines_option = defines_known(call);
   request->maybe_whole = take_defines(request, call, &none);
   kiln_program_release(request->program);
   request->program = NULL;
@@ -351,19 +363,75 @@ static bool make_entry(kilni_cli_session_t* s, uint64_t count,
                                       &options, out));
 }
 
+// A value that every entry takes that has a use for the option.
+static const char* tame_value(how_t how) {
+  return how == TYPE ? "u32" : how == NUMBER ? "32" : "1";
+}
+
+// Whether the entry's plan has a use for an option of the table, whatever its
+// value; what bears its name in the text is none of it otherwise.
+static bool uses_option(kilni_cli_session_t* s, uint32_t known) {
+  kilni_cli_request_t* r = s->request;
+  kiln_library_options_t given = r->options;
+  kiln_library_plan_t* plan = NULL;
+  kilni_cli_error_t error;
+  r->options = kiln_library_options_default();
+  r->options.max_ulp = given.max_ulp;
+  (void)take_value(&r->options, known, tame_value(kKnown[known].how));
+  bool made = make_entry(s, 1, &plan, &error);
+  kiln_library_plan_release(plan);
+  r->options = given;
+  return made || error.code != KILN_STATUS_INVALID_ARGUMENT;
+}
+
+// Reads as options those of --define that the entry's plan has a use for.
+// `*out_all`: there is no other.
+static bool take_used(kilni_cli_session_t* s, bool* out_all,
+                      kilni_cli_error_t* error) {
+  kilni_cli_request_t* r = s->request;
+  r->options = kiln_library_options_default();
+  r->options.max_ulp = r->max_ulp;
+  *out_all = true;
+  for (size_t i = 0; i < r->given_count; i++) {
+    const kilni_cli_given_t* given = &r->given[i];
+    if (strcmp(given->option->name, "define") != 0) continue;
+    size_t size = strcspn(given->value, "=");
+    uint32_t known = known_at(given->value, size);
+    if (known == KNOWN || !uses_option(s, known)) {
+      *out_all = false;
+    } else if (!take_value(&r->options, known, given->value + size + 1)) {
+      return fail_define(r, given->value, size, true, error);
+    }
+  }
+  return true;
+}
+
 bool kilni_cli_library_decide(kilni_cli_session_t* session,
                               kilni_cli_error_t* error) {
   kilni_cli_request_t* r = session->request;
   kiln_library_plan_t* plan = NULL;
   kiln_library_plan_info_t info;
-  if (r->whole || !r->maybe_whole) return true;
-  if (!make_entry(session, 1, &plan, error)) {
-    // A const of the text that has the name of an option is none.
-    return error->code == KILN_STATUS_INVALID_ARGUMENT;
+  bool all = r->maybe_whole;
+  if (r->whole || !r->defines_option) return true;
+  // What the plan refuses is nothing that its text may do: limits of an entry
+  // stand in the plan alone.
+  if (!all || !make_entry(session, 1, &plan, error)) {
+    if (!take_used(session, &all, error) ||
+        !make_entry(session, 1, &plan, error)) {
+      // A part of an entry has no plan, and so no options.
+      kiln_library_entry_t entry;
+      if (kiln_library_find(kilni_cli_library_name(r->file), &entry) &&
+          entry.part_of != NULL) {
+        return true;
+      }
+      kilni_cli_error_prefix(error, "--define of \"%s\"", r->file);
+      return false;
+    }
   }
   kiln_library_plan_info(plan, &info);
   kiln_library_plan_release(plan);
-  r->whole = info.parameter_count == kiln_program_parameter_count(r->program);
+  r->whole =
+      all && info.parameter_count == kiln_program_parameter_count(r->program);
   return true;
 }
 

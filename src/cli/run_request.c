@@ -359,6 +359,8 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
   const char* seed = kilni_cli_option_value(call, "seed");
   uint64_t shared = 0;
   out->file = call->operands[0];
+  out->given = call->given;
+  out->given_count = call->given_count;
   out->entry = kilni_cli_option_value(call, "entry");
   out->has_grid = grid != NULL;
   out->has_block = block != NULL;

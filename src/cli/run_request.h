@@ -60,6 +60,8 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
 // All options of one call, checked for themselves. one-thread
 typedef struct kilni_cli_request_t {
   const char* file;
+  const kilni_cli_given_t* given;  // all options of the call
+  size_t given_count;
   kilni_cli_code_kind_t code_kind;
   const char* entry;  // NULL: the only one
   kilni_cli_device_kind_t device_kind;
@@ -85,6 +87,7 @@ typedef struct kilni_cli_request_t {
   kiln_program_t* program;  // of a .kiln file, else NULL
   bool whole;               // lib:NAME with all its launches, as `options` say
   bool maybe_whole;         // or may be; its inputs are read as the program's
+  bool defines_option;      // --define has the name of an option of plans
   bool makes_outputs;       // those that nobody names are made, as long as said
   kiln_library_options_t options;
   uint64_t work[3];  // what it has to do
