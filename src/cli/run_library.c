@@ -11,6 +11,7 @@
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "cli/run_pipeline.h"
+#include "cli/run_program.h"
 
 // ---- Options ----
 
@@ -236,6 +237,7 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
     kiln_pipeline_parameter_t p;
     uint32_t at;
     if (!find(plan, b, &at, &p)) continue;
+    if (!kilni_cli_program_check_role(b, p.role, p.name, error)) return false;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
     if (b->is_arg) {
       if (b->untyped != NULL &&
@@ -259,6 +261,7 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
 typedef struct said_t {
   kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
   kilni_cli_binding_t* outputs[KILNI_CLI_MAX_PARAMS];  // without a shape
+  bool starts_as_file[KILNI_CLI_MAX_PARAMS];           // and has its shape
   bool is_wanted;
 } said_t;
 
@@ -276,6 +279,7 @@ static void gather(const kilni_cli_request_t* r,
     kiln_program_size_t* size = &said->sizes[at];
     if (b->is_arg) size->bits = b->value.scalar.bits;
     if (b->is_in) size->count = b->array.shape.count;
+    if (b->is_in) said->starts_as_file[at] = true;
     if (b->is_arg || b->is_in) continue;
     if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) size->count = b->spec.shape.count;
     if (b->spec.kind != KILNI_CLI_SPEC_NONE) continue;
@@ -314,7 +318,8 @@ static bool fill_outputs(kilni_cli_request_t* r,
   }
   for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     kiln_pipeline_parameter_t p;
-    if (said.outputs[i] == NULL || !kiln_library_plan_parameter(plan, i, &p)) {
+    if (said.outputs[i] == NULL || said.starts_as_file[i] ||
+        !kiln_library_plan_parameter(plan, i, &p)) {
       continue;
     }
     kilni_cli_shape_t* shape = &said.outputs[i]->spec.shape;

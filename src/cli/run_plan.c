@@ -270,6 +270,45 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   return true;
 }
 
+static bool is_alike(const kilni_cli_shape_t* a, const kilni_cli_shape_t* b) {
+  return a->type == b->type && a->rank == b->rank &&
+         memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) == 0;
+}
+
+// What --out says beside --in of the same parameter must be true; :@P may be
+// the parameter itself.
+static bool check_said_shape(planner_t* p, uint32_t index) {
+  const kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->in == NULL || slot->out == NULL || slot->in == slot->out) {
+    return true;
+  }
+  const kilni_cli_spec_t* spec = &slot->out->spec;
+  if (spec->kind == KILNI_CLI_SPEC_NONE) return true;
+  const kilni_cli_shape_t* said = &spec->shape;
+  if (spec->kind == KILNI_CLI_SPEC_COPY) {
+    uint32_t from;
+    size_t size = strlen(spec->copied);
+    if (!find_parameter(p, spec->copied, size, &from)) {
+      return fail_parameter(p, spec->copied, size);
+    }
+    if (from < p->plan->count && is_buffer(&p->plan->slots[from]) &&
+        !resolve_shape(p, from, KILNI_CLI_MAX_PARAMS)) {
+      return false;
+    }
+    said = &p->plan->slots[from].shape;
+  }
+  if (spec->kind != KILNI_CLI_SPEC_TYPE && is_alike(said, &slot->shape)) {
+    return true;
+  }
+  char what[256];
+  call(p, index, what);
+  return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                        "omit the type and shape of the output",
+                        "parameter %s has the shape of its input, not the one "
+                        "of its output",
+                        what);
+}
+
 static bool plan_buffer(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (p->kernel->params_known) {
@@ -280,23 +319,7 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
     }
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
-  // What --out says beside --in of the same parameter must be true.
-  if (slot->in != NULL && slot->out != NULL && slot->in != slot->out &&
-      slot->out->spec.kind != KILNI_CLI_SPEC_NONE) {
-    const kilni_cli_shape_t* a = &slot->out->spec.shape;
-    const kilni_cli_shape_t* b = &slot->shape;
-    if (slot->out->spec.kind != KILNI_CLI_SPEC_SHAPE || a->type != b->type ||
-        a->rank != b->rank ||
-        memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) != 0) {
-      char what[256];
-      call(p, index, what);
-      return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                            "leave the type and shape of the output away",
-                            "parameter %s has the shape of its input, not the "
-                            "one of its output",
-                            what);
-    }
-  }
+  if (!check_said_shape(p, index)) return false;
   return slot->out == NULL || kilni_cli_data_check((char*)slot->out->path.data,
                                                    &slot->shape, p->error);
 }

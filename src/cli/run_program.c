@@ -66,6 +66,21 @@ static bool take_number(kilni_cli_binding_t* b,
   return fail_type(p, kilni_cli_type_info(scalar->type)->text, error);
 }
 
+bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
+                                  const char* name, kilni_cli_error_t* error) {
+  bool is_read =
+      role == KILN_PROGRAM_ROLE_IN || role == KILN_PROGRAM_ROLE_UNIFORM;
+  if (!b->is_out || !is_read) return true;
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "--%s of the parameter \"%s\", which is only read",
+                       b->option, name);
+  kilni_cli_error_fix(error,
+                      "write --in %s=FILE, and --out of a parameter "
+                      "that the program writes",
+                      name);
+  return false;
+}
+
 bool kilni_cli_program_types(kilni_cli_request_t* request,
                              kilni_cli_error_t* error) {
   if (request->program == NULL) return true;
@@ -80,6 +95,7 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
     kiln_program_parameter_info_t p;
     uint32_t index;
     if (!find_binding(request, b, &index, &p)) continue;
+    if (!kilni_cli_program_check_role(b, p.role, p.name, error)) return false;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
     if (b->is_arg) {
       if (!take_number(b, &p, type, error)) return false;
@@ -109,6 +125,19 @@ typedef struct said_t {
   bool given[KILNI_CLI_MAX_PARAMS];
 } said_t;
 
+// Whether the parameter starts as a file: then it has that one's shape.
+static bool starts_as_file(const kilni_cli_request_t* r, uint32_t index) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    kiln_program_parameter_info_t p;
+    uint32_t at;
+    if (r->bindings[i].is_in && find_binding(r, &r->bindings[i], &at, &p) &&
+        at == index) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // An output as long as nobody says.
 static bool fail_length(const kilni_cli_binding_t* b,
                         const kiln_program_parameter_info_t* p,
@@ -132,7 +161,8 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
     }
     said->given[index] = true;
     if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
-        p.role != KILN_PROGRAM_ROLE_NONE && p.is_counted == 0) {
+        p.role != KILN_PROGRAM_ROLE_NONE && p.is_counted == 0 &&
+        !starts_as_file(r, index)) {
       return fail_length(b, &p, error);
     }
     if (b->is_arg) {
@@ -177,7 +207,7 @@ static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
     kiln_program_parameter_info_t p;
     uint32_t index;
     if (!b->is_out || b->is_in || b->spec.kind != KILNI_CLI_SPEC_NONE ||
-        !find_binding(r, b, &index, &p)) {
+        !find_binding(r, b, &index, &p) || starts_as_file(r, index)) {
       continue;
     }
     uint64_t count = said->sizes[index].count;

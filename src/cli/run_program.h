@@ -9,6 +9,11 @@
 #include "kiln/program.h"
 #include "kiln/program_code.h"
 
+// Whether a parameter of that role may be given so: what is only read is no
+// output.
+bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
+                                  const char* name, kilni_cli_error_t* error);
+
 // Gives raw input files the element types that the program declares: before
 // they are read.
 bool kilni_cli_program_types(kilni_cli_request_t* request,

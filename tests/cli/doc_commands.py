@@ -123,6 +123,13 @@ class Page:
         if line is not None:
             self.fault(number, f"{plain}\nprints no: {line}\nbut:\n{printed}")
 
+    def fill(self, param, text):
+        """An input of the number of elements that the program says."""
+        count = re.search(param["name"] + r": *in *\w+\[(\d+)\]", text)
+        bits = re.search(r"\d+", param["type"])
+        (self.folder / ("in." + param["name"])).write_bytes(
+            b"\1" * (int(count.group(1)) * int(bits.group()) // 8))
+
     def read(self, number, name, body):
         (self.folder / name).write_text("\n".join(body) + "\n")
         code, printed = self.run(f"kiln inspect {name} --json 2>&1")
@@ -135,6 +142,9 @@ class Page:
         for param in program["params"]:
             if param["role"] is None:
                 words.append(f"--arg {param['name']}=3")
+            elif param["counted"] and param["role"] == "in":
+                self.fill(param, "\n".join(body))
+                words.append(f"--in {param['name']}=in.{param['name']}")
             elif param["counted"]:
                 words.append(f"--out {param['name']}=made.{param['name']}")
             else:
