@@ -122,14 +122,21 @@ static bool add_sysroot(kilni_cli_where_t* where, const kilni_cli_call_t* call,
 }
 
 // Where neither --site nor --python says which wheels are meant, they are those
-// that the command was installed beside, if there are any.
+// that the command was installed beside, if there are any. In an isolated build
+// there are no others, and what is outside is not the build's: neither the
+// active environment nor conda's.
 static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
   char site[PATH_BYTES];
+  bool isolated = false;
   kiln_locate_options_t* o = &where->options;
   if (o->site_count != 0 || o->python_count != 0 ||
       o->hermetic == KILN_SWITCH_ON || o->secure == KILN_SWITCH_ON ||
-      !kilni_cli_own_site(site, sizeof(site))) {
+      !kilni_cli_own_site(site, sizeof(site), &isolated)) {
     return true;
+  }
+  uint32_t conda = KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_CONDA);
+  if (isolated && ((o->require_scopes | o->prefer_scopes) & conda) == 0) {
+    o->forbid_scopes |= conda;
   }
   o->site_count++;
   return add_path(where, "site", site, error);
@@ -177,6 +184,18 @@ static bool add_scopes(const kilni_cli_call_t* call, const char* option,
   return true;
 }
 
+// Where no variable counts and folders are named, these are all that counts,
+// unless the user names scopes: a piece that they lack is not found elsewhere.
+static void keep_to_places(kiln_locate_options_t* o) {
+  if (o->hermetic != KILN_SWITCH_ON || o->require_scopes != 0) return;
+  if (o->root_count != 0) {
+    o->require_scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_ROOT);
+  }
+  if (o->site_count + o->python_count != 0) {
+    o->require_scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_WHEEL);
+  }
+}
+
 bool kilni_cli_where_read(kilni_cli_where_t* where,
                           const kilni_cli_call_t* call,
                           kilni_cli_error_t* error) {
@@ -194,16 +213,18 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
   if (kilni_cli_option_value(call, "records") != NULL) {
     o->records = KILN_SWITCH_ON;
   }
-  return add_scopes(call, "scope", &o->require_scopes, error) &&
-         add_scopes(call, "require", &o->require_scopes, error) &&
-         add_scopes(call, "prefer", &o->prefer_scopes, error) &&
-         add_scopes(call, "forbid", &o->forbid_scopes, error) &&
-         add_paths(where, call, "root", &o->root_count, error) &&
-         add_paths(where, call, "site", &o->site_count, error) &&
-         add_paths(where, call, "python", &o->python_count, error) &&
-         add_own_site(where, error) &&
-         add_sysroot(where, call, &sysroot_count, error) &&
-         point_at_paths(where, sysroot_count, error);
+  bool ok = add_scopes(call, "scope", &o->require_scopes, error) &&
+            add_scopes(call, "require", &o->require_scopes, error) &&
+            add_scopes(call, "prefer", &o->prefer_scopes, error) &&
+            add_scopes(call, "forbid", &o->forbid_scopes, error) &&
+            add_paths(where, call, "root", &o->root_count, error) &&
+            add_paths(where, call, "site", &o->site_count, error) &&
+            add_paths(where, call, "python", &o->python_count, error) &&
+            add_own_site(where, error) &&
+            add_sysroot(where, call, &sysroot_count, error) &&
+            point_at_paths(where, sysroot_count, error);
+  keep_to_places(o);
+  return ok;
 }
 
 void kilni_cli_where_deinit(kilni_cli_where_t* where) {

@@ -34,39 +34,42 @@ typedef struct kilni_cli_where_t {
    "site-packages.",                                    \
    true, "file"},                                       \
       KILNI_CLI_WHERE_BUT_ROOT
-#define KILNI_CLI_WHERE_BUT_ROOT                                             \
-  {"scope", "SCOPE",                                                         \
-   "Look in this scope only; more than one: by "                             \
-   "commas.",                                                                \
-   true, KILNI_CLI_SCOPES},                                                  \
-      {"require", "SCOPE", "The same as --scope.", true, KILNI_CLI_SCOPES},  \
-      {"prefer", "SCOPE", "Look in this scope before the others.", true,     \
-       KILNI_CLI_SCOPES},                                                    \
-      {"forbid", "SCOPE", "Never look in this scope.", true,                 \
-       KILNI_CLI_SCOPES},                                                    \
-      {"site", "DIR",                                                        \
-       "A site-packages folder, instead of the active "                      \
-       "environment's.",                                                     \
-       true, "file"},                                                        \
-      {"python", "EXE",                                                      \
-       "A Python program, whose site-packages are taken; "                   \
-       "it is not run.",                                                     \
-       true, "file"},                                                        \
-      {"target", "TARGET", "The toolkit's target folder.", false,            \
-       "x86_64-linux sbsa-linux aarch64-linux"},                             \
-      {"secure", NULL,                                                       \
-       "Take only what nobody else on this machine could "                   \
-       "have put there.",                                                    \
-       false, NULL},                                                         \
-      {"hermetic", NULL, "Let no environment variable count.", false, NULL}, \
-      {"records", NULL,                                                      \
-       "Take a file of a wheel only if it is what the wheel's RECORD says.", \
-       false, NULL},                                                         \
-  {                                                                          \
-    "verify", NULL,                                                          \
-        "Read all evidence of each version, not only what "                  \
-        "is enough.",                                                        \
-        false, NULL                                                          \
+#define KILNI_CLI_WHERE_BUT_ROOT                                              \
+  {"scope", "SCOPE",                                                          \
+   "Look in this scope only; more than one: by "                              \
+   "commas.",                                                                 \
+   true, KILNI_CLI_SCOPES},                                                   \
+      {"require", "SCOPE", "The same as --scope.", true, KILNI_CLI_SCOPES},   \
+      {"prefer", "SCOPE", "Look in this scope before the others.", true,      \
+       KILNI_CLI_SCOPES},                                                     \
+      {"forbid", "SCOPE", "Never look in this scope.", true,                  \
+       KILNI_CLI_SCOPES},                                                     \
+      {"site", "DIR",                                                         \
+       "A site-packages folder, instead of the active "                       \
+       "environment's.",                                                      \
+       true, "file"},                                                         \
+      {"python", "EXE",                                                       \
+       "A Python program, whose site-packages are taken; "                    \
+       "it is not run.",                                                      \
+       true, "file"},                                                         \
+      {"target", "TARGET", "The toolkit's target folder.", false,             \
+       "x86_64-linux sbsa-linux aarch64-linux"},                              \
+      {"secure", NULL,                                                        \
+       "Take only what nobody else on this machine could "                    \
+       "have put there.",                                                     \
+       false, NULL},                                                          \
+      {"hermetic", NULL,                                                      \
+       "Let no environment variable count; with --root, --site or --python, " \
+       "and no scope required, nothing but these places.",                    \
+       false, NULL},                                                          \
+      {"records", NULL,                                                       \
+       "Take a file of a wheel only if it is what the wheel's RECORD says.",  \
+       false, NULL},                                                          \
+  {                                                                           \
+    "verify", NULL,                                                           \
+        "Read all evidence of each version, not only what "                   \
+        "is enough.",                                                         \
+        false, NULL                                                           \
   }
 #define KILNI_CLI_SCOPES                                                 \
   "override root loaded wheel conda product CUDA_PATH CUDA_HOME loader " \

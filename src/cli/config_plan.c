@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_report.h"
+#include "cli/config_places.h"
 #include "cli/config_words.h"
 #include "kiln/compat.h"
 #include "kiln/locate.h"
@@ -191,16 +192,20 @@ static bool find_set(kilni_config_t* config) {
   uint32_t count = (uint32_t)(wants.size / sizeof(kiln_locate_want_t));
   const size_t* owner = (const size_t*)(const void*)owners.data;
   if (ok && count != 0) {
-    ok = kilni_cli_check(config->error,
-                         kiln_locate_find_set(
-                             kiln_toolkit_locate(config->toolkit),
+    ok = kilni_cli_check(
+        config->error,
+        kiln_locate_find_set(kiln_toolkit_locate(config->toolkit),
                              (const kiln_locate_want_t*)(const void*)wants.data,
-                             count, &set)) &&
-         require_set(config, set);
+                             count, &set));
+    if (ok && !require_set(config, set)) {
+      kilni_config_places_explain(config);
+      ok = false;
+    }
     for (uint32_t i = 0; ok && i < count; i++) {
       ok = keep(config, kiln_locate_set_item(set, i), owner[i],
                 KILNI_CONFIG_ASKED);
     }
+    ok = ok && kilni_config_places_check(config);
   }
   kiln_locate_set_release(set);
   kilni_cli_buffer_deinit(&wants);

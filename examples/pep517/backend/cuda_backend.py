@@ -23,12 +23,13 @@ def cuda_config(*items):
 
     Those are the ones on sys.path: an isolated build has an overlay there that
     no variable names, while VIRTUAL_ENV still names the environment outside.
+    No toolkit of the system will do: the wheel that is made requires wheels.
     """
     sites = [path for path in sys.path
              if os.path.isdir(os.path.join(path, "nvidia"))]
-    command = ["kiln", "config", "--json", *items]
+    command = ["kiln", "config", "--json", "--scope=wheel", *items]
     if sites:
-        command += ["--hermetic", "--scope=wheel"]
+        command += ["--hermetic"]
         command += ["--site=" + os.path.abspath(path) for path in sites]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     answer = json.loads(result.stdout)
