@@ -28,21 +28,49 @@ static size_t utf8_length(const unsigned char* s) {
   return n;
 }
 
+// The number of the character at `s`, whose sequence has `n` bytes.
+static uint32_t code_point(const unsigned char* s, size_t n) {
+  uint32_t value = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+  for (size_t i = 1; i < n; i++) value = value << 6 | (s[i] & 0x3f);
+  return value;
+}
+
+// What moves a terminal's cursor, changes its state, or has it show text in
+// another order than it stands in: C0, DEL, C1, the ends of lines and
+// paragraphs of Unicode, marks, overrides and isolates of direction.
+static bool is_control(uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c ||
+         (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+size_t kilni_cli_show_character(const char* text, char out[8]) {
+  const unsigned char* s = (const unsigned char*)text;
+  size_t n = utf8_length(s);
+  uint32_t c = n == 0 ? 0 : code_point(s, n);
+  if (*s == '\t') {
+    memcpy(out, "\\t", 3);
+  } else if (n == 0 || (n == 1 && is_control(c))) {
+    (void)snprintf(out, 8, "\\x%02x", *s);
+  } else if (is_control(c)) {
+    (void)snprintf(out, 8, "\\u%04x", (unsigned)(c & 0xffff));
+  } else {
+    memcpy(out, s, n);
+    out[n] = 0;
+  }
+  return n == 0 ? 1 : n;
+}
+
 void kilni_cli_copy_text(char* out, size_t capacity, const char* text) {
   size_t used = 0;
-  const unsigned char* s = (const unsigned char*)text;
-  while (*s != 0) {
-    size_t n = utf8_length(s);
-    bool plain = n > 1 || (n == 1 && (*s == '\n' || (*s >= ' ' && *s != 127)));
-    size_t width = plain ? n : 1;
+  while (*text != 0) {
+    char shown[8] = "\n";
+    size_t size = *text == '\n' ? 1 : kilni_cli_show_character(text, shown);
+    size_t width = strlen(shown);
     if (used + width + 1 > capacity) break;
-    if (plain) {
-      memcpy(out + used, s, n);
-    } else {
-      out[used] = '?';
-    }
+    memcpy(out + used, shown, width);
     used += width;
-    s += n == 0 ? 1 : n;
+    text += size;
   }
   out[used] = 0;
 }

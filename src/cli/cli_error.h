@@ -41,9 +41,14 @@ void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...)
 void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...)
     KILN_PRINTF(2, 3);
 
-// Copies text into a field of `capacity` bytes: cut to fit, control characters
-// but newlines and bytes that are no UTF-8 shown as '?', so that neither a
-// terminal nor JSON meets what a file's name may hold.
+// The character that `text` begins with as it may be shown: itself, or "\\x1b",
+// "\\u202e" for one that changes what a terminal shows, and for a byte that is
+// no UTF-8. Returns how many bytes it has. Not for the end of the text.
+size_t kilni_cli_show_character(const char* text, char out[8]);
+
+// Copies text into a field of `capacity` bytes: cut to fit, characters but
+// newlines as kilni_cli_show_character has them, so that neither a terminal nor
+// JSON meets what a file's name may hold.
 void kilni_cli_copy_text(char* out, size_t capacity, const char* text);
 
 // An analyzer reads one file at a time: these are always false.

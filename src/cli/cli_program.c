@@ -116,7 +116,8 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
     options.define_count = defines.count;
     ok = kilni_cli_check(
         error, kiln_program_parse(view, &options, &report, out_program));
-    (void)fputs(kiln_program_report_text(report), stderr);
+    const char* said = kiln_program_report_text(report);
+    kilni_cli_print_text(stderr, said, strlen(said));
   }
   kiln_program_report_release(report);
   kilni_cli_buffer_deinit(&text);
@@ -345,7 +346,11 @@ bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
                               program_json(program, code, hash));
     ok = kilni_cli_json_write(call->results, object, error);
   } else if (ok) {
-    print_program(call->results, program, code, file, hash);
+    kilni_cli_shown_t shown;
+    if (kilni_cli_shown_open(&shown, call->results)) {
+      print_program(shown.text, program, code, file, hash);
+    }
+    kilni_cli_shown_close(&shown);
   }
   kiln_image_release(image);
   kiln_program_code_release(code);

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cli_error.h"
+
 #define FIRST_NS  500000000
 #define REPEAT_NS 200000000
 
@@ -55,10 +57,12 @@ void kilni_cli_progress_start(kilni_cli_progress_t* p, const char* format,
                               ...) {
   memset(p, 0, sizeof(*p));
   if (isatty(STDERR_FILENO) == 0) return;
+  char text[sizeof(p->what)];
   va_list args;
   va_start(args, format);
-  (void)vsnprintf(p->what, sizeof(p->what), format, args);
+  (void)vsnprintf(text, sizeof(text), format, args);
   va_end(args);
+  kilni_cli_copy_text(p->what, sizeof(p->what), text);
   pthread_condattr_t attr;
   if (pthread_condattr_init(&attr) != 0) return;
   (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

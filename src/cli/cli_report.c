@@ -7,8 +7,44 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+void kilni_cli_print_text(FILE* out, const char* text, size_t size) {
+  const char* end = text + size;
+  while (text < end) {
+    char shown[8] = {*text, 0};
+    size_t bytes = 1;
+    bool ends_line =
+        *text == '\n' || (*text == '\r' && text + 1 < end && text[1] == '\n');
+    if (*text == 0) {
+      memcpy(shown, "\\x00", 5);
+    } else if (!ends_line && *text != '\t' &&
+               ((unsigned char)*text < ' ' || (unsigned char)*text >= 127)) {
+      bytes = kilni_cli_show_character(text, shown);
+    }
+    (void)fputs(shown, out);
+    text += bytes;
+  }
+}
+
+bool kilni_cli_shown_open(kilni_cli_shown_t* shown, FILE* out) {
+  memset(shown, 0, sizeof(*shown));
+  shown->out = out;
+  shown->text = open_memstream(&shown->data, &shown->size);
+  return shown->text != NULL;
+}
+
+void kilni_cli_shown_close(kilni_cli_shown_t* shown) {
+  if (shown->text == NULL) return;
+  (void)fclose(shown->text);
+  if (shown->data != NULL) {
+    kilni_cli_print_text(shown->out, shown->data, shown->size);
+  }
+  free(shown->data);
+  memset(shown, 0, sizeof(*shown));
+}
 
 void kilni_cli_note(const char* format, ...) {
   char text[1024];

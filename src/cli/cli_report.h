@@ -9,6 +9,23 @@
 
 #include "cli/cli_error.h"
 
+// Writes a text of several lines in which a file or a compiler has its say:
+// characters but newlines and tabs as kilni_cli_show_character has them.
+void kilni_cli_print_text(FILE* out, const char* text, size_t size);
+
+// A text under way to `out`, to which it goes in that way when it is closed.
+// one-thread
+typedef struct kilni_cli_shown_t {
+  FILE* text;  // to be written to
+  FILE* out;
+  char* data;
+  size_t size;
+} kilni_cli_shown_t;
+
+// False without memory. Closed by close, also after a failure.
+bool kilni_cli_shown_open(kilni_cli_shown_t* shown, FILE* out);
+void kilni_cli_shown_close(kilni_cli_shown_t* shown);
+
 // A line on standard error: "kiln: ...".
 void kilni_cli_note(const char* format, ...) KILN_PRINTF(1, 2);
 

@@ -152,7 +152,10 @@ static bool write_text(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
   kilni_cli_summary_t floor;
   char text[32];
   kilni_cli_samples_sum(&b->floor, &floor);
-  for (size_t i = 0; i < b->count; i++) write_file(call->results, b, i);
+  kilni_cli_shown_t shown;
+  bool opened = kilni_cli_shown_open(&shown, call->results);
+  for (size_t i = 0; opened && i < b->count; i++) write_file(shown.text, b, i);
+  kilni_cli_shown_close(&shown);
   (void)fprintf(call->results, "a run that does nothing: %s\n",
                 time_text(floor.median, text));
   return kilni_cli_results_flush(call->results, error);

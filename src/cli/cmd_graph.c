@@ -266,7 +266,11 @@ static bool report(const kilni_cli_call_t* call,
         call->results,
         kilni_cli_graph_json(job, r->written, r->outputs, r->count), error);
   }
-  kilni_cli_graph_print(call->results, job);
+  kilni_cli_shown_t shown;
+  if (kilni_cli_shown_open(&shown, call->results)) {
+    kilni_cli_graph_print(shown.text, job);
+  }
+  kilni_cli_shown_close(&shown);
   for (size_t i = 0; i < r->count; i++) {
     kilni_cli_note("wrote %s (%zu bytes)", r->outputs[i].path,
                    r->outputs[i].content.size);

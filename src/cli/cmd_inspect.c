@@ -394,7 +394,11 @@ static bool run_inspect(const kilni_cli_call_t* call,
   if (ok && call->json) {
     ok = kilni_cli_json_write(call->results, image_json(image), error);
   } else if (ok) {
-    print_image(call->results, image, path);
+    kilni_cli_shown_t shown;
+    if (kilni_cli_shown_open(&shown, call->results)) {
+      print_image(shown.text, image, path);
+    }
+    kilni_cli_shown_close(&shown);
   }
   kiln_image_release(image);
   kilni_cli_buffer_deinit(&file);

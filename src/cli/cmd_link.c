@@ -436,7 +436,8 @@ static void show_logs(const link_run_t* run) {
     const char* text = kiln_link_log(run->link, LOGS[i]);
     size_t size = strlen(text);
     if (size == 0) continue;
-    (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
+    kilni_cli_print_text(stderr, text, size);
+    if (text[size - 1] != '\n') (void)fputc('\n', stderr);
   }
   const kiln_link_settings_t* used = kiln_link_used(run->link);
   for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); i++) {

@@ -126,11 +126,11 @@ bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
 
 // ---- Compiling ----
 
-// A log is the compiler's own text and goes out as it is.
+// A log is the compiler's own text, in which the source has its say.
 static void show_text(const char* text) {
   size_t size = strlen(text);
   if (size == 0) return;
-  (void)fputs(text, stderr);
+  kilni_cli_print_text(stderr, text, size);
   if (text[size - 1] != '\n') (void)fputc('\n', stderr);
 }
 

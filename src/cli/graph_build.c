@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli_literal.h"
+#include "cli/cli_report.h"
 #include "cli/graph_job.h"
 #include "kiln/graph.h"
 
@@ -272,7 +273,9 @@ static kiln_graph_work_t choice_of(const building_t* b,
 // On a thread of the driver's.
 static void say(void* user) {
   const kilni_cli_graph_launch_t* host = user;
-  if (!*host->is_quiet) (void)fprintf(stderr, "%s\n", host->text);
+  if (*host->is_quiet) return;
+  kilni_cli_print_text(stderr, host->text, strlen(host->text));
+  (void)fputc('\n', stderr);
 }
 
 static kiln_graph_work_t host_of(building_t* b, uint32_t index) {

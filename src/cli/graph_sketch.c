@@ -49,7 +49,8 @@ static void show_line(const kilni_cli_sketch_t* sketch, uint32_t line,
   memcpy(text, "  ", 2);
   size = 2;
   for (const char* c = at; c < stop && c - at < SHOWN_BYTES; c++) {
-    text[size++] = *c;
+    // One column each, for the caret's sake.
+    text[size++] = (unsigned char)*c < ' ' ? '?' : *c;
   }
   memcpy(text + size, "\n  ", 3);
   size += 3;

@@ -24,7 +24,8 @@ enum { ARCH_BYTES = 32, HEAD_BYTES = 8192 };
 static void note_text(const char* text) {
   if (text == NULL || text[0] == 0) return;
   size_t size = strlen(text);
-  (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
+  kilni_cli_print_text(stderr, text, size);
+  if (text[size - 1] != '\n') (void)fputc('\n', stderr);
 }
 
 static bool is_gpu(const kilni_cli_code_t* c) {
