@@ -150,10 +150,14 @@ static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
 static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   if (!name_files(o, error)) return false;
   char* name = o->target + strlen(o->target) + 1;
+  kilni_cli_leave_hold();
   int fd = mkstemp(name);
-  if (fd < 0) return fail_write(o->path, errno, error);
+  int number = errno;
+  if (fd >= 0) kilni_cli_leave_add(&o->leaving, name);
+  kilni_cli_leave_let();
+  if (fd < 0) return fail_write(o->path, number, error);
   o->temporary = name;
-  int number = write_bytes(fd, &o->content);
+  number = write_bytes(fd, &o->content);
   if (number == 0 && fchmod(fd, wanted_mode(o->target)) != 0) number = errno;
   if (close(fd) != 0 && number == 0) number = errno;
   return number == 0 || fail_write(o->path, number, error);
@@ -172,6 +176,23 @@ static bool is_special(const char* path) {
   return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+static void forget_temporary(kilni_cli_output_t* o) {
+  kilni_cli_leave_forget(&o->leaving);
+  o->temporary = NULL;
+}
+
+static bool rename_all(kilni_cli_output_t* outputs, size_t count,
+                       kilni_cli_error_t* error) {
+  for (size_t i = 0; i < count; i++) {
+    if (outputs[i].temporary == NULL) continue;
+    if (rename(outputs[i].temporary, outputs[i].target) != 0) {
+      return fail_write(outputs[i].path, errno, error);
+    }
+    forget_temporary(&outputs[i]);
+  }
+  return true;
+}
+
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error) {
   bool ok = true;
@@ -181,19 +202,15 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
   for (size_t i = 0; ok && i < count; i++) {
     if (outputs[i].temporary == NULL) ok = write_through(&outputs[i], error);
   }
-  for (size_t i = 0; ok && i < count; i++) {
-    if (outputs[i].temporary == NULL) continue;
-    if (rename(outputs[i].temporary, outputs[i].target) != 0) {
-      ok = fail_write(outputs[i].path, errno, error);
-      break;
-    }
-    outputs[i].temporary = NULL;
-  }
+  // From the first to the last they are one step.
+  kilni_cli_leave_hold();
+  ok = ok && rename_all(outputs, count, error);
   for (size_t i = 0; i < count; i++) {
     if (outputs[i].temporary == NULL) continue;
     (void)unlink(outputs[i].temporary);
-    outputs[i].temporary = NULL;
+    forget_temporary(&outputs[i]);
   }
+  kilni_cli_leave_let();
   return ok;
 }
 

@@ -5,6 +5,7 @@
 #define KILN_SRC_CLI_CLI_OUTPUT_H_
 
 #include "cli/cli_buffer.h"
+#include "cli/cli_leave.h"
 
 // As many as the system takes (PATH_MAX).
 enum { KILNI_CLI_PATH_BYTES = 4096 };
@@ -16,13 +17,14 @@ typedef struct kilni_cli_output_t {
   char* temporary;  // set while a temporary file exists
   char* target;     // `path` with links followed
   kilni_cli_buffer_t names;
+  kilni_cli_leaving_t leaving;  // of the temporary file
 } kilni_cli_output_t;
 
 // Writes all files. First each goes to a temporary file in its own folder; then
 // devices and pipes, which cannot be replaced, are written through; only then
-// are the temporary files renamed. When anything fails, no temporary file is
-// left and no file is changed, but for a device that had taken its bytes and
-// for a rename that failed behind others.
+// are the temporary files renamed. When anything fails, or a signal ends the
+// command, no temporary file is left and no file is changed, but for a device
+// that had taken its bytes and for a rename that failed behind others.
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli_error.h"
+#include "cli/cli_leave.h"
 
 #define FIRST_NS  500000000
 #define REPEAT_NS 200000000
@@ -39,6 +40,7 @@ static void* show(void* user) {
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     double s = (double)(now.tv_sec - start.tv_sec) +
                (double)(now.tv_nsec - start.tv_nsec) * 1e-9;
+    kilni_cli_leave_line(true);
     (void)fprintf(stderr, "\r%s ... %.1f s", p->what, s);
     (void)fflush(stderr);
     shown = true;
@@ -49,6 +51,7 @@ static void* show(void* user) {
   if (shown) {
     (void)fprintf(stderr, "\r\033[K");
     (void)fflush(stderr);
+    kilni_cli_leave_line(false);
   }
   return NULL;
 }

@@ -10,6 +10,7 @@
 
 #include "cli/cli_command.h"
 #include "cli/cli_data.h"
+#include "cli/cli_leave.h"
 #include "cli/cli_report.h"
 #include "cli/graph_job.h"
 #include "cli/graph_report.h"
@@ -186,17 +187,21 @@ static bool draw_dot(const kilni_cli_graph_job_t* job, kilni_cli_buffer_t* out,
 static bool draw_driver(const kilni_cli_graph_job_t* job, const wanted_t* w,
                         kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   kilni_cli_buffer_t path = {0};
+  kilni_cli_leaving_t leaving = {0};
   char suffix[40];
   (void)snprintf(suffix, sizeof(suffix), ".kiln-%ld", (long)getpid());
-  bool ok =
-      kilni_cli_buffer_add(&path, w->driver_dot, strlen(w->driver_dot),
-                           error) &&
-      kilni_cli_buffer_add(&path, suffix, strlen(suffix) + 1, error) &&
-      kilni_cli_check(error, kiln_graph_dump_file(job->graph, w->driver_flags,
-                                                  (const char*)path.data)) &&
-      kilni_cli_buffer_read(out, (const char*)path.data,
-                            KILNI_CLI_MAX_DATA_BYTES, error);
-  if (path.data != NULL) (void)unlink((const char*)path.data);
+  bool ok = kilni_cli_buffer_add(&path, w->driver_dot, strlen(w->driver_dot),
+                                 error) &&
+            kilni_cli_buffer_add(&path, suffix, strlen(suffix) + 1, error);
+  const char* name = (const char*)path.data;
+  if (ok) {
+    kilni_cli_leave_add(&leaving, name);
+    ok = kilni_cli_check(
+             error, kiln_graph_dump_file(job->graph, w->driver_flags, name)) &&
+         kilni_cli_buffer_read(out, name, KILNI_CLI_MAX_DATA_BYTES, error);
+    (void)unlink(name);
+    kilni_cli_leave_forget(&leaving);
+  }
   kilni_cli_buffer_deinit(&path);
   return ok;
 }

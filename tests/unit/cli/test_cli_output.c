@@ -3,6 +3,7 @@
 // cli: tests of writing output files.
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -153,12 +155,93 @@ static void a_missing_folder_is_found_early_and_late(void** state) {
   kilni_cli_outputs_deinit(out, 3);
 }
 
+// The first file lies there under its other name when the pipe gets its bytes,
+// and the pipe holds fewer than it shall get.
+static void leave_by(int number) {
+  char byte;
+  int status = 0;
+  kilni_cli_output_t out[3];
+  kilni_cli_error_t error;
+  prepare(out, (size_t)4 << 20);
+  assert_int_equal(mkfifo(paths[1], 0600), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) _exit(kilni_cli_outputs_write(out, 3, &error) ? 0 : 1);
+  int fd = open(paths[1], O_RDONLY);
+  assert_true(fd >= 0);
+  assert_int_equal(read(fd, &byte, 1), 1);
+  assert_int_equal(kill(child, number), 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(close(fd), 0);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), number);
+  assert_int_equal(empty_folder(), 1);
+  kilni_cli_outputs_deinit(out, 3);
+}
+
+static void a_signal_leaves_nothing(void** state) {
+  (void)state;
+  leave_by(SIGINT);
+  leave_by(SIGTERM);
+  leave_by(SIGHUP);
+}
+
+static void an_ignored_signal_is_ignored(void** state) {
+  (void)state;
+  char bytes[65536];
+  int status = 0;
+  ssize_t got;
+  kilni_cli_output_t out[3];
+  kilni_cli_error_t error;
+  prepare(out, 1 << 20);
+  assert_int_equal(mkfifo(paths[1], 0600), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    (void)signal(SIGHUP, SIG_IGN);
+    _exit(kilni_cli_outputs_write(out, 3, &error) ? 0 : 1);
+  }
+  int fd = open(paths[1], O_RDONLY);
+  assert_true(fd >= 0);
+  assert_int_equal(read(fd, bytes, 1), 1);
+  assert_int_equal(kill(child, SIGHUP), 0);
+  do {
+    got = read(fd, bytes, sizeof(bytes));
+  } while (got > 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(close(fd), 0);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_int_equal(empty_folder(), 3);
+  kilni_cli_outputs_deinit(out, 3);
+}
+
+static void a_link_to_nothing_is_followed(void** state) {
+  (void)state;
+  kilni_cli_output_t out[3];
+  kilni_cli_error_t error;
+  struct stat st;
+  prepare(out, 3);
+  assert_int_equal(symlink("0", paths[1]), 0);
+  assert_true(kilni_cli_output_check(paths[1], &error));
+  assert_true(kilni_cli_outputs_write(out + 1, 1, &error));
+  kilni_cli_outputs_deinit(out, 3);
+  assert_int_equal(lstat(paths[1], &st), 0);
+  assert_true(S_ISLNK(st.st_mode));
+  assert_int_equal(lstat(paths[0], &st), 0);
+  assert_true(S_ISREG(st.st_mode));
+  assert_int_equal(empty_folder(), 2);
+}
+
 int main(void) {
   // What would be a signal is an error of write().
   (void)signal(SIGXFSZ, SIG_IGN);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_are_written),
       cmocka_unit_test(a_link_is_followed),
+      cmocka_unit_test(a_link_to_nothing_is_followed),
+      cmocka_unit_test(a_signal_leaves_nothing),
+      cmocka_unit_test(an_ignored_signal_is_ignored),
       cmocka_unit_test(a_full_device_leaves_nothing),
       cmocka_unit_test(a_full_disk_leaves_nothing),
       cmocka_unit_test(a_missing_folder_is_found_early_and_late),
