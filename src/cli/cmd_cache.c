@@ -8,6 +8,7 @@
 
 #include "cli/cache_run.h"
 #include "cli/cache_text.h"
+#include "cli/cli_log.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/compile_job.h"
@@ -17,11 +18,12 @@ enum { MAX_OPERANDS = 4096 };
 static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
+  if (kilni_cli_log_trace(level, line)) return;
   if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
 }
 
 kiln_log_sink_t kilni_cli_cache_log(void) {
-  kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
+  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
   return log;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/cli_cache.h"
 #include "cli/cli_files.h"
+#include "cli/cli_log.h"
 #include "cli/cli_output.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
@@ -79,11 +80,12 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
 static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
+  if (kilni_cli_log_trace(level, line)) return;
   if (kilni_cli_log_matters(level, room)) kilni_cli_note("%s", line);
 }
 
 static bool compile(compile_t* c, kilni_cli_error_t* error) {
-  kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
+  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.log = &log;
   options.cache = &c->where.options;

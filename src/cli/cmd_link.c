@@ -7,6 +7,7 @@
 
 #include "cli/cli_cache.h"
 #include "cli/cli_files.h"
+#include "cli/cli_log.h"
 #include "cli/cli_output.h"
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
@@ -304,6 +305,7 @@ static bool read_inputs(link_run_t* run) {
 static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
+  if (kilni_cli_log_trace(level, line)) return;
   if (level == KILN_LOG_WARNING &&
       (kilni_cli_log_matters(level, room) || strcmp(room, "compile") == 0)) {
     kilni_cli_note("%s", line);
@@ -328,7 +330,7 @@ static bool open_device(link_run_t* run, const char* label) {
 
 static bool open_runtime(link_run_t* run) {
   if (!kilni_cli_where_read(&run->where, run->call, run->error)) return false;
-  kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
+  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
   kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
   toolkit.locate = &run->where.options;
   if (value_of(run, "verify") != NULL) toolkit.verify = KILN_SWITCH_ON;

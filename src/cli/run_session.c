@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli_clock.h"
+#include "cli/cli_log.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
@@ -30,12 +31,13 @@ static void on_print(const char* text, size_t size, void* user) {
 static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
+  if (kilni_cli_log_trace(level, line)) return;
   if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
 }
 
 static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
+  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
   options.log = &log;
   options.print = on_print;
   options.cache = &s->request->cache.options;
