@@ -90,10 +90,13 @@ bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
                           "the input \"%s\" with a shape to copy", path);
   }
   kilni_cli_buffer_t file = {0};
-  bool ok = kilni_cli_buffer_read(&file, path, (size_t)KILNI_CLI_MAX_DATA_BYTES,
-                                  error);
+  kilni_cli_format_t format = kilni_cli_format_of(path);
+  size_t most = (size_t)KILNI_CLI_MAX_DATA_BYTES;
+  // Raw bytes may be none: an array without elements.
+  bool ok = format == KILNI_CLI_FORMAT_RAW
+                ? kilni_cli_buffer_read(&file, path, most, error)
+                : kilni_cli_buffer_read_some(&file, path, most, error);
   if (ok) {
-    kilni_cli_format_t format = kilni_cli_format_of(path);
     ok = format == KILNI_CLI_FORMAT_RAW ? read_raw(&file, spec, out, error)
          : format == KILNI_CLI_FORMAT_NPY
              ? kilni_cli_npy_read(file.data, file.size, out, error)

@@ -105,6 +105,13 @@ void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...) {
   kilni_cli_copy_text(error->fix, sizeof(error->fix), text);
 }
 
+void kilni_cli_error_name_arch(kilni_cli_error_t* error) {
+  if (strstr(error->fix, "`arch`") == NULL) return;
+  kilni_cli_error_fix(error,
+                      "add --arch with that of the GPU, which `kiln doctor` "
+                      "shows, such as --arch sm_90");
+}
+
 void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...) {
   char text[sizeof(error->message)];
   char prefix[512];

@@ -33,6 +33,9 @@ bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status);
 // the exit code of `code` and no error text. Returns false.
 bool kilni_cli_tell(kilni_cli_error_t* error, kiln_status_code_t code);
 
+// Where the fix names the field `arch` of options: names --arch instead.
+void kilni_cli_error_name_arch(kilni_cli_error_t* error);
+
 // Replaces the fix line.
 void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...)
     KILN_PRINTF(2, 3);

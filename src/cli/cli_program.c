@@ -60,7 +60,7 @@ static bool read_text(const char* path, kilni_cli_buffer_t* file,
     *out_text = entry.text;
     return found;
   }
-  bool ok = kilni_cli_buffer_read(file, path, MAX_PROGRAM_BYTES, error);
+  bool ok = kilni_cli_buffer_read_some(file, path, MAX_PROGRAM_BYTES, error);
   *out_text = (kiln_string_view_t){(const char*)file->data, file->size};
   return ok;
 }

@@ -318,6 +318,15 @@ static bool read_request(kilni_cli_request_t* request,
          kilni_cli_cache_read(&request->cache, call, error);
 }
 
+static bool check_statements(const kilni_cli_sketch_t* sketch,
+                             kilni_cli_error_t* error) {
+  return sketch->buffer_count + sketch->code_count + sketch->node_count != 0 ||
+         kilni_cli_fail(error, KILN_STATUS_BAD_DATA,
+                        "declare a buffer and a node, such as `fill f = x <- "
+                        "0f32`; `kiln graph --help` says more",
+                        "the graph file \"%s\" declares nothing", sketch->file);
+}
+
 static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kilni_cli_graph_job_t job;
   kilni_cli_sketch_t sketch;
@@ -332,14 +341,15 @@ static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
                           "no memory for the results");
   }
   const char* file = call->operands[0];
-  bool ok =
-      read_request(&job.request, call, error) &&
-      kilni_cli_buffer_read(&text, file, KILNI_CLI_GRAPH_MAX_BYTES, error) &&
-      kilni_cli_sketch_init(&sketch, file, (const char*)text.data, text.size,
-                            error) &&
-      read_wanted(&wanted, call, error) &&
-      note_files(&job.files, file, &wanted, error) &&
-      run_job(call, &job, &wanted, results, error);
+  bool ok = read_request(&job.request, call, error) &&
+            kilni_cli_buffer_read_some(&text, file, KILNI_CLI_GRAPH_MAX_BYTES,
+                                       error) &&
+            kilni_cli_sketch_init(&sketch, file, (const char*)text.data,
+                                  text.size, error) &&
+            check_statements(&sketch, error) &&
+            read_wanted(&wanted, call, error) &&
+            note_files(&job.files, file, &wanted, error) &&
+            run_job(call, &job, &wanted, results, error);
   kilni_cli_outputs_deinit(results->outputs, results->count);
   free(results);
   kilni_cli_graph_close(&job);

@@ -383,7 +383,7 @@ static bool run_inspect(const kilni_cli_call_t* call,
   }
   kilni_cli_buffer_t file = {0};
   kiln_image_t* image = NULL;
-  bool ok = kilni_cli_buffer_read(&file, path, MAX_CODE_BYTES, error) &&
+  bool ok = kilni_cli_buffer_read_some(&file, path, MAX_CODE_BYTES, error) &&
             check_format(&file, path, error);
   if (ok) {
     kiln_image_options_t options = kiln_image_options_default();

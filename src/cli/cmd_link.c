@@ -274,7 +274,7 @@ static bool read_input(link_run_t* run, const char* path) {
   kilni_cli_buffer_t file = {0};
   kiln_code_t* code = NULL;
   kiln_link_input_fact_t fact;
-  bool ok = kilni_cli_buffer_read(&file, path, MAX_CODE_BYTES, run->error);
+  bool ok = kilni_cli_buffer_read_some(&file, path, MAX_CODE_BYTES, run->error);
   if (ok) {
     kiln_code_options_t options = kiln_code_options_default();
     options.name = path;
@@ -576,6 +576,7 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   run.error = error;
   run.driver = kiln_compat_driver_default();
   bool ok = run_all(&run);
+  if (!ok) kilni_cli_error_name_arch(error);
   kiln_code_release(run.code);
   kiln_link_choice_release(run.choice);
   kiln_link_release(run.link);

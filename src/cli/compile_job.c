@@ -113,7 +113,8 @@ bool kilni_cli_compile_read(kilni_cli_compile_t* job,
   }
   return find_kind(job, error) && find_output(job, out, error) &&
          read_lists(job, error) &&
-         kilni_cli_buffer_read(&job->source, file, MAX_SOURCE_BYTES, error);
+         kilni_cli_buffer_read_some(&job->source, file, MAX_SOURCE_BYTES,
+                                    error);
 }
 
 bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
@@ -226,6 +227,7 @@ bool kilni_cli_compile_make(kilni_cli_compile_t* job, kiln_runtime_t* runtime,
   bool ok = job->is_ptx ? link_ptx(job, runtime, error)
                         : compile_source(job, runtime, error);
   kilni_cli_progress_stop(&progress);
+  if (!ok) kilni_cli_error_name_arch(error);
   return ok;
 }
 

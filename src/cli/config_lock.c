@@ -129,10 +129,10 @@ bool kilni_config_lock_read(const char* path, json_t** out_lock,
                             kilni_cli_error_t* error) {
   kilni_cli_buffer_t text = {0};
   *out_lock = NULL;
-  bool ok =
-      kilni_cli_buffer_read(&text, path, KILNI_CONFIG_LOCK_MAX_BYTES, error) &&
-      kilni_config_lock_parse((const char*)text.data, text.size, path, out_lock,
-                              error);
+  bool ok = kilni_cli_buffer_read_some(&text, path, KILNI_CONFIG_LOCK_MAX_BYTES,
+                                       error) &&
+            kilni_config_lock_parse((const char*)text.data, text.size, path,
+                                    out_lock, error);
   kilni_cli_buffer_deinit(&text);
   return ok;
 }

@@ -130,10 +130,10 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
   step->options.file_name = c->file;
   step->options.arch = step->arch;
   step->options.cache = c->cache;
-  bool ok =
-      kilni_cli_buffer_read(&step->source, c->file, MAX_CODE_BYTES, error) &&
-      open_compiler(c, step, error) &&
-      step_run(c, "compiling", do_compile, step, error);
+  bool ok = kilni_cli_buffer_read_some(&step->source, c->file, MAX_CODE_BYTES,
+                                       error) &&
+            open_compiler(c, step, error) &&
+            step_run(c, "compiling", do_compile, step, error);
   if (c->left) return false;
   if (step->result != NULL) note_text(kiln_compile_result_log(step->result));
   ok = ok && kilni_cli_check(error, step->status);
@@ -222,7 +222,7 @@ static bool link_text(kilni_cli_code_t* c, bool says,
 // The file as it is.
 static bool read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   kilni_cli_buffer_t file = {0};
-  if (!kilni_cli_buffer_read(&file, c->file, MAX_CODE_BYTES, error)) {
+  if (!kilni_cli_buffer_read_some(&file, c->file, MAX_CODE_BYTES, error)) {
     return false;
   }
   kiln_code_options_t options = kiln_code_options_default();

@@ -271,9 +271,20 @@ static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
 // The software device has told where a kernel went wrong; what is left to do is
 // to look there.
 static void point_at_fault(const kilni_cli_session_t* s,
+                           const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
   if (kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_SOFT) return;
   size_t length = 0;
+  for (uint32_t i = 0; i < plan->count; i++) {
+    const kilni_cli_binding_t* in = plan->slots[i].in;
+    if (in == NULL || in->is_made || plan->slots[i].shape.count != 0) continue;
+    kilni_cli_error_fix(error,
+                        "the file \"%.200s\" of parameter %" PRIu32
+                        " is empty, so that there is nothing at its address: "
+                        "give one that holds something",
+                        (const char*)in->path.data, i);
+    return;
+  }
   kiln_device_fault_text(s->device, 0, NULL, &length);
   if (length != 0) {
     kilni_cli_error_fix(error,
@@ -318,7 +329,7 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
   // Any call behind the launch may be the one that meets the fault.
   if (!ok && error->code == KILN_STATUS_DEVICE_LOST &&
       !session->leave_at_once) {
-    point_at_fault(session, error);
+    point_at_fault(session, plan, error);
   }
   return ok;
 }
