@@ -140,12 +140,35 @@ static void keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
   kilni_cli_copy_text(error->trail, sizeof(error->trail), line + 1);
 }
 
+// "FILE: line 3, column 7: TEXT" becomes "FILE:3:7: TEXT", as compilers say it
+// and editors read it.
+static void shorten_place(char* message) {
+  static const char kLine[] = ": line ", kColumn[] = ", column ";
+  static const char kDigits[] = "0123456789";
+  char* line = strstr(message, kLine);
+  if (line == NULL) return;
+  char* number = line + sizeof(kLine) - 1;
+  size_t digits = strspn(number, kDigits);
+  char* between = number + digits;
+  if (digits == 0 || strncmp(between, kColumn, sizeof(kColumn) - 1) != 0) {
+    return;
+  }
+  char* column = between + sizeof(kColumn) - 1;
+  size_t more = strspn(column, kDigits);
+  if (more == 0 || column[more] != ':') return;
+  line[0] = ':';
+  memmove(line + 1, number, digits);
+  line[1 + digits] = ':';
+  memmove(line + 2 + digits, column, strlen(column) + 1);
+}
+
 bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status) {
   if (kiln_status_is_ok(status)) return true;
   memset(error, 0, sizeof(*error));
   error->code = kiln_status_code(status);
   kilni_cli_copy_text(error->message, sizeof(error->message),
                       kiln_status_message(status));
+  shorten_place(error->message);
   const char* fix = kiln_status_fix(status);
   if (fix != NULL) kilni_cli_copy_text(error->fix, sizeof(error->fix), fix);
   kiln_status_native_t native;

@@ -19,7 +19,8 @@ typedef struct kilni_cli_error_t {
   char native_domain[16];  // "" without a native part
   char native_name[96];
   int64_t native_number;
-  bool is_told;  // the results say it: only the exit code is left
+  bool is_told;   // the results say it: only the exit code is left
+  bool is_shown;  // standard error has it already, with more; JSON has not
 } kilni_cli_error_t;
 
 // Fills `error` and returns false. `fix` may be NULL.

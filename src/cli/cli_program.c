@@ -118,6 +118,10 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
         error, kiln_program_parse(view, &options, &report, out_program));
     const char* said = kiln_program_report_text(report);
     kilni_cli_print_text(stderr, said, strlen(said));
+    if (!ok) {
+      error->is_shown = error->code == KILN_STATUS_COMPILE_FAILED &&
+                        strstr(said, ": error: ") != NULL;
+    }
   }
   kiln_program_report_release(report);
   kilni_cli_buffer_deinit(&text);

@@ -133,6 +133,8 @@ int kilni_cli_error_report(FILE* out, bool json,
   kilni_cli_error_t ignored;
   if (error->is_told) {
     (void)fflush(out);
+  } else if (error->is_shown && !json) {
+    (void)fflush(out);
   } else if (!json ||
              !kilni_cli_json_write(out, error_object(error), &ignored)) {
     // Also where standard output takes no more, the error itself included.
