@@ -87,16 +87,37 @@ static bool check(const file_t* a, const file_t* b, kilni_cli_error_t* error) {
   return a->is_written ? fail_input(b, a, error) : fail_input(a, b, error);
 }
 
+static bool check_all(const kilni_cli_files_t* files, const file_t* file,
+                      kilni_cli_error_t* error) {
+  const file_t* list = (const file_t*)(const void*)files->list.data;
+  for (size_t i = 0; i < files->list.size / sizeof(*file); i++) {
+    if (!check(&list[i], file, error)) return false;
+  }
+  return true;
+}
+
+static void name(file_t* file, const char* path, const char* what) {
+  memset(file, 0, sizeof(*file));
+  file->path = path;
+  (void)snprintf(file->what, sizeof(file->what), "%s", what);
+  identify(file);
+}
+
 static bool add(kilni_cli_files_t* files, const char* path, const char* what,
                 bool is_written, kilni_cli_error_t* error) {
-  file_t file = {.path = path, .is_written = is_written};
-  (void)snprintf(file.what, sizeof(file.what), "%s", what);
-  identify(&file);
-  const file_t* list = (const file_t*)(const void*)files->list.data;
-  for (size_t i = 0; i < files->list.size / sizeof(file); i++) {
-    if (!check(&list[i], &file, error)) return false;
-  }
-  return kilni_cli_buffer_add(&files->list, &file, sizeof(file), error);
+  file_t file;
+  name(&file, path, what);
+  file.is_written = is_written;
+  return check_all(files, &file, error) &&
+         kilni_cli_buffer_add(&files->list, &file, sizeof(file), error);
+}
+
+bool kilni_cli_files_check_input(const kilni_cli_files_t* files,
+                                 const char* path, const char* what,
+                                 kilni_cli_error_t* error) {
+  file_t file;
+  name(&file, path, what);
+  return check_all(files, &file, error);
 }
 
 bool kilni_cli_files_add_input(kilni_cli_files_t* files, const char* path,

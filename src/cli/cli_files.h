@@ -26,6 +26,11 @@ bool kilni_cli_files_add_input(kilni_cli_files_t* files, const char* path,
 bool kilni_cli_files_add_output(kilni_cli_files_t* files, const char* path,
                                 const char* what, kilni_cli_error_t* error);
 
+// The same for a file that was read meanwhile, which is not noted.
+bool kilni_cli_files_check_input(const kilni_cli_files_t* files,
+                                 const char* path, const char* what,
+                                 kilni_cli_error_t* error);
+
 void kilni_cli_files_deinit(kilni_cli_files_t* files);
 
 #endif  // KILN_SRC_CLI_CLI_FILES_H_

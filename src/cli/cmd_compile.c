@@ -41,21 +41,6 @@ static bool note_files(compile_t* c, kilni_cli_error_t* error) {
                                     &c->files, c->depfile, "--depfile", error));
 }
 
-// Which headers there are is known when all is compiled.
-static bool note_headers(compile_t* c, kilni_cli_error_t* error) {
-  const kiln_compile_result_t* result = c->job.result;
-  uint32_t count =
-      result != NULL ? kiln_compile_result_header_count(result) : 0;
-  for (uint32_t i = 0; i < count; i++) {
-    if (!kilni_cli_files_add_input(&c->files,
-                                   kiln_compile_result_header(result, i),
-                                   "an included header", error)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->out = kilni_cli_option_value(c->call, "out-file");
   c->depfile = kilni_cli_option_value(c->call, "depfile");
@@ -214,8 +199,8 @@ static bool run_compile(const kilni_cli_call_t* call,
   }
   c->call = call;
   bool ok = read_call(c, error) && compile(c, error) &&
-            note_headers(c, error) && write_outputs(c, error) &&
-            report(c, error);
+            kilni_cli_compile_check_headers(c->job.result, &c->files, error) &&
+            write_outputs(c, error) && report(c, error);
   kilni_cli_compile_deinit(&c->job);
   kilni_cli_files_deinit(&c->files);
   kiln_runtime_release(c->runtime);

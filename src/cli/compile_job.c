@@ -231,6 +231,21 @@ bool kilni_cli_compile_make(kilni_cli_compile_t* job, kiln_runtime_t* runtime,
   return ok;
 }
 
+bool kilni_cli_compile_check_headers(const kiln_compile_result_t* result,
+                                     const kilni_cli_files_t* files,
+                                     kilni_cli_error_t* error) {
+  uint32_t count =
+      result != NULL ? kiln_compile_result_header_count(result) : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!kilni_cli_files_check_input(files,
+                                     kiln_compile_result_header(result, i),
+                                     "an included header", error)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void kilni_cli_compile_deinit(kilni_cli_compile_t* job) {
   kiln_code_release(job->code);
   kiln_compile_result_release(job->result);

@@ -8,6 +8,7 @@
 
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
+#include "cli/cli_files.h"
 #include "kiln/runtime.h"
 
 enum { KILNI_CLI_COMPILE_LISTS = 5, KILNI_CLI_COMPILE_LIST_MAX = 1024 };
@@ -66,6 +67,12 @@ bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call);
 // without.
 bool kilni_cli_compile_make(kilni_cli_compile_t* job, kiln_runtime_t* runtime,
                             kiln_cache_t* cache, kilni_cli_error_t* error);
+
+// Which headers there are is known when all is compiled: no output is one of
+// them. `result` may be NULL.
+bool kilni_cli_compile_check_headers(const kiln_compile_result_t* result,
+                                     const kilni_cli_files_t* files,
+                                     kilni_cli_error_t* error);
 
 void kilni_cli_compile_deinit(kilni_cli_compile_t* job);
 

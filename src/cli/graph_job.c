@@ -28,6 +28,7 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
     module->code.cache =
         job->request.cache.off ? NULL : kiln_runtime_cache(s->runtime);
     module->code.time_limit_ns = job->request.time_limit_ns;
+    module->code.files = &job->files;
     bool ok = kilni_cli_module_load(&module->code, &module->module, error);
     s->leave_at_once = s->leave_at_once || module->code.left;
     if (ok) continue;

@@ -14,6 +14,7 @@
 #include "cli/cli_limit.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
+#include "cli/compile_job.h"
 #include "kiln/compile.h"
 #include "kiln/runtime.h"
 
@@ -137,6 +138,8 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
   if (c->left) return false;
   if (step->result != NULL) note_text(kiln_compile_result_log(step->result));
   ok = ok && kilni_cli_check(error, step->status);
+  ok = ok && (c->files == NULL ||
+              kilni_cli_compile_check_headers(step->result, c->files, error));
   if (ok) take_compiled(c, step);
   step_free(step);
   return ok;

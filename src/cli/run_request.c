@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/cli_data.h"
-#include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_visible.h"
 
@@ -271,17 +270,15 @@ static bool changes_its_input(const kilni_cli_request_t* r,
   return false;
 }
 
-static bool check_files(const kilni_cli_request_t* r,
-                        kilni_cli_error_t* error) {
-  kilni_cli_files_t files = {0};
+static bool check_files(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   bool ok = kilni_cli_library_name(r->file) != NULL ||
-            kilni_cli_files_add_input(&files, r->file, "the code", error);
+            kilni_cli_files_add_input(&r->files, r->file, "the code", error);
   // What is read first, so that an output is what is at fault.
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; ok && i < r->binding_count; i++) {
       const kilni_cli_binding_t* b = &r->bindings[i];
       if (b->is_out != (pass == 1)) continue;
-      ok = add_binding(&files, b, error);
+      ok = add_binding(&r->files, b, error);
       if (!ok && changes_its_input(r, b) &&
           error->code == KILN_STATUS_INVALID_ARGUMENT) {
         kilni_cli_error_fix(error,
@@ -291,7 +288,6 @@ static bool check_files(const kilni_cli_request_t* r,
       }
     }
   }
-  kilni_cli_files_deinit(&files);
   return ok;
 }
 
@@ -396,6 +392,7 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request) {
     kilni_cli_array_deinit(&request->bindings[i].array);
   }
   kilni_cli_buffer_deinit(&request->storage);
+  kilni_cli_files_deinit(&request->files);
   kilni_cli_cache_deinit(&request->cache);
   kiln_program_release(request->program);
   request->program = NULL;

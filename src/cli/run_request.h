@@ -7,6 +7,7 @@
 #include "cli/cli_array.h"
 #include "cli/cli_cache.h"
 #include "cli/cli_command.h"
+#include "cli/cli_files.h"
 #include "cli/cli_literal.h"
 #include "kiln/library.h"
 #include "kiln/program.h"
@@ -84,6 +85,7 @@ typedef struct kilni_cli_request_t {
   kilni_cli_buffer_t storage;
   kilni_cli_binding_t* bindings;  // in storage
   size_t binding_count;
+  kilni_cli_files_t files;  // what is read and written
   kiln_program_t* program;  // of a .kiln file, else NULL
   bool whole;               // lib:NAME with all its launches, as `options` say
   bool maybe_whole;         // or may be; its inputs are read as the program's

@@ -162,6 +162,7 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   code->program = session->request->program;
   code->max_ulp = session->request->max_ulp;
   code->time_limit_ns = session->request->time_limit_ns;
+  code->files = &session->request->files;
   bool ok = kilni_cli_module_load(code, &session->module, error);
   session->leave_at_once = code->left;
   return ok && open_kernel(session, error) && fill_facts(session, error);
