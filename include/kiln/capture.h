@@ -70,8 +70,12 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_builder_create(
     kiln_device_t* device, const kiln_graph_builder_options_t* options,
     kiln_graph_builder_t** out_builder);
 
-// One reference more, one less. NULL is accepted. The last one closes it.
-// Since 0.1.
+// One reference more, one less. NULL is accepted. The last one closes it, from
+// any thread. Where only the thread that began the capture may end it, and that
+// is another one, the stream is left to do so: its first use on that thread
+// (kiln_stream_query will do) ends the capture and then does what it is for; on
+// every other thread it is INVALID_STATE until then. A stream of the builder's
+// own that nobody else has goes with it. Since 0.1.
 KILN_API void kiln_graph_builder_retain(kiln_graph_builder_t* builder);
 KILN_API void kiln_graph_builder_release(kiln_graph_builder_t* builder);
 
@@ -79,12 +83,16 @@ KILN_API void kiln_graph_builder_release(kiln_graph_builder_t* builder);
 // stream is then free. Of a forked builder the work that was not joined makes
 // the primary's end fail. A builder that is closed already is OK. Every other
 // use of a closed builder but kind, state, must_join, device and release is
-// INVALID_STATE. DRIVER_ERROR: it is closed all the same. Since 0.1.
+// INVALID_STATE. INVALID_STATE: another thread began the capture, in a mode
+// that keeps to threads, or on its own default stream; it goes on, and is to be
+// ended or closed there. DRIVER_ERROR: it is closed all the same. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_close(kiln_graph_builder_t* builder);
 
 // KILN_GRAPH_BUILDER_PRIMARY, ...; KILN_GRAPH_BUILDER_NOT_STARTED, ...; whether
-// it must be joined (it is forked); all of a closed one too. Since 0.1.
+// it must be joined (it is forked); all of a closed one too. A forked builder
+// that was neither joined nor closed is ENDED or INVALIDATED as the capture is
+// that it was a part of. Since 0.1.
 KILN_API uint32_t kiln_graph_builder_kind(const kiln_graph_builder_t* builder);
 KILN_API uint32_t kiln_graph_builder_state(const kiln_graph_builder_t* builder);
 KILN_API bool kiln_graph_builder_must_join(const kiln_graph_builder_t* builder);
@@ -93,8 +101,11 @@ KILN_API bool kiln_graph_builder_must_join(const kiln_graph_builder_t* builder);
 KILN_API kiln_device_t* kiln_graph_builder_device(
     const kiln_graph_builder_t* builder);
 
-// The stream whose work becomes nodes. INVALID_STATE: closed. Borrowed.
-// Since 0.1.
+// The stream whose work becomes nodes. While a conditional body is captured,
+// calls of this library that use the stream of the builder that captured its
+// node are INVALID_STATE (but for a per-thread default stream, which is another
+// on each thread): what comes behind the node is put there when the body's
+// builder has ended. INVALID_STATE: closed. Borrowed. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_builder_stream(
     const kiln_graph_builder_t* builder, kiln_stream_t** out_stream);
 
@@ -111,11 +122,12 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_begin(kiln_graph_builder_t* builder, uint32_t mode);
 
 // Ends the capture. INVALID_STATE: it is not capturing, or forked (join ends
-// those). A capture that was invalidated, or whose forks were not joined (the
-// message counts them), is INVALID_STATE with the driver's result, and its
-// graph is gone: the builder is then INVALIDATED and its stream free. It goes
-// on capturing where the driver does, as when another thread began it in a mode
-// that keeps to threads (INVALID_STATE too). DRIVER_ERROR. Since 0.1.
+// those), or a conditional body inside of it is captured now. A capture that
+// was invalidated, or whose forks were not joined (the message counts them), is
+// INVALID_STATE with the driver's result, and its graph is gone: the builder is
+// then INVALIDATED and its stream free. It goes on capturing where the driver
+// does, as when another thread began it in a mode that keeps to threads
+// (INVALID_STATE too). DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_end(kiln_graph_builder_t* builder);
 
@@ -138,23 +150,24 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_builder_exec(
 // is captured so far. INVALID_ARGUMENT: fewer than 2 or more than 256.
 // INVALID_STATE: not capturing. DRIVER_ERROR, OUT_OF_MEMORY; forks that were
 // made by then are closed. The caller owns the builders at `out_forks`.
-// Since 0.1.
+// INVALID_STATE, for this call and the ones below: a conditional body that this
+// builder captured is captured now. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_split(kiln_graph_builder_t* builder, uint32_t count,
                          kiln_graph_builder_t** out_forks);
 
 // Joins builders of one capture: what the first one that is not forked (else
 // the first one) captures from now on waits for all of them. The others are
-// closed, also when that fails; they are still to be released.
-// INVALID_ARGUMENT: fewer than 2, or one twice, or several that are not forked.
-// INVALID_STATE: one is closed or not capturing. DRIVER_ERROR. `out_root` may
-// be NULL; borrowed. Since 0.1.
+// closed, also when the driver refuses; they are still to be released. Nothing
+// is closed for INVALID_ARGUMENT (fewer than 2, or one twice, or several that
+// are not forked, or of several captures) and INVALID_STATE (one is closed or
+// not capturing). DRIVER_ERROR. `out_root` may be NULL; borrowed. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_join(kiln_graph_builder_t* const* builders, uint32_t count,
                         kiln_graph_builder_t** out_root);
 
-// As kiln_graph_add_condition, for the graph that is being captured.
-// INVALID_STATE: not capturing. Since 0.1.
+// As kiln_graph_add_condition, for the graph that is being captured; also while
+// a body of it is. INVALID_STATE: not capturing. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_builder_add_condition(
     kiln_graph_builder_t* builder, const uint32_t* first,
     kiln_graph_condition_t* out_condition);

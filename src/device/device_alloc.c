@@ -15,8 +15,9 @@ kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
   *out_captured = false;
   kiln_cu_capture_status_t captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
-  KILNI_STREAM_CALL(status, stream, cuStreamIsCapturing, stream->handle,
-                    &captured);
+  uint32_t way = kilni_stream_way(stream) & ~(uint32_t)KILNI_WAY_BODY;
+  KILNI_WAY_CALL(status, stream->device, KILNI_WAY_cuStreamIsCapturing | way,
+                 cuStreamIsCapturing, stream->handle, &captured);
   *out_captured = captured != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   return status;
 }
@@ -25,7 +26,7 @@ kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
 static bool is_captured(kiln_stream_t* stream) {
   kiln_cu_capture_status_t captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kilni_scope_t scope;
-  uint32_t way = KILNI_WAY_cuStreamIsCapturing | stream->way;
+  uint32_t way = KILNI_WAY_cuStreamIsCapturing | kilni_stream_way(stream);
   if (!kilni_scope_begin_end(&scope, stream->device, way)) return false;
   kiln_cu_result_t result =
       stream->device->table->cuStreamIsCapturing(stream->handle, &captured);

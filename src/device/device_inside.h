@@ -58,7 +58,8 @@ typedef struct kilni_pool_counts_t {
   uint32_t reserved;
 } kilni_pool_counts_t;
 
-// thread-safe under `lock`, which is not held over a driver call
+// thread-safe under `lock`, which is not held over a driver call, and guards
+// what streams were left with, too
 typedef struct kilni_pools_t {
   kilni_mutex_t lock;
   kilni_pool_counts_t counts[KILNI_POOL_COUNT];
@@ -123,15 +124,31 @@ struct kiln_device_t {
   char note[KILNI_DEVICE_NOTE_BYTES];
 };
 
+// A capture that is over for its builder and not for the driver, which lets
+// only the thread that began it end it. On a stream's list under the lock of
+// the device's pools.
+typedef struct kilni_left_t {
+  struct kilni_left_t* next;
+  uint64_t thread;  // kilni_thread_number of the one that began it
+  // Tries to end it, on that thread: true if it is over, and `left` is gone.
+  bool (*end)(struct kilni_left_t* left, kiln_stream_t* stream);
+  // The stream ends first; `left` is gone.
+  void (*drop)(struct kilni_left_t* left);
+} kilni_left_t;
+
 struct kiln_stream_t {
   kiln_device_t* device;
   atomic_uint references;
   uint32_t kind;  // KILN_STREAM_*
-  uint32_t way;   // KILNI_WAY_CURRENT for a default stream, KILNI_WAY_IDLE
+  // KILNI_WAY_CURRENT for a default stream, KILNI_WAY_IDLE, _LEFT, _BODY. Read
+  // without order: builders may be released from any thread.
+  atomic_uint way;
   int32_t priority;
   bool with_default_stream;
   bool spoiled;        // a captured stream that is not used again
   bool abandoned;      // and not destroyed either
+  uint32_t bodies;     // that are captured now; under the lock of the pools
+  kilni_left_t* left;  // the same
   kiln_owner_t owner;  // of a foreign handle; may be nobody
   kiln_cu_stream_t handle;
   kilni_registry_entry_t entry;
@@ -350,6 +367,10 @@ enum {
   KILNI_WAY_RELAXED = 2,  // the thread's capture mode is the relaxed one
   // Nothing may be put on the stream: it is a builder's that does not capture.
   KILNI_WAY_IDLE = 4,
+  // A capture was left on it: kilni_stream_settle.
+  KILNI_WAY_LEFT = 8,
+  // It is captured, and so is a conditional body in front of what comes next.
+  KILNI_WAY_BODY = 16,
 };
 
 // What says whether calls may be made, for the short ways, which keep it next
@@ -432,6 +453,27 @@ kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready);
 kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
                                          kiln_stream_t** out_stream);
 void kilni_stream_set_idle(kiln_stream_t* stream, bool idle);
+
+// ---- Captures that stay on a stream (device_left.c) ----
+
+// A conditional body of what the stream captures is captured from now on, or no
+// more. Not for a per-thread default stream, which is another on each thread.
+void kilni_stream_add_body(kiln_stream_t* stream);
+void kilni_stream_drop_body(kiln_stream_t* stream);
+void kilni_stream_clear_bodies(kiln_stream_t* stream);
+// Hands a capture over, which the stream ends at its next use by the thread
+// that began it; until then it refuses work.
+void kilni_stream_leave(kiln_stream_t* stream, kilni_left_t* left);
+// The way of a stream that has KILNI_WAY_LEFT, behind ending what this thread
+// can end.
+uint32_t kilni_stream_settle(kiln_stream_t* stream);
+// At the last release.
+void kilni_stream_drop_left(kiln_stream_t* stream);
+
+static inline uint32_t kilni_stream_way(kiln_stream_t* stream) {
+  uint32_t way = atomic_load_explicit(&stream->way, memory_order_relaxed);
+  return (way & KILNI_WAY_LEFT) == 0 ? way : kilni_stream_settle(stream);
+}
 
 // ---- Late releases (device_late.c) ----
 

@@ -324,7 +324,7 @@ static kiln_status_t refused(const kiln_launch_t* launch,
 }
 
 static kiln_status_t run_with_attributes(const kiln_launch_t* launch,
-                                         const kiln_stream_t* stream) {
+                                         kiln_stream_t* stream) {
   kiln_cu_launch_config_t config = launch->config;
   config.stream = stream->handle;
   KILNI_RETURN_IF_ERROR(kilni_launch_check_resident(
@@ -353,7 +353,7 @@ kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
 }
 
 static kiln_status_t run_plainly(const kiln_launch_t* launch,
-                                 const kiln_stream_t* stream) {
+                                 kiln_stream_t* stream) {
   const kiln_cu_kernel_node_t* node = &launch->node;
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuLaunchKernel, node->function,
@@ -365,7 +365,7 @@ static kiln_status_t run_plainly(const kiln_launch_t* launch,
 
 // Whatever the short way does not take.
 static __attribute__((noinline)) kiln_status_t
-run_anyhow(const kiln_launch_t* launch, const kiln_stream_t* stream) {
+run_anyhow(const kiln_launch_t* launch, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   if (launch->missing != 0) return not_given(launch);
@@ -391,7 +391,8 @@ _Static_assert(KILNI_WAY_cuLaunchKernel == 0, "a launch switches nothing");
 // arguments given, no attributes, and the driver's call.
 kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
   if (launch == NULL || stream == NULL ||
-      (launch->missing | launch->attributes | stream->way) != 0 ||
+      (atomic_load_explicit(&stream->way, memory_order_relaxed) |
+       launch->detour) != 0 ||
       stream->device != launch->device || !kilni_is_alive(&launch->alive)) {
     return run_anyhow(launch, stream);
   }

@@ -148,9 +148,36 @@ static kiln_status_t idle(void) {
       "another stream");
 }
 
+static kiln_status_t left(void) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "the stream is still captured: the last release of its graph "
+                 "builder was on another thread than began the capture, and "
+                 "the driver lets only that one end it"),
+      "use the stream once on the thread that began the capture "
+      "(kiln_stream_query will do), which ends it, or make another stream; "
+      "close graph builders on the thread that began them");
+}
+
+static kiln_status_t body(void) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "the stream of a graph builder takes no work while a "
+                 "conditional body of it is captured"),
+      "end the body's builder first (kiln_graph_builder_end), or put the work "
+      "on the stream of the body");
+}
+
+static kiln_status_t refuse(uint32_t way) {
+  if ((way & KILNI_WAY_LEFT) != 0) return left();
+  return (way & KILNI_WAY_IDLE) != 0 ? idle() : body();
+}
+
 static kiln_status_t prepare(kilni_scope_t* scope, uint32_t way) {
   kiln_device_t* device = scope->device;
-  if ((way & KILNI_WAY_IDLE) != 0) return idle();
+  if ((way & (KILNI_WAY_IDLE | KILNI_WAY_LEFT | KILNI_WAY_BODY)) != 0) {
+    return refuse(way);
+  }
   if ((way & KILNI_WAY_CURRENT) != 0) {
     KILNI_RETURN_IF_ERROR(
         KILNI_DEVICE_CHECK(device, make_current(scope), "cuCtxSetCurrent"));

@@ -57,9 +57,10 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
 #define KILNI_DEVICE_CALL(out_status, device_, call, ...) \
   KILNI_WAY_CALL(out_status, device_, KILNI_WAY_##call, call, __VA_ARGS__)
 // The same for a row that is about a stream.
-#define KILNI_STREAM_CALL(out_status, stream_, call, ...) \
-  KILNI_WAY_CALL(out_status, (stream_)->device,           \
-                 KILNI_WAY_##call | (stream_)->way, call, __VA_ARGS__)
+#define KILNI_STREAM_CALL(out_status, stream_, call, ...)            \
+  KILNI_WAY_CALL(out_status, (stream_)->device,                      \
+                 KILNI_WAY_##call | kilni_stream_way(stream_), call, \
+                 __VA_ARGS__)
 #define KILNI_WAY_CALL(out_status, device_, way, call, ...)                  \
   do {                                                                       \
     kilni_scope_t scope_;                                                    \
@@ -78,10 +79,10 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
 #define KILNI_DEVICE_CREATE(out_status, device_, handle_, call, ...)     \
   KILNI_WAY_CREATE(out_status, device_, KILNI_WAY_##call, handle_, call, \
                    __VA_ARGS__)
-#define KILNI_STREAM_CREATE(out_status, stream_, handle_, call, ...) \
-  KILNI_WAY_CREATE(out_status, (stream_)->device,                    \
-                   KILNI_WAY_##call | (stream_)->way, handle_, call, \
-                   __VA_ARGS__)
+#define KILNI_STREAM_CREATE(out_status, stream_, handle_, call, ...)      \
+  KILNI_WAY_CREATE(out_status, (stream_)->device,                         \
+                   KILNI_WAY_##call | kilni_stream_way(stream_), handle_, \
+                   call, __VA_ARGS__)
 #define KILNI_WAY_CREATE(out_status, device_, way, handle_, call, ...)       \
   do {                                                                       \
     kilni_scope_t scope_;                                                    \
@@ -104,8 +105,9 @@ void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
 
 #define KILNI_DEVICE_END(device_, call, ...) \
   KILNI_WAY_END(device_, KILNI_WAY_##call, call, __VA_ARGS__)
-#define KILNI_STREAM_END(stream_, call, ...)                                \
-  KILNI_WAY_END((stream_)->device, KILNI_WAY_##call | (stream_)->way, call, \
+#define KILNI_STREAM_END(stream_, call, ...)                        \
+  KILNI_WAY_END((stream_)->device,                                  \
+                KILNI_WAY_##call | kilni_stream_way(stream_), call, \
                 __VA_ARGS__)
 #define KILNI_WAY_END(device_, way, call, ...)                            \
   do {                                                                    \

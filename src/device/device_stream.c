@@ -121,7 +121,7 @@ kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
   *out_stream = NULL;
   kiln_stream_t* stream = NULL;
   KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_CAPTURED, &stream));
-  stream->way = KILNI_WAY_IDLE;
+  atomic_init(&stream->way, KILNI_WAY_IDLE);
   kiln_status_t status = kilni_stream_acquire(device, &stream->handle);
   if (!kiln_status_is_ok(status)) {
     kiln_stream_release(stream);
@@ -135,7 +135,11 @@ kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
 
 void kilni_stream_set_idle(kiln_stream_t* stream, bool idle) {
   if (stream->kind != KILN_STREAM_CAPTURED) return;
-  stream->way = idle ? KILNI_WAY_IDLE : 0;
+  if (idle) {
+    atomic_fetch_or(&stream->way, KILNI_WAY_IDLE);
+  } else {
+    atomic_fetch_and(&stream->way, ~(unsigned)KILNI_WAY_IDLE);
+  }
 }
 
 // ---- Made elsewhere ----
@@ -159,7 +163,7 @@ static kiln_status_t make_default(kiln_device_t* device,
       make(device, legacy ? KILN_STREAM_LEGACY : KILN_STREAM_PER_THREAD,
            out_stream));
   (*out_stream)->handle = handle;
-  (*out_stream)->way = KILNI_WAY_CURRENT;
+  atomic_init(&(*out_stream)->way, KILNI_WAY_CURRENT);
   (*out_stream)->with_default_stream = true;
   return kiln_ok();
 }
@@ -257,6 +261,7 @@ void kiln_stream_release(kiln_stream_t* stream) {
     return;
   }
   kiln_device_t* device = stream->device;
+  if (stream->left != NULL) kilni_stream_drop_left(stream);
   kilni_registry_remove(&device->registry, &stream->entry);
   if (stream->kind == KILN_STREAM_CREATED && stream->handle != NULL) {
     KILNI_DEVICE_END(device, cuStreamDestroy, stream->handle);

@@ -37,8 +37,14 @@ enum { KILNI_GIVEN_NOTHING = 0, KILNI_GIVEN_OTHER = 1 };
 // which goes over more than the nearest cache has, each line is fetched anew.
 struct kiln_launch_t {
   kiln_device_t* device;  // of the kernel
-  uint32_t missing;       // arguments without a value
-  uint32_t attributes;    // that the driver is told: how.count
+  // Why it cannot go the short way, and all of it in one load.
+  union {
+    struct {
+      uint32_t missing;     // arguments without a value
+      uint32_t attributes;  // that the driver is told: how.count
+    };
+    uint64_t detour;
+  };
   kilni_alive_t alive;
   kilni_cuLaunchKernel_fn_t call;  // of the device's table
   uint64_t number;                 // of this launch among all of its device

@@ -16,6 +16,7 @@
 #include "base/log_line.h"
 #include "base/options.h"
 #include "base/status_make.h"
+#include "base/thread.h"
 #include "device/device_scope.h"
 #include "graph/graph_inside.h"
 #include "kiln/capture.h"
@@ -29,6 +30,7 @@ void kilni_capture_retain(kilni_capture_t* capture) {
 
 static void free_streams(kilni_capture_t* capture) {
   for (size_t i = 0; i < capture->stream_count; i++) {
+    kilni_stream_clear_bodies(capture->streams[i]);
     kilni_stream_set_idle(capture->streams[i], true);
     kiln_stream_release(capture->streams[i]);
   }
@@ -43,6 +45,8 @@ static void capture_release(kilni_capture_t* capture) {
   }
   kiln_device_t* device = capture->device;
   free_streams(capture);
+  capture_release(capture->outer);
+  kiln_stream_release(capture->outer_stream);
   kiln_graph_release(capture->graph);
   kilni_free_array(device->host->allocator, capture->streams,
                    capture->stream_room, sizeof(*capture->streams));
@@ -61,8 +65,33 @@ static kiln_status_t make_capture(kiln_device_t* device, kiln_graph_t* graph,
   kiln_device_retain(device);
   capture->graph = graph;
   kiln_graph_retain(graph);
+  atomic_init(&capture->bodies, 0);
+  capture->thread = kilni_thread_number();
   *out_capture = capture;
   return kiln_ok();
+}
+
+// ---- Bodies inside of a capture ----
+
+static void enter_body(kilni_capture_t* capture,
+                       const kiln_graph_builder_t* body) {
+  capture->body = true;
+  capture->in_body = true;
+  capture->outer = body->outer;
+  kilni_capture_retain(capture->outer);
+  capture->outer_stream = body->outer_stream;
+  kiln_stream_retain(capture->outer_stream);
+  atomic_fetch_add(&capture->outer->bodies, 1);
+  kilni_stream_add_body(capture->outer_stream);
+}
+
+// It is captured no more. Where the capture around it is over, its streams have
+// forgotten all bodies.
+static void leave_body(kilni_capture_t* capture) {
+  if (!capture->in_body) return;
+  capture->in_body = false;
+  atomic_fetch_sub(&capture->outer->bodies, 1);
+  if (capture->outer->active) kilni_stream_drop_body(capture->outer_stream);
 }
 
 // ---- Builders ----
@@ -124,6 +153,8 @@ void kiln_graph_builder_retain(kiln_graph_builder_t* builder) {
   atomic_fetch_add_explicit(&builder->references, 1, memory_order_relaxed);
 }
 
+static void leave_to_stream(kiln_graph_builder_t* builder);
+
 void kiln_graph_builder_release(kiln_graph_builder_t* builder) {
   if (builder == NULL || kilni_device_is_forked(builder->device)) return;
   if (atomic_fetch_sub_explicit(&builder->references, 1,
@@ -132,6 +163,7 @@ void kiln_graph_builder_release(kiln_graph_builder_t* builder) {
   }
   kiln_device_t* device = builder->device;
   kiln_status_t status = kiln_graph_builder_close(builder);
+  if (builder->state != KILN_GRAPH_BUILDER_CLOSED) leave_to_stream(builder);
   if (!kiln_status_is_ok(status)) {
     KILNI_LOG(&device->host->log, WARNING,
               "a graph builder that was released: %s",
@@ -146,7 +178,14 @@ uint32_t kiln_graph_builder_kind(const kiln_graph_builder_t* builder) {
   return builder->kind;
 }
 
+// A forked one is as the capture that it is a part of.
 uint32_t kiln_graph_builder_state(const kiln_graph_builder_t* builder) {
+  const kilni_capture_t* capture = builder->capture;
+  if (builder->kind == KILN_GRAPH_BUILDER_FORKED &&
+      builder->state == KILN_GRAPH_BUILDER_CAPTURING && capture != NULL &&
+      !capture->active) {
+    return capture->over;
+  }
   return builder->state;
 }
 
@@ -216,6 +255,23 @@ kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
       "join forked builders before the primary one ends");
 }
 
+static kiln_status_t check_inside(bool captured, const char* doing) {
+  if (!captured) return kiln_ok();
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "%s: a conditional body of the graph builder is captured now",
+                 doing),
+      "end the body's builder first (kiln_graph_builder_end), or close it");
+}
+
+kiln_status_t kilni_builder_check_free(const kiln_graph_builder_t* builder,
+                                       const char* doing) {
+  KILNI_RETURN_IF_ERROR(kilni_builder_check_capturing(builder, doing));
+  uint32_t way =
+      atomic_load_explicit(&builder->stream->way, memory_order_relaxed);
+  return check_inside((way & KILNI_WAY_BODY) != 0, doing);
+}
+
 kiln_status_t kiln_graph_builder_stream(const kiln_graph_builder_t* builder,
                                         kiln_stream_t** out_stream) {
   KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
@@ -230,8 +286,8 @@ static kiln_status_t ask(const kiln_graph_builder_t* builder,
                          kiln_cu_capture_status_t* out_status) {
   *out_status = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
-  KILNI_STREAM_CALL(status, builder->stream, cuStreamIsCapturing,
-                    builder->stream->handle, out_status);
+  KILNI_CAPTURE_CALL(status, builder->stream, cuStreamIsCapturing,
+                     builder->stream->handle, out_status);
   return status;
 }
 
@@ -264,15 +320,16 @@ static const kiln_cu_capture_mode_t kModes[] = {
     KILN_CU_STREAM_CAPTURE_MODE_GLOBAL,
 };
 
-static kiln_status_t end_and_destroy(kiln_graph_builder_t* builder) {
-  kiln_stream_t* stream = builder->stream;
+static kiln_status_t end_and_destroy(const kilni_capture_t* capture,
+                                     kiln_stream_t* stream) {
   kiln_cu_graph_t graph = NULL;
-  kilni_late_t* late = builder->capture->graph->late;
+  kilni_late_t* late = capture->graph->late;
   kiln_status_t status;
   kilni_late_begin(late);
-  KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle, &graph);
-  if (graph != NULL && builder->kind == KILN_GRAPH_BUILDER_PRIMARY) {
-    KILNI_DEVICE_END(builder->device, cuGraphDestroy, graph);
+  KILNI_CAPTURE_CALL(status, stream, cuStreamEndCapture, stream->handle,
+                     &graph);
+  if (graph != NULL && !capture->body) {
+    KILNI_DEVICE_END(capture->device, cuGraphDestroy, graph);
   }
   kilni_late_end(late);
   return status;
@@ -281,22 +338,51 @@ static kiln_status_t end_and_destroy(kiln_graph_builder_t* builder) {
 // The capture stays with the driver, or may: its streams are never used again,
 // neither the builder's nor those of its forks. `untouched`: they are not even
 // destroyed.
-static void give_up_streams(const kiln_graph_builder_t* builder,
-                            bool untouched) {
-  const kilni_capture_t* capture = builder->capture;
-  builder->stream->spoiled = true;
-  builder->stream->abandoned |= untouched;
+static void give_up_stream(const kilni_capture_t* capture,
+                           kiln_stream_t* stream, bool untouched) {
+  stream->spoiled = true;
+  stream->abandoned |= untouched;
   for (size_t i = 0; i < capture->stream_count; i++) {
     capture->streams[i]->spoiled = true;
     capture->streams[i]->abandoned |= untouched;
   }
 }
 
+static void give_up_streams(const kiln_graph_builder_t* builder,
+                            bool untouched) {
+  give_up_stream(builder->capture, builder->stream, untouched);
+}
+
+// The driver lets only the thread end it that began it.
+static bool is_wrong_thread(kiln_status_t status) {
+  kiln_status_native_t native;
+  return kiln_status_native(status, &native) &&
+         native.number == KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+// The default stream of each thread is another stream, so a driver would look
+// at the wrong one.
+static kiln_status_t check_thread(const kiln_graph_builder_t* builder) {
+  if (builder->stream->kind != KILN_STREAM_PER_THREAD ||
+      builder->capture->thread == kilni_thread_number()) {
+    return kiln_ok();
+  }
+  return kilni_status_with_native(
+      kilni_status_with_fix(
+          KILNI_FAIL(INVALID_STATE,
+                     "the capture is of the default stream of another thread"),
+          "end or close it on the thread that began it"),
+      "cuda", KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+      "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD");
+}
+
 // The driver ends the capture and throws its graph away. OK too where it had
 // done so before; a stream that stays captured is used no more.
 static kiln_status_t discard(kiln_graph_builder_t* builder) {
-  kiln_status_t status = end_and_destroy(builder);
-  if (kiln_status_is_ok(status) || kilni_device_is_lost(builder->device)) {
+  KILNI_RETURN_IF_ERROR(check_thread(builder));
+  kiln_status_t status = end_and_destroy(builder->capture, builder->stream);
+  if (kiln_status_is_ok(status) || is_wrong_thread(status) ||
+      kilni_device_is_lost(builder->device)) {
     return status;
   }
   kiln_cu_capture_status_t capturing;
@@ -318,9 +404,9 @@ static kiln_status_t ask_graph(kiln_graph_builder_t* builder,
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   uint64_t id = 0;
   kiln_status_t status;
-  KILNI_STREAM_CALL(status, builder->stream, cuStreamGetCaptureInfo,
-                    builder->stream->handle, &capturing, &id, out_graph, NULL,
-                    NULL);
+  KILNI_CAPTURE_CALL(status, builder->stream, cuStreamGetCaptureInfo,
+                     builder->stream->handle, &capturing, &id, out_graph, NULL,
+                     NULL);
   KILNI_RETURN_IF_ERROR(status);
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE && *out_graph != NULL) {
     return kiln_ok();
@@ -375,6 +461,7 @@ static kiln_status_t begin_body(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(status);
   builder->state = KILN_GRAPH_BUILDER_CAPTURING;
   builder->capture->active = true;
+  enter_body(builder->capture, builder);
   builder->graph->refuses = KILNI_GRAPH_CAPTURING;
   return kiln_ok();
 }
@@ -416,7 +503,10 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
 static void leave_capture(kiln_graph_builder_t* builder) {
   kilni_capture_t* capture = builder->capture;
   capture->active = false;
+  capture->over = builder->state;
   builder->capture = NULL;
+  leave_body(capture);
+  kilni_stream_clear_bodies(builder->stream);
   kilni_stream_set_idle(builder->stream, true);
   free_streams(capture);
   capture_release(capture);
@@ -480,13 +570,14 @@ static kiln_status_t end_on_stream(const kiln_graph_builder_t* builder,
   kiln_status_t status;
   *out_graph = NULL;
   kilni_late_begin(late);
-  KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle,
-                    out_graph);
+  KILNI_CAPTURE_CALL(status, stream, cuStreamEndCapture, stream->handle,
+                     out_graph);
   kilni_late_end(late);
   return status;
 }
 
 static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
+  KILNI_RETURN_IF_ERROR(check_thread(builder));
   uint32_t forks = builder->capture->forks;
   kiln_cu_graph_t graph = NULL;
   kiln_status_t status = end_on_stream(builder, &graph);
@@ -552,6 +643,8 @@ kiln_status_t kiln_graph_builder_end(kiln_graph_builder_t* builder) {
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING) {
     return wrong_state(builder, "a capture cannot end");
   }
+  KILNI_RETURN_IF_ERROR(check_inside(atomic_load(&builder->capture->bodies) > 0,
+                                     "a capture cannot end"));
   return builder->kind == KILN_GRAPH_BUILDER_BODY ? end_body(builder)
                                                   : end_primary(builder);
 }
@@ -568,6 +661,7 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
   if (builder->kind == KILN_GRAPH_BUILDER_BODY) {
     kiln_status_t status = end_body(builder);
     if (builder->state == KILN_GRAPH_BUILDER_CAPTURING) {
+      if (is_wrong_thread(status)) return status;
       give_up_streams(builder, false);
       invalidate(builder);
     }
@@ -579,8 +673,25 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
     return status;
   }
   kiln_status_t status = discard(builder);
+  if (is_wrong_thread(status)) {
+    return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
+  }
   invalidate(builder);
   return status;
+}
+
+static void close_rest(kiln_graph_builder_t* builder) {
+  builder->state = KILN_GRAPH_BUILDER_CLOSED;
+  capture_release(builder->capture);
+  builder->capture = NULL;
+  kiln_graph_release(builder->graph);
+  builder->graph = NULL;
+  capture_release(builder->outer);
+  builder->outer = NULL;
+  kiln_stream_release(builder->outer_stream);
+  builder->outer_stream = NULL;
+  kiln_stream_release(builder->stream);
+  builder->stream = NULL;
 }
 
 kiln_status_t kiln_graph_builder_close(kiln_graph_builder_t* builder) {
@@ -589,15 +700,77 @@ kiln_status_t kiln_graph_builder_close(kiln_graph_builder_t* builder) {
   kiln_status_t status = kiln_ok();
   if (builder->state == KILN_GRAPH_BUILDER_CAPTURING) {
     status = close_capturing(builder);
+    bool goes_on = builder->state == KILN_GRAPH_BUILDER_CAPTURING &&
+                   builder->kind != KILN_GRAPH_BUILDER_FORKED;
+    if (goes_on) return KILNI_ANNOTATE(status, "closing a graph builder");
   }
-  builder->state = KILN_GRAPH_BUILDER_CLOSED;
-  capture_release(builder->capture);
-  builder->capture = NULL;
-  kiln_graph_release(builder->graph);
-  builder->graph = NULL;
-  kiln_stream_release(builder->stream);
-  builder->stream = NULL;
+  close_rest(builder);
   return KILNI_ANNOTATE(status, "closing a graph builder");
+}
+
+// ---- Left to its stream ----
+
+static void left_is_over(kilni_capture_t* capture) {
+  leave_body(capture);
+  free_streams(capture);
+  capture_release(capture);
+}
+
+static bool end_left(kilni_left_t* left, kiln_stream_t* stream) {
+  kilni_capture_t* capture = (kilni_capture_t*)left;
+  kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
+  kiln_status_t status;
+  KILNI_CAPTURE_CALL(status, stream, cuStreamIsCapturing, stream->handle,
+                     &capturing);
+  bool asked = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  if (asked && capture->body &&
+      capturing == KILN_CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
+    give_up_stream(capture, stream, true);
+    return false;
+  }
+  if (asked && capturing != KILN_CU_STREAM_CAPTURE_STATUS_NONE) {
+    kiln_status_free(end_and_destroy(capture, stream));
+    KILNI_CAPTURE_CALL(status, stream, cuStreamIsCapturing, stream->handle,
+                       &capturing);
+    asked = kiln_status_is_ok(status);
+    kiln_status_free(status);
+  }
+  // A lost device has no captures.
+  if (!kilni_device_is_lost(stream->device) &&
+      (!asked || capturing != KILN_CU_STREAM_CAPTURE_STATUS_NONE)) {
+    return false;
+  }
+  left_is_over(capture);
+  return true;
+}
+
+static void drop_left(kilni_left_t* left) {
+  kilni_capture_t* capture = (kilni_capture_t*)left;
+  for (size_t i = 0; i < capture->stream_count; i++) {
+    capture->streams[i]->spoiled = true;
+  }
+  left_is_over(capture);
+}
+
+// The last release, on another thread than the one that may end the capture.
+static void leave_to_stream(kiln_graph_builder_t* builder) {
+  kilni_capture_t* capture = builder->capture;
+  builder->capture = NULL;
+  capture->active = false;
+  capture->over = KILN_GRAPH_BUILDER_INVALIDATED;
+  kilni_graph_forget(builder->graph);
+  kilni_stream_clear_bodies(builder->stream);
+  kilni_stream_set_idle(builder->stream, true);
+  for (size_t i = 0; i < capture->stream_count; i++) {
+    kilni_stream_clear_bodies(capture->streams[i]);
+    kilni_stream_set_idle(capture->streams[i], true);
+  }
+  capture->left.thread = capture->thread;
+  capture->left.end = end_left;
+  capture->left.drop = drop_left;
+  kilni_stream_leave(builder->stream, &capture->left);
+  close_rest(builder);
 }
 
 // ---- What came of it ----

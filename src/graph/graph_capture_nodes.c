@@ -42,12 +42,12 @@ static kiln_status_t ask_tail(const kiln_graph_builder_t* builder,
   memset(tail, 0, sizeof(*tail));
   if (kilni_cuda_has(builder->device->table,
                      KILNI_CUDA_ROW_cuStreamGetCaptureInfo_v3)) {
-    KILNI_STREAM_CALL(status, stream, cuStreamGetCaptureInfo_v3, stream->handle,
-                      &capturing, &id, &graph, &tail->nodes, &tail->edges,
-                      &tail->count);
+    KILNI_CAPTURE_CALL(status, stream, cuStreamGetCaptureInfo_v3,
+                       stream->handle, &capturing, &id, &graph, &tail->nodes,
+                       &tail->edges, &tail->count);
   } else {
-    KILNI_STREAM_CALL(status, stream, cuStreamGetCaptureInfo, stream->handle,
-                      &capturing, &id, &graph, &tail->nodes, &tail->count);
+    KILNI_CAPTURE_CALL(status, stream, cuStreamGetCaptureInfo, stream->handle,
+                       &capturing, &id, &graph, &tail->nodes, &tail->count);
   }
   KILNI_RETURN_IF_ERROR(status);
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) return kiln_ok();
@@ -86,9 +86,9 @@ static kiln_status_t set_tail(const kiln_graph_builder_t* builder,
                               kiln_cu_graph_node_t handle) {
   kiln_stream_t* stream = builder->stream;
   kiln_status_t status;
-  KILNI_STREAM_CALL(status, stream, cuStreamUpdateCaptureDependencies,
-                    stream->handle, &handle, 1,
-                    KILN_CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+  KILNI_CAPTURE_CALL(status, stream, cuStreamUpdateCaptureDependencies,
+                     stream->handle, &handle, 1,
+                     KILN_CU_STREAM_SET_CAPTURE_DEPENDENCIES);
   return status;
 }
 
@@ -158,7 +158,8 @@ static kiln_status_t make_bodies(kiln_graph_builder_t* builder, uint32_t count,
 }
 
 // Each body's builder gets its graph.
-static kiln_status_t give_graphs(kiln_graph_node_t* node,
+static kiln_status_t give_graphs(const kiln_graph_builder_t* builder,
+                                 kiln_graph_node_t* node,
                                  kiln_graph_builder_t** bodies) {
   kilni_node_more_t* more = node->more;
   for (uint32_t i = 0; i < more->inner_count; i++) {
@@ -166,6 +167,10 @@ static kiln_status_t give_graphs(kiln_graph_node_t* node,
         kilni_graph_make_view(node, more->inner_handles[i], &more->inner[i]));
     bodies[i]->graph = more->inner[i];
     kiln_graph_retain(bodies[i]->graph);
+    bodies[i]->outer = builder->capture;
+    kilni_capture_retain(bodies[i]->outer);
+    bodies[i]->outer_stream = builder->stream;
+    kiln_stream_retain(bodies[i]->outer_stream);
   }
   return kiln_ok();
 }
@@ -178,7 +183,7 @@ static kiln_status_t add_choice(kiln_graph_builder_t* builder,
   kiln_graph_node_t* node = NULL;
   KILNI_RETURN_IF_ERROR(kilni_graph_add_choice(graph, tail->nodes, tail->edges,
                                                tail->count, given, &node));
-  kiln_status_t status = give_graphs(node, bodies);
+  kiln_status_t status = give_graphs(builder, node, bodies);
   return kiln_status_is_ok(status) ? put_in_order(builder, node)
                                    : take_back(node, status);
 }
@@ -195,7 +200,7 @@ kiln_status_t kiln_graph_builder_add_conditional(
       "is 0, or over the limit of 1024", "set it to 1 to 1024");
   for (uint32_t i = 0; i < count; i++) out_bodies[i] = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_capturing(builder, "no choice can be captured"));
+      kilni_builder_check_free(builder, "no choice can be captured"));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       builder->device->table, KILNI_CUDA_ROW_cuStreamBeginCaptureToGraph));
   KILNI_RETURN_IF_ERROR(make_bodies(builder, count, out_bodies));
@@ -272,7 +277,7 @@ kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(child != NULL, "child");
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_capturing(builder, "no graph can be captured"));
+      kilni_builder_check_free(builder, "no graph can be captured"));
   KILNI_RETURN_IF_ERROR(kilni_graph_check(child));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(builder->device, child->device, "the child"));
@@ -330,8 +335,8 @@ kiln_status_t kiln_graph_builder_call_host(kiln_graph_builder_t* builder,
                                            const kiln_graph_host_t* host) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(host != NULL, "host");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_capturing(
-      builder, "no host function can be captured"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_builder_check_free(builder, "no host function can be captured"));
   kiln_graph_work_t given;
   given.kind = KILN_GRAPH_HOST;
   given.reserved = 0;

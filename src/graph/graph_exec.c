@@ -142,7 +142,7 @@ static kiln_status_t instantiate(kiln_graph_exec_t* exec, kiln_graph_t* graph,
                                  const kiln_graph_exec_options_t* given,
                                  kiln_cu_graph_instantiate_t* params) {
   uint32_t way = KILNI_WAY_cuGraphInstantiateWithParams;
-  if (given->upload != NULL) way |= given->upload->way;
+  if (given->upload != NULL) way |= kilni_stream_way(given->upload);
   kiln_cu_graph_exec_t handle = NULL;
   kiln_status_t status;
   KILNI_WAY_CREATE(status, graph->device, way, &handle,
@@ -301,7 +301,8 @@ launch_anyhow(kiln_graph_exec_t* exec, kiln_stream_t* stream) {
 kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
                                      kiln_stream_t* stream) {
   if (exec == NULL || stream == NULL || stream != exec->streams[0] ||
-      stream->way != 0 || !kilni_is_alive(&exec->current.alive)) {
+      atomic_load_explicit(&stream->way, memory_order_relaxed) != 0 ||
+      !kilni_is_alive(&exec->current.alive)) {
     return launch_anyhow(exec, stream);
   }
   kiln_cu_result_t result = exec->launch(exec->handle, stream->handle);

@@ -398,14 +398,23 @@ struct kiln_graph_exec_t {
 
 // What the builders of one capture share. thread-compatible
 typedef struct kilni_capture_t {
+  kilni_left_t left;  // once its builder was released on a wrong thread
   atomic_uint references;
   bool active;
-  uint32_t forks;  // that were not joined
+  bool body;           // of a conditional node
+  bool in_body;        // it counts as one that is captured, where it is inside
+  uint32_t forks;      // that were not joined
+  uint32_t over;       // what became of it: a state of builders
+  atomic_uint bodies;  // inside of it, that are captured now
+  uint64_t thread;     // kilni_thread_number of who began it
   kiln_device_t* device;
   kiln_graph_t* graph;      // that is captured into; a reference
   kiln_stream_t** streams;  // of forks, until the capture ends
   size_t stream_count;
   size_t stream_room;
+  // Of a body: where it is inside, and the stream of that; references.
+  struct kilni_capture_t* outer;
+  kiln_stream_t* outer_stream;
 } kilni_capture_t;
 
 struct kiln_graph_builder_t {
@@ -417,6 +426,9 @@ struct kiln_graph_builder_t {
   kiln_stream_t* stream;     // NULL: closed
   kilni_capture_t* capture;  // NULL: not begun, or over
   kiln_graph_t* graph;       // a reference; NULL: none
+  // Of a body: what captured its node; references.
+  kilni_capture_t* outer;
+  kiln_stream_t* outer_stream;
 };
 
 kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
@@ -425,6 +437,19 @@ kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
 // OK if it is capturing; `doing` is what cannot be done.
 kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
                                             const char* doing);
+// The same, and no conditional body of it is captured now.
+kiln_status_t kilni_builder_check_free(const kiln_graph_builder_t* builder,
+                                       const char* doing);
 void kilni_capture_retain(kilni_capture_t* capture);
+
+// Calls a row about a builder's own stream, which the builder may ask and
+// change while a body of it is captured, and when it was left.
+#define KILNI_CAPTURE_CALL(out_status, stream_, call, ...)               \
+  KILNI_WAY_CALL(                                                        \
+      out_status, (stream_)->device,                                     \
+      KILNI_WAY_##call |                                                 \
+          (atomic_load_explicit(&(stream_)->way, memory_order_relaxed) & \
+           KILNI_WAY_CURRENT),                                           \
+      call, __VA_ARGS__)
 
 #endif  // KILN_SRC_GRAPH_GRAPH_INSIDE_H_

@@ -84,7 +84,7 @@ kiln_status_t kiln_graph_builder_split(kiln_graph_builder_t* builder,
   }
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_capturing(builder, "nothing can be split"));
+      kilni_builder_check_free(builder, "nothing can be split"));
   if (count < 2 || count > KILNI_GRAPH_BRANCHES) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a split into %u branches",
@@ -115,7 +115,7 @@ static kiln_status_t check_join(kiln_graph_builder_t* const* builders,
     const kiln_graph_builder_t* builder = builders[i];
     if (builder == NULL) return not_joined(i, "is NULL");
     KILNI_RETURN_IF_ERROR(
-        kilni_builder_check_capturing(builder, "nothing can be joined"));
+        kilni_builder_check_free(builder, "nothing can be joined"));
     if (builder->capture != builders[0]->capture) {
       return not_joined(i, "is of another capture than the first");
     }

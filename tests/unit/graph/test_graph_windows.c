@@ -256,13 +256,29 @@ static void test_a_close_that_is_refused(void** state) {
   begin();
   assert_null(kiln_graph_builder_split(builder, 3, forks));
   kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+                       KILN_CU_ERROR_INVALID_VALUE);
   kiln_status_t status = kiln_graph_builder_close(builder);
   (void)kilni_cuda_fault_disarm(&kit.table);
   failed(status, "closing a graph builder");
+  must_be(KILN_GRAPH_BUILDER_CLOSED);
   for (int i = 0; i < 2; i++) kiln_graph_builder_release(forks[i]);
   assert_int_equal(pooled_streams().in_use, 0);
   assert_int_equal(pooled_streams().kept, 0);
+}
+
+// On another thread than began it the capture goes on, and can be closed later.
+static void test_a_close_on_a_wrong_thread(void** state) {
+  (void)state;
+  begin();
+  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                       KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  kiln_status_t status = kiln_graph_builder_close(builder);
+  (void)kilni_cuda_fault_disarm(&kit.table);
+  failed(status, "the capture goes on");
+  must_be(KILN_GRAPH_BUILDER_CAPTURING);
+  assert_null(kiln_graph_builder_close(builder));
+  must_be(KILN_GRAPH_BUILDER_CLOSED);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
 }
 
 // A body that was invalidated is not ended, so that its forks stay captured.
@@ -378,7 +394,8 @@ static void test_a_call_that_is_refused(void** state) {
   (void)state;
   kiln_graph_host_t host = {nothing, NULL, 0, graph_kit_owner(&kit.told)};
   begin();
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE, KILN_CU_ERROR_UNKNOWN);
+  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                       KILN_CU_ERROR_INVALID_VALUE);
   failed(kiln_graph_builder_call_host(builder, &host),
          "capturing a host function");
   assert_string_equal(kilni_cuda_fault_hit(&kit.table), "cuLaunchHostFunc");
@@ -483,6 +500,7 @@ int main(void) {
       T(test_a_close_throws_away),
       T(test_a_close_that_fails),
       T(test_a_close_that_is_refused),
+      T(test_a_close_on_a_wrong_thread),
       T(test_an_invalidated_body_with_a_fork),
       T(test_released_while_capturing),
       T(test_half_a_builder),
