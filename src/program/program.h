@@ -38,4 +38,10 @@ kilni_program_number_t kilni_program_work(const kiln_program_t* program,
 bool kilni_program_writes_all(const kiln_program_t* program,
                               uint32_t parameter);
 
+// Whether the threads must read the same in a parameter that is never written:
+// whether they come to what they do together hangs on it. Memory that the
+// launch writes must then not be bound to it. OUT_OF_MEMORY.
+kiln_status_t kilni_program_relies_on(const kiln_program_t* program,
+                                      uint32_t parameter, bool* out_relies);
+
 #endif  // KILN_SRC_PROGRAM_PROGRAM_H_

@@ -4,45 +4,74 @@
 //
 // Every value and every place in the control flow has a level: the same for
 // all threads of the grid, of the block, of the subgroup, or of one thread
-// only. Levels only rise, so the bodies are walked until nothing changes; then
-// they are walked once more, and what needs company where there is none is
-// told. Threads that have returned from the program are waited for by nobody,
-// so a return there makes nothing behind it divergent; one from a function
-// does, for what is left of the function.
+// only. A level is the highest of those it depends on. So the bodies are walked
+// once to note who depends on whom; then the levels are handed on, the highest
+// first, so that each is found once, however long the chain is. Another walk
+// tells what needs company where there is none.
+//
+// Threads that have returned from the program are waited for by nobody, so a
+// return there makes nothing behind it divergent; one from a function does, for
+// all of the function.
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "program/ir/program_checker.h"
+#include "program/ir/program_object.h"
+#include "program/program.h"
 
 enum { LEVEL_GRID, LEVEL_BLOCK, LEVEL_SUBGROUP, LEVEL_THREAD };
 
-// After so many walks everything that still changes is a thread's own.
-enum { MAX_WALKS = 48 };
+// Who hands its level on to whom.
+typedef struct edge_t {
+  uint32_t to;
+  uint32_t next;  // of the same one; 0: none
+} edge_t;
 
+// What has a level is a cell; cell 0 is the same for all of the grid.
 typedef struct levels_t {
-  kilni_checker_t* checker;
   const kilni_ir_t* ir;
-  uint8_t* variables;  // by variable
-  uint8_t* mutables;   // by buffer: a parameter that somebody writes
-  uint8_t* entries;    // by function: where it is called
-  uint8_t* results;    // by function
-  uint8_t* exits;      // by function: where it returns early
-  uint8_t* loops;      // by statement: where its loop is left
-  uint32_t function;   // that is walked
-  uint32_t loop;       // around the statement; 0: none
-  bool changed;
+  kilni_checker_t* checker;  // that is told; NULL: only `divergent`
+  kiln_status_t status;
   bool tell;
+  bool divergent;      // something lacks company
+  uint32_t function;   // that is walked; 0: the program's body
+  uint32_t loop;       // around the statement: the cell of its inside
+  uint32_t cells;      //
+  uint32_t exprs;      // first cell of each kind: by expression
+  uint32_t variables;  // by variable
+  uint32_t mutables;   // by buffer: THREAD where a parameter is written
+  uint32_t bodies;     // by function: where it is called, and left early
+  uint32_t results;    // by function
+  uint32_t insides;    // by statement: what it holds
+  uint8_t* level;      // by cell
+  uint8_t* seen;       // by expression
+  uint32_t* first;     // by cell: an edge; 0: none
+  uint32_t* stack;     // of cells
+  edge_t* edges;       // from 1 on
+  size_t edge_count;
+  size_t edge_room;
 } levels_t;
 
 static uint8_t join(uint8_t a, uint8_t b) {
   return a > b ? a : b;
 }
 
-static void raise(levels_t* levels, uint8_t* level, uint8_t to) {
-  if (*level >= to) return;
-  *level = to;
-  levels->changed = true;
+static void at_least(levels_t* levels, uint32_t cell, uint8_t level) {
+  levels->level[cell] = join(levels->level[cell], level);
+}
+
+// `to` is at least what `from` is.
+static void follow(levels_t* levels, uint32_t to, uint32_t from) {
+  if (from == 0 || from == to || !kiln_status_is_ok(levels->status)) return;
+  void* edges = levels->edges;
+  levels->status = kilni_grow(levels->ir->allocator, levels->edge_count + 1,
+                              sizeof(edge_t), &levels->edge_room, &edges);
+  levels->edges = edges;
+  if (!kiln_status_is_ok(levels->status)) return;
+  edge_t edge = {to, levels->first[from]};
+  levels->edges[levels->edge_count] = edge;
+  levels->first[from] = (uint32_t)levels->edge_count++;
 }
 
 // ---- Values ----
@@ -62,72 +91,89 @@ static uint8_t level_of_id(uint32_t id) {
   }
 }
 
-// True where every load at one index gives one value.
+// What is written nowhere in the program, so that every load at one index gives
+// one value, unless a parameter of a function turns out to be another buffer.
 static bool is_constant_memory(const levels_t* levels, uint32_t buffer) {
   const kilni_buffer_record_t* record = &levels->ir->buffers.items[buffer];
-  return (record->role == KILN_PROGRAM_ROLE_IN ||
-          record->role == KILN_PROGRAM_ROLE_UNIFORM) &&
-         !levels->mutables[buffer];
+  return record->role == KILN_PROGRAM_ROLE_IN ||
+         record->role == KILN_PROGRAM_ROLE_UNIFORM;
 }
 
-static uint8_t level_of(levels_t* levels, uint32_t expr);
+static void follow_memory(levels_t* levels, uint32_t cell, uint32_t buffer) {
+  if (is_constant_memory(levels, buffer)) {
+    follow(levels, cell, levels->mutables + buffer);
+  } else {
+    at_least(levels, cell, LEVEL_THREAD);
+  }
+}
 
-static uint8_t level_of_operands(levels_t* levels, uint32_t expr) {
+static uint32_t see_expr(levels_t* levels, uint32_t expr);
+
+static void see_operands(levels_t* levels, uint32_t expr, bool follows) {
   uint32_t operands[KILNI_IR_MAX_CALL];
   uint32_t count = kilni_ir_operands(levels->ir, expr, operands);
-  uint8_t level = LEVEL_GRID;
   for (uint32_t i = 0; i < count; i++) {
-    level = join(level, level_of(levels, operands[i]));
+    uint32_t cell = see_expr(levels, operands[i]);
+    if (follows) follow(levels, levels->exprs + expr, cell);
   }
-  return level;
 }
 
-static uint8_t level_of_subgroup(levels_t* levels, uint32_t expr) {
-  level_of_operands(levels, expr);
-  uint32_t op = levels->ir->exprs.items[expr].extra;
+static uint8_t level_of_subgroup(uint32_t op) {
   bool scattered = op == KILN_PROGRAM_SUBGROUP_SHUFFLE ||
                    op >= KILN_PROGRAM_SUBGROUP_SCAN_ADD;
   return scattered ? LEVEL_THREAD : LEVEL_SUBGROUP;
 }
 
 // Hands the levels of the operands to the function's parameters.
-static uint8_t level_of_call(levels_t* levels, uint32_t expr) {
+static void see_call(levels_t* levels, const kilni_expr_record_t* record) {
   const kilni_ir_t* ir = levels->ir;
-  const kilni_expr_record_t* record = &ir->exprs.items[expr];
   const kilni_function_record_t* called = &ir->functions.items[record->a];
   for (uint32_t i = 0; i < record->c; i++) {
     uint32_t parameter = ir->operands.items[called->parameters + i];
     uint32_t given = ir->operands.items[record->b + i];
-    if ((parameter & KILNI_PARAMETER_BUFFER) == 0) {
-      raise(levels, &levels->variables[parameter], level_of(levels, given));
-    } else if (!is_constant_memory(levels, given)) {
-      raise(levels, &levels->mutables[parameter & ~KILNI_PARAMETER_BUFFER], 1);
+    uint32_t buffer = parameter & ~KILNI_PARAMETER_BUFFER;
+    if (parameter != buffer) {
+      follow_memory(levels, levels->mutables + buffer, given);
+    } else {
+      follow(levels, levels->variables + parameter, see_expr(levels, given));
     }
   }
-  return levels->results[record->a];
 }
 
-static uint8_t level_of(levels_t* levels, uint32_t expr) {
+// The cell of an expression, whose dependencies are noted once.
+static uint32_t see_expr(levels_t* levels, uint32_t expr) {
   const kilni_expr_record_t* record = &levels->ir->exprs.items[expr];
+  uint32_t cell = levels->exprs + expr;
+  if (levels->seen[expr] != 0) return cell;
+  levels->seen[expr] = 1;
   switch (record->op) {
     case KILNI_EXPR_VARIABLE:
-      return levels->variables[record->a];
+      follow(levels, cell, levels->variables + record->a);
+      break;
     case KILNI_EXPR_ID:
-      return level_of_id(record->extra & 0xff);
-    case KILNI_EXPR_LOAD: {
-      uint8_t level = level_of(levels, record->b);
-      return is_constant_memory(levels, record->a) ? level : LEVEL_THREAD;
-    }
+      at_least(levels, cell, level_of_id(record->extra & 0xff));
+      break;
+    case KILNI_EXPR_LOAD:
+      follow(levels, cell, see_expr(levels, record->b));
+      follow_memory(levels, cell, record->a);
+      break;
     case KILNI_EXPR_SUBGROUP:
-      return level_of_subgroup(levels, expr);
+      see_operands(levels, expr, false);
+      at_least(levels, cell, level_of_subgroup(record->extra));
+      break;
     case KILNI_EXPR_ATOMIC:
-      level_of_operands(levels, expr);
-      return LEVEL_THREAD;
+      see_operands(levels, expr, false);
+      at_least(levels, cell, LEVEL_THREAD);
+      break;
     case KILNI_EXPR_CALL:
-      return level_of_call(levels, expr);
+      see_call(levels, record);
+      follow(levels, cell, levels->results + record->a);
+      break;
     default:
-      return level_of_operands(levels, expr);
+      see_operands(levels, expr, true);
+      break;
   }
+  return cell;
 }
 
 // ---- Statements ----
@@ -138,163 +184,257 @@ static void need(levels_t* levels, uint32_t at, uint32_t rule, uint8_t level,
                                      "each subgroup by itself",
                                      "each thread by itself"};
   if (!levels->tell || level <= most) return;
+  levels->divergent = true;
+  if (levels->checker == NULL) return;
   kilni_checker_tell(levels->checker, rule, KILNI_IR_STATEMENT, at, "%s",
                      kWho[level]);
 }
 
 // The right side of a statement, which may have an effect.
-static uint8_t level_of_right(levels_t* levels, uint32_t at, uint32_t expr,
-                              uint8_t control) {
+static uint32_t see_right(levels_t* levels, uint32_t at, uint32_t expr,
+                          uint32_t control) {
   const kilni_expr_record_t* record = &levels->ir->exprs.items[expr];
   if (record->op == KILNI_EXPR_SUBGROUP) {
-    need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, control, LEVEL_SUBGROUP);
+    need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, levels->level[control],
+         LEVEL_SUBGROUP);
   }
+  if (levels->tell) return 0;
   if (record->op == KILNI_EXPR_CALL) {
-    raise(levels, &levels->entries[record->a], control);
+    follow(levels, levels->bodies + record->a, control);
   }
-  return level_of(levels, expr);
+  return see_expr(levels, expr);
 }
 
-static void see_list(levels_t* levels, uint32_t first, uint8_t control);
+static void see_list(levels_t* levels, uint32_t first, uint32_t control);
 
-static void see_loop(levels_t* levels, uint32_t at, uint8_t control) {
+static void see_loop(levels_t* levels, uint32_t at, uint32_t control) {
   const kilni_statement_record_t* loop = &levels->ir->statements.items[at];
   uint32_t outer = levels->loop;
-  levels->loop = at;
-  uint8_t inside = join(control, levels->loops[at]);
-  if (loop->op == KILNI_STATEMENT_WHILE) {
-    inside = join(inside, level_of(levels, loop->a));
-  } else {
-    uint8_t from = level_of(levels, loop->b);
-    inside = join(inside, join(from, level_of(levels, loop->c)));
-    raise(levels, &levels->variables[loop->a], inside);
+  uint32_t inside = levels->insides + at;
+  if (!levels->tell) {
+    follow(levels, inside, control);
+    if (loop->op == KILNI_STATEMENT_WHILE) {
+      follow(levels, inside, see_expr(levels, loop->a));
+    } else {
+      follow(levels, inside, see_expr(levels, loop->b));
+      follow(levels, inside, see_expr(levels, loop->c));
+      follow(levels, levels->variables + loop->a, inside);
+    }
   }
+  levels->loop = inside;
   see_list(levels, loop->body, inside);
   levels->loop = outer;
 }
 
-static void see_copy(levels_t* levels, uint32_t at, uint8_t control) {
+static void see_if(levels_t* levels, uint32_t at, uint32_t control) {
+  const kilni_statement_record_t* statement = &levels->ir->statements.items[at];
+  uint32_t inside = levels->insides + at;
+  if (!levels->tell) {
+    follow(levels, inside, control);
+    follow(levels, inside, see_expr(levels, statement->a));
+  }
+  see_list(levels, statement->body, inside);
+  see_list(levels, statement->other, inside);
+}
+
+static void see_copy(levels_t* levels, uint32_t at, uint32_t control) {
   const kilni_statement_record_t* copy = &levels->ir->statements.items[at];
-  uint8_t level = control;
+  uint8_t level = levels->level[control];
   if (copy->op == KILNI_STATEMENT_ASYNC_COPY) {
-    level = join(level, level_of(levels, copy->b));
-    level = join(level, level_of(levels, copy->c));
-    level = join(level, level_of(levels, copy->d));
+    const uint32_t exprs[] = {copy->b, copy->c, copy->d};
+    for (int i = 0; i < 3; i++) {
+      if (!levels->tell) (void)see_expr(levels, exprs[i]);
+      level = join(level, levels->level[levels->exprs + exprs[i]]);
+    }
   }
   need(levels, at, KILNI_RULE_DIVERGENT_COPY, level, LEVEL_BLOCK);
 }
 
-static void see_return(levels_t* levels, uint32_t value, uint8_t control) {
-  if (levels->function == 0) return;
+static void see_return(levels_t* levels, uint32_t value, uint32_t control) {
+  if (levels->function == 0 || levels->tell) return;
   if (value != 0) {
-    raise(levels, &levels->results[levels->function],
-          join(control, level_of(levels, value)));
+    uint32_t result = levels->results + levels->function;
+    follow(levels, result, control);
+    follow(levels, result, see_expr(levels, value));
   }
-  raise(levels, &levels->exits[levels->function], control);
+  follow(levels, levels->bodies + levels->function, control);
 }
 
-static void see_statement(levels_t* levels, uint32_t at, uint8_t control) {
+// Two expressions of which nothing follows but what calls in them are given.
+static void see_both(levels_t* levels, uint32_t a, uint32_t b) {
+  if (levels->tell) return;
+  (void)see_expr(levels, a);
+  (void)see_expr(levels, b);
+}
+
+static void see_assignment(levels_t* levels, uint32_t at, uint32_t control) {
   const kilni_statement_record_t* statement = &levels->ir->statements.items[at];
+  uint32_t variable = levels->variables + statement->a;
+  uint32_t value = see_right(levels, at, statement->b, control);
+  if (levels->tell) return;
+  follow(levels, variable, control);
+  follow(levels, variable, value);
+}
+
+static void see_statement(levels_t* levels, uint32_t at, uint32_t control) {
+  const kilni_statement_record_t* statement = &levels->ir->statements.items[at];
+  uint8_t level = levels->level[control];
   switch (statement->op) {
     case KILNI_STATEMENT_LET:
     case KILNI_STATEMENT_VAR:
     case KILNI_STATEMENT_ASSIGN:
-      raise(levels, &levels->variables[statement->a],
-            join(control, level_of_right(levels, at, statement->b, control)));
+      see_assignment(levels, at, control);
       break;
     case KILNI_STATEMENT_STORE:
-      level_of(levels, statement->b);
-      level_of(levels, statement->c);
+      see_both(levels, statement->b, statement->c);
       break;
     case KILNI_STATEMENT_EVALUATE:
-      level_of_right(levels, at, statement->a, control);
+      (void)see_right(levels, at, statement->a, control);
       break;
-    case KILNI_STATEMENT_IF: {
-      uint8_t inside = join(control, level_of(levels, statement->a));
-      see_list(levels, statement->body, inside);
-      see_list(levels, statement->other, inside);
+    case KILNI_STATEMENT_IF:
+      see_if(levels, at, control);
       break;
-    }
     case KILNI_STATEMENT_FOR:
     case KILNI_STATEMENT_WHILE:
       see_loop(levels, at, control);
       break;
     case KILNI_STATEMENT_BREAK:
     case KILNI_STATEMENT_CONTINUE:
-      raise(levels, &levels->loops[levels->loop], control);
+      if (!levels->tell) follow(levels, levels->loop, control);
       break;
     case KILNI_STATEMENT_RETURN:
       see_return(levels, statement->a, control);
       break;
     case KILNI_STATEMENT_BARRIER:
-      need(levels, at, KILNI_RULE_DIVERGENT_BARRIER, control, LEVEL_BLOCK);
+      need(levels, at, KILNI_RULE_DIVERGENT_BARRIER, level, LEVEL_BLOCK);
       break;
     case KILNI_STATEMENT_GRID_BARRIER:
-      need(levels, at, KILNI_RULE_DIVERGENT_GRID, control, LEVEL_GRID);
+      need(levels, at, KILNI_RULE_DIVERGENT_GRID, level, LEVEL_GRID);
       break;
     case KILNI_STATEMENT_SUBGROUP_BARRIER:
     case KILNI_STATEMENT_MATRIX:
-      need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, control, LEVEL_SUBGROUP);
+      need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, level, LEVEL_SUBGROUP);
       break;
     case KILNI_STATEMENT_ASYNC_COPY:
     case KILNI_STATEMENT_ASYNC_WAIT:
       see_copy(levels, at, control);
       break;
     case KILNI_STATEMENT_TRAP:
-      level_of(levels, statement->a);
-      level_of(levels, statement->b);
+      see_both(levels, statement->a, statement->b);
       break;
     default:
       break;
   }
 }
 
-static void see_list(levels_t* levels, uint32_t first, uint8_t control) {
+static void see_list(levels_t* levels, uint32_t first, uint32_t control) {
   const kilni_statement_record_t* items = levels->ir->statements.items;
   for (uint32_t at = first; at != 0; at = items[at].next) {
     see_statement(levels, at, control);
   }
 }
 
-static void walk(levels_t* levels) {
+static void walk(levels_t* levels, bool tell) {
   const kilni_ir_t* ir = levels->ir;
+  levels->tell = tell;
   levels->loop = 0;
   for (uint32_t i = 1; i < ir->functions.count; i++) {
     levels->function = i;
-    see_list(levels, ir->functions.items[i].body,
-             join(levels->entries[i], levels->exits[i]));
+    see_list(levels, ir->functions.items[i].body, levels->bodies + i);
   }
   levels->function = 0;
-  see_list(levels, ir->body, LEVEL_GRID);
+  see_list(levels, ir->body, 0);
+}
+
+// ---- Levels ----
+
+// All that depends on what has the level, and has less.
+static void hand_on(levels_t* levels, uint8_t level) {
+  uint32_t count = 0;
+  for (uint32_t i = 1; i < levels->cells; i++) {
+    if (levels->level[i] == level) levels->stack[count++] = i;
+  }
+  while (count > 0) {
+    uint32_t edge = levels->first[levels->stack[--count]];
+    for (; edge != 0; edge = levels->edges[edge].next) {
+      uint32_t to = levels->edges[edge].to;
+      if (levels->level[to] >= level) continue;
+      levels->level[to] = level;
+      levels->stack[count++] = to;
+    }
+  }
+}
+
+static void solve(levels_t* levels) {
+  for (uint8_t level = LEVEL_THREAD; level > LEVEL_GRID; level--) {
+    hand_on(levels, level);
+  }
 }
 
 // ---- The tables ----
 
-kiln_status_t kilni_check_uniform(kilni_checker_t* checker) {
-  const kilni_ir_t* ir = checker->ir;
-  levels_t levels;
-  memset(&levels, 0, sizeof(levels));
-  levels.checker = checker;
-  levels.ir = ir;
-  size_t functions = (size_t)ir->functions.count + 1;
-  size_t size = (size_t)ir->variables.count + ir->buffers.count +
-                3 * functions + ir->statements.count + 3;
+static kiln_status_t levels_init(levels_t* levels, const kilni_ir_t* ir) {
+  memset(levels, 0, sizeof(*levels));
+  levels->ir = ir;
+  levels->edge_count = 1;
+  levels->exprs = 1;
+  levels->variables = levels->exprs + (uint32_t)ir->exprs.count + 1;
+  levels->mutables = levels->variables + (uint32_t)ir->variables.count + 1;
+  levels->bodies = levels->mutables + (uint32_t)ir->buffers.count + 1;
+  levels->results = levels->bodies + (uint32_t)ir->functions.count + 1;
+  levels->insides = levels->results + (uint32_t)ir->functions.count + 1;
+  levels->cells = levels->insides + (uint32_t)ir->statements.count + 1;
+  size_t cells = levels->cells;
+  size_t size = cells * (2 * sizeof(uint32_t) + 1) + ir->exprs.count + 1;
   void* block;
   KILNI_RETURN_IF_ERROR(kilni_alloc(ir->allocator, size, &block));
-  levels.variables = block;
-  levels.mutables = levels.variables + ir->variables.count + 1;
-  levels.entries = levels.mutables + ir->buffers.count + 1;
-  levels.results = levels.entries + functions;
-  levels.exits = levels.results + functions;
-  levels.loops = levels.exits + functions;
-  levels.changed = true;
-  for (int i = 0; i < MAX_WALKS && levels.changed; i++) {
-    levels.changed = false;
-    walk(&levels);
-  }
-  if (levels.changed) memset(block, LEVEL_THREAD, size);
-  levels.tell = true;
-  walk(&levels);
-  kilni_free(ir->allocator, block, size);
+  levels->first = block;
+  levels->stack = levels->first + cells;
+  levels->level = (uint8_t*)(levels->stack + cells);
+  levels->seen = levels->level + cells;
   return kiln_ok();
+}
+
+static void levels_deinit(levels_t* levels) {
+  kiln_allocator_t allocator = levels->ir->allocator;
+  size_t cells = levels->cells;
+  size_t size =
+      cells * (2 * sizeof(uint32_t) + 1) + levels->ir->exprs.count + 1;
+  kilni_free_array(allocator, levels->edges, levels->edge_room, sizeof(edge_t));
+  kilni_free(allocator, levels->first, size);
+}
+
+kiln_status_t kilni_check_uniform(kilni_checker_t* checker) {
+  levels_t levels;
+  KILNI_RETURN_IF_ERROR(levels_init(&levels, checker->ir));
+  levels.checker = checker;
+  walk(&levels, false);
+  if (kiln_status_is_ok(levels.status)) {
+    solve(&levels);
+    walk(&levels, true);
+  }
+  levels_deinit(&levels);
+  return levels.status;
+}
+
+// A buffer more that is written only raises levels, and raises those that
+// depend on it, so each is judged by itself.
+kiln_status_t kilni_program_relies_on(const kiln_program_t* program,
+                                      uint32_t parameter, bool* out_relies) {
+  const kilni_ir_t* ir = kilni_program_ir(program);
+  uint32_t operand = ir->operands.items[ir->order + parameter];
+  *out_relies = false;
+  if ((operand & KILNI_PARAMETER_BUFFER) == 0) return kiln_ok();
+  levels_t levels;
+  KILNI_RETURN_IF_ERROR(levels_init(&levels, ir));
+  uint32_t buffer = operand & ~KILNI_PARAMETER_BUFFER;
+  if (is_constant_memory(&levels, buffer)) {
+    walk(&levels, false);
+    at_least(&levels, levels.mutables + buffer, LEVEL_THREAD);
+    solve(&levels);
+    walk(&levels, true);
+  }
+  levels_deinit(&levels);
+  *out_relies = levels.divergent;
+  return levels.status;
 }
