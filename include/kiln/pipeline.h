@@ -50,7 +50,10 @@ typedef struct kiln_pipeline_options_t {
   uint32_t max_ulp;
 
   // KILN_SWITCH_*: buffers of one dispatch may overlap, one of them written.
-  // The code is slower. Default: off, and such a dispatch is refused.
+  // The code is slower. Default: off, and such a dispatch is refused. Also with
+  // it one is refused whose threads might not come to a barrier, a subgroup
+  // operation or a copy together: where it hangs on what is read in an `in` or
+  // `uniform` buffer, that one must not be written.
   uint32_t overlapping;
 
   // KILN_PROGRAM_WITHOUT_*: parts of the lowering that are left out.
@@ -556,7 +559,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pipeline_plan(
 //                     another dispatcher's; a buffer or stream of another
 //                     device; host memory that is only read for a parameter
 //                     that is written; overlapping buffers, one of them
-//                     written. The message names the parameter
+//                     written (`overlapping` says when that may be). The
+//                     message names the parameter
 //   OUT_OF_RANGE      a range outside of its buffer; a work size that is too
 //                     large
 //   LIMIT_EXCEEDED    a grid over the device's, blocks that cannot run at once,

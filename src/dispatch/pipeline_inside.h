@@ -34,6 +34,7 @@ typedef struct kilni_place_t {
       shift;  // an element is so many bytes, if a power of two; or NO_SHIFT
   uint32_t align;  // that an address must be a multiple of
   bool written;    // of a buffer
+  bool relied_on;  // the launch must not write its memory, `overlapping` or not
   uint64_t mask;   // of a scalar: the bits that it has
   // Of a buffer; `of` is a parameter that is bound.
   kiln_interface_number_t count;

@@ -282,6 +282,18 @@ static void take_parameters(kiln_pipeline_t* pipeline) {
   }
 }
 
+// Without `overlapping` no parameter that is only read is written.
+static kiln_status_t see_relied_on(kiln_pipeline_t* pipeline) {
+  uint32_t count = pipeline->info.overlapping != 0
+                       ? kiln_program_parameter_count(pipeline->program)
+                       : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(kilni_program_relies_on(
+        pipeline->program, i, &pipeline->places[i].relied_on));
+  }
+  return kiln_ok();
+}
+
 // Turns a number of the program into one that a dispatch reads without asking
 // it; false for one that is more than a length, a scalar or a value. What comes
 // from a length is known when its buffer stands before, or is as long as bound.
@@ -537,6 +549,7 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
   info->max_ulp = given->max_ulp;
   info->overlapping = given->overlapping == KILN_SWITCH_ON;
   info->work_dimensions = kiln_program_work_dimensions(pipeline->program);
+  KILNI_RETURN_IF_ERROR(see_relied_on(pipeline));
   KILNI_RETURN_IF_ERROR(load(pipeline));
   KILNI_RETURN_IF_ERROR(kilni_pipeline_finish(pipeline));
   return info->waits == 0 ? kiln_ok() : see_overlap(pipeline, given);

@@ -630,9 +630,33 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
 
 // ---- Buffers among each other, and what is moved ----
 
+static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
+                             uint32_t other) {
+  if (pipeline->info.overlapping == 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
+                   "first is written",
+                   NAME(pipeline, written), NAME(pipeline, other),
+                   pipeline->label),
+        "bind memory that does not overlap, or make the pipeline with "
+        "`overlapping`");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
+                 "first is written: what the threads do together, a barrier "
+                 "say, hangs on what they read in the second, which must be "
+                 "the same for all",
+                 NAME(pipeline, written), NAME(pipeline, other),
+                 pipeline->label),
+      "bind memory to \"%s\" that the dispatch does not write",
+      NAME(pipeline, other));
+}
+
 static kiln_status_t check_overlaps(const kiln_pipeline_t* pipeline,
                                     const kilni_plan_t* plan) {
-  if (pipeline->info.overlapping != 0) return kiln_ok();
+  bool apart = pipeline->info.overlapping == 0;
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
     const kilni_bound_t* a = &plan->bound[i];
     if (!is_written(pipeline->places[i].info.role) || a->address == 0) {
@@ -644,13 +668,9 @@ static kiln_status_t check_overlaps(const kiln_pipeline_t* pipeline,
           b->address >= a->address + a->bytes) {
         continue;
       }
-      return kilni_status_with_fix(
-          KILNI_FAIL(INVALID_ARGUMENT,
-                     "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
-                     "first is written",
-                     NAME(pipeline, i), NAME(pipeline, j), pipeline->label),
-          "bind memory that does not overlap, or make the pipeline with "
-          "`overlapping`");
+      if (apart || pipeline->places[j].relied_on) {
+        return overlap(pipeline, i, j);
+      }
     }
   }
   return kiln_ok();

@@ -116,7 +116,7 @@ static uint64_t number_of(const kilni_plan_t* plan,
 }
 
 // Whether all have as many elements as is said, and none that is written lies
-// on another.
+// on another that must not be.
 static bool check_all(const kiln_pipeline_t* pipeline, uint32_t count,
                       const kilni_plan_t* plan) {
   bool apart = pipeline->info.overlapping == 0;
@@ -128,11 +128,12 @@ static bool check_all(const kiln_pipeline_t* pipeline, uint32_t count,
         number_of(plan, &place->count) != a->value) {
       return false;
     }
-    if (!place->written || !apart) continue;
+    if (!place->written) continue;
     uint64_t end = a->address + a->bytes;
     for (uint32_t j = 0; j < count; j++) {
       const kilni_bound_t* b = &plan->bound[j];
-      if (a->address < b->address + b->bytes && b->address < end && i != j) {
+      if (a->address < b->address + b->bytes && b->address < end && i != j &&
+          (apart || pipeline->places[j].relied_on)) {
         return false;
       }
     }

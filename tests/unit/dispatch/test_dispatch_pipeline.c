@@ -452,6 +452,49 @@ static void test_overlapping(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A barrier in a loop whose end is read: threads that read different ends would
+// meet at it different numbers of times.
+static void test_overlapping_ends_of_loops(void** state) {
+  (void)state;
+  static const char kLoop[] =
+      "program grow(ends: in u32[], x: in u32[], y: inout u32[])\n"
+      "  work length(y) block 64 {\n"
+      "  for k in 0..ends[0] {\n"
+      "    let i = global_id.x;\n"
+      "    if i < length(y) { y[i] = y[i] + x[0]; }\n"
+      "    barrier;\n  }\n}\n";
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_options_t how = kiln_pipeline_options_default();
+  how.overlapping = KILN_SWITCH_ON;
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kLoop, &how);
+  uint32_t ones[N];
+  for (uint32_t i = 0; i < N; i++) ones[i] = 1;
+  kiln_resident_t one = dispatch_kit_resident(&kit, sizeof(ones), ones);
+  kiln_resident_t y = dispatch_kit_resident(&kit, sizeof(ones), ones);
+  kiln_prepared_t* prepared = NULL;
+  // `ends` on `y` is refused, by each way; `x` on `y` is not.
+  kiln_binding_t wrong[] = {kiln_bind_resident(y), kiln_bind_resident(one),
+                            kiln_bind_resident(y)};
+  assert_says(kiln_pipeline_dispatch(pipeline, NULL, wrong, 3, NULL, NULL),
+              KILN_STATUS_INVALID_ARGUMENT, "\"y\" and \"ends\"");
+  assert_says(kiln_pipeline_prepare(pipeline, wrong, 3, NULL, &prepared),
+              KILN_STATUS_INVALID_ARGUMENT, "\"y\" and \"ends\"");
+  assert_null(prepared);
+  uint32_t now[N];
+  dispatch_kit_fetch(&kit, y, sizeof(now), now);
+  assert_memory_equal(now, ones, sizeof(now));
+  kiln_binding_t right[] = {kiln_bind_resident(one), kiln_bind_resident(y),
+                            kiln_bind_resident(y)};
+  assert_null(kiln_pipeline_dispatch(pipeline, NULL, right, 3, NULL, NULL));
+  dispatch_kit_fetch(&kit, y, sizeof(now), now);
+  assert_true(now[0] == 2);
+  assert_null(kiln_resident_free(kit.dispatcher, one));
+  assert_null(kiln_resident_free(kit.dispatcher, y));
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 // ---- Options ----
 
 static void test_options(void** state) {
@@ -913,6 +956,7 @@ int main(void) {
       cmocka_unit_test(test_wrong_bindings),
       cmocka_unit_test(test_far_bytes),
       cmocka_unit_test(test_overlapping),
+      cmocka_unit_test(test_overlapping_ends_of_loops),
       cmocka_unit_test(test_options),
       cmocka_unit_test(test_iterations),
       cmocka_unit_test(test_open_work),
