@@ -30,8 +30,8 @@ may be the first (a *race*), and which bits a NaN has where nobody asks.
 
 Integers are two's complement. f32 and f64 are IEEE 754's, rounded to nearest
 even after every operation, with subnormals; two operations are never joined
-(`fma` is, where it is written). f16 and bf16 are computed as f32 and rounded
-once after every operation. A bool in memory is one byte: 0 is false, everything
+(`fma` is, where it is written). f16 and bf16 are computed as f32, by every
+operation and by `fma`, and what that gives is rounded to the type. A bool in memory is one byte: 0 is false, everything
 else true, and 1 is stored. How numbers are written, and which type they take,
 is in [program-text.md](program-text.md).
 
@@ -121,7 +121,8 @@ TITLES = [
      "| operator | operands | result | meaning |\n|---|---|---|---|\n"),
     ("BINARY_OPERATORS", "Operators of two operands",
      "Both are of one type, but for the count of a shift. `select(c, x, y)` is x\n"
-     "where c is true, else y; `fma(x, y, z)` is x * y + z, rounded once.\n\n"
+     "where c is true, else y; `fma(x, y, z)` is x * y + z, rounded once,\n"
+     "of f16 and bf16 to f32, and from there to the type.\n\n"
      "| operator | operands | result | meaning |\n|---|---|---|---|\n"),
     ("ATOMICS", "Atomics",
      "Of x, the element, and y; the result is x as it was. No other atomic comes\n"

@@ -173,7 +173,8 @@ kiln_program_print(const kiln_program_t* program, size_t capacity, char* buffer,
 enum { KILN_PROGRAM_HASH_BYTES = 33 };  // 32 digits and a NUL
 
 // Writes the canonical form as kiln_program_print writes the text, but without
-// a NUL.
+// a NUL. The version of what the language means is in it: a program that gives
+// other results by a later library has another form, and another hash.
 //
 //   LIMIT_EXCEEDED  more than 16 MiB
 //   OUT_OF_MEMORY
@@ -185,8 +186,8 @@ kiln_program_canonical(const kiln_program_t* program, size_t capacity,
 
 // Reads a program back. What has no name in it is called _ and a number.
 //
-//   BAD_DATA        these bytes are no program's canonical form; the message
-//                   says at which byte
+//   BAD_DATA        these bytes are no program's canonical form, or one of
+//                   another version; the message says at which byte
 //   LIMIT_EXCEEDED  more than 16 MiB, or a program too large
 //   OUT_OF_MEMORY
 //

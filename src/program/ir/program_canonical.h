@@ -2,7 +2,7 @@
 //
 // program: the canonical form's bytes.
 //
-//   magic "KILNPROG", version 1 (one byte)
+//   magic "KILNPROG", version 2, meaning 1 (one byte each)
 //   name of the program; parameters; counts; work; block
 //   functions that are called, each behind those that it calls
 //   arrays and body of the program
@@ -11,6 +11,10 @@
 // bytes. Expressions are trees from the root: an operation, then its operands.
 // Variables, buffers, scalars and functions are numbered from 0 where they
 // come up, those of a function by themselves.
+//
+// The version says how the bytes are read. The meaning says what they compute:
+// it rises when a program that was valid before gives other results, so that it
+// has another hash and nothing that was kept under the old one is taken for it.
 #ifndef KILN_SRC_PROGRAM_IR_PROGRAM_CANONICAL_H_
 #define KILN_SRC_PROGRAM_IR_PROGRAM_CANONICAL_H_
 
@@ -18,7 +22,11 @@
 #include "program/ir/program_ir.h"
 
 #define KILNI_CANONICAL_MAGIC "KILNPROG"
-enum { KILNI_CANONICAL_VERSION = 1, KILNI_CANONICAL_MAX_BYTES = 16 << 20 };
+enum {
+  KILNI_CANONICAL_VERSION = 2,
+  KILNI_CANONICAL_MEANING = 1,
+  KILNI_CANONICAL_MAX_BYTES = 16 << 20,
+};
 
 // What is in a body beside the operations of expressions and statements.
 enum { KILNI_CANONICAL_END = 0 };

@@ -574,6 +574,9 @@ static void take_program(from_bytes_t* reader) {
   if (take_byte(reader) != KILNI_CANONICAL_VERSION) {
     fail(reader, "a version that this library does not read");
   }
+  if (take_byte(reader) != KILNI_CANONICAL_MEANING) {
+    fail(reader, "of a version of the language that means something else");
+  }
   reader->ir.name = take_name(reader);
   take_parameters(reader);
   take_work(reader);

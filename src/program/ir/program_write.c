@@ -280,6 +280,7 @@ static void write_program(writer_t* writer) {
   const kilni_ir_t* ir = writer->ir;
   kilni_str_add_cstr(writer->out, KILNI_CANONICAL_MAGIC);
   add_byte(writer, KILNI_CANONICAL_VERSION);
+  add_byte(writer, KILNI_CANONICAL_MEANING);
   add_name(writer, ir->name);
   uint32_t buffers;
   write_parameters(writer, &buffers);

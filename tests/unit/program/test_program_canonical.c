@@ -127,9 +127,9 @@ static void work_sizes_have_no_gaps(void** state) {
   size_t size;
   uint8_t* bytes = bytes_of(program, &size);
   kiln_program_release(program);
-  // Magic, version, name and the number of parameters; then a literal of three
+  // Magic, versions, name and the number of parameters; then a literal of three
   // bytes for each axis, which becomes none.
-  enum { FIRST = 8 + 1 + 2 + 1, LITERAL = 3 };
+  enum { FIRST = 8 + 2 + 2 + 1, LITERAL = 3 };
   assert_int_equal(bytes[FIRST + 2], 1);
   assert_int_equal(bytes[FIRST + LITERAL + 2], 2);
   bytes[FIRST] = 0;
@@ -139,6 +139,26 @@ static void work_sizes_have_no_gaps(void** state) {
       (kiln_bytes_view_t){bytes, size - LITERAL + 1}, NULL, &none);
   assert_null(none);
   assert_says(status, KILN_STATUS_BAD_DATA, "behind an axis without one");
+  free(bytes);
+}
+
+// What a program means is a part of it: another hash, and no reading of what
+// means something else here.
+static void the_meaning_is_a_part(void** state) {
+  (void)state;
+  enum { MEANING = 9 };
+  kiln_program_t* program = kit_parse("program p() { }");
+  size_t size;
+  uint8_t* bytes = bytes_of(program, &size);
+  kiln_program_release(program);
+  assert_int_equal(bytes[MEANING - 1], 2);
+  assert_int_equal(bytes[MEANING], 1);
+  bytes[MEANING]++;
+  kiln_program_t* none;
+  kiln_status_t status = kiln_program_read_canonical(
+      (kiln_bytes_view_t){bytes, size}, NULL, &none);
+  assert_null(none);
+  assert_says(status, KILN_STATUS_BAD_DATA, "means something else");
   free(bytes);
 }
 
@@ -316,6 +336,7 @@ int main(void) {
       cmocka_unit_test(names_that_do_not_matter),
       cmocka_unit_test(broken_bytes_are_refused),
       cmocka_unit_test(work_sizes_have_no_gaps),
+      cmocka_unit_test(the_meaning_is_a_part),
       cmocka_unit_test(parameters_are_listed),
       cmocka_unit_test(sizes_follow_from_each_other),
       cmocka_unit_test(work_has_limits),

@@ -84,6 +84,22 @@ static void loops_end_where_they_should(void** state) {
   assert_int_equal(out[4], 2 + 3 + 4 + 5);
 }
 
+// f16 by way of f32: (1 + 2^-5)(1 + 2^-6) + 2^-24 is above the middle of two
+// f16, its f32 is the middle.
+static void fma_of_halves_is_that_of_f32(void** state) {
+  (void)state;
+  uint32_t out[2] = {0};
+  must(
+      "program p(o: out u32[]) work 1 block 32 {\n"
+      "  let a = bitcast_f16(15392u16); let b = bitcast_f16(15376u16);\n"
+      "  o[0] = u32(bitcast_u16(fma(a, b, bitcast_f16(1u16))));\n"
+      "  o[1] = bitcast_u32(fma(f32(a), f32(b), f32(bitcast_f16(1u16))));\n"
+      "}\n",
+      out, 2);
+  assert_int_equal(out[0], 0x3c30);
+  assert_int_equal(out[1], 0x3f861000);
+}
+
 static void indices_out_of_range_do_nothing(void** state) {
   (void)state;
   uint32_t out[4] = {7, 7, 7, 7};
@@ -320,6 +336,7 @@ static void generated_programs_are_valid_and_print_as_themselves(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_end_where_they_should),
+      cmocka_unit_test(fma_of_halves_is_that_of_f32),
       cmocka_unit_test(indices_out_of_range_do_nothing),
       cmocka_unit_test(blocks_share_and_wait),
       cmocka_unit_test(subgroups_have_one_order),

@@ -76,6 +76,22 @@ static void test_binary(void** state) {
   }
 }
 
+// f16 by way of f32, where rounding once gives another value: folded and not.
+static void test_fma_of_halves(void** state) {
+  (void)state;
+  const uint64_t counts[] = {1, 3};
+  machine_check(
+      "program p(z: in u16[], o: out u16[]) work 1 block 32 {\n"
+      "  let a = bitcast_f16(15392u16); let b = bitcast_f16(15376u16);\n"
+      "  let none = z[0] & 0u16;\n"
+      "  let x = bitcast_f16(bitcast_u16(a) | none);\n"
+      "  o[0] = bitcast_u16(fma(a, b, bitcast_f16(1u16)));\n"
+      "  o[1] = bitcast_u16(fma(x, b, bitcast_f16(1u16 | none)));\n"
+      "  if o[0] != 15408u16 || o[1] != 15408u16 { trap(1, 1u64); }\n"
+      "}\n",
+      counts, NULL, 1);
+}
+
 static void test_casts(void** state) {
   (void)state;
   char text[512];
@@ -373,6 +389,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_unary),
       cmocka_unit_test(test_binary),
       cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_fma_of_halves),
       cmocka_unit_test(test_three_operands),
       cmocka_unit_test(test_constant_divisors),
       cmocka_unit_test(test_wide_divisors),
