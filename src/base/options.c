@@ -15,8 +15,19 @@ static bool is_zero(const uint8_t* data, size_t size) {
   return true;
 }
 
-kiln_status_t kilni_options_read(const void* options, const char* name,
-                                 size_t size, void* out) {
+kiln_status_t kilni_options_too_small(const char* name, uint32_t given,
+                                      size_t first) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "`struct_size` of \"%s\" is %u, and no version of it has "
+                 "fewer than %zu bytes",
+                 name, (unsigned)given, first),
+      "set it to sizeof(%s), or start from the struct's _default() function",
+      name);
+}
+
+kiln_status_t kilni_options_read_since(const void* options, const char* name,
+                                       size_t first, size_t size, void* out) {
   uint32_t struct_size = (uint32_t)size;
   memset(out, 0, size);
   memcpy(out, &struct_size, sizeof(struct_size));
@@ -24,13 +35,7 @@ kiln_status_t kilni_options_read(const void* options, const char* name,
 
   uint32_t given;
   memcpy(&given, options, sizeof(given));
-  if (given < sizeof(given)) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "`struct_size` of \"%s\" is %u", name,
-                   (unsigned)given),
-        "set it to sizeof(%s), or start from the struct's _default() function",
-        name);
-  }
+  if (given < first) return kilni_options_too_small(name, given, first);
   const uint8_t* bytes = options;
   if (given > size && !is_zero(bytes + size, given - size)) {
     return kilni_status_with_fix(
@@ -44,6 +49,11 @@ kiln_status_t kilni_options_read(const void* options, const char* name,
   memcpy(out, options, given < size ? given : size);
   memcpy(out, &struct_size, sizeof(struct_size));
   return kiln_ok();
+}
+
+kiln_status_t kilni_options_read(const void* options, const char* name,
+                                 size_t size, void* out) {
+  return kilni_options_read_since(options, name, size, size, out);
 }
 
 kiln_status_t kilni_options_not_reserved(const char* name) {

@@ -5,16 +5,28 @@
 #define KILN_SRC_BASE_OPTIONS_H_
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kiln/status.h"
 
 // Copies the caller's options into `out` (`size` bytes, our struct). NULL is
-// all defaults. A smaller struct_size is extended with zeroes; a larger one is
-// accepted only if its unknown tail is zero, else it is INCOMPATIBLE. 0, or one
-// smaller than the size field itself, is INVALID_ARGUMENT. On failure `out`
-// holds the defaults. `name` is the struct's name for the message.
+// all defaults. A struct_size from `first` on, the size that the struct had
+// when it first came out, is extended with zeroes; a smaller one is
+// INVALID_ARGUMENT, for it would cut a field in two. A larger one than ours is
+// accepted only if its unknown tail is zero, else it is INCOMPATIBLE. On
+// failure `out` holds the defaults. `name` is the struct's name for the
+// message.
+kiln_status_t kilni_options_read_since(const void* options, const char* name,
+                                       size_t first, size_t size, void* out);
+
+// The same for a struct that has not grown since it came out. One that grows is
+// read by the call above, with the size that it had.
 kiln_status_t kilni_options_read(const void* options, const char* name,
                                  size_t size, void* out);
+
+// What a struct_size that is too small is refused with.
+kiln_status_t kilni_options_too_small(const char* name, uint32_t given,
+                                      size_t first);
 
 // Where a struct keeps room for later fields. thread-compatible
 typedef struct kilni_reserved_t {

@@ -302,9 +302,9 @@ kiln_status_t kiln_tensor_map_encode_columns(
   KILNI_CHECK_ARGUMENT(columns != NULL, "columns");
   kiln_tensor_options_t given;
   kiln_tensor_columns_t along;
-  KILNI_RETURN_IF_ERROR(read_options(options, 3, &given));
   KILNI_RETURN_IF_ERROR(kilni_options_read(columns, "kiln_tensor_columns_t",
                                            sizeof(along), &along));
+  KILNI_RETURN_IF_ERROR(read_options(options, 3, &given));
   KILNI_RETURN_IF_ERROR(check_columns(&given, &along));
   const bool wide = along.mode != KILN_TENSOR_COLUMNS;
   KILNI_RETURN_IF_ERROR(check_device(device, wide || is_newer(&given)));

@@ -3,30 +3,23 @@
 // dispatch: what was counted, read and begun anew.
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status_make.h"
 #include "dispatch/pipeline_inside.h"
 #include "table/nvtx_table.h"
-
-enum { SIZE_FIELD_BYTES = 2 * sizeof(uint32_t) };
 
 // Copies what the caller's struct has room for, and keeps its size.
 static kiln_status_t hand_out(const void* ours, size_t our_size,
                               const char* name, void* out) {
   uint32_t size = 0;
   memcpy(&size, out, sizeof(size));
-  if (size < SIZE_FIELD_BYTES) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "%s with a struct_size of %u", name,
-                   (unsigned)size),
-        "begin with its _default()");
-  }
+  if (size < our_size) return kilni_options_too_small(name, size, our_size);
   // Fields of a newer Kiln are not known here.
   if (size > our_size) {
     memset((char*)out + our_size, 0, size - our_size);
   }
-  size_t known = size < our_size ? size : our_size;
   memcpy((char*)out + sizeof(size), (const char*)ours + sizeof(size),
-         known - sizeof(size));
+         our_size - sizeof(size));
   return kiln_ok();
 }
 

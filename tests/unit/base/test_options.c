@@ -37,7 +37,7 @@ static void an_older_struct_is_extended_with_zeroes(void** state) {
   (void)state;
   ours_t in = {.struct_size = 8, .a = 5, .b = 77};
   ours_t out;
-  assert_null(kilni_options_read(&in, "ours_t", sizeof(out), &out));
+  assert_null(kilni_options_read_since(&in, "ours_t", 8, sizeof(out), &out));
   assert_int_equal(out.struct_size, sizeof(out));
   assert_int_equal(out.a, 5);
   assert_int_equal(out.b, 0);
@@ -64,10 +64,13 @@ static void a_newer_struct_passes_while_its_tail_is_zero(void** state) {
 
 static void a_struct_without_its_size_is_refused(void** state) {
   (void)state;
-  for (uint32_t size = 0; size < 4; size++) {
-    ours_t in = {.struct_size = size, .a = 5};
+  for (uint32_t size = 0; size < sizeof(ours_t) + 8; size++) {
+    bool since = size < 8;
+    ours_t in = {.struct_size = since ? size : size - 8, .a = 5};
     ours_t out;
-    kiln_status_t status = kilni_options_read(&in, "ours_t", sizeof(out), &out);
+    kiln_status_t status =
+        since ? kilni_options_read_since(&in, "ours_t", 8, sizeof(out), &out)
+              : kilni_options_read(&in, "ours_t", sizeof(out), &out);
     assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
     assert_non_null(kiln_status_fix(status));
     kiln_status_free(status);

@@ -321,11 +321,11 @@ static void test_sizes(void** state) {
   assert_int_equal(wide.t.struct_size, sizeof(wide));
   assert_int_equal(wide.later[0] | wide.later[1], 0);
   assert_int_equal(wide.t.enabled, 1);
-  // An older one is filled as far as it goes.
+  // None is smaller than that of the first version.
   memset(&wide, 0xee, sizeof(wide));
-  wide.t.struct_size = offsetof(kiln_telemetry_t, resident_peak_bytes);
-  assert_null(kiln_telemetry_read(kit.dispatcher, &wide.t));
-  assert_int_equal(wide.t.resident_held_bytes, 0);
+  wide.t.struct_size = sizeof(wide.t) - 8;
+  assert_says(kiln_telemetry_read(kit.dispatcher, &wide.t),
+              KILN_STATUS_INVALID_ARGUMENT, "struct_size");
   assert_int_equal(wide.t.resident_peak_bytes, 0xeeeeeeeeeeeeeeee);
   wide.t.struct_size = 0;
   assert_says(kiln_telemetry_read(kit.dispatcher, &wide.t),

@@ -2,7 +2,8 @@
 //
 // runtime: every struct that a caller hands in and that keeps a field
 // `reserved` for later is refused while that is not zero: by whom it says, and
-// what to do. house_reserved_is_checked holds the table to the headers.
+// what to do. house_reserved_is_checked holds the table to the headers. So is
+// every one that says a smaller size than it ever had.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -504,6 +505,367 @@ static void test_zero_is_not(void** state) {
   }
 }
 
+// ---- Sizes ----
+//
+// The rest of the structs that begin with their size.
+
+static bool no_write(const char* text, size_t size, void* user) {
+  (void)text;
+  (void)size;
+  (void)user;
+  return true;
+}
+
+static kiln_status_t short_buffer(world_t* w, const void* given) {
+  (void)w;
+  kiln_buffer_t* out = NULL;
+  kiln_status_t status = kiln_buffer_create(w->device, BYTES, given, &out);
+  kiln_buffer_release(out);
+  return status;
+}
+
+static kiln_status_t short_cache(world_t* w, const void* given) {
+  (void)w;
+  kiln_cache_t* out = NULL;
+  kiln_status_t status = kiln_cache_create(given, &out);
+  kiln_cache_release(out);
+  return status;
+}
+
+static kiln_status_t short_request(world_t* w, const void* given) {
+  (void)w;
+  kiln_cache_entry_t* out = NULL;
+  kiln_status_t status = kiln_cache_get_or_make(w->cache, given, &out, NULL);
+  kiln_cache_entry_release(out);
+  return status;
+}
+
+static kiln_status_t short_code(world_t* w, const void* given) {
+  (void)w;
+  kiln_code_t* out = NULL;
+  kiln_status_t status = kiln_code_create(ptx(), given, &out);
+  kiln_code_release(out);
+  return status;
+}
+
+static kiln_status_t short_compat(world_t* w, const void* given) {
+  (void)w;
+  kiln_compat_report_t* out = NULL;
+  kiln_status_t status = kiln_compat_check(given, &out);
+  kiln_compat_report_release(out);
+  return status;
+}
+
+static kiln_status_t short_driver(world_t* w, const void* given) {
+  (void)w;
+  kiln_compat_report_t* out = NULL;
+  kiln_compat_request_t request = kiln_compat_request_default();
+  request.driver = given;
+  kiln_status_t status = kiln_compat_check(&request, &out);
+  kiln_compat_report_release(out);
+  return status;
+}
+
+static kiln_status_t short_fact(world_t* w, const void* given) {
+  (void)w;
+  kiln_compat_report_t* out = NULL;
+  kiln_compat_request_t request = kiln_compat_request_default();
+  const kiln_compat_fact_t* facts[] = {given};
+  request.facts = facts;
+  request.fact_count = 1;
+  kiln_status_t status = kiln_compat_check(&request, &out);
+  kiln_compat_report_release(out);
+  return status;
+}
+
+static kiln_status_t short_use(world_t* w, const void* given) {
+  (void)w;
+  kiln_compat_report_t* out = NULL;
+  kiln_compat_request_t request = kiln_compat_request_default();
+  const kiln_compat_use_t* uses[] = {given};
+  request.uses = uses;
+  request.use_count = 1;
+  kiln_status_t status = kiln_compat_check(&request, &out);
+  kiln_compat_report_release(out);
+  return status;
+}
+
+static kiln_status_t short_compiler(world_t* w, const void* given) {
+  (void)w;
+  kiln_compiler_t* out = NULL;
+  kiln_status_t status = kiln_runtime_open_compiler(w->runtime, given, &out);
+  kiln_compiler_release(out);
+  return status;
+}
+
+static kiln_status_t short_copies(world_t* w, const void* given) {
+  (void)w;
+  kiln_copy_t copy;
+  memset(&copy, 0, sizeof(copy));
+  kiln_status_t status = kiln_copy_batch(w->stream, &copy, 1, given);
+  return status;
+}
+
+static kiln_status_t short_batch(world_t* w, const void* given) {
+  (void)w;
+  kiln_status_t status =
+      kiln_pipeline_dispatch_batch(w->pipeline, NULL, given, NULL, NULL);
+  return status;
+}
+
+static kiln_status_t short_view(world_t* w, const void* given) {
+  (void)w;
+  kiln_dlpack_t* out = NULL;
+  kiln_status_t status = kiln_dlpack_export(w->buffer, given, &out);
+  if (out != NULL) out->deleter(out);
+  return status;
+}
+
+static kiln_status_t short_event(world_t* w, const void* given) {
+  (void)w;
+  kiln_event_t* out = NULL;
+  kiln_status_t status = kiln_event_create(w->device, given, &out);
+  kiln_event_release(out);
+  return status;
+}
+
+static kiln_status_t short_drawing(world_t* w, const void* given) {
+  (void)w;
+  kiln_status_t status = kiln_graph_draw(w->graph, given, no_write, NULL);
+  return status;
+}
+
+static kiln_status_t short_exec(world_t* w, const void* given) {
+  (void)w;
+  kiln_graph_exec_t* out = NULL;
+  kiln_status_t status = kiln_graph_exec_create(w->graph, given, &out);
+  kiln_graph_exec_release(out);
+  return status;
+}
+
+static kiln_status_t short_interface(world_t* w, const void* given) {
+  (void)w;
+  kiln_pipeline_t* out = NULL;
+  kiln_status_t status =
+      kiln_pipeline_create_kernel(w->dispatcher, w->kernel, given, &out);
+  kiln_pipeline_release(out);
+  return status;
+}
+
+static kiln_status_t short_launch(world_t* w, const void* given) {
+  (void)w;
+  kiln_launch_t* out = NULL;
+  kiln_status_t status = kiln_launch_create(w->kernel, given, &out);
+  kiln_launch_release(out);
+  return status;
+}
+
+static kiln_status_t short_run(world_t* w, const void* given) {
+  (void)w;
+  kiln_status_t status =
+      kiln_kernel_launch(w->kernel, w->stream, given, NULL, 0);
+  return status;
+}
+
+static kiln_status_t short_plan(world_t* w, const void* given) {
+  (void)w;
+  kiln_library_plan_t* out = NULL;
+  kiln_status_t status =
+      kiln_library_plan_create(w->dispatcher, "sum", given, &out);
+  kiln_library_plan_release(out);
+  return status;
+}
+
+static kiln_status_t short_facts(world_t* w, const void* given) {
+  (void)w;
+  kiln_link_choice_t* out = NULL;
+  kiln_status_t status = kiln_link_choose(given, NULL, &out);
+  kiln_link_choice_release(out);
+  return status;
+}
+
+static kiln_status_t short_settings(world_t* w, const void* given) {
+  (void)w;
+  kiln_link_settings_t* out = NULL;
+  kiln_status_t status = kiln_link_settings_create(given, 1, NULL, &out);
+  kiln_link_settings_release(out);
+  return status;
+}
+
+static kiln_status_t short_locate(world_t* w, const void* given) {
+  (void)w;
+  kiln_locate_t* out = NULL;
+  kiln_status_t status = kiln_locate_create(given, &out);
+  kiln_locate_release(out);
+  return status;
+}
+
+static kiln_status_t short_trace(world_t* w, const void* given) {
+  (void)w;
+  kiln_pipeline_trace_t out;
+  memcpy(&out, given, sizeof(out));
+  kiln_status_t status = kiln_pipeline_trace(w->pipeline, &out);
+  return status;
+}
+
+static kiln_status_t short_probe(world_t* w, const void* given) {
+  (void)w;
+  kiln_probe_t* out = NULL;
+  kiln_status_t status = kiln_runtime_probe(w->runtime, given, &out);
+  kiln_probe_release(out);
+  return status;
+}
+
+static kiln_status_t short_lowering(world_t* w, const void* given) {
+  (void)w;
+  kiln_program_code_t* out = NULL;
+  kiln_status_t status = kiln_program_lower(w->program, given, &out);
+  kiln_program_code_release(out);
+  return status;
+}
+
+static kiln_status_t short_text(world_t* w, const void* given) {
+  (void)w;
+  kiln_string_view_t text = {kProgram, sizeof(kProgram) - 1};
+  kiln_program_t* out = NULL;
+  kiln_program_report_t* report = NULL;
+  kiln_status_t status = kiln_program_parse(text, given, &report, &out);
+  kiln_program_report_release(report);
+  kiln_program_release(out);
+  return status;
+}
+
+static kiln_status_t short_replay(world_t* w, const void* given) {
+  (void)w;
+  kiln_replay_t* out = NULL;
+  kiln_status_t status = kiln_sequence_instantiate(w->sequence, given, &out);
+  kiln_replay_release(out);
+  return status;
+}
+
+static kiln_status_t short_sequence(world_t* w, const void* given) {
+  (void)w;
+  kiln_sequence_t* out = NULL;
+  kiln_status_t status = kiln_sequence_create(w->dispatcher, given, &out);
+  kiln_sequence_release(out);
+  return status;
+}
+
+static kiln_status_t short_profile(world_t* w, const void* given) {
+  (void)w;
+  kiln_soft_profile_t out;
+  memcpy(&out, given, sizeof(out));
+  kiln_status_t status = kiln_soft_profile_read(&out);
+  return status;
+}
+
+static kiln_status_t short_split(world_t* w, const void* given) {
+  (void)w;
+  kiln_split_t out;
+  kiln_status_t status = kiln_device_query_split(w->device, given, &out);
+  return status;
+}
+
+static kiln_status_t short_stream(world_t* w, const void* given) {
+  (void)w;
+  kiln_stream_t* out = NULL;
+  kiln_status_t status = kiln_stream_create(w->device, given, &out);
+  kiln_stream_release(out);
+  return status;
+}
+
+static kiln_status_t short_columns(world_t* w, const void* given) {
+  (void)w;
+  kiln_tensor_map_t out;
+  kiln_tensor_options_t options = kiln_tensor_options_default();
+  kiln_status_t status =
+      kiln_tensor_map_encode_columns(w->device, &options, given, &out);
+  return status;
+}
+
+static kiln_status_t short_virtual(world_t* w, const void* given) {
+  (void)w;
+  kiln_virtual_t* out = NULL;
+  kiln_status_t status = kiln_virtual_create(w->device, BYTES, given, &out);
+  kiln_virtual_release(out);
+  return status;
+}
+
+static kiln_status_t short_watch(world_t* w, const void* given) {
+  (void)w;
+  kiln_watch_t* out = NULL;
+  kiln_status_t status = kiln_runtime_watch(w->runtime, given, &out);
+  kiln_watch_release(out);
+  return status;
+}
+
+#define SHORT(type, call) {#type, sizeof(type), 0, 0, true, (call)}
+
+static const row_t kShort[] = {
+    SHORT(kiln_buffer_options_t, short_buffer),
+    SHORT(kiln_cache_options_t, short_cache),
+    SHORT(kiln_cache_request_t, short_request),
+    SHORT(kiln_code_options_t, short_code),
+    SHORT(kiln_compat_request_t, short_compat),
+    SHORT(kiln_compat_driver_t, short_driver),
+    SHORT(kiln_compat_fact_t, short_fact),
+    SHORT(kiln_compat_use_t, short_use),
+    SHORT(kiln_compiler_options_t, short_compiler),
+    SHORT(kiln_copy_options_t, short_copies),
+    SHORT(kiln_dispatch_batch_t, short_batch),
+    SHORT(kiln_dlpack_view_t, short_view),
+    SHORT(kiln_event_options_t, short_event),
+    SHORT(kiln_graph_draw_options_t, short_drawing),
+    SHORT(kiln_graph_exec_options_t, short_exec),
+    SHORT(kiln_interface_t, short_interface),
+    SHORT(kiln_launch_config_t, short_launch),
+    SHORT(kiln_launch_config_t, short_run),
+    SHORT(kiln_library_options_t, short_plan),
+    SHORT(kiln_link_facts_t, short_facts),
+    SHORT(kiln_link_options_t, short_settings),
+    SHORT(kiln_locate_options_t, short_locate),
+    SHORT(kiln_pipeline_trace_t, short_trace),
+    SHORT(kiln_probe_options_t, short_probe),
+    SHORT(kiln_program_lower_options_t, short_lowering),
+    SHORT(kiln_program_parse_options_t, short_text),
+    SHORT(kiln_replay_options_t, short_replay),
+    SHORT(kiln_sequence_options_t, short_sequence),
+    SHORT(kiln_soft_profile_t, short_profile),
+    SHORT(kiln_split_options_t, short_split),
+    SHORT(kiln_stream_options_t, short_stream),
+    SHORT(kiln_tensor_columns_t, short_columns),
+    SHORT(kiln_virtual_options_t, short_virtual),
+    SHORT(kiln_watch_options_t, short_watch),
+};
+enum { SHORT_ROWS = sizeof(kShort) / sizeof(kShort[0]) };
+
+// No version has had fewer bytes, and half a pointer is none.
+static void refuse_short(world_t* w, const row_t* row) {
+  _Alignas(max_align_t) unsigned char given[MOST_BYTES];
+  const size_t sizes[] = {0, 3, 4, row->size / 2, row->size - 4, row->size - 1};
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    uint32_t size = (uint32_t)sizes[i];
+    char says[96];
+    fill(row, given);
+    memcpy(given, &size, sizeof(size));
+    (void)snprintf(says, sizeof(says), "`struct_size` of \"%s\"", row->name);
+    assert_says(row->call(w, given), KILN_STATUS_INVALID_ARGUMENT, says);
+  }
+  fill(row, given);
+  kiln_status_t status = row->call(w, given);
+  char text[4096];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  if (strstr(text, "`struct_size`") != NULL) fail_msg("%s", text);
+  kiln_status_free(status);
+}
+
+static void test_short_ones(void** state) {
+  for (size_t i = 0; i < ROWS; i++) {
+    if (kRows[i].sized) refuse_short(*state, &kRows[i]);
+  }
+  for (size_t i = 0; i < SHORT_ROWS; i++) refuse_short(*state, &kShort[i]);
+}
+
 // ---- The world ----
 
 static void open_code(world_t* w) {
@@ -571,6 +933,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_zero_is_not),
+      cmocka_unit_test(test_short_ones),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
