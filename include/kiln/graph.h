@@ -432,10 +432,12 @@ KILN_API kiln_graph_node_t* kiln_graph_inside(const kiln_graph_t* graph);
 //   INVALID_ARGUMENT  what the stream operation of the same kind refuses; a
 //                     node of another graph; a launch with attributes that no
 //                     node of a graph has (which one); a child that is, or is
-//                     around, this graph, or whose nodes allocate or choose
+//                     around, this graph; an address that no ALLOCATE node has,
+//                     or that a FREE node frees already
 //   INVALID_STATE     a node that was removed, a graph that is being captured,
 //                     an argument of the launch that was never given
-//   UNSUPPORTED       the driver is too old: which version has it
+//   UNSUPPORTED       the driver is too old: which version has it; a child
+//                     whose nodes allocate, free or choose
 //   DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY, OUT_OF_MEMORY
 //
 // On failure the graph is as it was. `*out_node` is borrowed; `out_node` may be
@@ -648,6 +650,10 @@ static inline kiln_graph_exec_options_t kiln_graph_exec_options_default(void) {
 //                     kernel's launch cannot run (the node, where the driver
 //                     tells it), options that do not go together, a view
 //   INVALID_STATE     a graph that is being captured
+//   UNSUPPORTED       a second one of a graph whose nodes allocate or free (of
+//                     one with choices, where the driver has that rule), while
+//                     the first is there; `device_launch`, on a device whose
+//                     kernels launch no graphs
 //   DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY, OUT_OF_MEMORY
 //
 // The caller owns `*out_exec`. Since 0.1.

@@ -292,6 +292,16 @@ static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
   }
 }
 
+static kiln_status_t why_not(const adding_t* a, kiln_status_t status) {
+  if (a->work->kind == KILN_GRAPH_CHILD) {
+    return kilni_graph_why_no_copy(a->work->as.child, "no graph has a child",
+                                   "add the nodes of the child to this graph",
+                                   status);
+  }
+  if (a->work->kind != KILN_GRAPH_FREE) return status;
+  return kilni_graph_why_no_free(a->graph, a->work->as.address, status);
+}
+
 static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   kilni_node_more_t* more = NULL;
   if (a->work->kind == KILN_GRAPH_ALLOCATE) {
@@ -304,13 +314,16 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   kiln_status_t status = call_add(a, work, &handle);
   if (!kiln_status_is_ok(status)) {
     kilni_owners_cancel(bundle);
-    return KILNI_ANNOTATE(status, "adding a %s node",
+    return KILNI_ANNOTATE(why_not(a, status), "adding a %s node",
                           kilni_graph_kind_name(a->work->kind));
   }
   kilni_owners_commit(a->graph, bundle, &work->wanted);
   kilni_work_taken(work);
   kiln_graph_node_t* node = added(a, handle, bundle);
-  if (more != NULL) more->address = work->to.allocation.address;
+  if (more != NULL) {
+    more->address = work->to.allocation.address;
+    a->graph->root->allocates = true;
+  }
   node->more = more;
   return kiln_ok();
 }

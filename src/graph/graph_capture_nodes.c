@@ -288,7 +288,11 @@ kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,
   }
   tail_t tail;
   memset(&tail, 0, sizeof(tail));
-  kiln_status_t status = embed(builder, child, &tail);
+  kiln_status_t status = kilni_graph_why_no_copy(
+      child, "no graph has a child",
+      "capture what the child does, or add its nodes to this graph by hand "
+      "when it is captured",
+      embed(builder, child, &tail));
   tail_deinit(&tail, builder);
   return KILNI_ANNOTATE(status, "capturing a graph as a node");
 }

@@ -118,7 +118,8 @@ static kiln_status_t explain(kiln_graph_t* graph,
     why = "the driver gives no reason";
   }
   if (why == NULL) {
-    return KILNI_ANNOTATE(status, "making an executable of a graph");
+    return KILNI_ANNOTATE(kilni_graph_why_no_exec(graph, status),
+                          "making an executable of a graph");
   }
   kiln_status_t said = kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the graph makes no executable: %s", why),
@@ -160,6 +161,7 @@ static kiln_status_t make(kiln_graph_t* graph,
                           kiln_cu_graph_instantiate_t* params,
                           kiln_graph_exec_t* exec) {
   exec->device_launch = given->device_launch == KILN_SWITCH_ON;
+  exec->allocates = graph->root->allocates;
   kilni_hold_t* hold = NULL;
   KILNI_RETURN_IF_ERROR(begin_hold(graph, exec->device_launch, &hold));
   kiln_status_t status = instantiate(exec, graph, given, params);
@@ -279,10 +281,12 @@ static __attribute__((noinline)) void note_stream(kiln_graph_exec_t* exec,
   kiln_stream_release(before);
 }
 
-static kiln_status_t launch_failed(kiln_status_t status) {
+static kiln_status_t launch_failed(const kiln_graph_exec_t* exec,
+                                   kiln_status_t status) {
   return kiln_status_is_ok(status)
              ? NULL
-             : KILNI_ANNOTATE(status, "launching a graph");
+             : KILNI_ANNOTATE(kilni_graph_why_no_launch(exec, status),
+                              "launching a graph");
 }
 
 static __attribute__((noinline)) kiln_status_t
@@ -294,7 +298,7 @@ launch_anyhow(kiln_graph_exec_t* exec, kiln_stream_t* stream) {
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuGraphLaunch, exec->handle,
                     stream->handle);
-  return launch_failed(status);
+  return launch_failed(exec, status);
 }
 
 // The short way: again where it was launched last, which was checked then.
@@ -308,7 +312,7 @@ kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
   kiln_cu_result_t result = exec->launch(exec->handle, stream->handle);
   if (result == KILN_CU_SUCCESS) return kiln_ok();
   return launch_failed(
-      KILNI_DEVICE_CHECK(exec->device, result, "cuGraphLaunch"));
+      exec, KILNI_DEVICE_CHECK(exec->device, result, "cuGraphLaunch"));
 }
 
 kiln_status_t kiln_graph_exec_upload(kiln_graph_exec_t* exec,

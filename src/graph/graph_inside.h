@@ -252,6 +252,7 @@ struct kiln_graph_t {
   bool given;  // somebody else has had the handle
   // Of a root.
   bool any_given;           // of it or a graph inside
+  bool allocates;           // a node was told to
   kilni_segment_t* open;    // takes owners
   kilni_segment_t* sealed;  // list
   kilni_hold_t* source;     // of a clone: what it was made with; or NULL
@@ -389,10 +390,25 @@ struct kiln_graph_exec_t {
   bool has_last;
 
   bool device_launch;
+  bool allocates;  // a node was told to, by Kiln
   atomic_uint references;
   kilni_late_t* late;
   kilni_hold_t* hold;
 };
+
+// ---- Why not (graph_why.c) ----
+
+// Each takes what a driver has refused with, and gives it back with the reason
+// where the nodes tell it, or as it is. `what` is copied, as it begins the
+// message; `fix` says what else will do.
+kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
+                                      const char* fix, kiln_status_t status);
+kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
+                                      kiln_status_t status);
+kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
+                                        kiln_status_t status);
+kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
+                                      kiln_status_t status);
 
 // ---- Captures (graph_capture.c) ----
 

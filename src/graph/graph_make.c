@@ -253,6 +253,8 @@ kiln_status_t kiln_graph_clone(kiln_graph_t* graph, kiln_graph_t** out_graph) {
   if (kiln_status_is_ok(status)) {
     KILNI_DEVICE_CREATE(status, graph->device, &clone->handle, cuGraphClone,
                         graph->handle);
+    status = kilni_graph_why_no_copy(graph, "no copy is made of a graph",
+                                     "make the graph a second time", status);
   }
   if (clone->handle != NULL) kilni_owners_seal(graph);
   if (kiln_status_is_ok(status)) status = copy_names(graph, clone);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: why a driver refuses what memory and choices in graphs cannot do. It
+// gives one result for all of it; which rule it was, the nodes tell.
+#include "base/status_make.h"
+#include "device/device_scope.h"
+#include "graph/graph_inside.h"
+#include "kiln/graph.h"
+
+static bool is_result(kiln_status_t status, int64_t number) {
+  kiln_status_native_t native;
+  return kiln_status_native(status, &native) && native.number == number;
+}
+
+// `better` in the place of `status`, with the driver's own result.
+static kiln_status_t instead(kiln_status_t status, kiln_status_t better) {
+  kiln_status_native_t native;
+  if (kiln_status_native(status, &native)) {
+    better = kilni_status_with_native(better, native.domain, native.number,
+                                      native.name);
+  }
+  kiln_status_free(status);
+  return better;
+}
+
+// The first node of one of two kinds; NULL if there is none.
+static kiln_graph_node_t* first_of(kiln_graph_t* graph, uint32_t kind,
+                                   uint32_t other) {
+  kiln_status_free(kilni_graph_meet_all(graph));
+  for (uint32_t i = 0; i < graph->node_count; i++) {
+    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    if (node->handle == NULL) continue;
+    if (node->kind == kind || node->kind == other) return node;
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
+                                      const char* fix, kiln_status_t status) {
+  if (!is_result(status, KILN_CU_ERROR_NOT_SUPPORTED)) return status;
+  kiln_graph_node_t* node =
+      first_of(graph, KILN_GRAPH_ALLOCATE, KILN_GRAPH_FREE);
+  if (node == NULL) {
+    node = first_of(graph, KILN_GRAPH_CONDITIONAL, KILN_GRAPH_CONDITIONAL);
+  }
+  if (node == NULL) return status;
+  char text[32];
+  return instead(status,
+                 kilni_status_with_fix(
+                     KILNI_FAIL(UNSUPPORTED,
+                                "%s whose nodes allocate memory, free it or "
+                                "choose: it has the %s node \"%s\"",
+                                what, kilni_graph_kind_name(node->kind),
+                                kilni_node_says(node, text)),
+                     "%s", fix));
+}
+
+kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
+                                      kiln_status_t status) {
+  if (!is_result(status, KILN_CU_ERROR_NOT_SUPPORTED)) return status;
+  kiln_graph_node_t* node =
+      first_of(graph, KILN_GRAPH_ALLOCATE, KILN_GRAPH_FREE);
+  if (node == NULL) {
+    node = first_of(graph, KILN_GRAPH_CONDITIONAL, KILN_GRAPH_CONDITIONAL);
+  }
+  if (node == NULL) return status;
+  char text[32];
+  return instead(
+      status,
+      kilni_status_with_fix(
+          KILNI_FAIL(UNSUPPORTED,
+                     "a second executable of a graph whose nodes allocate "
+                     "memory, free it or choose: it has the %s node \"%s\"",
+                     kilni_graph_kind_name(node->kind),
+                     kilni_node_says(node, text)),
+          "release the first one before (kiln_graph_exec_release), or make "
+          "the graph a second time"));
+}
+
+kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
+                                        kiln_status_t status) {
+  if (!exec->allocates || !is_result(status, KILN_CU_ERROR_INVALID_VALUE)) {
+    return status;
+  }
+  return instead(
+      status,
+      kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "memory that an earlier launch of the graph allocated is "
+                     "not freed yet"),
+          "free it before the next launch, by a FREE node in this graph or in "
+          "another one that is launched between, or make the executable with "
+          "`free_on_launch`"));
+}
+
+// The node of the graph that frees an address already.
+static kiln_graph_node_t* freed_by(kiln_graph_t* graph, uint64_t address) {
+  for (uint32_t i = 0; i < graph->node_count; i++) {
+    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    if (node->handle == NULL || node->kind != KILN_GRAPH_FREE) continue;
+    kiln_cu_deviceptr_t freed = 0;
+    kiln_status_t status;
+    KILNI_DEVICE_CALL(status, graph->device, cuGraphMemFreeNodeGetParams,
+                      node->handle, &freed);
+    bool is = kiln_status_is_ok(status) && freed == address;
+    kiln_status_free(status);
+    if (is) return node;
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
+                                      kiln_status_t status) {
+  if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
+  kiln_graph_node_t* node = freed_by(graph, address);
+  char text[32];
+  if (node != NULL) {
+    return instead(status, kilni_status_with_fix(
+                               KILNI_FAIL(INVALID_ARGUMENT,
+                                          "0x%llx is freed already, by the "
+                                          "node \"%s\" of this graph",
+                                          (unsigned long long)address,
+                                          kilni_node_says(node, text)),
+                               "leave one of the two out"));
+  }
+  return instead(
+      status,
+      kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "0x%llx is not the address of an ALLOCATE node, or "
+                     "another graph frees it",
+                     (unsigned long long)address),
+          "give kiln_graph_node_address of an ALLOCATE node that nothing frees "
+          "yet; a buffer is freed by its last release"));
+}
