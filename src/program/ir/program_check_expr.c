@@ -165,13 +165,24 @@ void kilni_check_index(kilni_checker_t* checker, uint32_t buffer,
     return;
   }
   uint64_t at, count;
+  if (record_of(checker, index)->op != KILNI_EXPR_LITERAL ||
+      !kilni_ir_evaluate(checker->ir, index, NULL, &at)) {
+    return;
+  }
+  int64_t number = kilni_integer_signed(type_of(checker, index), at);
+  if (number < 0 && record->count == 0 &&
+      kilni_type_class(type_of(checker, index)) == KILNI_CLASS_SIGNED) {
+    kilni_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR, index,
+                       "\"%s\" has no element %lld",
+                       kilni_ir_name(checker->ir, record->name),
+                       (long long)number);
+    return;
+  }
   if (record->count == 0 ||
-      record_of(checker, index)->op != KILNI_EXPR_LITERAL ||
-      !kilni_ir_evaluate(checker->ir, index, NULL, &at) ||
       !kilni_ir_evaluate(checker->ir, record->count, NULL, &count)) {
     return;
   }
-  at = (uint64_t)kilni_integer_signed(type_of(checker, index), at);
+  at = (uint64_t)number;
   if (at < count) return;
   kilni_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR, index,
                      "\"%s\" has %llu elements",

@@ -336,7 +336,13 @@ void kilni_check_name(kilni_checker_t* checker, uint32_t name, uint32_t kind,
   // What has no name is in nobody's way.
   if (!checker->names || name == 0) return;
   const char* text = kilni_ir_name(checker->ir, name);
-  if (!kilni_name_is_formed(text) || kilni_name_is_word(text)) {
+  if (kilni_name_is_word(text)) {
+    kilni_checker_fix(checker, "choose another name");
+    kilni_checker_tell(checker, KILNI_RULE_NAME_FORM, kind, index,
+                       "\"%s\" is a word of the language", text);
+    return;
+  }
+  if (!kilni_name_is_formed(text)) {
     kilni_checker_tell(checker, KILNI_RULE_NAME_FORM, kind, index, "\"%s\"",
                        text);
     return;

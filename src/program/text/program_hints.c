@@ -100,6 +100,15 @@ const char* kilni_hint_file(kiln_string_view_t found) {
   return LOOK_UP(kFile, found);
 }
 
+const char* kilni_hint_word(kiln_string_view_t found) {
+  static const hint_t kNoValues[] = {
+      {"if", "choose by select(condition, a, b), or assign to a var in if"},
+      {"for", "a loop is a statement: assign to a var in it"},
+      {"while", "a loop is a statement: assign to a var in it"},
+  };
+  return LOOK_UP(kNoValues, found);
+}
+
 static const char kBothSides[] =
     "write digits on both sides of the point: 0.5, 2.0";
 

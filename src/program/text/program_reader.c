@@ -146,6 +146,23 @@ bool kilni_reader_need_sign(kilni_reader_t* reader, uint32_t sign) {
   return false;
 }
 
+static const char* what_word(uint32_t kind) {
+  switch (kind) {
+    case KILNI_SYMBOL_KEYWORD:
+      return "a keyword";
+    case KILNI_SYMBOL_TYPE_WORD:
+      return "a type";
+    case KILNI_SYMBOL_ID:
+      return "a thread's id";
+    case KILNI_SYMBOL_BOOL:
+    case KILNI_SYMBOL_INFINITY:
+    case KILNI_SYMBOL_NAN:
+      return "a constant";
+    default:
+      return "an operator";
+  }
+}
+
 bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
                                 kiln_string_view_t* out_name) {
   *out_name = (kiln_string_view_t){NULL, 0};
@@ -166,10 +183,15 @@ bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
                        name.size);
     return false;
   }
+  if (old != NULL && kilni_symbol_is_word(old->kind)) {
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_FORM, "choose another name",
+                       "\"%.*s\" is %s of the language", KILNI_SV(name),
+                       what_word(old->kind));
+    return false;
+  }
   if (old != NULL) {
-    uint32_t rule = kilni_symbol_is_word(old->kind) ? KILNI_RULE_NAME_FORM
-                                                    : KILNI_RULE_NAME_TAKEN;
-    kilni_reader_error(reader, at, rule, NULL, "\"%.*s\"", KILNI_SV(name));
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_TAKEN, NULL, "\"%.*s\"",
+                       KILNI_SV(name));
     return false;
   }
   *out_name = name;
@@ -220,6 +242,8 @@ void kilni_reader_recover(kilni_reader_t* reader) {
       if (--open == 0) {
         kilni_reader_next(reader);
         if (kilni_reader_is_word(reader, "else")) continue;
+        // Of braces in the place of a value.
+        if (kilni_reader_is_sign(reader, ';')) kilni_reader_next(reader);
         return;
       }
     }

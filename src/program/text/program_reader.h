@@ -170,6 +170,8 @@ const char* kilni_hint_value(const kilni_reader_t* reader);
 const char* kilni_hint_statement(const kilni_reader_t* reader);
 const char* kilni_hint_type(kiln_string_view_t found);
 const char* kilni_hint_file(kiln_string_view_t found);
+// A word of the language where a value should be.
+const char* kilni_hint_word(kiln_string_view_t found);
 const char* kilni_hint_name(const kilni_reader_t* reader,
                             kiln_string_view_t found, char text[120]);
 

@@ -420,7 +420,7 @@ static uint32_t read_word(kilni_reader_t* reader, uint32_t at,
     default:
       break;
   }
-  kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, NULL,
+  kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, kilni_hint_word(name),
                      "\"%.*s\" is no value", KILNI_SV(name));
   reader->panic = true;
   return 0;

@@ -188,6 +188,8 @@ static const case_t kCases[] = {
     {50, "program p() { private a: u8[18446744073709551615u64]; }",
      "program p() { private a: u8[524288u64]; }"},
     {48, "all[-1] = 1;", "all[0] = 1;"},
+    {48, "let a = v[-1];", "let a = v[0];"},
+    {48, "o[-2] = 1;", "o[18446744073709551615u64] = 1;"},
 };
 
 static char* whole(const char* text) {

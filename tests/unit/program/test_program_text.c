@@ -294,6 +294,10 @@ static void one_mistake_has_one_fix(void** state) {
   static const char* const kCases[][2] = {
       {"y[i] = x[i] * 2.0f;", "write 2.0 without a suffix"},
       {"let n = 1u;", "a suffix is a type"},
+      {"let c = if i > 3 {0} else {1};", "choose by select(condition, a, b)"},
+      {"y[i] = while i > 3 { };", "a loop is a statement"},
+      {"let round = 1;", "choose another name"},
+      {"let lane = 1;", "choose another name"},
       {"let n = 1_000;", "write the digits together"},
       {"y[i] = x[i] * 2.;", "digits on both sides of the point"},
       {"y[i] = .5;", "digits on both sides of the point"},
