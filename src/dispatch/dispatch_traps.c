@@ -162,5 +162,8 @@ kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap) {
                  (unsigned)trap->thread[0], (unsigned)trap->thread[1],
                  (unsigned)trap->thread[2], (unsigned)trap->block[0],
                  (unsigned)trap->block[1], (unsigned)trap->block[2]),
-      "look for trap() in the program; its second operand is the address");
+      "look for trap(%u, ...) in the program: its second operand is the "
+      "address; a program of the library stops so at a number over its limit, "
+      "which is the address then: its page in docs/library/ says the limits",
+      (unsigned)trap->tag);
 }

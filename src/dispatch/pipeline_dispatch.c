@@ -199,17 +199,33 @@ static kiln_status_t plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
 
 // ---- What is around it ----
 
+// What of a dispatch happens once, where a graph is launched many times.
 static kiln_status_t check_capture(const kilni_plan_t* plan,
-                                   kiln_stream_t* stream) {
+                                   kiln_stream_t* stream, bool wants_pending,
+                                   bool batch) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
+  const char* what = "code that can trap";
+  const char* fix =
+      "prepare the dispatch (kiln_pipeline_prepare) and run that, without a "
+      "pending";
+  if (plan->has_host) {
+    what = "host memory";
+    fix =
+        "bind resident buffers or buffers of the device, and copy before the "
+        "capture and behind the graph's launch";
+  } else if (wants_pending) {
+    what = "a pending";
+    fix = "leave the pending out, and wait for what the graph is launched on";
+  } else if (batch) {
+    what = "a batch";
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
-                 "host memory, a pending or code that can trap (\"%s\") on a "
-                 "stream that is being captured",
+                 "%s (\"%s\") on a stream that is being captured", what,
                  plan->label),
-      "prepare the dispatch and run that, without a pending");
+      "%s", fix);
 }
 
 static kiln_status_t before(const kilni_plan_t* plan, kiln_stream_t* stream,
@@ -270,7 +286,8 @@ static kiln_status_t run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   kiln_pending_t* pending = NULL;
   bool needs = out_pending != NULL || pipeline->info.traps != 0;
   if (needs || plan->has_host) {
-    KILNI_RETURN_IF_ERROR(check_capture(plan, stream));
+    KILNI_RETURN_IF_ERROR(
+        check_capture(plan, stream, out_pending != NULL, false));
   }
   if (needs) KILNI_RETURN_IF_ERROR(make_pending(pipeline, plan, &pending));
   kiln_status_t status = before(plan, stream, pending);
@@ -383,7 +400,7 @@ static kiln_status_t run_batch(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
                                const kiln_dispatch_options_t* options,
                                kiln_pending_t** out_pending) {
   kiln_pending_t* pending = NULL;
-  KILNI_RETURN_IF_ERROR(check_capture(plan, stream));
+  KILNI_RETURN_IF_ERROR(check_capture(plan, stream, out_pending != NULL, true));
   if (out_pending != NULL || pipeline->info.traps != 0) {
     KILNI_RETURN_IF_ERROR(make_pending(pipeline, plan, &pending));
   }

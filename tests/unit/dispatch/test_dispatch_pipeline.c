@@ -841,10 +841,21 @@ static void test_capture(void** state) {
   kiln_binding_t binding = kiln_bind_resident(rx);
   kiln_pending_t* pending = NULL;
   assert_says(kiln_pipeline_dispatch(pipeline, stream, &host, 1, NULL, NULL),
-              KILN_STATUS_INVALID_STATE, "captured");
+              KILN_STATUS_INVALID_STATE, "host memory (");
   assert_says(
       kiln_pipeline_dispatch(pipeline, stream, &binding, 1, NULL, &pending),
-      KILN_STATUS_INVALID_STATE, "captured");
+      KILN_STATUS_INVALID_STATE, "a pending (");
+  // What can trap is prepared, as the Fix says.
+  kiln_prepared_t* prepared = NULL;
+  kiln_pipeline_t* traps = dispatch_kit_pipeline(
+      &kit,
+      "program careful(x: inout u32[]) work length(x)\n"
+      "{ let i = global_id.x; if x[i] > 9 { trap(1, 2u64); } }\n",
+      NULL);
+  assert_says(kiln_pipeline_dispatch(traps, stream, &binding, 1, NULL, NULL),
+              KILN_STATUS_INVALID_STATE, "code that can trap (");
+  assert_null(kiln_pipeline_prepare(traps, &binding, 1, NULL, &prepared));
+  assert_null(kiln_prepared_run(prepared, stream));
   assert_null(
       kiln_pipeline_dispatch(pipeline, stream, &binding, 1, NULL, NULL));
   assert_null(kiln_graph_builder_end(builder));
@@ -857,6 +868,8 @@ static void test_capture(void** state) {
   for (uint32_t i = 0; i < N; i++) assert_int_equal(x[i], 7);
   kiln_graph_exec_release(exec);
   kiln_graph_builder_release(builder);
+  kiln_prepared_release(prepared);
+  kiln_pipeline_release(traps);
   kiln_stream_release(stream);
   assert_null(kiln_resident_free(kit.dispatcher, rx));
   kiln_pipeline_release(pipeline);
