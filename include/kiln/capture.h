@@ -39,7 +39,9 @@ enum {
 };
 
 // What other calls do to a capture that are not allowed while one is under way
-// (cuMemAlloc, waiting for a stream; calls of this library take care).
+// (cuMemAlloc, waiting for a stream). Calls of this library take care, but for
+// those that wait for a captured stream itself or ask it, or an event that was
+// recorded on it: these are INVALID_STATE and break its capture in any mode.
 enum {
   KILN_GRAPH_CAPTURE_RELAXED = 0,       // nothing
   KILN_GRAPH_CAPTURE_THREAD_LOCAL = 1,  // those of this thread end it

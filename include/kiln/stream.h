@@ -4,6 +4,12 @@
 //
 // Work put on a stream runs in the order in which it was put there; work of
 // two streams runs in any order unless an event stands between.
+//
+// Of a stream that is captured (kiln/capture.h) every call below may also be
+// INVALID_STATE: one that waits for it, asks it or an event recorded on it, or
+// has it wait for an event recorded on a stream that is not, breaks the
+// capture; one on the stream of a graph builder that does not capture, or of
+// which a conditional body is captured, is refused and breaks nothing.
 #ifndef KILN_STREAM_H_
 #define KILN_STREAM_H_
 
