@@ -567,8 +567,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pipeline_plan(
 //                     `max_output_bytes`, a priority out of its range
 //   UNSUPPORTED       an option, by its name
 //   INVALID_STATE     on a stream that is captured: host memory, a pending,
-//   code
-//                     that can trap (prepare it; the message names which)
+//                     code that can trap (prepare it); the message says which
 //   LAUNCH_FAILED, DEVICE_OUT_OF_MEMORY, DEVICE_LOST, DRIVER_ERROR,
 //   OUT_OF_MEMORY
 //

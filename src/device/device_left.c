@@ -8,11 +8,14 @@
 #include "base/thread.h"
 #include "device/device_scope.h"
 
+// In a forked child somebody may have it for ever, and nobody runs beside.
 static void lock(kiln_stream_t* stream) {
+  if (kilni_device_is_forked(stream->device)) return;
   kilni_mutex_lock(&stream->device->pools.lock);
 }
 
 static void unlock(kiln_stream_t* stream) {
+  if (kilni_device_is_forked(stream->device)) return;
   kilni_mutex_unlock(&stream->device->pools.lock);
 }
 
