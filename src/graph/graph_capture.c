@@ -82,7 +82,8 @@ static void enter_body(kilni_capture_t* capture,
   capture->outer_stream = body->outer_stream;
   kiln_stream_retain(capture->outer_stream);
   atomic_fetch_add(&capture->outer->bodies, 1);
-  kilni_stream_add_body(capture->outer_stream);
+  // A body may also be filled when the capture around it is over.
+  if (capture->outer->active) kilni_stream_add_body(capture->outer_stream);
 }
 
 // It is captured no more. Where the capture around it is over, its streams have

@@ -263,6 +263,20 @@ static void test_a_fork_after_the_end(void** state) {
   assert_null(kiln_graph_builder_end(body));
 }
 
+// A body may be captured when its parent has ended: the stream is free.
+static void test_a_body_after_the_end(void** state) {
+  (void)state;
+  assert_null(kiln_graph_builder_end(parent));
+  assert_null(kiln_graph_builder_begin(body, 0));
+  assert_null(kiln_launch_run(kit.launch, outer));
+  assert_null(kiln_stream_synchronize(outer));
+  assert_null(kiln_launch_run(kit.launch, inner));
+  assert_null(kiln_graph_builder_end(body));
+  assert_null(kiln_launch_run(kit.launch, outer));
+  assert_null(kiln_stream_synchronize(outer));
+  run(parent, 1);
+}
+
 // A parent that is thrown away takes its bodies along.
 static void test_a_parent_that_is_closed(void** state) {
   (void)state;
@@ -284,6 +298,7 @@ int main(void) {
       T(test_another_branch_goes_on),
       T(test_the_body_of_a_fork),
       T(test_a_fork_after_the_end),
+      T(test_a_body_after_the_end),
       T(test_a_parent_that_is_closed),
 #undef T
   };
