@@ -110,6 +110,7 @@ typedef struct kilni_soft_function_t {
 // Of ld_sync, st_sync and atom: `d` result, `a` address, `b` and `c` values,
 // `aux` flags; the count says to how many elements the address is aligned.
 #define KILNI_SOFT_MEM_BASE32    0x1u  // the address is a 32-bit register
+#define KILNI_SOFT_MEM_NEAR      0x2u  // and so is the sum with the offset
 #define KILNI_SOFT_MEM_COUNT(c)  (((c) >> 4) & 0xfu)
 #define KILNI_SOFT_MEM_BYTES(c)  (((c) >> 8) & 0xfu)
 #define KILNI_SOFT_MEM_SPACE(c)  (((c) >> 12) & 0xfu)
@@ -121,10 +122,13 @@ typedef struct kilni_soft_function_t {
   ((uint32_t)(count) << 4 | (uint32_t)(bytes) << 8 | (uint32_t)(space) << 12)
 
 // How an access of one register makes its address: `a` as it is, 64 or 32 bits
-// wide, or `a` plus the index in `c`, which is 64 bits wide, or 32 and shifted.
+// wide, with a sum that is 64 bits wide or, of spaces that 32 bits span, wraps
+// (NEAR), or `a` plus the index in `c`, which is 64 bits wide, or 32 and
+// shifted.
 enum {
   KILNI_SOFT_ADDRESS_64,
   KILNI_SOFT_ADDRESS_32,
+  KILNI_SOFT_ADDRESS_NEAR,
   KILNI_SOFT_ADDRESS_SUM,
   KILNI_SOFT_ADDRESS_S32,
   KILNI_SOFT_ADDRESS_U32

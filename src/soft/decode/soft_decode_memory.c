@@ -291,6 +291,63 @@ static void store_param(kilni_soft_lower_t* lower, const access_t* access,
   }
 }
 
+// Whether 32 bits span the space, so that sums of addresses of 32 bits wrap.
+static bool is_near(uint32_t space) {
+  return space == KILNI_SOFT_SPACE_SHARED || space == KILNI_SOFT_SPACE_LOCAL ||
+         space == KILNI_SOFT_SPACE_PARAM || space == KILNI_SOFT_SPACE_CONST;
+}
+
+// The sum of a register of 32 bits and `offset`, which wraps, in 64 bits.
+static uint32_t near_sum(kilni_soft_lower_t* lower, uint32_t base,
+                         uint32_t offset) {
+  uint32_t sum = base;
+  if (offset) {
+    sum = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_add_b32, sum, base,
+                          kilni_soft_value(lower, offset, false));
+  }
+  uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+  kilni_soft_low_unary(lower, KILNI_SOFT_OP_wide_u32, t, sum, 0);
+  return t;
+}
+
+// Where the constants of the module begin and how far they reach; false if
+// they lie too far apart for 32 bits.
+static bool constants_span(const kilni_soft_code_t* code, uint64_t* out_lo) {
+  uint64_t lo = UINT64_MAX;
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < code->symbol_count; i++) {
+    const kilni_soft_symbol_t* symbol = &code->symbols[i];
+    if (!symbol->is_constant || !symbol->address) continue;
+    if (symbol->address < lo) lo = symbol->address;
+    if (symbol->address + symbol->bytes > end) {
+      end = symbol->address + symbol->bytes;
+    }
+  }
+  *out_lo = lo;
+  return end > lo && end - lo <= UINT32_MAX;
+}
+
+// A GPU's constants lie in a window that 32 bits span. Ours are somewhere in
+// device memory, and a register of 32 bits holds the lower half of an address
+// there: the upper half is what puts the distance from the first of them, which
+// wraps, back onto its address.
+static uint32_t near_constant(kilni_soft_lower_t* lower, uint32_t base,
+                              uint32_t offset) {
+  uint64_t lo;
+  if (!constants_span(lower->code, &lo)) {
+    kilni_soft_refuse(lower,
+                      "a constant at an address of 32 bits, in a module "
+                      "whose constants lie 4 GiB apart or that has none");
+    return base;
+  }
+  uint32_t distance = near_sum(lower, base, offset - (uint32_t)lo);
+  uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+  kilni_soft_low_binary(lower, KILNI_SOFT_OP_add_b64, t, distance,
+                        kilni_soft_value(lower, lo, true));
+  return t;
+}
+
 // An address in the words of an access. one-thread
 typedef struct place_t {
   uint32_t base;
@@ -329,7 +386,14 @@ static bool read_address(kilni_soft_lower_t* lower,
     kilni_soft_refuse(lower, "a predicate as an address");
     return false;
   }
-  if (class_ == KILNI_SOFT_CLASS_32) out->flags = KILNI_SOFT_MEM_BASE32;
+  if (class_ != KILNI_SOFT_CLASS_32) return true;
+  if (space == KILNI_SOFT_SPACE_CONST) {
+    out->base = near_constant(lower, out->base, (uint32_t)out->offset);
+    out->offset = 0;
+    return true;
+  }
+  out->flags = KILNI_SOFT_MEM_BASE32;
+  if (is_near(space)) out->flags |= KILNI_SOFT_MEM_NEAR;
   return true;
 }
 
@@ -338,6 +402,10 @@ bool kilni_soft_address(kilni_soft_lower_t* lower,
                         uint32_t* out_word) {
   place_t place;
   if (!read_address(lower, address, space, &place)) return false;
+  if (place.flags & KILNI_SOFT_MEM_NEAR) {
+    *out_word = near_sum(lower, place.base, (uint32_t)place.offset);
+    return true;
+  }
   if (place.flags & KILNI_SOFT_MEM_BASE32) {
     uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_wide_u32, t, place.base, 0);
@@ -412,10 +480,10 @@ static void emit_access(kilni_soft_lower_t* lower, const access_t* access,
         low_access(lower, scalar_op(access, is_store), access, place, 1);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D, words[0], role);
     low->word[KILNI_SOFT_WORD_C] = 0;
-    low->address = KILNI_SOFT_ADDRESS_MAKE(place->flags & KILNI_SOFT_MEM_BASE32
-                                               ? KILNI_SOFT_ADDRESS_32
-                                               : KILNI_SOFT_ADDRESS_64,
-                                           0);
+    uint32_t kind = KILNI_SOFT_ADDRESS_64;
+    if (place->flags & KILNI_SOFT_MEM_BASE32) kind = KILNI_SOFT_ADDRESS_32;
+    if (place->flags & KILNI_SOFT_MEM_NEAR) kind = KILNI_SOFT_ADDRESS_NEAR;
+    low->address = KILNI_SOFT_ADDRESS_MAKE(kind, 0);
     return;
   }
   low_access(lower, op, access, place, count);

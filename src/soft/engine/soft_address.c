@@ -17,9 +17,12 @@ static uint64_t lane_address(const kilni_soft_warp_t* warp,
   uint32_t kind = KILNI_SOFT_ADDRESS_KIND(instr->c);
   uint32_t shift = KILNI_SOFT_ADDRESS_SHIFT(instr->c);
   uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
-  uint64_t base =
-      lane_word(warp, instr->a, lane, kind != KILNI_SOFT_ADDRESS_32) + offset;
+  bool narrow =
+      kind == KILNI_SOFT_ADDRESS_32 || kind == KILNI_SOFT_ADDRESS_NEAR;
+  uint64_t base = lane_word(warp, instr->a, lane, !narrow) + offset;
   switch (kind) {
+    case KILNI_SOFT_ADDRESS_NEAR:
+      return (uint32_t)base;
     case KILNI_SOFT_ADDRESS_SUM:
       return base + lane_word(warp, instr->c, lane, true);
     case KILNI_SOFT_ADDRESS_S32: {
@@ -94,11 +97,14 @@ bool kilni_soft_address_find(const kilni_soft_warp_t* warp,
   bool wide = sync || !(words & KILNI_SOFT_MEM_BASE32);
   uint64_t offset = sync ? 0 : (uint64_t)(int64_t)(int32_t)instr->b;
   uint32_t count = sync ? 1 : KILNI_SOFT_MEM_COUNT(words);
+  uint64_t mask =
+      !sync && words & KILNI_SOFT_MEM_NEAR ? UINT32_MAX : UINT64_MAX;
   access->space = KILNI_SOFT_MEM_SPACE(words);
   access->bytes = KILNI_SOFT_MEM_BYTES(words) * count;
   for (uint32_t m = exec; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    access->lane[lane] = lane_word(warp, instr->a, lane, wide) + offset;
+    access->lane[lane] =
+        (lane_word(warp, instr->a, lane, wide) + offset) & mask;
   }
   return true;
 }

@@ -19,6 +19,11 @@ static __attribute__((noinline)) void made_addresses(
     KILNI_LANES_EACH(i) {
       out[i] = narrow[i] + offset;
     }
+  } else if (kind == KILNI_SOFT_ADDRESS_NEAR) {
+    const uint32_t* narrow = KILNI_LANES_AT(const uint32_t, instr->a);
+    KILNI_LANES_EACH(i) {
+      out[i] = narrow[i] + instr->b;
+    }
   } else if (kind == KILNI_SOFT_ADDRESS_SUM) {
     const uint64_t* index = KILNI_LANES_AT(const uint64_t, instr->c);
     KILNI_LANES_EACH(i) {

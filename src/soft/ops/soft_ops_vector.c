@@ -13,6 +13,12 @@ KILNI_LANES_INLINE addresses_t vector_addresses(const kilni_soft_warp_t* warp,
   uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
   if (instr->c & KILNI_SOFT_MEM_BASE32) {
     const uint32_t* base = KILNI_LANES_AT(uint32_t, instr->a);
+    if (instr->c & KILNI_SOFT_MEM_NEAR) {
+      KILNI_LANES_EACH(i) {
+        space[i] = base[i] + instr->b;
+      }
+      return (addresses_t){space, 0};
+    }
     KILNI_LANES_EACH(i) {
       space[i] = base[i];
     }

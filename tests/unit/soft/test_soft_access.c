@@ -153,6 +153,75 @@ static void test_overlap(void** state) {
   }
 }
 
+// A register of 32 bits plus an offset wraps in the spaces that 32 bits span:
+// what is -8 + 12 is 4, in plain accesses, ordered ones, vectors, atomics and
+// barriers.
+static const char wrap_ptx[] =
+    ".version 8.6\n.target sm_90\n.address_size 64\n"
+    ".shared .align 16 .b8 pool[1024];\n"
+    ".const .align 16 .u32 before = 5;\n"
+    ".global .align 16 .u32 before_global = 99;\n"
+    ".const .align 16 .u32 table[8] = {70, 71, 72, 73, 74, 75, 76, 77};\n"
+    ".visible .entry p(.param .u64 out, .param .align 16 .b8 given[32])\n{\n"
+    ".reg .b32 %r<20>;\n.reg .b64 %rd<9>;\n"
+    "ld.param.u64 %rd1, [out];\nmov.b32 %r1, given;\nsub.u32 %r2, %r1, 64;\n"
+    "ld.param.u32 %r3, [%r2+68];\nld.param.v2.u32 {%r4, %r5}, [%r2+72];\n"
+    "st.global.v4.u32 [%rd1], {%r3, %r4, %r5, 0};\nret;\n}\n" SOFT_KIT_KERNEL(
+        ".local .align 16 .b8 mine[64];\n"
+        // Shared: the pool begins at 0.
+        "mov.u32 %r10, pool;\nsub.u32 %r10, %r10, 256;\n"
+        "add.u32 %r11, %r10, 240;\n"
+        "st.shared.u32 [%r10+260], 11;\nld.shared.u32 %r20, [%r10+260];\n"
+        "st.shared.v2.u32 [%r11+32], {12, 13};\n"
+        "ld.shared.v2.u32 {%r21, %r22}, [%r11+32];\n"
+        "st.volatile.shared.u32 [%r11+40], 14;\n"
+        "ld.volatile.shared.u32 %r23, [%r11+40];\n"
+        "atom.shared.add.u32 %r24, [%r11+40], 6;\n"
+        "red.shared.add.u32 [%r11+40], 1;\nld.shared.u32 %r25, [%r11+40];\n"
+        "mbarrier.init.shared.b64 [%r10+320], 4;\n"
+        "mbarrier.arrive.shared.b64 %rd10, [%r10+320];\n"
+        "mbarrier.pending_count.b64 %r26, %rd10;\n"
+        "cp.async.ca.shared.global [%r10+384], [before_global], 4;\n"
+        "cp.async.wait_all;\nld.shared.u32 %r27, [%r10+384];\n"
+        // Local, by an address that is close to nothing.
+        "mov.u32 %r12, mine;\nsub.u32 %r12, %r12, 4096;\n"
+        "st.local.u32 [%r12+4100], 15;\nld.local.u32 %r28, [%r12+4100];\n"
+        "st.local.v2.u64 [%r12+4112], {16, 17};\n"
+        "ld.local.v2.u64 {%rd11, %rd12}, [%r12+4112];\n"
+        "cvt.u32.u64 %r29, %rd12;\n"
+        // Constants.
+        "mov.u32 %r13, table;\nld.const.u32 %r30, [%r13+4];\n"
+        "mov.u32 %r14, before;\nld.const.u32 %r31, [%r14];\n"
+        "sub.u32 %r13, %r13, 2147483640;\nshl.b32 %r15, %r4, 2;\n"
+        "and.b32 %r15, %r15, 28;\nadd.u32 %r13, %r13, %r15;\n"
+        "ld.const.u32 %r32, [%r13+2147483640];\n"
+        "mul.wide.u32 %rd20, %r4, 64;\nadd.u64 %rd20, %rd3, %rd20;\n"
+        "st.global.v4.u32 [%rd20], {%r20, %r21, %r22, %r23};\n"
+        "st.global.v4.u32 [%rd20+16], {%r24, %r25, %r26, %r27};\n"
+        "st.global.v4.u32 [%rd20+32], {%r28, %r29, %r30, %r31};\n"
+        "st.global.u32 [%rd20+48], %r32;\nret;\n");
+
+static void test_sums_of_32_bits_wrap(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    static const uint32_t want[12] = {11, 12, 13, 14, 14, 21,
+                                      4,  99, 15, 17, 71, 5};
+    must_run(wrap_ptx, 1, 1);
+    assert_memory_equal(out, want, sizeof(want));
+    assert_int_equal(out[12], 70);
+    uint64_t given[6] = {soft_kit_buffer(&kit, NULL, 16), 0, (uint64_t)41 << 32,
+                         (uint64_t)43 << 32 | 42,         0, 0};
+    static const uint32_t one[3] = {1, 1, 1};
+    uint32_t got[4];
+    assert_int_equal(
+        soft_kit_launch(&kit, "p", one, one, 0, given, sizeof(given)),
+        KILNI_SOFT_FAULT_NONE);
+    soft_kit_read(&kit, given[0], got, sizeof(got));
+    static const uint32_t passed[3] = {41, 42, 43};
+    assert_memory_equal(got, passed, sizeof(passed));
+  }
+}
+
 static const char outside_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "setp.eq.u32 %p1, %r1, 37;\nadd.s64 %rd5, %rd1, 4112;\n"
     "@!%p1 bra OK;\n"
@@ -325,6 +394,7 @@ int main(void) {
       cmocka_unit_test(test_spaces),
       cmocka_unit_test(test_tiles),
       cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_sums_of_32_bits_wrap),
       cmocka_unit_test(test_outside),
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_slots),
