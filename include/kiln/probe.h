@@ -181,6 +181,9 @@ typedef struct kiln_probe_soft_t {
   uint32_t workers;        // threads
   uint32_t page_check;     // 1: addresses are checked by page
   uint64_t seed;
+  // How this CPU makes an access of 16 bytes one that others see whole:
+  // "vector", by one move, or "lock".
+  const char* wide;
 } kiln_probe_soft_t;
 
 // A variable that Kiln reads. thread-safe

@@ -15,6 +15,8 @@ enum {
 static const unsigned kLeafAmd = 0x80000001u;
 enum {
   INTEL = 0x756e6547,  // "Genu"
+  AMD = 0x68747541,    // "Auth"
+  HYGON = 0x6f677948,  // "Hygo", AMD's cores
   AVX512ER = 1 << 27,
 };
 
@@ -42,6 +44,8 @@ uint32_t kilni_cpu_features(void) {
   if (__get_cpuid(0, &a, &vendor, &unused, &d) && vendor == INTEL) {
     features |= KILNI_CPU_INTEL;
   }
+  bool says_whole = vendor == INTEL || vendor == AMD || vendor == HYGON;
+  if (says_whole && has_all(c1, bit_AVX)) features |= KILNI_CPU_WHOLE16;
   unsigned b7 = 0, c7 = 0;
   if (!has_all(c1, bit_OSXSAVE | bit_AVX | bit_F16C | bit_FMA | bit_MOVBE) ||
       !has_all(ca, bit_LZCNT) ||
@@ -61,6 +65,15 @@ uint32_t kilni_cpu_features(void) {
     features |= KILNI_CPU_V4;
   }
   return features;
+}
+
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+static const unsigned long kHwcapUscat = 1ul << 25;
+
+uint32_t kilni_cpu_features(void) {
+  return getauxval(AT_HWCAP) & kHwcapUscat ? KILNI_CPU_WHOLE16 : 0;
 }
 
 #else

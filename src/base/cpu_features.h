@@ -17,9 +17,12 @@ enum {
   KILNI_CPU_V4 = 4,         // x86-64-v4: AVX-512 F, BW, CD, DQ, VL
   KILNI_CPU_INTEL = 8,      // made by Intel
   KILNI_CPU_AVX512ER = 16,  // of the Xeon Phi
+  // An aligned move of 16 bytes is seen whole or not at all, as its maker says:
+  // x86-64 with AVX by Intel and AMD, aarch64 with LSE2.
+  KILNI_CPU_WHOLE16 = 32,
 };
 
-// Bits KILNI_CPU_*; 0 on other machines than x86-64.
+// Bits KILNI_CPU_*; 0 on other machines than x86-64 and aarch64.
 uint32_t kilni_cpu_features(void);
 
 #endif  // KILN_SRC_BASE_CPU_FEATURES_H_

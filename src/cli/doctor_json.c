@@ -70,11 +70,12 @@ static json_t* devices_json(const kiln_probe_t* probe) {
   }
   const kiln_probe_soft_t* soft = kiln_probe_soft(probe);
   (void)json_array_append_new(
-      list, json_pack("{s:s,s:s,s:o,s:o,s:I,s:b,s:I}", "name", "soft", "kind",
-                      "soft", "lanes", text_json(soft->lanes), "lanes_have",
-                      text_json(soft->lanes_have), "workers",
-                      (json_int_t)soft->workers, "page_check",
-                      soft->page_check != 0, "seed", (json_int_t)soft->seed));
+      list,
+      json_pack("{s:s,s:s,s:o,s:o,s:s,s:I,s:b,s:I}", "name", "soft", "kind",
+                "soft", "lanes", text_json(soft->lanes), "lanes_have",
+                text_json(soft->lanes_have), "wide", soft->wide, "workers",
+                (json_int_t)soft->workers, "page_check", soft->page_check != 0,
+                "seed", (json_int_t)soft->seed));
   return list;
 }
 

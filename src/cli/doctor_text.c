@@ -118,10 +118,11 @@ static void print_devices(FILE* out, const kiln_probe_t* probe) {
   }
   const kiln_probe_soft_t* s = kiln_probe_soft(probe);
   label(out, &name);
-  (void)fprintf(
-      out,
-      "%-8ssoftware device, lanes %s (this CPU has %s), %" PRIu32 " workers\n",
-      "soft", s->lanes[0] != 0 ? s->lanes : "?", s->lanes_have, s->workers);
+  (void)fprintf(out,
+                "%-8ssoftware device, lanes %s (this CPU has %s), 16 bytes by "
+                "%s, %" PRIu32 " workers\n",
+                "soft", s->lanes[0] != 0 ? s->lanes : "?", s->lanes_have,
+                s->wide, s->workers);
 }
 
 static int fit(int width, const char* text, int most) {

@@ -271,6 +271,8 @@ static kiln_status_t collect_soft(kiln_probe_t* probe,
   probe->soft = source->soft;
   probe->soft.lanes = "";
   probe->soft.lanes_have = "";
+  // A literal, of the software device's.
+  probe->soft.wide = source->soft.wide ? source->soft.wide : "";
   KILNI_RETURN_IF_ERROR(
       kilni_probe_text(probe, source->soft.lanes, &probe->soft.lanes));
   return kilni_probe_text(probe, source->soft.lanes_have,

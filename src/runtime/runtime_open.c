@@ -434,6 +434,7 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   source.each_mapped = kilni_dynlib_each_mapped;
   source.soft.lanes = lanes ? lanes : "";
   source.soft.lanes_have = have;
+  source.soft.wide = kilni_soft_wide_would();
   source.soft.workers = runtime->soft_workers;
   source.soft.page_check = runtime->page_check;
   source.soft.seed = runtime->host.seed;

@@ -59,6 +59,10 @@ const char* kilni_soft_lanes_name(void);
 // this CPU; NULL where it cannot run. Starts nothing.
 const char* kilni_soft_lanes_would(const char* lanes);
 
+// How this CPU makes an access of 16 bytes whole: "vector", one move, or
+// "lock". Starts nothing.
+const char* kilni_soft_wide_would(void);
+
 // Thread-instructions executed by all kernels that have ended.
 uint64_t kilni_soft_executed(void);
 

@@ -108,7 +108,9 @@ typedef struct kilni_soft_function_t {
 // the site of the range cache. Of the accesses of one register `c` is the slot
 // of an index, with KILNI_SOFT_ADDRESS_* in the bits that a slot leaves free.
 // Of ld_sync, st_sync and atom: `d` result, `a` address, `b` and `c` values,
-// `aux` flags; the count says to how many elements the address is aligned.
+// `aux` flags. Of several elements ld_sync and st_sync have their words in the
+// instruction behind; the count of an atom says to how many elements the
+// address is aligned.
 #define KILNI_SOFT_MEM_BASE32    0x1u  // the address is a 32-bit register
 #define KILNI_SOFT_MEM_NEAR      0x2u  // and so is the sum with the offset
 #define KILNI_SOFT_MEM_COUNT(c)  (((c) >> 4) & 0xfu)

@@ -519,37 +519,41 @@ static uint32_t element_address(kilni_soft_lower_t* lower, uint32_t base,
   return t;
 }
 
-// The first element carries the count of all, to be aligned as a whole.
-static uint32_t sync_flags(const access_t* access) {
-  return KILNI_SOFT_MEM_MAKE(0, access->bytes, access->space) | access->order
-                                                                    << 16;
+static uint32_t sync_flags(const access_t* access, uint32_t count) {
+  return KILNI_SOFT_MEM_MAKE(count, access->bytes, access->space) |
+         access->order << 16;
 }
 
-// Each element is an access of its own; none is written before all are read.
+// The elements of an ordered access, which is one: of several the words are in
+// the instruction behind it.
+static void sync_words(kilni_soft_lower_t* lower, kilni_soft_low_t* low,
+                       const uint32_t* words, uint32_t count, uint32_t at,
+                       uint32_t role) {
+  if (count == 1) {
+    kilni_soft_low_word(low, at, words[0], role);
+    return;
+  }
+  low = kilni_soft_low(lower, KILNI_SOFT_OP_words);
+  for (uint32_t i = 0; i < count; i++) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D + i, words[i], role);
+  }
+}
+
 static void load_sync(kilni_soft_lower_t* lower, const access_t* access,
                       const kilni_ptx_operand_t* d, uint32_t count,
                       const kilni_ptx_operand_t* address) {
   uint32_t base;
   uint32_t words[4] = {0, 0, 0, 0};
   if (!kilni_soft_address(lower, address, access->space, &base)) return;
-  bool wide = access->bytes == 8;
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t from = element_address(lower, base, i * access->bytes);
-    words[i] = count == 1 ? kilni_soft_def(lower, &d[i], wide)
-                          : kilni_soft_temp(lower, wide ? KILNI_SOFT_CLASS_64
-                                                        : KILNI_SOFT_CLASS_32);
-    kilni_soft_low_unary(lower, KILNI_SOFT_OP_ld_sync, words[i], from,
-                         sync_flags(access) | (i == 0 ? count << 4 : 1u << 4));
+    words[i] = kilni_soft_def(lower, &d[i], access->bytes == 8);
   }
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_ld_sync);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
+  low->word[KILNI_SOFT_WORD_AUX] = sync_flags(access, count);
+  sync_words(lower, low, words, count, KILNI_SOFT_WORD_D, KILNI_SOFT_ROLE_DEF);
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t word = words[i];
-    if (count > 1) {
-      word = kilni_soft_def(lower, &d[i], wide);
-      kilni_soft_low_unary(lower,
-                           wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
-                           word, words[i], 0);
-    }
-    finish_load(lower, access, &d[i], word);
+    finish_load(lower, access, &d[i], words[i]);
   }
 }
 
@@ -557,17 +561,16 @@ static void store_sync(kilni_soft_lower_t* lower, const access_t* access,
                        const kilni_ptx_operand_t* values, uint32_t count,
                        const kilni_ptx_operand_t* address) {
   uint32_t base;
+  uint32_t words[4] = {0, 0, 0, 0};
   if (!kilni_soft_address(lower, address, access->space, &base)) return;
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t to = element_address(lower, base, i * access->bytes);
-    uint32_t word =
+    words[i] =
         kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
-    kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_st_sync);
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_A, to, KILNI_SOFT_ROLE_USE);
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word, KILNI_SOFT_ROLE_USE);
-    low->word[KILNI_SOFT_WORD_AUX] =
-        sync_flags(access) | (i == 0 ? count << 4 : 1u << 4);
   }
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_st_sync);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
+  low->word[KILNI_SOFT_WORD_AUX] = sync_flags(access, count);
+  sync_words(lower, low, words, count, KILNI_SOFT_WORD_B, KILNI_SOFT_ROLE_USE);
 }
 
 static void decode_load(kilni_soft_lower_t* lower, const access_t* access,

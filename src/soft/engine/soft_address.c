@@ -96,7 +96,9 @@ bool kilni_soft_address_find(const kilni_soft_warp_t* warp,
   }
   bool wide = sync || !(words & KILNI_SOFT_MEM_BASE32);
   uint64_t offset = sync ? 0 : (uint64_t)(int64_t)(int32_t)instr->b;
-  uint32_t count = sync ? 1 : KILNI_SOFT_MEM_COUNT(words);
+  bool ordered =
+      instr->op == KILNI_SOFT_OP_ld_sync || instr->op == KILNI_SOFT_OP_st_sync;
+  uint32_t count = sync && !ordered ? 1 : KILNI_SOFT_MEM_COUNT(words);
   uint64_t mask =
       !sync && words & KILNI_SOFT_MEM_NEAR ? UINT32_MAX : UINT64_MAX;
   access->space = KILNI_SOFT_MEM_SPACE(words);

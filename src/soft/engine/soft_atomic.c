@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: atomics, volatile and ordered accesses, as C11 atomics of the width of
-// a lane on the host address, lane after lane in ascending order.
+// soft: atomics, volatile and ordered accesses, lane after lane: C11 atomics of
+// the width of the access on the host address. That of a vector is the width of
+// all its elements: others see all of it or nothing (soft_wide.h).
 #include <string.h>
 
 #include "soft/engine/soft_state.h"
+#include "soft/memory/soft_wide.h"
 
 static uint64_t load_atomic(void* host, uint32_t bytes, memory_order order) {
   switch (bytes) {
@@ -58,6 +60,32 @@ static bool swap_atomic(void* host, uint64_t* inout_old, uint64_t value,
                                         value);
 }
 
+// Up to 16 bytes, of which the words of `value` hold the lower and the upper 8.
+static void load_whole(const kilni_soft_grid_t* grid, void* host,
+                       uint32_t bytes, memory_order order, uint64_t value[2]) {
+  if (bytes < 16) {
+    value[0] = load_atomic(host, bytes, order);
+    return;
+  }
+  kilni_soft_wide_load(grid->wide_locks, host, value);
+  if (order != memory_order_relaxed) {
+    atomic_thread_fence(memory_order_acquire);
+  }
+}
+
+static void store_whole(const kilni_soft_grid_t* grid, void* host,
+                        const uint64_t value[2], uint32_t bytes,
+                        memory_order order) {
+  if (bytes < 16) {
+    store_atomic(host, value[0], bytes, order);
+    return;
+  }
+  if (order != memory_order_relaxed) {
+    atomic_thread_fence(memory_order_release);
+  }
+  kilni_soft_wide_store(grid->wide_locks, host, value);
+}
+
 static uint64_t lane_value(const kilni_soft_warp_t* warp, uint32_t word,
                            uint32_t lane, uint32_t bytes) {
   const void* slot = kilni_soft_slot(warp, word);
@@ -75,21 +103,21 @@ static void set_lane(const kilni_soft_warp_t* warp, uint32_t word,
   }
 }
 
-// Where a lane's access goes; NULL after reporting a fault. The first element
-// of a vector is aligned to the whole of it.
+// Where a lane's access goes; NULL after reporting a fault. An atomic of a
+// vector is one of each element: the first is aligned to the whole of it.
 static void* lane_host(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
                        uint32_t lane, bool is_store) {
-  uint32_t whole =
-      KILNI_SOFT_MEM_COUNT(instr->aux) * KILNI_SOFT_MEM_BYTES(instr->aux);
+  uint32_t space = KILNI_SOFT_MEM_SPACE(instr->aux);
+  uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
+  uint32_t whole = KILNI_SOFT_MEM_COUNT(instr->aux) * bytes;
   uint64_t address = lane_value(&run->warp, instr->a, lane, 8);
-  if (KILNI_SOFT_MEM_COUNT(instr->aux) > 1 && (address & (whole - 1))) {
+  if (whole > bytes && (address & (whole - 1))) {
     kilni_soft_fault_access(run, instr, KILNI_SOFT_FAULT_MISALIGNED, lane,
-                            KILNI_SOFT_MEM_SPACE(instr->aux), address, whole,
-                            is_store);
+                            space, address, whole, is_store);
     return NULL;
   }
-  return kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
-                           address, KILNI_SOFT_MEM_BYTES(instr->aux), is_store);
+  if (instr->op != KILNI_SOFT_OP_atom) bytes = whole;
+  return kilni_soft_access(run, instr, lane, space, address, bytes, is_store);
 }
 
 static memory_order host_order(uint32_t order) {
@@ -119,24 +147,84 @@ static uint32_t next_lane(kilni_soft_run_t* run, uint32_t* inout_left) {
   return lane;
 }
 
+// The slots of the elements: of one in the instruction itself, of several in
+// the word instruction behind it.
+static void element_words(const kilni_soft_instr_t* instr, bool is_store,
+                          uint32_t words[4]) {
+  const kilni_soft_instr_t* behind = instr + 1;
+  if (KILNI_SOFT_MEM_COUNT(instr->aux) == 1) {
+    words[0] = is_store ? instr->b : instr->d;
+    return;
+  }
+  words[0] = behind->d;
+  words[1] = behind->a;
+  words[2] = behind->b;
+  words[3] = behind->c;
+}
+
+// The elements of a lane, side by side, and back.
+static void gather(const kilni_soft_warp_t* warp, const uint32_t* words,
+                   uint32_t count, uint32_t bytes, uint32_t lane,
+                   uint64_t value[2]) {
+  uint32_t bits = 8 * bytes;
+  uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << bits) - 1;
+  value[0] = value[1] = 0;
+  for (uint32_t k = 0; k < count; k++) {
+    uint64_t element = lane_value(warp, words[k], lane, bytes) & mask;
+    value[k * bits / 64] |= element << (k * bits % 64);
+  }
+}
+
+static void scatter(const kilni_soft_warp_t* warp, const uint32_t* words,
+                    uint32_t count, uint32_t bytes, uint32_t lane,
+                    const uint64_t value[2]) {
+  uint32_t bits = 8 * bytes;
+  uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << bits) - 1;
+  for (uint32_t k = 0; k < count; k++) {
+    set_lane(warp, words[k], lane, bytes,
+             value[k * bits / 64] >> (k * bits % 64) & mask);
+  }
+}
+
+// The next lane of a store: the lowest comes last, whose value stays where
+// several store to one address, as on a GPU; or one that the seed chooses.
+static uint32_t next_store(kilni_soft_run_t* run, uint32_t* inout_left) {
+  if (run->worker->random) return next_lane(run, inout_left);
+  uint32_t lane = 31u - (uint32_t)__builtin_clz(*inout_left);
+  *inout_left &= ~(1u << lane);
+  return lane;
+}
+
 static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
                                              const kilni_soft_instr_t* instr,
                                              bool is_store) {
   kilni_soft_warp_t* warp = &run->warp;
+  uint32_t exec = kilni_soft_exec(warp, instr);
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
+  uint32_t count = KILNI_SOFT_MEM_COUNT(instr->aux);
   memory_order order = host_order(KILNI_SOFT_MEM_ORDER(instr->aux));
+  uint32_t words[4] = {0, 0, 0, 0};
+  void* host[KILNI_SOFT_LANES];
   kilni_soft_spin(run);
-  for (uint32_t m = kilni_soft_exec(warp, instr); m;) {
-    uint32_t lane = next_lane(run, &m);
-    void* host = lane_host(run, instr, lane, is_store);
-    if (!host) return NULL;
+  element_words(instr, is_store, words);
+  // The first lane whose address is wrong is the one that is reported.
+  for (uint32_t m = exec; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    host[lane] = lane_host(run, instr, lane, is_store);
+    if (!host[lane]) return NULL;
+  }
+  for (uint32_t m = exec; m;) {
+    uint64_t value[2];
+    uint32_t lane = is_store ? next_store(run, &m) : next_lane(run, &m);
     if (is_store) {
-      store_atomic(host, lane_value(warp, instr->b, lane, bytes), bytes, order);
+      gather(warp, words, count, bytes, lane, value);
+      store_whole(run->grid, host[lane], value, count * bytes, order);
     } else {
-      set_lane(warp, instr->d, lane, bytes, load_atomic(host, bytes, order));
+      load_whole(run->grid, host[lane], count * bytes, order, value);
+      scatter(warp, words, count, bytes, lane, value);
     }
   }
-  return instr + 1;
+  return instr + (count > 1 ? 2 : 1);
 }
 
 const kilni_soft_instr_t* kilni_soft_load_sync(
@@ -262,31 +350,6 @@ static bool is_shared(const kilni_soft_run_t* run, const void* host) {
   return at >= shared && at < shared + run->grid->shared_bytes;
 }
 
-// 16 bytes: where the CPU cannot swap them at once, one lock of the grid does.
-static bool swap_128(kilni_soft_grid_t* grid, uint64_t* host, uint64_t old[2],
-                     const uint64_t value[2]) {
-#if defined(__x86_64__)
-  (void)grid;
-  bool done;
-  __asm__ volatile("lock cmpxchg16b %1"
-                   : "=@ccz"(done), "+m"(*(uint64_t(*)[2])(void*)host),
-                     "+a"(old[0]), "+d"(old[1])
-                   : "b"(value[0]), "c"(value[1])
-                   : "memory");
-  return done;
-#else
-  while (atomic_exchange(&grid->wide_lock, 1u)) {
-  }
-  bool done = host[0] == old[0] && host[1] == old[1];
-  old[0] = host[0];
-  old[1] = host[1];
-  if (done) host[0] = value[0];
-  if (done) host[1] = value[1];
-  atomic_store(&grid->wide_lock, 0u);
-  return done;
-#endif
-}
-
 // Words: as of atom, of the lower halves; in a word instruction the result's
 // and the values' upper halves.
 const kilni_soft_instr_t* kilni_soft_atomic_128(
@@ -308,9 +371,9 @@ const kilni_soft_instr_t* kilni_soft_atomic_128(
     if (cas) {
       value[0] = lane_value(warp, instr->c, lane, 8);
       value[1] = lane_value(warp, upper->c, lane, 8);
-      swap_128(run->grid, host, old, value);
+      kilni_soft_wide_swap(run->grid->wide_locks, host, old, value);
     } else {
-      while (!swap_128(run->grid, host, old, value)) {
+      while (!kilni_soft_wide_swap(run->grid->wide_locks, host, old, value)) {
       }
     }
     set_lane(warp, instr->d, lane, 8, old[0]);

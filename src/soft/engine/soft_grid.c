@@ -247,7 +247,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   atomic_init(&grid->fault_claimed, 0);
   atomic_init(&grid->next_worker, 0);
   atomic_init(&grid->fence_word, 0);
-  atomic_init(&grid->wide_lock, 0);
+  grid->wide_locks = kilni_soft_memory_wide_locks(grid->memory);
   atomic_init(&grid->profile_lock, 0);
   atomic_init(&grid->held, launch->held);
   atomic_init(&grid->followed, 0);

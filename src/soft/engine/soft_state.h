@@ -49,7 +49,7 @@ struct kilni_soft_grid_t {
   atomic_uint fault_claimed;
   atomic_uint next_worker;
   atomic_uint fence_word;
-  atomic_uint wide_lock;  // of atomics of 16 bytes, where the CPU has none
+  atomic_uint* wide_locks;  // of accesses of 16 bytes; NULL: none are needed
   atomic_uint profile_lock;
   // Of kernels that begin before the one in front has ended (soft_ahead.c).
   atomic_uint held;           // the one in front has not ended

@@ -18,9 +18,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cpu_features.h"
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "base/vm.h"
+#include "soft/memory/soft_wide.h"
 
 #define PAGE ((uint64_t)KILNI_SOFT_PAGE_BYTES)
 
@@ -68,7 +70,18 @@ struct kilni_soft_memory_t {
   uint64_t freed_count;
   uint8_t* marks_memory;  // of the next; NULL: none are kept
   kilni_soft_marks_t marks;
+  bool locks_wide;
+  atomic_uint wide_locks[KILNI_SOFT_WIDE_LOCKS];
 };
+
+atomic_uint* kilni_soft_memory_wide_locks(kilni_soft_memory_t* memory) {
+  kilni_soft_memory_t* root = memory->root;
+  return root->locks_wide ? root->wide_locks : NULL;
+}
+
+void kilni_soft_memory_lock_wide(kilni_soft_memory_t* memory) {
+  memory->root->locks_wide = true;
+}
 
 static uint64_t round_up(uint64_t value, uint64_t align) {
   return (value + align - 1) & ~(align - 1);
@@ -172,6 +185,11 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
   memory->cursor = KILNI_SOFT_GLOBAL_BASE;
   memory->next_id = 1;
   atomic_init(&memory->generation, 1);
+  memory->locks_wide =
+      kilni_soft_wide_way(kilni_cpu_features()) == KILNI_SOFT_WIDE_LOCK;
+  for (int i = 0; i < KILNI_SOFT_WIDE_LOCKS; i++) {
+    atomic_init(&memory->wide_locks[i], 0);
+  }
   kiln_status_t status = kilni_mutex_init(&memory->lock);
   if (!kiln_status_is_ok(status)) {
     kilni_free(host->allocator, memory, sizeof(*memory));

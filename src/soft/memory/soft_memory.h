@@ -111,6 +111,11 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
                                            kilni_soft_memory_t** out_list);
 // Ends all devices' memory; of the first of them.
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory);
+// The locks of accesses of 16 bytes (soft_wide.h), NULL where none are needed;
+// common to all devices.
+atomic_uint* kilni_soft_memory_wide_locks(kilni_soft_memory_t* memory);
+// Has them used wherever the CPU could do without; before the first kernel.
+void kilni_soft_memory_lock_wide(kilni_soft_memory_t* memory);
 // Keeps from now on which bytes of device memory were ever written; before the
 // first allocation. Memory of modules counts as written, and so do mapped
 // memory, which is zero, and the host's, of which nobody knows.

@@ -319,7 +319,14 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
 KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
                                 uint64_t delta, uint32_t bytes,
                                 const void* values) {
-  EACH_OF(exec, lane) {
+  if (exec == KILNI_SOFT_FULL_MASK) {
+    for (uint32_t lane = KILNI_SOFT_LANES; lane--;) {
+      write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
+                get_lane(values, lane, bytes), bytes);
+    }
+    return;
+  }
+  EACH_DOWN(exec, lane) {
     // `find` has filled in the addresses of all lanes in `exec`.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
@@ -354,9 +361,9 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
   }
   uint32_t first = come_first(run, exec);
   if (span.shape == SHAPE_SAME) {
-    // As if one lane came after another: the last one's value stays.
+    // As if one lane came after another, down to the lowest.
     uint32_t end = exec & ~first ? exec & ~first : first;
-    uint32_t last = 31u - (uint32_t)__builtin_clz(end);
+    uint32_t last = (uint32_t)__builtin_ctz(end);
     write_any(span.host, get_lane(values, last, bytes), bytes);
     return instr + 1;
   }

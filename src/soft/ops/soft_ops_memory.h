@@ -25,6 +25,10 @@ typedef struct __attribute__((packed, may_alias)) {
 typedef struct __attribute__((packed, may_alias)) {
   uint64_t v;
 } any64_t;
+typedef uint32_t any128_t
+    __attribute__((vector_size(16), may_alias, aligned(1)));
+typedef uint64_t anypair_t
+    __attribute__((vector_size(16), may_alias, aligned(1)));
 typedef uint32_t any_chunk_t
     __attribute__((vector_size(KILNI_LANES_BYTES), may_alias, aligned(1)));
 
@@ -234,6 +238,11 @@ KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
   for (uint32_t left_ = (exec), lane = 0;                   \
        left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
        left_ &= left_ - 1)
+// The same from the highest lane down.
+#define EACH_DOWN(exec, lane)                                     \
+  for (uint32_t left_ = (exec), lane = 0;                         \
+       left_ && (lane = 31u - (uint32_t)__builtin_clz(left_), 1); \
+       left_ ^= 1u << lane)
 
 KILNI_LANES_INLINE uint64_t read_any(const uint8_t* host, uint32_t bytes) {
   if (bytes == 1) return *host;
@@ -268,6 +277,60 @@ KILNI_LANES_INLINE uint64_t get_lane(const void* lanes, uint32_t lane,
                                      uint32_t bytes) {
   return bytes == 8 ? ((const uint64_t*)lanes)[lane]
                     : ((const uint32_t*)lanes)[lane];
+}
+
+// One lane's elements, which lie side by side, in one access of all of them: a
+// kernel that reads a value and its state by one load sees no half of a store.
+// The access of 16 bytes is volatile, since a compiler may make several of it
+// that are only taken apart.
+KILNI_LANES_INLINE void read_lane(const uint8_t* host, uint32_t bytes,
+                                  uint32_t count, uint32_t lane,
+                                  uint64_t (*out)[KILNI_SOFT_LANES]) {
+  const volatile void* from = host;
+  if (bytes == 4 && count == 4) {
+    any128_t v = *(const volatile any128_t*)from;
+    for (uint32_t k = 0; k < 4; k++) put_lane(out[k], lane, v[k], 4);
+    return;
+  }
+  if (bytes == 8 && count == 2) {
+    anypair_t v = *(const volatile anypair_t*)from;
+    for (uint32_t k = 0; k < 2; k++) put_lane(out[k], lane, v[k], 8);
+    return;
+  }
+  uint64_t word = read_any(host, bytes * count);
+  for (uint32_t k = 0; k < count; k++) {
+    uint64_t value = word >> (8 * bytes * k);
+    if (bytes == 1) value = (uint8_t)value;
+    if (bytes == 2) value = (uint16_t)value;
+    put_lane(out[k], lane, value, bytes);
+  }
+}
+
+KILNI_LANES_INLINE void write_lane(uint8_t* host, uint32_t bytes,
+                                   uint32_t count, uint32_t lane,
+                                   const void* const* values) {
+  volatile void* to = host;
+  if (bytes == 4 && count == 4) {
+    any128_t v = {(uint32_t)get_lane(values[0], lane, 4),
+                  (uint32_t)get_lane(values[1], lane, 4),
+                  (uint32_t)get_lane(values[2], lane, 4),
+                  (uint32_t)get_lane(values[3], lane, 4)};
+    *(volatile any128_t*)to = v;
+    return;
+  }
+  if (bytes == 8 && count == 2) {
+    anypair_t v = {get_lane(values[0], lane, 8), get_lane(values[1], lane, 8)};
+    *(volatile anypair_t*)to = v;
+    return;
+  }
+  uint64_t word = 0;
+  for (uint32_t k = 0; k < count; k++) {
+    uint64_t value = get_lane(values[k], lane, bytes);
+    if (bytes == 1) value = (uint8_t)value;
+    if (bytes == 2) value = (uint16_t)value;
+    word |= value << (8 * bytes * k);
+  }
+  write_any(host, word, bytes * count);
 }
 
 KILNI_LANES_INLINE uint8_t* host_of(uint64_t address, uint64_t delta) {
@@ -403,18 +466,18 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
         kilni_soft_access(run, instr, lane, space,
                           addr[lane] + addresses->offset, bytes * count, false);
     if (!host) return false;
-    for (uint32_t k = 0; k < count; k++) {
-      put_lane(out[k], lane, read_any(host + k * bytes, bytes), bytes);
-    }
+    read_lane(host, bytes, count, lane, out);
   }
   return true;
 }
 
-// The lanes that store before the others of one instruction: CUDA leaves open
-// whose value stays where several store to one address, so a seed chooses.
+// Where several lanes store to one address the lowest one's value stays, all
+// elements of it, as on a GPU: lanes go from the highest to the lowest. CUDA
+// leaves it open, so a seed chooses the lanes that go before the others.
 KILNI_LANES_INLINE uint32_t come_first(kilni_soft_run_t* run, uint32_t exec) {
   if (__builtin_expect(run->worker->random == 0, 1)) return exec;
-  uint32_t first = exec & UINT32_MAX << (kilni_soft_random(run->worker) & 31u);
+  uint32_t first =
+      exec & ~(UINT32_MAX << (kilni_soft_random(run->worker) & 31u));
   return first ? first : exec;
 }
 
@@ -436,16 +499,17 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
 #undef STORE_LOCAL
     return true;
   }
+  uint8_t* hosts[KILNI_SOFT_LANES];
+  EACH_OF(exec, lane) {
+    hosts[lane] =
+        kilni_soft_access(run, instr, lane, space,
+                          addr[lane] + addresses->offset, bytes * count, true);
+    if (!hosts[lane]) return false;
+  }
   uint32_t first = come_first(run, exec);
   EACH_PART(exec, first, part) {
-    EACH_OF(part, lane) {
-      uint8_t* host = kilni_soft_access(run, instr, lane, space,
-                                        addr[lane] + addresses->offset,
-                                        bytes * count, true);
-      if (!host) return false;
-      for (uint32_t k = 0; k < count; k++) {
-        write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
-      }
+    EACH_DOWN(part, lane) {
+      write_lane(hosts[lane], bytes, count, lane, values);
     }
   }
   return true;

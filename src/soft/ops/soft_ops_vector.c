@@ -2,6 +2,10 @@
 //
 // soft: plain loads and stores of several registers side by side, and those of
 // local memory and of kernel parameters. Compiled once for each lane set.
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "soft/code/soft_function.h"
 #include "soft/engine/soft_warp.h"
 #include "soft/ops/soft_ops_memory.h"
@@ -27,11 +31,26 @@ KILNI_LANES_INLINE addresses_t vector_addresses(const kilni_soft_warp_t* warp,
   return (addresses_t){KILNI_LANES_AT(const uint64_t, instr->a), offset};
 }
 
-#if defined(__AVX2__)
-KILNI_LANES_INLINE __m128i row_of(const uint64_t* addr, uint64_t delta) {
-  return _mm_loadu_si128((const void*)host_of(*addr, delta));
+#if defined(__SSE2__)
+// Where the 16 bytes of lane `i` are; without addresses one lane's behind the
+// other's, from `delta` on.
+KILNI_LANES_INLINE uint8_t* place16(const uint64_t* addr, uint64_t delta,
+                                    uint32_t i) {
+  return host_of(addr ? addr[i] : 16ull * i, delta);
 }
 
+KILNI_LANES_INLINE __m128i row_of(const uint64_t* addr, uint64_t delta,
+                                  uint32_t i) {
+  return _mm_loadu_si128((const void*)place16(addr, delta, i));
+}
+
+KILNI_LANES_INLINE void put_row(const uint64_t* addr, uint64_t delta,
+                                uint32_t i, __m128i row) {
+  _mm_storeu_si128((void*)place16(addr, delta, i), row);
+}
+#endif
+
+#if defined(__AVX2__)
 KILNI_LANES_INLINE __m256i two_rows(__m128i low, __m128i high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
@@ -54,35 +73,36 @@ KILNI_LANES_INLINE quad_t turn_quad(quad_t q) {
                    _mm256_unpacklo_epi64(b, d), _mm256_unpackhi_epi64(b, d)}};
 }
 
-// Loads four words of each of 32 lanes, wherever they are.
+// Loads four words of each of 32 lanes, a lane's in one move.
 KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
                                      uint64_t (*out)[KILNI_SOFT_LANES]) {
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
-    const uint64_t* at = addr + i;
     quad_t q;
     for (uint32_t k = 0; k < 4; k++) {
-      q.v[k] = two_rows(row_of(at + k, delta), row_of(at + k + 4, delta));
+      q.v[k] =
+          two_rows(row_of(addr, delta, i + k), row_of(addr, delta, i + k + 4));
     }
     q = turn_quad(q);
     for (uint32_t k = 0; k < 4; k++) put8(out[k], i / CHUNK, q.v[k]);
   }
 }
 
-// The same the other way, lane after lane: of those that store to one place
-// the last one's words stay.
+// The same the other way, from the highest lane down: of those that store to
+// one place the lowest one's words stay.
 KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
                                       const void* const* values) {
-  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
+  for (uint32_t end = KILNI_SOFT_LANES; end; end -= CHUNK) {
+    uint32_t i = end - CHUNK;
     quad_t q;
     for (uint32_t k = 0; k < 4; k++) {
       q.v[k] = _mm256_load_si256((const __m256i*)values[k] + i / CHUNK);
     }
     q = turn_quad(q);
-    for (uint32_t k = 0; k < CHUNK; k++) {
-      void* to = (void*)(uintptr_t)(addr[i + k] + delta);
-      __m128i row = k < 4 ? _mm256_castsi256_si128(q.v[k])
-                          : _mm256_extracti128_si256(q.v[k - 4], 1);
-      _mm_storeu_si128(to, row);
+    for (uint32_t k = 4; k--;) {
+      put_row(addr, delta, i + k + 4, _mm256_extracti128_si256(q.v[k], 1));
+    }
+    for (uint32_t k = 4; k--;) {
+      put_row(addr, delta, i + k, _mm256_castsi256_si128(q.v[k]));
     }
   }
 }
@@ -91,11 +111,87 @@ KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 4) {
-    const uint64_t* at = addr + i;
-    __m256i a = two_rows(row_of(at, delta), row_of(at + 2, delta));
-    __m256i b = two_rows(row_of(at + 1, delta), row_of(at + 3, delta));
+    __m256i a = two_rows(row_of(addr, delta, i), row_of(addr, delta, i + 2));
+    __m256i b =
+        two_rows(row_of(addr, delta, i + 1), row_of(addr, delta, i + 3));
     put8(out[0], i / 4, _mm256_unpacklo_epi64(a, b));
     put8(out[1], i / 4, _mm256_unpackhi_epi64(a, b));
+  }
+}
+
+KILNI_LANES_INLINE void scatter_wide(const uint64_t* addr, uint64_t delta,
+                                     const void* const* values) {
+  for (uint32_t end = KILNI_SOFT_LANES; end; end -= 4) {
+    uint32_t i = end - 4;
+    __m256i low = _mm256_load_si256((const __m256i*)values[0] + i / 4);
+    __m256i high = _mm256_load_si256((const __m256i*)values[1] + i / 4);
+    __m256i a = _mm256_unpacklo_epi64(low, high);
+    __m256i b = _mm256_unpackhi_epi64(low, high);
+    put_row(addr, delta, i + 3, _mm256_extracti128_si256(b, 1));
+    put_row(addr, delta, i + 2, _mm256_extracti128_si256(a, 1));
+    put_row(addr, delta, i + 1, _mm256_castsi256_si128(b));
+    put_row(addr, delta, i, _mm256_castsi256_si128(a));
+  }
+}
+#elif defined(__SSE2__)
+// Four words of four lanes: rows of 16 bytes become columns, or back.
+typedef struct quad_t {
+  __m128i v[4];
+} quad_t;
+
+KILNI_LANES_INLINE quad_t turn_quad(quad_t q) {
+  __m128i a = _mm_unpacklo_epi32(q.v[0], q.v[1]);
+  __m128i b = _mm_unpackhi_epi32(q.v[0], q.v[1]);
+  __m128i c = _mm_unpacklo_epi32(q.v[2], q.v[3]);
+  __m128i d = _mm_unpackhi_epi32(q.v[2], q.v[3]);
+  return (quad_t){{_mm_unpacklo_epi64(a, c), _mm_unpackhi_epi64(a, c),
+                   _mm_unpacklo_epi64(b, d), _mm_unpackhi_epi64(b, d)}};
+}
+
+// The same as with AVX2, four lanes at a time.
+KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
+                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 4) {
+    quad_t q;
+    for (uint32_t k = 0; k < 4; k++) q.v[k] = row_of(addr, delta, i + k);
+    q = turn_quad(q);
+    for (uint32_t k = 0; k < 4; k++) {
+      _mm_store_si128((__m128i*)out[k] + i / 4, q.v[k]);
+    }
+  }
+}
+
+KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
+                                      const void* const* values) {
+  for (uint32_t end = KILNI_SOFT_LANES; end; end -= 4) {
+    uint32_t i = end - 4;
+    quad_t q;
+    for (uint32_t k = 0; k < 4; k++) {
+      q.v[k] = _mm_load_si128((const __m128i*)values[k] + i / 4);
+    }
+    q = turn_quad(q);
+    for (uint32_t k = 4; k--;) put_row(addr, delta, i + k, q.v[k]);
+  }
+}
+
+KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
+                                    uint64_t (*out)[KILNI_SOFT_LANES]) {
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 2) {
+    __m128i a = row_of(addr, delta, i);
+    __m128i b = row_of(addr, delta, i + 1);
+    _mm_store_si128((__m128i*)out[0] + i / 2, _mm_unpacklo_epi64(a, b));
+    _mm_store_si128((__m128i*)out[1] + i / 2, _mm_unpackhi_epi64(a, b));
+  }
+}
+
+KILNI_LANES_INLINE void scatter_wide(const uint64_t* addr, uint64_t delta,
+                                     const void* const* values) {
+  for (uint32_t end = KILNI_SOFT_LANES; end; end -= 2) {
+    uint32_t i = end - 2;
+    __m128i low = _mm_load_si128((const __m128i*)values[0] + i / 2);
+    __m128i high = _mm_load_si128((const __m128i*)values[1] + i / 2);
+    put_row(addr, delta, i + 1, _mm_unpackhi_epi64(low, high));
+    put_row(addr, delta, i, _mm_unpacklo_epi64(low, high));
   }
 }
 #endif
@@ -105,7 +201,7 @@ KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE bool gather_words(const uint64_t* addr, uint64_t delta,
                                      uint32_t bytes, uint32_t count,
                                      uint64_t (*out)[KILNI_SOFT_LANES]) {
-#if defined(__AVX2__)
+#if defined(__SSE2__)
   if (bytes == 4 && count == 4) {
     gather_quads(addr, delta, out);
     return true;
@@ -115,78 +211,70 @@ KILNI_LANES_INLINE bool gather_words(const uint64_t* addr, uint64_t delta,
     return true;
   }
 #endif
-  if (bytes != 4) return false;
+  if (bytes != 4 || count != 2) return false;
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i++) {
-    for (uint32_t k = 0; k < count; k++) {
-      ((uint32_t*)(void*)out[k])[i] =
-          (uint32_t)read_any(host_of(addr[i], delta) + 4 * k, 4);
-    }
+    read_lane(host_of(addr[i], delta), 4, 2, i, out);
   }
   return true;
 }
 
-// Words of the lanes of a warp that lie one after another, `count` of a lane,
-// into registers.
-#define UNZIP(type, any)                                             \
-  KILNI_LANES_INLINE void unzip_##type(const void* host, uint32_t n, \
-                                       uint64_t(*out)[32]) {         \
-    const any* from = host;                                          \
-    for (uint32_t k = 0; k < n; k++) {                               \
-      void* slot = out[k];                                           \
-      type* to = __builtin_assume_aligned(slot, 64);                 \
-      KILNI_LANES_EACH(i) {                                          \
-        to[i] = from[i * n + k].v;                                   \
-      }                                                              \
-    }                                                                \
+// Pairs of words that lie one after another into registers, and back: 8 bytes
+// of a lane at once.
+KILNI_LANES_INLINE void unzip_pairs(const void* host,
+                                    uint64_t (*out)[KILNI_SOFT_LANES]) {
+  const any64_t* from = host;
+  uint32_t* low = __builtin_assume_aligned((void*)out[0], 64);
+  uint32_t* high = __builtin_assume_aligned((void*)out[1], 64);
+  KILNI_LANES_EACH(i) {
+    uint64_t v = from[i].v;
+    low[i] = (uint32_t)v;
+    high[i] = (uint32_t)(v >> 32);
   }
-UNZIP(uint32_t, any32_t)
-UNZIP(uint64_t, any64_t)
+}
 
-// The same the other way.
-#define ZIP(type, any)                                            \
-  KILNI_LANES_INLINE void zip_##type(void* host, uint32_t n,      \
-                                     const void* const* values) { \
-    any* to = host;                                               \
-    const type* v[4];                                             \
-    for (uint32_t k = 0; k < 4; k++) {                            \
-      v[k] = __builtin_assume_aligned(values[k < n ? k : 0], 64); \
-    }                                                             \
-    for (uint32_t i = 0; i < (uint32_t)KILNI_SOFT_LANES; i++) {   \
-      for (uint32_t k = 0; k < n; k++) to[i * n + k].v = v[k][i]; \
-    }                                                             \
+KILNI_LANES_INLINE void zip_pairs(void* host, const void* const* values) {
+  any64_t* to = host;
+  const uint32_t* low = __builtin_assume_aligned(values[0], 64);
+  const uint32_t* high = __builtin_assume_aligned(values[1], 64);
+  KILNI_LANES_EACH(i) {
+    to[i].v = (uint64_t)high[i] << 32 | low[i];
   }
-ZIP(uint32_t, any32_t)
-ZIP(uint64_t, any64_t)
+}
 
 // Everything lies one after another and every lane executes; false where that
 // has no path of its own.
-KILNI_LANES_INLINE bool load_rows(const void* host, uint32_t bytes,
-                                  uint32_t count,
+KILNI_LANES_INLINE bool load_rows(void* host, uint32_t bytes, uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
-  if (bytes == 4 && count == 4) {
-    unzip_uint32_t(host, 4, out);
-  } else if (bytes == 4 && count == 2) {
-    unzip_uint32_t(host, 2, out);
-  } else if (bytes == 8 && count == 2) {
-    unzip_uint64_t(host, 2, out);
-  } else {
-    return false;
+  if (bytes == 4 && count == 2) {
+    unzip_pairs(host, out);
+    return true;
   }
-  return true;
+#if defined(__SSE2__)
+  if (bytes * count == 16 && bytes >= 4) {
+    uint64_t at = (uint64_t)(uintptr_t)host;
+    if (bytes == 4) gather_quads(NULL, at, out);
+    if (bytes == 8) gather_wide(NULL, at, out);
+    return true;
+  }
+#endif
+  return false;
 }
 
 KILNI_LANES_INLINE bool store_rows(void* host, uint32_t bytes, uint32_t count,
                                    const void* const* values) {
-  if (bytes == 4 && count == 4) {
-    zip_uint32_t(host, 4, values);
-  } else if (bytes == 4 && count == 2) {
-    zip_uint32_t(host, 2, values);
-  } else if (bytes == 8 && count == 2) {
-    zip_uint64_t(host, 2, values);
-  } else {
-    return false;
+  if (bytes == 4 && count == 2) {
+    zip_pairs(host, values);
+    return true;
   }
-  return true;
+#if defined(__SSE2__)
+  if (bytes * count == 16 && bytes >= 4) {
+    uint64_t at = (uint64_t)(uintptr_t)host;
+    if (bytes == 4) scatter_quads(NULL, at, values);
+    if (bytes == 8) scatter_wide(NULL, at, values);
+    return true;
+  }
+#endif
+  return false;
 }
 
 KILNI_LANES_INLINE void words_of(const kilni_soft_warp_t* warp,
@@ -204,9 +292,11 @@ KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
                                   uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
   if (span->shape == SHAPE_SAME) {
-    const uint8_t* host = span->host;
+#define LOAD_ONE(b, n) read_lane(span->host, b, n, 0, out)
+    BY_WIDTH(bytes, count, LOAD_ONE);
+#undef LOAD_ONE
     for (uint32_t k = 0; k < count; k++) {
-      uint64_t value = read_any(host + k * bytes, bytes);
+      uint64_t value = get_lane(out[k], 0, bytes);
       KILNI_LANES_EACH(i) {
         put_lane(out[k], i, value, bytes);
       }
@@ -219,12 +309,12 @@ KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
     }
     if (gather_words(addr, span->delta, bytes, count, out)) return;
   }
-  EACH_OF(exec, lane) {
-    const uint8_t* host = host_of(addr[lane], span->delta);
-    for (uint32_t k = 0; k < count; k++) {
-      put_lane(out[k], lane, read_any(host + k * bytes, bytes), bytes);
-    }
+#define LOAD_EACH(b, n)                                           \
+  EACH_OF(exec, lane) {                                           \
+    read_lane(host_of(addr[lane], span->delta), b, n, lane, out); \
   }
+  BY_WIDTH(bytes, count, LOAD_EACH);
+#undef LOAD_EACH
 }
 
 static KILNI_SOFT_RACY const kilni_soft_instr_t* load_vector(
@@ -282,20 +372,21 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
     return instr + 2;
   }
   uint32_t first = come_first(run, exec);
-#if defined(__AVX2__)
-  if (first == KILNI_SOFT_FULL_MASK && bytes == 4 && count == 4) {
-    scatter_quads(addresses.lane, span.delta, values);
+#if defined(__SSE2__)
+  if (first == KILNI_SOFT_FULL_MASK && bytes * count == 16 && bytes >= 4) {
+    if (bytes == 4) scatter_quads(addresses.lane, span.delta, values);
+    if (bytes == 8) scatter_wide(addresses.lane, span.delta, values);
     return instr + 2;
   }
 #endif
-  EACH_PART(exec, first, part) {
-    EACH_OF(part, lane) {
-      uint8_t* host = host_of(addresses.lane[lane], span.delta);
-      for (uint32_t k = 0; k < count; k++) {
-        write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
-      }
-    }
+#define STORE_EACH(b, n)                                                       \
+  EACH_DOWN(part, lane) {                                                      \
+    write_lane(host_of(addresses.lane[lane], span.delta), b, n, lane, values); \
   }
+  EACH_PART(exec, first, part) {
+    BY_WIDTH(bytes, count, STORE_EACH);
+  }
+#undef STORE_EACH
   return instr + 2;
 }
 

@@ -72,7 +72,7 @@ static void test_spaces(void** state) {
 }
 
 // Rows of a tile and permuted vectors, which whole warps take by eights and by
-// rows of 16 bytes; of lanes that store vectors to one place the last one's
+// rows of 16 bytes; of lanes that store vectors to one place the lowest one's
 // stays.
 static const char tiles_ptx[] = SOFT_KIT_HEAD
     ".shared .align 16 .b8 pool[1024];\n"
@@ -116,14 +116,109 @@ static void test_tiles(void** state) {
     for (uint32_t i = 0; i < 32; i++) {
       uint32_t p = i * 5 % 32;
       uint32_t at = i / 8 * 11 + i % 8;
-      // Of the lanes that store to one place the last, or that of the seed.
-      uint32_t last = way_.seed ? out[16 * i + 12] : 28 + i % 4;
+      // Of the lanes that store to one place the lowest, or that of the seed.
+      uint32_t last = way_.seed ? out[16 * i + 12] : i % 4;
       assert_true(last < 32 && last % 4 == i % 4);
       uint32_t want[14] = {4 * p,     4 * p + 1,     4 * p + 2,  4 * p + 3,
                            4 * p,     4 * p + 3,     2 * p,      2 * p + 1,
                            i / 8 * 2, i / 8 * 2 + 1, 2 * at + 2, at + 1,
                            last,      last + 100};
       assert_memory_equal(out + 16 * i, want, sizeof(want));
+    }
+  }
+}
+
+// Stores of each size by the lanes whose bit is set in `mask`: to one address,
+// and to addresses of which each is two lanes'.
+static const char one_address_ptx[] = SOFT_KIT_HEAD
+    ".shared .align 16 .b8 pool[4096];\n"
+    ".visible .entry k(.param .u64 out, .param .u64 mask)\n{\n"
+    ".reg .pred %p<9>;\n.reg .b16 %rs<9>;\n.reg .b32 %r<30>;\n"
+    ".reg .b64 %rd<30>;\n"
+    "ld.param.u64 %rd1, [out];\nld.param.u64 %rd2, [mask];\n"
+    "mov.u32 %r1, %tid.x;\ncvt.u16.u32 %rs1, %r1;\ncvt.u64.u32 %rd3, %r1;\n"
+    "cvt.u32.u64 %r2, %rd2;\nshr.u32 %r3, %r2, %r1;\nand.b32 %r3, %r3, 1;\n"
+    "setp.ne.u32 %p1, %r3, 0;\nmov.u64 %rd10, pool;\n"
+    "cvta.shared.u64 %rd11, %rd10;\n"
+    // Lane 3 apart, the rest in one place; and two lanes to a place.
+    "setp.eq.u32 %p2, %r1, 3;\nselp.u32 %r4, 16, 0, %p2;\n"
+    "cvt.u64.u32 %rd4, %r4;\nshr.u32 %r5, %r1, 1;\n"
+    "mul.wide.u32 %rd5, %r5, 16;\n"
+    "add.u64 %rd12, %rd1, %rd4;\nadd.u64 %rd13, %rd1, %rd5;\n"
+    "add.u64 %rd14, %rd10, %rd5;\nadd.u64 %rd15, %rd11, %rd5;\n"
+    "mov.b64 %rd20, {%r1, %r1};\n"
+    "@%p1 st.global.u8 [%rd1], %rs1;\n@%p1 st.global.u16 [%rd1+16], %rs1;\n"
+    "@%p1 st.global.u32 [%rd1+32], %r1;\n@%p1 st.global.u64 [%rd1+48], %rd3;\n"
+    "@%p1 st.global.v2.u32 [%rd1+64], {%r1, %r1};\n"
+    "@%p1 st.global.v4.u32 [%rd1+80], {%r1, %r1, %r1, %r1};\n"
+    "@%p1 st.global.v2.u64 [%rd1+96], {%rd20, %rd20};\n"
+    "@%p1 st.global.v4.u8 [%rd1+112], {%rs1, %rs1, %rs1, %rs1};\n"
+    "@%p1 st.relaxed.gpu.global.u32 [%rd1+128], %r1;\n"
+    "@%p1 st.volatile.global.v4.u32 [%rd1+144], {%r1, %r1, %r1, %r1};\n"
+    "@%p1 st.u32 [%rd1+160], %r1;\n"
+    "@%p1 st.global.u32 [%rd12+176], %r1;\n"
+    "@%p1 st.global.u32 [%rd13+1024], %r1;\n"
+    "@%p1 st.global.u8 [%rd13+1028], %rs1;\n"
+    "@%p1 st.global.u64 [%rd13+1032], %rd3;\n"
+    "@%p1 st.global.v4.u32 [%rd13+1280], {%r1, %r1, %r1, %r1};\n"
+    "@%p1 st.global.v2.u64 [%rd13+1536], {%rd20, %rd20};\n"
+    "@%p1 st.shared.u32 [%rd14], %r1;\n@%p1 st.u32 [%rd15+4], %r1;\n"
+    "@%p1 st.shared.v2.u32 [%rd14+8], {%r1, %r1};\n"
+    "bar.warp.sync -1;\nld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%rd14];\n"
+    "@%p1 st.global.v4.u32 [%rd13+1792], {%r10, %r11, %r12, %r13};\nret;\n}\n";
+
+static uint32_t lowest(uint32_t mask) {
+  return (uint32_t)__builtin_ctz(mask);
+}
+
+static void one_address(uint32_t mask) {
+  static const uint32_t one[3] = {1, 1, 1};
+  static const uint32_t warp[3] = {32, 1, 1};
+  uint32_t got[1024];
+  uint64_t given[2] = {soft_kit_buffer(&kit, NULL, sizeof(got)), mask};
+  kilni_soft_fault_kind_t kind =
+      soft_kit_launch(&kit, "k", one, warp, 0, given, sizeof(given));
+  if (kind != KILNI_SOFT_FAULT_NONE) fail_msg("%s", kit.fault.report);
+  soft_kit_read(&kit, given[0], got, sizeof(got));
+  uint32_t first = lowest(mask);
+  for (uint32_t at = 0; at < 44; at += 4) {
+    uint32_t want = at == 28 ? first * 0x01010101u : first;
+    if (got[at] != want)
+      fail_msg("mask %#x, byte %u: %u", mask, 4 * at, got[at]);
+  }
+  for (uint32_t k = 0; k < 4; k++) {
+    assert_int_equal(got[20 + k], first);
+    assert_int_equal(got[24 + k], first);
+    assert_int_equal(got[36 + k], first);
+  }
+  uint32_t others = mask & ~8u;
+  if (others) assert_int_equal(got[44], lowest(others));
+  for (uint32_t pair = 0; pair < 16; pair++) {
+    uint32_t both = mask & 3u << 2 * pair;
+    if (!both) continue;
+    uint32_t want = lowest(both);
+    assert_int_equal(got[256 + 4 * pair], want);
+    assert_int_equal(got[256 + 4 * pair + 1], want);
+    assert_int_equal(got[256 + 4 * pair + 2], want);
+    for (uint32_t k = 0; k < 4; k++) {
+      assert_int_equal(got[320 + 4 * pair + k], want);
+      assert_int_equal(got[384 + 4 * pair + k], want);
+      assert_int_equal(got[448 + 4 * pair + k], want);
+    }
+  }
+}
+
+// Where lanes of a warp store to one address by one instruction an H200 keeps
+// the value of the lowest that executes.
+static void test_the_lowest_lane_remains(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    if (way_.seed) continue;
+    soft_kit_load(&kit, one_address_ptx);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+      one_address(UINT32_MAX << lane);
+      one_address(1u << lane | 0x90000000u);
+      one_address(0x9e3779b9u * (lane + 1));
     }
   }
 }
@@ -393,6 +488,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_spaces),
       cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_the_lowest_lane_remains),
       cmocka_unit_test(test_overlap),
       cmocka_unit_test(test_sums_of_32_bits_wrap),
       cmocka_unit_test(test_outside),

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cpu_features.h"
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "fault_alloc.h"
 #include "soft/memory/soft_memory.h"
+#include "soft/memory/soft_wide.h"
 
 static kiln_host_t host_make(fault_alloc_t* watch) {
   fault_alloc_init(watch);
@@ -306,6 +308,32 @@ static void test_threads(void** state) {
   close_memory(&f);
 }
 
+// One move where the CPU's maker promises it, a lock anywhere else; both hold
+// the same value.
+static void test_wide_ways(void** state) {
+  (void)state;
+  assert_int_equal(kilni_soft_wide_way(0), KILNI_SOFT_WIDE_LOCK);
+  assert_int_equal(kilni_soft_wide_way(KILNI_CPU_V2 | KILNI_CPU_INTEL),
+                   KILNI_SOFT_WIDE_LOCK);
+  assert_int_equal(kilni_soft_wide_way(KILNI_CPU_V2 | KILNI_CPU_WHOLE16),
+                   KILNI_SOFT_WIDE_VECTOR);
+  assert_string_equal(kilni_soft_wide_name(KILNI_SOFT_WIDE_LOCK), "lock");
+  static atomic_uint locks[KILNI_SOFT_WIDE_LOCKS];
+  for (int way = 0; way < 2; way++) {
+    _Alignas(16) uint64_t place[2] = {1, 2};
+    uint64_t value[2] = {3, 4};
+    uint64_t old[2] = {1, 1};
+    atomic_uint* held = way ? locks : NULL;
+    assert_false(kilni_soft_wide_swap(held, place, old, value));
+    assert_true(old[0] == 1 && old[1] == 2);
+    assert_true(kilni_soft_wide_swap(held, place, old, value));
+    kilni_soft_wide_load(held, place, old);
+    assert_true(old[0] == 3 && old[1] == 4);
+    kilni_soft_wide_store(held, place, (uint64_t[]){5, 6});
+    assert_true(place[0] == 5 && place[1] == 6);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_addresses),
@@ -317,6 +345,7 @@ int main(void) {
       cmocka_unit_test(test_host_memory),
       cmocka_unit_test(test_allocation_faults),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_wide_ways),
   };
   return cmocka_run_group_tests_name("soft_memory", tests, NULL, NULL);
 }
