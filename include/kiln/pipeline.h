@@ -455,7 +455,8 @@ typedef struct kiln_dispatch_options_t {
   const char* profile;
 
   // When it is not done so long after the call, whoever waits for it or asks is
-  // told DEVICE_LOST (kiln_pending_query). Default: no limit.
+  // told DEVICE_LOST (kiln_pending_query), and the software device stops it, as
+  // kiln_stream_wait says. Default: no limit.
   uint64_t timeout_ns;
 
   // More bytes than that to be copied to host memory are LIMIT_EXCEEDED, before

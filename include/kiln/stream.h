@@ -121,9 +121,10 @@ kiln_stream_synchronize(kiln_stream_t* stream);
 
 // The same for at most `timeout_ns` nanoseconds; the stream is asked once at
 // least, so 0 tells a stream that is done. When they have passed the device is
-// marked lost and the call is DEVICE_LOST: a running kernel cannot be ended, so
-// nothing that it may use is freed any more and the process should end. Since
-// 0.1.
+// marked lost and the call is DEVICE_LOST. A GPU's kernel cannot be ended, so
+// nothing that it may use is freed any more and the process should end. The
+// software device stops what runs and skips what waits; opened anew it works.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_stream_wait(kiln_stream_t* stream,
                                                       uint64_t timeout_ns);
 

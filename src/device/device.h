@@ -43,6 +43,7 @@ typedef struct kilni_device_source_t {
   // What the driver API has no call for; NULL where the provider has none.
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);
+  void (*give_up)(uint32_t device);  // ends what runs on it
   // Set once the device is lost: its driver may still run and must not be taken
   // down. NULL if nobody asks.
   atomic_bool* lost;

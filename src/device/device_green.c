@@ -208,6 +208,7 @@ static void inherit(kiln_device_t* part, kiln_device_t* device) {
   kiln_device_retain(device);
   part->handle = device->handle;
   part->fault_text = device->fault_text;
+  part->give_up = device->give_up;
   part->executed = device->executed;
   part->info = device->info;
   memcpy(part->model, device->model, sizeof(part->model));

@@ -118,6 +118,7 @@ struct kiln_device_t {
   atomic_ullong launches;       // made ever: a number for each
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);
+  void (*give_up)(uint32_t device);
   kiln_device_info_t info;
   char name[KILNI_DEVICE_NAME_BYTES];
   char model[KILNI_DEVICE_MODEL_BYTES];
@@ -407,6 +408,9 @@ kiln_status_t kilni_device_lost_status(const kiln_device_t* device);
 // first's.
 kiln_status_t kilni_device_check_not_lost(const kiln_device_t* device);
 void kilni_device_mark_lost(kiln_device_t* device);
+// The same after a time limit: the driver knows of no error. Where the provider
+// can it ends what runs. Returns what to do next, as the end of a Fix.
+const char* kilni_device_give_up(kiln_device_t* device);
 
 // OK if two devices are driven by one driver.
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,

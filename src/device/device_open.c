@@ -185,6 +185,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   kilni_keep_retain(device->keep);
   device->table = source->table;
   device->fault_text = source->fault_text;
+  device->give_up = source->give_up;
   device->executed = source->executed;
   device->lost_too = source->lost;
   device->peers = source->peers;
@@ -213,6 +214,7 @@ static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
   kilni_keep_retain(guest->keep);
   guest->table = device->table;
   guest->fault_text = device->fault_text;
+  guest->give_up = device->give_up;
   guest->executed = device->executed;
   guest->lost_too = device->lost_too;
   guest->peers = device->peers;

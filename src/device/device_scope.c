@@ -46,6 +46,15 @@ void kilni_device_mark_lost(kiln_device_t* device) {
   if (late != NULL) kilni_late_lose(late);
 }
 
+const char* kilni_device_give_up(kiln_device_t* device) {
+  kilni_device_mark_lost(device);
+  if (device->give_up == NULL) {
+    return "a running kernel can only be ended with the process";
+  }
+  device->give_up((uint32_t)device->handle);
+  return "the kernel was stopped: open the device anew";
+}
+
 // The lines of the fault report as annotations.
 static kiln_status_t annotate_fault(const kiln_device_t* device,
                                     kiln_status_t status) {

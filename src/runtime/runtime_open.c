@@ -52,6 +52,7 @@ static kiln_status_t open_soft(kiln_runtime_t* runtime, uint32_t ordinal,
   source.kind = KILN_DEVICE_KIND_SOFT;
   source.ordinal = ordinal;
   source.fault_text = kilni_soft_fault_text;
+  source.give_up = kilni_soft_give_up;
   source.executed = kilni_soft_executed;
   source.lost = &runtime->soft.lost;
   source.peers = &runtime->soft.peers;

@@ -52,6 +52,10 @@ void kilni_soft_stop(void);
 // start (empty if none): kernel, PTX line, thread, block, address.
 void kilni_soft_fault_text(char* buffer, size_t capacity);
 
+// Stops what runs on a device, and skips what waits to run there, without an
+// error: for a host that has given the device up and waits for nothing of it.
+void kilni_soft_give_up(uint32_t device);
+
 // The name of the lane set in use ("avx512"), NULL when not started.
 const char* kilni_soft_lanes_name(void);
 

@@ -120,6 +120,7 @@ struct kilni_soft_context_t {
   unsigned int flags;
   kiln_cu_result_t sticky;
   uint32_t reserved;
+  uint64_t given_up;  // tasks with a lower ticket are skipped
   size_t stack_bytes;
   size_t printf_bytes;
   uint64_t pending;             // tasks of its streams

@@ -432,6 +432,18 @@ void kilni_soft_fault_text(char* buffer, size_t capacity) {
   kilni_soft_global_unlock();
 }
 
+void kilni_soft_give_up(uint32_t device) {
+  if (kilni_soft_global_is_forked()) return;
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  if (driver != NULL && device < driver->device_count) {
+    kilni_mutex_lock(&driver->lock);
+    kilni_soft_queue_give_up(driver, &driver->contexts[device]);
+    kilni_mutex_unlock(&driver->lock);
+  }
+  kilni_soft_global_unlock();
+}
+
 const char* kilni_soft_lanes_name(void) {
   if (kilni_soft_global_is_forked()) return NULL;
   kilni_soft_global_lock();

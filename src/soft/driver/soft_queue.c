@@ -305,6 +305,22 @@ static kiln_cu_result_t fault_result(kilni_soft_fault_kind_t kind) {
   return KILN_CU_ERROR_LAUNCH_FAILED;
 }
 
+static void cancel_running(kilni_soft_driver_t* driver,
+                           const kilni_soft_context_t* context) {
+  for (kilni_soft_task_t* task = driver->queue.running; task != NULL;
+       task = task->next) {
+    if (task->stream->context == context) {
+      kilni_soft_grid_cancel(task->work.as.grid);
+    }
+  }
+}
+
+void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
+                              kilni_soft_context_t* context) {
+  context->given_up = driver->queue.tickets + 1;
+  cancel_running(driver, context);
+}
+
 // Makes `result` sticky and stops what runs.
 static void make_sticky(kilni_soft_driver_t* driver,
                         kilni_soft_context_t* context, kiln_cu_result_t result,
@@ -317,12 +333,7 @@ static void make_sticky(kilni_soft_driver_t* driver,
     }
     memcpy(driver->fault_text, text, length);
   }
-  for (kilni_soft_task_t* task = driver->queue.running; task != NULL;
-       task = task->next) {
-    if (task->stream->context == context) {
-      kilni_soft_grid_cancel(task->work.as.grid);
-    }
-  }
+  cancel_running(driver, context);
 }
 
 // The first fault is told to the log, without the lock, and only then made
@@ -600,7 +611,9 @@ static kilni_soft_task_t* find_running(const kilni_soft_queue_t* queue) {
 
 static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
-  bool skipped = task->stream->context->sticky != KILN_CU_SUCCESS;
+  const kilni_soft_context_t* context = task->stream->context;
+  bool skipped =
+      context->sticky != KILN_CU_SUCCESS || task->ticket < context->given_up;
   if (skipped) {
     end_kernel(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {

@@ -176,6 +176,10 @@ typedef struct kilni_soft_queue_t {
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
                                      uint32_t workers, uint64_t seed,
                                      bool latest);
+// Cancels the context's running kernels, and has what was issued on it so far
+// skipped. Locked.
+void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
+                              kilni_soft_context_t* context);
 // Cancels running kernels, ends the workers and everything that is queued.
 void kilni_soft_queue_stop(kilni_soft_driver_t* driver);
 
