@@ -118,10 +118,49 @@ static void test_strings_chars_pointers(void** state) {
   expect(&m, "%6s%c %p %s", "  kilnx 0x7e00 (null)", 4);
 }
 
-static void test_unknown_conversion_is_copied(void** state) {
+// An H200 prints `% 3` for `%q 3`.
+static void test_of_what_is_no_conversion_the_percent_remains(void** state) {
   (void)state;
   memory_t m = {{0}, 0};
-  expect(&m, "%y %", "%y %", 0);
+  expect(&m, "%q 3", "% 3", 0);
+  expect(&m, "%y %", "% %", 0);
+  push_int(&m, 7);
+  expect(&m, "%q|%-5.2lw|%d", "%|%|7", 1);
+}
+
+// Sizes of the standard: what follows finds its own argument.
+static void test_sizes(void** state) {
+  (void)state;
+  memory_t m = {{0}, 0};
+  push_int(&m, 70000);
+  push_int(&m, 300);
+  push_long(&m, 9000000000);
+  push_long(&m, -9000000000);
+  push_int(&m, 3);
+  push_long(&m, -5);
+  push_long(&m, -6);
+  push_long(&m, INT64_MIN);
+  push_int(&m, 77);
+  expect(&m, "%hd %hhd %zu %jd %d %td %ld %lld %d",
+         "4464 44 9000000000 -9000000000 3 -5 -6 -9223372036854775808 77", 9);
+  push_long(&m, 0xfffffffff);
+  push_long(&m, 8);
+  push_long(&m, 5);
+  push_int(&m, 77);
+  expect(&m, "%zx|%-4jo|%+05td|%d", "fffffffff|10  |+0005|77", 4);
+}
+
+// A NUL is a character as any other, in a width as well.
+static void test_a_nul_is_printed(void** state) {
+  (void)state;
+  memory_t m = {{0}, 0};
+  char out[64];
+  kilni_soft_print_t print;
+  for (int i = 0; i < 3; i++) push_int(&m, i == 2 ? 7 : 0);
+  assert_int_equal(run(&m, "[%c][%3c]%d", out, sizeof(out), &print),
+                   KILNI_SOFT_PRINT_OK);
+  assert_int_equal(print.size, 9);
+  assert_memory_equal(out, "[\0][  \0]7", 9);
 }
 
 // %n would write host memory; it is no conversion of ours.
@@ -129,7 +168,7 @@ static void test_n_is_no_conversion(void** state) {
   (void)state;
   memory_t m = {{0}, 0};
   push_long(&m, BASE);
-  expect(&m, "a%nb", "a%nb", 0);
+  expect(&m, "a%nb", "a%b", 0);
 }
 
 static void test_null_format_returns_minus_one(void** state) {
@@ -181,7 +220,9 @@ int main(void) {
       cmocka_unit_test(test_width_from_argument),
       cmocka_unit_test(test_floats),
       cmocka_unit_test(test_strings_chars_pointers),
-      cmocka_unit_test(test_unknown_conversion_is_copied),
+      cmocka_unit_test(test_of_what_is_no_conversion_the_percent_remains),
+      cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_a_nul_is_printed),
       cmocka_unit_test(test_n_is_no_conversion),
       cmocka_unit_test(test_null_format_returns_minus_one),
       cmocka_unit_test(test_bad_addresses_are_reported),
