@@ -235,6 +235,32 @@ static void library_kernels(contract_t* t) {
   value = 0;
   OK(t->cu->cuMemcpyDtoH(&value, memory, sizeof(value)));
   CHECK(value == 5);
+  // A kernel that was cast stands for its function.
+  kiln_cu_function_t cast = (kiln_cu_function_t)(void*)kernel;
+  value = 6;
+  OK(t->cu->cuLaunchKernel(cast, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+  value = 0;
+  OK(t->cu->cuMemcpyDtoH(&value, memory, sizeof(value)));
+  CHECK(value == 6);
+  value = 7;
+  kiln_cu_launch_config_t config = {.grid_x = 1,
+                                    .grid_y = 1,
+                                    .grid_z = 1,
+                                    .block_x = 1,
+                                    .block_y = 1,
+                                    .block_z = 1};
+  OK(t->cu->cuLaunchKernelEx(&config, cast, params, NULL));
+  value = 8;
+  OK(t->cu->cuLaunchCooperativeKernel(cast, 1, 1, 1, 1, 1, 1, 0, NULL, params));
+  value = 0;
+  OK(t->cu->cuMemcpyDtoH(&value, memory, sizeof(value)));
+  CHECK(value == 8);
+  int of_cast = 0;
+  int of_function = -1;
+  OK(t->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&of_cast, cast, 64, 0));
+  OK(t->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&of_function, function,
+                                                        64, 0));
+  CHECK(of_cast == of_function);
   OK(t->cu->cuMemFree(memory));
   int number = -1;
   OK(t->cu->cuKernelGetAttribute(&number,

@@ -247,6 +247,12 @@ void kilni_soft_thread_stream_set(uint32_t device, uint64_t handle);
 void kilni_soft_context_clear(kilni_soft_driver_t* driver,
                               kilni_soft_context_t* context);
 
+// What may be launched, or asked for the blocks that fit: a function, or a
+// kernel of a library that was cast to one, as the driver takes it; NULL for
+// anything else. Locked.
+kilni_soft_kernel_t* kilni_soft_launchable(kilni_soft_driver_t* driver,
+                                           kiln_cu_function_t function);
+
 // The stream behind a handle: the default streams need a current context.
 // Also refuses when the context has a sticky error. Locked.
 kiln_cu_result_t kilni_soft_stream_resolve(kilni_soft_driver_t* driver,

@@ -29,6 +29,30 @@ static kiln_cu_result_t enter_kernel(kiln_cu_function_t function, bool good,
   return result;
 }
 
+kilni_soft_kernel_t* kilni_soft_launchable(kilni_soft_driver_t* driver,
+                                           kiln_cu_function_t function) {
+  uint64_t handle = (uintptr_t)function;
+  kilni_soft_kernel_t* kernel =
+      kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_FUNCTION, handle);
+  if (kernel != NULL) return kernel;
+  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_KERNEL,
+                               handle);
+}
+
+// The same for a row that asks how many blocks fit.
+static kiln_cu_result_t enter_occupancy(kiln_cu_function_t function, bool good,
+                                        kilni_soft_driver_t** out_driver,
+                                        kilni_soft_kernel_t** out_kernel) {
+  *out_kernel = NULL;
+  kiln_cu_result_t result =
+      kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, out_driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (!good) return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_VALUE);
+  *out_kernel = kilni_soft_launchable(*out_driver, function);
+  if (*out_kernel != NULL) return KILN_CU_SUCCESS;
+  return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_HANDLE);
+}
+
 // As a GPU's compiler says it: none takes more, what is over is spilled.
 static int register_count(const kilni_soft_entry_t* entry) {
   return entry->register_count < REGISTERS_MOST ? (int)entry->register_count
@@ -209,7 +233,7 @@ static kiln_cu_result_t row_max_blocks(int* blocks, kiln_cu_function_t function,
                                        int block_size, size_t dynamic_bytes) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
-  kiln_cu_result_t result = enter_kernel(
+  kiln_cu_result_t result = enter_occupancy(
       function, blocks != NULL && block_size > 0, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   *blocks = blocks_per_sm(kernel, block_size, dynamic_bytes);
@@ -223,7 +247,7 @@ static kiln_cu_result_t row_dynamic_bytes(size_t* dynamic_bytes,
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
   bool good = dynamic_bytes != NULL && blocks > 0 && block_size > 0;
-  kiln_cu_result_t result = enter_kernel(function, good, &driver, &kernel);
+  kiln_cu_result_t result = enter_occupancy(function, good, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   if (blocks_per_sm(kernel, block_size, 0) < blocks) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
@@ -249,7 +273,7 @@ static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
   bool good = grid_size != NULL && block_size != NULL && block_limit >= 0;
-  kiln_cu_result_t result = enter_kernel(function, good, &driver, &kernel);
+  kiln_cu_result_t result = enter_occupancy(function, good, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   // The callback is called unlocked, from a copy: the function may go.
   kilni_soft_entry_t entry = *kernel->entry;
@@ -283,7 +307,7 @@ static kiln_cu_result_t row_cluster_size(
     const kiln_cu_launch_config_t* config) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
-  kiln_cu_result_t result = enter_kernel(
+  kiln_cu_result_t result = enter_occupancy(
       function, blocks != NULL && config != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   *blocks = 1;
@@ -310,7 +334,7 @@ static kiln_cu_result_t row_clusters(int* clusters, kiln_cu_function_t function,
                                      const kiln_cu_launch_config_t* config) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
-  kiln_cu_result_t result = enter_kernel(
+  kiln_cu_result_t result = enter_occupancy(
       function, clusters != NULL && config != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   result = check_clusters(config);

@@ -260,8 +260,8 @@ static void record_events(kilni_soft_driver_t* driver,
 static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
                                       kilni_soft_stream_t* stream,
                                       const launch_t* launch) {
-  const kilni_soft_kernel_t* kernel = kilni_soft_handle_get(
-      &driver->handles, KILNI_SOFT_KIND_FUNCTION, (uintptr_t)launch->function);
+  const kilni_soft_kernel_t* kernel =
+      kilni_soft_launchable(driver, launch->function);
   if (kernel == NULL || kernel->module->context != stream->context) {
     return KILN_CU_ERROR_INVALID_HANDLE;
   }
@@ -400,8 +400,11 @@ kiln_cu_result_t kilni_soft_launch_kept(kilni_soft_driver_t* driver,
 static kiln_cu_result_t capture(kilni_soft_driver_t* driver,
                                 kilni_soft_captured_t* captured,
                                 const launch_t* launch) {
+  const kilni_soft_kernel_t* kernel =
+      kilni_soft_launchable(driver, launch->function);
+  if (kernel == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
   kiln_cu_kernel_node_t params = {
-      .function = launch->function,
+      .function = (kiln_cu_function_t)(uintptr_t)kernel->handle,
       .grid_x = launch->grid[0],
       .grid_y = launch->grid[1],
       .grid_z = launch->grid[2],
