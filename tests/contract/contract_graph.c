@@ -728,6 +728,45 @@ static void graph_nested(contract_t* t) {
   tear_down(t, &b);
 }
 
+// What cuda.h says of graphs with conditional nodes: one executable at a time,
+// no clone, and no place in another graph.
+static void graph_condition_limits(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_module_t module = NULL;
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_t bodies[2];
+  OK(t->cu->cuModuleLoadData(&module, condition_ptx));
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 1,
+                                           KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  (void)conditional(t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_IF, 1, NULL,
+                    bodies);
+  (void)step(t, &b, bodies[0], 1, 1, NULL, 0);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t second = NULL;
+  CHECK(t->cu->cuGraphInstantiateWithParams(&second, b.graph, &params) !=
+        KILN_CU_SUCCESS);
+  kiln_cu_graph_t clone = NULL;
+  CHECK(t->cu->cuGraphClone(&clone, b.graph) != KILN_CU_SUCCESS);
+  kiln_cu_graph_t other = NULL;
+  kiln_cu_graph_node_t child = NULL;
+  OK(t->cu->cuGraphCreate(&other, 0));
+  CHECK(t->cu->cuGraphAddChildGraphNode(&child, other, NULL, 0, b.graph) !=
+        KILN_CU_SUCCESS);
+  OK(t->cu->cuGraphDestroy(other));
+  // The first one still works, and behind its end there may be another.
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 1) == 1);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  exec = instantiate(t, b.graph);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 1) == 4);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuModuleUnload(module));
+  tear_down(t, &b);
+}
+
 static void graph_unused_condition(contract_t* t) {
   bench_t b;
   set_up(t, &b);
@@ -1039,5 +1078,6 @@ static const contract_case_t cases[] = {
     {"graph_switch", graph_switch, CONTRACT_PLAIN},
     {"graph_nested", graph_nested, CONTRACT_PLAIN},
     {"graph_unused_condition", graph_unused_condition, CONTRACT_PLAIN},
+    {"graph_condition_limits", graph_condition_limits, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_graph, cases);

@@ -434,7 +434,7 @@ static kiln_cu_result_t row_clone(kiln_cu_graph_t* clone,
   kilni_soft_graph_t* found;
   kiln_cu_result_t result = enter_graph(graph, clone != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  if (has_store(found)) {
+  if (has_store(found) || kilni_soft_graph_chooses(found)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   kilni_soft_graph_t* copy = NULL;

@@ -323,6 +323,9 @@ void kilni_soft_doing_replace(kilni_soft_driver_t* driver,
                               kilni_soft_node_t* node,
                               kilni_soft_doing_t* doing);
 
+// Whether it has a conditional node: such a graph has one executable at a time
+// and is never copied into another graph, nor cloned.
+bool kilni_soft_graph_chooses(const kilni_soft_graph_t* graph);
 // ---- soft_graph_exec.c, soft_graph_launch.c ----
 
 // Sorts the nodes of a graph, and of those in it. INVALID_VALUE with a cycle,

@@ -182,7 +182,61 @@ static bool allocates(const kilni_soft_graph_t* graph) {
   return false;
 }
 
-// Whether this graph may have one executable more, and why not.
+// Whether all kernels of the bodies, at any depth, are of one context; `seen`
+// is that of the first.
+static bool is_of_one_context(const kilni_soft_driver_t* driver,
+                              const kilni_soft_graph_t* body,
+                              const kilni_soft_context_t** seen) {
+  for (size_t i = 0; i < body->count; i++) {
+    const kilni_soft_node_t* node = body->nodes[i];
+    if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH &&
+        !is_of_one_context(driver, node->as.child, seen)) {
+      return false;
+    }
+    if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      for (uint32_t k = 0; k < node->as.condition.count; k++) {
+        const kilni_soft_graph_t* inner = node->as.condition.bodies[k];
+        if (!is_of_one_context(driver, inner, seen)) return false;
+      }
+    }
+    if (node->type != KILN_CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    const kilni_soft_kernel_t* kernel = kilni_soft_handle_get(
+        &driver->handles, KILNI_SOFT_KIND_FUNCTION, node->as.kernel.function);
+    if (kernel == NULL) continue;
+    if (*seen == NULL) *seen = kernel->module->context;
+    if (*seen != kernel->module->context) return false;
+  }
+  return true;
+}
+
+static bool contexts_are_good(const kilni_soft_driver_t* driver,
+                              const kilni_soft_graph_t* graph) {
+  for (size_t i = 0; i < graph->count; i++) {
+    const kilni_soft_node_t* node = graph->nodes[i];
+    if (node->type != KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
+    for (uint32_t k = 0; k < node->as.condition.count; k++) {
+      const kilni_soft_context_t* seen = NULL;
+      const kilni_soft_graph_t* body = node->as.condition.bodies[k];
+      if (!is_of_one_context(driver, body, &seen)) return false;
+    }
+  }
+  return true;
+}
+
+bool kilni_soft_graph_chooses(const kilni_soft_graph_t* graph) {
+  for (size_t i = 0; i < graph->count; i++) {
+    const kilni_soft_node_t* node = graph->nodes[i];
+    if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL ||
+        (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH &&
+         kilni_soft_graph_chooses(node->as.child))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether this graph may have one executable more, and why not. One that
+// allocates, or chooses, may have one at a time.
 static kiln_cu_result_t check_graph(const kilni_soft_driver_t* driver,
                                     const kilni_soft_graph_t* graph,
                                     kiln_cu_graph_instantiate_t* params) {
@@ -192,9 +246,12 @@ static kiln_cu_result_t check_graph(const kilni_soft_driver_t* driver,
     params->result = KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  if (!bodies_are_good(graph)) return KILN_CU_ERROR_NOT_SUPPORTED;
-  for (const kilni_soft_exec_t* exec = driver->execs;
-       exec != NULL && allocates(graph); exec = exec->next) {
+  if (!bodies_are_good(graph) || !contexts_are_good(driver, graph)) {
+    return KILN_CU_ERROR_NOT_SUPPORTED;
+  }
+  bool one = allocates(graph) || kilni_soft_graph_chooses(graph);
+  for (const kilni_soft_exec_t* exec = driver->execs; exec != NULL && one;
+       exec = exec->next) {
     if (exec->handle != 0 && exec->graph->origin == graph->serial) {
       return KILN_CU_ERROR_NOT_SUPPORTED;
     }
