@@ -401,7 +401,8 @@ kiln_graph_create(kiln_device_t* device, kiln_graph_t** out_graph);
 
 // A copy with the same nodes, names and owners, of a view too. Nodes inside of
 // its nodes have no names in it. Statuses as create; the driver refuses graphs
-// that allocate memory. The caller owns `*out_graph`. Since 0.1.
+// that allocate memory or have conditional nodes. The caller owns `*out_graph`.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_clone(kiln_graph_t* graph,
                                                       kiln_graph_t** out_graph);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // base: how many cores this process may use: those that it may run on, and no
-// more than its control groups give it time for.
+// more than its control groups give it time for. And how much memory it can
+// get: what the machine has left, and no more than its control groups leave.
 //
 // Control groups are where /proc says they are, of both kinds: version 2 keeps
 // "quota period" in cpu.max, version 1 each in a file. A limit counts for all
@@ -71,6 +72,7 @@ typedef struct groups_t {
 
 // one-thread
 typedef struct search_t {
+  const char* controller;
   groups_t groups[2];  // version 1, version 2
 } search_t;
 
@@ -88,7 +90,7 @@ static void take_path(char* line, void* user) {
   controllers++;
   if (*controllers == 0) {
     copy_path(search->groups[1].path, path);
-  } else if (lists(controllers, "cpu")) {
+  } else if (lists(controllers, search->controller)) {
     copy_path(search->groups[0].path, path);
   }
 }
@@ -128,7 +130,7 @@ static void take_mount(char* line, void* user) {
   if (count < 6 || !options) return;
   groups_t* groups = NULL;
   if (strcmp(kind, "cgroup2") == 0) groups = &search->groups[1];
-  if (strcmp(kind, "cgroup") == 0 && lists(options, "cpu")) {
+  if (strcmp(kind, "cgroup") == 0 && lists(options, search->controller)) {
     groups = &search->groups[0];
   }
   if (!groups || groups->mount[0]) return;
@@ -143,36 +145,91 @@ static void take_line(char* line, void* user) {
   if (!first[0]) snprintf(first, 64, "%.63s", line);
 }
 
-// The cores that one folder's files allow; 0 if they set no limit.
-static uint32_t limit_of(const char* folder, bool is_second) {
+// What one folder's files allow; UINT64_MAX if they set no limit.
+typedef uint64_t (*limit_fn_t)(const char* folder, bool is_second);
+
+static uint64_t cores_of(const char* folder, bool is_second) {
   char path[PATH_BYTES];
   char text[2][64] = {"", ""};
   if (snprintf(path, sizeof(path), "%s/%s", folder,
                is_second ? "cpu.max" : "cpu.cfs_quota_us") >= PATH_BYTES) {
-    return 0;
+    return UINT64_MAX;
   }
   each_line(path, take_line, text[0]);
   if (!is_second && text[0][0] != '-') {  // -1: no limit
     if (snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder) >=
         PATH_BYTES) {
-      return 0;
+      return UINT64_MAX;
     }
     each_line(path, take_line, text[1]);
   }
   char* end;
   long long quota = strtoll(text[0], &end, 10);
   long long period = strtoll(is_second ? end : text[1], NULL, 10);
-  if (end == text[0] || quota <= 0 || period <= 0) return 0;
+  if (end == text[0] || quota <= 0 || period <= 0) return UINT64_MAX;
   long long cores = quota / period + (quota % period != 0);
-  return cores < UINT32_MAX ? (uint32_t)cores : UINT32_MAX;
+  return cores < UINT32_MAX ? (uint64_t)cores : UINT32_MAX;
+}
+
+// A number in a file of the folder; UINT64_MAX if there is none.
+static uint64_t number_in(const char* folder, const char* name) {
+  char path[PATH_BYTES];
+  char text[64] = "";
+  char* end;
+  if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= PATH_BYTES) {
+    return UINT64_MAX;
+  }
+  each_line(path, take_line, text);
+  unsigned long long number = strtoull(text, &end, 10);
+  return end == text || text[0] == '-' ? UINT64_MAX : (uint64_t)number;
+}
+
+// A row "name number" or "name: number kB" that is looked for. one-thread
+typedef struct row_t {
+  const char* name;
+  uint64_t value;  // UINT64_MAX: not found
+} row_t;
+
+static void take_row(char* line, void* user) {
+  row_t* row = user;
+  size_t size = strlen(row->name);
+  if (strncmp(line, row->name, size) != 0) return;
+  char* end;
+  unsigned long long number = strtoull(line + size, &end, 10);
+  if (end == line + size) return;
+  row->value = strstr(end, "kB") ? number << 10 : number;
+}
+
+static uint64_t row_in(const char* folder, const char* file, const char* name) {
+  char path[PATH_BYTES];
+  row_t row = {name, UINT64_MAX};
+  if (snprintf(path, sizeof(path), "%s/%s", folder, file) < PATH_BYTES) {
+    each_line(path, take_row, &row);
+  }
+  return row.value;
+}
+
+// What a group may still take: its limit without what it uses, of which files
+// that were not used for a while are given up first.
+static uint64_t memory_of(const char* folder, bool is_second) {
+  uint64_t limit =
+      number_in(folder, is_second ? "memory.max" : "memory.limit_in_bytes");
+  uint64_t used =
+      number_in(folder, is_second ? "memory.current" : "memory.usage_in_bytes");
+  uint64_t files =
+      row_in(folder, "memory.stat",
+             is_second ? "inactive_file " : "total_inactive_file ");
+  if (limit == UINT64_MAX || used == UINT64_MAX) return UINT64_MAX;
+  if (files < used) used -= files;
+  return used < limit ? limit - used : 0;
 }
 
 // The tightest limit from the process's own group up to the mount.
-static uint32_t tightest(const groups_t* groups, const char* prefix,
-                         bool is_second) {
+static uint64_t tightest(const groups_t* groups, const char* prefix,
+                         bool is_second, limit_fn_t limit_of) {
   char folder[PATH_BYTES];
-  uint32_t least = 0;
-  if (!groups->path[0] || !groups->mount[0]) return 0;
+  uint64_t least = UINT64_MAX;
+  if (!groups->path[0] || !groups->mount[0]) return least;
   size_t root = strlen(groups->root);
   if (root == 1) root = 0;
   const char* below = groups->path + root;
@@ -181,39 +238,56 @@ static uint32_t tightest(const groups_t* groups, const char* prefix,
   bool inside = strncmp(groups->path, groups->root, root) == 0 &&
                 (*below == '/' || *below == 0) && !strstr(groups->path, "/..");
   int size = snprintf(folder, sizeof(folder), "%s%s", prefix, groups->mount);
-  if (size < 0 || size >= PATH_BYTES) return 0;
+  if (size < 0 || size >= PATH_BYTES) return least;
   int whole = snprintf(folder, sizeof(folder), "%s%s%s", prefix, groups->mount,
                        inside ? below : "");
-  if (whole < 0 || whole >= PATH_BYTES) return 0;
+  if (whole < 0 || whole >= PATH_BYTES) return least;
   for (;;) {
-    uint32_t limit = limit_of(folder, is_second);
-    if (limit && (!least || limit < least)) least = limit;
+    uint64_t limit = limit_of(folder, is_second);
+    if (limit < least) least = limit;
     char* slash = strrchr(folder, '/');
     if (!slash || slash < folder + size) return least;
     *slash = 0;
   }
 }
 
-uint32_t kilni_core_quota(const char* prefix) {
-  search_t search;
+// The tightest limit that a control group of either kind sets.
+static uint64_t group_limit(const char* prefix, const char* controller,
+                            limit_fn_t limit_of) {
+  search_t search = {.controller = controller};
   for (int i = 0; i < 2; i++) {
     groups_t* groups = &search.groups[i];
     groups->path[0] = groups->root[0] = groups->mount[0] = 0;
   }
   char path[PATH_BYTES];
-  uint32_t least = 0;
+  uint64_t least = UINT64_MAX;
   if (snprintf(path, sizeof(path), "%s/proc/self/cgroup", prefix) >=
       PATH_BYTES) {
-    return 0;
+    return least;
   }
   each_line(path, take_path, &search);
   snprintf(path, sizeof(path), "%s/proc/self/mountinfo", prefix);
   each_line(path, take_mount, &search);
   for (int i = 0; i < 2; i++) {
-    uint32_t limit = tightest(&search.groups[i], prefix, i == 1);
-    if (limit && (!least || limit < least)) least = limit;
+    uint64_t limit = tightest(&search.groups[i], prefix, i == 1, limit_of);
+    if (limit < least) least = limit;
   }
   return least;
+}
+
+uint32_t kilni_core_quota(const char* prefix) {
+  uint64_t cores = group_limit(prefix, "cpu", cores_of);
+  return cores == UINT64_MAX ? 0 : (uint32_t)cores;
+}
+
+uint64_t kilni_memory_left(const char* prefix) {
+  char folder[PATH_BYTES];
+  uint64_t left = UINT64_MAX;
+  if (snprintf(folder, sizeof(folder), "%s/proc", prefix) < PATH_BYTES) {
+    left = row_in(folder, "meminfo", "MemAvailable:");
+  }
+  uint64_t limit = group_limit(prefix, "memory", memory_of);
+  return limit < left ? limit : left;
 }
 
 static uint32_t cores_to_run_on(void) {

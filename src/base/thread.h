@@ -60,6 +60,9 @@ uint32_t kilni_core_count(void);
 // The quotas alone, read from /proc and where that says under `prefix` ("" for
 // the system's own); 0 if there is none.
 uint32_t kilni_core_quota(const char* prefix);
+// The memory that this process can still get, in bytes: what the machine and
+// its control groups have left. UINT64_MAX where the system does not say.
+uint64_t kilni_memory_left(const char* prefix);
 uint64_t kilni_time_ns(void);      // monotonic
 uint64_t kilni_date_ns(void);      // since 1970; may jump
 uint64_t kilni_process_id(void);   // for fork checks

@@ -25,6 +25,10 @@ kiln_status_t kilni_vm_commit(void* at, size_t bytes);
 // reads as zero, so that a thread which still holds its address cannot crash.
 void kilni_vm_discard(void* at, size_t bytes);
 
+// Bytes of a committed part that no memory stands behind yet, since nobody has
+// touched them.
+uint64_t kilni_vm_untouched(void* at, size_t bytes);
+
 // Memory that can stand at several places of reserved ranges at once, and keeps
 // its content at none. Zero at first. Bare OUT_OF_MEMORY.
 kiln_status_t kilni_vm_share_create(size_t bytes, int* out_share);

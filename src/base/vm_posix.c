@@ -40,6 +40,20 @@ void kilni_vm_discard(void* at, size_t bytes) {
   madvise(at, bytes, MADV_DONTNEED);
 }
 
+uint64_t kilni_vm_untouched(void* at, size_t bytes) {
+  unsigned char there[4096];
+  uint64_t count = 0;
+  size_t page = kilni_vm_page_bytes();
+  for (size_t done = 0; done < bytes;) {
+    size_t pages = (bytes - done + page - 1) / page;
+    if (pages > sizeof(there)) pages = sizeof(there);
+    if (mincore((char*)at + done, pages * page, there) != 0) return count;
+    for (size_t i = 0; i < pages; i++) count += !(there[i] & 1u);
+    done += pages * page;
+  }
+  return count * page;
+}
+
 kiln_status_t kilni_vm_share_create(size_t bytes, int* out_share) {
   *out_share = memfd_create("kiln", MFD_CLOEXEC);
   if (*out_share < 0) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);

@@ -90,6 +90,13 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
   if (result == KILN_CU_SUCCESS) return kiln_ok();
   kiln_status_t status =
       kilni_cuda_status(device->table, result, call, KILNI_ROOM, file, line);
+  if (result == KILN_CU_ERROR_OUT_OF_MEMORY &&
+      device->info.kind == KILN_DEVICE_KIND_SOFT) {
+    return kilni_status_with_fix(
+        status,
+        "free device memory, use smaller buffers, or give this process more "
+        "memory: the software device has half of what the machine can give");
+  }
   if (!kilni_cuda_result_is_sticky(result)) return status;
   kilni_device_mark_lost(device);
   return annotate_fault(device, status);

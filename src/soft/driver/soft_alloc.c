@@ -23,10 +23,9 @@ static kiln_cu_result_t row_info(size_t* available, size_t* total) {
   if (available == NULL || total == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  *total = (size_t)KILNI_SOFT_TOTAL_BYTES;
-  *available =
-      (size_t)(KILNI_SOFT_TOTAL_BYTES -
-               kilni_soft_memory_used(kilni_soft_current(driver)->memory));
+  kilni_soft_memory_t* memory = kilni_soft_current(driver)->memory;
+  *total = (size_t)kilni_soft_memory_total(memory);
+  *available = (size_t)kilni_soft_memory_available(memory);
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 

@@ -261,7 +261,7 @@ static kiln_cu_result_t row_set_limit(kiln_cu_limit_t limit, size_t value) {
     // What kernels print is handed on at once; the size is only remembered.
     context->printf_bytes = value;
   } else if (limit == KILN_CU_LIMIT_MALLOC_HEAP_SIZE) {
-    if (value > KILNI_SOFT_TOTAL_BYTES) {
+    if (value > kilni_soft_memory_total(context->memory)) {
       result = KILN_CU_ERROR_INVALID_VALUE;
     } else {
       kilni_soft_heap_set_limit(context->memory, value);

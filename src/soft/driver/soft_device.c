@@ -227,10 +227,13 @@ static kiln_cu_result_t row_device_uuid(kiln_cu_uuid_t* uuid,
 }
 
 static kiln_cu_result_t row_total_mem(size_t* bytes, kiln_cu_device_t device) {
+  kilni_soft_driver_t* driver;
   kiln_cu_result_t result = check_device(bytes, device);
   if (result != KILN_CU_SUCCESS) return result;
-  *bytes = (size_t)KILNI_SOFT_TOTAL_BYTES;
-  return KILN_CU_SUCCESS;
+  result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  *bytes = (size_t)kilni_soft_memory_total(driver->memory);
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_attribute(int* value,

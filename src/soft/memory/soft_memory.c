@@ -37,6 +37,8 @@ enum {
   // takes the host's memory.
   FILL_BYTES = 64 << 20,
   FILL_BLOCK = 4096,
+  // Smaller allocations do not ask what the host can give.
+  ASK_BYTES = 4 << 20,
 };
 
 #define PAGE_COMMITTED 0x80000000u  // in `pages`; the rest counts allocations
@@ -56,8 +58,9 @@ struct kilni_soft_memory_t {
   kiln_allocator_t allocator;
   kilni_mutex_t lock;
   bool exact;
-  uint64_t fill;  // the pattern word
-  uint8_t* base;  // host address of the window
+  uint64_t total;  // of each device
+  uint64_t fill;   // the pattern word
+  uint8_t* base;   // host address of the window
   uint64_t window_bytes;
   uint64_t cursor;             // device address where the next search starts
   uint32_t* pages;             // of the window
@@ -94,6 +97,13 @@ static bool is_device_kind(kilni_soft_alloc_kind_t kind) {
 // Host memory that is the device's own.
 static bool is_own_host(kilni_soft_alloc_kind_t kind) {
   return kilni_soft_alloc_is_host(kind) && kind != KILNI_SOFT_ALLOC_REGISTERED;
+}
+
+// Half of what the host can give; where it does not say that, the most.
+static uint64_t share_of_host(void) {
+  uint64_t half = kilni_memory_left("") / 2;
+  half -= half % PAGE;
+  return half < KILNI_SOFT_TOTAL_BYTES ? half : KILNI_SOFT_TOTAL_BYTES;
 }
 
 static int64_t window_delta(const kilni_soft_memory_t* memory) {
@@ -185,6 +195,7 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
   memory->cursor = KILNI_SOFT_GLOBAL_BASE;
   memory->next_id = 1;
   atomic_init(&memory->generation, 1);
+  memory->total = share_of_host();
   memory->locks_wide =
       kilni_soft_wide_way(kilni_cpu_features()) == KILNI_SOFT_WIDE_LOCK;
   for (int i = 0; i < KILNI_SOFT_WIDE_LOCKS; i++) {
@@ -196,6 +207,9 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
     return status;
   }
   status = reserve_window(memory);
+  if (memory->total > memory->window_bytes) {
+    memory->total = memory->window_bytes;
+  }
   if (kiln_status_is_ok(status)) {
     status = kilni_alloc_array(host->allocator,
                                (size_t)(memory->window_bytes / PAGE),
@@ -455,13 +469,47 @@ static void fill_fresh(const kilni_soft_memory_t* memory, uint8_t* at,
   }
 }
 
+// Bytes of large allocations that the host has still to give: what is filled
+// when it is made it has given already.
+static uint64_t owed(const kilni_soft_memory_t* memory) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < memory->count; i++) {
+    const kilni_soft_alloc_t* alloc = &memory->allocs[i];
+    bool plain = is_device_kind(alloc->kind) &&
+                 !kilni_soft_alloc_is_virtual(alloc->kind);
+    if (!plain || alloc->bytes <= FILL_BYTES) continue;
+    uint64_t page = kilni_vm_page_bytes();
+    uint64_t from = round_up(alloc->address + FILL_BYTES, page);
+    uint64_t end = (alloc->address + alloc->bytes) & ~(page - 1);
+    if (from >= end) continue;
+    bytes += kilni_vm_untouched(host_pointer(from, alloc->delta),
+                                (size_t)(end - from));
+  }
+  return bytes;
+}
+
+// What can be had of a device's memory, for a request of `bytes`. A small one
+// does not ask the host.
+static uint64_t available(const kilni_soft_memory_t* own, uint64_t bytes) {
+  const kilni_soft_memory_t* memory = own->root;
+  uint64_t free_bytes =
+      own->used < memory->total ? memory->total - own->used : 0;
+  if (bytes < ASK_BYTES || free_bytes == 0) return free_bytes;
+  uint64_t left = kilni_memory_left("");
+  if (left == UINT64_MAX) return free_bytes;
+  uint64_t promised = owed(memory);
+  left = left > promised ? left - promised : 0;
+  return left < free_bytes ? left : free_bytes;
+}
+
 static kiln_status_t no_device_memory(uint64_t bytes, uint64_t free_bytes) {
   return kilni_status_with_fix(
       KILNI_FAIL(DEVICE_OUT_OF_MEMORY,
                  "%llu bytes of device memory were requested and %llu are "
                  "available on the software device",
                  (unsigned long long)bytes, (unsigned long long)free_bytes),
-      "free device memory first or work in smaller pieces");
+      "free device memory first, work in smaller pieces, or give the process "
+      "more memory: a software device has half of what the machine can give");
 }
 
 static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
@@ -469,7 +517,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
                                   uint64_t* out_address) {
   kilni_soft_memory_t* memory = own->root;
   uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
-  uint64_t free_bytes = KILNI_SOFT_TOTAL_BYTES - own->used;
+  uint64_t free_bytes = available(own, rounded);
   uint64_t address;
   if (rounded > free_bytes || !choose_address(memory, rounded, &address)) {
     return no_device_memory(bytes, free_bytes);
@@ -532,9 +580,8 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
                       "an allocation of %llu bytes and kind %d was requested",
                       (unsigned long long)bytes, (int)kind);
   }
-  if (bytes > KILNI_SOFT_TOTAL_BYTES && is_device_kind(kind)) {
-    return no_device_memory(
-        bytes, KILNI_SOFT_TOTAL_BYTES - kilni_soft_memory_used(memory));
+  if (bytes > memory->root->total && is_device_kind(kind)) {
+    return no_device_memory(bytes, kilni_soft_memory_available(memory));
   }
   kilni_mutex_lock(&memory->root->lock);
   kiln_status_t status = is_device_kind(kind)
@@ -685,7 +732,7 @@ static uint32_t access_of(const kilni_soft_memory_t* own,
 void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
                            uint64_t* out_address) {
   *out_address = 0;
-  if (bytes == 0 || bytes > KILNI_SOFT_TOTAL_BYTES) return;
+  if (bytes == 0 || bytes > memory->root->total) return;
   uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
   kilni_mutex_lock(&memory->root->lock);
   if (memory->heap_used + rounded <= memory->heap_limit) {
@@ -878,6 +925,17 @@ void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
   }
   kilni_mutex_unlock(&memory->lock);
   return data;
+}
+
+uint64_t kilni_soft_memory_total(const kilni_soft_memory_t* memory) {
+  return memory->root->total;
+}
+
+uint64_t kilni_soft_memory_available(kilni_soft_memory_t* memory) {
+  kilni_mutex_lock(&memory->root->lock);
+  uint64_t bytes = available(memory, UINT64_MAX);
+  kilni_mutex_unlock(&memory->root->lock);
+  return bytes;
 }
 
 uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory) {
@@ -1111,7 +1169,7 @@ void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
 
 bool kilni_soft_memory_charge(kilni_soft_memory_t* memory, uint64_t bytes) {
   kilni_mutex_lock(&memory->root->lock);
-  bool room = bytes <= KILNI_SOFT_TOTAL_BYTES - memory->used;
+  bool room = bytes <= available(memory, bytes);
   if (room) memory->used += bytes;
   kilni_mutex_unlock(&memory->root->lock);
   return room;

@@ -28,7 +28,8 @@
 #define KILNI_SOFT_LOCAL_BYTES  0x0000000100000000ull
 #define KILNI_SOFT_GLOBAL_BASE  0x00007e0000000000ull
 
-// Device memory as a device attribute: it does not depend on the host.
+// The most memory that a device has; a smaller host has less to give
+// (kilni_soft_memory_total).
 #define KILNI_SOFT_TOTAL_BYTES (16ull << 30)
 // Addresses from KILNI_SOFT_GLOBAL_BASE that may be device memory: more than
 // there is memory, so that fragments and the delay of reuse have room.
@@ -111,6 +112,12 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
                                            kilni_soft_memory_t** out_list);
 // Ends all devices' memory; of the first of them.
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory);
+// The memory that a device has: half of what the host could give when it was
+// made, since a program has its own copy of what it brings in and takes out,
+// and KILNI_SOFT_TOTAL_BYTES at most. What of it can be had now: what is not
+// used, and no more than the host can give now.
+uint64_t kilni_soft_memory_total(const kilni_soft_memory_t* memory);
+uint64_t kilni_soft_memory_available(kilni_soft_memory_t* memory);
 // The locks of accesses of 16 bytes (soft_wide.h), NULL where none are needed;
 // common to all devices.
 atomic_uint* kilni_soft_memory_wide_locks(kilni_soft_memory_t* memory);

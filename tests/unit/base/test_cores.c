@@ -166,6 +166,35 @@ static void affinity_counts_too(void** state) {
 #define IN_A_ROOT(test) \
   cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
+// The machine's, and no more than a group above leaves, of either kind.
+static void memory_that_is_left(void** state) {
+  (void)state;
+  assert_true(kilni_memory_left(root) == UINT64_MAX);
+  put("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
+  assert_int_equal(kilni_memory_left(root), 8000 << 10);
+  put("/proc/self/cgroup", "0::/outer/inner\n");
+  put("/proc/self/mountinfo", mount_2);
+  put("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
+  put("/sys/fs/cgroup/outer/inner/memory.current", "1\n");
+  assert_int_equal(kilni_memory_left(root), 8000 << 10);
+  put("/sys/fs/cgroup/outer/memory.max", "5000000\n");
+  put("/sys/fs/cgroup/outer/memory.current", "2000000\n");
+  assert_int_equal(kilni_memory_left(root), 3000000);
+  put("/sys/fs/cgroup/outer/memory.stat",
+      "anon 1\ninactive_file 500000\nactive_file 7\n");
+  assert_int_equal(kilni_memory_left(root), 3500000);
+  put("/sys/fs/cgroup/outer/memory.current", "6000000\n");
+  assert_int_equal(kilni_memory_left(root), 0);
+  put("/proc/self/cgroup", "4:memory:/g\n0::/\n");
+  put("/proc/self/mountinfo",
+      "30 22 0:26 / /cg/memory rw - cgroup cgroup rw,memory\n");
+  put("/cg/memory/g/memory.limit_in_bytes", "4000000\n");
+  put("/cg/memory/g/memory.usage_in_bytes", "1000000\n");
+  put("/cg/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  put("/cg/memory/memory.usage_in_bytes", "1000000\n");
+  assert_int_equal(kilni_memory_left(root), 3000000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_ROOT(nothing_to_read_sets_no_limit),
@@ -174,6 +203,7 @@ int main(void) {
       IN_A_ROOT(a_mounted_part_is_the_top),
       IN_A_ROOT(version_1_has_two_files),
       IN_A_ROOT(long_lines_are_passed_over),
+      IN_A_ROOT(memory_that_is_left),
       cmocka_unit_test(affinity_counts_too),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,7 +159,7 @@ static void test_out_of_memory(void** state) {
   kiln_status_t status = kilni_soft_memory_alloc(
       f.memory, KILNI_SOFT_TOTAL_BYTES + 1, KILNI_SOFT_ALLOC_DEVICE, &address);
   assert_int_equal(address, 0);
-  assert_non_null(strstr(kiln_status_message(status), "17179869184"));
+  assert_non_null(strstr(kiln_status_message(status), "17179869185"));
   assert_non_null(kiln_status_fix(status));
   expect_code(status, KILN_STATUS_DEVICE_OUT_OF_MEMORY);
   expect_code(kilni_soft_memory_alloc(f.memory, UINT64_MAX,
@@ -308,6 +308,33 @@ static void test_threads(void** state) {
   close_memory(&f);
 }
 
+// What a device has is what the host can give, and what is promised is not
+// promised again: large allocations that nobody has touched count.
+static void test_the_host_sets_the_limit(void** state) {
+  (void)state;
+  fixture_t f;
+  uint64_t left = kilni_memory_left("");
+  open_memory(&f, true);
+  uint64_t total = kilni_soft_memory_total(f.memory);
+  assert_true(total <= KILNI_SOFT_TOTAL_BYTES);
+  assert_true(total <= left / 2 + (1ull << 30));
+  assert_true(kilni_soft_memory_available(f.memory) <= total);
+  uint64_t address = 0;
+  expect_code(kilni_soft_memory_alloc(f.memory, total + 1,
+                                      KILNI_SOFT_ALLOC_DEVICE, &address),
+              KILN_STATUS_DEVICE_OUT_OF_MEMORY);
+  uint64_t most = kilni_soft_memory_available(f.memory);
+  uint64_t large = most / 2;
+  (void)must_alloc(&f, large, KILNI_SOFT_ALLOC_DEVICE);
+  assert_true(kilni_soft_memory_available(f.memory) <=
+              most - large + KILNI_SOFT_PAGE_BYTES);
+  kiln_status_t status = kilni_soft_memory_alloc(
+      f.memory, most, KILNI_SOFT_ALLOC_DEVICE, &address);
+  assert_null(strstr(kiln_status_fix(status), "nvidia-smi"));
+  expect_code(status, KILN_STATUS_DEVICE_OUT_OF_MEMORY);
+  close_memory(&f);
+}
+
 // One move where the CPU's maker promises it, a lock anywhere else; both hold
 // the same value.
 static void test_wide_ways(void** state) {
@@ -346,6 +373,7 @@ int main(void) {
       cmocka_unit_test(test_allocation_faults),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_wide_ways),
+      cmocka_unit_test(test_the_host_sets_the_limit),
   };
   return cmocka_run_group_tests_name("soft_memory", tests, NULL, NULL);
 }
