@@ -26,6 +26,8 @@
 
 #define PAGE ((uint64_t)KILNI_SOFT_PAGE_BYTES)
 
+// What a device has at least, whatever of it can be had.
+#define TOTAL_LEAST (1ull << 30)
 // What a window has at least, where the host limits addresses.
 #define WINDOW_LEAST (64ull << 20)
 
@@ -103,6 +105,7 @@ static bool is_own_host(kilni_soft_alloc_kind_t kind) {
 static uint64_t share_of_host(void) {
   uint64_t half = kilni_memory_left("") / 2;
   half -= half % PAGE;
+  if (half < TOTAL_LEAST) return TOTAL_LEAST;
   return half < KILNI_SOFT_TOTAL_BYTES ? half : KILNI_SOFT_TOTAL_BYTES;
 }
 
@@ -207,9 +210,6 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
     return status;
   }
   status = reserve_window(memory);
-  if (memory->total > memory->window_bytes) {
-    memory->total = memory->window_bytes;
-  }
   if (kiln_status_is_ok(status)) {
     status = kilni_alloc_array(host->allocator,
                                (size_t)(memory->window_bytes / PAGE),
@@ -494,6 +494,7 @@ static uint64_t available(const kilni_soft_memory_t* own, uint64_t bytes) {
   const kilni_soft_memory_t* memory = own->root;
   uint64_t free_bytes =
       own->used < memory->total ? memory->total - own->used : 0;
+  if (free_bytes > memory->window_bytes) free_bytes = memory->window_bytes;
   if (bytes < ASK_BYTES || free_bytes == 0) return free_bytes;
   uint64_t left = kilni_memory_left("");
   if (left == UINT64_MAX) return free_bytes;

@@ -208,7 +208,24 @@ static kiln_cu_result_t fill_graph(const kiln_cuda_table_t* cu,
   TRY(cu->cuGraphCreate(&child, 0));
   TRY(cu->cuGraphAddKernelNode(&nodes[3], child, NULL, 0, &kernel));
   TRY(cu->cuGraphAddChildGraphNode(&nodes[3], graph, nodes, 3, child));
-  TRY(cu->cuGraphDestroy(child));
+  return cu->cuGraphDestroy(child);
+}
+
+// What no clone may have.
+static kiln_cu_result_t fill_choice(const kiln_cuda_table_t* cu,
+                                    kiln_cu_graph_t graph, kiln_cu_function_t f,
+                                    kiln_cu_deviceptr_t a) {
+  uint32_t value = 5;
+  void* params[] = {&a, &value};
+  const kiln_cu_kernel_node_t kernel = {.function = f,
+                                        .grid_x = 1,
+                                        .grid_y = 1,
+                                        .grid_z = 1,
+                                        .block_x = 1,
+                                        .block_y = 1,
+                                        .block_z = 1,
+                                        .params = params};
+  kiln_cu_graph_node_t nodes[2] = {NULL};
   kiln_cu_graph_node_params_t choice;
   memset(&choice, 0, sizeof(choice));
   choice.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
@@ -217,7 +234,7 @@ static kiln_cu_result_t fill_graph(const kiln_cuda_table_t* cu,
   TRY(cu->cuGraphConditionalHandleCreate(&choice.of.conditional.handle, graph,
                                          NULL, 1,
                                          KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
-  TRY(cu->cuGraphAddNode(&nodes[0], graph, &nodes[3], NULL, 1, &choice));
+  TRY(cu->cuGraphAddNode(&nodes[0], graph, NULL, NULL, 0, &choice));
   return cu->cuGraphAddKernelNode(&nodes[1], choice.of.conditional.graphs[0],
                                   NULL, 0, &kernel);
 }
@@ -244,13 +261,14 @@ static kiln_cu_result_t graphs(const kiln_cuda_table_t* cu) {
   TRY(cu->cuGraphRetainUserObject(graph, object, 1,
                                   KILN_CU_GRAPH_USER_OBJECT_MOVE));
   TRY(cu->cuGraphClone(&clone, graph));
+  TRY(fill_choice(cu, graph, f, a));
   kiln_cu_result_t drawn =
       cu->cuGraphDebugDotPrint(graph, "test_soft_rows.dot", 1);
   remove("test_soft_rows.dot");
   TRY(drawn);
   TRY(cu->cuGraphInstantiateWithParams(&exec, graph, &params));
   TRY(cu->cuGraphLaunch(exec, stream));
-  TRY(cu->cuGraphExecUpdate(exec, clone, &outcome));
+  TRY(cu->cuGraphExecUpdate(exec, graph, &outcome));
   TRY(cu->cuGraphLaunch(exec, stream));
   TRY(cu->cuStreamSynchronize(stream));
   TRY(cu->cuGraphDestroy(clone));
