@@ -171,7 +171,7 @@ static void gather(const kilni_soft_warp_t* warp, const uint32_t* words,
   value[0] = value[1] = 0;
   for (uint32_t k = 0; k < count; k++) {
     uint64_t element = lane_value(warp, words[k], lane, bytes) & mask;
-    value[k * bits / 64] |= element << (k * bits % 64);
+    value[k * bits / 64 & 1u] |= element << (k * bits % 64);
   }
 }
 
@@ -182,7 +182,7 @@ static void scatter(const kilni_soft_warp_t* warp, const uint32_t* words,
   uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << bits) - 1;
   for (uint32_t k = 0; k < count; k++) {
     set_lane(warp, words[k], lane, bytes,
-             value[k * bits / 64] >> (k * bits % 64) & mask);
+             value[k * bits / 64 & 1u] >> (k * bits % 64) & mask);
   }
 }
 

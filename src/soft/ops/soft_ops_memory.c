@@ -321,6 +321,8 @@ KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
                                 const void* values) {
   if (exec == KILNI_SOFT_FULL_MASK) {
     for (uint32_t lane = KILNI_SOFT_LANES; lane--;) {
+      // As below.
+      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
       write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
                 get_lane(values, lane, bytes), bytes);
     }

@@ -183,8 +183,9 @@ static void one_address(uint32_t mask) {
   uint32_t first = lowest(mask);
   for (uint32_t at = 0; at < 44; at += 4) {
     uint32_t want = at == 28 ? first * 0x01010101u : first;
-    if (got[at] != want)
+    if (got[at] != want) {
       fail_msg("mask %#x, byte %u: %u", mask, 4 * at, got[at]);
+    }
   }
   for (uint32_t k = 0; k < 4; k++) {
     assert_int_equal(got[20 + k], first);
