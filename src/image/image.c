@@ -35,12 +35,38 @@ static bool tells_no_producer(uint32_t format) {
          format == KILN_CODE_FORMAT_NVVM;
 }
 
+// What a linker is given: a container's pieces are walked like an image's.
+static kiln_status_t check_piece(kiln_image_t* image,
+                                 const kilni_image_part_t* part,
+                                 const kilni_image_about_t* about,
+                                 uint32_t format) {
+  switch (format) {
+    case KILN_CODE_FORMAT_PTX:
+      return kilni_image_link_ptx(part, image->link, image->allocator);
+    case KILN_CODE_FORMAT_CUBIN:
+    case KILN_CODE_FORMAT_RELOCATABLE:
+      return kilni_image_link_cubin(part, image->link);
+    case KILN_CODE_FORMAT_FATBIN:
+      return kilni_image_read_fatbin(image, part, about);
+    case KILN_CODE_FORMAT_LTOIR:
+      return kilni_image_check_ltoir(part);
+    case KILN_CODE_FORMAT_LIBRARY:
+      return kilni_image_read_archive(image, part, about);
+    case KILN_CODE_FORMAT_NVVM:
+      return kiln_ok();
+    default:
+      return is_elf(part) ? kilni_image_read_host(image, part, about)
+                          : unknown_format(part);
+  }
+}
+
 // Code of any format.
 static kiln_status_t read_code(kiln_image_t* image,
                                const kilni_image_part_t* part,
                                const kilni_image_about_t* about) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   uint32_t format = kiln_code_format_of(bytes);
+  if (image->link != NULL) return check_piece(image, part, about, format);
   if (image->producers_only && tells_no_producer(format)) return kiln_ok();
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
@@ -87,6 +113,10 @@ kiln_status_t kilni_image_read_entry(kiln_image_t* image,
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   uint32_t format = kiln_code_format_of(bytes);
   if (!is_listed(kiln_status_code(status), format)) return status;
+  if (image->link != NULL) {
+    kiln_status_free(status);
+    return kiln_ok();
+  }
   image->box_count = boxes;
   image->row_count = rows;
   image->param_count = params;
@@ -167,6 +197,42 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
   kiln_status_t status = read_producers(&image, &part, out_line);
   kilni_image_drop(&image);
   return status;
+}
+
+// What bytes must begin like for a linker that is told their format. A linked
+// cubin and one that is not pass for each other.
+static kiln_status_t check_format(const kilni_image_part_t* part,
+                                  uint32_t format) {
+  uint32_t seen =
+      kiln_code_format_of((kiln_bytes_view_t){part->data, (size_t)part->size});
+  if (seen == KILN_CODE_FORMAT_RELOCATABLE) seen = KILN_CODE_FORMAT_CUBIN;
+  if (format == KILN_CODE_FORMAT_RELOCATABLE) format = KILN_CODE_FORMAT_CUBIN;
+  if (seen == format || format == KILN_CODE_FORMAT_PTX) return kiln_ok();
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA, "%s: no %s begins here", part->name,
+                 kiln_code_format_name(format)),
+      "make the file again: it was damaged; or say of which format it is");
+}
+
+kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
+                                     const char* name,
+                                     kiln_allocator_t allocator,
+                                     const kilni_image_link_visit_t* visit) {
+  kiln_image_t image = {0};
+  kilni_image_part_t part = {bytes.data, bytes.size, 0, name};
+  kilni_image_about_t about = {0};
+  about.bytes = part.size;
+  image.allocator = allocator;
+  image.link = visit;
+  KILNI_RETURN_IF_ERROR(check_format(&part, format));
+  if (format == KILN_CODE_FORMAT_PTX) {
+    return kilni_image_link_ptx(&part, visit, allocator);
+  }
+  kiln_status_t status = read_code(&image, &part, &about);
+  kilni_image_drop(&image);
+  if (kiln_status_code(status) != KILN_STATUS_UNSUPPORTED) return status;
+  kiln_status_free(status);
+  return kiln_ok();
 }
 
 void kiln_image_retain(kiln_image_t* image) {

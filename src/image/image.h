@@ -37,4 +37,31 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
 kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
                                       const char* name);
 
+// What a link wants to know of its inputs. thread-compatible
+typedef struct kilni_image_link_visit_t {
+  // The architecture that is linked for, 90 for sm_90: of a container the piece
+  // that a linker takes is looked at, and no other. 0: each piece.
+  uint32_t sm;
+  uint32_t reserved;
+  void* user;
+  // A name that is defined here and may be defined nowhere else; borrowed
+  // during the call. NULL: nobody asks, and PTX is not read.
+  kiln_status_t (*define)(void* user, const char* name, bool is_kernel);
+} kilni_image_link_visit_t;
+
+// Whether a linker can be given this: all that is indexed, sized and named in
+// it is there. Linear in time; allocates what is packed, unpacked, and the tree
+// of PTX. `format` is what it is said to be.
+//
+//   BAD_DATA        cut off or damaged, with the byte; an object of a host
+//                   without device code; not of this format
+//   LIMIT_EXCEEDED  of an image
+//   OUT_OF_MEMORY, and what `define` returns
+//
+// What this build cannot read (a newer form, a packing) passes.
+kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
+                                     const char* name,
+                                     kiln_allocator_t allocator,
+                                     const kilni_image_link_visit_t* visit);
+
 #endif  // KILN_SRC_IMAGE_IMAGE_H_

@@ -234,16 +234,49 @@ static kiln_status_t open_entry(const kilni_image_part_t* fatbin, uint64_t at,
   return kiln_ok();
 }
 
+// How well an entry suits a linker for `sm`: machine code of the same major,
+// the newer the better, then PTX; 0: it is none of the two, or too new.
+static uint32_t suits(const entry_t* entry, uint32_t sm) {
+  enum { BEFORE_PTX = 1 << 16 };
+  if (entry->arch > sm || entry->arch >= BEFORE_PTX) return 0;
+  if (entry->kind == KIND_PTX) return entry->arch + 1;
+  bool fits = entry->kind == KIND_ELF && entry->arch / 10 == sm / 10;
+  return fits ? entry->arch + BEFORE_PTX : 0;
+}
+
+// Where the entry is that a linker takes; the fatbin's end: it takes none.
+static kiln_status_t find_suited(const kiln_image_t* image,
+                                 const kilni_image_part_t* fatbin,
+                                 uint64_t* out_at) {
+  uint32_t best = 0;
+  uint64_t at = 0;
+  *out_at = fatbin->size;
+  while (at < fatbin->size) {
+    entry_t entry;
+    uint64_t here = at;
+    KILNI_RETURN_IF_ERROR(open_entry(fatbin, here, &entry, &at));
+    uint32_t how = suits(&entry, image->link->sm);
+    if (how > best) {
+      best = how;
+      *out_at = here;
+    }
+  }
+  return kiln_ok();
+}
+
 static kiln_status_t read_one(kiln_image_t* image,
                               const kilni_image_part_t* fatbin,
                               const kilni_image_about_t* about) {
   uint64_t at = 0;
+  uint64_t only = fatbin->size;
+  bool chooses = image->link != NULL && image->link->sm != 0;
+  if (chooses) KILNI_RETURN_IF_ERROR(find_suited(image, fatbin, &only));
   while (at < fatbin->size) {
     entry_t entry;
-    uint64_t next = 0;
-    KILNI_RETURN_IF_ERROR(open_entry(fatbin, at, &entry, &next));
+    uint64_t here = at;
+    KILNI_RETURN_IF_ERROR(open_entry(fatbin, here, &entry, &at));
+    if (chooses && here != only) continue;
     KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
-    at = next;
   }
   return kiln_ok();
 }

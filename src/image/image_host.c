@@ -24,14 +24,44 @@ static bool holds_code(const kilni_image_section_t* section) {
   return false;
 }
 
+// What a linker may follow: the bytes of each section, and whose it is.
+static kiln_status_t check_host_section(const kilni_image_elf_t* elf,
+                                        const kilni_image_section_t* section) {
+  kilni_image_part_t bytes;
+  if (section->type == KILNI_IMAGE_SECTION_NULL) return kiln_ok();
+  if (section->link >= elf->count) {
+    return kilni_image_bad(&elf->part,
+                           elf->table + (uint64_t)section->index * elf->stride,
+                           "section \"%.60s\" belongs to section %u of %u",
+                           section->name, section->link, elf->count);
+  }
+  if (section->type == KILNI_IMAGE_SECTION_NOBITS) return kiln_ok();
+  return kilni_image_elf_bytes(elf, section, &bytes);
+}
+
+// A linker takes such an object, and nothing comes of it.
+static kiln_status_t no_code(const kilni_image_part_t* part) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA,
+                 "%s: an object without device code: it has neither a section "
+                 "\".nv_fatbin\" nor \"__nv_relfatbin\"",
+                 part->name),
+      "compile it with nvcc and `-rdc=true`; objects of the host alone belong "
+      "to the host's linker");
+}
+
 kiln_status_t kilni_image_read_host(kiln_image_t* image,
                                     const kilni_image_part_t* part,
                                     const kilni_image_about_t* about) {
   kilni_image_elf_t elf;
+  bool found = false;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &elf));
   for (uint32_t i = 1; i < elf.count; i++) {
     kilni_image_section_t section;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&elf, i, &section));
+    if (image->link != NULL) {
+      KILNI_RETURN_IF_ERROR(check_host_section(&elf, &section));
+    }
     if (!holds_code(&section) || section.type == KILNI_IMAGE_SECTION_NOBITS ||
         section.size == 0) {
       continue;
@@ -39,8 +69,10 @@ kiln_status_t kilni_image_read_host(kiln_image_t* image,
     kilni_image_part_t fatbins;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&elf, &section, &fatbins));
     KILNI_RETURN_IF_ERROR(kilni_image_read_fatbin(image, &fatbins, about));
+    found = true;
   }
-  return kiln_ok();
+  bool needed = image->link != NULL && image->nesting == 0;
+  return found || !needed ? kiln_ok() : no_code(part);
 }
 
 // ---------------------------------------------------------------------------

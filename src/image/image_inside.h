@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+#include "image/image.h"
 #include "image/ptx.h"
 #include "kiln/allocator.h"
 #include "kiln/api.h"
@@ -85,6 +86,8 @@ struct kiln_image_t {
   uint32_t nesting;
   // Cubins alone are read, and no further than to what made them.
   bool producers_only;
+  // Nothing is listed: each piece is checked for a linker. NULL: it is not.
+  const kilni_image_link_visit_t* link;
 };
 
 // What the container of a member says of it. thread-compatible
@@ -159,6 +162,8 @@ kiln_status_t kilni_image_read_archive(kiln_image_t* image,
 kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about);
+// Whether the head of LTO-IR is all there.
+kiln_status_t kilni_image_check_ltoir(const kilni_image_part_t* part);
 kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,
                                     const kilni_image_part_t* part,
                                     const kilni_image_about_t* about);
@@ -168,6 +173,14 @@ kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,
 kiln_status_t kilni_image_read_entry(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about);
+
+// ---- What a linker is given (image_link.c) ----
+
+kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
+                                     const kilni_image_link_visit_t* visit);
+kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
+                                   const kilni_image_link_visit_t* visit,
+                                   kiln_allocator_t allocator);
 
 // ---- Parts and their errors (image_part.c) ----
 

@@ -44,6 +44,16 @@ static kiln_status_t read_tags(const kilni_image_part_t* part,
   return kiln_ok();
 }
 
+kiln_status_t kilni_image_check_ltoir(const kilni_image_part_t* part) {
+  uint32_t arch = 0;
+  char suffix = 0;
+  if (part->size < LTOIR_HEAD_BYTES) {
+    return kilni_image_bad(part, part->size,
+                           "the file ends within the head of its LTO-IR");
+  }
+  return read_tags(part, &arch, &suffix);
+}
+
 kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about) {

@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: whether a linker can be given a file, and which names it defines.
+//
+// NVIDIA's linkers believe every index and size of a cubin that is not linked
+// yet: a wrong one is a crash, or a result in which code is missing. So all of
+// them are looked at first, in one pass. What is unknown is no error: newer
+// tools have sections and attributes of their own.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/status_make.h"
+#include "image/image.h"
+#include "image/image_cubin.h"
+#include "kiln/api.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
+
+enum {
+  SECTION_HEADER_BYTES = 64,
+  TYPE_PROGBITS = 1,
+  TYPE_RELA = 4,
+  TYPE_REL = 9,
+  TYPE_SYMTAB_INDEXES = 18,
+  TYPE_INFO = 0x70000000,
+  TYPE_CALLGRAPH = 0x70000001,
+  TYPE_PROTOTYPE = 0x70000002,
+  TYPE_GLOBAL_INIT = 0x70000008,
+  TYPE_CONSTANT = 0x70000064,       // of bank 0; those of others follow
+  TYPE_CONSTANT_LAST = 0x7000007f,  //
+  FLAG_INFO_LINK = 0x40,
+  FLAG_ALLOC = 0x2,
+  FLAG_EXECUTABLE = 0x4,
+  KIND_GAP = 0x1000,  // kinds of relocations
+  KIND_AGAIN = 0x10000,
+  KIND_END = 0x11000,
+  RELA_BYTES = 24,
+  REL_BYTES = 16,
+  CALL_BYTES = 8,
+  PROTOTYPE_BYTES = 8,
+  SEGMENT_HEADER_BYTES = 56,
+
+  SECTION_UNDEFINED = 0,
+  SECTION_RESERVED = 0xff00,
+  SECTION_ABSOLUTE = 0xfff1,
+  SECTION_COMMON = 0xfff2,
+  SECTION_ELSEWHERE = 0xffff,
+
+  SYMBOL_OBJECT = 1,
+  SYMBOL_FUNCTION = 2,
+  SYMBOL_SECTION = 3,
+  SYMBOL_CUDA_OBJECT = 13,
+  BINDING_GLOBAL = 1,
+  OTHER_ENTRY = 0x10,
+};
+
+// A call graph's marks, which are no symbols, count down from 2^32 - 1.
+#define CALL_MARKS 0xffffff00u
+
+// A cubin while it is checked. one-thread
+typedef struct checked_t {
+  const kilni_image_link_visit_t* visit;
+  kilni_image_elf_t elf;
+  kilni_image_symtab_t symtab;
+  kilni_image_part_t indexes;  // sections of symbols beyond 16 bits
+  uint32_t symtab_index;
+  bool is_linked;
+} checked_t;
+
+static uint64_t header_at(const checked_t* checked, uint32_t index) {
+  return checked->elf.table + (uint64_t)index * checked->elf.stride;
+}
+
+static kiln_status_t bad_section(const checked_t* checked,
+                                 const kilni_image_section_t* section,
+                                 const char* what, uint64_t number) {
+  return kilni_image_bad(&checked->elf.part, header_at(checked, section->index),
+                         "section %u, \"%.60s\", %s %" PRIu64, section->index,
+                         section->name, what, number);
+}
+
+// ---- Sections ----
+
+// Memory that is not set has a size and no bytes, and of types that nobody here
+// knows that cannot be told.
+static bool has_bytes(uint32_t type) {
+  return kilni_cubin_has_bytes(type) || type == TYPE_CALLGRAPH ||
+         type == TYPE_PROTOTYPE || type == TYPE_GLOBAL_INIT ||
+         type == TYPE_SYMTAB_INDEXES ||
+         (type >= TYPE_CONSTANT && type <= TYPE_CONSTANT_LAST);
+}
+
+// The unit of a section's entries; 1: it has none.
+static uint32_t unit_of(uint32_t type) {
+  switch (type) {
+    case KILNI_IMAGE_SECTION_SYMTAB:
+      return KILNI_IMAGE_SYMBOL_BYTES;
+    case TYPE_RELA:
+      return RELA_BYTES;
+    case TYPE_REL:
+      return REL_BYTES;
+    case TYPE_CALLGRAPH:
+      return CALL_BYTES;
+    case TYPE_PROTOTYPE:
+      return PROTOTYPE_BYTES;
+    default:
+      return 1;
+  }
+}
+
+static kiln_status_t open_symbols(checked_t* checked,
+                                  const kilni_image_section_t* section) {
+  if (checked->symtab_index != 0) {
+    return bad_section(checked, section, "is a second table of symbols, beside",
+                       checked->symtab_index);
+  }
+  kilni_image_section_t names;
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_elf_symtab(&checked->elf, section, &checked->symtab));
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_elf_section(&checked->elf, section->link, &names));
+  const kilni_image_part_t* texts = &checked->symtab.names;
+  if (names.type != KILNI_IMAGE_SECTION_STRTAB || texts->size == 0 ||
+      texts->data[texts->size - 1] != 0) {
+    return bad_section(checked, section, "has no names in section",
+                       section->link);
+  }
+  if (section->info > checked->symtab.count) {
+    return bad_section(checked, section, "has fewer symbols than",
+                       section->info);
+  }
+  checked->symtab_index = section->index;
+  return kiln_ok();
+}
+
+// The types of sections that linkers find by name. thread-safe
+typedef struct named_t {
+  const char* name;
+  uint32_t size;  // that is compared: with its NUL, or a beginning
+  uint32_t type;
+} named_t;
+
+static kiln_status_t check_name(const checked_t* checked,
+                                const kilni_image_section_t* section) {
+  static const named_t kNamed[] = {
+      {".shstrtab", 10, KILNI_IMAGE_SECTION_STRTAB},
+      {".strtab", 8, KILNI_IMAGE_SECTION_STRTAB},
+      {".symtab", 8, KILNI_IMAGE_SECTION_SYMTAB},
+      {".note.nv.", 9, KILNI_IMAGE_SECTION_NOTE},
+      {".nv.info", 9, TYPE_INFO},
+      {".nv.info.", 9, TYPE_INFO},
+      {".nv.callgraph", 14, TYPE_CALLGRAPH},
+      {".nv.prototype", 14, TYPE_PROTOTYPE},
+      {".text.", 6, TYPE_PROGBITS},
+      {".rela.", 6, TYPE_RELA},
+      {".rel.", 5, TYPE_REL},
+  };
+  for (size_t i = 0; i < sizeof(kNamed) / sizeof(kNamed[0]); i++) {
+    if (strncmp(section->name, kNamed[i].name, kNamed[i].size) == 0 &&
+        section->type != kNamed[i].type) {
+      return bad_section(checked, section, "cannot be of type", section->type);
+    }
+  }
+  return kiln_ok();
+}
+
+// Fields of the header that nothing else looks at.
+static kiln_status_t check_entry(const checked_t* checked,
+                                 const kilni_image_section_t* section) {
+  const uint8_t* header =
+      checked->elf.part.data + header_at(checked, section->index);
+  uint64_t align = kilni_image_u64(header + 48);
+  uint64_t unit = kilni_image_u64(header + 56);
+  bool is_loaded = (section->flags & FLAG_ALLOC) != 0;
+  if ((align & (align - 1)) != 0 || align > UINT32_MAX ||
+      (is_loaded && align == 0)) {
+    return bad_section(checked, section, "is aligned to", align);
+  }
+  uint32_t wanted = unit_of(section->type);
+  if (wanted != 1 && unit != wanted) {
+    return bad_section(checked, section, "has entries of bytes:", unit);
+  }
+  return kiln_ok();
+}
+
+static kiln_status_t check_section(checked_t* checked,
+                                   const kilni_image_section_t* section) {
+  kilni_image_part_t bytes = {0};
+  if (section->type == KILNI_IMAGE_SECTION_NULL) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(check_name(checked, section));
+  KILNI_RETURN_IF_ERROR(check_entry(checked, section));
+  if (has_bytes(section->type)) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_image_elf_bytes(&checked->elf, section, &bytes));
+  }
+  if (section->size % unit_of(section->type) != 0) {
+    return bad_section(checked, section, "is no whole table: its size is",
+                       section->size);
+  }
+  if (section->link >= checked->elf.count) {
+    return bad_section(checked, section, "belongs to section", section->link);
+  }
+  if ((section->flags & FLAG_INFO_LINK) != 0 &&
+      section->info >= checked->elf.count) {
+    return bad_section(checked, section, "is about section", section->info);
+  }
+  if (section->type == KILNI_IMAGE_SECTION_SYMTAB) {
+    return open_symbols(checked, section);
+  }
+  if (section->type == TYPE_SYMTAB_INDEXES) checked->indexes = bytes;
+  return kiln_ok();
+}
+
+// ---- Symbols ----
+
+static uint32_t section_of(const checked_t* checked, uint64_t index,
+                           const kilni_image_elf_symbol_t* symbol) {
+  if (symbol->section == SECTION_ELSEWHERE &&
+      kilni_image_part_has(&checked->indexes, index * 4, 4)) {
+    return kilni_image_u32(checked->indexes.data + index * 4);
+  }
+  return symbol->section;
+}
+
+static kiln_status_t bad_symbol(const checked_t* checked, uint64_t index,
+                                const char* name, const char* what,
+                                uint64_t number) {
+  return kilni_image_bad(
+      &checked->symtab.entries, index * KILNI_IMAGE_SYMBOL_BYTES,
+      "symbol %" PRIu64 ", \"%.60s\", %s %" PRIu64, index, name, what, number);
+}
+
+static bool is_value(uint32_t type) {
+  return type == SYMBOL_FUNCTION || type == SYMBOL_OBJECT ||
+         type == SYMBOL_CUDA_OBJECT;
+}
+
+static bool is_known(const kilni_image_elf_symbol_t* symbol) {
+  enum { TYPE_FILE = 4, BINDING_WEAK = 2, BINDING_UNIQUE = 10 };
+  return (symbol->type <= TYPE_FILE || symbol->type >= 10) &&
+         (symbol->binding <= BINDING_WEAK || symbol->binding >= BINDING_UNIQUE);
+}
+
+// Its place is in its section, and code is in a section of code.
+static kiln_status_t check_place(const checked_t* checked, uint64_t index,
+                                 const kilni_image_elf_symbol_t* symbol,
+                                 uint32_t at) {
+  kilni_image_section_t section;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, at, &section));
+  if (section.type == KILNI_IMAGE_SECTION_NULL) {
+    return bad_symbol(checked, index, symbol->name,
+                      "is in a section that is none,", at);
+  }
+  // In a linked file a value is an address.
+  if (checked->is_linked || !has_bytes(section.type)) return kiln_ok();
+  if (symbol->value > section.size ||
+      symbol->size > section.size - symbol->value) {
+    return bad_symbol(checked, index, symbol->name,
+                      "ends behind its section, of bytes", section.size);
+  }
+  if (symbol->type == SYMBOL_FUNCTION && section.type != TYPE_PROGBITS) {
+    return bad_symbol(checked, index, symbol->name,
+                      "is code in a section without code,", at);
+  }
+  return kiln_ok();
+}
+
+static kiln_status_t check_symbol(const checked_t* checked, uint64_t index) {
+  kilni_image_elf_symbol_t symbol;
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_elf_symbol(&checked->symtab, index, &symbol));
+  uint32_t at = section_of(checked, index, &symbol);
+  bool special =
+      symbol.section == SECTION_ABSOLUTE || symbol.section == SECTION_COMMON;
+  if (!is_known(&symbol)) {
+    return bad_symbol(checked, index, symbol.name, "is of type",
+                      symbol.type + 16u * symbol.binding);
+  }
+  if (!special && at >= checked->elf.count) {
+    return bad_symbol(checked, index, symbol.name, "is in section", at);
+  }
+  if (!special && at != SECTION_UNDEFINED) {
+    KILNI_RETURN_IF_ERROR(check_place(checked, index, &symbol, at));
+  }
+  bool strong = symbol.binding == BINDING_GLOBAL && !special &&
+                at != SECTION_UNDEFINED && is_value(symbol.type) &&
+                symbol.name[0] != 0 && symbol.name[0] != '.';
+  if (!strong || checked->is_linked || checked->visit->define == NULL) {
+    return kiln_ok();
+  }
+  bool is_kernel =
+      symbol.type == SYMBOL_FUNCTION && (symbol.other & OTHER_ENTRY) != 0;
+  return checked->visit->define(checked->visit->user, symbol.name, is_kernel);
+}
+
+// ---- What names symbols ----
+
+static kiln_status_t check_relocations(const checked_t* checked,
+                                       const kilni_image_section_t* section) {
+  kilni_image_part_t bytes;
+  kilni_image_section_t target;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&checked->elf, section, &bytes));
+  if (section->link != checked->symtab_index) {
+    return bad_section(checked, section, "has no symbols in section",
+                       section->link);
+  }
+  if (section->info == 0 || section->info >= checked->elf.count) {
+    return bad_section(checked, section, "relocates section", section->info);
+  }
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_elf_section(&checked->elf, section->info, &target));
+  uint32_t unit = unit_of(section->type);
+  for (uint64_t at = 0; at < bytes.size; at += unit) {
+    uint64_t offset = kilni_image_u64(bytes.data + at);
+    uint32_t kind = kilni_image_u32(bytes.data + at + 8);
+    uint32_t symbol = kilni_image_u32(bytes.data + at + 12);
+    // Two ranges are in use; what lies far outside is no relocation.
+    if (kind >= KIND_END || (kind >= KIND_GAP && kind < KIND_AGAIN)) {
+      return kilni_image_bad(&bytes, at, "a relocation of kind %u", kind);
+    }
+    if (symbol >= checked->symtab.count) {
+      return kilni_image_bad(&bytes, at,
+                             "a relocation of \"%.60s\" names symbol %u of "
+                             "%" PRIu64,
+                             target.name, symbol, checked->symtab.count);
+    }
+    if (offset >= target.size) {
+      return kilni_image_bad(&bytes, at,
+                             "a relocation at byte %" PRIu64
+                             " of \"%.60s\", which has %" PRIu64,
+                             offset, target.name, target.size);
+    }
+  }
+  return kiln_ok();
+}
+
+static kiln_status_t check_calls(const checked_t* checked,
+                                 const kilni_image_section_t* section) {
+  kilni_image_part_t bytes;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&checked->elf, section, &bytes));
+  for (uint64_t at = 0; at + 4 <= bytes.size; at += 4) {
+    uint32_t symbol = kilni_image_u32(bytes.data + at);
+    if (symbol >= CALL_MARKS || symbol < checked->symtab.count) continue;
+    return kilni_image_bad(&bytes, at, "a call names symbol %u of %" PRIu64,
+                           symbol, checked->symtab.count);
+  }
+  return kiln_ok();
+}
+
+// A function, and where the text of its type is.
+static kiln_status_t check_prototypes(const checked_t* checked,
+                                      const kilni_image_section_t* section) {
+  kilni_image_part_t bytes;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&checked->elf, section, &bytes));
+  for (uint64_t at = 0; at + PROTOTYPE_BYTES <= bytes.size;
+       at += PROTOTYPE_BYTES) {
+    uint32_t symbol = kilni_image_u32(bytes.data + at);
+    uint32_t text = kilni_image_u32(bytes.data + at + 4);
+    if (symbol < checked->symtab.count && text < checked->symtab.names.size) {
+      continue;
+    }
+    return kilni_image_bad(&bytes, at, "a prototype at %u of symbol %u", text,
+                           symbol);
+  }
+  return kiln_ok();
+}
+
+// How many numbers of an attribute are the index of a symbol: all, the first,
+// or none.
+static uint32_t symbols_in(uint32_t code, uint32_t size) {
+  enum {
+    PARAM_CBANK = 0x0a,
+    EXTERNS = 0x0f,
+    FRAME_SIZE = 0x11,
+    MIN_STACK_SIZE = 0x12,
+    KPARAM_INFO = 0x17,
+    MAX_STACK_SIZE = 0x23,
+    REGCOUNT = 0x2f,
+  };
+  switch (code) {
+    case EXTERNS:
+      return size / 4;
+    case PARAM_CBANK:
+    case FRAME_SIZE:
+    case MIN_STACK_SIZE:
+    case KPARAM_INFO:
+    case MAX_STACK_SIZE:
+    case REGCOUNT:
+      return size < 4 ? 0 : 1;
+    default:
+      return 0;
+  }
+}
+
+// The numbers of one attribute: symbols, and places in the code it is about.
+static kiln_status_t check_numbers(const checked_t* checked,
+                                   const kilni_image_part_t* bytes, uint64_t at,
+                                   uint32_t size, uint64_t code_bytes) {
+  enum { HEAD_BYTES = 4, EXIT_OFFSETS = 0x1c };
+  const uint8_t* head = bytes->data + at;
+  uint32_t count = symbols_in(head[1], size);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t symbol = kilni_image_u32(head + HEAD_BYTES + 4 * (size_t)i);
+    if (symbol < checked->symtab.count) continue;
+    return kilni_image_bad(bytes, at, "an attribute of symbol %u of %" PRIu64,
+                           symbol, checked->symtab.count);
+  }
+  if (head[1] != EXIT_OFFSETS) return kiln_ok();
+  for (uint32_t i = 0; i < size / 4; i++) {
+    uint32_t place = kilni_image_u32(head + HEAD_BYTES + 4 * (size_t)i);
+    if (place < code_bytes) continue;
+    return kilni_image_bad(bytes, at,
+                           "an attribute of byte %u of %" PRIu64 " of code",
+                           place, code_bytes);
+  }
+  return kiln_ok();
+}
+
+static kiln_status_t check_attributes(const checked_t* checked,
+                                      const kilni_image_section_t* section) {
+  enum { HEAD_BYTES = 4, FORMAT_LAST = 4, FORMAT_SIZED = 4 };
+  kilni_image_part_t bytes;
+  kilni_image_section_t code;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&checked->elf, section, &bytes));
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_elf_section(&checked->elf, section->info, &code));
+  uint64_t at = 0;
+  while (at < bytes.size) {
+    if (!kilni_image_part_has(&bytes, at, HEAD_BYTES)) {
+      return kilni_image_bad(&bytes, at, "an attribute is cut off");
+    }
+    const uint8_t* head = bytes.data + at;
+    uint32_t size = head[0] == FORMAT_SIZED ? kilni_image_u16(head + 2) : 0;
+    if (head[0] == 0 || head[0] > FORMAT_LAST) {
+      return kilni_image_bad(&bytes, at, "an attribute of form %u", head[0]);
+    }
+    if (!kilni_image_part_has(&bytes, at + HEAD_BYTES, size)) {
+      return kilni_image_bad(&bytes, at, "an attribute of %u bytes is cut off",
+                             size);
+    }
+    KILNI_RETURN_IF_ERROR(check_numbers(checked, &bytes, at, size, code.size));
+    at += HEAD_BYTES + (uint64_t)size;
+  }
+  return kiln_ok();
+}
+
+static bool is_attributes(const kilni_image_section_t* section) {
+  return section->type == TYPE_INFO &&
+         strncmp(section->name, ".nv.info", 8) == 0;
+}
+
+static bool is_code(const kilni_image_section_t* section) {
+  return section->type == TYPE_PROGBITS &&
+         (section->flags & FLAG_EXECUTABLE) != 0;
+}
+
+// A section of code has the index of its function's symbol in 24 bits.
+static kiln_status_t check_code(const checked_t* checked,
+                                const kilni_image_section_t* section) {
+  uint32_t index = section->info & 0xffffff;
+  kilni_image_elf_symbol_t symbol = {0};
+  if (index < checked->symtab.count) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_image_elf_symbol(&checked->symtab, index, &symbol));
+  }
+  if (symbol.type == SYMBOL_FUNCTION &&
+      section_of(checked, index, &symbol) == section->index) {
+    return kiln_ok();
+  }
+  return bad_section(checked, section, "is the code of symbol", index);
+}
+
+// What a function owns names the section of its code; other sections none.
+static kiln_status_t check_owner(const checked_t* checked,
+                                 const kilni_image_section_t* section) {
+  bool may_own =
+      section->type == TYPE_PROGBITS || section->type == TYPE_INFO ||
+      section->type == TYPE_GLOBAL_INIT ||
+      (section->type >= TYPE_CONSTANT && section->type <= TYPE_CONSTANT_LAST);
+  if (section->info == 0 || !may_own) return kiln_ok();
+  kilni_image_section_t owner = {0};
+  if (section->info < checked->elf.count) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_image_elf_section(&checked->elf, section->info, &owner));
+  }
+  if (is_code(&owner)) return kiln_ok();
+  return bad_section(checked, section, "belongs to code in section",
+                     section->info);
+}
+
+static kiln_status_t check_references(const checked_t* checked,
+                                      const kilni_image_section_t* section) {
+  if (section->type == TYPE_REL || section->type == TYPE_RELA) {
+    return check_relocations(checked, section);
+  }
+  if (section->type == TYPE_CALLGRAPH) return check_calls(checked, section);
+  if (section->type == TYPE_PROTOTYPE) {
+    return check_prototypes(checked, section);
+  }
+  if (is_code(section)) return check_code(checked, section);
+  KILNI_RETURN_IF_ERROR(check_owner(checked, section));
+  if (is_attributes(section)) return check_attributes(checked, section);
+  return kiln_ok();
+}
+
+// ---- The whole ----
+
+static kiln_status_t check_sections(checked_t* checked) {
+  for (uint32_t i = 1; i < checked->elf.count; i++) {
+    kilni_image_section_t section;
+    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, i, &section));
+    KILNI_RETURN_IF_ERROR(check_section(checked, &section));
+  }
+  return kiln_ok();
+}
+
+static kiln_status_t check_all_references(const checked_t* checked) {
+  for (uint32_t i = 1; i < checked->elf.count; i++) {
+    kilni_image_section_t section;
+    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, i, &section));
+    KILNI_RETURN_IF_ERROR(check_references(checked, &section));
+  }
+  return kiln_ok();
+}
+
+static kiln_status_t check_header(const checked_t* checked) {
+  const kilni_image_elf_t* elf = &checked->elf;
+  const kilni_image_part_t* part = &elf->part;
+  if (elf->count != 0 && elf->stride != SECTION_HEADER_BYTES) {
+    return kilni_image_bad(part, 58, "section headers of %u bytes",
+                           elf->stride);
+  }
+  // The table of names, and section 0, which is none.
+  const uint8_t* texts = elf->names.data;
+  if (elf->count != 0 &&
+      (elf->names.size == 0 || texts[elf->names.size - 1] != 0 ||
+       kilni_image_u32(part->data + elf->table + 4) != 0)) {
+    return kilni_image_bad(part, 62, "the names of the sections have no end");
+  }
+  if (elf->count == 0 && elf->table != 0) {
+    return kilni_image_bad(part, 60, "there are section headers, and none");
+  }
+  uint32_t unit = kilni_image_u16(part->data + 54);
+  if (unit != 0 && unit != SEGMENT_HEADER_BYTES) {
+    return kilni_image_bad(part, 54, "segment headers of %u bytes", unit);
+  }
+  uint64_t segments = (uint64_t)unit * kilni_image_u16(part->data + 56);
+  if (kilni_image_part_has(part, kilni_image_u64(part->data + 32), segments)) {
+    return kiln_ok();
+  }
+  return kilni_image_bad(part, 32, "the file ends within its segments");
+}
+
+kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
+                                     const kilni_image_link_visit_t* visit) {
+  checked_t checked;
+  memset(&checked, 0, sizeof(checked));
+  checked.visit = visit;
+  if (part->size >= 6 && (part->data[4] != 2 || part->data[5] != 1)) {
+    return kilni_image_bad(part, 4, "a cubin that is not for 64 bits");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &checked.elf));
+  checked.is_linked = checked.elf.type != KILNI_IMAGE_ELF_REL;
+  KILNI_RETURN_IF_ERROR(check_header(&checked));
+  KILNI_RETURN_IF_ERROR(check_sections(&checked));
+  for (uint64_t i = 1; i < checked.symtab.count; i++) {
+    KILNI_RETURN_IF_ERROR(check_symbol(&checked, i));
+  }
+  if (checked.is_linked || checked.elf.count == 0) return kiln_ok();
+  if (checked.symtab_index == 0) {
+    return kilni_image_bad(part, 60, "no section holds the symbols");
+  }
+  return check_all_references(&checked);
+}
+
+// ---- Names of PTX ----
+
+static kiln_status_t define_all(const kilni_ptx_module_t* module,
+                                const kilni_image_link_visit_t* visit) {
+  for (uint32_t i = 0; i < module->function_count; i++) {
+    const kilni_ptx_function_t* function = &module->functions[i];
+    if (!function->is_defined ||
+        function->linkage != KILNI_PTX_LINKAGE_VISIBLE) {
+      continue;
+    }
+    KILNI_RETURN_IF_ERROR(
+        visit->define(visit->user, function->name, function->is_entry != 0));
+  }
+  for (uint32_t i = 0; i < module->variable_count; i++) {
+    const kilni_ptx_variable_t* variable = &module->variables[i];
+    if (variable->function != KILNI_PTX_NONE || variable->declared_only ||
+        variable->linkage != KILNI_PTX_LINKAGE_VISIBLE) {
+      continue;
+    }
+    KILNI_RETURN_IF_ERROR(visit->define(visit->user, variable->name, false));
+  }
+  return kiln_ok();
+}
+
+// Whether the text is right is for its compiler to say, which may be newer.
+kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
+                                   const kilni_image_link_visit_t* visit,
+                                   kiln_allocator_t allocator) {
+  if (visit->define == NULL) return kiln_ok();
+  kilni_ptx_module_t* module = NULL;
+  kiln_bytes_view_t text = {part->data, (size_t)part->size};
+  kiln_status_t status =
+      kilni_ptx_module_create(text, part->name, NULL, allocator, &module);
+  if (!kiln_status_is_ok(status)) {
+    if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+    kiln_status_free(status);
+    return kiln_ok();
+  }
+  status = define_all(module, visit);
+  kilni_ptx_module_release(module);
+  return status;
+}

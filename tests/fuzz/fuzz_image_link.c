@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fuzz: any bytes as an input of a link: an error with a cure, or each name
+// that they define, whole. The first byte says for which architecture.
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+static kiln_status_t define(void* user, const char* name, bool is_kernel) {
+  size_t* bytes = user;
+  *bytes += strlen(name) + (is_kernel ? 1 : 0);
+  return kiln_ok();
+}
+
+static bool is_promised(kiln_status_t status) {
+  kiln_status_code_t code = kiln_status_code(status);
+  if (code == KILN_STATUS_OK) return true;
+  return (code == KILN_STATUS_BAD_DATA || code == KILN_STATUS_LIMIT_EXCEEDED) &&
+         kiln_status_fix(status) != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  // A copy of its own size, so that a read behind its end is seen.
+  uint8_t* copy = malloc(size - 1);
+  if (copy == NULL) return 0;
+  memcpy(copy, data + 1, size - 1);
+  size_t bytes = 0;
+  kilni_image_link_visit_t visit = {data[0], 0, &bytes, define};
+  kiln_bytes_view_t view = {copy, size - 1};
+  kiln_status_t status = kilni_image_check_link(
+      view, kiln_code_format_of(view), "fuzz", kiln_allocator_libc(), &visit);
+  bool promised = is_promised(status);
+  kiln_status_free(status);
+  free(copy);
+  if (!promised) __builtin_trap();
+  return 0;
+}

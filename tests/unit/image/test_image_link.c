@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: what a linker may be given, and which names it then sees defined.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status_make.h"
+#include "fault_run.h"
+#include "image/image.h"
+
+enum { MAX_FILE_BYTES = 1 << 16 };
+
+// A file of tests/unit/image/data, which may be changed. one-thread
+typedef struct file_t {
+  uint8_t data[MAX_FILE_BYTES];
+  size_t size;
+  uint32_t format;
+} file_t;
+
+static file_t file;
+static file_t other;
+
+static void read_file(file_t* out, const char* name) {
+  char path[512];
+  (void)snprintf(path, sizeof(path),
+                 KILN_SOURCE_DIR "/tests/unit/image/data/%s", name);
+  FILE* stream = fopen(path, "rb");
+  assert_non_null(stream);
+  out->size = fread(out->data, 1, sizeof(out->data), stream);
+  (void)fclose(stream);
+  out->format = kiln_code_format_of((kiln_bytes_view_t){out->data, out->size});
+}
+
+static void read_relocatable(void) {
+  read_file(&file, "relocatable.cubin");
+}
+
+static kiln_status_t check_as(const file_t* given, uint32_t format,
+                              const kilni_image_link_visit_t* visit) {
+  static const kilni_image_link_visit_t kNobody;
+  return kilni_image_check_link((kiln_bytes_view_t){given->data, given->size},
+                                format, "given.o", kiln_allocator_libc(),
+                                visit != NULL ? visit : &kNobody);
+}
+
+static kiln_status_t check(const file_t* given) {
+  return check_as(given, given->format, NULL);
+}
+
+// BAD_DATA that names the file, says this, and says what to do.
+static void expect_bad(kiln_status_t status, const char* what) {
+  if (kiln_status_code(status) != KILN_STATUS_BAD_DATA ||
+      strstr(kiln_status_message(status), what) == NULL) {
+    print_message("wanted \"%s\", got %u: %s\n", what,
+                  (unsigned)kiln_status_code(status),
+                  kiln_status_message(status));
+    fail();
+  }
+  assert_non_null(strstr(kiln_status_message(status), "given.o"));
+  assert_non_null(kiln_status_fix(status));
+  kiln_status_free(status);
+}
+
+// ---- Where things are in a cubin ----
+
+static uint64_t number(const file_t* in, size_t at, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes; i-- > 0;) value = value << 8 | in->data[at + i];
+  return value;
+}
+
+static void put(file_t* in, size_t at, size_t bytes, uint64_t value) {
+  for (size_t i = 0; i < bytes; i++) {
+    in->data[at + i] = (uint8_t)(value >> (8 * i));
+  }
+}
+
+// Where the header of a section is, by the beginning of its name.
+static size_t header_of(const file_t* in, const char* name) {
+  size_t table = (size_t)number(in, 40, 8);
+  size_t count = (size_t)number(in, 60, 2);
+  size_t names = table + 64 * (size_t)number(in, 62, 2);
+  size_t texts = (size_t)number(in, names + 24, 8);
+  for (size_t i = 1; i < count; i++) {
+    size_t at = table + 64 * i;
+    const char* text = (const char*)in->data + texts + number(in, at, 4);
+    if (strncmp(text, name, strlen(name)) == 0) return at;
+  }
+  fail_msg("there is no section %s", name);
+  return 0;
+}
+
+static size_t bytes_of(const file_t* in, const char* name) {
+  return (size_t)number(in, header_of(in, name) + 24, 8);
+}
+
+// ---- Files that are whole ----
+
+static void whole_files_pass(void** state) {
+  (void)state;
+  static const char* const kNames[] = {
+      "relocatable.cubin",   "externs.cubin",         "nvrtc130_sm90a.cubin",
+      "nvrtc129_sm50.cubin", "nvrtc135_sm103a.cubin", "host_rdc.object",
+      "host.object",         "archive.library",       "plain.fatbin",
+      "lz4.fatbin",          "zstd.fatbin",           "scrambled.fatbin",
+      "suffix.fatbin",       "nvrtc130_90a.ltoir",    "nvrtc135_90a.ltoir"};
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
+    read_file(&file, kNames[i]);
+    kiln_status_t status = check(&file);
+    if (!kiln_status_is_ok(status)) {
+      print_message("%s: %s\n", kNames[i], kiln_status_message(status));
+    }
+    assert_null(status);
+  }
+}
+
+// ---- Files that are not ----
+
+// Wherever a file is cut off, that is said: its table of sections is its end.
+static void a_cut_file_is_refused(void** state) {
+  (void)state;
+  static const char* const kNames[] = {"relocatable.cubin", "host_rdc.object",
+                                       "plain.fatbin", "archive.library"};
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
+    read_file(&other, kNames[i]);
+    for (size_t size = 24; size + 8 < other.size; size += 61) {
+      file.size = size;
+      file.format = other.format;
+      memcpy(file.data, other.data, size);
+      kiln_status_t status = check(&file);
+      if (kiln_status_is_ok(status)) {
+        print_message("%s, cut to %zu of %zu\n", kNames[i], size, other.size);
+      }
+      assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
+      kiln_status_free(status);
+    }
+  }
+}
+
+// Each was a crash of nvJitLink 13.0, or a link without the code.
+static void each_index_is_checked(void** state) {
+  (void)state;
+  static const struct {
+    const char* section;
+    size_t at;  // in its header; from 64 on in its bytes
+    size_t bytes;
+    uint64_t value;
+    const char* says;
+  } kRows[] = {
+      {".symtab", 56, 8, 25, "has entries of bytes: 25"},
+      {".symtab", 40, 4, 1000, "belongs to section 1000"},
+      {".symtab", 44, 4, 100000, "has fewer symbols than 100000"},
+      {".symtab", 32, 8, 25, "is no whole table"},
+      {".symtab", 64 + 24, 4, 1 << 20, "a name at 1048576"},
+      {".symtab", 64 + 24 + 6, 2, 0x700, "is in section 1792"},
+      {".symtab", 64 + 24 + 4, 1, 0x56, "is of type 86"},
+      {".strtab", 4, 4, 1, "cannot be of type 1"},
+      {".shstrtab", 4, 4, 7, "cannot be of type 7"},
+      {".text.", 24, 8, 1 << 20, "is to be"},
+      {".text.", 44, 4, 0xffff, "is the code of symbol 65535"},
+      {".text.", 48, 8, 0xff00, "is aligned to 65280"},
+      {".text.", 48, 8, 0, "is aligned to 0"},
+      {".nv.info", 44, 4, 86, "belongs to code in section 86"},
+      {".nv.info", 64, 1, 9, "an attribute of form 9"},
+      {".nv.info", 64 + 2, 2, 0xfff0, "is cut off"},
+      {".nv.info", 64 + 4, 4, 5000, "an attribute of symbol 5000"},
+      {".nv.callgraph", 64, 4, 5000, "a call names symbol 5000"},
+      {".nv.callgraph", 4, 4, 0x70000011, "cannot be of type"},
+      {".rela.", 44, 4, 900, "section 900"},
+      {".rela.", 64, 8, 1 << 30, "a relocation at byte 1073741824"},
+      {".rela.", 64 + 8, 4, 0x6000000, "a relocation of kind 100663296"},
+      {".rela.", 64 + 12, 4, 5000, "names symbol 5000"},
+  };
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    read_relocatable();
+    size_t at = kRows[i].at < 64
+                    ? header_of(&file, kRows[i].section) + kRows[i].at
+                    : bytes_of(&file, kRows[i].section) + kRows[i].at - 64;
+    put(&file, at, kRows[i].bytes, kRows[i].value);
+    expect_bad(check(&file), kRows[i].says);
+  }
+}
+
+static void each_field_of_the_head_is_checked(void** state) {
+  (void)state;
+  static const struct {
+    size_t at;
+    size_t bytes;
+    uint64_t value;
+    const char* says;
+  } kRows[] = {{5, 1, 2, "a cubin that is not for 64 bits"},
+               {40, 8, UINT64_MAX - 8, "no section headers"},
+               {54, 2, 255, "segment headers of 255 bytes"},
+               {58, 2, 65, "the file ends within its"},
+               {60, 2, 0xff00, "the file ends within its"},
+               {60, 2, 0, "there are section headers, and none"},
+               {60, 2, 3, "no section holds the symbols"},
+               {62, 2, 0x700, "is to hold the names"}};
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    read_relocatable();
+    put(&file, kRows[i].at, kRows[i].bytes, kRows[i].value);
+    expect_bad(check(&file), kRows[i].says);
+  }
+}
+
+static void an_object_needs_device_code(void** state) {
+  (void)state;
+  read_file(&file, "host_rdc.object");
+  static const char kName[] = "__nv_relfatbin";
+  for (size_t i = 0; i + sizeof(kName) < file.size; i++) {
+    if (memcmp(file.data + i, kName, sizeof(kName)) == 0) file.data[i] = 'x';
+  }
+  expect_bad(check(&file), "an object without device code");
+}
+
+static void bytes_must_be_what_they_are_said_to_be(void** state) {
+  (void)state;
+  read_relocatable();
+  file.data[0] = 'x';
+  expect_bad(check_as(&file, KILN_CODE_FORMAT_CUBIN, NULL),
+             "no cubin begins here");
+  read_file(&file, "plain.fatbin");
+  expect_bad(check_as(&file, KILN_CODE_FORMAT_LTOIR, NULL),
+             "no ltoir begins here");
+}
+
+// ---- Names ----
+
+// The names that a file defines, with "*" behind a kernel's. one-thread
+typedef struct names_t {
+  char text[1024];
+  bool fails;
+} names_t;
+
+static kiln_status_t note(void* user, const char* name, bool is_kernel) {
+  names_t* names = user;
+  if (names->fails) return KILNI_FAIL(OUT_OF_MEMORY, "no more");
+  size_t used = strlen(names->text);
+  (void)snprintf(names->text + used, sizeof(names->text) - used, "%s%s ", name,
+                 is_kernel ? "*" : "");
+  return kiln_ok();
+}
+
+static void expect_names(const file_t* given, uint32_t sm, const char* wanted) {
+  names_t names = {0};
+  kilni_image_link_visit_t visit = {sm, 0, &names, note};
+  assert_null(check_as(given, given->format, &visit));
+  assert_string_equal(names.text, wanted);
+}
+
+static void strong_names_are_told(void** state) {
+  (void)state;
+  read_file(&file, "externs.cubin");
+  expect_names(&file, 75, "_Z1kPi* mc mg ");
+  // A linked cubin defines nothing that another could.
+  read_file(&file, "nvrtc130_sm90a.cubin");
+  expect_names(&file, 90, "");
+  names_t names = {.fails = true};
+  kilni_image_link_visit_t visit = {75, 0, &names, note};
+  read_file(&file, "externs.cubin");
+  kiln_status_t status = check_as(&file, file.format, &visit);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_OUT_OF_MEMORY);
+  kiln_status_free(status);
+}
+
+// As nvJitLink 13.0 and nvlink have it: .visible is strong, and what is weak,
+// common, external or private to its module is not.
+static void names_of_ptx_are_told(void** state) {
+  (void)state;
+  static const char kText[] =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry k() { ret; }\n.entry own() { ret; }\n"
+      ".visible .func f() { ret; }\n.weak .func w() { ret; }\n"
+      ".func g() { ret; }\n.extern .func e();\n"
+      ".visible .global .b32 v;\n.common .global .b32 c;\n"
+      ".weak .global .b32 x;\n.global .b32 y;\n.extern .global .b32 z;\n";
+  memcpy(file.data, kText, sizeof(kText) - 1);
+  file.size = sizeof(kText) - 1;
+  file.format = KILN_CODE_FORMAT_PTX;
+  expect_names(&file, 80, "k* f v ");
+  // Wrong text is for its compiler to say.
+  file.size -= 20;
+  expect_names(&file, 80, "");
+}
+
+static kiln_status_t check_faulted(kiln_allocator_t allocator, void* user) {
+  const file_t* given = user;
+  static const kilni_image_link_visit_t kNobody;
+  return kilni_image_check_link((kiln_bytes_view_t){given->data, given->size},
+                                given->format, "given.o", allocator, &kNobody);
+}
+
+static void every_allocation_may_fail(void** state) {
+  (void)state;
+  read_file(&file, "lz4.fatbin");
+  assert_true(fault_run_allocations(check_faulted, &file, 0) > 0);
+}
+
+// Every byte of a cubin may be wrong: the answer is one of the two, and no
+// read is out of bounds, which the sanitizers see.
+static void a_wrong_byte_is_no_surprise(void** state) {
+  (void)state;
+  static const uint8_t kValues[] = {0, 1, 0x7f, 0xff};
+  read_relocatable();
+  for (size_t i = 0; i < file.size; i++) {
+    uint8_t was = file.data[i];
+    for (size_t k = 0; k < sizeof(kValues); k++) {
+      uint8_t* copy = malloc(file.size);
+      assert_non_null(copy);
+      memcpy(copy, file.data, file.size);
+      copy[i] = kValues[k];
+      static const kilni_image_link_visit_t kNobody;
+      kiln_status_t status = kilni_image_check_link(
+          (kiln_bytes_view_t){copy, file.size}, file.format, "given.o",
+          kiln_allocator_libc(), &kNobody);
+      assert_true(kiln_status_is_ok(status) ||
+                  kiln_status_code(status) == KILN_STATUS_BAD_DATA);
+      kiln_status_free(status);
+      free(copy);
+    }
+    file.data[i] = was;
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(whole_files_pass),
+      cmocka_unit_test(a_cut_file_is_refused),
+      cmocka_unit_test(each_index_is_checked),
+      cmocka_unit_test(each_field_of_the_head_is_checked),
+      cmocka_unit_test(an_object_needs_device_code),
+      cmocka_unit_test(bytes_must_be_what_they_are_said_to_be),
+      cmocka_unit_test(strong_names_are_told),
+      cmocka_unit_test(names_of_ptx_are_told),
+      cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(a_wrong_byte_is_no_surprise),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
