@@ -57,8 +57,9 @@ typedef struct kiln_link_input_fact_t {
 } kiln_link_input_fact_t;
 
 // What an input says of itself: its format, what made it, and of PTX the
-// version in its first line. `out_fact->name` is borrowed from `code`. Since
-// 0.1.
+// version in its first line. LTO-IR says it in its head; that in a fatbin, an
+// object or an archive tells the oldest of the lines that write such a head.
+// `out_fact->name` is borrowed from `code`. Since 0.1.
 KILN_API void kiln_link_input_fact_of(const kiln_code_t* code,
                                       kiln_link_input_fact_t* out_fact);
 
@@ -416,9 +417,16 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 // Links. Once: afterwards the link only holds its logs and the choice.
 //
 //   LINK_FAILED       a name that is not defined, code that cannot be read...:
-//                     the message is the log's first error; kernels of an input
-//                     that the linker left out
-//   INVALID_ARGUMENT  no input, or as of the choice and the settings
+//                     the message is the log's first error, also where the
+//                     linker reports success; a name that two inputs define;
+//                     kernels of an input that the linker left out
+//   BAD_DATA          an input is cut off or damaged, is not of its format, or
+//                     is an object without device code; none was given to the
+//                     linker
+//   INVALID_ARGUMENT  no input, or as of the choice and the settings; link-time
+//                     optimisation, and no input is LTO-IR
+//   INCOMPATIBLE      machine code for an architecture that the result is not
+//                     for
 //   INCOMPATIBLE, UNSUPPORTED, NOT_FOUND  the choice is a refusal, or the
 //                     linker refuses what the choice could not know
 //   INVALID_STATE     finished or closed before; the driver was chosen and the

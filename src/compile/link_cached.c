@@ -14,7 +14,7 @@
 #include "compile/link_inside.h"
 
 // Counted up whenever the key, or what is kept beside a result, changes.
-enum { KEY_VERSION = 1, MAX_KEPT_BYTES = 64 << 20 };
+enum { KEY_VERSION = 2, MAX_KEPT_BYTES = 64 << 20 };
 
 // One lookup under way. one-thread
 typedef struct looked_t {

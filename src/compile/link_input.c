@@ -39,7 +39,8 @@ static bool is_machine_code(uint32_t format) {
 // The newest line of the compilers that made what is in there; 0: not told.
 static uint32_t line_inside(const kiln_code_t* code) {
   uint32_t line = 0;
-  if (!is_machine_code(kiln_code_format(code))) return 0;
+  uint32_t format = kiln_code_format(code);
+  if (!is_machine_code(format) && format != KILN_CODE_FORMAT_LTOIR) return 0;
   // What cannot be read is for the linker to refuse. Without memory nothing is
   // known, and the link itself will say so.
   kiln_status_t status =
@@ -65,7 +66,7 @@ void kiln_link_input_fact_of(const kiln_code_t* code,
 
 // ---- What came out ----
 
-static kiln_status_t lost(const kiln_code_t* input, const char* kernel) {
+kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel) {
   return kilni_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the kernel \"%s\" of \"%s\" is not in what came out: linkers "
@@ -84,11 +85,11 @@ static kiln_status_t check_input(const kiln_code_t* input,
   for (uint32_t i = 0; i < kiln_image_kernel_count(in); i++) {
     const char* name = kiln_image_kernel(in, i)->name;
     uint32_t index = 0;
-    if (!alone) return lost(input, name);
+    if (!alone) return kilni_link_lost(input, name);
     kiln_status_t status = kiln_image_kernel_find(out, name, &index);
     bool found = kiln_status_is_ok(status);
     kiln_status_free(status);
-    if (!found) return lost(input, name);
+    if (!found) return kilni_link_lost(input, name);
   }
   return kiln_ok();
 }
@@ -117,14 +118,20 @@ static kiln_status_t check_inputs(kiln_code_t* const* inputs, size_t count,
   return status;
 }
 
-kiln_status_t kilni_link_check_kept(kiln_code_t* const* inputs, size_t count,
-                                    const kiln_code_t* linked,
-                                    kiln_allocator_t allocator) {
+kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,
+                                    const kilni_link_names_t* names,
+                                    const kiln_code_t* linked) {
   kiln_image_t* out = NULL;
   if (!is_machine_code(kiln_code_format(linked))) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(read_image(linked, allocator, &out));
+  KILNI_RETURN_IF_ERROR(read_image(linked, given->allocator, &out));
   if (out == NULL) return kiln_ok();
-  kiln_status_t status = check_inputs(inputs, count, out, allocator);
+  kiln_status_t status =
+      check_inputs(given->inputs, given->count, out, given->allocator);
+  // A driver may leave out what nobody uses of an archive; nvJitLink does not.
+  if (kiln_status_is_ok(status) && !given->drops_kernels &&
+      given->backend == KILN_LINK_BACKEND_NVJITLINK) {
+    status = kilni_link_check_kernels(given, names, out);
+  }
   kiln_image_release(out);
   return status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/keep.h"
 #include "compile/link_backend.h"
+#include "kiln/image.h"
 #include "table/nvjitlink_table.h"
 
 // ---- Options ----
@@ -72,11 +73,44 @@ void kilni_link_nvjitlink_backend(kilni_link_nvjitlink_t* self,
 
 // ---- Inputs ----
 
-// LINK_FAILED where machine code of an input is not in what came out: linkers
-// leave out, without a word, what was linked before.
-kiln_status_t kilni_link_check_kept(kiln_code_t* const* inputs, size_t count,
-                                    const kiln_code_t* linked,
-                                    kiln_allocator_t allocator);
+// What is given to a link. one-thread
+typedef struct kilni_link_given_t {
+  kiln_allocator_t allocator;
+  kiln_code_t* const* inputs;
+  size_t count;
+  const char* arch;  // that is linked for; NULL or "": not known
+  uint32_t backend;  // KILN_LINK_BACKEND_*
+  bool lto;
+  bool drops_kernels;  // those that the options do not name may go
+} kilni_link_given_t;
+
+// The names that the inputs define. one-thread
+typedef struct kilni_link_names_t kilni_link_names_t;
+
+// Looks at the inputs before a linker does:
+//
+//   BAD_DATA          one is damaged, or an object without device code
+//   INCOMPATIBLE      machine code for another architecture
+//   LINK_FAILED       a name that two define
+//   INVALID_ARGUMENT  link-time optimisation of what is no LTO-IR
+//   LIMIT_EXCEEDED, OUT_OF_MEMORY
+//
+// The caller frees `*out_names`; NULL is accepted there.
+kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
+                                     kilni_link_names_t** out_names);
+void kilni_link_names_free(kilni_link_names_t* names);
+
+// LINK_FAILED where a kernel of an input is not in what came out.
+kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
+                                       const kilni_link_names_t* names,
+                                       const kiln_image_t* linked);
+kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel);
+
+// Both for what came out: linkers leave out, without a word, what was linked
+// before, and code for other devices.
+kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,
+                                    const kilni_link_names_t* names,
+                                    const kiln_code_t* linked);
 
 // ---- The linker ----
 

@@ -447,16 +447,27 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
     better = kilni_status_with_native(better, native.domain, native.number,
                                       native.name);
   }
-  if (kiln_status_fix(status) != NULL) {
-    better = kilni_status_with_fix(better, "%s", kiln_status_fix(status));
-  }
+  const char* fix = kilni_link_fix_of(line);
+  if (fix == NULL) fix = kiln_status_fix(status);
+  if (fix != NULL) better = kilni_status_with_fix(better, "%s", fix);
   better = KILNI_ANNOTATE(better, "%s", kiln_status_message(status));
   kiln_status_free(status);
   return better;
 }
 
+static kiln_status_t check_log(kiln_link_t* link) {
+  kiln_string_view_t line =
+      kilni_link_reported_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  if (line.size == 0) return kiln_ok();
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED, "the linker reports an error and success"),
+      "read the link log");
+}
+
 static kiln_status_t play(kiln_link_t* link,
                           const kilni_link_backend_t* backend,
+                          const kilni_link_given_t* given,
+                          const kilni_link_names_t* names,
                           kiln_code_t** out_code) {
   const char* name = link->options.options.name;
   kilni_link_plan_t plan = {kiln_link_choice_output(link->chosen),
@@ -472,9 +483,10 @@ static kiln_status_t play(kiln_link_t* link,
   }
   if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
   if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
+  if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
+  if (kiln_status_is_ok(status)) status = check_log(link);
   if (kiln_status_is_ok(status)) {
-    status = kilni_link_check_kept(link->inputs, link->input_count, made.code,
-                                   link->host->allocator);
+    status = kilni_link_check_kept(given, names, made.code);
   }
   if (session != NULL) {
     kiln_status_t logs = take_logs(link, backend, session);
@@ -518,7 +530,19 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
   KILNI_RETURN_IF_ERROR(make_settings(link, link->chosen, &link->used));
   link->stage = FINISHED;
-  return play(link, &backend, out_code);
+  const kiln_link_options_t* options = &link->options.options;
+  kilni_link_given_t given = {link->host->allocator,
+                              link->inputs,
+                              link->input_count,
+                              arch_of(link),
+                              kiln_link_choice_backend(link->chosen),
+                              kiln_link_choice_lto(link->chosen),
+                              options->kernels_used_count != 0};
+  kilni_link_names_t* names = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));
+  kiln_status_t status = play(link, &backend, &given, names, out_code);
+  kilni_link_names_free(names);
+  return status;
 }
 
 // ---- The cache ----

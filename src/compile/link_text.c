@@ -55,3 +55,49 @@ kiln_string_view_t kilni_link_first_error(const char* log) {
   }
   return first;
 }
+
+// "error   : ..." or "nvlink error   : ...": a line that says it itself, and
+// does not only speak of errors ("0 errors").
+static bool reports_error(kiln_string_view_t line) {
+  static const char* const kHeads[] = {"error", "nvlink error", "ptxas error",
+                                       "nvlink fatal", "ptxas fatal"};
+  for (size_t i = 0; i < sizeof(kHeads) / sizeof(kHeads[0]); i++) {
+    size_t at = strlen(kHeads[i]);
+    if (!kilni_sv_starts_with(line, kHeads[i])) continue;
+    while (at < line.size && line.data[at] == ' ') at++;
+    if (at < line.size && line.data[at] == ':') return true;
+  }
+  return false;
+}
+
+kiln_string_view_t kilni_link_reported_error(const char* log) {
+  kiln_string_view_t rest = kilni_sv(log);
+  kiln_string_view_t line;
+  kiln_string_view_t none = {NULL, 0};
+  while (kilni_sv_split(&rest, '\n', &line)) {
+    line = trim(line);
+    if (reports_error(line)) return line;
+  }
+  return none;
+}
+
+static bool says(kiln_string_view_t line, const char* words) {
+  size_t size = strlen(words);
+  for (size_t i = 0; i + size <= line.size; i++) {
+    if (memcmp(line.data + i, words, size) == 0) return true;
+  }
+  return false;
+}
+
+const char* kilni_link_fix_of(kiln_string_view_t line) {
+  if (says(line, "ndefined reference") || says(line, "nresolved extern") ||
+      says(line, "ndefined symbol")) {
+    return "add the input that defines it: the object, archive, PTX or LTO-IR "
+           "it is compiled into";
+  }
+  if (says(line, "Multiple definition") || says(line, "multiply defined")) {
+    return "define it in one input only, and declare it `extern` in the "
+           "others; or make it `static` or `inline`";
+  }
+  return NULL;
+}

@@ -31,8 +31,7 @@ static kiln_status_t unknown_format(const kilni_image_part_t* part) {
 
 // Formats whose head does not tell what made them.
 static bool tells_no_producer(uint32_t format) {
-  return format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_LTOIR ||
-         format == KILN_CODE_FORMAT_NVVM;
+  return format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_NVVM;
 }
 
 // What a linker is given: a container's pieces are walked like an image's.

@@ -37,6 +37,9 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
 kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
                                       const char* name);
 
+// The architecture of a cubin by its header, 90 for sm_90; 0: not told.
+uint32_t kilni_image_cubin_sm(kiln_bytes_view_t bytes);
+
 // What a link wants to know of its inputs. thread-compatible
 typedef struct kilni_image_link_visit_t {
   // The architecture that is linked for, 90 for sm_90: of a container the piece

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/status_make.h"
+#include "image/image.h"
 #include "image/image_cubin.h"
 #include "kiln/status.h"
 
@@ -40,6 +41,20 @@ void kilni_cubin_read_header(kilni_cubin_t* cubin) {
     // Their version of ELF is that of the toolkit: 129 is 12.9.
     if (elf->version > 1) cubin->line = kilni_cubin_line(elf->version);
   }
+}
+
+uint32_t kilni_image_cubin_sm(kiln_bytes_view_t bytes) {
+  enum { HEADER_BYTES = 64 };
+  if (bytes.size < HEADER_BYTES || memcmp(bytes.data, "\177ELF", 4) != 0) {
+    return 0;
+  }
+  kilni_cubin_t cubin;
+  memset(&cubin, 0, sizeof(cubin));
+  cubin.elf.os_abi = bytes.data[7];
+  cubin.elf.abi_version = bytes.data[8];
+  cubin.elf.flags = kilni_image_u32(bytes.data + 48);
+  kilni_cubin_read_header(&cubin);
+  return cubin.sm;
 }
 
 // "-arch sm_100f" among the options, for this architecture.

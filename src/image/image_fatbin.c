@@ -107,6 +107,15 @@ static uint32_t packing_of(const entry_t* entry) {
                                  : KILN_IMAGE_PACKING_NONE;
 }
 
+// Of LTO-IR that cannot be read: its header repeats the version of the
+// container, which several lines share; the oldest of them.
+static uint32_t ltoir_line(const entry_t* entry) {
+  enum { MINOR = 0x18, MAJOR = 0x1a };
+  const uint8_t versions[2] = {entry->head.data[MAJOR],
+                               entry->head.data[MINOR]};
+  return kilni_image_ltoir_line(versions, sizeof(versions));
+}
+
 // A member that is listed with the reason why it is not read.
 static kiln_status_t list_unread(kiln_image_t* image, const entry_t* entry,
                                  const kilni_image_about_t* about,
@@ -115,6 +124,7 @@ static kiln_status_t list_unread(kiln_image_t* image, const entry_t* entry,
   KILNI_RETURN_IF_ERROR(kilni_image_add_member(
       image, &entry->body, about, format_of(entry->kind), &member));
   member->unpacked_bytes = entry->unpacked;
+  if (entry->kind == KIND_LTOIR) member->producer_line = ltoir_line(entry);
   return kilni_image_text(image, why, strlen(why), &member->unread);
 }
 
@@ -164,7 +174,7 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
                                 const kilni_image_about_t* outer) {
   char identifier[TEXT_BYTES];
   char options[TEXT_BYTES];
-  if (image->producers_only && entry->kind != KIND_ELF) return kiln_ok();
+  if (image->producers_only && entry->kind == KIND_PTX) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       head_text(entry, kilni_image_u32(entry->head.data + 0x20),
                 kilni_image_u32(entry->head.data + 0x24), identifier));

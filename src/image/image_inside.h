@@ -162,6 +162,9 @@ kiln_status_t kilni_image_read_archive(kiln_image_t* image,
 kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about);
+// The line that writes such versions into its LTO-IR, of the first `size` of
+// their 6 bytes the oldest; 0: it is not known.
+uint32_t kilni_image_ltoir_line(const uint8_t* versions, size_t size);
 // Whether the head of LTO-IR is all there.
 kiln_status_t kilni_image_check_ltoir(const kilni_image_part_t* part);
 kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,

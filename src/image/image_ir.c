@@ -17,6 +17,8 @@ enum {
   LTOIR_HEAD_BYTES = 24,
   HEAD_SIZE_AT = 12,  // where the tags begin
   VERSION_AT = 6,     // of NVVM IR
+  LINE_AT = 4,        // what tells the line that made it
+  LINE_BYTES = 6,
   TAG_BYTES = 4,
   TAG_ARCH = 0x01,         // ten times the number
   TAG_ACCELERATED = 0x20,  // 1: for one architecture; 2: for its family
@@ -42,6 +44,41 @@ static kiln_status_t read_tags(const kilni_image_part_t* part,
     if (tag == TAG_ACCELERATED) *out_suffix = value == 2 ? 'f' : 'a';
   }
   return kiln_ok();
+}
+
+// What each line writes into bytes 4 to 9 of its LTO-IR: the versions of the
+// container, of NVVM IR and of its debug information. Measured on NVRTC 12.0 to
+// 13.5, all lines that there are. thread-safe
+typedef struct ltoir_line_t {
+  uint32_t line;
+  uint8_t bytes[6];
+} ltoir_line_t;
+
+static const ltoir_line_t kLtoirLines[] = {
+    {12000, {0x01, 0x39, 0x02, 0x33, 0x03, 0x01}},
+    {12010, {0x01, 0x39, 0x02, 0x35, 0x03, 0x01}},
+    {12020, {0x01, 0x3b, 0x02, 0x3a, 0x03, 0x01}},
+    {12030, {0x01, 0x3c, 0x02, 0x3f, 0x03, 0x01}},
+    {12040, {0x01, 0x3d, 0x02, 0x47, 0x03, 0x01}},
+    {12050, {0x01, 0x3d, 0x02, 0x53, 0x03, 0x01}},
+    {12060, {0x01, 0x3e, 0x02, 0x54, 0x03, 0x01}},
+    {12080, {0x01, 0x40, 0x02, 0x59, 0x03, 0x02}},
+    {12090, {0x01, 0x40, 0x02, 0x5d, 0x03, 0x02}},
+    {13000, {0x01, 0x41, 0x02, 0x62, 0x03, 0x02}},
+    {13010, {0x01, 0x42, 0x02, 0x6b, 0x03, 0x02}},
+    {13020, {0x01, 0x42, 0x02, 0x72, 0x03, 0x02}},
+    {13030, {0x01, 0x43, 0x02, 0x73, 0x03, 0x02}},
+    {13040, {0x01, 0x43, 0x02, 0x78, 0x03, 0x02}},
+    {13050, {0x01, 0x43, 0x02, 0x83, 0x03, 0x02}},
+};
+
+uint32_t kilni_image_ltoir_line(const uint8_t* versions, size_t size) {
+  for (size_t i = 0; i < sizeof(kLtoirLines) / sizeof(kLtoirLines[0]); i++) {
+    if (memcmp(kLtoirLines[i].bytes, versions, size) == 0) {
+      return kLtoirLines[i].line;
+    }
+  }
+  return 0;
 }
 
 kiln_status_t kilni_image_check_ltoir(const kilni_image_part_t* part) {
@@ -74,6 +111,8 @@ kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
       image, part, &known, KILN_CODE_FORMAT_LTOIR, &member));
   member->ir_version =
       part->data[VERSION_AT] * 1000u + part->data[VERSION_AT + 1];
+  member->producer_line =
+      kilni_image_ltoir_line(part->data + LINE_AT, LINE_BYTES);
   return kiln_ok();
 }
 

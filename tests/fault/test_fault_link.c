@@ -27,7 +27,8 @@ typedef struct path_t {
 
 static kiln_status_t add_inputs(kiln_link_t* link, bool all_ltoir) {
   static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n";
-  static const uint8_t ltoir[32] = {0xed, 0x43, 0x4e, 0x7f};
+  static const uint8_t ltoir[32] = {0xed, 0x43,      0x4e,
+                                    0x7f, [12] = 24, [24] = 0x63};
   static const kiln_code_name_t names[] = {{"add<float>", "_Z3addIfEv"}};
   kiln_code_options_t options = kiln_code_options_default();
   kiln_code_t* code = NULL;

@@ -30,7 +30,8 @@
 static const char kPtx[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() "
     "{ ret; }\n";
-static const uint8_t kLtoir[32] = {0xed, 0x43, 0x4e, 0x7f};
+static const uint8_t kLtoir[32] = {0xed, 0x43,      0x4e,
+                                   0x7f, [12] = 24, [24] = 0x63};
 static const uint8_t kCubin[64] = {0x7f, 'E',  'L', 'F',      2,         1,
                                    1,    0x41, 8,   [16] = 2, [18] = 190};
 static const uint8_t kRelocatable[64] = {
@@ -328,15 +329,14 @@ static void test_what_is_left_out(void** state) {
   world_t* world = *state;
   static const struct {
     const char* file;
-    uint32_t backend;
-  } rows[] = {{"nvrtc130_sm90a.cubin", KILN_LINK_BACKEND_DRIVER},
-              {"plain.fatbin", KILN_LINK_BACKEND_DRIVER},
-              {"host.object", KILN_LINK_BACKEND_DRIVER},
-              {"archive.library", KILN_LINK_BACKEND_DRIVER}};
+  } rows[] = {{"nvrtc130_sm90a.cubin"},
+              {"plain.fatbin"},
+              {"host.object"},
+              {"host_rdc.object"}};
   with_driver(world, 13050);
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     kiln_link_options_t options = kiln_link_options_default();
-    options.backend = rows[i].backend;
+    options.backend = KILN_LINK_BACKEND_DRIVER;
     kiln_link_t* link = new_link(world, &options);
     kiln_code_t* code = NULL;
     assert_null(
@@ -356,9 +356,9 @@ static void test_lines_of_files(void** state) {
     uint32_t line;
   } rows[] = {{"nvrtc129_sm90a.cubin", 12090}, {"nvrtc135_sm103a.cubin", 13050},
               {"relocatable.cubin", 13000},    {"host_rdc.object", 13000},
-              {"archive.library", 13000},      {"nvrtc130_90a.ltoir", 0},
+              {"archive.library", 13000},      {"nvrtc130_90a.ltoir", 13000},
               {"plain.fatbin", 13000},         {"lz4.fatbin", 13000},
-              {"zstd.fatbin", 13000},          {"scrambled.fatbin", 0}};
+              {"zstd.fatbin", 13000},          {"scrambled.fatbin", 13000}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     kiln_code_t* code = NULL;
     kiln_link_input_fact_t fact;
@@ -392,17 +392,157 @@ static void test_line_of_a_large_file(void** state) {
   free(bytes);
 }
 
+// ---- What is looked at before a link ----
+
+static kiln_link_t* link_of(world_t* world, const char* first,
+                            const char* second) {
+  kiln_link_options_t options = kiln_link_options_default();
+  options.arch = "sm_90";
+  kiln_link_t* link = new_link(world, &options);
+  assert_null(kiln_link_add_bytes(link, read_data(first), 0, "one.o"));
+  if (second != NULL) {
+    assert_null(kiln_link_add_bytes(link, read_data(second), 0, "two.o"));
+  }
+  return link;
+}
+
+static void expect_failure(kiln_link_t* link, kiln_status_code_t code,
+                           const char* says) {
+  kiln_code_t* made = NULL;
+  expect(kiln_link_finish(link, &made), code, says);
+  assert_null(made);
+  kiln_link_release(link);
+}
+
+// nvJitLink keeps the first, writes to standard error and reports success;
+// nvlink refuses: "Multiple definition of '_Z1gi' in ..., first defined in".
+static void test_two_definitions(void** state) {
+  world_t* world = *state;
+  static const char* const kFiles[] = {"relocatable.cubin", "host_rdc.object",
+                                       "archive.library"};
+  const char* says =
+      "Multiple definition of '_Z1gi' in 'two.o', first defined in 'one.o'";
+  for (size_t i = 0; i < 3; i++) {
+    for (size_t k = 0; k < 2; k++) {
+      expect_failure(link_of(world, kFiles[k], kFiles[i]),
+                     KILN_STATUS_LINK_FAILED, says);
+    }
+  }
+  // Whoever links, and PTX as well; what one of them declares is no matter.
+  with_driver(world, 13000);
+  kiln_linker_release(world->linker);
+  world->linker = NULL;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_link_t* link = new_link(world, &options);
+  add_ptx(link);
+  add_ptx(link);
+  expect_failure(link, KILN_STATUS_LINK_FAILED,
+                 "Multiple definition of 'k' in 'k.ptx'");
+  assert_string_equal(world->fake.inputs, "");
+}
+
+static void test_a_damaged_input(void** state) {
+  world_t* world = *state;
+  kiln_bytes_view_t bytes = read_data("host_rdc.object");
+  for (size_t size = 1000; size < bytes.size; size += 1000) {
+    kiln_link_t* link = new_link(world, NULL);
+    add_ptx(link);
+    assert_null(kiln_link_add_bytes(link, (kiln_bytes_view_t){bytes.data, size},
+                                    0, "cut.o"));
+    expect_failure(link, KILN_STATUS_BAD_DATA, "cut.o");
+  }
+}
+
+static void test_another_architecture(void** state) {
+  world_t* world = *state;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.arch = "sm_80";
+  kiln_link_t* link = new_link(world, &options);
+  assert_null(
+      kiln_link_add_bytes(link, read_data("relocatable.cubin"), 0, "r.cubin"));
+  expect_failure(link, KILN_STATUS_INCOMPATIBLE,
+                 "\"r.cubin\" is machine code for sm_90, and the link is for "
+                 "sm_80");
+}
+
+static void test_lto_of_no_ir(void** state) {
+  world_t* world = *state;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.lto = KILN_SWITCH_ON;
+  kiln_link_t* link = new_link(world, &options);
+  add_ptx(link);
+  expect_failure(link, KILN_STATUS_INVALID_ARGUMENT, "no input is LTO-IR");
+}
+
+// nvJitLink leaves kernels out and reports success.
+static void test_a_kernel_that_is_lost(void** state) {
+  world_t* world = *state;
+  expect_failure(link_of(world, "externs.cubin", NULL), KILN_STATUS_LINK_FAILED,
+                 "the kernel \"_Z1kPi\" of \"one.o\" is not in what came out");
+}
+
+static void test_an_error_and_success(void** state) {
+  world_t* world = *state;
+  with_driver(world, 13000);
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  static const struct {
+    const char* log;
+    bool fails;
+  } kRows[] = {
+      {"error   : Multiple definition of 'kb' in 'ltoPtx'\n", true},
+      {"info    : 0 bytes gmem\nwarning : 0 errors\n", false},
+  };
+  for (size_t i = 0; i < 2; i++) {
+    kiln_link_t* link = new_link(world, &options);
+    kiln_code_t* code = NULL;
+    add_ptx(link);
+    snprintf(world->fake.log, sizeof(world->fake.log), "%s", kRows[i].log);
+    kiln_status_t status = kiln_link_finish(link, &code);
+    assert_int_equal(kiln_status_code(status),
+                     kRows[i].fails ? KILN_STATUS_LINK_FAILED : KILN_STATUS_OK);
+    assert_true(kRows[i].fails == (code == NULL));
+    kiln_status_free(status);
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+}
+
+// What is to be done about a name that nobody defines is not what the linker's
+// own number says.
+static void test_a_name_that_is_missing(void** state) {
+  world_t* world = *state;
+  with_driver(world, 13000);
+  world->fake.fail_at = "finish";
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_link_t* link = new_link(world, &options);
+  kiln_code_t* code = NULL;
+  add_ptx(link);
+  kiln_status_t status = kiln_link_finish(link, &code);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
+  assert_non_null(
+      strstr(kiln_status_fix(status), "add the input that defines it"));
+  kiln_status_free(status);
+  kiln_link_release(link);
+}
+
 static void test_names_go_along(void** state) {
   world_t* world = *state;
   static const kiln_code_name_t names[] = {{"add<float>", "_Z3addIfEv"},
                                            {"add<int>", "_Z3addIiEv"}};
   kiln_code_options_t made = kiln_code_options_default();
+  static const char kOther[] =
+      ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry m() "
+      "{ ret; }\n";
+  const char* const texts[2] = {kPtx, kOther};
   kiln_code_t* inputs[2];
   for (uint32_t i = 0; i < 2; i++) {
     made.names = names;
     made.name_count = i + 1;
     assert_null(kiln_code_create(
-        (kiln_bytes_view_t){(const uint8_t*)kPtx, strlen(kPtx)}, &made,
+        (kiln_bytes_view_t){(const uint8_t*)texts[i], strlen(texts[i])}, &made,
         &inputs[i]));
   }
   kiln_link_t* link = new_link(world, NULL);
@@ -838,6 +978,13 @@ int main(void) {
       TEST(test_what_is_left_out),
       TEST(test_lines_of_files),
       TEST(test_line_of_a_large_file),
+      TEST(test_two_definitions),
+      TEST(test_a_damaged_input),
+      TEST(test_another_architecture),
+      TEST(test_lto_of_no_ir),
+      TEST(test_a_kernel_that_is_lost),
+      TEST(test_an_error_and_success),
+      TEST(test_a_name_that_is_missing),
       TEST(test_names_go_along),
       TEST(test_bad_inputs),
       TEST(test_explain_is_what_happens),

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what is looked at before a link, so that no linker meets it, and
+// what must be there afterwards.
+//
+// nvJitLink believes its inputs. Damaged ones end the process or are left out;
+// of two definitions of a name it keeps the first, says so on the process's own
+// standard error and reports success. All of that is seen here first.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/sort.h"
+#include "base/status_make.h"
+#include "compile/link_inside.h"
+#include "image/image.h"
+
+enum { MAX_NAMES = 1 << 22, MAX_TEXT = 1 << 30 };
+
+// A name that an input defines. one-thread
+typedef struct defined_t {
+  size_t text;  // where it begins among the texts, and then in the order
+  uint32_t input;
+  bool is_kernel;  // that a linker could leave out
+} defined_t;
+
+struct kilni_link_names_t {
+  kiln_allocator_t allocator;
+  char* texts;
+  size_t text_size;
+  size_t text_capacity;
+  defined_t* items;
+  size_t count;
+  size_t capacity;
+  uint32_t input;  // the one that is read
+  bool is_text;    // it is PTX, which no linker leaves out
+};
+
+static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
+  kilni_link_names_t* names = user;
+  size_t size = strlen(name) + 1;
+  if (names->count == MAX_NAMES || names->text_size > MAX_TEXT - size) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d names", MAX_NAMES),
+        "link in two steps");
+  }
+  void* texts = names->texts;
+  void* items = names->items;
+  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->text_size + size, 1,
+                                   &names->text_capacity, &texts));
+  names->texts = texts;
+  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->count + 1,
+                                   sizeof(defined_t), &names->capacity,
+                                   &items));
+  names->items = items;
+  memcpy(names->texts + names->text_size, name, size);
+  names->items[names->count++] =
+      (defined_t){names->text_size, names->input, is_kernel && !names->is_text};
+  names->text_size += size;
+  return kiln_ok();
+}
+
+void kilni_link_names_free(kilni_link_names_t* names) {
+  if (names == NULL) return;
+  kiln_allocator_t allocator = names->allocator;
+  kilni_free_array(allocator, names->texts, names->text_capacity, 1);
+  kilni_free_array(allocator, names->items, names->capacity, sizeof(defined_t));
+  kilni_free(allocator, names, sizeof(*names));
+}
+
+// ---- Architectures ----
+
+// The number in "sm_90a"; 0: there is none.
+static uint32_t number_of(const char* arch) {
+  uint32_t number = 0;
+  const char* at = arch != NULL ? strchr(arch, '_') : NULL;
+  if (at == NULL) return 0;
+  for (at++; *at >= '0' && *at <= '9' && number < 10000; at++) {
+    number = number * 10 + (uint32_t)(*at - '0');
+  }
+  return number;
+}
+
+// Machine code runs on its own architecture and on later ones of its major.
+// Of those that were renamed (10.1 is 11.0) linkers know.
+static bool runs_on(uint32_t made_for, uint32_t sm) {
+  enum { OLD_NAME = 101, NEW_NAME = 110 };
+  if (made_for == 0 || sm == 0) return true;
+  if (made_for == OLD_NAME || made_for == NEW_NAME) return true;
+  return made_for / 10 == sm / 10 && made_for <= sm;
+}
+
+static kiln_status_t check_arch(const kiln_code_t* code, uint32_t sm) {
+  uint32_t format = kiln_code_format(code);
+  if (format != KILN_CODE_FORMAT_CUBIN &&
+      format != KILN_CODE_FORMAT_RELOCATABLE) {
+    return kiln_ok();
+  }
+  uint32_t made_for = kilni_image_cubin_sm(kiln_code_bytes(code));
+  if (runs_on(made_for, sm)) return kiln_ok();
+  return kilni_status_with_fix(
+      KILNI_FAIL(INCOMPATIBLE,
+                 "\"%s\" is machine code for sm_%u, and the link is for sm_%u",
+                 kiln_code_name(code), (unsigned)made_for, (unsigned)sm),
+      "compile it for sm_%u, or give it as PTX", (unsigned)sm);
+}
+
+// ---- Each input ----
+
+static bool is_machine_code(uint32_t format) {
+  return format != KILN_CODE_FORMAT_PTX && format != KILN_CODE_FORMAT_LTOIR;
+}
+
+static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
+                               uint32_t sm, kilni_link_names_t* names) {
+  const kiln_code_t* code = given->inputs[index];
+  uint32_t format = kiln_code_format(code);
+  KILNI_RETURN_IF_ERROR(check_arch(code, sm));
+  // Nobody asks for the names of the only text: its compiler checks those.
+  bool asks = is_machine_code(format) || given->count > 1;
+  kilni_image_link_visit_t visit = {sm, 0, names, asks ? add_name : NULL};
+  names->input = (uint32_t)index;
+  names->is_text = !is_machine_code(format);
+  return kilni_image_check_link(kiln_code_bytes(code), format,
+                                kiln_code_name(code), given->allocator, &visit);
+}
+
+// Without LTO-IR nothing is left to optimise; containers may hold some.
+static kiln_status_t check_lto(const kilni_link_given_t* given) {
+  if (!given->lto) return kiln_ok();
+  for (size_t i = 0; i < given->count; i++) {
+    uint32_t format = kiln_code_format(given->inputs[i]);
+    if (format != KILN_CODE_FORMAT_PTX && format != KILN_CODE_FORMAT_CUBIN &&
+        format != KILN_CODE_FORMAT_RELOCATABLE) {
+      return kiln_ok();
+    }
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "link-time optimisation is asked for, and no input is LTO-IR"),
+      "compile the inputs to LTO-IR (nvcc -dlto, NVRTC -dlto), or leave `lto` "
+      "at its default");
+}
+
+// ---- Definitions ----
+
+// What is sorted: it has its text, as sorting knows nothing but two items.
+// one-thread
+typedef struct sorted_t {
+  const char* name;
+  size_t order;
+  uint32_t input;
+} sorted_t;
+
+static bool is_before(const void* a, const void* b) {
+  const sorted_t* one = a;
+  const sorted_t* two = b;
+  int order = strcmp(one->name, two->name);
+  return order != 0 ? order < 0 : one->order < two->order;
+}
+
+static kiln_status_t sort_names(const kilni_link_names_t* names,
+                                sorted_t** out_sorted) {
+  void* block = NULL;
+  *out_sorted = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(names->allocator, names->count,
+                                          sizeof(sorted_t), &block));
+  sorted_t* sorted = block;
+  for (size_t i = 0; i < names->count; i++) {
+    sorted[i] = (sorted_t){names->texts + names->items[i].text,
+                           names->items[i].text, names->items[i].input};
+  }
+  kilni_sort(sorted, names->count, sizeof(sorted_t), is_before);
+  *out_sorted = sorted;
+  return kiln_ok();
+}
+
+// The second definition that comes first in the order of the inputs.
+static kiln_status_t check_twice(const kilni_link_given_t* given,
+                                 const kilni_link_names_t* names) {
+  sorted_t* sorted = NULL;
+  size_t found = 0;
+  KILNI_RETURN_IF_ERROR(sort_names(names, &sorted));
+  for (size_t i = 1; i < names->count; i++) {
+    if (strcmp(sorted[i].name, sorted[i - 1].name) == 0 &&
+        (found == 0 || sorted[i].order < sorted[found].order)) {
+      found = i;
+    }
+  }
+  kiln_status_t status = kiln_ok();
+  if (found != 0) {
+    status = kilni_status_with_fix(
+        KILNI_FAIL(LINK_FAILED,
+                   "Multiple definition of '%.400s' in '%s', first defined in "
+                   "'%s'",
+                   sorted[found].name,
+                   kiln_code_name(given->inputs[sorted[found].input]),
+                   kiln_code_name(given->inputs[sorted[found - 1].input])),
+        "define it in one input only, and declare it `extern` in the others; "
+        "or make it `static` or `inline`");
+  }
+  kilni_free_array(names->allocator, sorted, names->count, sizeof(sorted_t));
+  return status;
+}
+
+kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
+                                     kilni_link_names_t** out_names) {
+  uint32_t sm = number_of(given->arch);
+  void* block = NULL;
+  *out_names = NULL;
+  KILNI_RETURN_IF_ERROR(check_lto(given));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(given->allocator, sizeof(kilni_link_names_t), &block));
+  kilni_link_names_t* names = block;
+  names->allocator = given->allocator;
+  kiln_status_t status = kiln_ok();
+  for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
+    status = check_one(given, i, sm, names);
+  }
+  if (kiln_status_is_ok(status)) status = check_twice(given, names);
+  if (!kiln_status_is_ok(status)) {
+    kilni_link_names_free(names);
+    return status;
+  }
+  *out_names = names;
+  return kiln_ok();
+}
+
+// ---- What came out ----
+
+static bool name_is_before(const void* a, const void* b) {
+  return strcmp(*(const char* const*)a, *(const char* const*)b) < 0;
+}
+
+static bool has_name(const char* const* sorted, size_t count,
+                     const char* name) {
+  size_t first = 0;
+  while (first < count) {
+    size_t middle = first + (count - first) / 2;
+    int order = strcmp(sorted[middle], name);
+    if (order == 0) return true;
+    if (order < 0) {
+      first = middle + 1;
+    } else {
+      count = middle;
+    }
+  }
+  return false;
+}
+
+static kiln_status_t check_kernels(const kilni_link_given_t* given,
+                                   const kilni_link_names_t* names,
+                                   const char* const* sorted, size_t count) {
+  for (size_t i = 0; i < names->count; i++) {
+    const defined_t* item = &names->items[i];
+    const char* name = names->texts + item->text;
+    if (!item->is_kernel || has_name(sorted, count, name)) continue;
+    return kilni_link_lost(given->inputs[item->input], name);
+  }
+  return kiln_ok();
+}
+
+kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
+                                       const kilni_link_names_t* names,
+                                       const kiln_image_t* linked) {
+  uint32_t count = kiln_image_kernel_count(linked);
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(given->allocator, count, sizeof(const char*), &block));
+  const char** sorted = block;
+  for (uint32_t i = 0; i < count; i++) {
+    sorted[i] = kiln_image_kernel(linked, i)->name;
+  }
+  kilni_sort(sorted, count, sizeof(const char*), name_is_before);
+  kiln_status_t status = check_kernels(given, names, sorted, count);
+  kilni_free_array(given->allocator, block, count, sizeof(const char*));
+  return status;
+}
