@@ -254,6 +254,20 @@ typedef struct kiln_link_options_t {
   // Where the result is looked up and kept. It is kept by the link. Default:
   // nowhere.
   kiln_cache_t* cache;
+
+  // KILN_SWITCH_*: nvJitLink links in a process of its own, so that what ends
+  // that process is LINK_FAILED here, with the signal and the inputs, and what
+  // it writes to its standard error is in the log. Default: in this process.
+  // UNSUPPORTED where the driver is to link.
+  uint32_t isolated;
+
+  // How long it may take; then it is ended. Default: 600.
+  uint32_t isolated_seconds;
+
+  // The program of that process, as an absolute path. It is called with the
+  // words `link --serve 3` and an empty environment, and calls kiln_link_serve.
+  // Default: the command `kiln` that is installed with the library.
+  const char* isolated_program;
 } kiln_link_options_t;
 
 // All defaults. Since 0.1.
@@ -284,6 +298,9 @@ static inline kiln_link_options_t kiln_link_options_default(void) {
                                  NULL,
                                  0,
                                  0,
+                                 0,
+                                 0,
+                                 NULL,
                                  0,
                                  0,
                                  NULL};
@@ -431,6 +448,7 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker refuses what the choice could not know
 //   INVALID_STATE     finished or closed before; the driver was chosen and the
 //                     linker has no device
+//   NOT_FOUND, IO_ERROR  `isolated`, and its program cannot be started
 //   DRIVER_ERROR, LIMIT_EXCEEDED, OUT_OF_MEMORY
 //
 // With a cache the result is looked up by everything that can change it: who
@@ -441,6 +459,12 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_link_finish(kiln_link_t* link,
                                                       kiln_code_t** out_code);
+
+// Links once for kiln_link_finish of another process, with `isolated`, which
+// started this one: `descriptor` is its end of a socket. What ends this process
+// meanwhile is seen there. IO_ERROR where the other process is gone or asks for
+// nothing; a link that fails is OK. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_link_serve(int descriptor);
 
 // Who linked, and what that one ignored; NULL before kiln_link_finish, and
 // where it did not come so far. Borrowed. Since 0.1.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: `kiln link`: device code linked, by nvJitLink or by the driver.
+#define _DEFAULT_SOURCE  // readlink, setrlimit
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "cli/cli_cache.h"
 #include "cli/cli_files.h"
@@ -52,6 +55,8 @@ static const field_t FIELDS[] = {
     {"split-compile-extended", THREADS, AT(split_compile_extended)},
     {"no-cache", FLAG, AT(no_cache)},
     {"lto", FLAG, AT(lto)},
+    {"isolated", FLAG, AT(isolated)},
+    {"isolated-seconds", NUMBER, AT(isolated_seconds)},
 };
 
 static bool fail_value(kilni_cli_error_t* error, const char* name,
@@ -128,6 +133,7 @@ typedef struct link_run_t {
   kiln_link_t* link;
   kiln_link_choice_t* choice;
   kiln_code_t* code;
+  char program[4000];  // this one
 } link_run_t;
 
 static const char* value_of(const link_run_t* run, const char* name) {
@@ -172,6 +178,15 @@ static bool read_word(const link_run_t* run, const char* name,
                     "\"kiln link --help\" lists what it can be");
 }
 
+// This program links in the other process as well.
+static const char* own_program(link_run_t* run) {
+  ssize_t size =
+      readlink("/proc/self/exe", run->program, sizeof(run->program) - 1);
+  if (size <= 0) return NULL;
+  run->program[size] = 0;
+  return run->program;
+}
+
 static bool read_options(link_run_t* run) {
   static const char* const BACKENDS[] = {"auto", "nvjitlink", "driver", NULL};
   static const uint32_t BACKEND_VALUES[] = {0, 1, 2};
@@ -191,6 +206,7 @@ static bool read_options(link_run_t* run) {
   }
   o->arch = value_of(run, "arch");
   o->name = value_of(run, "name");
+  o->isolated_program = own_program(run);
   return read_lists(run) &&
          read_word(run, "backend", BACKENDS, BACKEND_VALUES, &o->backend) &&
          read_word(run, "output", OUTPUTS, OUTPUT_VALUES, &o->output);
@@ -557,7 +573,24 @@ static bool check_files(link_run_t* run) {
   return ok;
 }
 
+// For kiln_link_finish of the process that started this one. Its end is the
+// end of this one: nothing that nvJitLink has left behind is run at the exit.
+static bool serve(link_run_t* run) {
+  struct rlimit none = {0, 0};
+  uint32_t descriptor = 0;
+  if (!read_number(run->call->operands[0], &descriptor)) {
+    return fail_value(run->error, "serve", run->call->operands[0],
+                      "only libkiln calls this");
+  }
+  (void)setrlimit(RLIMIT_CORE, &none);
+  if (!kilni_cli_check(run->error, kiln_link_serve((int)descriptor))) {
+    return false;
+  }
+  _exit(0);
+}
+
 static bool run_all(link_run_t* run) {
+  if (value_of(run, "serve") != NULL) return serve(run);
   if (!read_options(run) || !read_assumed(run) || !check_files(run) ||
       !read_inputs(run)) {
     return false;
@@ -650,6 +683,16 @@ static const kilni_cli_option_t OPTIONS[] = {
      NULL},
     {"split-compile-extended", "N",
      "Threads to compile with, splitting more finely; 0: all processors.",
+     false, NULL},
+    {"isolated", NULL,
+     "Let nvJitLink link in a process of its own: what ends that one is an "
+     "error here, with the signal and the inputs.",
+     false, NULL},
+    {"isolated-seconds", "N", "How long that may take. Default: 600.", false,
+     NULL},
+    {"serve", NULL,
+     "Link for the process that started this one; FILE is the number of a "
+     "descriptor. For libkiln only.",
      false, NULL},
     {"cache-dir", "DIR", "The folder of Kiln's cache. Default: as kiln cache.",
      false, "file"},

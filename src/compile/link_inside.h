@@ -71,6 +71,19 @@ typedef struct kilni_link_nvjitlink_t {
 void kilni_link_nvjitlink_backend(kilni_link_nvjitlink_t* self,
                                   kilni_link_backend_t* out_backend);
 
+// nvJitLink in a process of its own. one-thread
+typedef struct kilni_link_child_t {
+  const kiln_host_t* host;
+  const kilni_link_nvjitlink_t* native;  // whose file the process opens
+  const char* program;                   // that serves; NULL: beside us
+  uint32_t seconds;                      // that it may take
+  uint32_t reserved;
+} kilni_link_child_t;
+
+// Makes a backend of nvJitLink one that links elsewhere; `self` outlives it.
+void kilni_link_child_backend(kilni_link_child_t* self,
+                              kilni_link_backend_t* inout_backend);
+
 // ---- Inputs ----
 
 // What is given to a link. one-thread

@@ -94,6 +94,16 @@ static kiln_status_t check_extra(const char* text) {
   return kiln_ok();
 }
 
+static kiln_status_t check_program(const char* path) {
+  KILNI_RETURN_IF_ERROR(check_text("isolated_program", path));
+  if (path == NULL || (path[0] == '/' && strlen(path) < 4000)) {
+    return kiln_ok();
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "`isolated_program` is \"%.200s\"", path),
+      "give an absolute path, e.g. \"/usr/bin/kiln\"");
+}
+
 #define CHECK_TEXT(field)    check_text(#field, o->field)
 #define CHECK_NUMBER(field)  NULL
 #define CHECK_THREADS(field) NULL
@@ -109,6 +119,8 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
 #undef KILNI_LINK_OPTION
   KILNI_RETURN_IF_ERROR(check_text("name", o->name));
   KILNI_RETURN_IF_ERROR(check_switch("lto", o->lto));
+  KILNI_RETURN_IF_ERROR(check_switch("isolated", o->isolated));
+  KILNI_RETURN_IF_ERROR(check_program(o->isolated_program));
   for (uint32_t i = 0; i < o->extra_count; i++) {
     KILNI_RETURN_IF_ERROR(check_extra(o->extra[i]));
   }
@@ -186,6 +198,7 @@ static kiln_status_t copy_all(kilni_link_options_copy_t* copy) {
 #undef KILNI_LINK_OPTION
   kiln_cache_retain(o->cache);
   copy->cache = o->cache;
+  KILNI_RETURN_IF_ERROR(copy_text(copy, &o->isolated_program));
   return copy_text(copy, &o->name);
 }
 

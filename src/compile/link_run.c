@@ -525,6 +525,28 @@ static kiln_status_t decide(kiln_link_t* link,
       "install one again, e.g. with `python3 -m pip install nvidia-nvjitlink`");
 }
 
+// Where the options say so, nvJitLink links elsewhere. The driver needs the
+// context of this process.
+static kiln_status_t isolate(const kiln_link_t* link, kilni_link_child_t* child,
+                             kilni_link_backend_t* inout_backend) {
+  enum { DEFAULT_SECONDS = 600 };
+  const kiln_link_options_t* options = &link->options.options;
+  memset(child, 0, sizeof(*child));
+  if (options->isolated != KILN_SWITCH_ON) return kiln_ok();
+  if (inout_backend->kind != KILN_LINK_BACKEND_NVJITLINK) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "the driver is to link, and it links in this process only"),
+        "leave `isolated` off, or ask for nvJitLink (`backend`)");
+  }
+  child->host = link->host;
+  child->program = options->isolated_program;
+  child->seconds = options->isolated_seconds != 0 ? options->isolated_seconds
+                                                  : DEFAULT_SECONDS;
+  kilni_link_child_backend(child, inout_backend);
+  return kiln_ok();
+}
+
 static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   kilni_link_backend_t backend;
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
@@ -539,8 +561,11 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
                               kiln_link_choice_lto(link->chosen),
                               options->kernels_used_count != 0};
   kilni_link_names_t* names = NULL;
+  kilni_link_child_t child;
   KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));
-  kiln_status_t status = play(link, &backend, &given, names, out_code);
+  kiln_status_t status = isolate(link, &child, &backend);
+  if (kiln_status_is_ok(status))
+    status = play(link, &backend, &given, names, out_code);
   kilni_link_names_free(names);
   return status;
 }
