@@ -87,6 +87,11 @@ typedef struct kiln_link_facts_t {
 
   uint32_t nvjitlink_count;
   uint32_t input_count;
+
+  // 1: there is no device. The driver links in a device's context, so without
+  // one it does not link.
+  uint32_t has_no_device;
+  uint32_t reserved;  // 0
 } kiln_link_facts_t;
 
 // All defaults. Since 0.1.
@@ -99,6 +104,8 @@ static inline kiln_link_facts_t kiln_link_facts_default(void) {
       {(uint32_t)sizeof(kiln_compat_driver_t), 0, 0, 0, NULL, NULL},
       NULL,
       NULL,
+      0,
+      0,
       0,
       0};
   return facts;
@@ -170,6 +177,7 @@ KILN_API const char* kiln_link_choice_fix(const kiln_link_choice_t* choice);
 //   NOT_FOUND     there is nothing to link with
 //   UNSUPPORTED   only nvJitLink does this, and there is none, or it is too old
 //   INCOMPATIBLE  the component that is too old is named
+//   INVALID_STATE the driver would link, and there is no device
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t

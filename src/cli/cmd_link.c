@@ -483,16 +483,12 @@ static bool begin_link(link_run_t* run) {
 
 // The driver links in a context: without a device there is none yet.
 static bool prepare(link_run_t* run) {
-  kiln_link_choice_t* choice = NULL;
-  if (!begin_link(run) ||
-      !kilni_cli_check(run->error, kiln_link_explain(run->link, &choice))) {
-    return false;
-  }
-  bool needs = run->device == NULL &&
-               kiln_link_choice_backend(choice) == KILN_LINK_BACKEND_DRIVER;
-  kiln_link_choice_release(choice);
-  return !needs ||
-         (open_device(run, "cuda:0") && open_linker(run) && begin_link(run));
+  if (run->device != NULL) return begin_link(run);
+  if (!choose(run)) return false;
+  bool needs =
+      kiln_link_choice_backend(run->choice) == KILN_LINK_BACKEND_DRIVER;
+  return (!needs || (open_device(run, "cuda:0") && open_linker(run))) &&
+         begin_link(run);
 }
 
 static bool report(link_run_t* run, const char* path, size_t bytes) {

@@ -314,7 +314,13 @@ static kiln_status_t name_inputs(const session_t* session,
   return status;
 }
 
-static kiln_status_t ended(const session_t* session, int state) {
+// What happened is the log's first error, before all that was said.
+static void log_end(session_t* session, kiln_status_t status) {
+  kilni_str_addf(&session->logs[0], "error   : %s\n",
+                 kiln_status_message(status));
+}
+
+static kiln_status_t ended(session_t* session, int state) {
   const char* origin = session->self->native->table.origin;
   kiln_status_t status =
       WIFSIGNALED(state)
@@ -330,16 +336,17 @@ static kiln_status_t ended(const session_t* session, int state) {
       status,
       "link the inputs one by one, to see which of them it is, and make that "
       "one again; or take another nvJitLink");
+  log_end(session, status);
   return name_inputs(session, status);
 }
 
-static kiln_status_t late(const session_t* session) {
-  return name_inputs(
-      session,
-      kilni_status_with_fix(
-          KILNI_FAIL(LINK_FAILED, "the link took longer than %u seconds",
-                     (unsigned)session->self->seconds),
-          "give it more with `isolated_seconds`, or link less at once"));
+static kiln_status_t late(session_t* session) {
+  kiln_status_t status = kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED, "the link took longer than %u seconds",
+                 (unsigned)session->self->seconds),
+      "give it more with `isolated_seconds`, or link less at once");
+  log_end(session, status);
+  return name_inputs(session, status);
 }
 
 static kiln_status_t take_answer(session_t* session,

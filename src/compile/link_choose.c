@@ -30,6 +30,7 @@ typedef enum block_t {
   BLOCK_OLD,       // an nvJitLink that counts as absent
   BLOCK_UNKNOWN,   // an nvJitLink whose version cannot be read
   BLOCK_ABSENT,    // no driver
+  BLOCK_DEVICE,    // a driver, and no device to link in
   BLOCK_OUTPUT,    // it does not make what is asked
   BLOCK_LTO,       // it does not optimise across inputs
   BLOCK_FINISHED,  // it leaves an input out without a word
@@ -90,6 +91,8 @@ static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
                        "nvjitlinks");
   KILNI_CHECK_ARGUMENT(facts->backend <= KILN_LINK_BACKEND_DRIVER, "backend");
   KILNI_CHECK_ARGUMENT(facts->lto <= KILN_SWITCH_ON, "lto");
+  KILNI_CHECK_ARGUMENT(facts->has_no_device <= 1, "has_no_device");
+  KILNI_CHECK_RESERVED(facts->reserved, kiln_link_facts_t);
   if (facts->nvjitlink_count > KILN_LINK_MAX_NVJITLINKS ||
       facts->input_count > KILN_LINK_MAX_INPUTS) {
     return kilni_status_with_fix(
@@ -285,6 +288,9 @@ static judged_t judge_driver(const question_t* question) {
       judged.promised = false;
       judged.input = question->finished;
     }
+    if (judged.block == BLOCK_NOTHING && question->facts->has_no_device) {
+      judged.block = BLOCK_DEVICE;
+    }
   }
   return judged;
 }
@@ -366,6 +372,11 @@ static void say_driver_blocked(kilni_str_t* str, const question_t* question,
   switch (judged->block) {
     case BLOCK_ABSENT:
       kilni_str_add_cstr(str, "there is no driver here to link with");
+      return;
+    case BLOCK_DEVICE:
+      kilni_str_add_cstr(str,
+                         "the driver links in a device's context, and the "
+                         "linker was opened without a device");
       return;
     case BLOCK_LTO:
       kilni_str_add_cstr(str,
@@ -552,6 +563,7 @@ static kiln_status_code_t refusal_code(block_t block) {
   if (block == BLOCK_INPUT || block == BLOCK_LOAD) {
     return KILN_STATUS_INCOMPATIBLE;
   }
+  if (block == BLOCK_DEVICE) return KILN_STATUS_INVALID_STATE;
   return block == BLOCK_ABSENT ? KILN_STATUS_NOT_FOUND
                                : KILN_STATUS_UNSUPPORTED;
 }
@@ -594,6 +606,11 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
       kilni_str_add_cstr(&message, ", and ");
       say_driver_blocked(&message, question, &driver);
     }
+  }
+  if (driver.block == BLOCK_DEVICE &&
+      facts->backend != KILN_LINK_BACKEND_NVJITLINK) {
+    code = KILN_STATUS_INVALID_STATE;
+    kilni_str_add_cstr(&fix, "open the linker with a device, or ");
   }
   if (facts->backend == KILN_LINK_BACKEND_DRIVER) {
     kilni_str_add_cstr(&fix, "leave the choice to Kiln (auto), or ");

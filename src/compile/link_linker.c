@@ -442,6 +442,7 @@ kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
   *out_choice = NULL;
   if (linker->is_soft) aim_at_soft(facts);
   KILNI_RETURN_IF_ERROR(kiln_linker_driver(linker, &facts->driver));
+  facts->has_no_device = linker->has_device ? 0 : 1;
   if (facts->backend != KILN_LINK_BACKEND_DRIVER) {
     KILNI_RETURN_IF_ERROR(
         kiln_linker_nvjitlink_count(linker, &facts->nvjitlink_count));

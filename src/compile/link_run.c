@@ -438,7 +438,10 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
   kiln_string_view_t line =
       kilni_link_first_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
   kiln_status_code_t code = kiln_status_code(status);
-  if (line.size == 0 || code == KILN_STATUS_OUT_OF_MEMORY) return status;
+  if (line.size == 0 || code == KILN_STATUS_OUT_OF_MEMORY ||
+      kilni_sv_equal_cstr(line, kiln_status_message(status))) {
+    return status;
+  }
   if (line.size > 1000) line.size = 1000;
   kiln_status_t better = kilni_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
                                            "%.*s", KILNI_SV(line));
@@ -483,13 +486,12 @@ static kiln_status_t play(kiln_link_t* link,
   }
   if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
   if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
-  if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
-  if (kiln_status_is_ok(status)) status = check_log(link);
-  if (kiln_status_is_ok(status)) {
-    status = kilni_link_check_kept(given, names, made.code);
-  }
   if (session != NULL) {
     kiln_status_t logs = take_logs(link, backend, session);
+    if (kiln_status_is_ok(status)) status = check_log(link);
+    if (kiln_status_is_ok(status)) {
+      status = kilni_link_check_kept(given, names, made.code);
+    }
     if (!kiln_status_is_ok(status)) {
       status = name_input(link, input, with_log(link, status));
     }

@@ -442,6 +442,42 @@ static void test_two_definitions(void** state) {
   assert_string_equal(world->fake.inputs, "");
 }
 
+// What is said before a link is what the link says.
+static void test_what_is_said_without_a_device(void** state) {
+  world_t* world = *state;
+  kiln_compat_driver_t driver = kiln_compat_driver_default();
+  driver.state = KILN_COMPAT_DRIVER_KNOWN;
+  driver.line = 12090;
+  world->wish.driver = &driver;
+  world->table.major = 13;
+  world->table.minor = 0;
+  for (uint32_t backend = 0; backend <= KILN_LINK_BACKEND_DRIVER; backend++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    options.backend = backend;
+    kiln_link_t* link = new_link(world, &options);
+    kiln_link_choice_t* choice = NULL;
+    add_ptx(link);
+    assert_null(kiln_link_explain(link, &choice));
+    assert_int_equal(kiln_link_choice_backend(choice), KILN_LINK_BACKEND_AUTO);
+    assert_int_equal(kiln_link_choice_verdict(choice),
+                     KILN_COMPAT_VERDICT_INCOMPATIBLE);
+    kiln_status_t said = kiln_link_choice_status(choice);
+    kiln_code_t* code = NULL;
+    kiln_status_t met = kiln_link_finish(link, &code);
+    assert_int_equal(kiln_status_code(met), kiln_status_code(said));
+    assert_string_equal(kiln_status_message(met), kiln_status_message(said));
+    if (backend != KILN_LINK_BACKEND_NVJITLINK) {
+      assert_int_equal(kiln_status_code(met), KILN_STATUS_INVALID_STATE);
+      assert_non_null(
+          strstr(kiln_status_fix(met), "open the linker with a device"));
+    }
+    kiln_status_free(said);
+    kiln_status_free(met);
+    kiln_link_choice_release(choice);
+    kiln_link_release(link);
+  }
+}
+
 static void test_a_damaged_input(void** state) {
   world_t* world = *state;
   kiln_bytes_view_t bytes = read_data("host_rdc.object");
@@ -980,6 +1016,7 @@ int main(void) {
       TEST(test_line_of_a_large_file),
       TEST(test_two_definitions),
       TEST(test_a_damaged_input),
+      TEST(test_what_is_said_without_a_device),
       TEST(test_another_architecture),
       TEST(test_lto_of_no_ir),
       TEST(test_a_kernel_that_is_lost),
