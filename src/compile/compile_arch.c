@@ -116,12 +116,19 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
     choose_default(compiler, result);
     return kiln_ok();
   }
-  if (arch == NULL || (machine && strncmp(arch, "sm_", 3) != 0)) {
+  if (arch == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a %s is made for one real architecture, and none is given",
+                   kiln_code_format_name(result->format)),
+        "set `arch` (--arch) to that of the device, e.g. \"sm_90\"");
+  }
+  if (machine && strncmp(arch, "sm_", 3) != 0) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a %s is made for one real architecture, not for \"%s\"",
-                   kiln_code_format_name(result->format), arch ? arch : ""),
-        "set `arch` to that of the device, e.g. \"sm_90\"");
+                   kiln_code_format_name(result->format), arch),
+        "set `arch` (--arch) to that of the device, e.g. \"sm_90\"");
   }
   if (strlen(arch) >= sizeof(result->arch)) {
     return kilni_status_with_fix(

@@ -209,7 +209,8 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "nvJitLink links for one architecture, and none is known"),
-        "set `%s` to that of the device, e.g. \"sm_90\"", row->field);
+        "set `%s` (--%s) to that of the device, e.g. \"sm_90\"", row->field,
+        row->field);
   }
   uint64_t target = 0;
   if (read_target(text, &target)) {

@@ -232,6 +232,74 @@ class Test:
                 self.files.folder + "/", ""), good)
 
 
+    def nvlink(self, *names):
+        """Whether nvcc's own device linker takes them."""
+        return run(tool("nvlink"), "--arch=" + ARCH, *names, "-o",
+                   self.files.path("theirs.cubin")).returncode == 0
+
+    def twice(self):
+        """A name that two inputs define: nvJitLink itself reports success."""
+        names = {}
+        for name, text in TWICE.items():
+            with open(self.files.path(name + ".cu"), "w",
+                      encoding="ascii") as file:
+                file.write(text)
+            names[name] = [
+                self.files.make(name + ".o", "-c", "-rdc=true", name + ".cu"),
+                self.files.make(name + ".cubin", "-cubin", "-rdc=true",
+                                name + ".cu")]
+        order = list(TWICE)
+        for number, one in enumerate(order):
+            for two in order[number:]:
+                if None in names[one] + names[two] or tool("nvlink") is None:
+                    continue
+                inputs = [names[one][0], names[two][1]]
+                theirs = self.nvlink(*inputs)
+                for words in ([], ["--isolated"]):
+                    done = self.link("twice.cubin", inputs, *words)
+                    ours = done.returncode == 0
+                    good = ours == theirs and (
+                        ours or "Multiple definition" in done.stderr)
+                    if not good or not words:
+                        self.report("%s and %s" % (one, two), "cubin",
+                                    "links" if ours else "refused", good)
+
+    def damaged(self):
+        """An object that is cut off."""
+        whole = self.files.make("main.o", "-c", "-rdc=true", "main.cu")
+        if whole is None:
+            return
+        with open(whole, "rb") as file:
+            data = file.read()
+        for size in range(1000, len(data), 1000):
+            path, out = self.files.path("cut.o"), self.files.path("cut.cubin")
+            with open(path, "wb") as file:
+                file.write(data[:size])
+            done = self.link("cut.cubin", [path])
+            good = done.returncode == 1 and "cut.o" in done.stderr and \
+                not os.path.exists(out)
+            if not good or size == 1000:
+                self.report("an object that is cut off", "cubin",
+                            "refused" if good else done.stderr.strip(), good)
+
+
+TWICE = {
+    "function": "__device__ int f(int x) { return 2 * x; }\n",
+    "other": "__device__ int f(int x) { return 3 * x; }\n",
+    "static": "__device__ __noinline__ static int f(int x) { return x; }\n"
+              "__global__ void s(int* p) { *p = f(*p); }\n",
+    "declared": "extern __device__ int f(int x);\n"
+                "__device__ int g(int x) { return x < 0 ? f(x) : x; }\n"
+                "__device__ int v = 1;\n",
+    "variable": "__device__ int v = 1;\n__device__ int f(int x) "
+                "{ return v; }\n",
+    "weak": "template <class T> __device__ __noinline__ T w(T x) "
+            "{ return x; }\n__device__ int (*p)(int) = w<int>;\n",
+    "weaker": "template <class T> __device__ __noinline__ T w(T x) "
+              "{ return x; }\n__device__ int (*q)(int) = w<int>;\n",
+}
+
+
 def main():
     kiln, nvcc = os.path.abspath(sys.argv[1]), tool("nvcc")
     if nvcc is None:
@@ -259,6 +327,8 @@ def main():
         test.debug()
         test.ltoir()
         test.left_out()
+        test.twice()
+        test.damaged()
         print("%d links, %d wrong" % (test.rows, test.failures))
         return 1 if test.failures else 0
 
