@@ -84,6 +84,7 @@ static uint32_t artifact_of(uint32_t format) {
 }
 
 static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
+  KILNI_CHECK_RESERVED(facts->reserved, kiln_link_facts_t);
   KILNI_CHECK_ARGUMENT_SAYS(facts->input_count > 0 && facts->inputs != NULL,
                             "inputs", "has nothing that could be linked",
                             "pass one input or more");
@@ -92,7 +93,6 @@ static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
   KILNI_CHECK_ARGUMENT(facts->backend <= KILN_LINK_BACKEND_DRIVER, "backend");
   KILNI_CHECK_ARGUMENT(facts->lto <= KILN_SWITCH_ON, "lto");
   KILNI_CHECK_ARGUMENT(facts->has_no_device <= 1, "has_no_device");
-  KILNI_CHECK_RESERVED(facts->reserved, kiln_link_facts_t);
   if (facts->nvjitlink_count > KILN_LINK_MAX_NVJITLINKS ||
       facts->input_count > KILN_LINK_MAX_INPUTS) {
     return kilni_status_with_fix(

@@ -149,6 +149,14 @@ static kiln_status_t compile_plan(world_t* w, const void* given) {
   return status;
 }
 
+static kiln_status_t link_facts(world_t* w, const void* given) {
+  (void)w;
+  kiln_link_choice_t* out = NULL;
+  kiln_status_t status = kiln_link_choose(given, NULL, &out);
+  kiln_link_choice_release(out);
+  return status;
+}
+
 static kiln_status_t link_input(world_t* w, const void* given) {
   (void)w;
   kiln_link_facts_t facts = kiln_link_facts_default();
@@ -429,6 +437,7 @@ static const row_t kRows[] = {
     SIZED(kiln_graph_trace_options_t, trace),
     SIZED(kiln_image_options_t, image),
     SIZED(kiln_launch_attributes_t, launch_attributes),
+    SIZED(kiln_link_facts_t, link_facts),
     SIZED(kiln_linker_options_t, linker),
     SIZED(kiln_module_options_t, module),
     SIZED(kiln_module_options_t, module_of_code),
