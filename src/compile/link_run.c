@@ -566,8 +566,9 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   kilni_link_child_t child;
   KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));
   kiln_status_t status = isolate(link, &child, &backend);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = play(link, &backend, &given, names, out_code);
+  }
   kilni_link_names_free(names);
   return status;
 }

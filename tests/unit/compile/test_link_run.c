@@ -370,6 +370,47 @@ static void test_lines_of_files(void** state) {
   }
 }
 
+// The head of LTO-IR tells its line; bytes that nobody has measured tell none,
+// and what is to be installed follows from it.
+static void test_lines_of_ltoir(void** state) {
+  world_t* world = *state;
+  static const struct {
+    uint8_t bytes[6];
+    uint32_t line;
+  } kRows[] = {{{0x01, 0x39, 0x02, 0x33, 0x03, 0x01}, 12000},
+               {{0x01, 0x39, 0x02, 0x35, 0x03, 0x01}, 12010},
+               {{0x01, 0x40, 0x02, 0x5d, 0x03, 0x02}, 12090},
+               {{0x01, 0x41, 0x02, 0x62, 0x03, 0x02}, 13000},
+               {{0x01, 0x43, 0x02, 0x83, 0x03, 0x02}, 13050},
+               {{0x01, 0x41, 0x02, 0x63, 0x03, 0x02}, 0},
+               {{0x02, 0x41, 0x02, 0x62, 0x03, 0x02}, 0}};
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    uint8_t bytes[sizeof(kLtoir)];
+    memcpy(bytes, kLtoir, sizeof(bytes));
+    memcpy(bytes + 4, kRows[i].bytes, sizeof(kRows[i].bytes));
+    kiln_code_t* code = NULL;
+    kiln_link_input_fact_t fact;
+    assert_null(kiln_code_create((kiln_bytes_view_t){bytes, sizeof(bytes)},
+                                 NULL, &code));
+    kiln_link_input_fact_of(code, &fact);
+    assert_int_equal(fact.line, kRows[i].line);
+    kiln_code_release(code);
+  }
+  with_driver(world, 13000);
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_link_t* link = new_link(world, &options);
+  kiln_code_t* code = NULL;
+  assert_null(
+      kiln_link_add_bytes(link, read_data("nvrtc130_90a.ltoir"), 0, "ir"));
+  kiln_status_t status = kiln_link_finish(link, &code);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
+  assert_non_null(
+      strstr(kiln_status_fix(status), "nvidia-nvjitlink>=13.0,<14.0"));
+  kiln_status_free(status);
+  kiln_link_release(link);
+}
+
 // However large an input is: what made its last member is found.
 static void test_line_of_a_large_file(void** state) {
   (void)state;
@@ -1016,6 +1057,7 @@ int main(void) {
       TEST(test_line_of_a_large_file),
       TEST(test_two_definitions),
       TEST(test_a_damaged_input),
+      TEST(test_lines_of_ltoir),
       TEST(test_what_is_said_without_a_device),
       TEST(test_another_architecture),
       TEST(test_lto_of_no_ir),
