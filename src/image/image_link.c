@@ -17,6 +17,8 @@
 #include "kiln/status.h"
 
 enum {
+  ELF_TYPE_LAST = 4,
+  ELF_TYPE_OWN = 0xfe00,
   SECTION_HEADER_BYTES = 64,
   TYPE_PROGBITS = 1,
   TYPE_RELA = 4,
@@ -526,6 +528,11 @@ static kiln_status_t check_all_references(const checked_t* checked) {
 static kiln_status_t check_header(const checked_t* checked) {
   const kilni_image_elf_t* elf = &checked->elf;
   const kilni_image_part_t* part = &elf->part;
+  // Beyond the types that ELF has, a system or a machine may have its own.
+  if (elf->type == 0 ||
+      (elf->type > ELF_TYPE_LAST && elf->type < ELF_TYPE_OWN)) {
+    return kilni_image_bad(part, 16, "an ELF file of type %u", elf->type);
+  }
   if (elf->count != 0 && elf->stride != SECTION_HEADER_BYTES) {
     return kilni_image_bad(part, 58, "section headers of %u bytes",
                            elf->stride);

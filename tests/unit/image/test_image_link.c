@@ -195,7 +195,8 @@ static void each_field_of_the_head_is_checked(void** state) {
     size_t bytes;
     uint64_t value;
     const char* says;
-  } kRows[] = {{5, 1, 2, "a cubin that is not for 64 bits"},
+  } kRows[] = {{16, 2, 255, "an ELF file of type 255"},
+               {5, 1, 2, "a cubin that is not for 64 bits"},
                {40, 8, UINT64_MAX - 8, "no section headers"},
                {54, 2, 255, "segment headers of 255 bytes"},
                {58, 2, 65, "the file ends within its"},
