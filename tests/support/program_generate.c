@@ -13,6 +13,7 @@
 #include "program/math/program_math.h"
 
 enum {
+  PARAMETERS_MOST = 3,  // of a function
   NAMES_MAX = 96,
   ARRAYS_MAX = 24,
   FUNCTIONS_MAX = 4,
@@ -84,7 +85,7 @@ typedef struct array_t {
 
 typedef struct function_t {
   uint8_t result;
-  uint8_t parameters[3];
+  uint8_t parameters[PARAMETERS_MOST];
   uint32_t parameter_count;
   uint8_t buffer;  // the type of a buffer parameter, or 0
   bool writes;     // to that buffer, at an index that is its last parameter
@@ -1199,14 +1200,16 @@ static void function(generator_t* g) {
   const uint32_t at = g->function_count;
   function_t* f = &g->functions[at];
   const uint32_t arrays = g->array_count;
-  *f = (function_t){.result = any_type(g), .parameter_count = below(g, 4)};
+  *f = (function_t){.result = any_type(g),
+                    .parameter_count = below(g, PARAMETERS_MOST + 1)};
   f->writes = one_in(g, 3);
   if (f->writes && one_in(g, 2)) f->result = 0;
   if (f->writes || one_in(g, 3)) f->buffer = any_type(g);
   g->in_function = true;
   g->uniform = false;
   put(g, "fn f%u(", at);
-  for (uint32_t i = 0; i < f->parameter_count; i++) {
+  // The second bound is for compilers that cannot see the first.
+  for (uint32_t i = 0; i < f->parameter_count && i < PARAMETERS_MOST; i++) {
     f->parameters[i] = any_type(g);
     put(g, "%ss%u: %s", i != 0U ? ", " : "", g->next,
         TYPE_NAMES[f->parameters[i]]);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/debug_assert.h"
 #include "base/status_make.h"
 #include "program/ir/program_checker.h"
 #include "program/ir/program_object.h"
@@ -357,6 +358,7 @@ static void hand_on(levels_t* levels, uint8_t level) {
   while (count > 0) {
     uint32_t edge = levels->first[levels->stack[--count]];
     for (; edge != 0; edge = levels->edges[edge].next) {
+      KILNI_ASSERT(levels->edges != NULL);  // there is this one
       uint32_t to = levels->edges[edge].to;
       if (levels->level[to] >= level) continue;
       levels->level[to] = level;

@@ -52,7 +52,9 @@ SAME_NUMBER(KILN_DLPACK_OPAQUE, kDLOpaqueHandle);
 SAME_NUMBER(KILN_DLPACK_BFLOAT, kDLBfloat);
 SAME_NUMBER(KILN_DLPACK_COMPLEX, kDLComplex);
 
-#if defined(DLPACK_MAJOR_VERSION) && DLPACK_MAJOR_VERSION >= 1
+// Some that call themselves 1 do not have it yet.
+#if defined(DLPACK_MAJOR_VERSION) && DLPACK_MAJOR_VERSION >= 1 && \
+    defined(DLPACK_FLAG_BITMASK_READ_ONLY)
 SAME_SIZE(kiln_dlpack_t, DLManagedTensorVersioned);
 SAME_PLACE(kiln_dlpack_t, owner, DLManagedTensorVersioned, manager_ctx);
 SAME_PLACE(kiln_dlpack_t, deleter, DLManagedTensorVersioned, deleter);
