@@ -4,12 +4,13 @@
 //
 //   watch_run [--calls] REPORT COMMAND [ARGUMENT...]
 //
-// The report has lines `exit CODE`, `wall_ns N` and `rss_kib N` (the most that
-// was resident at once); with --calls, which slows the command, also `calls N`,
-// the system calls from the end of its own exec on, and `open PATH` for each
-// file that it or its children opened. Its output goes nowhere. A process as
-// small as this one starts it, since Linux counts the memory of whoever calls
-// exec. Exit code 77, with the reason, where nothing may be traced.
+// The report has lines `exit CODE`, `wall_ns N`, `cpu_ns N` (of all threads, in
+// the kernel too) and `rss_kib N` (the most that was resident at once); with
+// --calls, which slows the command, also `calls N`, the system calls from the
+// end of its own exec on, and `open PATH` for each file that it or its children
+// opened. Its output goes nowhere. A process as small as this one starts it,
+// since Linux counts the memory of whoever calls exec. Exit code 77, with the
+// reason, where nothing may be traced.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,10 @@ static uint64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval* time) {
+  return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
 }
 
 static void skip(const char* why) {
@@ -169,9 +174,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   uint64_t wall = now_ns() - start;
-  fprintf(report, "exit %d\nwall_ns %llu\nrss_kib %ld\n",
+  uint64_t cpu = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+  fprintf(report, "exit %d\nwall_ns %llu\ncpu_ns %llu\nrss_kib %ld\n",
           WIFEXITED(status) ? WEXITSTATUS(status) : 128,
-          (unsigned long long)wall, usage.ru_maxrss);
+          (unsigned long long)wall, (unsigned long long)cpu, usage.ru_maxrss);
   if (traced) fprintf(report, "calls %llu\n", (unsigned long long)calls);
   return fclose(report) == 0 ? 0 : 2;
 }
