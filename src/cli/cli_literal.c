@@ -16,10 +16,14 @@ static const char FIX_LITERAL[] =
     "write a number with its type, such as 1024i32, 2.5f32, 0x1fu64 or -3i64; "
     "or true, false, or len(P) for the element count of buffer P";
 
+static bool is_hexadecimal(const char* text, size_t size) {
+  return size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+}
+
 bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
   *out = 0;
   uint64_t base = 10;
-  if (size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+  if (is_hexadecimal(text, size)) {
     base = 16;
     text += 2;
     size -= 2;
@@ -39,8 +43,12 @@ bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
   return true;
 }
 
+static size_t sign_size(const char* text, size_t size) {
+  return size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+}
+
 static bool digits_only(const char* text, size_t size) {
-  if (size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+  if (is_hexadecimal(text, size)) {
     for (size_t i = 2; i < size; i++) {
       if (strchr("0123456789abcdefABCDEF", text[i]) == NULL) return false;
     }
@@ -79,7 +87,7 @@ static bool parse_integer(const char* text, size_t size, kilni_cli_type_t type,
                           kilni_cli_scalar_t* out, kilni_cli_error_t* error) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
   bool negative = size > 0 && text[0] == '-';
-  size_t sign = size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  size_t sign = sign_size(text, size);
   if (!digits_only(text + sign, size - sign)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
                           "the value \"%s\" is not an integer", text);
@@ -101,7 +109,7 @@ static bool parse_integer(const char* text, size_t size, kilni_cli_type_t type,
 
 // strtod's words are more than ours: no hexadecimal, no "nan(...)".
 static bool float_shaped(const char* text, size_t size) {
-  size_t sign = size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  size_t sign = sign_size(text, size);
   text += sign;
   size -= sign;
   if (size == 3 &&
@@ -159,7 +167,8 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
 // hexadecimal number `f32` and `f64` are digits.
 static kilni_cli_type_t split_type(const char* text, size_t size,
                                    size_t* out_number) {
-  bool hex = strncmp(text, "0x", 2) == 0 || strncmp(text, "-0x", 3) == 0;
+  size_t sign = sign_size(text, size);
+  bool hex = is_hexadecimal(text + sign, size - sign);
   for (size_t n = 2; n <= 4 && n < size; n++) {
     kilni_cli_type_t type = kilni_cli_type_find(text + size - n, n);
     if (type == KILNI_CLI_TYPE_NONE || type == KILNI_CLI_TYPE_BOOL) continue;

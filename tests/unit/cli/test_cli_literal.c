@@ -50,6 +50,21 @@ static void values_are_read(void** state) {
   }
 }
 
+// Whatever the sign, and however the x is written.
+static void types_of_floats_are_digits_too(void** state) {
+  (void)state;
+  static const char* const HEX[] = {"0x1ff64", "0X1ff64", "+0x1ff64",
+                                    "+0X1FF64"};
+  for (size_t i = 0; i < sizeof(HEX) / sizeof(HEX[0]); i++) {
+    kilni_cli_scalar_t scalar;
+    kilni_cli_error_t error;
+    assert_false(kilni_cli_value_is_typed(HEX[i]));
+    assert_true(
+        kilni_cli_value_parse_as(HEX[i], KILNI_CLI_TYPE_U32, &scalar, &error));
+    assert_int_equal(scalar.bits, 0x1ff64);
+  }
+}
+
 static void wrong_values_are_refused(void** state) {
   (void)state;
   static const char* const BAD[] = {"",
@@ -224,6 +239,7 @@ static void assignments_are_split(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values_are_read),
+      cmocka_unit_test(types_of_floats_are_digits_too),
       cmocka_unit_test(wrong_values_are_refused),
       cmocka_unit_test(a_length_names_its_parameter),
       cmocka_unit_test(a_length_must_fit),
