@@ -804,7 +804,7 @@ static kiln_status_t short_watch(world_t* w, const void* given) {
   (void)w;
   kiln_watch_t* out = NULL;
   kiln_status_t status = kiln_runtime_watch(w->runtime, given, &out);
-  kiln_watch_release(out);
+  kiln_watch_close(out);
   return status;
 }
 
