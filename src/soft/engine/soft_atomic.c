@@ -60,29 +60,37 @@ static bool swap_atomic(void* host, uint64_t* inout_old, uint64_t value,
                                         value);
 }
 
+// What is around an access of 16 bytes, which is ordered by itself only as
+// relaxed. For the thread sanitizer see kilni_soft_fence.
+static void order_around(kilni_soft_grid_t* grid, memory_order order) {
+  if (order == memory_order_relaxed) return;
+#if defined(KILNI_SOFT_TSAN)
+  atomic_exchange(&grid->fence_word, 1u);
+#else
+  (void)grid;
+  atomic_thread_fence(memory_order_acq_rel);
+#endif
+}
+
 // Up to 16 bytes, of which the words of `value` hold the lower and the upper 8.
-static void load_whole(const kilni_soft_grid_t* grid, void* host,
-                       uint32_t bytes, memory_order order, uint64_t value[2]) {
+static void load_whole(kilni_soft_grid_t* grid, void* host, uint32_t bytes,
+                       memory_order order, uint64_t value[2]) {
   if (bytes < 16) {
     value[0] = load_atomic(host, bytes, order);
     return;
   }
   kilni_soft_wide_load(grid->wide_locks, host, value);
-  if (order != memory_order_relaxed) {
-    atomic_thread_fence(memory_order_acquire);
-  }
+  order_around(grid, order);
 }
 
-static void store_whole(const kilni_soft_grid_t* grid, void* host,
+static void store_whole(kilni_soft_grid_t* grid, void* host,
                         const uint64_t value[2], uint32_t bytes,
                         memory_order order) {
   if (bytes < 16) {
     store_atomic(host, value[0], bytes, order);
     return;
   }
-  if (order != memory_order_relaxed) {
-    atomic_thread_fence(memory_order_release);
-  }
+  order_around(grid, order);
   kilni_soft_wide_store(grid->wide_locks, host, value);
 }
 
