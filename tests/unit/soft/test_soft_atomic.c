@@ -380,16 +380,25 @@ static void publish_all(const char* lanes, uint32_t workers, bool locks) {
   soft_kit_close(&kit);
 }
 
+// Blocks that spin take a sanitizer minutes.
+#if defined(KILNI_SANITIZED)
+enum { SETS = 1, CROWDS = 1 };
+#else
+enum { SETS = 3, CROWDS = 3 };
+#endif
+
 static void test_vectors_are_seen_whole(void** state) {
   (void)state;
   static const char* const sets[] = {"plain", "avx2", "avx512"};
-  static const uint32_t workers[] = {1, 2, 8};
+  static const uint32_t workers[] = {2, 1, 8};
   bool whole = strcmp(kilni_soft_wide_would(), "vector") == 0;
-  for (size_t s = 0; s < 3 && whole; s++) {
+  for (size_t s = 0; s < SETS && whole; s++) {
     if (!kilni_soft_lanes_choose(sets[s])) continue;
-    for (size_t w = 0; w < 3; w++) publish_all(sets[s], workers[w], false);
+    for (size_t w = 0; w < CROWDS; w++) {
+      publish_all(sets[s], workers[w], false);
+    }
   }
-  for (size_t w = 0; w < 3; w++) publish_all("plain", workers[w], true);
+  for (size_t w = 0; w < CROWDS; w++) publish_all("plain", workers[w], true);
 }
 
 int main(void) {
