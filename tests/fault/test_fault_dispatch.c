@@ -6,10 +6,11 @@
 // and from then on, as test_fault_graphs.c does for graphs. The cases are in
 // dispatch_cases.inc; a function of the headers that has none fails the test.
 // At most a few points of a case, spread over all there are, unless
-// KILN_FAULT_ALL=1.
+// KILN_FAULT_ALL=1: then four processes share them.
 //
 // The same cases without a fault, by a thread that has no current context: each
 // driver call has around it what its row says it needs.
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -34,6 +37,7 @@ enum {
   MAYBE_NOT = 8,  // it is refused
 };
 enum { BYTES = 256, FEW = 12, MANY = 2000 };
+enum { SHARES = 4 };
 // More than three chunks, each enough to be divided among threads.
 enum { CHUNK = 64 << 10, LARGE = 3 * CHUNK + 100 };
 
@@ -493,6 +497,14 @@ static const char* close_scene(scene_t* s, bool lost) {
 
 static char said[512];
 
+// This process fails the points whose number is its own, one in `shares`.
+static int share = 0;
+static int shares = 1;
+
+static bool is_of_my_share(uint64_t nth) {
+  return nth % (uint64_t)shares == (uint64_t)share;
+}
+
 static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
                                uint64_t nth, bool from_on, uint64_t* out_met) {
   fault_arm(&s->watch, &s->table, kResults[fails], nth, from_on);
@@ -551,6 +563,7 @@ static void sweep_case(bool soft, kiln_program_t* program, const case_t* c,
   for (int from_on = 0; from_on < 2; from_on++) {
     uint64_t step = points / limit + 1;
     for (uint64_t nth = 1; wrong == NULL && nth <= points; nth += step) {
+      if (!is_of_my_share(nth / step)) continue;
       wrong = run(soft, program, c, fails, nth, from_on != 0, &met);
       sums->runs++;
       if (wrong == NULL) continue;
@@ -650,7 +663,7 @@ static void test_every_function(void** state) {
   assert_true(count > 40);
 }
 
-int main(void) {
+static int run_share(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_function),
       cmocka_unit_test(test_contexts),
@@ -658,4 +671,27 @@ int main(void) {
       cmocka_unit_test(test_soft),
   };
   return cmocka_run_group_tests_name("fault_dispatch", tests, NULL, NULL);
+}
+
+// How many of the processes that each take a share failed.
+static int run_in_shares(void) {
+  pid_t processes[SHARES];
+  int failed = 0;
+  fflush(NULL);
+  shares = SHARES;
+  for (share = 0; share < SHARES; share++) {
+    processes[share] = fork();
+    if (processes[share] == 0) exit(run_share());
+  }
+  for (int i = 0; i < SHARES; i++) {
+    int status = 0;
+    bool ended =
+        processes[i] > 0 && waitpid(processes[i], &status, 0) == processes[i];
+    if (!ended || !WIFEXITED(status) || WEXITSTATUS(status) != 0) failed++;
+  }
+  return failed;
+}
+
+int main(void) {
+  return getenv("KILN_FAULT_ALL") != NULL ? run_in_shares() : run_share();
 }
