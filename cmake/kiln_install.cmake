@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What `cmake --install` lays down: headers, both libraries, kiln.pc, a CMake
-# package, the command and its manual pages.
+# package, the command and its manual pages, the documents and examples.
 set(kiln_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 
 install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -9,7 +9,10 @@ install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 install(TARGETS kiln_shared kiln_static EXPORT kiln_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Messages and the README name pages as `docs/...`: below this folder, too.
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  PATTERN man EXCLUDE)
 install(DIRECTORY lib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/lib
   FILES_MATCHING PATTERN "*.kiln")
 

@@ -5,6 +5,7 @@ against it: through pkg-config and through find_package, shared and static."""
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -90,6 +91,26 @@ def use_find_package(options, prefix, work):
         expect(run(program) == options.version, name + " prints the version")
 
 
+def use_documents(prefix):
+    """What the README and texts of the library and the command name is there."""
+    folder = os.path.join(prefix, "share", "doc", "kiln")
+    sources = [os.path.join(folder, "README.md"), find(prefix, "libkiln.so")]
+    command = os.path.join(prefix, "bin", "kiln")
+    sources += [command] if os.path.exists(command) else []
+    named = set()
+    for source in sources:
+        with open(source, "rb") as file:
+            named.update(re.findall(rb"\b((?:docs|examples)/[\w./-]*\w)",
+                                    file.read()))
+    expect(len(named) > 10, "documents are named")
+    for name in sorted(named):
+        name = name.decode()
+        expect(os.path.exists(os.path.join(folder, name)),
+               name + " is installed")
+    expect(not os.path.exists(os.path.join(folder, "docs", "man")),
+           "manual pages are installed once")
+
+
 def use_manual(prefix):
     """The pages are where man looks, and man finds them from bin/ on PATH."""
     pages = os.path.join(prefix, "share", "man")
@@ -145,6 +166,7 @@ def main():
         use_pkg_config(options, prefix, work)
         use_find_package(options, prefix, work)
         use_command(options, prefix)
+        use_documents(prefix)
     finally:
         shutil.rmtree(work)
     return 0
