@@ -57,24 +57,11 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
 
 kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
                                       kiln_status_t status) {
-  if (!is_result(status, KILN_CU_ERROR_NOT_SUPPORTED)) return status;
-  kiln_graph_node_t* node =
-      first_of(graph, KILN_GRAPH_ALLOCATE, KILN_GRAPH_FREE);
-  if (node == NULL) {
-    node = first_of(graph, KILN_GRAPH_CONDITIONAL, KILN_GRAPH_CONDITIONAL);
-  }
-  if (node == NULL) return status;
-  char text[32];
-  return instead(
-      status,
-      kilni_status_with_fix(
-          KILNI_FAIL(UNSUPPORTED,
-                     "a second executable of a graph whose nodes allocate "
-                     "memory, free it or choose: it has the %s node \"%s\"",
-                     kilni_graph_kind_name(node->kind),
-                     kilni_node_says(node, text)),
-          "release the first one before (kiln_graph_exec_release), or make "
-          "the graph a second time"));
+  return kilni_graph_why_no_copy(
+      graph, "a second executable of a graph",
+      "release the first one before (kiln_graph_exec_release), or make the "
+      "graph a second time",
+      status);
 }
 
 kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
