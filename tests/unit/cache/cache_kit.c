@@ -200,5 +200,8 @@ void cache_kit_set_age(const char* path, int64_t seconds) {
 int64_t cache_kit_age(const char* path) {
   struct stat info;
   assert_int_equal(stat(path, &info), 0);
-  return (int64_t)time(NULL) - (int64_t)info.st_mtime;
+  // Not time(): its clock may still be in the second before this one's.
+  struct timespec now;
+  assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+  return (int64_t)now.tv_sec - (int64_t)info.st_mtime;
 }
