@@ -98,6 +98,33 @@ class Working(unittest.TestCase):
         self.assertFalse(outcome.ok)
         self.assertIn("failed: fuzz_ptx", outcome.result)
 
+    # Ends its first run for an input that took too long; ALONE is the exit code
+    # for that input alone.
+    LATE_ONCE = """
+        for word; do case $word in
+          -artifact_prefix=*) prefix=${word#*=};;
+          *.timeout-1) exit ALONE;;
+        esac; done
+        test -e "$prefix"seen && exit 0
+        touch "$prefix"seen "$prefix"KIND-1
+        exit 70
+    """
+
+    def late_once(self, kind, alone):
+        return self.fuzz(self.LATE_ONCE.replace("KIND", kind).replace(
+            "ALONE", str(alone)))
+
+    def test_a_machine_that_stood_still_is_no_finding(self):
+        outcome = self.late_once("timeout", 0)
+        self.assertTrue(outcome.ok, outcome.result)
+        self.assertIn("ran a second time", outcome.details[-1])
+
+    def test_an_input_that_is_slow_alone_is_one(self):
+        self.assertFalse(self.late_once("timeout", 70).ok)
+
+    def test_nor_is_a_crash_tried_again(self):
+        self.assertFalse(self.late_once("crash", 0).ok)
+
 
 if __name__ == "__main__":
     unittest.main()
