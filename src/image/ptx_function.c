@@ -76,6 +76,8 @@ bool kilni_ptx_file(kilni_ptx_reader_t* reader) {
 
 // function_name LABEL [+ n], inlined_at file line column
 static bool read_inlined(kilni_ptx_reader_t* reader) {
+  uint64_t file;
+  uint64_t line;
   uint64_t ignored;
   bool there;
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
@@ -93,9 +95,15 @@ static bool read_inlined(kilni_ptx_reader_t* reader) {
     }
     return !there || kilni_ptx_count(reader, "an offset", UINT64_MAX, &ignored);
   }
-  return kilni_ptx_count(reader, "a file's number", UINT32_MAX, &ignored) &&
-         kilni_ptx_count(reader, "a line", UINT32_MAX, &ignored) &&
-         kilni_ptx_count(reader, "a column", UINT32_MAX, &ignored);
+  if (!kilni_ptx_count(reader, "a file's number", UINT32_MAX, &file) ||
+      !kilni_ptx_count(reader, "a line", UINT32_MAX, &line) ||
+      !kilni_ptx_count(reader, "a column", UINT32_MAX, &ignored)) {
+    return false;
+  }
+  kilni_ptx_location_t* locations = reader->arena->locations.data;
+  locations[reader->location].inlined_file = (uint32_t)file;
+  locations[reader->location].inlined_line = (uint32_t)line;
+  return true;
 }
 
 static bool read_loc(kilni_ptx_reader_t* reader) {
@@ -115,6 +123,8 @@ static bool read_loc(kilni_ptx_reader_t* reader) {
   location->file = (uint32_t)file;
   location->line = (uint32_t)line;
   location->column = (uint32_t)column;
+  location->inlined_file = 0;
+  location->inlined_line = 0;
   reader->location = reader->arena->locations.count - 1;
   bool more;
   if (!kilni_ptx_accept(reader, ',', &more)) return false;

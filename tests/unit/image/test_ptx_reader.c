@@ -266,7 +266,10 @@ static void debug_marks_are_kept_or_skipped(void** state) {
   assert_string_equal(m->files[1].name, "b.h");
   assert_int_equal(e->instructions[0].location, KILNI_PTX_NONE);
   assert_int_equal(m->locations[e->instructions[1].location].line, 17);
+  assert_int_equal(m->locations[e->instructions[1].location].inlined_line, 0);
   assert_int_equal(m->locations[e->instructions[2].location].file, 1);
+  assert_int_equal(m->locations[e->instructions[2].location].inlined_file, 2);
+  assert_int_equal(m->locations[e->instructions[2].location].inlined_line, 17);
   kilni_ptx_module_release(m);
 }
 
