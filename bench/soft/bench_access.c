@@ -96,7 +96,8 @@ static uint64_t run_once(const kiln_host_t* host, kilni_soft_memory_t* memory,
   uint64_t spent = bench_time_ns() - start;
   const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
   if (fault->kind != KILNI_SOFT_FAULT_NONE) {
-    fprintf(stderr, "%s\n", fault->report);
+    fprintf(stderr, "kernel \"%s\" failed at PTX line %u\n", fault->kernel,
+            (unsigned)fault->line);
     exit(8);
   }
   kilni_soft_grid_destroy(grid);

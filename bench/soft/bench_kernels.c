@@ -231,7 +231,8 @@ static uint64_t run_once(run_t* run, const subject_t* subject, int workers,
   uint64_t spent = bench_time_ns() - start;
   const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
   if (fault->kind != KILNI_SOFT_FAULT_NONE) {
-    fprintf(stderr, "%s\n", fault->report);
+    fprintf(stderr, "kernel \"%s\" failed at PTX line %u\n", fault->kernel,
+            (unsigned)fault->line);
     exit(8);
   }
   *out_executed = kilni_soft_grid_executed(grid);

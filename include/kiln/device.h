@@ -19,6 +19,7 @@
 #define KILN_DEVICE_H_
 
 #include "kiln/api.h"
+#include "kiln/fault.h"
 #include "kiln/status.h"
 
 KILN_EXTERN_C_BEGIN
@@ -108,8 +109,15 @@ kiln_device_query_free(kiln_device_t* device, uint64_t* out_free_bytes);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_synchronize(kiln_device_t* device);
 
-// The software device's report of the first fault: kernel, PTX line, thread,
-// block, address; several lines. Empty without a fault, and on a GPU. At most
+// What a kernel did wrong that ended the device, or, of one that was given up
+// at a time limit (kiln_stream_wait), where it was: kind, kernel, source and
+// PTX line, thread, block, memory. The kind is KILN_FAULT_NONE without such a
+// thing, and on a GPU, which does not say. `out_fault` begins with _default.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_device_fault(const kiln_device_t* device, kiln_fault_t* out_fault);
+
+// The same in words, several lines; empty where there is none. At most
 // `capacity` bytes with the NUL; `out_length`, if not NULL, receives the whole
 // length without it. Since 0.1.
 KILN_API void kiln_device_fault_text(const kiln_device_t* device,

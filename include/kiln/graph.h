@@ -557,7 +557,9 @@ KILN_API uint32_t kiln_graph_node_kind(const kiln_graph_node_t* node);
 // Borrowed. Since 0.1.
 KILN_API const char* kiln_graph_node_name(const kiln_graph_node_t* node);
 
-// Gives it a name of at most 255 bytes; NULL takes it away. INVALID_STATE,
+// Gives it a name of at most 255 bytes; NULL takes it away. Where the software
+// device reports a fault of the node, it calls it by the name that it had when
+// the executable was made. INVALID_STATE,
 // OUT_OF_MEMORY. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_node_set_name(kiln_graph_node_t* node, const char* name);

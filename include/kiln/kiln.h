@@ -14,6 +14,7 @@
 #include "kiln/device.h"
 #include "kiln/dispatch.h"
 #include "kiln/dlpack.h"
+#include "kiln/fault.h"
 #include "kiln/graph.h"
 #include "kiln/green.h"
 #include "kiln/image.h"

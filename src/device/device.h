@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "compile/link_backend.h"
 #include "kiln/device.h"
+#include "kiln/fault.h"
 #include "table/table.h"
 
 typedef struct kilni_peer_pair_t kilni_peer_pair_t;
@@ -41,7 +42,9 @@ typedef struct kilni_device_source_t {
   uint32_t kind;     // KILN_DEVICE_KIND_*
   uint32_t ordinal;
   // What the driver API has no call for; NULL where the provider has none.
-  void (*fault_text)(char* buffer, size_t capacity);
+  void (*fault)(uint32_t device, kiln_fault_t* out_fault);
+  // What a node of a graph is called in faults; false where it is not kept.
+  bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
   void (*give_up)(uint32_t device);  // ends what runs on it
   // Set once the device is lost: its driver may still run and must not be taken

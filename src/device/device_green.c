@@ -207,7 +207,8 @@ static void inherit(kiln_device_t* part, kiln_device_t* device) {
   part->parent = device;
   kiln_device_retain(device);
   part->handle = device->handle;
-  part->fault_text = device->fault_text;
+  part->fault = device->fault;
+  part->name_node = device->name_node;
   part->give_up = device->give_up;
   part->executed = device->executed;
   part->info = device->info;

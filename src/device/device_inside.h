@@ -116,7 +116,8 @@ struct kiln_device_t {
   _Atomic(kilni_late_t*) late;  // of a whole device; NULL: not needed yet
   atomic_uint dispatchers;      // of a whole device: that were ever made
   atomic_ullong launches;       // made ever: a number for each
-  void (*fault_text)(char* buffer, size_t capacity);
+  void (*fault)(uint32_t device, kiln_fault_t* out_fault);
+  bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
   void (*give_up)(uint32_t device);
   kiln_device_info_t info;
@@ -411,6 +412,13 @@ void kilni_device_mark_lost(kiln_device_t* device);
 // The same after a time limit: the driver knows of no error. Where the provider
 // can it ends what runs. Returns what to do next, as the end of a Fix.
 const char* kilni_device_give_up(kiln_device_t* device);
+// `status` is an error that the device does not get over, met by `call`: gives
+// one that says what a kernel did, where the driver knows that. device_fault.c.
+kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
+                                      kiln_status_t status, const char* call);
+// `status` with where kernels were that were given up.
+kiln_status_t kilni_device_tell_place(const kiln_device_t* device,
+                                      kiln_status_t status);
 
 // OK if two devices are driven by one driver.
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,

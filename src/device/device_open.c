@@ -184,7 +184,8 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   device->keep = source->keep;
   kilni_keep_retain(device->keep);
   device->table = source->table;
-  device->fault_text = source->fault_text;
+  device->fault = source->fault;
+  device->name_node = source->name_node;
   device->give_up = source->give_up;
   device->executed = source->executed;
   device->lost_too = source->lost;
@@ -213,7 +214,8 @@ static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
   guest->keep = device->keep;
   kilni_keep_retain(guest->keep);
   guest->table = device->table;
-  guest->fault_text = device->fault_text;
+  guest->fault = device->fault;
+  guest->name_node = device->name_node;
   guest->give_up = device->give_up;
   guest->executed = device->executed;
   guest->lost_too = device->lost_too;
@@ -344,19 +346,6 @@ kiln_status_t kiln_device_priorities(kiln_device_t* device, int32_t* out_least,
   *out_least = least;
   *out_greatest = greatest;
   return kiln_ok();
-}
-
-void kiln_device_fault_text(const kiln_device_t* device, size_t capacity,
-                            char* buffer, size_t* out_length) {
-  char text[4096];
-  text[0] = 0;
-  if (device->fault_text != NULL) device->fault_text(text, sizeof(text));
-  size_t length = strlen(text);
-  if (out_length != NULL) *out_length = length;
-  if (capacity == 0) return;
-  size_t copied = length < capacity ? length : capacity - 1;
-  memcpy(buffer, text, copied);
-  buffer[copied] = 0;
 }
 
 kiln_status_t kiln_device_executed(const kiln_device_t* device,

@@ -17,8 +17,6 @@
 // The function itself, and not what an analyzer is told of it.
 #undef kilni_device_lost_status
 
-enum { FAULT_TEXT_BYTES = 2048, FAULT_MAX_LINES = 16 };
-
 bool kilni_device_is_forked(const kiln_device_t* device) {
   return kilni_host_is_forked(device->host);
 }
@@ -55,22 +53,6 @@ const char* kilni_device_give_up(kiln_device_t* device) {
   return "the kernel was stopped: open the device anew";
 }
 
-// The lines of the fault report as annotations.
-static kiln_status_t annotate_fault(const kiln_device_t* device,
-                                    kiln_status_t status) {
-  if (device->fault_text == NULL) return status;
-  char text[FAULT_TEXT_BYTES];
-  text[0] = 0;
-  device->fault_text(text, sizeof(text));
-  kiln_string_view_t rest = kilni_sv(text);
-  kiln_string_view_t line;
-  for (int i = 0; i < FAULT_MAX_LINES && kilni_sv_split(&rest, '\n', &line);
-       i++) {
-    if (line.size > 0) status = KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line));
-  }
-  return status;
-}
-
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
   return kilni_status_with_fix(
       KILNI_FAIL(DEVICE_LOST,
@@ -99,7 +81,7 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
   }
   if (!kilni_cuda_result_is_sticky(result)) return status;
   kilni_device_mark_lost(device);
-  return annotate_fault(device, status);
+  return kilni_device_tell_fault(device, status, call);
 }
 
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,

@@ -284,6 +284,10 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
   }
   kilni_strfree(allocator_of(node->graph), node->more->name);
   node->more->name = copy;
+  const kiln_device_t* device = node->graph->device;
+  if (device->name_node != NULL) {
+    (void)device->name_node(node->handle, copy != NULL ? copy : "");
+  }
   return kiln_ok();
 }
 

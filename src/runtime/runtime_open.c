@@ -51,7 +51,8 @@ static kiln_status_t open_soft(kiln_runtime_t* runtime, uint32_t ordinal,
   source.note = note;
   source.kind = KILN_DEVICE_KIND_SOFT;
   source.ordinal = ordinal;
-  source.fault_text = kilni_soft_fault_text;
+  source.fault = kilni_soft_fault_of;
+  source.name_node = kilni_soft_name_node;
   source.give_up = kilni_soft_give_up;
   source.executed = kilni_soft_executed;
   source.lost = &runtime->soft.lost;

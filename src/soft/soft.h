@@ -9,6 +9,7 @@
 #define KILN_SRC_SOFT_SOFT_H_
 
 #include "base/host.h"
+#include "kiln/fault.h"
 #include "table/table.h"
 
 // How the device behaves; zero is the default of every field. The environment
@@ -48,13 +49,19 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
 // do and find nothing there.
 void kilni_soft_stop(void);
 
-// What the driver API has no call for. The text of the first fault since the
-// start (empty if none): kernel, PTX line, thread, block, address.
-void kilni_soft_fault_text(char* buffer, size_t capacity);
+// What the driver API has no call for. The fault that ended the device's
+// context, or where a kernel was that was given up; kind NONE if there is none.
+void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault);
 
 // Stops what runs on a device, and skips what waits to run there, without an
 // error: for a host that has given the device up and waits for nothing of it.
+// Returns when what ran has stopped, or after half a second.
 void kilni_soft_give_up(uint32_t device);
+
+// What a node of a graph (CUgraphNode) is called in faults, there and in what
+// is copied or made of the graph from now on; "" takes the name away. False for
+// what is no node.
+bool kilni_soft_name_node(void* node, const char* name);
 
 // The name of the lane set in use ("avx512"), NULL when not started.
 const char* kilni_soft_lanes_name(void);

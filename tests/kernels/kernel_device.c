@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "soft_fault_story.h"
 #include "soft/soft.h"
 #include "table/cuda_table.h"
 
@@ -228,7 +229,7 @@ bool kernel_device_run(kernel_device_t* device, const kernel_code_t* code,
   }
   if (result == KILN_CU_SUCCESS) return true;
   char fault[300] = "";
-  if (device->soft) kilni_soft_fault_text(fault, sizeof(fault));
+  if (device->soft) soft_fault_story(fault, sizeof(fault));
   snprintf(message, KERNEL_MESSAGE, "%s %s: %s %s", device->name, what,
            result_name(result), fault);
   return false;

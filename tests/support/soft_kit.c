@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "soft_fault_story.h"
 
 bool soft_kit_way(uint32_t index, soft_kit_way_t* out_way) {
   static const char* const names[] = {"plain", "avx2", "avx512"};
@@ -179,6 +180,9 @@ kilni_soft_fault_kind_t soft_kit_launch(soft_kit_t* kit, const char* entry,
       kilni_soft_grid_create(&kit->host, kit->memory, &launch, &g)));
   run_workers(kit, g);
   kit->fault = *kilni_soft_grid_fault(g);
+  kiln_fault_t told = kiln_fault_default();
+  kilni_soft_fault_tell(&kit->fault, &told);
+  soft_fault_format(&told, kit->report, sizeof(kit->report));
   kit->executed = kilni_soft_grid_executed(g);
   if (kit->profiled) {
     kilni_soft_profile_sum(kilni_soft_grid_profile(g), &kit->profile);
@@ -193,7 +197,7 @@ void soft_kit_run(soft_kit_t* kit, const char* entry, uint32_t grid,
   uint32_t b[3] = {block, 1, 1};
   if (soft_kit_launch(kit, entry, g, b, 0, params, count * 8) !=
       KILNI_SOFT_FAULT_NONE) {
-    fail_msg("%s", kit->fault.report);
+    fail_msg("%s", kit->report);
   }
 }
 
@@ -217,6 +221,6 @@ void soft_kit_must_words(soft_kit_t* kit, const char* ptx, uint32_t grid,
                          uint32_t block, uint32_t* out, uint32_t count) {
   if (soft_kit_words(kit, ptx, grid, block, out, count, NULL) !=
       KILNI_SOFT_FAULT_NONE) {
-    fail_msg("%s", kit->fault.report);
+    fail_msg("%s", kit->report);
   }
 }

@@ -26,6 +26,7 @@ typedef struct soft_kit_t {
   uint64_t cancel_after_ns;  // 0: never
   // Of the last launch:
   kilni_soft_fault_t fault;
+  char report[4096];  // of it: what it says, in lines
   uint64_t executed;
   kiln_soft_profile_t profile;
   size_t text_size;

@@ -20,6 +20,15 @@ typedef struct kilni_soft_symbol_t {
   uint8_t reserved;
 } kilni_soft_symbol_t;
 
+// Where the PTX from a line on comes from. thread-compatible
+typedef struct kilni_soft_line_t {
+  uint32_t ptx_line;
+  uint32_t file;       // into the code's; KILNI_SOFT_NONE: not known
+  uint32_t line;       //
+  uint32_t call_file;  // where its function was put into another, or NONE
+  uint32_t call_line;
+} kilni_soft_line_t;
+
 struct kilni_soft_code_t {
   const kiln_host_t* host;
   kilni_soft_memory_t* memory;
@@ -33,8 +42,22 @@ struct kilni_soft_code_t {
   uint32_t param_count;
   uint32_t symbol_count;
   uint32_t site_count;  // of memory instructions
+  // What `.loc` says, for faults: beside the code, by lines of the PTX.
+  uint32_t line_count;
+  kilni_soft_line_t* lines;
+  char** files;  // that they are of
+  uint32_t file_count;
   uint32_t reserved;
 };
+
+// soft_lines.c.
+kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
+                                    const kilni_ptx_module_t* module);
+void kilni_soft_lines_free(kilni_soft_code_t* code);
+// What is said of a line of the PTX; NULL where nothing is. Names of files are
+// in code->files.
+const kilni_soft_line_t* kilni_soft_lines_find(const kilni_soft_code_t* code,
+                                               uint32_t ptx_line);
 
 // soft_reach.c.
 //

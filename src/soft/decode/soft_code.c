@@ -352,6 +352,7 @@ static kiln_status_t make_all(kilni_soft_code_t* code,
     status = make_functions(code, module, offsets);
   }
   if (kiln_status_is_ok(status)) status = make_entries(code, module, offsets);
+  if (kiln_status_is_ok(status)) status = kilni_soft_lines_make(code, module);
   kilni_free_array(allocator, offsets, module->variable_count,
                    sizeof(uint32_t));
   return status;
@@ -403,6 +404,7 @@ void kilni_soft_code_destroy(kilni_soft_code_t* code) {
                    sizeof(*code->functions));
   kilni_free_array(allocator, code->symbols, code->symbol_count,
                    sizeof(*code->symbols));
+  kilni_soft_lines_free(code);
   kilni_free(allocator, code, sizeof(*code));
 }
 

@@ -31,6 +31,7 @@ static kiln_cu_result_t begin_primary(kilni_soft_driver_t* driver,
       &driver->handles, KILNI_SOFT_KIND_CONTEXT, primary, &primary->handle);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   primary->sticky = KILN_CU_SUCCESS;
+  driver->faults[primary->device].kind = KILN_FAULT_NONE;
   primary->stack_bytes = KILNI_SOFT_STACK_DEFAULT;
   primary->printf_bytes = KILNI_SOFT_PRINTF_DEFAULT;
   primary->legacy.context = primary;

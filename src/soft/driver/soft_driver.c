@@ -245,7 +245,7 @@ kiln_cu_result_t kilni_soft_need_current(void) {
 
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result) {
-  char story[KILNI_SOFT_REPORT_BYTES];
+  char story[KILNI_SOFT_STORY_BYTES];
   bool tells = driver->story[0] != '\0';
   if (driver->ending != NULL) kilni_soft_objects_end(driver);
   if (tells) {

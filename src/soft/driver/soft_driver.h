@@ -22,6 +22,7 @@
 #include "table/cuda_table.h"
 
 // Errors of the host program to look for.
+enum { KILNI_SOFT_STORY_BYTES = 1024 };
 enum { KILNI_SOFT_REPORT_UNWRITTEN = 1, KILNI_SOFT_REPORT_FREED = 2 };
 
 enum {
@@ -172,8 +173,10 @@ struct kilni_soft_driver_t {
   struct kilni_soft_store_t* stores;
   uint64_t serials;
   uint64_t capture_ids;
-  char fault_text[KILNI_SOFT_REPORT_BYTES];
-  char story[KILNI_SOFT_REPORT_BYTES];  // for the log, by kilni_soft_leave
+  // Of each device's context, the fault that made its error sticky, or where a
+  // kernel was that was given up; kind 0: neither.
+  kiln_fault_t faults[KILNI_SOFT_DEVICES_MOST];
+  char story[KILNI_SOFT_STORY_BYTES];  // for the log, by kilni_soft_leave
   kiln_cuda_table_t table;
 };
 
@@ -329,8 +332,18 @@ void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
 // False, with the report, if the copy or fill uses memory that is freed, or is
 // about to be, without waiting for it.
 bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
-                               kilni_soft_task_t* task, char* out_text,
-                               size_t capacity);
+                               kilni_soft_task_t* task,
+                               kiln_fault_t* out_fault);
+
+// soft_faults.c: a fault of what is no kernel, whose first line says what
+// happened; the node that `task` does; the story for the log.
+void kilni_soft_fault_of_work(kiln_fault_t* out_fault,
+                              const kilni_soft_task_t* task, const char* format,
+                              ...) __attribute__((format(printf, 3, 4)));
+void kilni_soft_fault_name_node(kiln_fault_t* fault,
+                                const kilni_soft_task_t* task);
+void kilni_soft_fault_log(const kiln_log_sink_t* log,
+                          const kiln_fault_t* fault);
 // A stream-ordered free has happened. Locked.
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,

@@ -73,8 +73,8 @@ static bool meets(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
 }
 
 bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
-                               kilni_soft_task_t* task, char* out_text,
-                               size_t capacity) {
+                               kilni_soft_task_t* task,
+                               kiln_fault_t* out_fault) {
   const kilni_soft_work_t* work = &task->work;
   bool copy = work->kind == KILNI_SOFT_TASK_COPY;
   kilni_soft_freed_t freed;
@@ -94,12 +94,19 @@ bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
     met = meets(driver, task, work->as.fill.address, bytes, &at, &freed);
   }
   if (!met) return true;
-  char text[400];
-  kilni_soft_freed_text(&freed, at, text, sizeof(text));
-  snprintf(out_text, capacity,
-           "use after free: a %s of %" PRIu64 " bytes, work %" PRIu64
-           " on stream 0x%" PRIx64 "\n%s",
-           copy ? "copy" : "fill", bytes, task->ticket, task->stream->handle,
-           text);
+  char text[256];
+  kilni_soft_freed_text(&freed, text, sizeof(text));
+  kilni_soft_fault_of_work(
+      out_fault, task,
+      "use after free: a %s of %" PRIu64
+      " bytes\n"
+      "at byte %" PRIu64 " of a %" PRIu64
+      "-byte allocation\n"
+      "%s\nthe %s is work %" PRIu64 " on stream 0x%" PRIx64,
+      copy ? "copy" : "fill", bytes, at - freed.address, freed.bytes, text,
+      copy ? "copy" : "fill", task->ticket, task->stream->handle);
+  out_fault->cause = freed.how == KILNI_SOFT_FREE_WAITED
+                         ? KILN_FAULT_CAUSE_FREED
+                         : KILN_FAULT_CAUSE_FREED_ORDERED;
   return false;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "table/cuda_table.h"
 
 // ---- Dependencies ----
@@ -129,6 +130,7 @@ static void adopt(kilni_soft_node_t* node) {
 static void free_node(kilni_soft_driver_t* driver, kilni_soft_node_t* node) {
   kilni_soft_doing_free(driver, node->type, &node->as);
   kilni_soft_dependencies_free(driver, &node->in);
+  kilni_strfree(driver->host.allocator, node->label);
   if (node->handle != 0) {
     kilni_soft_handle_remove(&driver->handles, node->handle);
   }
@@ -284,7 +286,9 @@ static kiln_cu_result_t copy_node(kilni_soft_driver_t* driver,
   made->number = node->number;
   made->disabled = node->disabled;
   made->call = node->call;
-  return KILN_CU_SUCCESS;
+  if (node->label == NULL) return KILN_CU_SUCCESS;
+  return kilni_soft_result(kilni_strdup(driver->host.allocator,
+                                        kilni_sv(node->label), &made->label));
 }
 
 // The edges, when all nodes are there.

@@ -114,6 +114,7 @@ struct kilni_soft_node_t {
   uint32_t type;     // KILN_CU_GRAPH_NODE_TYPE_*
   bool disabled;     // of an executable
   const char* call;  // that was captured; NULL: made by hand
+  char* label;       // for faults; NULL: none
   kilni_soft_dependencies_t in;
   kilni_soft_doing_t as;
   // While a list is sorted or a launch is made.
@@ -352,7 +353,7 @@ bool kilni_soft_condition_idles(const kilni_soft_driver_t* driver,
                                 const kilni_soft_task_t* task);
 kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
                                           kilni_soft_task_t* task,
-                                          char* out_story, size_t room);
+                                          kiln_fault_t* out_fault);
 
 // ---- soft_graph_object.c: user objects, values and memory of graphs ----
 

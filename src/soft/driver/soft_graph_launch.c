@@ -132,6 +132,7 @@ static kiln_cu_result_t plan_condition(plan_t* plan, kilni_soft_node_t* node) {
   kiln_cu_result_t result =
       add_task(plan, &work, node->in.count + 1, &node->head);
   if (result == KILN_CU_SUCCESS) {
+    node->head->node = node;
     result = add_mark(plan, END_SLOTS, &node->tail);
   }
   if (result != KILN_CU_SUCCESS) return result;
@@ -191,6 +192,7 @@ static kiln_cu_result_t plan_node(plan_t* plan, kilni_soft_node_t* node) {
   if (result != KILN_CU_SUCCESS) return result;
   result = add_task(plan, &work, node->in.count + 1, &node->head);
   node->tail = node->head;
+  if (result == KILN_CU_SUCCESS) node->head->node = node;
   return result;
 }
 
@@ -450,28 +452,31 @@ bool kilni_soft_condition_idles(const kilni_soft_driver_t* driver,
 
 kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
                                           kilni_soft_task_t* task,
-                                          char* out_story, size_t room) {
+                                          kiln_fault_t* out_fault) {
   const kilni_soft_node_t* node = task->work.as.condition.node;
   kilni_soft_task_t* end = task->work.as.condition.end;
   uint32_t value = 0;
   kiln_cu_result_t result = KILN_CU_ERROR_ILLEGAL_ADDRESS;
-  snprintf(out_story, room,
-           "a conditional node of a graph asked for a value that is gone");
+  kilni_soft_fault_of_work(out_fault, task,
+                           "a conditional node of a graph asked for a value "
+                           "that is gone");
   if (!read_value(driver, node, &value)) return result;
   const kilni_soft_graph_t* body = choose(node, value);
   if (body == NULL) return KILN_CU_SUCCESS;
   // Only kernels of its graph set a value, and none is there that could run.
   if (kilni_soft_condition_idles(driver, task) &&
       kilni_soft_queue_is_alone(driver)) {
-    snprintf(out_story, room,
-             "a loop of a graph never ends: its value is %u after %u turns, "
-             "and no kernel is there that would set it "
-             "(cudaGraphSetConditional)",
-             (unsigned)value, (unsigned)task->work.as.condition.turns);
+    kilni_soft_fault_of_work(
+        out_fault, task,
+        "a loop of a graph never ends: its value is %u after %u turns, and no "
+        "kernel is there that would set it",
+        (unsigned)value, (unsigned)task->work.as.condition.turns);
+    out_fault->kind = KILN_FAULT_GRAPH_LOOP;
     return KILN_CU_ERROR_LAUNCH_TIMEOUT;
   }
-  snprintf(out_story, room,
-           "the body of a conditional node of a graph could not be started");
+  kilni_soft_fault_of_work(out_fault, task,
+                           "the body of a conditional node of a graph could "
+                           "not be started");
   plan_t plan = {.driver = driver,
                  .stream = task->stream,
                  .flight = task->work.as.condition.flight};

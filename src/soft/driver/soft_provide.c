@@ -415,23 +415,6 @@ void kilni_soft_stop(void) {
   kilni_soft_global_unlock();
 }
 
-void kilni_soft_fault_text(char* buffer, size_t capacity) {
-  if (capacity == 0) return;
-  buffer[0] = '\0';
-  if (kilni_soft_global_is_forked()) return;
-  kilni_soft_global_lock();
-  kilni_soft_driver_t* driver = kilni_soft_global_driver();
-  if (driver != NULL) {
-    kilni_mutex_lock(&driver->lock);
-    size_t length = strlen(driver->fault_text);
-    if (length > capacity - 1) length = capacity - 1;
-    memcpy(buffer, driver->fault_text, length);
-    buffer[length] = '\0';
-    kilni_mutex_unlock(&driver->lock);
-  }
-  kilni_soft_global_unlock();
-}
-
 void kilni_soft_give_up(uint32_t device) {
   if (kilni_soft_global_is_forked()) return;
   kilni_soft_global_lock();

@@ -13,7 +13,7 @@
 #include "table/cuda_abi.h"
 
 // As a GPU's driver, an issuing thread waits while this many tasks are queued.
-enum { QUEUE_LIMIT = 1024 };
+enum { QUEUE_LIMIT = 1024, GIVE_UP_NS = 500 * 1000 * 1000 };
 
 static uint64_t next_random(uint64_t* state) {
   uint64_t value = (*state += 0x9e3779b97f4a7c15ull);
@@ -315,41 +315,68 @@ static void cancel_running(kilni_soft_driver_t* driver,
   }
 }
 
+static bool runs(const kilni_soft_queue_t* queue,
+                 const kilni_soft_context_t* context) {
+  for (const kilni_soft_task_t* task = queue->running; task != NULL;
+       task = task->next) {
+    if (task->stream->context == context) return true;
+  }
+  return false;
+}
+
 void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
                               kilni_soft_context_t* context) {
   context->given_up = driver->queue.tickets + 1;
   cancel_running(driver, context);
-}
-
-// Makes `result` sticky and stops what runs.
-static void make_sticky(kilni_soft_driver_t* driver,
-                        kilni_soft_context_t* context, kiln_cu_result_t result,
-                        const char* text) {
-  context->sticky = result;
-  if (driver->fault_text[0] == '\0') {
-    size_t length = strlen(text);
-    if (length > sizeof(driver->fault_text) - 1) {
-      length = sizeof(driver->fault_text) - 1;
-    }
-    memcpy(driver->fault_text, text, length);
+  // Where the threads are is known at the end of their turns: soon.
+  uint64_t until = kilni_time_ns() + GIVE_UP_NS;
+  while (runs(&driver->queue, context) &&
+         kilni_cond_wait_until(&driver->queue.done, &driver->lock, until)) {
   }
-  cancel_running(driver, context);
 }
 
 // The first fault is told to the log, without the lock, and only then made
-// known: whoever waits and gets the error finds the story in the log. Others
-// that come meanwhile are the same story's, and are dropped.
+// known and sticky, and what runs stopped: whoever waits and gets the error
+// finds the story in the log. Others that come meanwhile are the same story's,
+// and are dropped.
 static void fail_context(kilni_soft_driver_t* driver,
                          const kilni_soft_task_t* task, kiln_cu_result_t result,
-                         const char* text) {
+                         kiln_fault_t* fault) {
   kilni_soft_context_t* context = task->stream->context;
   if (context->sticky != KILN_CU_SUCCESS || context->telling) return;
   context->telling = true;
+  kilni_soft_fault_name_node(fault, task);
   kilni_mutex_unlock(&driver->lock);
-  KILNI_LOG(&driver->host.log, WARNING, "%s", text);
+  kilni_soft_fault_log(&driver->host.log, fault);
   kilni_mutex_lock(&driver->lock);
   context->telling = false;
-  make_sticky(driver, context, result, text);
+  context->sticky = result;
+  driver->faults[context->device] = *fault;
+  cancel_running(driver, context);
+}
+
+static void fail_work(kilni_soft_driver_t* driver,
+                      const kilni_soft_task_t* task, const char* text) {
+  kiln_fault_t fault;
+  kilni_soft_fault_of_work(&fault, task, "%s", text);
+  fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, &fault);
+}
+
+// How a kernel ended: its fault, or where it was when it was given up.
+static void end_grid(kilni_soft_driver_t* driver, const kilni_soft_task_t* task,
+                     const kilni_soft_fault_t* fault) {
+  const kilni_soft_context_t* context = task->stream->context;
+  if (fault->kind == KILNI_SOFT_FAULT_NONE) return;
+  kiln_fault_t told = kiln_fault_default();
+  kilni_soft_fault_tell(fault, &told);
+  kiln_cu_result_t result = fault_result(fault->kind);
+  if (result != KILN_CU_SUCCESS) {
+    fail_context(driver, task, result, &told);
+  } else if (fault->has_thread && task->ticket < context->given_up &&
+             driver->faults[context->device].kind == KILN_FAULT_NONE) {
+    kilni_soft_fault_name_node(&told, task);
+    driver->faults[context->device] = told;
+  }
 }
 
 // ---- What workers do, unlocked ----
@@ -432,13 +459,12 @@ static bool do_fill(kilni_soft_driver_t* driver,
 
 static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   static const char kGone[] =
-      "a copy or fill ran after its device memory had been freed: a stream "
-      "that uses memory must wait for nothing later than the free";
-  char story[KILNI_SOFT_REPORT_BYTES];
+      "a copy or fill ran after its device memory had been freed";
+  kiln_fault_t fault;
   bool good = true;
   if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0 &&
-      !kilni_soft_freeing_allows(driver, task, story, sizeof(story))) {
-    fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, story);
+      !kilni_soft_freeing_allows(driver, task, &fault)) {
+    fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, &fault);
     finish(driver, task);
     return;
   }
@@ -462,7 +488,7 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
       break;
   }
   kilni_mutex_lock(&driver->lock);
-  if (!good) fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
+  if (!good) fail_work(driver, task, kGone);
   finish(driver, task);
 }
 
@@ -499,11 +525,7 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if (profile && driver->profile) {
     kilni_soft_profile_add(driver->profile, profile);
   }
-  const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
-  kiln_cu_result_t result = fault_result(fault->kind);
-  if (result != KILN_CU_SUCCESS) {
-    fail_context(driver, task, result, fault->report);
-  }
+  end_grid(driver, task, kilni_soft_grid_fault(grid));
   kilni_mutex_unlock(&driver->lock);
   kilni_soft_grid_destroy(grid);
   kilni_mutex_lock(&driver->lock);
@@ -519,7 +541,7 @@ static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at);
 // turns hold the lock that they need.
 static void run_condition(kilni_soft_driver_t* driver,
                           kilni_soft_task_t* task) {
-  char story[KILNI_SOFT_REPORT_BYTES];
+  kiln_fault_t fault;
   kilni_soft_queue_t* queue = &driver->queue;
   if (kilni_soft_condition_idles(driver, task)) {
     if (queue->ready_count > 0) {
@@ -530,9 +552,8 @@ static void run_condition(kilni_soft_driver_t* driver,
       return;
     }
   }
-  kiln_cu_result_t result =
-      kilni_soft_condition_run(driver, task, story, sizeof(story));
-  if (result != KILN_CU_SUCCESS) fail_context(driver, task, result, story);
+  kiln_cu_result_t result = kilni_soft_condition_run(driver, task, &fault);
+  if (result != KILN_CU_SUCCESS) fail_context(driver, task, result, &fault);
   finish(driver, task);
 }
 
@@ -548,7 +569,7 @@ static void run_values(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     driver->queue.waiting_values++;
     return;
   }
-  if (gone) fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
+  if (gone) fail_work(driver, task, kGone);
   finish(driver, task);
 }
 

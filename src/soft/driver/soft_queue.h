@@ -109,11 +109,14 @@ typedef struct kilni_soft_edge_t {
   struct kilni_soft_edge_t* next;
 } kilni_soft_edge_t;
 
+typedef struct kilni_soft_node_t kilni_soft_node_t;
+
 // A place in the order of a stream. thread-compatible
 struct kilni_soft_task_t {
   kilni_soft_work_t work;
   kilni_soft_stream_t* stream;
-  uint64_t ticket;  // counts tasks in the order they were issued
+  const kilni_soft_node_t* node;  // of a graph, that it does; NULL: none
+  uint64_t ticket;                // counts tasks in the order they were issued
   uint64_t done_ns;
   uint32_t refs;      // the queue, events, waiting threads
   uint32_t blockers;  // tasks it still waits for

@@ -145,7 +145,7 @@ static KILNI_SOFT_RACY bool one_lane(kilni_soft_run_t* run,
     return true;
   }
   if (!change(flags, &p, (uint32_t)value)) {
-    kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION, lane);
+    kilni_soft_fault_instr(run, instr, KILN_FAULT_CAUSE_MBARRIER, lane);
     return false;
   }
   *object = pack(&p);

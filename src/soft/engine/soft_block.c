@@ -205,8 +205,8 @@ const kilni_soft_instr_t* kilni_soft_barrier(kilni_soft_run_t* run,
     if (expected == 0 || expected % KILNI_SOFT_LANES) id = KILNI_SOFT_BARRIERS;
   }
   if (id >= KILNI_SOFT_BARRIERS) {
-    return kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,
-                            first);
+    return kilni_soft_fault_instr(run, instr, KILN_FAULT_CAUSE_BARRIER_NUMBER,
+                                  first);
   }
   kilni_soft_barrier_t* barrier = &run->block->barriers[id];
   barrier->expected = expected;
@@ -285,9 +285,7 @@ bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning) {
     uint32_t w = (start + i * step) % block->warp_count;
     kilni_soft_run_t* run = &block->warps[w];
     if (run->outcome != KILNI_SOFT_YIELDED) continue;
-    if (atomic_load_explicit(&worker->grid->stop, memory_order_relaxed)) {
-      return false;
-    }
+    if (kilni_soft_is_stopped(worker->grid, block)) return false;
     ran = true;
     kilni_soft_run_warp(run);
     if (run->outcome == KILNI_SOFT_FAULTED) return false;

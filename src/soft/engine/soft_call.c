@@ -96,6 +96,8 @@ const kilni_soft_instr_t* kilni_soft_assertfail(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
   const kilni_soft_launch_t* launch = &run->grid->launch;
   const uint32_t* block = run->block->index;
+  char condition[NAME_BYTES] = "";
+  char place[2 * NAME_BYTES + 32] = "";
   for (uint32_t left = run->warp.mask; left; left &= left - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(left);
     char parts[3][NAME_BYTES];
@@ -106,6 +108,11 @@ const kilni_soft_instr_t* kilni_soft_assertfail(
                                   parts[i])) {
         return NULL;
       }
+    }
+    if (left == run->warp.mask) {  // the lane that the report names
+      memcpy(condition, parts[0], sizeof(condition));
+      snprintf(place, sizeof(place), "%s:%" PRIu32 ", in %s", parts[1],
+               (uint32_t)argument(run, instr, 2, lane), parts[2]);
     }
     uint32_t t[3];
     kilni_soft_thread_of(run, lane, t);
@@ -121,8 +128,8 @@ const kilni_soft_instr_t* kilni_soft_assertfail(
       launch->print(text, (size_t)size, launch->print_user);
     }
   }
-  return kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_ASSERT,
-                          (uint32_t)__builtin_ctz(run->warp.mask));
+  return kilni_soft_fault_assert(
+      run, instr, (uint32_t)__builtin_ctz(run->warp.mask), condition, place);
 }
 
 // A block of memory that lives until it is freed, also behind the kernel; 0
@@ -148,9 +155,7 @@ const kilni_soft_instr_t* kilni_soft_free(kilni_soft_run_t* run,
     uint64_t address = argument(run, instr, 0, lane);
     if (address == 0) continue;
     if (!kilni_soft_heap_free(run->grid->memory, address)) {
-      kilni_soft_fault_access(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
-                              lane, KILNI_SOFT_SPACE_GENERIC, address, 1, true);
-      return NULL;
+      return kilni_soft_fault_free(run, instr, lane, address);
     }
   }
   // What was freed must be found anew.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the first fault of a grid, and the story that its report tells.
+// soft: the fault of a grid: where it was, what it did.
+//
+// Several blocks may fault at once on several workers. That of the block that
+// began first is kept, so that one worker and many tell the same: behind the
+// first fault, blocks that began before its own run on for a while.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,42 +13,69 @@
 #include "base/thread.h"
 #include "soft/engine/soft_state.h"
 
-static const char* const fault_texts[] = {
-    [KILNI_SOFT_FAULT_NONE] = "no fault",
-    [KILNI_SOFT_FAULT_ILLEGAL_ADDRESS] = "illegal address",
-    [KILNI_SOFT_FAULT_MISALIGNED] = "misaligned address",
-    [KILNI_SOFT_FAULT_TRAP] = "trap",
-    [KILNI_SOFT_FAULT_ASSERT] = "assertion",
-    [KILNI_SOFT_FAULT_DEADLOCK] = "deadlock",
-    [KILNI_SOFT_FAULT_STACK] = "stack overflow",
-    [KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION] = "illegal instruction",
-    [KILNI_SOFT_FAULT_OUT_OF_MEMORY] = "out of host memory",
-    [KILNI_SOFT_FAULT_CANCELLED] = "cancelled",
-    [KILNI_SOFT_FAULT_UNWRITTEN] = "memory never written",
+enum {
+  // How long earlier blocks run on: they may wait for the one that has ended.
+  AFTER_FAULT_NS = 200 * 1000 * 1000,
+  LINE_BYTES = 160,  // of room that a line more needs
+  PLACES = 4,        // of threads that a cancelled kernel tells
+  WHOLE = 0,         // the order of faults that are no block's
 };
 
 static void add(kilni_soft_fault_t* fault, const char* format, ...)
     KILN_PRINTF(2, 3);
 static void add(kilni_soft_fault_t* fault, const char* format, ...) {
-  size_t used = strlen(fault->report);
+  size_t used = strlen(fault->detail);
   va_list args;
   va_start(args, format);
-  vsnprintf(fault->report + used, sizeof(fault->report) - used, format, args);
+  vsnprintf(fault->detail + used, sizeof(fault->detail) - used, format, args);
   va_end(args);
 }
 
-// The fault to fill in, or NULL when the grid already has one. That one is
-// whole then: a worker that went on while another thread still wrote it down
-// would take its own block, stopped by a fault, for one that has ended.
-static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid) {
-  if (!atomic_exchange(&grid->fault_claimed, 1u)) return &grid->fault;
-  while (!atomic_load(&grid->stop)) kilni_thread_yield();
-  return NULL;
+static bool has_room(const kilni_soft_fault_t* fault) {
+  return strlen(fault->detail) + LINE_BYTES < sizeof(fault->detail);
+}
+
+// ---- Which fault is kept ----
+
+static void lock(kilni_soft_grid_t* grid) {
+  while (atomic_exchange(&grid->fault_lock, 1u)) kilni_thread_yield();
+}
+
+static void unlock(kilni_soft_grid_t* grid) {
+  atomic_store(&grid->fault_lock, 0u);
+}
+
+// The fault to fill in, until `publish`, or NULL where one is there of a block
+// that began earlier, or the kernel is cancelled.
+static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid, uint64_t order) {
+  lock(grid);
+  bool first = atomic_load(&grid->stop) == KILNI_SOFT_GOES;
+  if (atomic_load(&grid->stop) == KILNI_SOFT_CANCELLED ||
+      (!first && order >= atomic_load(&grid->fault_order))) {
+    unlock(grid);
+    return NULL;
+  }
+  if (first) atomic_store(&grid->fault_ns, kilni_time_ns());
+  atomic_store(&grid->fault_order, order);
+  memset(&grid->fault, 0, sizeof(grid->fault));
+  grid->fault.kernel = grid->entry->name;
+  return &grid->fault;
 }
 
 static void publish(kilni_soft_grid_t* grid) {
-  atomic_store(&grid->stop, 1u);
+  unsigned none = KILNI_SOFT_GOES;
+  atomic_compare_exchange_strong(&grid->stop, &none, KILNI_SOFT_FAULT_THERE);
+  unlock(grid);
 }
+
+bool kilni_soft_stops(const kilni_soft_block_t* block, uint32_t stop) {
+  kilni_soft_grid_t* grid = block->warps[0].grid;
+  return stop == KILNI_SOFT_CANCELLED ||
+         block->order >= atomic_load(&grid->fault_order) ||
+         kilni_time_ns() - atomic_load(&grid->fault_ns) > AFTER_FAULT_NS;
+}
+
+// ---- Where ----
 
 uint32_t kilni_soft_line_of(const kilni_soft_function_t* function,
                             const kilni_soft_instr_t* instr) {
@@ -63,111 +94,142 @@ void kilni_soft_thread_of(const kilni_soft_run_t* run, uint32_t lane,
   out_thread[2] = t / block[1];
 }
 
-// What is the same in every fault of a lane.
-static void fill_place(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
-                       const kilni_soft_instr_t* instr,
-                       kilni_soft_fault_kind_t kind, uint32_t lane) {
-  fault->kind = kind;
-  fault->line = kilni_soft_line_of(run->frame->function, instr);
-  kilni_soft_thread_of(run, lane, fault->thread);
-  memcpy(fault->block, run->block->index, sizeof(fault->block));
+static void fill_lines(kilni_soft_fault_t* fault, const kilni_soft_grid_t* grid,
+                       uint32_t line) {
+  const kilni_soft_code_t* code = grid->code;
+  const kilni_soft_line_t* found = kilni_soft_lines_find(code, line);
+  fault->line = line;
+  if (!found) return;
+  fault->source = code->files[found->file];
+  fault->source_line = found->line;
+  if (found->call_file == KILNI_SOFT_NONE) return;
+  fault->call_source = code->files[found->call_file];
+  fault->call_line = found->call_line;
 }
 
-static void tell_place(kilni_soft_fault_t* fault, const kilni_soft_run_t* run) {
-  add(fault, "  in kernel \"%s\"", run->grid->entry->name);
-  if (run->frame->depth) {
-    add(fault, ", function \"%s\" (call depth %" PRIu32 ")",
-        run->frame->function->name, run->frame->depth);
+// ", x.cu:5, PTX line 31".
+static void add_lines(kilni_soft_fault_t* fault, const kilni_soft_grid_t* grid,
+                      uint32_t line) {
+  const kilni_soft_line_t* found = kilni_soft_lines_find(grid->code, line);
+  if (found) {
+    const char* file = grid->code->files[found->file];
+    const char* slash = strrchr(file, '/');
+    add(fault, ", %.80s:%" PRIu32, slash ? slash + 1 : file, found->line);
   }
-  add(fault, ", PTX line %" PRIu32 "\n", fault->line);
-  add(fault,
-      "  thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") of block (%" PRIu32
-      ", %" PRIu32 ", %" PRIu32 ")\n",
-      fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
-      fault->block[1], fault->block[2]);
+  add(fault, ", PTX line %" PRIu32 "\n", line);
+}
+
+// What is the same in every fault of a lane.
+static void fill_place(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
+                       const kilni_soft_frame_t* frame,
+                       const kilni_soft_instr_t* instr, uint32_t lane) {
+  fill_lines(fault, run->grid, kilni_soft_line_of(frame->function, instr));
+  kilni_soft_thread_of(run, lane, fault->thread);
+  memcpy(fault->block, run->block->index, sizeof(fault->block));
+  fault->has_thread = 1;
+  fault->depth = frame->depth;
+  if (frame->depth) fault->function = frame->function->name;
+}
+
+// Begins the fault of a lane; NULL where another one is kept.
+static kilni_soft_fault_t* begin(kilni_soft_run_t* run,
+                                 const kilni_soft_instr_t* instr,
+                                 kilni_soft_fault_kind_t kind, uint32_t what,
+                                 uint32_t lane) {
+  kilni_soft_flush(run);
+  run->outcome = KILNI_SOFT_FAULTED;
+  kilni_soft_fault_t* fault = claim(run->grid, run->block->order);
+  if (!fault) return NULL;
+  fault->kind = kind;
+  fault->what = what;
+  fill_place(fault, run, run->frame, instr, lane);
+  return fault;
+}
+
+// ---- Faults of a lane ----
+
+// Whether the kernel synchronises its grid, which traps unless it was launched
+// cooperatively.
+static bool wants_cooperation(const kilni_soft_grid_t* grid) {
+  if (grid->launch.cooperative) return false;
+  for (uint32_t f = 0; f < grid->code->function_count; f++) {
+    const kilni_soft_function_t* function = &grid->code->functions[f];
+    for (uint32_t i = 0; grid->constants[f] && i < function->constant_count;
+         i++) {
+      if (function->constants[i].kind == KILNI_SOFT_CONSTANT_WORKSPACE) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static uint32_t what_of(kilni_soft_fault_kind_t kind) {
+  switch (kind) {
+    case KILNI_SOFT_FAULT_TRAP:
+      return KILN_FAULT_TRAP;
+    case KILNI_SOFT_FAULT_STACK:
+      return KILN_FAULT_STACK_OVERFLOW;
+    case KILNI_SOFT_FAULT_OUT_OF_MEMORY:
+      return KILN_FAULT_HOST_MEMORY;
+    default:
+      return KILN_FAULT_ILLEGAL_INSTRUCTION;
+  }
 }
 
 const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
                                            const kilni_soft_instr_t* instr,
                                            kilni_soft_fault_kind_t kind,
                                            uint32_t lane) {
-  kilni_soft_flush(run);
-  run->outcome = KILNI_SOFT_FAULTED;
-  kilni_soft_fault_t* fault = claim(run->grid);
+  kilni_soft_fault_t* fault = begin(run, instr, kind, what_of(kind), lane);
   if (!fault) return NULL;
-  fill_place(fault, run, instr, kind, lane);
-  add(fault, "%s\n", fault_texts[kind]);
-  tell_place(fault, run);
+  if (kind == KILNI_SOFT_FAULT_TRAP && wants_cooperation(run->grid)) {
+    fault->cause = KILN_FAULT_CAUSE_GRID_SYNC;
+  }
   if (kind == KILNI_SOFT_FAULT_STACK) {
-    add(fault, "  a call would exceed the stack of %" PRIu64 " bytes\n",
+    add(fault,
+        "stack overflow: a call would exceed the stack of %" PRIu64 " bytes",
         run->grid->stack_bytes);
+  }
+  if (kind == KILNI_SOFT_FAULT_OUT_OF_MEMORY) {
+    add(fault, "the host has no memory for the registers of a call");
   }
   publish(run->grid);
   return NULL;
 }
 
-static const char* space_name(uint32_t space) {
-  static const char* const names[] = {"",        "global ", "const ",
-                                      "shared ", "local ",  "param "};
-  return space < sizeof(names) / sizeof(names[0]) ? names[space] : "";
+const kilni_soft_instr_t* kilni_soft_fault_instr(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t cause,
+    uint32_t lane) {
+  kilni_soft_fault_t* fault =
+      begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,
+            KILN_FAULT_ILLEGAL_INSTRUCTION, lane);
+  if (!fault) return NULL;
+  fault->cause = cause;
+  publish(run->grid);
+  return NULL;
 }
 
-static void tell_freed(kilni_soft_fault_t* fault, const kilni_soft_grid_t* grid,
-                       uint64_t address, const kilni_soft_freed_t* freed) {
-  char text[400];
-  kilni_soft_freed_text(freed, address, text, sizeof(text));
-  add(fault,
-      "  use after free: the kernel is work %" PRIu64 " on stream 0x%" PRIx64
-      "\n%s",
-      grid->launch.work, grid->launch.stream, text);
+const kilni_soft_instr_t* kilni_soft_fault_assert(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t lane,
+    const char* condition, const char* place) {
+  kilni_soft_fault_t* fault =
+      begin(run, instr, KILNI_SOFT_FAULT_ASSERT, KILN_FAULT_ASSERT, lane);
+  if (!fault) return NULL;
+  add(fault, "assertion `%.400s` failed\n", condition);
+  if (fault->source_line == 0) add(fault, "asserted at %.400s\n", place);
+  publish(run->grid);
+  return NULL;
 }
 
-static void tell_nearest(kilni_soft_fault_t* fault, kilni_soft_grid_t* grid,
-                         uint64_t address) {
-  kilni_soft_alloc_t near;
-  kilni_soft_freed_t freed;
-  if (!kilni_soft_memory_query(grid->memory, address, &near) &&
-      kilni_soft_memory_freed(grid->memory, address, &freed)) {
-    tell_freed(fault, grid, address, &freed);
-    return;
-  }
-  if (!kilni_soft_memory_nearest(grid->memory, address, &near)) {
-    add(fault, "  no allocation lies below it\n");
-    return;
-  }
-  uint64_t end = near.address + near.bytes;
-  if (address < end) {
-    add(fault,
-        "  %" PRIu64 " bytes before the end of a %" PRIu64
-        "-byte allocation at 0x%" PRIx64 "%s\n",
-        end - address, near.bytes, near.address,
-        near.kind == KILNI_SOFT_ALLOC_CONSTANT ? ", which is read-only" : "");
-  } else {
-    add(fault,
-        "  %" PRIu64 " bytes behind a %" PRIu64 "-byte allocation at 0x%" PRIx64
-        "\n",
-        address - end, near.bytes, near.address);
-  }
-}
-
-static void tell_memory(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
-                        uint32_t space, uint64_t address) {
-  if (space == KILNI_SOFT_SPACE_GENERIC) {
-    if (address - KILNI_SOFT_SHARED_BASE < KILNI_SOFT_SHARED_BYTES) {
-      space = KILNI_SOFT_SPACE_SHARED;
-    } else if (address - KILNI_SOFT_LOCAL_BASE < KILNI_SOFT_LOCAL_BYTES) {
-      space = KILNI_SOFT_SPACE_LOCAL;
-    }
-  }
-  if (space == KILNI_SOFT_SPACE_SHARED) {
-    add(fault, "  the block has %" PRIu32 " bytes of shared memory\n",
-        run->grid->shared_bytes);
-  } else if (space == KILNI_SOFT_SPACE_LOCAL) {
-    add(fault, "  the thread has %" PRIu32 " bytes of local memory here\n",
-        run->local_top);
-  } else {
-    tell_nearest(fault, run->grid, address);
-  }
+static void fill_access(kilni_soft_fault_t* fault,
+                        const kilni_soft_instr_t* instr, uint64_t address,
+                        uint32_t bytes, bool is_store) {
+  fault->address = address;
+  fault->bytes = bytes;
+  fault->is_store = is_store;
+  fault->is_atomic =
+      instr->op == KILNI_SOFT_OP_atom || instr->op == KILNI_SOFT_OP_atom_b128;
 }
 
 void kilni_soft_fault_access(kilni_soft_run_t* run,
@@ -175,54 +237,56 @@ void kilni_soft_fault_access(kilni_soft_run_t* run,
                              kilni_soft_fault_kind_t kind, uint32_t lane,
                              uint32_t space, uint64_t address, uint32_t bytes,
                              bool is_store) {
-  kilni_soft_flush(run);
-  run->outcome = KILNI_SOFT_FAULTED;
-  kilni_soft_fault_t* fault = claim(run->grid);
+  kilni_soft_fault_t* fault =
+      begin(run, instr, kind, KILN_FAULT_OUT_OF_BOUNDS, lane);
   if (!fault) return;
-  fill_place(fault, run, instr, kind, lane);
+  fill_access(fault, instr, address, bytes, is_store);
+  if (kind == KILNI_SOFT_FAULT_MISALIGNED) fault->what = KILN_FAULT_MISALIGNED;
+  kilni_soft_fault_memory(fault, run, space);
+  publish(run->grid);
+}
+
+const kilni_soft_instr_t* kilni_soft_fault_free(kilni_soft_run_t* run,
+                                                const kilni_soft_instr_t* instr,
+                                                uint32_t lane,
+                                                uint64_t address) {
+  kilni_soft_memory_t* memory = run->grid->memory;
+  kilni_soft_freed_t freed;
+  kilni_soft_alloc_t alloc;
+  kilni_soft_fault_t* fault =
+      begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
+            KILN_FAULT_INVALID_FREE, lane);
+  if (!fault) return NULL;
   fault->address = address;
-  fault->bytes = bytes;
-  fault->is_store = is_store;
-  add(fault, "%s: %s of %" PRIu32 " bytes at %saddress 0x%" PRIx64 "\n",
-      fault_texts[kind], is_store ? "store" : "load", bytes, space_name(space),
-      address);
-  tell_place(fault, run);
-  if (kind == KILNI_SOFT_FAULT_MISALIGNED) {
-    add(fault, "  the address is no multiple of %" PRIu32 "\n", bytes);
-  } else {
-    tell_memory(fault, run, space, address);
+  if (kilni_soft_memory_query(memory, address, &alloc)) {
+    kilni_soft_fault_buffer(fault, run->grid->code, &alloc);
+  } else if (kilni_soft_memory_freed(memory, address, &freed) &&
+             freed.kind == KILNI_SOFT_ALLOC_HEAP && freed.address == address) {
+    fault->what = KILN_FAULT_DOUBLE_FREE;
+    fault->memory = KILN_FAULT_MEMORY_HEAP_BLOCK;
+    fault->buffer = freed.address;
+    fault->buffer_bytes = freed.bytes;
   }
   publish(run->grid);
+  return NULL;
 }
 
 void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
                                 const kilni_soft_instr_t* instr, uint32_t lane,
                                 const kilni_soft_unwritten_t* story) {
-  kilni_soft_flush(run);
-  run->outcome = KILNI_SOFT_FAULTED;
-  kilni_soft_fault_t* fault = claim(run->grid);
+  kilni_soft_fault_t* fault = begin(run, instr, KILNI_SOFT_FAULT_UNWRITTEN,
+                                    KILN_FAULT_UNINITIALIZED, lane);
   if (!fault) return;
-  fill_place(fault, run, instr, KILNI_SOFT_FAULT_UNWRITTEN, lane);
-  fault->address = story->address;
-  fault->bytes = story->bytes;
-  add(fault, "%s: load of %" PRIu32 " bytes at %saddress 0x%" PRIx64 "\n",
-      fault_texts[fault->kind], story->bytes, space_name(story->space),
-      story->address);
-  tell_place(fault, run);
+  fill_access(fault, instr, story->address, story->bytes, false);
   if (story->space == KILNI_SOFT_SPACE_SHARED) {
-    add(fault,
-        "  byte %" PRIu64 " of the %" PRIu32
-        " of shared memory: nothing of the block has written it\n"
-        "  Fix: store to it first, with a barrier between where another "
-        "thread does\n",
-        story->first, run->grid->shared_bytes);
+    fault->memory = KILN_FAULT_MEMORY_SHARED;
+    fault->buffer_bytes = run->grid->shared_bytes;
+    fault->offset = (int64_t)story->first;
+    add(fault, "nothing of the block has written it\n");
   } else {
-    add(fault,
-        "  byte %" PRIu64 " of a %" PRIu64 "-byte allocation at 0x%" PRIx64
-        ": no kernel, copy or fill has written it\n"
-        "  Fix: fill the memory first, or wait for who writes it\n",
-        story->first - story->alloc.address, story->alloc.bytes,
-        story->alloc.address);
+    kilni_soft_fault_buffer(fault, run->grid->code, &story->alloc);
+    fault->offset = (int64_t)(story->first - story->alloc.address);
+    add(fault, "no kernel, copy or fill has written it\n");
   }
   publish(run->grid);
 }
@@ -231,20 +295,19 @@ void kilni_soft_fault_freed(kilni_soft_run_t* run,
                             const kilni_soft_instr_t* instr, uint32_t lane,
                             uint64_t address, uint32_t bytes, bool store,
                             const kilni_soft_freed_t* freed) {
-  kilni_soft_flush(run);
-  run->outcome = KILNI_SOFT_FAULTED;
-  kilni_soft_fault_t* fault = claim(run->grid);
+  const kilni_soft_launch_t* launch = &run->grid->launch;
+  kilni_soft_fault_t* fault =
+      begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
+            KILN_FAULT_OUT_OF_BOUNDS, lane);
   if (!fault) return;
-  fill_place(fault, run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, lane);
-  fault->address = address;
-  fault->bytes = bytes;
-  fault->is_store = store;
-  add(fault, "%s: %s of %" PRIu32 " bytes at global address 0x%" PRIx64 "\n",
-      fault_texts[fault->kind], store ? "store" : "load", bytes, address);
-  tell_place(fault, run);
-  tell_freed(fault, run->grid, address, freed);
+  fill_access(fault, instr, address, bytes, store);
+  kilni_soft_fault_use(fault, freed);
+  add(fault, "\nthe kernel is work %" PRIu64 " on stream 0x%" PRIx64 "\n",
+      launch->work, launch->stream);
   publish(run->grid);
 }
+
+// ---- Deadlocks ----
 
 // What lanes wait for each other at; those of one name and mask would meet.
 static const char* collective_name(const kilni_soft_instr_t* instr) {
@@ -275,15 +338,15 @@ static const char* collective_name(const kilni_soft_instr_t* instr) {
   }
 }
 
-static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
+static void tell_waiting(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
                          const kilni_soft_group_t* g) {
   uint32_t first[3];
   kilni_soft_thread_of(run, (uint32_t)__builtin_ctz(g->mask), first);
+  bool many = (g->mask & (g->mask - 1)) != 0;
   add(fault,
-      "  %" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32
-      ") wait",
-      kilni_soft_popcount(g->mask), g->mask & (g->mask - 1) ? "s" : "",
-      first[0], first[1], first[2]);
+      "%" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") %s",
+      kilni_soft_popcount(g->mask), many ? "s" : "", first[0], first[1],
+      first[2], many ? "wait" : "waits");
   if (g->state == KILNI_SOFT_AHEAD) {
     add(fault, " for the kernel in front");
   } else if (g->state == KILNI_SOFT_AT_BARRIER &&
@@ -295,49 +358,184 @@ static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
     add(fault, " at %s of mask 0x%08" PRIx32 " for lanes 0x%08" PRIx32,
         collective_name(g->pc), g->want, g->want & run->alive & ~g->mask);
   }
-  add(fault, ", PTX line %" PRIu32 "\n",
-      kilni_soft_line_of(g->frame->function, g->pc));
+  add_lines(fault, run->grid, kilni_soft_line_of(g->frame->function, g->pc));
+}
+
+static bool is_collective(const kilni_soft_group_t* g) {
+  return g->state == KILNI_SOFT_COLLECTING || g->state == KILNI_SOFT_MEETING;
+}
+
+// What a group's waiting says of the reason: the greater the surer.
+static uint32_t cause_of(const kilni_soft_group_t* g) {
+  if (!is_collective(g)) return KILN_FAULT_CAUSE_BARRIER;
+  return (g->mask & ~g->want) != 0 ? KILN_FAULT_CAUSE_OWN_MASK
+                                   : KILN_FAULT_CAUSE_LANES;
+}
+
+static uint32_t rank_of(uint32_t cause) {
+  return cause == KILN_FAULT_CAUSE_OWN_MASK ? 3
+         : cause == KILN_FAULT_CAUSE_LANES  ? 2
+         : cause == KILN_FAULT_CAUSE_NONE   ? 0
+                                            : 1;
+}
+
+static void tell_deadlock(kilni_soft_fault_t* fault,
+                          const kilni_soft_block_t* block) {
+  uint32_t left = 0;
+  for (uint32_t w = 0; w < block->warp_count; w++) {
+    const kilni_soft_run_t* run = &block->warps[w];
+    for (uint32_t i = 0; i < run->group_count; i++) {
+      const kilni_soft_group_t* g = &run->groups[i];
+      uint32_t cause = cause_of(g);
+      if (rank_of(cause) > rank_of(fault->cause)) {
+        fault->cause = cause;
+        fill_place(fault, run, g->frame, g->pc,
+                   (uint32_t)__builtin_ctz(g->mask));
+      }
+      if (has_room(fault)) {
+        tell_waiting(fault, run, g);
+      } else {
+        left += kilni_soft_popcount(g->mask);
+      }
+    }
+  }
+  if (left != 0) add(fault, "and %" PRIu32 " threads more wait\n", left);
+}
+
+// The lanes that wait by a mask that lacks them.
+static void tell_own_mask(kilni_soft_fault_t* fault,
+                          const kilni_soft_block_t* block) {
+  for (uint32_t w = 0; w < block->warp_count; w++) {
+    const kilni_soft_run_t* run = &block->warps[w];
+    for (uint32_t i = 0; i < run->group_count; i++) {
+      const kilni_soft_group_t* g = &run->groups[i];
+      if (cause_of(g) != KILN_FAULT_CAUSE_OWN_MASK) continue;
+      add(fault,
+          "the cause: lanes 0x%08" PRIx32 " of warp %" PRIu32
+          " are not in the mask 0x%08" PRIx32 " that they give\n",
+          g->mask & ~g->want, w, g->want);
+      return;
+    }
+  }
 }
 
 void kilni_soft_fault_deadlock(kilni_soft_block_t* block) {
   kilni_soft_grid_t* grid = block->warps[0].grid;
-  kilni_soft_fault_t* fault = claim(grid);
+  kilni_soft_fault_t* fault = claim(grid, block->order);
   if (!fault) return;
   fault->kind = KILNI_SOFT_FAULT_DEADLOCK;
+  fault->what = KILN_FAULT_DEADLOCK;
   memcpy(fault->block, block->index, sizeof(fault->block));
-  add(fault, "deadlock: every thread of a block waits for another\n");
-  add(fault,
-      "  in kernel \"%s\", block (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ")\n",
-      grid->entry->name, block->index[0], block->index[1], block->index[2]);
-  for (uint32_t w = 0; w < block->warp_count; w++) {
-    kilni_soft_run_t* run = &block->warps[w];
-    for (uint32_t i = 0; i < run->group_count; i++) {
-      const kilni_soft_group_t* g = &run->groups[i];
-      if (!fault->line) {
-        fault->line = kilni_soft_line_of(g->frame->function, g->pc);
-        kilni_soft_thread_of(run, (uint32_t)__builtin_ctz(g->mask),
-                             fault->thread);
-      }
-      tell_waiting(fault, run, g);
-    }
-  }
+  tell_own_mask(fault, block);
+  tell_deadlock(fault, block);
   publish(grid);
 }
 
-static void fault_whole(kilni_soft_grid_t* grid, kilni_soft_fault_kind_t kind,
-                        const char* text) {
-  grid->fault.kind = kind;
-  add(&grid->fault, "%s\n  in kernel \"%s\"\n", text, grid->entry->name);
-  publish(grid);
-}
+// ---- Faults of a whole grid ----
 
 void kilni_soft_fault_grid(kilni_soft_grid_t* grid,
                            kilni_soft_fault_kind_t kind, const char* text) {
-  if (claim(grid)) fault_whole(grid, kind, text);
+  kilni_soft_fault_t* fault = claim(grid, WHOLE);
+  if (!fault) return;
+  fault->kind = kind;
+  fault->what = KILN_FAULT_HOST_MEMORY;
+  add(fault, "%s\n", text);
+  publish(grid);
 }
 
 // Waits for nobody: who cancels may hold a lock and runs no block.
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
-  if (atomic_exchange(&grid->fault_claimed, 1u)) return;
-  fault_whole(grid, KILNI_SOFT_FAULT_CANCELLED, "the kernel was cancelled");
+  atomic_store(&grid->stop, KILNI_SOFT_CANCELLED);
+}
+
+// The block that a worker holds and that began first.
+static const kilni_soft_block_t* first_block(
+    const kilni_soft_worker_t* worker) {
+  const kilni_soft_block_t* first = worker->resident;
+  for (const kilni_soft_block_t* b = first; b != NULL; b = b->next) {
+    if (b->order < first->order) first = b;
+  }
+  return first;
+}
+
+static void tell_places(kilni_soft_fault_t* fault,
+                        const kilni_soft_block_t* block) {
+  uint32_t told = 0;
+  for (uint32_t w = 0; w < block->warp_count && told < PLACES; w++) {
+    const kilni_soft_run_t* run = &block->warps[w];
+    if (run->outcome == KILNI_SOFT_DONE) continue;
+    for (uint32_t i = 0; i < run->group_count && told < PLACES; i++) {
+      const kilni_soft_group_t* g = &run->groups[i];
+      if (g->mask == 0) continue;
+      uint32_t lane = (uint32_t)__builtin_ctz(g->mask);
+      if (told++ == 0) {
+        fill_place(fault, run, g->frame, g->pc, lane);
+        continue;
+      }
+      uint32_t t[3];
+      kilni_soft_thread_of(run, lane, t);
+      add(fault, "thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") of this block",
+          t[0], t[1], t[2]);
+      add_lines(fault, run->grid,
+                kilni_soft_line_of(g->frame->function, g->pc));
+    }
+  }
+}
+
+void kilni_soft_fault_place(kilni_soft_worker_t* worker) {
+  kilni_soft_grid_t* grid = worker->grid;
+  const kilni_soft_block_t* block = first_block(worker);
+  lock(grid);
+  kilni_soft_fault_t* fault = &grid->fault;
+  bool fault_there =
+      fault->kind != KILNI_SOFT_FAULT_NONE &&
+      (fault->kind != KILNI_SOFT_FAULT_CANCELLED || fault->has_thread);
+  if (block != NULL &&
+      (!fault_there || (fault->kind == KILNI_SOFT_FAULT_CANCELLED &&
+                        block->order < atomic_load(&grid->fault_order)))) {
+    memset(fault, 0, sizeof(*fault));
+    fault->kind = KILNI_SOFT_FAULT_CANCELLED;
+    fault->what = KILN_FAULT_TIME_LIMIT;
+    fault->kernel = grid->entry->name;
+    atomic_store(&grid->fault_order, block->order);
+    tell_places(fault, block);
+  }
+  unlock(grid);
+}
+
+// ---- As a record ----
+
+static void copy_text(char* out, size_t capacity, const char* text) {
+  (void)snprintf(out, capacity, "%s", text != NULL ? text : "");
+}
+
+void kilni_soft_fault_tell(const kilni_soft_fault_t* fault,
+                           kiln_fault_t* out_fault) {
+  kiln_fault_t* out = out_fault;
+  out->kind = fault->what;
+  out->cause = fault->cause;
+  out->memory = fault->memory;
+  if (fault->bytes != 0) {
+    out->access = fault->is_atomic  ? KILN_FAULT_ACCESS_ATOMIC
+                  : fault->is_store ? KILN_FAULT_ACCESS_STORE
+                                    : KILN_FAULT_ACCESS_LOAD;
+  }
+  out->has_thread = fault->has_thread;
+  memcpy(out->block, fault->block, sizeof(out->block));
+  memcpy(out->thread, fault->thread, sizeof(out->thread));
+  out->ptx_line = fault->line;
+  out->source_line = fault->source_line;
+  out->call_line = fault->call_line;
+  out->call_depth = fault->depth;
+  out->address = fault->address;
+  out->bytes = fault->bytes;
+  out->buffer = fault->buffer;
+  out->buffer_bytes = fault->buffer_bytes;
+  out->offset = fault->offset;
+  copy_text(out->buffer_name, sizeof(out->buffer_name), fault->name);
+  copy_text(out->kernel, sizeof(out->kernel), fault->kernel);
+  copy_text(out->function, sizeof(out->function), fault->function);
+  copy_text(out->source, sizeof(out->source), fault->source);
+  copy_text(out->call_source, sizeof(out->call_source), fault->call_source);
+  copy_text(out->detail, sizeof(out->detail), fault->detail);
 }

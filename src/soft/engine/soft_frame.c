@@ -216,8 +216,7 @@ const kilni_soft_instr_t* kilni_soft_call_pointer(
   const kilni_soft_code_t* code = run->grid->code;
   if (pointer % KILNI_SOFT_FUNCTION_STRIDE || at >= code->function_count ||
       !call_fits(caller, call, &code->functions[at])) {
-    return kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,
-                            first);
+    return kilni_soft_fault_instr(run, instr, KILN_FAULT_CAUSE_CALL, first);
   }
   uint32_t same = 0;
   for (uint32_t lane = 0; lane < KILNI_SOFT_LANES; lane++) {

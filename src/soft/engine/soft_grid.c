@@ -243,8 +243,10 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   grid->code = launch->entry->code;
   atomic_init(&grid->next_block, 0);
   atomic_init(&grid->executed, 0);
-  atomic_init(&grid->stop, 0);
-  atomic_init(&grid->fault_claimed, 0);
+  atomic_init(&grid->stop, KILNI_SOFT_GOES);
+  atomic_init(&grid->fault_lock, 0);
+  atomic_init(&grid->fault_order, UINT64_MAX);
+  atomic_init(&grid->fault_ns, 0);
   atomic_init(&grid->next_worker, 0);
   atomic_init(&grid->fence_word, 0);
   grid->wide_locks = kilni_soft_memory_wide_locks(grid->memory);
@@ -311,6 +313,7 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
 // Starts the next block; false when there is none, or no memory for it.
 static bool start_next(kilni_soft_worker_t* worker) {
   kilni_soft_grid_t* grid = worker->grid;
+  if (atomic_load(&grid->stop) != KILNI_SOFT_GOES) return false;
   uint64_t next = atomic_load(&grid->next_block);
   do {
     if (next >= grid->block_count) return false;
@@ -320,6 +323,7 @@ static bool start_next(kilni_soft_worker_t* worker) {
   kilni_soft_block_t* block;
   kiln_status_t status = kilni_soft_block_start(worker, linear, &block);
   if (kiln_status_is_ok(status)) {
+    block->order = next;
     if (worker->profile) block->start_ns = kilni_time_ns();
     return true;
   }
@@ -339,19 +343,19 @@ static bool may_hold_more(const kilni_soft_worker_t* worker) {
   return worker->resident_count * worker->grid->block_bytes < RESIDENT_BYTES;
 }
 
-// A turn for each resident block; ended blocks become idle.
+// A turn for each resident block that nothing stops; ended blocks become idle.
 static bool run_resident(kilni_soft_worker_t* worker) {
   bool all_spin = true;
   kilni_soft_block_t** link = &worker->resident;
   while (*link) {
     kilni_soft_block_t* block = *link;
     bool spinning = false;
-    bool more = kilni_soft_block_round(block, &spinning);
-    if (atomic_load_explicit(&worker->grid->stop, memory_order_relaxed)) {
-      return false;
+    bool more = true;
+    if (!kilni_soft_is_stopped(worker->grid, block)) {
+      more = kilni_soft_block_round(block, &spinning);
     }
     if (!spinning) all_spin = false;
-    if (more) {
+    if (more || kilni_soft_is_stopped(worker->grid, block)) {
       link = &block->next;
       continue;
     }
@@ -380,10 +384,23 @@ static bool make_way(kilni_soft_worker_t* worker) {
   return false;
 }
 
+// Whether there is anything to run that nothing stops.
+static bool goes_on(const kilni_soft_worker_t* worker) {
+  const kilni_soft_grid_t* grid = worker->grid;
+  if (atomic_load_explicit(&grid->stop, memory_order_relaxed) ==
+      KILNI_SOFT_GOES) {
+    return true;
+  }
+  for (const kilni_soft_block_t* b = worker->resident; b; b = b->next) {
+    if (!kilni_soft_is_stopped(grid, b)) return true;
+  }
+  return false;
+}
+
 // True if all of its blocks wait for the kernel in front.
 static bool work_loop(kilni_soft_worker_t* worker) {
   kilni_soft_grid_t* grid = worker->grid;
-  while (!atomic_load_explicit(&grid->stop, memory_order_relaxed)) {
+  while (goes_on(worker)) {
     if (!worker->resident && !start_next(worker)) break;
     uint32_t generation = kilni_soft_memory_generation(grid->memory);
     if (generation != worker->generation) {
@@ -463,6 +480,9 @@ static void work(kilni_soft_grid_t* grid) {
       kilni_soft_put_aside(worker);
       return;
     }
+    if (atomic_load(&grid->stop) == KILNI_SOFT_CANCELLED) {
+      kilni_soft_fault_place(worker);
+    }
     worker_end(worker);
     worker = kilni_soft_take_aside(grid);
   }
@@ -496,6 +516,13 @@ uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside) {
 }
 
 const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid) {
+  static const kilni_soft_fault_t kCancelled = {
+      .kind = KILNI_SOFT_FAULT_CANCELLED, .what = KILN_FAULT_TIME_LIMIT};
+  kilni_soft_grid_t* at = (kilni_soft_grid_t*)(uintptr_t)grid;
+  if (grid->fault.kind == KILNI_SOFT_FAULT_NONE &&
+      atomic_load(&at->stop) == KILNI_SOFT_CANCELLED) {
+    return &kCancelled;  // before any block began, or when all had ended
+  }
   return &grid->fault;
 }
 

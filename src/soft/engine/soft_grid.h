@@ -8,12 +8,14 @@
 #ifndef KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_
 #define KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_
 
+#include "kiln/fault.h"
 #include "soft/code/soft_code.h"
 #include "soft/engine/soft_profile.h"
 
-enum { KILNI_SOFT_REPORT_BYTES = 1024 };
+enum { KILNI_SOFT_DETAIL_BYTES = 1024 };
 
-// What ended a kernel early. thread-compatible
+// What ended a kernel early: what the driver makes a result of.
+// thread-compatible
 typedef enum kilni_soft_fault_kind_t {
   KILNI_SOFT_FAULT_NONE = 0,
   KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
@@ -28,17 +30,38 @@ typedef enum kilni_soft_fault_kind_t {
   KILNI_SOFT_FAULT_UNWRITTEN,  // a load of memory that nobody has written
 } kilni_soft_fault_kind_t;
 
-// The first fault of a grid. thread-compatible
+// The fault of a grid: of those there are, that of the block that began first.
+// Names are the module's, and as long there. thread-compatible
 typedef struct kilni_soft_fault_t {
   kilni_soft_fault_kind_t kind;
-  uint32_t line;  // of the PTX
+  uint32_t what;    // KILN_FAULT_*
+  uint32_t cause;   // KILN_FAULT_CAUSE_*
+  uint32_t memory;  // KILN_FAULT_MEMORY_*
+  uint32_t line;    // of the PTX
+  uint32_t has_thread;
   uint32_t thread[3];
   uint32_t block[3];
   uint64_t address;  // device address, where there is one
   uint32_t bytes;    // of the access
   uint32_t is_store;
-  char report[KILNI_SOFT_REPORT_BYTES];  // the whole story, several lines
+  uint32_t is_atomic;
+  uint32_t depth;   // of calls
+  uint64_t buffer;  // what the access meant: its address,
+  uint64_t buffer_bytes;
+  int64_t offset;    // and the access in it
+  const char* name;  // of that memory; NULL where it has none
+  const char* kernel;
+  const char* function;  // NULL: the kernel itself
+  const char* source;    // file; NULL: not known
+  const char* call_source;
+  uint32_t source_line;
+  uint32_t call_line;
+  char detail[KILNI_SOFT_DETAIL_BYTES];  // further lines
 } kilni_soft_fault_t;
+
+// The same as a record of the public door's, whose `struct_size` is set.
+void kilni_soft_fault_tell(const kilni_soft_fault_t* fault,
+                           kiln_fault_t* out_fault);
 
 // A running kernel. thread-safe
 typedef struct kilni_soft_grid_t kilni_soft_grid_t;
@@ -113,11 +136,12 @@ void kilni_soft_grid_follow(kilni_soft_grid_t* grid);
 // No worker is inside, and blocks of it wait for what is in front.
 bool kilni_soft_grid_is_aside(kilni_soft_grid_t* grid);
 
-// Makes every worker return soon (a fault of kind CANCELLED).
+// Makes every worker return soon (a fault of kind CANCELLED, which says where
+// threads were).
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid);
 
-// Valid when no worker is inside: the first fault (kind NONE if there is
-// none) and the thread-instructions executed.
+// Valid when no worker is inside: the fault (kind NONE if there is none) and
+// the thread-instructions executed.
 const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid);
 uint64_t kilni_soft_grid_executed(const kilni_soft_grid_t* grid);
 // What a profiled grid did; NULL for others.

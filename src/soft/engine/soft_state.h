@@ -45,8 +45,12 @@ struct kilni_soft_grid_t {
   bool watched;  // there are marks, or forbidden memory
   atomic_uint_fast64_t next_block;
   atomic_uint_fast64_t executed;
-  atomic_uint stop;
-  atomic_uint fault_claimed;
+  atomic_uint stop;  // KILNI_SOFT_GOES, ...
+  // Of the fault: taken while it is written down; the number of its block in
+  // the order of starting; when the first one came.
+  atomic_uint fault_lock;
+  atomic_uint_fast64_t fault_order;
+  atomic_uint_fast64_t fault_ns;
   atomic_uint next_worker;
   atomic_uint fence_word;
   atomic_uint* wide_locks;  // of accesses of 16 bytes; NULL: none are needed
@@ -60,6 +64,21 @@ struct kilni_soft_grid_t {
   kilni_soft_fault_t fault;
 };
 
+// Of `stop`. Behind a fault blocks that began before its own run on for a
+// while: one of them may have a fault as well, and that of the block that began
+// first is told, so that what is told does not depend on time.
+enum {
+  KILNI_SOFT_GOES = 0,
+  KILNI_SOFT_FAULT_THERE,
+  KILNI_SOFT_CANCELLED,
+};
+bool kilni_soft_stops(const kilni_soft_block_t* block, uint32_t stop);
+static inline bool kilni_soft_is_stopped(const kilni_soft_grid_t* grid,
+                                         const kilni_soft_block_t* block) {
+  uint32_t stop = atomic_load_explicit(&grid->stop, memory_order_relaxed);
+  return stop != KILNI_SOFT_GOES && kilni_soft_stops(block, stop);
+}
+
 // soft_block.c.
 kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
                                      uint64_t linear,
@@ -67,6 +86,20 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
 void kilni_soft_block_free_all(kilni_soft_worker_t* worker);
 // Runs every warp once; true while there is more to do.
 bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning);
+
+// soft_fault.c: where a worker that was cancelled had come to.
+void kilni_soft_fault_place(kilni_soft_worker_t* worker);
+
+// soft_fault_memory.c: which memory an access meant, of `fault->address` and
+// `bytes` in `space`; whether it is known, and what is wrong with the access.
+void kilni_soft_fault_memory(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
+                             uint32_t space);
+// The same where it is known: live memory, and memory that was freed.
+void kilni_soft_fault_buffer(kilni_soft_fault_t* fault,
+                             const kilni_soft_code_t* code,
+                             const kilni_soft_alloc_t* alloc);
+void kilni_soft_fault_use(kilni_soft_fault_t* fault,
+                          const kilni_soft_freed_t* freed);
 
 // soft_ahead.c.
 //

@@ -129,6 +129,7 @@ struct kilni_soft_block_t {
   uint8_t* shared;
   kilni_soft_run_t* warps;
   uint64_t linear;
+  uint64_t order;  // of starting
   uint32_t index[3];
   uint32_t warp_count;
   uint32_t alive;  // threads
@@ -287,6 +288,19 @@ const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
                                            const kilni_soft_instr_t* instr,
                                            kilni_soft_fault_kind_t kind,
                                            uint32_t lane);
+// The same of an instruction that is wrong by `cause` (KILN_FAULT_CAUSE_*).
+const kilni_soft_instr_t* kilni_soft_fault_instr(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t cause,
+    uint32_t lane);
+// Of a condition: who failed it, in one line, and where, in another.
+const kilni_soft_instr_t* kilni_soft_fault_assert(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t lane,
+    const char* condition, const char* place);
+// Of free(): what is at `address` was freed already, or malloc() never gave it.
+const kilni_soft_instr_t* kilni_soft_fault_free(kilni_soft_run_t* run,
+                                                const kilni_soft_instr_t* instr,
+                                                uint32_t lane,
+                                                uint64_t address);
 void kilni_soft_fault_access(kilni_soft_run_t* run,
                              const kilni_soft_instr_t* instr,
                              kilni_soft_fault_kind_t kind, uint32_t lane,

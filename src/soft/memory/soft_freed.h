@@ -21,11 +21,11 @@ typedef struct kilni_soft_freed_t {
   uint64_t stream;  // its handle; 0: the default stream
   uint64_t work;    // the free's number among everything issued
   kilni_soft_free_how_t how;
-  uint32_t reserved;
+  uint32_t kind;  // kilni_soft_alloc_kind_t
 } kilni_soft_freed_t;
 
-// What a report says of it, two lines, and of `address` in it.
-void kilni_soft_freed_text(const kilni_soft_freed_t* freed, uint64_t address,
-                           char* out_text, size_t capacity);
+// What a report says of who freed it, one line.
+void kilni_soft_freed_text(const kilni_soft_freed_t* freed, char* out_text,
+                           size_t capacity);
 
 #endif  // KILN_SRC_SOFT_MEMORY_SOFT_FREED_H_

@@ -53,6 +53,7 @@ struct kilni_soft_memory_t {
   uint64_t used;   // bytes of device kinds, rounded up
   uint64_t heap_used;
   uint64_t heap_limit;
+  bool heap_was_full;
   // From here on of the root alone.
   kilni_soft_memory_t* joined[KILNI_SOFT_DEVICES_MOST];  // itself first
   uint32_t device_count;
@@ -71,7 +72,8 @@ struct kilni_soft_memory_t {
   size_t capacity;
   uint64_t next_id;
   _Atomic uint32_t generation;
-  kilni_soft_freed_t* freed;  // a ring; NULL: nothing is remembered
+  kilni_soft_freed_t* freed;  // a ring
+  uint64_t freed_room;
   uint64_t freed_count;
   uint8_t* marks_memory;  // of the next; NULL: none are kept
   kilni_soft_marks_t marks;
@@ -178,6 +180,18 @@ static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
   return kiln_ok();
 }
 
+static kiln_status_t make_freed(kilni_soft_memory_t* memory, uint64_t room) {
+  void* list;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(memory->allocator, (size_t)room,
+                                          sizeof(*memory->freed), &list));
+  kilni_free_array(memory->allocator, memory->freed, (size_t)memory->freed_room,
+                   sizeof(*memory->freed));
+  memory->freed = list;
+  memory->freed_room = room;
+  memory->freed_count = 0;
+  return kiln_ok();
+}
+
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                        kilni_soft_memory_t** out_memory) {
   return kilni_soft_memory_create_all(host, exact, 1, out_memory);
@@ -214,6 +228,9 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
     status = kilni_alloc_array(host->allocator,
                                (size_t)(memory->window_bytes / PAGE),
                                sizeof(uint32_t), (void**)&memory->pages);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = make_freed(memory, KILNI_SOFT_FREED_FEW);
   }
   if (kiln_status_is_ok(status)) status = join_devices(memory);
   if (!kiln_status_is_ok(status)) {
@@ -285,8 +302,8 @@ static void start_marks(const kilni_soft_memory_t* memory,
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
   if (memory == NULL) return;
   if (memory->freed != NULL) {
-    kilni_free_array(memory->allocator, memory->freed, KILNI_SOFT_FREED_KEPT,
-                     sizeof(*memory->freed));
+    kilni_free_array(memory->allocator, memory->freed,
+                     (size_t)memory->freed_room, sizeof(*memory->freed));
   }
   if (memory->marks_memory != NULL) {
     kilni_vm_release(memory->marks_memory,
@@ -593,12 +610,7 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
 }
 
 kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory) {
-  memory = memory->root;
-  void* list;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      memory->allocator, KILNI_SOFT_FREED_KEPT, sizeof(*memory->freed), &list));
-  memory->freed = list;
-  return kiln_ok();
+  return make_freed(memory->root, KILNI_SOFT_FREED_KEPT);
 }
 
 bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
@@ -606,12 +618,11 @@ bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
   bool found = false;
   memory = memory->root;
   kilni_mutex_lock(&memory->lock);
-  uint64_t kept = memory->freed != NULL ? memory->freed_count : 0;
-  uint64_t oldest =
-      kept > KILNI_SOFT_FREED_KEPT ? kept - KILNI_SOFT_FREED_KEPT : 0;
+  uint64_t kept = memory->freed_count;
+  uint64_t oldest = kept > memory->freed_room ? kept - memory->freed_room : 0;
   for (uint64_t i = kept; i > oldest && !found; i--) {
     const kilni_soft_freed_t* freed =
-        &memory->freed[(i - 1) % KILNI_SOFT_FREED_KEPT];
+        &memory->freed[(i - 1) % memory->freed_room];
     found = address - freed->address < freed->bytes;
     if (found) *out_freed = *freed;
   }
@@ -641,9 +652,8 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
   take_out(memory, found);
   freed->address = alloc.address;
   freed->bytes = alloc.bytes;
-  if (memory->freed != NULL) {
-    memory->freed[memory->freed_count++ % KILNI_SOFT_FREED_KEPT] = *freed;
-  }
+  freed->kind = kind;
+  memory->freed[memory->freed_count++ % memory->freed_room] = *freed;
   if (is_device_kind(kind)) {
     uint64_t first;
     uint64_t end;
@@ -746,7 +756,15 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
       *out_address = 0;
     }
   }
+  if (*out_address == 0) memory->heap_was_full = true;
   kilni_mutex_unlock(&memory->root->lock);
+}
+
+bool kilni_soft_heap_was_full(kilni_soft_memory_t* memory) {
+  kilni_mutex_lock(&memory->root->lock);
+  bool was_full = memory->heap_was_full;
+  kilni_mutex_unlock(&memory->root->lock);
+  return was_full;
 }
 
 bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address) {
@@ -956,18 +974,31 @@ uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory) {
   return atomic_load_explicit(&memory->root->generation, memory_order_acquire);
 }
 
+static bool is_reserved(const kilni_soft_memory_t* memory, size_t at) {
+  return memory->allocs[at].kind == KILNI_SOFT_ALLOC_RESERVED;
+}
+
 bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
                                kilni_soft_alloc_t* out_alloc) {
   memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   size_t above = upper_bound(memory, address);
-  while (above > 0 &&
-         memory->allocs[above - 1].kind == KILNI_SOFT_ALLOC_RESERVED) {
-    above--;
+  size_t below = above;
+  while (below > 0 && is_reserved(memory, below - 1)) below--;
+  while (above < memory->count && is_reserved(memory, above)) above++;
+  bool has_above = above < memory->count;
+  uint64_t up = has_above ? memory->allocs[above].address - address : 0;
+  bool found = has_above;
+  if (has_above) *out_alloc = memory->allocs[above];
+  if (below > 0) {
+    const kilni_soft_alloc_t* alloc = &memory->allocs[below - 1];
+    uint64_t end = alloc->address + alloc->bytes;
+    uint64_t down = address < end ? 0 : address - end;
+    if (!has_above || down <= up) *out_alloc = *alloc;
+    found = true;
   }
-  if (above > 0) *out_alloc = memory->allocs[above - 1];
   kilni_mutex_unlock(&memory->lock);
-  return above > 0;
+  return found;
 }
 
 // ---- Virtual memory ----

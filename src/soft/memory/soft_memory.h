@@ -153,8 +153,8 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
                                         uint64_t address,
                                         kilni_soft_alloc_kind_t kind,
                                         kilni_soft_freed_t* freed);
-// Remembers from now on what is freed, the last of it.
-enum { KILNI_SOFT_FREED_KEPT = 4096 };
+// What was freed is remembered, the last of it; from this call on more.
+enum { KILNI_SOFT_FREED_FEW = 256, KILNI_SOFT_FREED_KEPT = 4096 };
 kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory);
 // What was freed last of what held `address`; false if nothing is remembered.
 bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
@@ -233,7 +233,11 @@ bool kilni_soft_memory_in_window(const kilni_soft_memory_t* memory,
 // Changes with every free; a range of an older generation must be found anew.
 uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory);
 
-// The nearest allocation below `address`, for reports ("16 bytes behind ...").
+// Whether malloc of a kernel ever gave 0 for want of room.
+bool kilni_soft_heap_was_full(kilni_soft_memory_t* memory);
+
+// The allocation that is nearest to `address`, below it or above, for reports
+// ("16 bytes past ...").
 bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
                                kilni_soft_alloc_t* out_alloc);
 

@@ -38,8 +38,7 @@ KILNI_SOFT_HANDLER(brx) {
     targets[i] = NULL;
     if (!(warp->mask >> i & 1u)) continue;
     if (index[i] >= instr->c) {
-      return kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,
-                              i);
+      return kilni_soft_fault_instr(run, instr, KILN_FAULT_CAUSE_BRANCH, i);
     }
     targets[i] = function->code + function->targets[instr->b + index[i]];
   }

@@ -379,6 +379,46 @@ static void test_add_all(void** state) {
   kiln_graph_release(graph);
 }
 
+// A fault in a graph names its node: by the name that it had when the
+// executable was made, or by its number; also when the graph is gone.
+static void test_fault_names_its_node(void** state) {
+  (void)state;
+  static const char* const kNames[] = {"bad \"one\"", NULL};
+  for (size_t i = 0; i < 2; i++) {
+    graph_kit_t soft;
+    graph_kit_open(&soft, true);
+    const kiln_argument_t nowhere[] = {kiln_arg_pointer(16), kiln_arg_u32(1),
+                                       kiln_arg_u32(1)};
+    kiln_graph_t* graph = NULL;
+    kiln_graph_exec_t* exec = NULL;
+    assert_null(kiln_graph_create(soft.device, &graph));
+    kiln_graph_node_t* good =
+        graph_kit_add(graph, NULL, kiln_graph_work_launch(soft.launch));
+    assert_null(kiln_graph_node_set_name(good, "good"));
+    assert_null(kiln_launch_set_all(soft.launch, nowhere, 3));
+    kiln_graph_node_t* bad =
+        graph_kit_add(graph, good, kiln_graph_work_launch(soft.launch));
+    assert_null(kiln_graph_node_set_name(bad, "forgotten"));
+    assert_null(kiln_graph_node_set_name(bad, kNames[i]));
+    assert_null(kiln_graph_exec_create(graph, NULL, &exec));
+    kiln_graph_release(graph);
+    assert_null(kiln_graph_exec_launch(exec, soft.stream));
+    kiln_status_t status = kiln_stream_synchronize(soft.stream);
+    char text[4096];
+    kiln_status_format(status, sizeof(text), text, NULL);
+    kiln_status_free(status);
+    assert_non_null(strstr(text, "load of 4 bytes through a null pointer"));
+    assert_non_null(strstr(text, kNames[i] != NULL
+                                     ? "in graph node \"bad \"one\"\""
+                                     : "in graph node \"1\""));
+    kiln_fault_t fault = kiln_fault_default();
+    assert_null(kiln_device_fault(soft.device, &fault));
+    assert_string_equal(fault.node, kNames[i] != NULL ? kNames[i] : "1");
+    kiln_graph_exec_release(exec);
+    graph_kit_close(&soft);
+  }
+}
+
 // A provider that keeps edges has what was added a moment before.
 static void test_add_all_in_order(void** state) {
   (void)state;
@@ -763,6 +803,7 @@ int main(void) {
       T(test_exec_refuses),
       T(test_add_all),
       T(test_add_all_fails),
+      cmocka_unit_test(test_fault_names_its_node),
       cmocka_unit_test(test_add_all_in_order),
       T(test_set_all_calls),
       cmocka_unit_test(test_set_all),

@@ -230,7 +230,7 @@ static void run(const kilni_ir_t* ir,
                       m->arguments.bytes,
                       m->arguments.size) != KILNI_SOFT_FAULT_NONE) {
     fprintf(stderr, "%s\n", text.data);
-    fail_msg("%s", m->kit.fault.report);
+    fail_msg("%s", m->kit.report);
   }
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
     if (!is_parameter(&ir->buffers.items[i])) continue;

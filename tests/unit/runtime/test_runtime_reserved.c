@@ -768,6 +768,13 @@ static kiln_status_t short_profile(world_t* w, const void* given) {
   return status;
 }
 
+static kiln_status_t short_fault(world_t* w, const void* given) {
+  kiln_fault_t out;
+  memcpy(&out, given, sizeof(out));
+  kiln_status_t status = kiln_device_fault(w->device, &out);
+  return status;
+}
+
 static kiln_status_t short_split(world_t* w, const void* given) {
   (void)w;
   kiln_split_t out;
@@ -827,6 +834,7 @@ static const row_t kShort[] = {
     SHORT(kiln_graph_draw_options_t, short_drawing),
     SHORT(kiln_graph_exec_options_t, short_exec),
     SHORT(kiln_interface_t, short_interface),
+    SHORT(kiln_fault_t, short_fault),
     SHORT(kiln_launch_config_t, short_launch),
     SHORT(kiln_launch_config_t, short_run),
     SHORT(kiln_library_options_t, short_plan),

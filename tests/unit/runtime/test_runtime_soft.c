@@ -357,7 +357,9 @@ static void test_a_fault(void** state) {
   char text[8192];
   kiln_status_format(status, sizeof(text), text, NULL);
   assert_non_null(strstr(text, "stray"));
-  assert_says(status, KILN_STATUS_DEVICE_LOST, "ILLEGAL_ADDRESS");
+  assert_non_null(strstr(text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+  assert_null(strstr(text, "device soft"));
+  assert_says(status, KILN_STATUS_DEVICE_LOST, "out-of-bounds ");
   size_t length = 0;
   kiln_device_fault_text(world->device, sizeof(text), text, &length);
   assert_int_equal(strlen(text), length);
@@ -366,6 +368,70 @@ static void test_a_fault(void** state) {
               KILN_STATUS_DEVICE_LOST, "is lost");
   kiln_buffer_release(p);
   kiln_kernel_release(kernel);
+}
+
+// What meets a fault: any call that waits, asks or issues.
+static kiln_status_t meet(world_t* world, int how, kiln_buffer_t* p) {
+  kiln_status_t status = kiln_ok();
+  bool ready = false;
+  uint32_t word = 0;
+  switch (how) {
+    case 0:
+      return kiln_stream_synchronize(world->stream);
+    case 1:
+      return kiln_device_synchronize(world->device);
+    case 2:
+      while (kiln_status_is_ok(status) && !ready) {
+        status = kiln_stream_query(world->stream, &ready);
+      }
+      return status;
+    case 3:
+      return kiln_buffer_read(p, 0, sizeof(word), &word);
+    default:
+      return kiln_stream_wait(world->stream, 60000000000u);
+  }
+}
+
+// One fault has one text, whichever call it is that meets it.
+static void test_one_fault_one_text(void** state) {
+  (void)state;
+  char first[1024] = "";
+  char first_fix[1024] = "";
+  char first_notes[4096] = "";
+  for (int i = 0; i < 40; i++) {
+    void* opened = NULL;
+    assert_int_equal(setup(&opened), 0);
+    world_t* world = opened;
+    kiln_kernel_t* kernel = kernel_of(world, "stray");
+    kiln_buffer_t* p = buffer_of(world, 128);
+    kiln_argument_t arguments[] = {kiln_arg_buffer(p)};
+    kiln_launch_config_t config = kiln_launch_config_default();
+    config.grid[0] = 40;
+    config.block[0] = 64;
+    assert_ok(kiln_kernel_launch(kernel, world->stream, &config, arguments, 1));
+    kiln_status_t status = meet(world, i % 5, p);
+    char notes[4096];
+    kiln_device_fault_text(world->device, sizeof(notes), notes, NULL);
+    if (i == 0) {
+      snprintf(first, sizeof(first), "%s", kiln_status_message(status));
+      snprintf(first_fix, sizeof(first_fix), "%s", kiln_status_fix(status));
+      memcpy(first_notes, notes, sizeof(notes));
+    }
+    assert_string_equal(kiln_status_message(status), first);
+    assert_string_equal(kiln_status_fix(status), first_fix);
+    assert_string_equal(notes, first_notes);
+    kiln_status_free(status);
+    kiln_fault_t fault = kiln_fault_default();
+    assert_ok(kiln_device_fault(world->device, &fault));
+    assert_int_equal(fault.kind, KILN_FAULT_OUT_OF_BOUNDS);
+    assert_int_equal(fault.access, KILN_FAULT_ACCESS_STORE);
+    assert_int_equal(fault.buffer_bytes, 128);
+    assert_int_equal(fault.buffer, kiln_buffer_address(p));
+    assert_string_equal(fault.kernel, "stray");
+    kiln_buffer_release(p);
+    kiln_kernel_release(kernel);
+    assert_int_equal(teardown(&opened), 0);
+  }
 }
 
 // CPU time of this process, in seconds.
@@ -388,8 +454,15 @@ static void test_a_time_limit(void** state) {
   bool ready = true;
   assert_ok(kiln_stream_query(world->stream, &ready));
   assert_false(ready);
-  assert_says(kiln_stream_wait(world->stream, 50000000),
-              KILN_STATUS_DEVICE_LOST, "open the device anew");
+  kiln_status_t status = kiln_stream_wait(world->stream, 50000000);
+  char text[8192];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  assert_non_null(strstr(text, "in kernel \"spin\""));
+  assert_non_null(strstr(text, "thread (0, 0, 0) of block (0, 0, 0)"));
+  assert_says(status, KILN_STATUS_DEVICE_LOST, "open the device anew");
+  kiln_fault_t fault = kiln_fault_default();
+  assert_ok(kiln_device_fault(world->device, &fault));
+  assert_int_equal(fault.kind, KILN_FAULT_TIME_LIMIT);
   kiln_kernel_release(kernel);
   // Whatever it still does ends on its own.
   double used = 0;
@@ -615,6 +688,7 @@ int main(void) {
       TEST(test_modules_that_are_refused),
       TEST(test_the_only_kernel),
       TEST(test_a_fault),
+      cmocka_unit_test(test_one_fault_one_text),
       TEST(test_a_time_limit),
       TEST(test_too_much_memory),
       TEST(test_threads),

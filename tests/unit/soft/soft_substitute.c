@@ -161,7 +161,8 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
 
 static void fail(kilni_soft_grid_t* grid, kilni_soft_fault_kind_t kind) {
   grid->fault.kind = kind;
-  snprintf(grid->fault.report, sizeof(grid->fault.report),
+  grid->fault.what = KILN_FAULT_HOST_MEMORY;
+  snprintf(grid->fault.detail, sizeof(grid->fault.detail),
            "kernel \"%s\" failed", grid->launch.entry->name);
 }
 
@@ -224,6 +225,12 @@ bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid) {
 
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
   atomic_store(&grid->cancelled, true);
+}
+
+void kilni_soft_fault_tell(const kilni_soft_fault_t* fault,
+                           kiln_fault_t* out_fault) {
+  out_fault->kind = fault->what;
+  memcpy(out_fault->detail, fault->detail, sizeof(fault->detail));
 }
 
 const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid) {

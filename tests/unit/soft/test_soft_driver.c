@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "fault_alloc.h"
 #include "fault_run.h"
+#include "soft_fault_story.h"
 #include "soft/soft.h"
 #include "soft/memory/soft_memory.h"
 #include "table/cuda_table.h"
@@ -320,7 +321,7 @@ static void test_forked_child(void** state) {
   assert_true(child >= 0);
   if (child == 0) {
     char text[8] = "before";
-    kilni_soft_fault_text(text, sizeof(text));
+    soft_fault_story(text, sizeof(text));
     int count = 0;
     bool good = kilni_soft_lanes_name() == NULL && kilni_soft_executed() == 0 &&
                 text[0] == '\0' &&
@@ -541,16 +542,20 @@ static void test_sticky(void** state) {
   IS(INVALID_HANDLE, d.cu.cuStreamDestroy(stream));
   IS(ILLEGAL_ADDRESS, d.cu.cuMemFree(address));
   IS(INVALID_VALUE, d.cu.cuMemFree(address));
+  kiln_fault_t fault;
   char text[64];
-  kilni_soft_fault_text(text, sizeof(text));
+  kilni_soft_fault_of(0, &fault);
+  kiln_fault_message(&fault, sizeof(text), text, NULL);
   assert_string_equal(text, "kernel \"bad\" failed");
-  assert_string_equal(d.logged, text);
+  assert_memory_equal(d.logged, text, strlen(text));
   assert_int_equal(d.log_count, 1);
   // The end of the context ends the error.
   OK(d.cu.cuDevicePrimaryCtxRelease(0));
   OK(d.cu.cuDevicePrimaryCtxRetain(&d.context, 0));
   OK(d.cu.cuCtxSetCurrent(d.context));
   OK(d.cu.cuCtxSynchronize());
+  kilni_soft_fault_of(0, &fault);
+  assert_int_equal(fault.kind, KILN_FAULT_NONE);
   close_device(&d);
 }
 

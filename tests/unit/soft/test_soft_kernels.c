@@ -83,7 +83,7 @@ static void launch(const char* entry, const uint32_t grid[3],
                    const params_t* params) {
   if (soft_kit_launch(&kit, entry, grid, block, shared, params->bytes,
                       params->size) != KILNI_SOFT_FAULT_NONE) {
-    fail_msg("%s", kit.fault.report);
+    fail_msg("%s", kit.report);
   }
 }
 

@@ -255,7 +255,7 @@ static void check(const access_t* a, int shape, int mask, uint64_t* seed) {
   memcpy(want_pool, pool, sizeof(pool));
   memcpy(want, values, sizeof(values));
   expect(a, want_pool, want);
-  if (run() != KILNI_SOFT_FAULT_NONE) fail_msg("%s", kit.fault.report);
+  if (run() != KILNI_SOFT_FAULT_NONE) fail_msg("%s", kit.report);
   if (memcmp(want_pool, pool, sizeof(pool)) == 0 &&
       memcmp(want, values, sizeof(values)) == 0) {
     return;
@@ -319,7 +319,7 @@ static void one_bad(const access_t* a, uint64_t* seed) {
     assert_int_equal(kit.fault.thread[0], lane);
     assert_int_equal(kit.fault.bytes, size);
     assert_int_equal(kit.fault.is_store, a->is_store);
-    if (kit.fault.line == 0) fail_msg("%s", kit.fault.report);
+    if (kit.fault.line == 0) fail_msg("%s", kit.report);
   }
 }
 

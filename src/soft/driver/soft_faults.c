@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: the faults of the devices' contexts: as records, in the log, at the
+// door.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log_line.h"
+#include "base/str.h"
+#include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_global.h"
+#include "soft/driver/soft_graph.h"
+#include "soft/soft.h"
+
+enum { LOG_BYTES = 3072 };
+
+void kilni_soft_fault_name_node(kiln_fault_t* fault,
+                                const kilni_soft_task_t* task) {
+  const kilni_soft_node_t* node = task->node;
+  if (node == NULL) return;
+  if (node->label != NULL) {
+    (void)snprintf(fault->node, sizeof(fault->node), "%s", node->label);
+  } else {
+    // Nodes are counted from 0 for those who made them.
+    (void)snprintf(fault->node, sizeof(fault->node), "%" PRIu64,
+                   node->number - 1);
+  }
+}
+
+void kilni_soft_fault_of_work(kiln_fault_t* out_fault,
+                              const kilni_soft_task_t* task, const char* format,
+                              ...) {
+  va_list args;
+  *out_fault = kiln_fault_default();
+  out_fault->kind = KILN_FAULT_WORK;
+  va_start(args, format);
+  (void)vsnprintf(out_fault->detail, sizeof(out_fault->detail), format, args);
+  va_end(args);
+  kilni_soft_fault_name_node(out_fault, task);
+}
+
+void kilni_soft_fault_log(const kiln_log_sink_t* log,
+                          const kiln_fault_t* fault) {
+  char message[512];
+  char notes[LOG_BYTES];
+  char fix[512];
+  kiln_fault_message(fault, sizeof(message), message, NULL);
+  kiln_fault_notes(fault, sizeof(notes), notes, NULL);
+  kiln_fault_fix(fault, sizeof(fix), fix, NULL);
+  KILNI_LOG(log, WARNING, "%s%s%s\nFix: %s", message, notes[0] != 0 ? "\n" : "",
+            notes, fix);
+}
+
+void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault) {
+  *out_fault = kiln_fault_default();
+  if (kilni_soft_global_is_forked()) return;
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  if (driver != NULL && device < driver->device_count) {
+    kilni_mutex_lock(&driver->lock);
+    if (driver->faults[device].kind != KILN_FAULT_NONE) {
+      *out_fault = driver->faults[device];
+    }
+    kilni_mutex_unlock(&driver->lock);
+  }
+  kilni_soft_global_unlock();
+}
+
+// Locked.
+static bool name_node(kilni_soft_driver_t* driver, void* handle,
+                      const char* name) {
+  kilni_soft_node_t* node = kilni_soft_node_find(driver, handle);
+  char* label = NULL;
+  if (node == NULL) return false;
+  if (name[0] != 0) {
+    kiln_status_t status =
+        kilni_strdup(driver->host.allocator, kilni_sv(name), &label);
+    if (!kiln_status_is_ok(status)) {
+      kiln_status_free(status);
+      return false;
+    }
+  }
+  kilni_strfree(driver->host.allocator, node->label);
+  node->label = label;
+  return true;
+}
+
+bool kilni_soft_name_node(void* node, const char* name) {
+  bool named = false;
+  if (kilni_soft_global_is_forked()) return false;
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  if (driver != NULL) {
+    kilni_mutex_lock(&driver->lock);
+    named = name_node(driver, node, name);
+    kilni_mutex_unlock(&driver->lock);
+  }
+  kilni_soft_global_unlock();
+  return named;
+}
