@@ -140,8 +140,8 @@ static kiln_status_t find_dirs(cached_t* cached) {
 
 // ---- The key ----
 
-// The folders count where a text looks beside itself; a source that does not
-// has one key, wherever its program is started.
+// The folders count where a text looks beside itself, and where the code names
+// its source; one without either has one key, wherever its program is started.
 static kiln_status_t add_folders(const cached_t* cached,
                                  kilni_cache_key_builder_t* key) {
   const kilni_compile_job_t* job = cached->job;
@@ -154,7 +154,9 @@ static kiln_status_t add_folders(const cached_t* cached,
   if (beside) {
     kilni_cache_key_add_text(key, "source-dir", kilni_sv(cached->source_dir));
   }
-  beside = options->pre_include_count != 0;
+  beside = options->pre_include_count != 0 ||
+           options->lineinfo == KILN_SWITCH_ON ||
+           options->debug == KILN_SWITCH_ON;
   for (uint32_t i = 0; i < options->header_count && !beside; i++) {
     const kiln_compile_file_t* file = &options->headers[i];
     KILNI_RETURN_IF_ERROR(kilni_files_has_quotes(
