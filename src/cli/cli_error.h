@@ -8,6 +8,7 @@
 #ifndef KILN_SRC_CLI_CLI_ERROR_H_
 #define KILN_SRC_CLI_CLI_ERROR_H_
 
+#include "kiln/fault.h"
 #include "kiln/status.h"
 
 // An error with room for its words. one-thread
@@ -19,8 +20,9 @@ typedef struct kilni_cli_error_t {
   char native_domain[16];  // "" without a native part
   char native_name[96];
   int64_t native_number;
-  bool is_told;   // the results say it: only the exit code is left
-  bool is_shown;  // standard error has it already, with more; JSON has not
+  kiln_fault_t fault;  // of a kernel; its kind is 0 if it is no such error
+  bool is_told;        // the results say it: only the exit code is left
+  bool is_shown;       // standard error has it already, with more; JSON has not
 } kilni_cli_error_t;
 
 // Fills `error` and returns false. `fix` may be NULL.

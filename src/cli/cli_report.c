@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli_fault.h"
+
 void kilni_cli_print_text(FILE* out, const char* text, size_t size) {
   const char* end = text + size;
   while (text < end) {
@@ -122,10 +124,11 @@ static json_t* error_object(const kilni_cli_error_t* e) {
     native = json_pack("{s:s,s:I,s:s}", "domain", e->native_domain, "number",
                        (json_int_t)e->native_number, "name", e->native_name);
   }
-  return json_pack("{s:{s:s,s:s,s:o,s:s?,s:o}}", "error", "code",
+  return json_pack("{s:{s:s,s:s,s:o,s:s?,s:o,s:o}}", "error", "code",
                    kiln_status_code_name(e->code), "message", e->message,
                    "native", native, "fix", e->fix[0] == 0 ? NULL : e->fix,
-                   "notes", notes_json(e->trail));
+                   "notes", notes_json(e->trail), "fault",
+                   kilni_cli_fault_json(&e->fault));
 }
 
 int kilni_cli_error_report(FILE* out, bool json,

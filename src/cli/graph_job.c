@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli_clock.h"
+#include "cli/cli_fault.h"
 #include "cli/cli_progress.h"
 #include "cli/graph_sequence.h"
 #include "kiln/graph.h"
@@ -151,19 +152,26 @@ static bool check_traps(const kilni_cli_graph_job_t* job,
   return true;
 }
 
-static void point_at_fault(const kilni_cli_graph_job_t* job,
+static bool name_buffer(void* user, uint64_t address, char* out_name,
+                        size_t capacity) {
+  const kilni_cli_graph_job_t* job = user;
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
+    if (job->data[i].buffer == NULL ||
+        kiln_buffer_address(job->data[i].buffer) != address) {
+      continue;
+    }
+    (void)snprintf(out_name, capacity, "%s", job->sketch->buffers[i].name.text);
+    return true;
+  }
+  return false;
+}
+
+static void point_at_fault(kilni_cli_graph_job_t* job,
                            kilni_cli_error_t* error) {
-  char text[512];
-  if (kiln_device_info(job->session.device)->kind != KILN_DEVICE_KIND_SOFT) {
+  if (!kilni_cli_fault_tell(job->session.device, name_buffer, job, error)) {
     return;
   }
-  kiln_device_fault_text(job->session.device, sizeof(text), text, NULL);
-  if (strstr(text, "in kernel") != NULL) {
-    kilni_cli_error_fix(error,
-                        "the lines above name the instruction, the thread and "
-                        "what it did; compare its index with the buffers' "
-                        "sizes");
-  } else if (strstr(text, "a loop of a graph") != NULL) {
+  if (error->fault.kind == KILN_FAULT_GRAPH_LOOP) {
     kilni_cli_error_fix(error,
                         "let a kernel in the braces of the `while` set its "
                         "condition to 0 (cudaGraphSetConditional)");
@@ -186,11 +194,13 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
                error->code == KILN_STATUS_TIMED_OUT;
   if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
     job->session.leave_at_once = true;
-    return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                          "give it more time, or look for a `while` whose "
-                          "condition never becomes 0",
-                          "the graph of \"%s\" had not ended after %.3g s",
-                          job->sketch->file, (double)limit * 1e-9);
+    (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
+                         "give it more time with --time-limit, or look for a "
+                         "`while` whose condition never becomes 0",
+                         "the graph of \"%s\" had not ended after %.3g s",
+                         job->sketch->file, (double)limit * 1e-9);
+    kilni_cli_fault_place(job->session.device, error);
+    return false;
   }
   if (error->code == KILN_STATUS_DEVICE_LOST) point_at_fault(job, error);
   return false;

@@ -129,6 +129,8 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
   step->options = kiln_compile_options_default();
   step->options.output = format;
   step->options.file_name = c->file;
+  // Nobody keeps this code, so only its lines say where a kernel went wrong.
+  step->options.lineinfo = KILN_SWITCH_ON;
   step->options.arch = step->arch;
   step->options.cache = c->cache;
   bool ok = kilni_cli_buffer_read_some(&step->source, c->file, MAX_CODE_BYTES,

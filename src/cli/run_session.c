@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli_clock.h"
+#include "cli/cli_fault.h"
 #include "cli/cli_log.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
@@ -243,11 +244,13 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                error->code == KILN_STATUS_TIMED_OUT;
   if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
     s->leave_at_once = true;
-    return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                          "give it more time, or look for a loop or a wait "
-                          "that never ends",
-                          "the kernel \"%s\" had not ended after %.3g s",
-                          s->facts.name, (double)limit * 1e-9);
+    (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
+                         "give it more time with --time-limit, or look for a "
+                         "loop or a wait that never ends",
+                         "the kernel \"%s\" had not ended after %.3g s",
+                         s->facts.name, (double)limit * 1e-9);
+    kilni_cli_fault_place(s->device, error);
+    return false;
   }
   return false;
 }
@@ -269,13 +272,31 @@ static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   return true;
 }
 
-// The software device has told where a kernel went wrong; what is left to do is
-// to look there.
-static void point_at_fault(const kilni_cli_session_t* s,
-                           const kilni_cli_plan_t* plan,
+// What a buffer is called: as the kernel calls the parameter, but for names
+// that a compiler gives by counting.
+static bool name_buffer(void* user, uint64_t address, char* out_name,
+                        size_t capacity) {
+  const kilni_cli_session_t* s = user;
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
+    uint64_t at = 0;
+    if (s->buffers[i].id == 0) continue;
+    kiln_status_free(kiln_resident_address(s->dispatcher, s->buffers[i], &at));
+    if (at != address) continue;
+    const char* name =
+        i < s->facts.param_count ? s->facts.params[i].name : NULL;
+    if (name == NULL || name[0] == 0 || strstr(name, "_param_") != NULL) {
+      (void)snprintf(out_name, capacity, "parameter %" PRIu32, i);
+    } else {
+      (void)snprintf(out_name, capacity, "%s", name);
+    }
+    return true;
+  }
+  return false;
+}
+
+// An input without a byte is no memory, and a null pointer to the kernel.
+static void point_at_empty(const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
-  if (kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_SOFT) return;
-  size_t length = 0;
   for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_binding_t* in = plan->slots[i].in;
     if (in == NULL || in->is_made || plan->slots[i].shape.count != 0) continue;
@@ -286,13 +307,12 @@ static void point_at_fault(const kilni_cli_session_t* s,
                         (const char*)in->path.data, i);
     return;
   }
-  kiln_device_fault_text(s->device, 0, NULL, &length);
-  if (length != 0) {
-    kilni_cli_error_fix(error,
-                        "the lines above name the instruction, the thread and "
-                        "what it did; compare its index with the buffers' "
-                        "sizes");
-  }
+}
+
+static void point_at_fault(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
+                           kilni_cli_error_t* error) {
+  if (!kilni_cli_fault_tell(s->device, name_buffer, s, error)) return;
+  if (error->fault.kind == KILN_FAULT_NULL_POINTER) point_at_empty(plan, error);
 }
 
 static bool run_kernel(kilni_cli_session_t* session,
