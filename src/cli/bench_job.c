@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_clock.h"
+#include "cli/cli_fault.h"
 #include "cli/cli_progress.h"
 #include "cli/run_library.h"
 #include "cli/run_pipeline.h"
@@ -198,13 +199,18 @@ static bool first_run(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
   }
   f->first_ns = kilni_cli_now_ns() - began;
   if (ok) return check_runs(f, error);
-  if (limit == 0 || f->first_ns < limit) return false;
+  if (limit == 0 || f->first_ns < limit) {
+    kilni_cli_session_explain(s, &f->plan, error);
+    return false;
+  }
   b->leave_at_once = true;
-  return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                        "give it more time, or look for a loop or a wait "
-                        "that never ends",
-                        "the kernel \"%s\" had not ended after %.3g s",
-                        s->facts.name, (double)limit * 1e-9);
+  (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
+                       "give it more time with --time-limit, or look for a "
+                       "loop or a wait that never ends",
+                       "the kernel \"%s\" had not ended after %.3g s",
+                       s->facts.name, (double)limit * 1e-9);
+  kilni_cli_fault_place(s->device, error);
+  return false;
 }
 
 // The first runs, and how many make a sample.

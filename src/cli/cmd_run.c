@@ -195,8 +195,10 @@ static bool run_device(kilni_cli_session_t* session,
     return false;
   }
   if (request->whole) {
-    return kilni_cli_library_run(session, plan, error) &&
-           collect(session, plan, outputs, error);
+    bool ok = kilni_cli_library_run(session, plan, error) &&
+              collect(session, plan, outputs, error);
+    if (!ok) kilni_cli_session_explain(session, plan, error);
+    return ok;
   }
   if (!kilni_cli_session_load(session, error) ||
       !kilni_cli_plan_make(&session->facts, request, plan, error) ||

@@ -201,6 +201,21 @@ static bool fail_trap(const kiln_trap_t* trap, const char* name,
       trap->thread[2], trap->block[0], trap->block[1], trap->block[2]);
 }
 
+// Programs of the library trap for one reason only: they are asked for more
+// than they can do.
+static bool fail_limit(const kiln_trap_t* trap, const char* name,
+                       kilni_cli_error_t* error) {
+  (void)kilni_cli_fail(error, KILN_STATUS_LAUNCH_FAILED, NULL,
+                       "lib:%s was given %" PRIu64
+                       ", which is more than it takes",
+                       name, trap->address);
+  kilni_cli_error_fix(error,
+                      "give an argument within the limits that the first lines "
+                      "of `kiln lib show %s` say",
+                      name);
+  return false;
+}
+
 bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
                           kilni_cli_error_t* error) {
   if (trap_or_null == NULL) return true;
@@ -261,7 +276,9 @@ static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   kiln_pending_times_t times;
   kiln_trap_t trap;
   if (kiln_pending_trap(s->pending, &trap)) {
-    return fail_trap(&trap, s->facts.name, error);
+    const char* name = kilni_cli_library_name(s->request->file);
+    return name != NULL ? fail_limit(&trap, name, error)
+                        : fail_trap(&trap, s->facts.name, error);
   }
   if (!kilni_cli_check(error,
                        kiln_pending_wait(s->pending, KILN_PENDING_FOREVER)) ||
@@ -309,9 +326,14 @@ static void point_at_empty(const kilni_cli_plan_t* plan,
   }
 }
 
-static void point_at_fault(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
-                           kilni_cli_error_t* error) {
-  if (!kilni_cli_fault_tell(s->device, name_buffer, s, error)) return;
+void kilni_cli_session_explain(kilni_cli_session_t* session,
+                               const kilni_cli_plan_t* plan,
+                               kilni_cli_error_t* error) {
+  if (error->code != KILN_STATUS_DEVICE_LOST || session->leave_at_once ||
+      session->device == NULL ||
+      !kilni_cli_fault_tell(session->device, name_buffer, session, error)) {
+    return;
+  }
   if (error->fault.kind == KILN_FAULT_NULL_POINTER) point_at_empty(plan, error);
 }
 
@@ -348,10 +370,7 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
                            kilni_cli_error_t* error) {
   bool ok = run_kernel(session, plan, error);
   // Any call behind the launch may be the one that meets the fault.
-  if (!ok && error->code == KILN_STATUS_DEVICE_LOST &&
-      !session->leave_at_once) {
-    point_at_fault(session, plan, error);
-  }
+  if (!ok) kilni_cli_session_explain(session, plan, error);
   return ok;
 }
 

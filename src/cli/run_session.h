@@ -56,6 +56,11 @@ bool kilni_cli_session_read(kilni_cli_session_t* session,
                             const kilni_cli_plan_t* plan, uint32_t index,
                             kilni_cli_array_t* out, kilni_cli_error_t* error);
 
+// An error of the device as what its kernel did wrong, where that is known.
+void kilni_cli_session_explain(kilni_cli_session_t* session,
+                               const kilni_cli_plan_t* plan,
+                               kilni_cli_error_t* error);
+
 // A second one on the same device, with the dispatcher of the first.
 void kilni_cli_session_share(kilni_cli_session_t* session,
                              const kilni_cli_session_t* first,
