@@ -154,9 +154,10 @@ static kiln_status_t add_folders(const cached_t* cached,
   if (beside) {
     kilni_cache_key_add_text(key, "source-dir", kilni_sv(cached->source_dir));
   }
-  beside = options->pre_include_count != 0 ||
-           options->lineinfo == KILN_SWITCH_ON ||
-           options->debug == KILN_SWITCH_ON;
+  bool names_source =
+      options->lineinfo == KILN_SWITCH_ON || options->debug == KILN_SWITCH_ON;
+  beside =
+      options->pre_include_count != 0 || (names_source && job->name[0] != '/');
   for (uint32_t i = 0; i < options->header_count && !beside; i++) {
     const kiln_compile_file_t* file = &options->headers[i];
     KILNI_RETURN_IF_ERROR(kilni_files_has_quotes(
