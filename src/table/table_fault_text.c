@@ -96,6 +96,14 @@ static void add_access(text_t* text, const kiln_fault_t* fault) {
       plural(fault->bytes));
 }
 
+// "an" before eight, eleven, eighteen and what begins with them.
+static const char* article(uint64_t count) {
+  while (count >= 1000) count /= 1000;
+  bool is_an = count == 8 || count == 11 || count == 18 ||
+               (count >= 80 && count < 90) || (count >= 800 && count < 900);
+  return is_an ? "an" : "a";
+}
+
 // "p (32 bytes)", "a 32-byte allocation".
 static void add_memory(text_t* text, const kiln_fault_t* fault) {
   static const char* const kOne[KILN_FAULT_MEMORY_COUNT] = {
@@ -114,7 +122,8 @@ static void add_memory(text_t* text, const kiln_fault_t* fault) {
     add(text, "%s (%" PRIu64 " byte%s)", name, fault->buffer_bytes,
         plural(fault->buffer_bytes));
   } else {
-    add(text, "a %" PRIu64 "-byte %s", fault->buffer_bytes,
+    add(text, "%s %" PRIu64 "-byte %s", article(fault->buffer_bytes),
+        fault->buffer_bytes,
         kOne[memory] != NULL ? kOne[memory] : "allocation");
   }
 }
