@@ -98,6 +98,21 @@ KILN_API const kiln_code_name_t* kiln_code_lowered(const kiln_code_t* code,
 KILN_API const char* kiln_code_lowered_name(const kiln_code_t* code,
                                             const char* expression);
 
+// ---- Names ----
+
+// Writes a kernel's name as C++ has it: "ns::scale<float, 4>(float*, int)" of
+// "_ZN2ns5scaleIfLi4EEEvPT_i". `parameters` is KILN_SWITCH_*: off leaves out
+// the types of the parameters, "ns::scale<float, 4>"; default: on. There is no
+// return type. `out` has room for `capacity` bytes, the NUL among them; 2048
+// are enough for every name that is read.
+//
+// False, with "" in `out`, for a name that is not mangled, as of extern "C",
+// or has more in it than functions, namespaces, classes and templates of types
+// and integers (operators, expressions, function types and local names are not
+// read), or does not fit: then the name itself is what to show. Since 0.1.
+KILN_API bool kiln_code_demangle(const char* name, uint32_t parameters,
+                                 size_t capacity, char* out);
+
 KILN_EXTERN_C_END
 
 #endif  // KILN_CODE_H_
