@@ -302,9 +302,10 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Give up with exit code 8 when a compilation or a first run has not ended "
      "after S seconds.",
      false, NULL},
-    {"define", "NAME=VALUE",
-     "Of a program (.kiln): the value of a const, or the type of a type. Of "
-     "lib:NAME the options of its page, too, as kiln lib has them.",
+    {"define", "NAME[=VALUE]",
+     "Of CUDA C++: a macro. Of a program (.kiln): the value of a const, or the "
+     "type of a type. Of lib:NAME the options of its page, too, as kiln lib "
+     "has them.",
      true, NULL},
     {"max-ulp", "N",
      "Of a program: the error that its f32 functions may have. Default: 0, "

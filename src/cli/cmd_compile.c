@@ -55,7 +55,7 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   }
   // A file that is not there yet is no header.
   if (c->depfile != NULL || access(c->out, F_OK) == 0) {
-    c->job.options.list_headers = KILN_SWITCH_ON;
+    c->job.asked.options.list_headers = KILN_SWITCH_ON;
   }
   return kilni_cli_cache_read(&c->where, c->call, error) &&
          kilni_cli_output_check(c->out, error) &&

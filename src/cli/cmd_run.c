@@ -278,8 +278,10 @@ static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 static const kilni_cli_option_t OPTIONS[] = {
     {"entry", "NAME",
-     "Name of the kernel; not needed where the file has only one. For C++ the "
-     "name in the source is enough where it is the only one.",
+     "Name of the kernel; not needed where the file has only one. Of C++ the "
+     "name in the source, as far as it tells which: scale, ns::scale, "
+     "'scale<float>' or 'scale(float*, int)'. Of a .cu an instance of a "
+     "template, 'scale<float>', is compiled for it.",
      false, NULL},
     {"device", "auto|cuda:N|soft|NAME",
      "Where to run. auto, the default, takes cuda:0 where it works and the "
@@ -319,10 +321,15 @@ static const kilni_cli_option_t OPTIONS[] = {
      "0x1fu64; or true, false; or len(Q), the element count of buffer Q. A "
      "program (.kiln) says the types itself: 1024 is enough.",
      true, NULL},
-    {"define", "NAME=VALUE",
-     "Of a program (.kiln): the value of a const, or the type of a type, in "
-     "place of what the text says.",
+    {"define", "NAME[=VALUE]",
+     "Of CUDA C++ (.cu): a macro. Of a program (.kiln): the value of a const, "
+     "or the type of a type, in place of what the text says.",
      true, NULL},
+    {"arch", "ARCH",
+     "The architecture that CUDA C++ is compiled for, such as compute_75. "
+     "Default: that of the device.",
+     false, NULL},
+    KILNI_CLI_SOURCE_OPTIONS,
     {"max-ulp", "N",
      "Of a program: the error that its f32 functions may have, in units in the "
      "last place; what the device approximates may then be used. Default: 0, "

@@ -56,7 +56,7 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
     bool is_it = word != NULL ? strcmp(word, name) == 0
                               : out != NULL && ends_with(out, end);
     if (!is_it) continue;
-    c->options.output = FORMATS[i];
+    c->asked.options.output = FORMATS[i];
     return true;
   }
   if (word == NULL) return true;
@@ -65,64 +65,26 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
                         "no output is called \"%s\"", word);
 }
 
-static bool collect(const kilni_cli_compile_t* c, const char* name,
-                    const char** list, uint32_t* out_count,
-                    kilni_cli_error_t* error) {
-  for (size_t i = 0; i < c->call->given_count; i++) {
-    const kilni_cli_given_t* given = &c->call->given[i];
-    if (strcmp(given->option->name, name) != 0) continue;
-    if (*out_count == KILNI_CLI_COMPILE_LIST_MAX) {
-      return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
-                            "put them into a header", "more than %d of --%s",
-                            KILNI_CLI_COMPILE_LIST_MAX, name);
-    }
-    list[(*out_count)++] = given->value;
-  }
-  return true;
-}
-
-static bool read_lists(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
-  kiln_compile_options_t* o = &c->options;
-  o->defines = c->lists[0];
-  o->include_dirs = c->lists[1];
-  o->name_expressions = c->lists[2];
-  o->options = c->lists[3];
-  o->pre_includes = c->lists[4];
-  return collect(c, "define", c->lists[0], &o->define_count, error) &&
-         collect(c, "include", c->lists[1], &o->include_dir_count, error) &&
-         collect(c, "name", c->lists[2], &o->name_expression_count, error) &&
-         collect(c, "option", c->lists[3], &o->option_count, error) &&
-         collect(c, "pre-include", c->lists[4], &o->pre_include_count, error);
-}
-
 bool kilni_cli_compile_read(kilni_cli_compile_t* job,
                             const kilni_cli_call_t* call, const char* file,
                             const char* out, kilni_cli_error_t* error) {
   memset(job, 0, sizeof(*job));
   job->call = call;
   job->file = file;
-  job->options = kiln_compile_options_default();
-  job->options.file_name = file;
-  job->options.arch = kilni_cli_option_value(call, "arch");
-  job->options.std = kilni_cli_option_value(call, "std");
-  if (kilni_cli_option_value(call, "lineinfo") != NULL) {
-    job->options.lineinfo = KILN_SWITCH_ON;
+  if (!find_kind(job, error) ||
+      !kilni_cli_source_read(&job->asked, call, NULL, error)) {
+    return false;
   }
-  if (kilni_cli_option_value(call, "debug") != NULL) {
-    job->options.debug = KILN_SWITCH_ON;
-  }
-  return find_kind(job, error) && find_output(job, out, error) &&
-         read_lists(job, error) &&
+  job->asked.options.file_name = file;
+  return find_output(job, out, error) &&
          kilni_cli_buffer_read_some(&job->source, file, MAX_SOURCE_BYTES,
                                     error);
 }
 
 bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
-  static const kilni_cli_option_t OPTIONS[] = {KILNI_CLI_COMPILE_OPTIONS};
-  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); i++) {
-    if (kilni_cli_option_value(call, OPTIONS[i].name) != NULL) return true;
-  }
-  return false;
+  return kilni_cli_source_asked(call) != NULL ||
+         kilni_cli_option_value(call, "define") != NULL ||
+         kilni_cli_option_value(call, "output") != NULL;
 }
 
 // ---- Compiling ----
@@ -156,14 +118,15 @@ static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
                            kilni_cli_error_t* error) {
   kiln_compiler_options_t options = kiln_compiler_options_default();
   options.kind = c->kind;
-  options.lazy = c->options.cache != NULL ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+  options.lazy =
+      c->asked.options.cache != NULL ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
   if (!kilni_cli_check(
           error, kiln_runtime_open_compiler(runtime, &options, &c->compiler))) {
     return false;
   }
   kiln_string_view_t source = {(const char*)c->source.data, c->source.size};
   kiln_status_t status =
-      kiln_compiler_compile(c->compiler, source, &c->options, &c->result);
+      kiln_compiler_compile(c->compiler, source, &c->asked.options, &c->result);
   if (c->result != NULL) show_log(c);
   if (!kilni_cli_check(error, status)) return false;
   take_reason(c, kiln_compile_result_cache(c->result),
@@ -191,15 +154,16 @@ static bool link_ptx(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
   kiln_linker_t* linker = NULL;
   kiln_link_t* link = NULL;
   kiln_link_options_t options = kiln_link_options_default();
-  options.output = c->options.output != 0 ? c->options.output
-                                          : (uint32_t)KILN_CODE_FORMAT_CUBIN;
-  options.arch = c->options.arch;
-  options.lineinfo = c->options.lineinfo;
-  options.debug = c->options.debug;
-  options.extra = c->options.options;
-  options.extra_count = c->options.option_count;
+  options.output = c->asked.options.output != 0
+                       ? c->asked.options.output
+                       : (uint32_t)KILN_CODE_FORMAT_CUBIN;
+  options.arch = c->asked.options.arch;
+  options.lineinfo = c->asked.options.lineinfo;
+  options.debug = c->asked.options.debug;
+  options.extra = c->asked.options.options;
+  options.extra_count = c->asked.options.option_count;
   options.name = c->file;
-  options.cache = c->options.cache;
+  options.cache = c->asked.options.cache;
   kiln_bytes_view_t bytes = {c->source.data, c->source.size};
   bool ok =
       check_ptx(c, error) &&
@@ -221,7 +185,7 @@ static bool link_ptx(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
 
 bool kilni_cli_compile_make(kilni_cli_compile_t* job, kiln_runtime_t* runtime,
                             kiln_cache_t* cache, kilni_cli_error_t* error) {
-  job->options.cache = cache;
+  job->asked.options.cache = cache;
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "compiling %s", job->file);
   bool ok = job->is_ptx ? link_ptx(job, runtime, error)
@@ -251,4 +215,5 @@ void kilni_cli_compile_deinit(kilni_cli_compile_t* job) {
   kiln_compile_result_release(job->result);
   kiln_compiler_release(job->compiler);
   kilni_cli_buffer_deinit(&job->source);
+  kilni_cli_source_deinit(&job->asked);
 }

@@ -9,9 +9,8 @@
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
 #include "cli/cli_files.h"
+#include "cli/source_options.h"
 #include "kiln/runtime.h"
-
-enum { KILNI_CLI_COMPILE_LISTS = 5, KILNI_CLI_COMPILE_LIST_MAX = 1024 };
 
 // The rows of the table that say how something is compiled.
 #define KILNI_CLI_COMPILE_OPTIONS                                              \
@@ -23,19 +22,7 @@ enum { KILNI_CLI_COMPILE_LISTS = 5, KILNI_CLI_COMPILE_LIST_MAX = 1024 };
        "code; else compute_75, which every later GPU can load.",               \
        false, NULL},                                                           \
       {"define", "NAME[=VALUE]", "A macro.", true, NULL},                      \
-      {"include", "DIR", "A folder for #include.", true, "file"},              \
-      {"pre-include", "FILE", "A header that goes first.", true, "file"},      \
-      {"std", "DIALECT", "The language, such as c++17.", false,                \
-       "c++11 c++14 c++17 c++20"},                                             \
-      {"name", "EXPRESSION",                                                   \
-       "An expression, such as add<float>, that is compiled and whose name "   \
-       "in the code is said with --json.",                                     \
-       true, NULL},                                                            \
-      {"lineinfo", NULL, "Keep line numbers in the code.", false, NULL},       \
-      {"debug", NULL, "Make code for a debugger.", false, NULL}, {             \
-    "option", "TEXT",                                                          \
-        "An option as the compiler takes it: --option=--ftz=true.", true, NULL \
-  }
+      KILNI_CLI_SOURCE_OPTIONS
 
 // One compilation. one-thread
 typedef struct kilni_cli_compile_t {
@@ -44,8 +31,7 @@ typedef struct kilni_cli_compile_t {
   bool is_ptx;    // linked, and not compiled
   uint32_t kind;  // KILN_COMPILER_KIND_* of what is compiled
   kilni_cli_buffer_t source;
-  kiln_compile_options_t options;
-  const char* lists[KILNI_CLI_COMPILE_LISTS][KILNI_CLI_COMPILE_LIST_MAX];
+  kilni_cli_source_t asked;
   kiln_compiler_t* compiler;
   kiln_compile_result_t* result;  // NULL for PTX
   kiln_code_t* code;              // what was made
@@ -55,7 +41,7 @@ typedef struct kilni_cli_compile_t {
 
 // Reads the options, which the call's table has, and the file. `out` is the
 // output's name, whose end may say what is made; or NULL. Ended by deinit, also
-// after a failure. Takes 40 KiB: on the heap.
+// after a failure.
 bool kilni_cli_compile_read(kilni_cli_compile_t* job,
                             const kilni_cli_call_t* call, const char* file,
                             const char* out, kilni_cli_error_t* error);

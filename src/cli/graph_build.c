@@ -8,6 +8,7 @@
 #include "cli/cli_literal.h"
 #include "cli/cli_report.h"
 #include "cli/graph_job.h"
+#include "cli/run_entry.h"
 #include "kiln/graph.h"
 
 #define MAX_KERNELS   4096

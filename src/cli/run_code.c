@@ -126,12 +126,14 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
   (void)snprintf(step->arch, sizeof(step->arch), "%s_%" PRIu32,
                  format == KILN_CODE_FORMAT_CUBIN ? "sm" : "compute",
                  arch_number(c));
-  step->options = kiln_compile_options_default();
+  step->options = c->asked != NULL ? *c->asked : kiln_compile_options_default();
   step->options.output = format;
   step->options.file_name = c->file;
   // Nobody keeps this code, so only its lines say where a kernel went wrong.
-  step->options.lineinfo = KILN_SWITCH_ON;
-  step->options.arch = step->arch;
+  if (step->options.lineinfo == KILN_SWITCH_DEFAULT) {
+    step->options.lineinfo = KILN_SWITCH_ON;
+  }
+  if (step->options.arch == NULL) step->options.arch = step->arch;
   step->options.cache = c->cache;
   bool ok = kilni_cli_buffer_read_some(&step->source, c->file, MAX_CODE_BYTES,
                                        error) &&
@@ -139,7 +141,10 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
             step_run(c, "compiling", do_compile, step, error);
   if (c->left) return false;
   if (step->result != NULL) note_text(kiln_compile_result_log(step->result));
-  ok = ok && kilni_cli_check(error, step->status);
+  if (ok && !kilni_cli_check(error, step->status)) {
+    kilni_cli_error_name_arch(error);
+    ok = false;
+  }
   ok = ok && (c->files == NULL ||
               kilni_cli_compile_check_headers(step->result, c->files, error));
   if (ok) take_compiled(c, step);
@@ -348,7 +353,8 @@ bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
   if (!kilni_cli_code_make(code, error)) return false;
   if (load(code, out_module, error)) return true;
   if (error->code != KILN_STATUS_INCOMPATIBLE ||
-      code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code)) {
+      code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code) ||
+      (code->asked != NULL && code->asked->arch != NULL)) {
     return false;
   }
   return make_cubin(code, error) && load(code, out_module, error);

@@ -29,7 +29,10 @@ typedef struct kilni_cli_code_t {
   kiln_cache_t* cache;  // NULL: none
   const char* file;
   kilni_cli_code_kind_t kind;
-  uint64_t time_limit_ns;          // of each step; 0: none
+  uint64_t time_limit_ns;  // of each step; 0: none
+  // How a source is compiled; NULL: as it is. Borrowed: where `left` is set, it
+  // must live on.
+  const kiln_compile_options_t* asked;
   const kiln_program_t* program;   // of KILNI_CLI_CODE_PROGRAM
   uint32_t max_ulp;                // of its functions; 0: strict
   const kilni_cli_files_t* files;  // what is written; NULL: nothing

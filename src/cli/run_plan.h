@@ -50,13 +50,4 @@ bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
                          kilni_cli_request_t* request, kilni_cli_plan_t* out,
                          kilni_cli_error_t* error);
 
-// Of `count` kernel names, the index of the one that `entry` means: the name
-// itself, or the C++ name where only one kernel has it. `entry` NULL is the
-// only kernel. NOT_FOUND or INVALID_ARGUMENT list the names, to be written as
-// `where` says ("--entry NAME").
-bool kilni_cli_entry_find(const char* const* names, uint32_t count,
-                          const char* entry, const char* file,
-                          const char* where, uint32_t* out_index,
-                          kilni_cli_error_t* error);
-
 #endif  // KILN_SRC_CLI_RUN_PLAN_H_

@@ -273,6 +273,10 @@ static bool changes_its_input(const kilni_cli_request_t* r,
 static bool check_files(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   bool ok = kilni_cli_library_name(r->file) != NULL ||
             kilni_cli_files_add_input(&r->files, r->file, "the code", error);
+  for (uint32_t i = 0; ok && i < r->source.options.pre_include_count; i++) {
+    ok = kilni_cli_files_add_input(&r->files, r->source.options.pre_includes[i],
+                                   "--pre-include", error);
+  }
   // What is read first, so that an output is what is at fault.
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; ok && i < r->binding_count; i++) {
@@ -291,6 +295,14 @@ static bool check_files(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   return ok;
 }
 
+static bool is_binding(const char* option) {
+  static const char* const OPTIONS[] = {"in", "out", "inout", "arg", "buffer"};
+  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); i++) {
+    if (strcmp(OPTIONS[i], option) == 0) return true;
+  }
+  return false;
+}
+
 static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
                           kilni_cli_error_t* error) {
   if (!kilni_cli_buffer_resize(
@@ -300,10 +312,7 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
   }
   r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
   for (size_t i = 0; i < call->given_count; i++) {
-    if (!call->given[i].option->repeats ||
-        strcmp(call->given[i].option->name, "define") == 0) {
-      continue;
-    }
+    if (!is_binding(call->given[i].option->name)) continue;
     if (!read_binding(&r->bindings[r->binding_count++], &call->given[i],
                       r->code_kind == KILNI_CLI_CODE_PROGRAM, error)) {
       return false;
@@ -329,6 +338,39 @@ bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                         "leave it away, or give a program (.kiln)",
                         "--%s for \"%s\", which is no program", option,
                         call->operands[0]);
+}
+
+// An instance of a template, "add<float>": there is code for it only if the
+// compiler is asked for it.
+static const char* instance_of(const char* entry) {
+  size_t size = entry != NULL ? strlen(entry) : 0;
+  bool is_one =
+      size != 0 && entry[size - 1] == '>' && strchr(entry, '<') != NULL;
+  return is_one ? entry : NULL;
+}
+
+// What is said to the compiler says nothing to code that is not compiled;
+// --define says something to a program.
+static bool read_source(kilni_cli_request_t* out, const kilni_cli_call_t* call,
+                        kilni_cli_error_t* error) {
+  bool is_source = out->code_kind == KILNI_CLI_CODE_SOURCE;
+  if (is_source) {
+    return kilni_cli_source_read(&out->source, call, instance_of(out->entry),
+                                 error);
+  }
+  const char* asked = kilni_cli_source_asked(call);
+  if (asked == NULL && out->code_kind != KILNI_CLI_CODE_PROGRAM &&
+      kilni_cli_option_value(call, "define") != NULL) {
+    asked = "define";
+  }
+  if (asked == NULL) return true;
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "--%s for \"%s\", which is not compiled", asked,
+                       out->file);
+  kilni_cli_error_fix(
+      error, "leave --%s out, or give CUDA C++ (.cu)%s", asked,
+      strcmp(asked, "define") == 0 ? " or a program (.kiln)" : "");
+  return false;
 }
 
 static bool read_telemetry(kilni_cli_request_t* out, const char* text,
@@ -378,8 +420,8 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       read_telemetry(out, kilni_cli_option_value(call, "telemetry"), error) &&
       kilni_cli_ulp_read(call, &out->max_ulp, error) &&
       (out->code_kind == KILNI_CLI_CODE_PROGRAM ||
-       (kilni_cli_program_only(call, "max-ulp", error) &&
-        kilni_cli_program_only(call, "define", error))) &&
+       kilni_cli_program_only(call, "max-ulp", error)) &&
+      read_source(out, call, error) &&
       kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);
   out->shared_bytes = (uint32_t)shared;
@@ -393,6 +435,7 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request) {
   }
   kilni_cli_buffer_deinit(&request->storage);
   kilni_cli_files_deinit(&request->files);
+  kilni_cli_source_deinit(&request->source);
   kilni_cli_cache_deinit(&request->cache);
   kiln_program_release(request->program);
   request->program = NULL;

@@ -9,6 +9,7 @@
 #include "cli/cli_command.h"
 #include "cli/cli_files.h"
 #include "cli/cli_literal.h"
+#include "cli/source_options.h"
 #include "kiln/library.h"
 #include "kiln/program.h"
 
@@ -64,7 +65,8 @@ typedef struct kilni_cli_request_t {
   const kilni_cli_given_t* given;  // all options of the call
   size_t given_count;
   kilni_cli_code_kind_t code_kind;
-  const char* entry;  // NULL: the only one
+  const char* entry;          // NULL: the only one
+  kilni_cli_source_t source;  // how a .cu is compiled
   kilni_cli_device_kind_t device_kind;
   uint32_t ordinal;    // of KILNI_CLI_DEVICE_CUDA
   const char* label;   // of KILNI_CLI_DEVICE_NAMED

@@ -14,6 +14,7 @@
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
+#include "cli/run_entry.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 #include "kiln/runtime.h"
@@ -111,6 +112,9 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   }
   // A format whose kernels cannot be listed can still be asked by name.
   const char* name = s->request->entry;
+  const char* lowered =
+      name != NULL ? kiln_code_lowered_name(s->code.text, name) : NULL;
+  if (lowered != NULL) name = lowered;
   bool listed = count != 0 || s->request->code_kind != KILNI_CLI_CODE_CUBIN;
   if (listed) {
     uint32_t index;
@@ -162,6 +166,9 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   code->kind = session->request->code_kind;
   code->program = session->request->program;
   code->max_ulp = session->request->max_ulp;
+  if (code->kind == KILNI_CLI_CODE_SOURCE) {
+    code->asked = &session->request->source.options;
+  }
   code->time_limit_ns = session->request->time_limit_ns;
   code->files = &session->request->files;
   bool ok = kilni_cli_module_load(code, &session->module, error);

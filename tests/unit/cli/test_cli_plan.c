@@ -12,8 +12,6 @@
 #include "cli/run_plan.h"
 
 // A kernel void f(const T* in, T* out, int n, float s, double d, char c).
-static const char WHERE[] = "--entry NAME";
-
 // What its parameter 2 is called; NULL: "n".
 static const char* g_name;
 
@@ -263,35 +261,6 @@ static void unknown_parameters_go_by_position(void** state) {
   assert_int_equal(plan.count, 2);
 }
 
-static void entries_are_found(void** state) {
-  (void)state;
-  static const char* const NAMES[] = {"_Z5scalePfi", "_ZN2ns4addXEPf",
-                                      "add",         "_Z3addPf",
-                                      "_Z3mulPf",    "_Z3mulPd"};
-  uint32_t at;
-  kilni_cli_error_t error;
-  assert_true(kilni_cli_entry_find(NAMES, 6, "scale", "f", WHERE, &at, &error));
-  assert_int_equal(at, 0);
-  assert_true(kilni_cli_entry_find(NAMES, 6, "addX", "f", WHERE, &at, &error));
-  assert_int_equal(at, 1);
-  assert_true(kilni_cli_entry_find(NAMES, 6, "add", "f", WHERE, &at, &error));
-  assert_int_equal(at, 2);
-  assert_true(
-      kilni_cli_entry_find(NAMES, 6, "_Z3mulPd", "f", WHERE, &at, &error));
-  assert_int_equal(at, 5);
-  assert_false(kilni_cli_entry_find(NAMES, 6, "mul", "f", WHERE, &at, &error));
-  assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
-  assert_false(kilni_cli_entry_find(NAMES, 6, "cale", "f", WHERE, &at, &error));
-  assert_int_equal(error.code, KILN_STATUS_NOT_FOUND);
-  assert_non_null(strstr(error.fix, "_Z5scalePfi"));
-  assert_non_null(strstr(error.fix, WHERE));
-  assert_false(kilni_cli_entry_find(NAMES, 6, NULL, "f", WHERE, &at, &error));
-  assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
-  assert_true(kilni_cli_entry_find(NAMES, 1, NULL, "f", WHERE, &at, &error));
-  assert_false(kilni_cli_entry_find(NAMES, 0, NULL, "f", WHERE, &at, &error));
-  assert_int_equal(error.code, KILN_STATUS_NOT_FOUND);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_good_request_is_planned),
@@ -301,7 +270,6 @@ int main(void) {
       cmocka_unit_test(the_longest_buffer_makes_the_grid),
       cmocka_unit_test(a_given_or_required_block_is_taken),
       cmocka_unit_test(unknown_parameters_go_by_position),
-      cmocka_unit_test(entries_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: how a source is compiled, as options say it.
+#include "cli/source_options.h"
+
+#include <string.h>
+
+static const kilni_cli_option_t ROWS[] = {
+    {"arch", "", "", false, NULL},
+    KILNI_CLI_SOURCE_OPTIONS,
+};
+enum { ROW_COUNT = sizeof(ROWS) / sizeof(ROWS[0]) };
+
+const char* kilni_cli_source_asked(const kilni_cli_call_t* call) {
+  for (size_t i = 0; i < ROW_COUNT; i++) {
+    if (kilni_cli_option_value(call, ROWS[i].name) != NULL) {
+      return ROWS[i].name;
+    }
+  }
+  return NULL;
+}
+
+// Puts all values of one option behind `*inout_end`. `more` is one more, unless
+// it is among them; or NULL.
+static bool collect(const kilni_cli_call_t* call, const char* name,
+                    const char* more, const char*** inout_end,
+                    const char* const** out_list, uint32_t* out_count,
+                    kilni_cli_error_t* error) {
+  const char** list = *inout_end;
+  uint32_t count = 0;
+  for (size_t i = 0; i < call->given_count; i++) {
+    const kilni_cli_given_t* given = &call->given[i];
+    if (strcmp(given->option->name, name) != 0) continue;
+    if (count == KILNI_CLI_SOURCE_LIST_MAX) {
+      return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
+                            "put them into a header", "more than %d of --%s",
+                            KILNI_CLI_SOURCE_LIST_MAX, name);
+    }
+    if (more != NULL && strcmp(given->value, more) == 0) more = NULL;
+    list[count++] = given->value;
+  }
+  if (more != NULL) list[count++] = more;
+  *inout_end = list + count;
+  *out_list = list;
+  *out_count = count;
+  return true;
+}
+
+bool kilni_cli_source_read(kilni_cli_source_t* out,
+                           const kilni_cli_call_t* call, const char* expression,
+                           kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  kiln_compile_options_t* o = &out->options;
+  *o = kiln_compile_options_default();
+  o->arch = kilni_cli_option_value(call, "arch");
+  o->std = kilni_cli_option_value(call, "std");
+  if (kilni_cli_option_value(call, "lineinfo") != NULL) {
+    o->lineinfo = KILN_SWITCH_ON;
+  }
+  if (kilni_cli_option_value(call, "debug") != NULL) o->debug = KILN_SWITCH_ON;
+  // Each that is given stands in one list at most.
+  if (!kilni_cli_buffer_resize(
+          &out->words, (call->given_count + 2) * sizeof(const char*), error)) {
+    return false;
+  }
+  const char** end = (const char**)(void*)out->words.data;
+  return collect(call, "define", NULL, &end, &o->defines, &o->define_count,
+                 error) &&
+         collect(call, "include", NULL, &end, &o->include_dirs,
+                 &o->include_dir_count, error) &&
+         collect(call, "name", expression, &end, &o->name_expressions,
+                 &o->name_expression_count, error) &&
+         collect(call, "option", NULL, &end, &o->options, &o->option_count,
+                 error) &&
+         collect(call, "pre-include", NULL, &end, &o->pre_includes,
+                 &o->pre_include_count, error);
+}
+
+void kilni_cli_source_deinit(kilni_cli_source_t* source) {
+  kilni_cli_buffer_deinit(&source->words);
+}
