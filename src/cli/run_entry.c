@@ -40,8 +40,9 @@ static void plain(const char* text, char out[NAME_BYTES]) {
     bool in_word =
         used != 0 && (is_letter(out[used - 1]) || is_digit(out[used - 1]));
     if (is_digit(text[i]) && !in_word) {
-      while (is_digit(text[i]) && used < NAME_BYTES - 1)
+      while (is_digit(text[i]) && used < NAME_BYTES - 1) {
         out[used++] = text[i++];
+      }
       while (text[i] != 0 && strchr("uUlL", text[i]) != NULL) i++;
       i--;
       continue;
@@ -104,7 +105,7 @@ static bool has_part(const char* mangled, const char* name) {
 // `wanted` is plain; `entry` is it as it was written.
 static fit_t fit_of(const char* mangled, const char* entry,
                     const char* wanted) {
-  char text[NAME_BYTES], name[NAME_BYTES];
+  char text[NAME_BYTES] = "", name[NAME_BYTES] = "";
   if (strcmp(mangled, entry) == 0) return FIT_CODE;
   if (!kiln_code_demangle(mangled, KILN_SWITCH_ON, sizeof(text), text)) {
     return has_part(mangled, entry) ? FIT_PART : FIT_NONE;
