@@ -2,6 +2,7 @@
 //
 // cli: `kiln run`: a kernel, from files to files.
 #define _POSIX_C_SOURCE 200809L
+#include <float.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "cli/cli_mapped.h"
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
+#include "cli/run_expect.h"
 #include "cli/run_library.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
@@ -41,6 +43,129 @@ static json_t* outputs_json(const kilni_cli_plan_t* plan,
   }
   return list;
 }
+
+// ---- What was expected ----
+
+static json_t* number_json(double value) {
+  return value <= DBL_MAX ? json_real(value) : json_null();
+}
+
+static json_t* place_json(const kilni_cli_shape_t* shape, uint64_t at) {
+  json_t* list = json_array();
+  for (uint32_t i = shape->rank; i-- != 0;) {
+    uint64_t extent = shape->dims[i] != 0 ? shape->dims[i] : 1;
+    (void)json_array_insert_new(list, 0,
+                                json_integer((json_int_t)(at % extent)));
+    at /= extent;
+  }
+  return list;
+}
+
+// In the order of the parameters, as `differences` is.
+static json_t* expected_json(const kilni_cli_plan_t* plan,
+                             const kilni_cli_difference_t* differences) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < plan->count; i++) {
+    const kilni_cli_slot_t* slot = &plan->slots[i];
+    if (slot->expect == NULL) continue;
+    const kilni_cli_difference_t* d = &differences[i];
+    json_t* path = json_string((const char*)slot->expect->path.data);
+    if (path == NULL) path = json_string_nocheck("?");  // a name, no UTF-8
+    json_t* one = json_pack("{s:I,s:o,s:I,s:I}", "param", (json_int_t)i, "file",
+                            path, "elements", (json_int_t)slot->shape.count,
+                            "differing", (json_int_t)d->count);
+    json_t* first = json_null();
+    if (d->count != 0) {
+      first = json_pack("{s:o,s:s,s:s}", "index",
+                        place_json(&slot->shape, d->first), "expected",
+                        d->expected, "got", d->got);
+    }
+    (void)json_object_set_new(one, "first", first);
+    (void)json_object_set_new(one, "largest", number_json(d->largest));
+    (void)json_array_append_new(list, one);
+  }
+  return list;
+}
+
+// The first output that is not as expected is the error, further ones stand
+// below it.
+static bool tell_differences(const kilni_cli_session_t* session,
+                             const kilni_cli_plan_t* plan,
+                             const kilni_cli_difference_t* differences,
+                             kilni_cli_error_t* error) {
+  bool ok = true;
+  double largest = 0;
+  for (uint32_t i = 0; i < plan->count; i++) {
+    const kilni_cli_slot_t* slot = &plan->slots[i];
+    const kilni_cli_difference_t* d = &differences[i];
+    if (slot->expect == NULL || d->count == 0) continue;
+    char place[256], text[640];
+    const char* name =
+        i < session->facts.param_count && session->facts.params[i].name[0] != 0
+            ? session->facts.params[i].name
+            : NULL;
+    kilni_cli_expect_place(&slot->shape, d->first, place, sizeof(place));
+    (void)snprintf(
+        text, sizeof(text),
+        "parameter %" PRIu32
+        "%s%.60s%s differs from \"%.200s\" in "
+        "%" PRIu64 " of %" PRIu64 " elements, first at %s: expected %s, got %s",
+        i, name != NULL ? " (\"" : "", name != NULL ? name : "",
+        name != NULL ? "\")" : "", (const char*)slot->expect->path.data,
+        d->count, slot->shape.count, place, d->expected, d->got);
+    if (d->largest > largest) largest = d->largest;
+    if (ok) {
+      (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_RANGE, NULL, "%s", text);
+    } else {
+      size_t used = strlen(error->trail);
+      (void)snprintf(error->trail + used, sizeof(error->trail) - used, "%s  %s",
+                     used != 0 ? "\n" : "", text);
+    }
+    ok = false;
+  }
+  if (ok) return true;
+  if (largest <= DBL_MAX) {
+    char enough[KILNI_CLI_NUMBER_BYTES];
+    kilni_cli_expect_tolerance(largest, enough);
+    kilni_cli_error_fix(error,
+                        "correct the kernel or the file, or allow so much: "
+                        "--tolerance %s",
+                        enough);
+  } else {
+    kilni_cli_error_fix(error, "correct the kernel or the file");
+  }
+  return false;
+}
+
+static bool is_as_expected(const kilni_cli_plan_t* plan,
+                           const kilni_cli_difference_t* differences) {
+  for (uint32_t i = 0; i < plan->count; i++) {
+    if (plan->slots[i].expect != NULL && differences[i].count != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool compare(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
+                    kilni_cli_difference_t* differences,
+                    kilni_cli_error_t* error) {
+  for (uint32_t i = 0; i < plan->count; i++) {
+    const kilni_cli_slot_t* slot = &plan->slots[i];
+    if (slot->expect == NULL) continue;
+    kilni_cli_array_t array;
+    bool ok = kilni_cli_session_read(session, plan, i, &array, error);
+    if (ok) {
+      kilni_cli_expect_compare(&slot->expect->array, &array,
+                               session->request->tolerance, &differences[i]);
+    }
+    kilni_cli_array_deinit(&array);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+// ---- What comes out ----
 
 static void add_library(const char* path, void* user) {
   json_t* text = json_string(path);
@@ -115,6 +240,7 @@ static bool report(const kilni_cli_call_t* call,
                    const kilni_cli_session_t* session,
                    const kilni_cli_plan_t* plan,
                    const kilni_cli_output_t* outputs, size_t output_count,
+                   const kilni_cli_difference_t* differences,
                    kilni_cli_error_t* error) {
   const kilni_cli_request_t* request = session->request;
   if (call->json) {
@@ -125,6 +251,11 @@ static bool report(const kilni_cli_call_t* call,
                   "shared_bytes", (json_int_t)request->shared_bytes,
                   "elapsed_ns", (json_int_t)session->elapsed_ns, "outputs",
                   outputs_json(plan, outputs));
+    json_t* expected = expected_json(plan, differences);
+    if (json_array_size(expected) != 0) {
+      (void)json_object_set(object, "expected", expected);
+    }
+    json_decref(expected);
     if (request->stats && session->counted) {
       (void)json_object_set_new(
           object, "thread_instructions",
@@ -189,7 +320,9 @@ static void note_grid(const kilni_cli_plan_t* plan) {
 
 static bool run_device(kilni_cli_session_t* session,
                        kilni_cli_request_t* request, kilni_cli_plan_t* plan,
-                       kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
+                       kilni_cli_output_t* outputs,
+                       kilni_cli_difference_t* differences,
+                       kilni_cli_error_t* error) {
   if (!kilni_cli_session_open(session, request, error) ||
       !kilni_cli_library_decide(session, error)) {
     return false;
@@ -198,7 +331,7 @@ static bool run_device(kilni_cli_session_t* session,
     bool ok = kilni_cli_library_run(session, plan, error) &&
               collect(session, plan, outputs, error);
     if (!ok) kilni_cli_session_explain(session, plan, error);
-    return ok;
+    return ok && compare(session, plan, differences, error);
   }
   if (!kilni_cli_session_load(session, error) ||
       !kilni_cli_plan_make(&session->facts, request, plan, error) ||
@@ -207,7 +340,8 @@ static bool run_device(kilni_cli_session_t* session,
   }
   note_grid(plan);
   return kilni_cli_session_run(session, plan, error) &&
-         collect(session, plan, outputs, error);
+         collect(session, plan, outputs, error) &&
+         compare(session, plan, differences, error);
 }
 
 static bool run_request(const kilni_cli_call_t* call,
@@ -216,7 +350,9 @@ static bool run_request(const kilni_cli_call_t* call,
   kilni_cli_session_t session;
   kilni_cli_plan_t plan;
   kilni_cli_output_t outputs[KILNI_CLI_MAX_PARAMS];
+  kilni_cli_difference_t differences[KILNI_CLI_MAX_PARAMS];
   memset(outputs, 0, sizeof(outputs));
+  memset(differences, 0, sizeof(differences));
   size_t output_count = 0;
   for (size_t i = 0; i < request->binding_count; i++) {
     if (request->bindings[i].is_out) output_count++;
@@ -226,7 +362,7 @@ static bool run_request(const kilni_cli_call_t* call,
                           "more than %d outputs", KILNI_CLI_MAX_PARAMS);
   }
   int hidden = kilni_cli_results_hide();
-  bool ok = run_device(&session, request, &plan, outputs, error);
+  bool ok = run_device(&session, request, &plan, outputs, differences, error);
   if (session.leave_at_once) {
     kilni_cli_results_show(hidden);
     _exit(kilni_cli_error_report(stdout, call->json, error));
@@ -234,7 +370,12 @@ static bool run_request(const kilni_cli_call_t* call,
   (void)fflush(stderr);
   kilni_cli_results_show(hidden);
   ok = ok && kilni_cli_outputs_write(outputs, output_count, error) &&
-       report(call, &session, &plan, outputs, output_count, error);
+       report(call, &session, &plan, outputs, output_count, differences, error);
+  // The files are there to be looked at; JSON has said the rest.
+  if (ok && !is_as_expected(&plan, differences)) {
+    ok = call->json ? kilni_cli_tell(error, KILN_STATUS_OUT_OF_RANGE)
+                    : tell_differences(&session, &plan, differences, error);
+  }
   kilni_cli_outputs_deinit(outputs, output_count);
   kilni_cli_session_close(&session);
   return ok;
@@ -321,6 +462,15 @@ static const kilni_cli_option_t OPTIONS[] = {
      "0x1fu64; or true, false; or len(Q), the element count of buffer Q. A "
      "program (.kiln) says the types itself: 1024 is enough.",
      true, NULL},
+    {"expect", "P=FILE[:TYPE[N,...]]",
+     "Compare the buffer of parameter P with FILE after the run: exit code 1 "
+     "where an element differs. Without --in, --out and --inout for P it is a "
+     "buffer of the type and shape of FILE that starts at zero.",
+     true, "file"},
+    {"tolerance", "T",
+     "How far an element may be from what --expect says: T, or T times what is "
+     "expected. Default: 0.",
+     false, NULL},
     {"define", "NAME[=VALUE]",
      "Of CUDA C++ (.cu): a macro. Of a program (.kiln): the value of a const, "
      "or the type of a type, in place of what the text says.",
@@ -376,7 +526,7 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
     "is kept (see kiln cache), and for a GPU as machine code. Every parameter "
     "of the kernel is given by one of "
-    "--in, --out, --inout and --arg.\n"
+    "--in, --out, --inout, --expect and --arg.\n"
     "Data files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] or "
     "u8[h,w,c]) or raw bytes, by the name's end. Output files appear whole "
     "or not at all. What a kernel prints goes to standard error.",

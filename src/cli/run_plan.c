@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli_data.h"
+#include "cli/run_expect.h"
 
 // What the steps below share. one-thread
 typedef struct planner_t {
@@ -18,7 +19,7 @@ typedef struct planner_t {
 } planner_t;
 
 static bool is_buffer(const kilni_cli_slot_t* slot) {
-  return slot->in != NULL || slot->out != NULL;
+  return slot->in != NULL || slot->out != NULL || slot->expect != NULL;
 }
 
 enum { WORD_BYTES = 64 };
@@ -161,17 +162,20 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   bool twice = slot->arg != NULL || (b->is_arg && is_buffer(slot)) ||
                (b->is_in && slot->in != NULL) ||
-               (b->is_out && slot->out != NULL);
+               (b->is_out && slot->out != NULL) ||
+               (b->is_expect && slot->expect != NULL);
   if (twice) {
     char what[256];
     call(p, index, what);
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "give each parameter once (or --in and --out)",
+                          "give each parameter once (or --in, --out and "
+                          "--expect)",
                           "parameter %s is given twice", what);
   }
   if (b->is_arg) slot->arg = b;
   if (b->is_in) slot->in = b;
   if (b->is_out) slot->out = b;
+  if (b->is_expect) slot->expect = b;
   if (!p->kernel->params_known && index >= p->plan->count) {
     p->plan->count = index + 1;
   }
@@ -225,7 +229,14 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   }
   char what[256];
   call(p, index, what);
-  const kilni_cli_spec_t* spec = &slot->out->spec;
+  const kilni_cli_spec_t* spec =
+      slot->out != NULL ? &slot->out->spec : &slot->expect->spec;
+  if (spec->kind == KILNI_CLI_SPEC_NONE && slot->expect != NULL) {
+    slot->shape = slot->expect->spec.kind == KILNI_CLI_SPEC_SHAPE
+                      ? slot->expect->spec.shape
+                      : slot->expect->array.shape;
+    return true;
+  }
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
     slot->shape = spec->shape;
     return true;
@@ -309,6 +320,28 @@ static bool check_said_shape(planner_t* p, uint32_t index) {
                         what);
 }
 
+// What is expected must be of the buffer's type and shape. Raw bytes that say
+// none of their own take those.
+static bool check_expected(planner_t* p, uint32_t index) {
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->expect == NULL) return true;
+  kilni_cli_shape_t* shape = &slot->expect->array.shape;
+  bool is_silent = slot->expect->spec.kind == KILNI_CLI_SPEC_NONE ||
+                   !is_alike(&slot->expect->spec.shape, shape);
+  if (is_silent && shape->bytes == slot->shape.bytes) *shape = slot->shape;
+  if (kilni_cli_expect_fits(shape, &slot->shape)) return true;
+  char what[256], holds[256], has[256];
+  call(p, index, what);
+  kilni_cli_shape_text(shape, holds, sizeof(holds));
+  kilni_cli_shape_text(&slot->shape, has, sizeof(has));
+  return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                        "expect a file of the parameter's type and shape, or "
+                        "give the parameter those of the file",
+                        "parameter %s is %s, and the file \"%.200s\" that it "
+                        "is expected to be as holds %s",
+                        what, has, (const char*)slot->expect->path.data, holds);
+}
+
 static bool plan_buffer(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (p->kernel->params_known) {
@@ -319,7 +352,7 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
     }
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
-  if (!check_said_shape(p, index)) return false;
+  if (!check_said_shape(p, index) || !check_expected(p, index)) return false;
   return slot->out == NULL || kilni_cli_data_check((char*)slot->out->path.data,
                                                    &slot->shape, p->error);
 }

@@ -28,10 +28,11 @@ typedef struct kilni_cli_kernel_t {
 
 // One parameter's part. one-thread
 typedef struct kilni_cli_slot_t {
-  kilni_cli_binding_t* in;   // the buffer's first content; NULL: zeroes
-  kilni_cli_binding_t* out;  // where it goes; NULL: nowhere
-  kilni_cli_binding_t* arg;  // else a scalar
-  kilni_cli_shape_t shape;   // of the buffer
+  kilni_cli_binding_t* in;      // the buffer's first content; NULL: zeroes
+  kilni_cli_binding_t* out;     // where it goes; NULL: nowhere
+  kilni_cli_binding_t* expect;  // what it should hold; NULL: not said
+  kilni_cli_binding_t* arg;     // else a scalar
+  kilni_cli_shape_t shape;      // of the buffer
   kilni_cli_scalar_t scalar;
 } kilni_cli_slot_t;
 

@@ -70,14 +70,14 @@ bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
                                   const char* name, kilni_cli_error_t* error) {
   bool is_read =
       role == KILN_PROGRAM_ROLE_IN || role == KILN_PROGRAM_ROLE_UNIFORM;
-  if (!b->is_out || !is_read) return true;
+  if ((!b->is_out && !b->is_expect) || !is_read) return true;
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--%s of the parameter \"%s\", which is only read",
                        b->option, name);
   kilni_cli_error_fix(error,
-                      "write --in %s=FILE, and --out of a parameter "
+                      "write --in %s=FILE, and --%s of a parameter "
                       "that the program writes",
-                      name);
+                      name, b->is_expect ? "expect" : "out");
   return false;
 }
 
@@ -108,7 +108,7 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
                        error);
     }
     const char* path = (const char*)b->path.data;
-    if (b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
+    if ((b->is_in || b->is_expect) && b->spec.kind == KILNI_CLI_SPEC_NONE &&
         kilni_cli_format_of(path) == KILNI_CLI_FORMAT_RAW) {
       b->spec.kind = KILNI_CLI_SPEC_TYPE;
       b->spec.shape.type = type;
@@ -131,6 +131,19 @@ static bool starts_as_file(const kilni_cli_request_t* r, uint32_t index) {
     kiln_program_parameter_info_t p;
     uint32_t at;
     if (r->bindings[i].is_in && find_binding(r, &r->bindings[i], &at, &p) &&
+        at == index) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether a file says what the parameter should hold, and so how long it is.
+static bool is_expected(const kilni_cli_request_t* r, uint32_t index) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    kiln_program_parameter_info_t p;
+    uint32_t at;
+    if (r->bindings[i].is_expect && find_binding(r, &r->bindings[i], &at, &p) &&
         at == index) {
       return true;
     }
@@ -162,7 +175,7 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
     said->given[index] = true;
     if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
         p.role != KILN_PROGRAM_ROLE_NONE && p.is_counted == 0 &&
-        !starts_as_file(r, index)) {
+        !starts_as_file(r, index) && !is_expected(r, index)) {
       return fail_length(b, &p, error);
     }
     if (b->is_arg) {
@@ -173,6 +186,15 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
                          error);
       }
       said->sizes[index].count = b->array.shape.count;
+    } else if (b->is_expect) {
+      if (b->array.shape.type != kilni_cli_program_type(p.type)) {
+        return fail_type(&p, kilni_cli_type_info(b->array.shape.type)->text,
+                         error);
+      }
+      // Whatever else says how long the buffer is, the plan compares with.
+      if (said->sizes[index].count == KILN_PROGRAM_COUNT_UNKNOWN) {
+        said->sizes[index].count = b->array.shape.count;
+      }
     } else if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) {
       said->sizes[index].count = b->spec.shape.count;
     }

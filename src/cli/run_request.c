@@ -3,6 +3,7 @@
 // cli: what `kiln run` was asked for.
 #include "cli/run_request.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +217,7 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   b->is_in = strcmp(name, "in") == 0 || strcmp(name, "inout") == 0;
   b->is_out = strcmp(name, "out") == 0 || strcmp(name, "inout") == 0;
   b->is_arg = strcmp(name, "arg") == 0;
+  b->is_expect = strcmp(name, "expect") == 0;
   b->is_made = strcmp(name, "buffer") == 0;
   if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size, &rest,
                                   error)) {
@@ -296,7 +298,8 @@ static bool check_files(kilni_cli_request_t* r, kilni_cli_error_t* error) {
 }
 
 static bool is_binding(const char* option) {
-  static const char* const OPTIONS[] = {"in", "out", "inout", "arg", "buffer"};
+  static const char* const OPTIONS[] = {"in",  "out",    "inout",
+                                        "arg", "expect", "buffer"};
   for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); i++) {
     if (strcmp(OPTIONS[i], option) == 0) return true;
   }
@@ -319,6 +322,27 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
     }
   }
   return check_files(r, error);
+}
+
+// For what --expect compares.
+static bool read_tolerance(kilni_cli_request_t* out,
+                           const kilni_cli_call_t* call,
+                           kilni_cli_error_t* error) {
+  const char* text = kilni_cli_option_value(call, "tolerance");
+  if (text == NULL) return true;
+  char* end = NULL;
+  out->tolerance = strtod(text, &end);
+  if (end == text || *end != 0 || !(out->tolerance >= 0) ||
+      out->tolerance > DBL_MAX ||
+      strspn(text, "0123456789.eE+-") != strlen(text)) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write a number that is not negative, such as 1e-5",
+                          "--tolerance \"%s\" is not a number from 0 on", text);
+  }
+  if (kilni_cli_option_value(call, "expect") != NULL) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "write --expect P=FILE, or leave --tolerance out",
+                        "--tolerance without --expect");
 }
 
 bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
@@ -421,7 +445,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       kilni_cli_ulp_read(call, &out->max_ulp, error) &&
       (out->code_kind == KILNI_CLI_CODE_PROGRAM ||
        kilni_cli_program_only(call, "max-ulp", error)) &&
-      read_source(out, call, error) &&
+      read_source(out, call, error) && read_tolerance(out, call, error) &&
       kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);
   out->shared_bytes = (uint32_t)shared;
@@ -477,6 +501,16 @@ bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
   return false;
 }
 
+// What a file says of itself counts as said; raw bytes say nothing.
+static void take_shape(kilni_cli_binding_t* b) {
+  if (b->spec.kind == KILNI_CLI_SPEC_NONE &&
+      kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW) {
+    return;
+  }
+  b->spec.kind = KILNI_CLI_SPEC_SHAPE;
+  b->spec.shape = b->array.shape;
+}
+
 bool kilni_cli_request_read(kilni_cli_request_t* request,
                             kilni_cli_error_t* error) {
   for (size_t i = 0; i < request->binding_count; i++) {
@@ -486,9 +520,11 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
       if (!read_made_up(b, error)) return false;
       continue;
     }
-    if (b->is_in && !kilni_cli_data_read(path, &b->spec, &b->array, error)) {
+    if ((b->is_in || b->is_expect) &&
+        !kilni_cli_data_read(path, &b->spec, &b->array, error)) {
       return false;
     }
+    if (b->is_expect) take_shape(b);
     if (b->is_in && b->is_out &&
         !kilni_cli_data_check(path, &b->array.shape, error)) {
       return false;

@@ -13,11 +13,12 @@
 #include "kiln/library.h"
 #include "kiln/program.h"
 
-// One of --in, --out, --inout, --arg and --buffer. one-thread
+// One of --in, --out, --inout, --arg, --expect and --buffer. one-thread
 typedef struct kilni_cli_binding_t {
   bool is_in;       // its file is read
   bool is_out;      // its file is written
   bool is_arg;      // a scalar
+  bool is_expect;   // --expect: its file is what the buffer should hold
   bool is_unnamed;  // an output that goes nowhere
   bool is_made;  // --buffer: its content is made up, and it is read and written
   const char* option;
@@ -27,7 +28,7 @@ typedef struct kilni_cli_binding_t {
   kilni_cli_value_t value;
   const char* untyped;      // a number whose type the program says, or NULL
   kilni_cli_buffer_t path;  // NUL-terminated
-  kilni_cli_array_t array;  // of --in and --inout, once read
+  kilni_cli_array_t array;  // of --in, --inout and --expect, once read
 } kilni_cli_binding_t;
 
 typedef enum kilni_cli_device_kind_t {
@@ -78,6 +79,7 @@ typedef struct kilni_cli_request_t {
   uint32_t block[3];
   uint32_t shared_bytes;
   uint64_t time_limit_ns;  // 0: none
+  double tolerance;        // of --expect
   uint64_t seed;
   bool has_seed;
   bool stats;

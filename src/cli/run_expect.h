@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: an output beside what it should be. Pure.
+#ifndef KILN_SRC_CLI_RUN_EXPECT_H_
+#define KILN_SRC_CLI_RUN_EXPECT_H_
+
+#include "cli/cli_array.h"
+
+enum { KILNI_CLI_NUMBER_BYTES = 40 };
+
+// How two arrays differ. thread-compatible
+typedef struct kilni_cli_difference_t {
+  uint64_t count;  // elements that differ; 0: none, and the rest says nothing
+  uint64_t first;  // the first of them, in C order
+  char expected[KILNI_CLI_NUMBER_BYTES];  // its value
+  char got[KILNI_CLI_NUMBER_BYTES];
+  // The largest difference between two numbers; infinite where one is no number
+  // or is infinite.
+  double largest;
+} kilni_cli_difference_t;
+
+// Compares arrays of one type and as many elements. Two elements agree where
+// they are the same number (-0 is 0), where both are NaN, or where |got -
+// expected| is at most `tolerance` or at most `tolerance` * |expected|.
+// Truths are not numbers: they agree or not.
+void kilni_cli_expect_compare(const kilni_cli_array_t* expected,
+                              const kilni_cli_array_t* got, double tolerance,
+                              kilni_cli_difference_t* out);
+
+// Whether what is expected can be compared with a buffer: the same type, and
+// the same extents; one dimension stands for any of as many elements.
+bool kilni_cli_expect_fits(const kilni_cli_shape_t* expected,
+                           const kilni_cli_shape_t* buffer);
+
+// "[2,5]": the place of the element `at` of an array.
+void kilni_cli_expect_place(const kilni_cli_shape_t* shape, uint64_t at,
+                            char* out, size_t capacity);
+
+// A tolerance with few digits that is `largest` or just above it.
+void kilni_cli_expect_tolerance(double largest,
+                                char out[KILNI_CLI_NUMBER_BYTES]);
+
+#endif  // KILN_SRC_CLI_RUN_EXPECT_H_
