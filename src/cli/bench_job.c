@@ -58,9 +58,9 @@ static bool prepare_runs(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
                           "give buffers with elements",
                           "\"%s\" has no work to do", f->request.file);
   }
-  kilni_cli_pipeline_bindings(&f->session, &f->plan, bindings);
+  uint32_t count = kilni_cli_pipeline_bindings(&f->session, &f->plan, bindings);
   return kilni_cli_check(
-      error, kiln_pipeline_prepare(f->session.pipeline, bindings, f->plan.count,
+      error, kiln_pipeline_prepare(f->session.pipeline, bindings, count,
                                    &options, &f->prepared));
 }
 

@@ -262,6 +262,118 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
   return parse_number(text, number, type, &out->scalar, error);
 }
 
+// ---- Structs ----
+
+enum { MAX_STRUCT_DEPTH = 16 };
+
+// A struct on its way. one-thread
+typedef struct struct_t {
+  const char* text;
+  const char* at;
+  kilni_cli_buffer_t* out;
+  kilni_cli_error_t* error;
+  uint32_t depth;
+} struct_t;
+
+static bool fail_struct(const struct_t* s, const char* what) {
+  return kilni_cli_fail(s->error, KILN_STATUS_INVALID_ARGUMENT,
+                        "write numbers with their types between braces, in "
+                        "quotes for the shell, such as '0={2.5f32,1i32}' or "
+                        "'0={1u64,{2i32,3i32}}'",
+                        "the struct \"%.200s\": %s", s->text, what);
+}
+
+static bool pad_to(struct_t* s, size_t alignment) {
+  size_t size = s->out->size;
+  size_t wanted = (size + alignment - 1) / alignment * alignment;
+  if (wanted > KILNI_CLI_MAX_STRUCT_BYTES) {
+    return fail_struct(s, "it has more than 32764 bytes");
+  }
+  if (wanted == size) return true;
+  if (!kilni_cli_buffer_resize(s->out, wanted, s->error)) return false;
+  memset(s->out->data + size, 0, wanted - size);
+  return true;
+}
+
+static bool parse_member(struct_t* s, size_t* inout_alignment) {
+  char word[MAX_LITERAL];
+  size_t size = strcspn(s->at, ",{} ");
+  kilni_cli_value_t value;
+  if (size >= sizeof(word)) return fail_struct(s, "a member is too long");
+  memcpy(word, s->at, size);
+  word[size] = 0;
+  if (!kilni_cli_value_parse(word, &value, s->error)) return false;
+  if (value.is_length) return fail_struct(s, "len() cannot stand in it");
+  uint32_t bytes = value.scalar.bytes;
+  if (bytes > *inout_alignment) *inout_alignment = bytes;
+  s->at += size;
+  return pad_to(s, bytes) &&
+         kilni_cli_buffer_add(s->out, &value.scalar.bits, bytes, s->error);
+}
+
+static void skip_blanks(struct_t* s) {
+  s->at += strspn(s->at, " ");
+}
+
+// The alignment of the members from here to the closing brace, which an inner
+// struct needs before its first member is written.
+static size_t alignment_of(const char* at) {
+  size_t most = 1;
+  int depth = 1;
+  while (*at != 0 && depth > 0) {
+    size_t size = strcspn(at, ",{} ");
+    char word[MAX_LITERAL];
+    kilni_cli_error_t ignored;
+    kilni_cli_value_t value;
+    if (size != 0 && size < sizeof(word)) {
+      memcpy(word, at, size);
+      word[size] = 0;
+      if (kilni_cli_value_parse(word, &value, &ignored) && !value.is_length &&
+          value.scalar.bytes > most) {
+        most = value.scalar.bytes;
+      }
+    }
+    at += size;
+    if (*at == '{') depth++;
+    if (*at == '}') depth--;
+    if (*at != 0) at++;
+  }
+  return most;
+}
+
+static bool parse_members(struct_t* s, size_t* inout_alignment) {
+  size_t alignment = alignment_of(s->at);
+  bool ok = s->depth++ < MAX_STRUCT_DEPTH || fail_struct(s, "it is too deep");
+  if (!ok || !pad_to(s, alignment)) return false;
+  for (;;) {
+    skip_blanks(s);
+    if (*s->at == '{') {
+      s->at++;
+      ok = parse_members(s, &alignment);
+    } else {
+      ok = parse_member(s, &alignment);
+    }
+    if (!ok) return false;
+    skip_blanks(s);
+    if (*s->at == '}') break;
+    if (*s->at != ',') return fail_struct(s, "a comma or a brace is missing");
+    s->at++;
+  }
+  s->at++;
+  s->depth--;
+  if (alignment > *inout_alignment) *inout_alignment = alignment;
+  return pad_to(s, alignment);
+}
+
+bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
+                            kilni_cli_error_t* error) {
+  struct_t s = {text, text + 1, out, error, 0};
+  size_t alignment = 1;
+  if (text[0] != '{') return fail_struct(&s, "it begins with no brace");
+  if (!parse_members(&s, &alignment)) return false;
+  return *s.at == 0 || fail_struct(&s, "more stands behind it");
+}
+
 bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,
                              kilni_cli_scalar_t* out,
                              kilni_cli_error_t* error) {

@@ -439,6 +439,10 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, NULL},
     {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
      NULL},
+    {"cooperative", NULL,
+     "Launch so that blocks may wait for each other (grid.sync()): the grid "
+     "must fit the device at once.",
+     false, NULL},
     {"time-limit", "S",
      "Give up with exit code 8 when the compilation of FILE, or then the "
      "kernel, has not ended after S seconds.",
@@ -459,7 +463,8 @@ static const kilni_cli_option_t OPTIONS[] = {
      true, "file"},
     {"arg", "P=VALUE",
      "Parameter P is a number with its type, such as 1024i32, 2.5f32 or "
-     "0x1fu64; or true, false; or len(Q), the element count of buffer Q. A "
+     "0x1fu64; or true, false; or len(Q), the element count of buffer Q; or of "
+     "a struct @FILE, the bytes of FILE, or '{2.5f32,1i32}', its members. A "
      "program (.kiln) says the types itself: 1024 is enough.",
      true, NULL},
     {"expect", "P=FILE[:TYPE[N,...]]",

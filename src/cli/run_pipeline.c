@@ -90,6 +90,12 @@ static void describe_slot(const kilni_cli_session_t* s,
   const char* name =
       index < s->facts.param_count ? s->facts.params[index].name : NULL;
   if (name != NULL && name[0] != 0) out->name = name;
+  if (slot->bytes != NULL) {
+    out->kind = KILN_INTERFACE_BYTES;
+    out->value = slot->bytes;
+    out->value_bytes = slot->byte_count;
+    return;
+  }
   if (slot->arg != NULL) {
     out->kind = KILN_INTERFACE_SCALAR;
     out->type = scalar_type(&slot->scalar);
@@ -202,11 +208,14 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
                                          &interface, &session->pipeline));
 }
 
-void kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
-                                 const kilni_cli_plan_t* plan,
-                                 kiln_binding_t* out_bindings) {
+uint32_t kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
+                                     const kilni_cli_plan_t* plan,
+                                     kiln_binding_t* out_bindings) {
+  uint32_t count = 0;
   for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_slot_t* slot = &plan->slots[i];
+    if (slot->bytes != NULL) continue;  // the pipeline has them
+    count++;
     kiln_binding_t* out = &out_bindings[session->order[i]];
     if (slot->arg != NULL) {
       *out = kiln_bind_scalar(scalar_type(&slot->scalar), slot->scalar.bits);
@@ -217,6 +226,7 @@ void kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
           kiln_bind_resident_range(session->buffers[i], 0, slot->shape.bytes);
     }
   }
+  return count;
 }
 
 bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
@@ -226,6 +236,7 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
   memcpy(out_options->grid, plan->grid, sizeof(out_options->grid));
   // What starts as zero is zero already, and what starts as a file is not.
   out_options->clear_outputs = KILN_SWITCH_OFF;
+  if (session->request->cooperative) out_options->cooperative = KILN_SWITCH_ON;
   if (session->request->program == NULL) return true;
   for (int i = 0; i < 3; i++) {
     out_options->work[i] = session->request->work[i];

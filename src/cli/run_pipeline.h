@@ -25,10 +25,11 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
                              const kilni_cli_plan_t* plan,
                              kilni_cli_error_t* error);
 
-// One binding for each slot of the plan.
-void kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
-                                 const kilni_cli_plan_t* plan,
-                                 kiln_binding_t* out_bindings);
+// One binding for each slot of the plan but structs, which the pipeline has;
+// returns how many.
+uint32_t kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
+                                     const kilni_cli_plan_t* plan,
+                                     kiln_binding_t* out_bindings);
 
 // Work and grid of a dispatch; false where there is no work.
 bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,

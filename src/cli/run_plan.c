@@ -83,18 +83,27 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
     bytes = p->kernel->params[index].bytes;
     kind = p->kernel->params[index].kind;
   }
-  if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT &&
+  bool is_struct = kind == KILN_PARAM_KIND_BYTES;
+  if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT && !is_struct &&
       p->request->makes_outputs) {
     (void)snprintf(out, capacity, "--buffer %s=TYPE[N], --in %s=FILE%s", word,
                    word,
                    kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
     return;
   }
-  if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT) {
+  if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT && !is_struct) {
     (void)snprintf(out, capacity,
                    "--in %s=FILE, --out %s=FILE:TYPE[N], --inout %s=FILE%s",
                    word, word, word,
                    kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
+    return;
+  }
+  if (kind == KILN_PARAM_KIND_BYTES || bytes > 8) {
+    (void)snprintf(out, capacity,
+                   "--arg %s=@FILE, a file of its %" PRIu32
+                   " bytes, or its members with their types, such as --arg "
+                   "'%s={2.5f32,1i32}'",
+                   word, bytes, word);
     return;
   }
   const char* type =
@@ -396,8 +405,28 @@ static bool plan_length(planner_t* p, uint32_t index) {
                                  true, &slot->scalar, p->error);
 }
 
+// Bytes suit any parameter of so many.
+static bool plan_bytes(planner_t* p, uint32_t index) {
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  slot->bytes = slot->arg->array.data.data;
+  slot->byte_count = (uint32_t)slot->arg->array.data.size;
+  if (!p->kernel->params_known ||
+      p->kernel->params[index].bytes == slot->byte_count) {
+    return true;
+  }
+  char what[256], write[256];
+  describe(p, index, what);
+  suggest(p, index, write, sizeof(write));
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter %s is given %" PRIu32 " bytes", what,
+                       slot->byte_count);
+  kilni_cli_error_fix(p->error, "write %s", write);
+  return false;
+}
+
 static bool plan_scalar(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->arg->is_bytes) return plan_bytes(p, index);
   if (slot->arg->value.is_length) return plan_length(p, index);
   slot->scalar = slot->arg->value.scalar;
   if (!p->kernel->params_known) return true;

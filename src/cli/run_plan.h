@@ -34,6 +34,8 @@ typedef struct kilni_cli_slot_t {
   kilni_cli_binding_t* arg;     // else a scalar
   kilni_cli_shape_t shape;      // of the buffer
   kilni_cli_scalar_t scalar;
+  const uint8_t* bytes;  // of a struct, in place of `scalar`; else NULL
+  uint32_t byte_count;
 } kilni_cli_slot_t;
 
 // The whole launch. one-thread

@@ -90,6 +90,12 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
                           "--block for a program, which has a block of its "
                           "own");
   }
+  if (request->cooperative) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "leave --cooperative out: a program with a "
+                          "grid_barrier is launched so by itself",
+                          "--cooperative for a program");
+  }
   for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     kiln_program_parameter_info_t p;

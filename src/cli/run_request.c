@@ -207,6 +207,21 @@ static bool read_made_up(kilni_cli_binding_t* b, kilni_cli_error_t* error) {
   return true;
 }
 
+// A struct: its members, or the file that holds its bytes, which is read later.
+static bool read_bytes(kilni_cli_binding_t* b, const char* rest,
+                       kilni_cli_error_t* error) {
+  b->is_bytes = true;
+  if (rest[0] == '{') {
+    return kilni_cli_struct_parse(rest, &b->array.data, error);
+  }
+  if (rest[1] != 0) {
+    return kilni_cli_buffer_add(&b->path, rest + 1, strlen(rest + 1), error);
+  }
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "write --arg P=@FILE", "--arg \"%.*s=@\" has no file",
+                        (int)b->parameter_size, b->parameter);
+}
+
 // `is_program`: it says the types of its numbers itself.
 static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
                          bool is_program, kilni_cli_error_t* error) {
@@ -224,6 +239,12 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
     return false;
   }
   if (b->is_made) return read_made(b, rest, error);
+  if (b->is_arg && !is_program && (rest[0] == '@' || rest[0] == '{')) {
+    if (read_bytes(b, rest, error)) return true;
+    kilni_cli_error_prefix(error, "--%s %.*s", name, (int)b->parameter_size,
+                           given->value);
+    return false;
+  }
   if (b->is_arg && is_program && !kilni_cli_value_is_typed(rest)) {
     b->untyped = rest;
     return true;
@@ -250,7 +271,8 @@ static bool add_binding(kilni_cli_files_t* files, const kilni_cli_binding_t* b,
                         kilni_cli_error_t* error) {
   const char* path = (const char*)b->path.data;
   char what[64];
-  if (b->is_arg || b->is_made) return true;
+  bool has_file = b->is_bytes && b->path.size != 0;
+  if ((b->is_arg && !has_file) || b->is_made) return true;
   int size = (int)(b->parameter_size < 48 ? b->parameter_size : 48);
   (void)snprintf(what, sizeof(what), "--%s %.*s", b->option, size,
                  b->parameter);
@@ -424,6 +446,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
   out->given = call->given;
   out->given_count = call->given_count;
   out->entry = kilni_cli_option_value(call, "entry");
+  out->cooperative = kilni_cli_option_value(call, "cooperative") != NULL;
   out->has_grid = grid != NULL;
   out->has_block = block != NULL;
   out->has_seed = seed != NULL;
@@ -525,6 +548,11 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
       return false;
     }
     if (b->is_expect) take_shape(b);
+    if (b->is_bytes && b->path.size != 0 &&
+        !kilni_cli_buffer_read_some(&b->array.data, path,
+                                    KILNI_CLI_MAX_STRUCT_BYTES, error)) {
+      return false;
+    }
     if (b->is_in && b->is_out &&
         !kilni_cli_data_check(path, &b->array.shape, error)) {
       return false;

@@ -26,6 +26,7 @@ typedef struct kilni_cli_binding_t {
   size_t parameter_size;
   kilni_cli_spec_t spec;
   kilni_cli_value_t value;
+  bool is_bytes;            // --arg of bytes, which are those of `array`
   const char* untyped;      // a number whose type the program says, or NULL
   kilni_cli_buffer_t path;  // NUL-terminated
   kilni_cli_array_t array;  // of --in, --inout and --expect, once read
@@ -73,6 +74,7 @@ typedef struct kilni_cli_request_t {
   const char* label;   // of KILNI_CLI_DEVICE_NAMED
   const char* report;  // NULL: the variable's
   const char* order;   // NULL: the variable's
+  bool cooperative;    // the blocks may wait for each other
   bool has_grid;
   bool has_block;
   uint32_t grid[3];

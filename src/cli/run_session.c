@@ -239,17 +239,52 @@ bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
   return fail_trap(&told, name, error);
 }
 
+// The blocks of a cooperative launch wait for each other: all must have room at
+// once.
+static bool check_together(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
+                           kilni_cli_error_t* error) {
+  const kiln_device_info_t* device = kiln_device_info(s->device);
+  if (!s->request->cooperative || device->cooperative_launch == 0) return true;
+  uint64_t threads = (uint64_t)plan->block[0] * plan->block[1] * plan->block[2];
+  uint64_t blocks = (uint64_t)plan->grid[0] * plan->grid[1] * plan->grid[2];
+  uint32_t each = 0;
+  // Larger ones than there are the launch refuses with its own words.
+  if (threads > device->max_threads_per_block) return true;
+  if (!kilni_cli_check(
+          error, kiln_kernel_max_blocks(s->kernel, (uint32_t)threads,
+                                        s->request->shared_bytes, &each))) {
+    return false;
+  }
+  uint64_t most = (uint64_t)each * device->multiprocessors;
+  if (blocks <= most || most == 0) return true;
+  (void)kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+      "a cooperative grid of %" PRIu64 " blocks of %" PRIu64
+      " threads: %s holds %" PRIu64 " of them at once (%" PRIu32
+      " on each of its %" PRIu32 " multiprocessors)",
+      blocks, threads, s->device_name, most, each, device->multiprocessors);
+  kilni_cli_error_fix(error,
+                      "write --grid %" PRIu64
+                      ", and let each thread do more than one element "
+                      "(i += gridDim.x * blockDim.x)",
+                      most);
+  return false;
+}
+
 static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                    kilni_cli_error_t* error) {
   kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
   kiln_dispatch_options_t options;
-  if (!kilni_cli_pipeline_make(s, plan, error)) return false;
+  if (!check_together(s, plan, error) ||
+      !kilni_cli_pipeline_make(s, plan, error)) {
+    return false;
+  }
   if (!kilni_cli_pipeline_options(s, plan, &options)) return true;
   options.timed = KILN_SWITCH_ON;
-  kilni_cli_pipeline_bindings(s, plan, bindings);
+  uint32_t count = kilni_cli_pipeline_bindings(s, plan, bindings);
   return kilni_cli_check(
-      error, kiln_pipeline_dispatch(s->pipeline, s->stream, bindings,
-                                    plan->count, &options, &s->pending));
+      error, kiln_pipeline_dispatch(s->pipeline, s->stream, bindings, count,
+                                    &options, &s->pending));
 }
 
 static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
@@ -318,6 +353,21 @@ static bool name_buffer(void* user, uint64_t address, char* out_name,
   return false;
 }
 
+// A grid-wide barrier of cooperative groups looks for its workspace, which only
+// a cooperative launch has, and traps without.
+static void point_at_cooperative(const kilni_cli_session_t* s,
+                                 kilni_cli_error_t* error) {
+  if (s->request->cooperative || s->code.text == NULL ||
+      kiln_code_format(s->code.text) != KILN_CODE_FORMAT_PTX) {
+    return;
+  }
+  const char* ptx = (const char*)kiln_code_bytes(s->code.text).data;
+  if (strstr(ptx, "%envreg") == NULL) return;
+  kilni_cli_error_fix(error,
+                      "add --cooperative: the code has a barrier of the whole "
+                      "grid (grid.sync()), which traps without");
+}
+
 // An input without a byte is no memory, and a null pointer to the kernel.
 static void point_at_empty(const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
@@ -342,6 +392,7 @@ void kilni_cli_session_explain(kilni_cli_session_t* session,
     return;
   }
   if (error->fault.kind == KILN_FAULT_NULL_POINTER) point_at_empty(plan, error);
+  if (error->fault.kind == KILN_FAULT_TRAP) point_at_cooperative(session, error);
 }
 
 static bool run_kernel(kilni_cli_session_t* session,

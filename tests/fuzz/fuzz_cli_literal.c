@@ -46,6 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (kilni_cli_split_assignment("in", text, &name_size, &rest, &error)) {
     (void)kilni_cli_spec_parse(rest, &spec, &error);
   }
+  kilni_cli_buffer_t bytes = {0};
+  if (kilni_cli_struct_parse(text, &bytes, &error) &&
+      (bytes.size == 0 || bytes.size > KILNI_CLI_MAX_STRUCT_BYTES)) {
+    abort();
+  }
+  kilni_cli_buffer_deinit(&bytes);
   (void)kilni_cli_visible_compose(text, 1, visible, &error);
   return 0;
 }

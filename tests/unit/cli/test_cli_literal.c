@@ -133,6 +133,54 @@ static void a_length_must_fit(void** state) {
   assert_true(kilni_cli_scalar_length(UINT64_MAX, 8, false, &scalar, &error));
 }
 
+// As a C compiler lays them out.
+static void structs_are_laid_out(void** state) {
+  (void)state;
+  struct inner_t {
+    uint8_t a;
+    double b;
+  };
+  struct outer_t {
+    float a;
+    uint8_t b;
+    struct inner_t c[2];
+    int16_t d;
+  } wanted;
+  kilni_cli_buffer_t got = {0};
+  kilni_cli_error_t error;
+  memset(&wanted, 0, sizeof(wanted));
+  wanted.a = 2.5f;
+  wanted.b = 7;
+  wanted.c[0].a = 1;
+  wanted.c[0].b = -1.5;
+  wanted.c[1].a = 2;
+  wanted.c[1].b = 3;
+  wanted.d = -4;
+  assert_true(kilni_cli_struct_parse(
+      "{2.5f32, 7u8,{ {1u8,-1.5f64} ,{2u8, 3f64}},-4i16 }", &got, &error));
+  assert_int_equal(got.size, sizeof(wanted));
+  assert_memory_equal(got.data, &wanted, sizeof(wanted));
+  kilni_cli_buffer_deinit(&got);
+  assert_true(kilni_cli_struct_parse("{true}", &got, &error));
+  assert_int_equal(got.size, 1);
+  kilni_cli_buffer_deinit(&got);
+  static const char* const BAD[] = {
+      "",         "{",       "{}",      "{1}",         "{1i32",
+      "{1i32,}",  "{1i32}}", "{1i32} ", "{1i32 2i32}", "{{1i32}",
+      "{len(0)}", "{,1i32}", "1i32",    "{1.5bf16}",   "{nothing}"};
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+    if (kilni_cli_struct_parse(BAD[i], &got, &error)) fail_msg("%s", BAD[i]);
+    assert_int_equal(error.code, i == 13 ? KILN_STATUS_UNSUPPORTED
+                                         : KILN_STATUS_INVALID_ARGUMENT);
+    kilni_cli_buffer_deinit(&got);
+  }
+  char deep[64];
+  memset(deep, '{', sizeof(deep));
+  deep[63] = 0;
+  assert_false(kilni_cli_struct_parse(deep, &got, &error));
+  kilni_cli_buffer_deinit(&got);
+}
+
 static void specs_are_read(void** state) {
   (void)state;
   kilni_cli_spec_t spec;
@@ -243,6 +291,7 @@ int main(void) {
       cmocka_unit_test(wrong_values_are_refused),
       cmocka_unit_test(a_length_names_its_parameter),
       cmocka_unit_test(a_length_must_fit),
+      cmocka_unit_test(structs_are_laid_out),
       cmocka_unit_test(specs_are_read),
       cmocka_unit_test(wrong_specs_are_refused),
       cmocka_unit_test(shapes_have_a_limit),
