@@ -76,7 +76,7 @@ static bool check_claim(const kilni_cli_spec_t* spec,
   char text[256];
   kilni_cli_shape_text(shape, text, sizeof(text));
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "leave the type away: the file says its own",
+                        "omit the type: the file says its own",
                         "the file holds %s, which is not what was said", text);
 }
 

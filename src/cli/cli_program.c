@@ -14,7 +14,8 @@
 #include "cli/run_library.h"
 #include "cli/run_request.h"
 
-enum { MAX_PROGRAM_BYTES = 4 << 20, MAX_DEFINES = 64, NAME_BYTES = 80 };
+enum { MAX_PROGRAM_BYTES = 4 << 20, MAX_DEFINES = 64 };
+#define NAME_BYTES KILNI_CLI_DEFINE_BYTES
 
 bool kilni_cli_program_is(const char* file) {
   size_t size = strlen(file);
@@ -126,6 +127,73 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   kiln_program_report_release(report);
   kilni_cli_buffer_deinit(&text);
   return ok;
+}
+
+// The name behind `type` at the beginning of a line; moves to the next one.
+static bool next_type(kiln_string_view_t text, size_t* inout_at,
+                      char out[NAME_BYTES]) {
+  while (*inout_at < text.size) {
+    const char* line = text.data + *inout_at;
+    const char* end = memchr(line, '\n', text.size - *inout_at);
+    size_t size = end != NULL ? (size_t)(end - line) : text.size - *inout_at;
+    size_t begin = 0;
+    *inout_at += size + 1;
+    while (begin < size && line[begin] == ' ') begin++;
+    if (size - begin < 6 || memcmp(line + begin, "type ", 5) != 0) continue;
+    size_t used = 0;
+    for (size_t i = begin + 5; i < size && used < NAME_BYTES - 1; i++) {
+      if (line[i] == ' ' && used == 0) continue;
+      if (line[i] == ' ' || line[i] == '=') break;
+      out[used++] = line[i];
+    }
+    out[used] = 0;
+    if (used != 0) return true;
+  }
+  return false;
+}
+
+// Whether the parameter is of that type with one more definition.
+static bool has_type(kiln_string_view_t text, defines_t* defines,
+                     const char* define, const char* name, uint32_t type) {
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  kiln_program_t* program = NULL;
+  kiln_program_parameter_info_t p;
+  uint32_t index;
+  for (uint32_t i = 0; i < defines->count; i++) {
+    if (strcmp(defines->names[i], define) == 0) return false;
+  }
+  if (defines->count == MAX_DEFINES) return false;
+  defines->items[defines->count].name = define;
+  defines->items[defines->count].value = kiln_program_type_name(type);
+  options.defines = defines->items;
+  options.define_count = defines->count + 1;
+  kiln_status_free(kiln_program_parse(text, &options, NULL, &program));
+  bool has = program != NULL &&
+             kiln_program_find_parameter(program, name, &index) &&
+             kiln_program_parameter(program, index, &p) && p.type == type;
+  kiln_program_release(program);
+  return has;
+}
+
+bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
+                                 const char* name, uint32_t type,
+                                 char out[KILNI_CLI_DEFINE_BYTES]) {
+  kilni_cli_error_t ignored;
+  defines_t defines;
+  kilni_cli_buffer_t memory = {0};
+  kiln_string_view_t text;
+  size_t at = 0;
+  bool found = false;
+  if (type != KILN_PROGRAM_TYPE_NONE &&
+      read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
+                   &ignored) &&
+      read_text(file, &memory, &text, &ignored)) {
+    while (!found && next_type(text, &at, out)) {
+      found = has_type(text, &defines, out, name, type);
+    }
+  }
+  kilni_cli_buffer_deinit(&memory);
+  return found;
 }
 
 // ---- Compiling ----

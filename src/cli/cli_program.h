@@ -25,6 +25,15 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
                             kiln_program_t** out_program,
                             kilni_cli_error_t* error);
 
+enum { KILNI_CLI_DEFINE_BYTES = 80 };
+
+// The type of the text that, set to `type` by --define, makes that the type of
+// the parameter `name`; false where there is none. `call` has the other
+// --define.
+bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
+                                 const char* name, uint32_t type,
+                                 char out[KILNI_CLI_DEFINE_BYTES]);
+
 // The type of its elements or values among the command's own.
 kilni_cli_type_t kilni_cli_program_type(uint32_t type);
 

@@ -205,6 +205,7 @@ static void fill_facts(kilni_cli_session_t* s,
                   : kilni_cli_type_info(type)->kind == 'f'
                       ? KILN_PARAM_KIND_FLOAT
                       : KILN_PARAM_KIND_INTEGER;
+    param->type = is_buffer ? NULL : kiln_program_type_name(p.type);
   }
   s->facts.name = kilni_cli_library_name(s->request->file);
   s->facts.params_known = true;
@@ -303,6 +304,15 @@ static bool add_outputs(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
   return true;
 }
 
+static bool all_given(const kilni_cli_request_t* r,
+                      const kiln_library_plan_t* plan) {
+  kiln_pipeline_parameter_t p;
+  for (uint32_t i = 0; kiln_library_plan_parameter(plan, i, &p); i++) {
+    if (!kilni_cli_request_has(r, i, p.name)) return false;
+  }
+  return true;
+}
+
 // Outputs without a shape get the one that the plan says, where it knows it.
 static bool fill_outputs(kilni_cli_request_t* r,
                          const kiln_library_plan_t* plan,
@@ -311,8 +321,10 @@ static bool fill_outputs(kilni_cli_request_t* r,
   gather(r, plan, &said);
   if (!said.is_wanted) return true;
   kiln_status_t status = kiln_library_plan_sizes(plan, said.sizes);
-  // What is missing or contradicts itself is told with its fix further on.
   if (!kiln_status_is_ok(status)) {
+    // What is missing is told with its fix further on; where nothing is, this
+    // says what contradicts itself.
+    if (all_given(r, plan)) return kilni_cli_check(error, status);
     kiln_status_free(status);
     return true;
   }
@@ -334,7 +346,8 @@ static bool fill_outputs(kilni_cli_request_t* r,
 }
 
 // Elements are of the plan's types; tells how many all buffers have together.
-static bool check_types(const kilni_cli_plan_t* plan,
+static bool check_types(const kilni_cli_request_t* r,
+                        const kilni_cli_plan_t* plan,
                         const kiln_library_plan_t* entry, uint64_t* out_count,
                         kilni_cli_error_t* error) {
   *out_count = 1;
@@ -351,6 +364,9 @@ static bool check_types(const kilni_cli_plan_t* plan,
                          p.name, kilni_cli_type_info(slot->shape.type)->text,
                          kiln_program_type_name(p.type));
     kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p.type));
+    if (slot->in != NULL) {
+      kilni_cli_program_fix_type(r, slot->in, p.name, p.type, error);
+    }
     return false;
   }
   return true;
@@ -455,7 +471,7 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
                                 kilni_cli_request_read(r, error))) &&
             add_outputs(r, first, error) && fill_outputs(r, first, error) &&
             kilni_cli_plan_make(&session->facts, r, plan, error) &&
-            check_types(plan, first, &count, error) &&
+            check_types(r, plan, first, &count, error) &&
             make_entry(session, count, out_entry, error) &&
             kilni_cli_residents_make(session, plan, error);
   for (uint32_t i = 0; ok && i < plan->count; i++) session->order[i] = i;

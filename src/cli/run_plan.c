@@ -73,6 +73,20 @@ static void describe(const planner_t* p, uint32_t index, char out[256]) {
                  KINDS[param->kind <= 4 ? param->kind : 0], param->bytes);
 }
 
+// A number of a type that is known. Halves are given by their bits.
+static void suggest_typed(const char* word, const char* type, char* out,
+                          size_t capacity) {
+  bool is_bits = strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0;
+  const char* number = strcmp(type, "bool") == 0   ? "true"
+                       : strcmp(type, "f16") == 0  ? "0x3c00u16"
+                       : strcmp(type, "bf16") == 0 ? "0x3f80u16"
+                       : type[0] == 'f'            ? "2.5"
+                                                   : "1";
+  bool is_whole = is_bits || strcmp(type, "bool") == 0;
+  (void)snprintf(out, capacity, "--arg %s=%s%s", word, number,
+                 is_whole ? "" : type);
+}
+
 // What to write for a parameter that has no value, or a wrong one.
 static void suggest(const planner_t* p, uint32_t index, char* out,
                     size_t capacity) {
@@ -82,6 +96,10 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
   if (p->kernel->params_known) {
     bytes = p->kernel->params[index].bytes;
     kind = p->kernel->params[index].kind;
+  }
+  if (p->kernel->params_known && p->kernel->params[index].type != NULL) {
+    suggest_typed(word, p->kernel->params[index].type, out, capacity);
+    return;
   }
   bool is_struct = kind == KILN_PARAM_KIND_BYTES;
   if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT && !is_struct &&

@@ -15,6 +15,7 @@ typedef struct kilni_cli_param_t {
   const char* name;  // "" without one
   uint32_t bytes;    // 0: not known
   uint32_t kind;     // KILN_PARAM_KIND_*
+  const char* type;  // of a number of a program: "u32"; else NULL
 } kilni_cli_param_t;
 
 // What is known of the kernel. one-thread

@@ -4,6 +4,7 @@
 #include "cli/run_program.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli_data.h"
@@ -40,6 +41,46 @@ static bool fail_type(const kiln_program_parameter_info_t* p, const char* given,
                        "parameter \"%s\" is given as %s; the program says %s",
                        p->name, given, kiln_program_type_name(p->type));
   kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p->type));
+  return false;
+}
+
+void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
+                                const kilni_cli_binding_t* b, const char* name,
+                                uint32_t type, kilni_cli_error_t* error) {
+  const char* wanted = kiln_program_type_name(type);
+  bool is_read = b->array.shape.type != KILNI_CLI_TYPE_NONE;
+  const char* given =
+      kilni_cli_type_info(is_read ? b->array.shape.type : b->spec.shape.type)
+          ->text;
+  bool is_raw =
+      kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW;
+  char define[KILNI_CLI_DEFINE_BYTES], other[96];
+  kilni_cli_call_t call;
+  memset(&call, 0, sizeof(call));
+  call.given = r->given;
+  call.given_count = r->given_count;
+  (void)snprintf(other, sizeof(other),
+                 is_raw ? "write :%s, or nothing, behind the name of the file"
+                        : "convert the file to %s",
+                 wanted);
+  if (kilni_cli_program_define_of(r->file, &call, name,
+                                  kiln_program_type_find(given), define)) {
+    kilni_cli_error_fix(
+        error, "add --define %s=%s, so that the program takes %s; or %s",
+        define, given, given, other);
+  } else {
+    kilni_cli_error_fix(error, "%s; no --define makes \"%s\" %s", other, name,
+                        given);
+  }
+}
+
+// The same of a file that says its type itself.
+static bool fail_file_type(const kilni_cli_request_t* r,
+                           const kilni_cli_binding_t* b,
+                           const kiln_program_parameter_info_t* p,
+                           kilni_cli_error_t* error) {
+  (void)fail_type(p, kilni_cli_type_info(b->array.shape.type)->text, error);
+  kilni_cli_program_fix_type(r, b, p->name, p->type, error);
   return false;
 }
 
@@ -110,8 +151,9 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
     bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||
                 b->spec.kind == KILNI_CLI_SPEC_SHAPE;
     if (says && b->spec.shape.type != type) {
-      return fail_type(&p, kilni_cli_type_info(b->spec.shape.type)->text,
-                       error);
+      (void)fail_type(&p, kilni_cli_type_info(b->spec.shape.type)->text, error);
+      kilni_cli_program_fix_type(request, b, p.name, p.type, error);
+      return false;
     }
     const char* path = (const char*)b->path.data;
     if ((b->is_in || b->is_expect) && b->spec.kind == KILNI_CLI_SPEC_NONE &&
@@ -188,14 +230,12 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
       said->sizes[index].bits = b->value.scalar.bits;
     } else if (b->is_in) {
       if (b->array.shape.type != kilni_cli_program_type(p.type)) {
-        return fail_type(&p, kilni_cli_type_info(b->array.shape.type)->text,
-                         error);
+        return fail_file_type(r, b, &p, error);
       }
       said->sizes[index].count = b->array.shape.count;
     } else if (b->is_expect) {
       if (b->array.shape.type != kilni_cli_program_type(p.type)) {
-        return fail_type(&p, kilni_cli_type_info(b->array.shape.type)->text,
-                         error);
+        return fail_file_type(r, b, &p, error);
       }
       // Whatever else says how long the buffer is, the plan compares with.
       if (said->sizes[index].count == KILN_PROGRAM_COUNT_UNKNOWN) {
@@ -296,6 +336,9 @@ void kilni_cli_program_facts(const kiln_program_t* program,
         : kilni_cli_type_info(kilni_cli_program_type(p.type))->kind == 'f'
             ? KILN_PARAM_KIND_FLOAT
             : KILN_PARAM_KIND_INTEGER;
+    param->type = p.role != KILN_PROGRAM_ROLE_NONE
+                      ? NULL
+                      : kiln_program_type_name(p.type);
   }
   out_facts->param_count = count;
 }

@@ -19,6 +19,12 @@ bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
 bool kilni_cli_program_types(kilni_cli_request_t* request,
                              kilni_cli_error_t* error);
 
+// Replaces the fix of an error: the file of `b` is of another type than that of
+// the program's parameter `name`.
+void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
+                                const kilni_cli_binding_t* b, const char* name,
+                                uint32_t type, kilni_cli_error_t* error);
+
 // Finds, once inputs are read, the lengths of outputs that are not said, and
 // the work size.
 bool kilni_cli_program_sizes(kilni_cli_request_t* request,

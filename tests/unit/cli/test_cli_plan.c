@@ -20,13 +20,13 @@ static void make_kernel(kilni_cli_kernel_t* k) {
   k->name = "f";
   k->params_known = true;
   k->param_count = 6;
-  k->params[0] = (kilni_cli_param_t){"f_0", 8, KILN_PARAM_KIND_INTEGER};
-  k->params[1] = (kilni_cli_param_t){"f_1", 8, KILN_PARAM_KIND_POINTER};
-  k->params[2] = (kilni_cli_param_t){"n", 4, KILN_PARAM_KIND_INTEGER};
+  k->params[0] = (kilni_cli_param_t){"f_0", 8, KILN_PARAM_KIND_INTEGER, NULL};
+  k->params[1] = (kilni_cli_param_t){"f_1", 8, KILN_PARAM_KIND_POINTER, NULL};
+  k->params[2] = (kilni_cli_param_t){"n", 4, KILN_PARAM_KIND_INTEGER, NULL};
   if (g_name != NULL) k->params[2].name = g_name;
-  k->params[3] = (kilni_cli_param_t){"s", 4, KILN_PARAM_KIND_FLOAT};
-  k->params[4] = (kilni_cli_param_t){"d", 8, KILN_PARAM_KIND_FLOAT};
-  k->params[5] = (kilni_cli_param_t){"c", 1, KILN_PARAM_KIND_INTEGER};
+  k->params[3] = (kilni_cli_param_t){"s", 4, KILN_PARAM_KIND_FLOAT, NULL};
+  k->params[4] = (kilni_cli_param_t){"d", 8, KILN_PARAM_KIND_FLOAT, NULL};
+  k->params[5] = (kilni_cli_param_t){"c", 1, KILN_PARAM_KIND_INTEGER, NULL};
 }
 
 // One "option=value" of the request.
@@ -188,6 +188,41 @@ static void what_to_write_names_the_parameter(void** state) {
   }
 }
 
+// A program says what its numbers are: they are asked for so.
+static void a_number_is_asked_for_with_its_type(void** state) {
+  (void)state;
+  static const struct {
+    const char* type;
+    uint32_t bytes;
+    uint32_t kind;
+    const char* fix;
+  } CASES[] = {
+      {"u32", 4, KILN_PARAM_KIND_INTEGER, "write --arg m=1u32"},
+      {"i64", 8, KILN_PARAM_KIND_INTEGER, "write --arg m=1i64"},
+      {"u64", 8, KILN_PARAM_KIND_INTEGER, "write --arg m=1u64"},
+      {"u8", 1, KILN_PARAM_KIND_INTEGER, "write --arg m=1u8"},
+      {"bool", 1, KILN_PARAM_KIND_INTEGER, "write --arg m=true"},
+      {"f32", 4, KILN_PARAM_KIND_FLOAT, "write --arg m=2.5f32"},
+      {"f64", 8, KILN_PARAM_KIND_FLOAT, "write --arg m=2.5f64"},
+      {"f16", 2, KILN_PARAM_KIND_FLOAT, "write --arg m=0x3c00u16"},
+      {"bf16", 2, KILN_PARAM_KIND_FLOAT, "write --arg m=0x3f80u16"},
+  };
+  for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+    kilni_cli_kernel_t kernel;
+    kilni_cli_request_t r = {0};
+    kilni_cli_plan_t plan;
+    kilni_cli_error_t error;
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.name = "g";
+    kernel.params_known = true;
+    kernel.param_count = 1;
+    kernel.params[0] =
+        (kilni_cli_param_t){"m", CASES[i].bytes, CASES[i].kind, CASES[i].type};
+    assert_false(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+    assert_string_equal(error.fix, CASES[i].fix);
+  }
+}
+
 static void an_input_may_be_written_elsewhere(void** state) {
   (void)state;
   kilni_cli_plan_t plan;
@@ -223,7 +258,7 @@ static void a_given_or_required_block_is_taken(void** state) {
   kernel.name = "g";
   kernel.params_known = true;
   kernel.param_count = 1;
-  kernel.params[0] = (kilni_cli_param_t){"", 8, KILN_PARAM_KIND_UNKNOWN};
+  kernel.params[0] = (kilni_cli_param_t){"", 8, KILN_PARAM_KIND_UNKNOWN, NULL};
   kernel.required_block[0] = 8;
   kernel.required_block[1] = 4;
   r.bindings = &b;
@@ -266,6 +301,7 @@ int main(void) {
       cmocka_unit_test(a_good_request_is_planned),
       cmocka_unit_test(what_is_wrong_names_the_parameter),
       cmocka_unit_test(what_to_write_names_the_parameter),
+      cmocka_unit_test(a_number_is_asked_for_with_its_type),
       cmocka_unit_test(an_input_may_be_written_elsewhere),
       cmocka_unit_test(the_longest_buffer_makes_the_grid),
       cmocka_unit_test(a_given_or_required_block_is_taken),
