@@ -43,6 +43,7 @@ struct kiln_compiler_t {
   char* path;
   char* include_dir;     // "" where there is none
   char* include_dir2;    // libcu++'s, where it lies elsewhere; ""
+  bool has_cccl;         // libcu++'s headers are in one of them
   char* device_file;     // libNVVM's device library; ""
   uint8_t* device_code;  // what is in it
   size_t device_bytes;
@@ -130,9 +131,11 @@ kiln_status_t kilni_compile_take(const kilni_compile_job_t* job,
                                  kiln_bytes_view_t bytes,
                                  const kiln_code_name_t* names, uint32_t count);
 
-// The status of a library that refused: the first error of its log.
+// The status of a library that refused: the first error of its log, and of
+// NVRTC (`job` not NULL) what to do about the commonest.
 kiln_status_t kilni_compile_refused(kiln_status_t native, bool of_source,
-                                    const char* log);
+                                    const char* log,
+                                    const kilni_compile_job_t* job);
 
 // The whole of one compilation behind all checks: plan, gate, library.
 kiln_status_t kilni_compile_run(const kilni_compile_job_t* job);

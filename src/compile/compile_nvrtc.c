@@ -219,7 +219,9 @@ static kiln_status_t refused(const run_t* run, kiln_nvrtc_result_t result) {
       KILNI_NVRTC_STATUS(run->table, result, "nvrtcCompileProgram");
   bool of_source = kiln_status_code(native) == KILN_STATUS_COMPILE_FAILED ||
                    result == KILN_NVRTC_ERROR_INVALID_OPTION;
-  return kilni_compile_refused(native, of_source, run->job->result->log);
+  return kilni_compile_refused(
+      native, of_source, run->job->result->log,
+      result == KILN_NVRTC_ERROR_COMPILATION ? run->job : NULL);
 }
 
 static kiln_status_t compile_program(const run_t* run, bool* inout_again) {

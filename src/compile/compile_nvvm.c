@@ -111,7 +111,7 @@ static kiln_status_t refused(const run_t* run, kiln_nvvm_result_t result,
   kiln_status_t native = KILNI_NVVM_STATUS(run->table, result, call);
   bool of_source = kiln_status_code(native) == KILN_STATUS_COMPILE_FAILED ||
                    result == KILN_NVVM_ERROR_INVALID_OPTION;
-  return kilni_compile_refused(native, of_source, run->job->result->log);
+  return kilni_compile_refused(native, of_source, run->job->result->log, NULL);
 }
 
 // libNVVM takes its options as texts that it might change; it does not.

@@ -207,6 +207,7 @@ static kiln_status_t find_headers(kiln_compiler_t* compiler,
   KILNI_RETURN_IF_ERROR(take_beside(compiler, toolkit, library,
                                     KILN_LOCATE_KIND_HEADER, "cccl",
                                     &compiler->include_dir2));
+  compiler->has_cccl = compiler->include_dir2 != NULL;
   if (compiler->include_dir != NULL && compiler->include_dir2 != NULL &&
       strcmp(compiler->include_dir, compiler->include_dir2) == 0) {
     kilni_strfree(compiler->host->allocator, compiler->include_dir2);

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/status_make.h"
 #include "base/str.h"
+#include "compile/compile_hint.h"
 #include "compile/compile_inside.h"
 #include "image/image.h"
 
@@ -40,18 +41,47 @@ static kiln_string_view_t first_error(const char* log) {
   return first;
 }
 
+// What the error says by itself, or what stands behind it.
+static kiln_status_t say_refusal(kiln_string_view_t line,
+                                 const kilni_compile_job_t* job,
+                                 char fix[KILNI_HINT_BYTES]) {
+  char message[KILNI_HINT_BYTES] = "";
+  fix[0] = 0;
+  if (job != NULL) {
+    const kiln_compiler_t* compiler = job->compiler;
+    bool own = job->options->toolkit_include != KILN_SWITCH_OFF;
+    kilni_refusal_t refusal = {
+        .error = line,
+        .source = job->source,
+        .name = job->name,
+        .line = kiln_compiler_version(compiler),
+        .has_cccl = own && compiler->has_cccl,
+        .has_toolkit = own && compiler->include_dir[0] != 0,
+        .folders = {compiler->include_dir, compiler->include_dir2},
+    };
+    (void)kilni_compile_hint(&refusal, message, fix);
+  }
+  if (message[0] == 0) {
+    return KILNI_FAIL(COMPILE_FAILED, "%.*s", KILNI_SV(line));
+  }
+  return KILNI_ANNOTATE(KILNI_FAIL(COMPILE_FAILED, "%s", message), "%.*s",
+                        KILNI_SV(line));
+}
+
 kiln_status_t kilni_compile_refused(kiln_status_t native, bool of_source,
-                                    const char* log) {
+                                    const char* log,
+                                    const kilni_compile_job_t* job) {
+  char hint[KILNI_HINT_BYTES];
   kiln_string_view_t line = first_error(log != NULL ? log : "");
   if (line.size == 0) return native;
   if (!of_source) return KILNI_ANNOTATE(native, "%.*s", KILNI_SV(line));
-  kiln_status_t status = KILNI_FAIL(COMPILE_FAILED, "%.*s", KILNI_SV(line));
+  kiln_status_t status = say_refusal(line, job, hint);
   kiln_status_native_t part;
   if (kiln_status_native(native, &part)) {
     status =
         kilni_status_with_native(status, part.domain, part.number, part.name);
   }
-  const char* fix = kiln_status_fix(native);
+  const char* fix = hint[0] != 0 ? hint : kiln_status_fix(native);
   status = kilni_status_with_fix(
       status, "%s",
       fix ? fix : "correct the source; the whole log is in the result");

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what to do about a source that NVRTC refused. Pure.
+//
+// NVRTC says what it met. What stands behind the commonest of that (it has no
+// standard headers, a header is in a wheel that is not installed, the file is a
+// whole program) it does not know.
+#ifndef KILN_SRC_COMPILE_COMPILE_HINT_H_
+#define KILN_SRC_COMPILE_COMPILE_HINT_H_
+
+#include "kiln/api.h"
+
+// What is known. thread-compatible
+typedef struct kilni_refusal_t {
+  kiln_string_view_t error;   // the first line of the log that speaks of one
+  kiln_string_view_t source;  // the source itself
+  const char* name;           // what messages call it
+  uint32_t line;              // of the compiler: 13000 is 13.0; 0: not known
+  bool has_cccl;              // libcu++, CUB and Thrust were found
+  bool has_toolkit;           // the runtime's headers were
+  const char* folders[2];     // where those of the toolkit lie; "" or NULL
+} kilni_refusal_t;
+
+enum { KILNI_HINT_BYTES = 512 };
+
+// What to say in place of the error, "" if that says it, and what to do. False
+// where nothing better is known than to read the log.
+bool kilni_compile_hint(const kilni_refusal_t* refusal,
+                        char out_message[KILNI_HINT_BYTES],
+                        char out_fix[KILNI_HINT_BYTES]);
+
+#endif  // KILN_SRC_COMPILE_COMPILE_HINT_H_
