@@ -304,11 +304,15 @@ static bool add_outputs(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
   return true;
 }
 
-static bool all_given(const kilni_cli_request_t* r,
-                      const kiln_library_plan_t* plan) {
+// Whether every parameter is given, and the plan says how long each output is
+// that has no shape: then no size is missing.
+static bool all_said(const kilni_cli_request_t* r,
+                     const kiln_library_plan_t* plan, const said_t* said) {
   kiln_pipeline_parameter_t p;
   for (uint32_t i = 0; kiln_library_plan_parameter(plan, i, &p); i++) {
-    if (!kilni_cli_request_has(r, i, p.name)) return false;
+    bool open = i < KILNI_CLI_MAX_PARAMS && said->outputs[i] != NULL &&
+                !said->starts_as_file[i] && p.is_counted == 0;
+    if (open || !kilni_cli_request_has(r, i, p.name)) return false;
   }
   return true;
 }
@@ -324,7 +328,7 @@ static bool fill_outputs(kilni_cli_request_t* r,
   if (!kiln_status_is_ok(status)) {
     // What is missing is told with its fix further on; where nothing is, this
     // says what contradicts itself.
-    if (all_given(r, plan)) return kilni_cli_check(error, status);
+    if (all_said(r, plan, &said)) return kilni_cli_check(error, status);
     kiln_status_free(status);
     return true;
   }

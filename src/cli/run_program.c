@@ -60,8 +60,9 @@ void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
   call.given = r->given;
   call.given_count = r->given_count;
   (void)snprintf(other, sizeof(other),
-                 is_raw ? "write :%s, or nothing, behind the name of the file"
-                        : "convert the file to %s",
+                 b->is_made ? "give it as %s"
+                 : is_raw ? "write :%s, or nothing, behind the name of the file"
+                          : "convert the file to %s",
                  wanted);
   if (kilni_cli_program_define_of(r->file, &call, name,
                                   kiln_program_type_find(given), define)) {

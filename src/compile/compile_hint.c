@@ -46,9 +46,10 @@ static bool say(char* out, const char* format, ...) {
 
 enum { HEADER_BYTES = 128 };
 
-// "cub/cub.cuh" of: cannot open source file "cub/cub.cuh".
+// "cub/cub.cuh" of: cannot open source file "cub/cub.cuh"; where there is no
+// folder at all: could not open source file "cub/cub.cuh" (no directories ...
 static bool missing_header(kiln_string_view_t error, char out[HEADER_BYTES]) {
-  static const char WORDS[] = "cannot open source file \"";
+  static const char WORDS[] = " open source file \"";
   size_t size = sizeof(WORDS) - 1;
   for (size_t i = 0; i + size <= error.size; i++) {
     if (memcmp(error.data + i, WORDS, size) != 0) continue;
