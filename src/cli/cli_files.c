@@ -130,6 +130,17 @@ bool kilni_cli_files_add_output(kilni_cli_files_t* files, const char* path,
   return add(files, path, what, true, error);
 }
 
+bool kilni_cli_files_replaces(const kilni_cli_files_t* files) {
+  const file_t* list = (const file_t*)(const void*)files->list.data;
+  for (size_t i = 0; i < files->list.size / sizeof(file_t); i++) {
+    if (list[i].is_written && list[i].is_known && !list[i].is_stream &&
+        list[i].name[0] == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void kilni_cli_files_deinit(kilni_cli_files_t* files) {
   kilni_cli_buffer_deinit(&files->list);
 }

@@ -31,6 +31,9 @@ bool kilni_cli_files_check_input(const kilni_cli_files_t* files,
                                  const char* path, const char* what,
                                  kilni_cli_error_t* error);
 
+// Whether an output is a file that is there already, and so may be read.
+bool kilni_cli_files_replaces(const kilni_cli_files_t* files);
+
 void kilni_cli_files_deinit(kilni_cli_files_t* files);
 
 #endif  // KILN_SRC_CLI_CLI_FILES_H_

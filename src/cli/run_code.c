@@ -134,6 +134,10 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
     step->options.lineinfo = KILN_SWITCH_ON;
   }
   if (step->options.arch == NULL) step->options.arch = step->arch;
+  // Without a cache nobody else looks which headers there are.
+  if (c->files != NULL && kilni_cli_files_replaces(c->files)) {
+    step->options.list_headers = KILN_SWITCH_ON;
+  }
   step->options.cache = c->cache;
   bool ok = kilni_cli_buffer_read_some(&step->source, c->file, MAX_CODE_BYTES,
                                        error) &&

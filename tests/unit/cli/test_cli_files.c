@@ -116,6 +116,29 @@ static void inputs_may_be_one_file_and_outputs_not(void** state) {
   kilni_cli_files_deinit(&files);
 }
 
+// Only one that is there may have been read as a header.
+static void outputs_that_are_there(void** state) {
+  (void)state;
+  static const struct {
+    const char* path;
+    bool replaces;
+  } CASES[] = {{"file", true},     {"link", true},     {"later", false},
+               {"ahead", false},   {"sub/new", false}, {"/dev/null", false},
+               {"none/new", false}};
+  for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+    kilni_cli_files_t files = {0};
+    kilni_cli_error_t error;
+    assert_false(kilni_cli_files_replaces(&files));
+    assert_true(kilni_cli_files_add_input(&files, "hard", "the input", &error));
+    assert_false(kilni_cli_files_replaces(&files));
+    kilni_cli_files_deinit(&files);
+    assert_true(
+        kilni_cli_files_add_output(&files, CASES[i].path, "-o", &error));
+    assert_int_equal(kilni_cli_files_replaces(&files), CASES[i].replaces);
+    kilni_cli_files_deinit(&files);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_file_by_any_name),
@@ -123,6 +146,7 @@ int main(void) {
       cmocka_unit_test(a_file_that_is_not_there_yet),
       cmocka_unit_test(other_files),
       cmocka_unit_test(inputs_may_be_one_file_and_outputs_not),
+      cmocka_unit_test(outputs_that_are_there),
   };
   return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
