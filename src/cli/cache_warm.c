@@ -22,6 +22,7 @@ typedef struct warm_t {
   kilni_cli_session_t session;  // with a device; else without one
   kiln_runtime_t* runtime;      // borrowed from the session, or own
   kiln_cache_t* cache;
+  kilni_cli_source_t asked;  // how what `kiln run` compiles is compiled
   bool compiles;
   json_t* files;
   kiln_status_code_t failed;  // of the first file that failed
@@ -78,6 +79,21 @@ static bool add_failed(warm_t* warm, const char* file,
 
 // ---- As kiln run ----
 
+// What is said to the compiler says nothing to other code.
+static bool check_asked(const warm_t* warm, const char* file,
+                        kilni_cli_code_kind_t kind, kilni_cli_error_t* error) {
+  if (kind == KILNI_CLI_CODE_SOURCE ||
+      !kilni_cli_compile_is_asked(warm->run->call)) {
+    return true;
+  }
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "give it to a kiln cache warm of its own, without the "
+                        "options of kiln compile",
+                        "options of a compiler for \"%s\", which is not "
+                        "compiled",
+                        file);
+}
+
 static bool warm_device(warm_t* warm, const char* file,
                         kilni_cli_error_t* error) {
   kilni_cli_code_t code;
@@ -86,7 +102,9 @@ static bool warm_device(warm_t* warm, const char* file,
   code.device = warm->session.device;
   code.cache = warm->cache;
   code.file = file;
+  code.asked = &warm->asked.options;
   bool ok = kilni_cli_code_kind_of(file, &code.kind, error) &&
+            check_asked(warm, file, code.kind, error) &&
             kilni_cli_code_make(&code, error) &&
             add_made(warm, file, code.compile_cache, code.compile_reason,
                      code.link_cache, code.link_reason);
@@ -143,11 +161,16 @@ static bool open_runtime(warm_t* warm) {
 
 static bool open_all(warm_t* warm) {
   const kilni_cli_call_t* call = warm->run->call;
-  warm->compiles = kilni_cli_compile_is_asked(call);
-  if (warm->compiles && kilni_cli_option_value(call, "device") != NULL) {
+  bool has_device = kilni_cli_option_value(call, "device") != NULL;
+  warm->compiles = kilni_cli_compile_is_asked(call) && !has_device;
+  if (has_device && kilni_cli_option_value(call, "output") != NULL) {
     return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave out --device, or the options of kiln compile",
-                          "--device is for what kiln run makes");
+                          "leave out --device or --output",
+                          "--device is for what kiln run makes, and --output "
+                          "for what kiln compile does");
+  }
+  if (!kilni_cli_source_read(&warm->asked, call, NULL, warm->run->error)) {
+    return false;
   }
   if (!(warm->compiles ? open_runtime(warm) : open_device(warm))) return false;
   warm->cache = kiln_runtime_cache(warm->runtime);
@@ -197,6 +220,7 @@ bool kilni_cli_cache_warm(kilni_cli_cache_run_t* run) {
   warm->files = json_array();
   bool ok = open_all(warm) && make_all(warm) && report(warm);
   json_decref(warm->files);
+  kilni_cli_source_deinit(&warm->asked);
   if (warm->compiles) {
     kiln_runtime_release(warm->runtime);
   } else {

@@ -196,7 +196,8 @@ static const kilni_cli_option_t OPTIONS[] = {
      "that size, such as 500M or 2G.",
      false, NULL},
     {"device", "auto|cuda:N|soft|NAME",
-     "warm: make what kiln run would make for this device. Default: auto.",
+     "warm: make what kiln run would make for this device, with the options "
+     "that are given. Default: auto, where none of kiln compile is given.",
      false, "auto cuda:0 soft"},
     KILNI_CLI_COMPILE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
@@ -213,8 +214,9 @@ const kilni_cli_command_t kilni_cli_command_cache = {
     "entry was compiled with, and says what is damaged and what has changed. "
     "clear removes entries, all or by --older-than and --max-bytes.\n"
     "warm makes ahead of time what kiln run FILE would make, or, where one of "
-    "the options of kiln compile is given (--output, --arch, --define ...), "
-    "what kiln compile FILE with these options would: the next start finds it.",
+    "the options of kiln compile is given (--output, --arch, --define ...) and "
+    "--device is not, what kiln compile FILE with these options would: the "
+    "next start finds it.",
     OPTIONS,
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
