@@ -278,6 +278,18 @@ static void a_given_or_required_block_is_taken(void** state) {
   kilni_cli_buffer_deinit(&b.path);
 }
 
+static void a_kernel_is_named_as_cpp_does(void** state) {
+  (void)state;
+  kilni_cli_kernel_t kernel;
+  kilni_cli_request_t r = {0};
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  make_kernel(&kernel);
+  kernel.name = "_ZN2ns2tkIfEEvPT_";
+  assert_false(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  assert_non_null(strstr(error.message, "the kernel \"ns::tk<float>\": "));
+}
+
 static void unknown_parameters_go_by_position(void** state) {
   (void)state;
   kilni_cli_kernel_t kernel;
@@ -305,6 +317,7 @@ int main(void) {
       cmocka_unit_test(an_input_may_be_written_elsewhere),
       cmocka_unit_test(the_longest_buffer_makes_the_grid),
       cmocka_unit_test(a_given_or_required_block_is_taken),
+      cmocka_unit_test(a_kernel_is_named_as_cpp_does),
       cmocka_unit_test(unknown_parameters_go_by_position),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
