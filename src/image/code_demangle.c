@@ -52,7 +52,7 @@ static text_t join(reader_t* r, const char* a, const char* b, const char* c,
   uint32_t used = r->used;
   for (int i = 0; i < 4 && parts[i] != NULL; i++) {
     size_t size = strlen(parts[i]);
-    if (size >= ARENA_BYTES - used || used + size - text > MAX_TEXT) {
+    if (size >= ARENA_BYTES - used || used + size - text >= MAX_TEXT) {
       return NONE;
     }
     memcpy(r->arena + used, parts[i], size);
@@ -457,7 +457,12 @@ bool kiln_code_demangle(const char* name, uint32_t parameters, size_t capacity,
   // A name without parameters is one of data.
   bool has_parameters = *r.at != 0;
   text_t list = has_parameters ? read_parameters(&r) : text;
-  if (list == NONE) return false;
+  // Either way of writing it reads the same names.
+  if (list == NONE ||
+      (has_parameters &&
+       strlen(at(&r, text)) + strlen(at(&r, list)) >= MAX_TEXT)) {
+    return false;
+  }
   bool shows = has_parameters && parameters != KILN_SWITCH_OFF;
   bool ok = write_text(at(&r, text), &used, capacity, out) &&
             (!shows || write_text(at(&r, list), &used, capacity, out));

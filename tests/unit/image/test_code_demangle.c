@@ -122,6 +122,18 @@ static void what_grows_is_refused(void** state) {
     used += strlen(part);
   }
   assert_false(kiln_code_demangle(name, 0, sizeof(got), got));
+  // 2048 bytes are enough for all that is read.
+  char wide[8192] = "_Z1f", all[8192];
+  for (size_t i = 0; i < 2000; i++) {
+    wide[4 + i] = 'f';
+    wide[5 + i] = 0;
+    if (!kiln_code_demangle(wide, KILN_SWITCH_OFF, sizeof(got), got)) {
+      assert_false(kiln_code_demangle(wide, 0, sizeof(all), all));
+      break;
+    }
+    assert_true(kiln_code_demangle(wide, 0, 2048, all));
+    assert_true(i < 1000);
+  }
   char deep[512] = "_Z1f";
   memset(deep + 4, 'P', 400);
   deep[404] = 'i';
