@@ -371,7 +371,7 @@ bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
   size_t alignment = 1;
   if (text[0] != '{') return fail_struct(&s, "it begins with no brace");
   if (!parse_members(&s, &alignment)) return false;
-  return *s.at == 0 || fail_struct(&s, "more stands behind it");
+  return *s.at == 0 || fail_struct(&s, "more follows its end");
 }
 
 bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,

@@ -30,7 +30,7 @@ enum { KILNI_CLI_MAX_STRUCT_BYTES = 32764 };  // of a kernel's parameters
 
 // A struct of numbers, `{2.5f32,1i32,{1u8,2u8}}`, as C lays it out: each at a
 // multiple of its size, an inner struct at that of its largest member, zeroes
-// between and behind them. The bytes go to the end of `out`, which is empty.
+// between and after them. The bytes go to the end of `out`, which is empty.
 bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
                             kilni_cli_error_t* error);
 

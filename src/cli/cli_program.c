@@ -129,7 +129,7 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   return ok;
 }
 
-// The name behind `type` at the beginning of a line; moves to the next one.
+// The name after `type` at the beginning of a line; moves to the next one.
 static bool next_type(kiln_string_view_t text, size_t* inout_at,
                       char out[NAME_BYTES]) {
   while (*inout_at < text.size) {

@@ -420,7 +420,7 @@ static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 static const kilni_cli_option_t OPTIONS[] = {
     {"entry", "NAME",
      "Name of the kernel; not needed where the file has only one. Of C++ the "
-     "name in the source, as far as it tells which: scale, ns::scale, "
+     "name in the source, as much as is needed: scale, ns::scale, "
      "'scale<float>' or 'scale(float*, int)'. Of a .cu an instance of a "
      "template, 'scale<float>', is compiled for it.",
      false, NULL},

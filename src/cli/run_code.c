@@ -134,7 +134,7 @@ static bool compile(kilni_cli_code_t* c, uint32_t format,
     step->options.lineinfo = KILN_SWITCH_ON;
   }
   if (step->options.arch == NULL) step->options.arch = step->arch;
-  // Without a cache nobody else looks which headers there are.
+  // Without a cache the headers are not listed otherwise.
   if (c->files != NULL && kilni_cli_files_replaces(c->files)) {
     step->options.list_headers = KILN_SWITCH_ON;
   }

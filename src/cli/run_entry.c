@@ -33,7 +33,7 @@ static bool is_letter(char c) {
 }
 
 // Without what does not count: blanks, `int` of "unsigned int", and the letters
-// behind a number that is no part of a word.
+// after a number that is no part of a word.
 static void plain(const char* text, char out[NAME_BYTES]) {
   size_t used = 0;
   for (size_t i = 0; text[i] != 0 && used < NAME_BYTES - 1; i++) {

@@ -16,7 +16,7 @@
 //   without namespaces, or without tk<float>, ns::tk, tk
 //   the arguments of a template
 //
-// Blanks do not count, nor what stands behind a number (4u). `entry` NULL is
+// Blanks do not count, nor letters after a number (4u). `entry` NULL is
 // the only kernel. NOT_FOUND or INVALID_ARGUMENT list the names as C++ writes
 // them, to be written as `where` says ("--entry NAME").
 bool kilni_cli_entry_find(const char* const* names, uint32_t count,

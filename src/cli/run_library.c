@@ -326,8 +326,8 @@ static bool fill_outputs(kilni_cli_request_t* r,
   if (!said.is_wanted) return true;
   kiln_status_t status = kiln_library_plan_sizes(plan, said.sizes);
   if (!kiln_status_is_ok(status)) {
-    // What is missing is told with its fix further on; where nothing is, this
-    // says what contradicts itself.
+    // What is missing is reported with its fix further on; where nothing is,
+    // this says what contradicts itself.
     if (all_said(r, plan, &said)) return kilni_cli_check(error, status);
     kiln_status_free(status);
     return true;

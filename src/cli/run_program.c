@@ -61,7 +61,7 @@ void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
   call.given_count = r->given_count;
   (void)snprintf(other, sizeof(other),
                  b->is_made ? "give it as %s"
-                 : is_raw ? "write :%s, or nothing, behind the name of the file"
+                 : is_raw ? "write :%s, or nothing, after the name of the file"
                           : "convert the file to %s",
                  wanted);
   if (kilni_cli_program_define_of(r->file, &call, name,

@@ -20,7 +20,7 @@ const char* kilni_cli_source_asked(const kilni_cli_call_t* call) {
   return NULL;
 }
 
-// Puts all values of one option behind `*inout_end`. `more` is one more, unless
+// Puts all values of one option at `*inout_end`. `more` is one more, unless
 // it is among them; or NULL.
 static bool collect(const kilni_cli_call_t* call, const char* name,
                     const char* more, const char*** inout_end,

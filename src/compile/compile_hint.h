@@ -2,7 +2,7 @@
 //
 // compile: what to do about a source that NVRTC refused. Pure.
 //
-// NVRTC says what it met. What stands behind the commonest of that (it has no
+// NVRTC says what it met. What the commonest of that comes from (it has no
 // standard headers, a header is in a wheel that is not installed, the file is a
 // whole program) it does not know.
 #ifndef KILN_SRC_COMPILE_COMPILE_HINT_H_

@@ -41,7 +41,7 @@ static kiln_string_view_t first_error(const char* log) {
   return first;
 }
 
-// What the error says by itself, or what stands behind it.
+// What the error says by itself, or what it comes from.
 static kiln_status_t say_refusal(kiln_string_view_t line,
                                  const kilni_compile_job_t* job,
                                  char fix[KILNI_HINT_BYTES]) {

@@ -147,7 +147,7 @@ static text_t read_source_name(reader_t* r) {
   memcpy(word, r->at, size);
   word[size] = 0;
   r->at += size;
-  // nvcc puts a hash of the file behind it.
+  // nvcc adds a hash of the file.
   if (strncmp(word, HIDDEN, sizeof(HIDDEN) - 1) == 0) {
     return add(r, "(anonymous namespace)");
   }
@@ -156,7 +156,7 @@ static text_t read_source_name(reader_t* r) {
 
 // ---- Arguments of templates ----
 
-// The digits of "Li4E", with the sign and what C++ puts behind them.
+// The digits of "Li4E", with the sign and what C++ puts after them.
 static text_t read_integer(reader_t* r, const char* suffix, const char* cast) {
   char digits[32];
   size_t size = 0;
@@ -170,7 +170,7 @@ static text_t read_integer(reader_t* r, const char* suffix, const char* cast) {
   return join(r, "(", cast, ")", digits);
 }
 
-// L<type><value>E, from behind the L.
+// L<type><value>E, after the L.
 static text_t read_literal(reader_t* r) {
   static const struct {
     char letter;
@@ -342,7 +342,7 @@ static const char* builtin_name(char c) {
   }
 }
 
-// K, V and r before a type, which stand behind it in words.
+// K, V and r before a type, which stand after it in words.
 static text_t read_qualified(reader_t* r) {
   bool is_restrict = take(r, 'r');
   bool is_volatile = take(r, 'V');

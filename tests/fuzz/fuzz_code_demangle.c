@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size != 0) memcpy(text, data, size);
   text[size] = 0;
   bool read = kiln_code_demangle(text, KILN_SWITCH_ON, sizeof(all), all);
-  // Either way of writing it reads the same; parameters stand behind the name.
+  // Either way of writing it reads the same; parameters follow the name.
   require(kiln_code_demangle(text, KILN_SWITCH_OFF, sizeof(name), name) ==
           read);
   require((all[0] != 0) == read);
