@@ -1,390 +1,471 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: names of C++ functions as their source has them: what the Itanium C++
-// ABI says of names of functions, their parameters and template arguments.
+// base: names of kernels as C++ writes them.
 //
-// Each rule appends what it reads to the text. What the ABI lets later parts
-// refer to (S0_) is remembered as text; so are the arguments of the function's
-// template (T_). What is not known is no error: the caller shows the mangled
-// name.
+// The part of the Itanium C++ ABI that kernels are named by: functions in
+// namespaces and classes, templates of types and integers, and the types of
+// parameters. What is left out (operators, expressions, function types, local
+// names) is refused, never guessed.
 #include "base/demangle.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 2048, PARTS = 64, ARGUMENTS = 32, DEPTH = 48 };
+enum {
+  ARENA_BYTES = 8192,
+  MAX_TEXT = 2048,  // of one name; a copy of a copy of a copy grows fast
+  MAX_SEEN = 128,   // substitutions, and arguments of one template
+  MAX_DEPTH = 48,
+};
 
-// A stretch of `kept`. one-thread
-typedef struct part_t {
-  size_t at;
-  size_t size;
-} part_t;
+// A text in the arena; NONE for what cannot be read.
+typedef uint32_t text_t;
+#define NONE UINT32_MAX
 
+// One name on its way. one-thread
 typedef struct reader_t {
   const char* at;
+  uint32_t used;
   uint32_t depth;
-  bool bad;
-  char text[TEXT_BYTES];
-  size_t size;
-  char kept[2 * TEXT_BYTES];
-  size_t kept_size;
-  part_t parts[PARTS];  // that S_ refers to
-  size_t part_count;
-  part_t arguments[ARGUMENTS];  // that T_ refers to
-  size_t argument_count;
+  uint32_t seen_count;
+  uint32_t argument_count;  // of the function's own template
+  text_t seen[MAX_SEEN];
+  text_t arguments[MAX_SEEN];
+  bool is_template;  // the name ends with arguments: a return type follows it
+  bool is_named;     // the name is read: parameters follow
+  char arena[ARENA_BYTES];
 } reader_t;
 
-static bool read_type(reader_t* r);
+static text_t read_type(reader_t* r);
 
-static bool fail(reader_t* r) {
-  r->bad = true;
-  return false;
+// ---- Texts ----
+
+static const char* at(const reader_t* r, text_t text) {
+  return r->arena + text;
 }
 
-static bool add_n(reader_t* r, const char* text, size_t size) {
-  if (size >= sizeof(r->text) - r->size) return fail(r);
-  memcpy(r->text + r->size, text, size);
-  r->size += size;
-  return true;
+// Up to four texts as one; NULL ends them.
+static text_t join(reader_t* r, const char* a, const char* b, const char* c,
+                   const char* d) {
+  const char* const parts[] = {a, b, c, d};
+  text_t text = r->used;
+  uint32_t used = r->used;
+  for (int i = 0; i < 4 && parts[i] != NULL; i++) {
+    size_t size = strlen(parts[i]);
+    if (size >= ARENA_BYTES - used || used + size - text >= MAX_TEXT) {
+      return NONE;
+    }
+    memcpy(r->arena + used, parts[i], size);
+    used += (uint32_t)size;
+  }
+  r->arena[used++] = 0;
+  r->used = used;
+  return text;
 }
 
-static bool add(reader_t* r, const char* text) {
-  return add_n(r, text, strlen(text));
+static text_t add(reader_t* r, const char* words) {
+  return join(r, words, NULL, NULL, NULL);
 }
 
-static bool insert(reader_t* r, size_t at, const char* text) {
-  size_t size = strlen(text);
-  if (size >= sizeof(r->text) - r->size) return fail(r);
-  memmove(r->text + at + size, r->text + at, r->size - at);
-  memcpy(r->text + at, text, size);
-  r->size += size;
-  return true;
+// Notes a text that later parts of the name may refer to.
+static text_t note(reader_t* r, text_t text) {
+  if (text == NONE || r->seen_count == MAX_SEEN) return NONE;
+  r->seen[r->seen_count++] = text;
+  return text;
 }
 
-static bool keep(reader_t* r, size_t from, part_t* out_part) {
-  size_t size = r->size - from;
-  if (size > sizeof(r->kept) - r->kept_size) return fail(r);
-  memcpy(r->kept + r->kept_size, r->text + from, size);
-  *out_part = (part_t){r->kept_size, size};
-  r->kept_size += size;
-  return true;
-}
-
-// What was appended since `from` is the next that S_ may refer to.
-static bool remember(reader_t* r, size_t from) {
-  if (r->part_count == PARTS) return fail(r);
-  return keep(r, from, &r->parts[r->part_count]) && ++r->part_count > 0;
-}
-
-static bool accept(reader_t* r, char c) {
+static bool take(reader_t* r, char c) {
   if (*r->at != c) return false;
   r->at++;
   return true;
 }
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-static bool read_number(reader_t* r, size_t* out) {
-  if (!is_digit(*r->at)) return fail(r);
-  *out = 0;
-  while (is_digit(*r->at) && *out < TEXT_BYTES) {
-    *out = *out * 10 + (size_t)(*r->at++ - '0');
-  }
-  return true;
-}
-
-// <length> <identifier>
-static bool read_source_name(reader_t* r) {
-  static const char kAnonymous[] = "_GLOBAL__N_";
-  size_t size;
-  if (!read_number(r, &size) || memchr(r->at, 0, size) != NULL) return fail(r);
-  const char* name = r->at;
-  r->at += size;
-  if (size >= sizeof(kAnonymous) - 1 &&
-      memcmp(name, kAnonymous, sizeof(kAnonymous) - 1) == 0) {
-    return add(r, "(anonymous namespace)");
-  }
-  return add_n(r, name, size);
-}
+// ---- Parts of a name ----
 
 // "_" is 0, "0_" is 1, "Z_" is 36.
-static bool read_sequence(reader_t* r, size_t base, size_t* out) {
-  size_t value = 0;
-  if (accept(r, '_')) {
-    *out = 0;
-    return true;
-  }
+static bool read_index(reader_t* r, uint32_t base, uint32_t* out) {
+  uint32_t value = 0;
+  bool is_first = *r->at == '_';
   while (*r->at != '_') {
-    char c = *r->at++;
-    size_t digit = base;
-    if (is_digit(c)) digit = (size_t)(c - '0');
-    if (c >= 'A' && c <= 'Z') digit = (size_t)(c - 'A') + 10;
-    if (digit >= base || value > TEXT_BYTES) return fail(r);
+    char c = *r->at;
+    uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
+                     : c >= 'A' && c <= 'Z' ? (uint32_t)(c - 'A') + 10
+                                            : base;
+    if (digit >= base || value > MAX_SEEN) return false;
     value = value * base + digit;
+    r->at++;
   }
   r->at++;
-  *out = value + 1;
+  *out = is_first ? 0 : value + 1;
   return true;
 }
 
-static bool add_kept(reader_t* r, const part_t* list, size_t count, size_t at) {
-  if (at >= count) return fail(r);
-  return add_n(r, r->kept + list[at].at, list[at].size);
+// S_, S0_, St and the other short names of std.
+static text_t read_substitution(reader_t* r) {
+  uint32_t index;
+  r->at++;
+  if (take(r, 't')) return add(r, "std");
+  if (take(r, 'a')) return add(r, "std::allocator");
+  if (take(r, 's')) return add(r, "std::string");
+  if (!read_index(r, 36, &index) || index >= r->seen_count) return NONE;
+  return r->seen[index];
 }
 
-// Behind the S: of the standard library, or what was remembered.
-static bool read_substitution(reader_t* r) {
-  static const char* const kStandard[][2] = {
-      {"a", "std::allocator"}, {"b", "std::basic_string"},
-      {"s", "std::string"},    {"i", "std::istream"},
-      {"o", "std::ostream"},   {"d", "std::iostream"}};
-  for (size_t i = 0; i < sizeof(kStandard) / sizeof(kStandard[0]); i++) {
-    if (accept(r, kStandard[i][0][0])) return add(r, kStandard[i][1]);
+// T_: an argument of the function's own template.
+static text_t read_template_parameter(reader_t* r) {
+  uint32_t index;
+  r->at++;
+  if (!r->is_named || !read_index(r, 10, &index) ||
+      index >= r->argument_count || *r->at == 'I') {
+    return NONE;
   }
-  size_t at;
-  return read_sequence(r, 36, &at) && add_kept(r, r->parts, r->part_count, at);
+  return r->arguments[index];
 }
 
-// ---- Template arguments ----
-
-// L <type> <value> E
-static bool read_literal(reader_t* r) {
-  char type = *r->at;
-  size_t from = r->size;
-  if (!read_type(r)) return false;
-  bool plain = type == 'i' || type == 'j' || type == 'l' || type == 'm' ||
-               type == 'b' || type == 'x' || type == 'y';
-  if (plain) {
-    r->size = from;
-  } else if (!insert(r, from, "(") || !add(r, ")")) {
-    return false;
+static bool is_word(const char* text, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)text[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '_' || c == '$' || c >= 0x80;
+    if (!letter && (i == 0 || c < '0' || c > '9')) return false;
   }
-  if (type == 'b') {
+  return true;
+}
+
+// "3add", also "L3add" of one that is internal to its file.
+static text_t read_source_name(reader_t* r) {
+  static const char HIDDEN[] = "_GLOBAL__N_";
+  size_t size = 0;
+  (void)take(r, 'L');
+  if (*r->at < '1' || *r->at > '9') return NONE;
+  while (*r->at >= '0' && *r->at <= '9') {
+    size = size * 10 + (size_t)(*r->at++ - '0');
+    if (size >= MAX_TEXT) return NONE;
+  }
+  char word[MAX_TEXT];
+  if (memchr(r->at, 0, size) != NULL || !is_word(r->at, size)) return NONE;
+  memcpy(word, r->at, size);
+  word[size] = 0;
+  r->at += size;
+  // nvcc adds a hash of the file.
+  if (strncmp(word, HIDDEN, sizeof(HIDDEN) - 1) == 0) {
+    return add(r, "(anonymous namespace)");
+  }
+  return add(r, word);
+}
+
+// ---- Arguments of templates ----
+
+// The digits of "Li4E", with the sign and what C++ puts after them.
+static text_t read_integer(reader_t* r, const char* suffix, const char* cast) {
+  char digits[32];
+  size_t size = 0;
+  if (take(r, 'n')) digits[size++] = '-';
+  while (*r->at >= '0' && *r->at <= '9' && size < sizeof(digits) - 1) {
+    digits[size++] = *r->at++;
+  }
+  digits[size] = 0;
+  if (size == 0 || digits[size - 1] == '-' || !take(r, 'E')) return NONE;
+  if (cast == NULL) return join(r, digits, suffix, NULL, NULL);
+  return join(r, "(", cast, ")", digits);
+}
+
+// L<type><value>E, after the L.
+static text_t read_literal(reader_t* r) {
+  static const struct {
+    char letter;
+    const char* suffix;
+  } INTEGERS[] = {{'i', ""},   {'j', "u"},  {'l', "l"},
+                  {'m', "ul"}, {'x', "ll"}, {'y', "ull"}};
+  for (size_t i = 0; i < sizeof(INTEGERS) / sizeof(INTEGERS[0]); i++) {
+    if (take(r, INTEGERS[i].letter)) {
+      return read_integer(r, INTEGERS[i].suffix, NULL);
+    }
+  }
+  if (take(r, 'b')) {
     bool is_true = *r->at == '1';
-    if (*r->at != '0' && !is_true) return fail(r);
+    if (*r->at != '0' && !is_true) return NONE;
     r->at++;
-    return add(r, is_true ? "true" : "false") && (accept(r, 'E') || fail(r));
+    return take(r, 'E') ? add(r, is_true ? "true" : "false") : NONE;
   }
-  if (accept(r, 'n') && !add(r, "-")) return false;
-  const char* digits = r->at;
-  while (is_digit(*r->at)) r->at++;
-  if (r->at == digits) return fail(r);
-  return add_n(r, digits, (size_t)(r->at - digits)) &&
-         (type != 'j' || add(r, "u")) && (accept(r, 'E') || fail(r));
+  // Characters and values of an enum; numbers with a point are left out.
+  if (strchr("fdeg_", *r->at) != NULL) return NONE;
+  text_t type = read_type(r);
+  if (type == NONE) return NONE;
+  return read_integer(r, "", at(r, type));
 }
 
-static bool read_arguments(reader_t* r, bool of_function);
+static text_t read_arguments(reader_t* r, bool is_pack);
 
-// A pack is its members with commas between them.
-static bool read_argument(reader_t* r) {
-  if (accept(r, 'L')) return read_literal(r);
-  if (!accept(r, 'J')) return read_type(r);
-  for (bool first = true; !accept(r, 'E'); first = false) {
-    if (!first && !add(r, ", ")) return false;
-    if (!read_argument(r)) return false;
-  }
-  return true;
+static text_t read_argument(reader_t* r) {
+  if (take(r, 'L')) return read_literal(r);
+  if (take(r, 'J')) return read_arguments(r, true);
+  return read_type(r);
 }
 
-// Behind the I: "<" arguments ">".
-static bool read_arguments(reader_t* r, bool of_function) {
-  part_t list[ARGUMENTS];
-  size_t count = 0;
-  if (!add(r, "<")) return false;
-  while (!accept(r, 'E')) {
-    if (count == ARGUMENTS || (count > 0 && !add(r, ", "))) return fail(r);
-    size_t from = r->size;
-    if (!read_argument(r) || !keep(r, from, &list[count])) return false;
-    count++;
+// Up to the E: "<float, 4>", or of a pack "float, 4". Those of a template are
+// what T_ means from here on.
+static text_t read_arguments(reader_t* r, bool is_pack) {
+  text_t list[MAX_SEEN];
+  uint32_t count = 0;
+  text_t text = add(r, "");
+  if (r->depth >= MAX_DEPTH) return NONE;
+  r->depth++;
+  while (text != NONE && !take(r, 'E')) {
+    text_t one = count < MAX_SEEN ? read_argument(r) : NONE;
+    if (one == NONE) return NONE;
+    list[count++] = one;
+    if (at(r, one)[0] == 0) continue;  // a pack of nothing
+    text =
+        join(r, at(r, text), at(r, text)[0] != 0 ? ", " : "", at(r, one), NULL);
   }
-  if (of_function) {
+  r->depth--;
+  if (text == NONE || is_pack) return text;
+  if (!r->is_named) {
     memcpy(r->arguments, list, count * sizeof(list[0]));
     r->argument_count = count;
   }
-  return add(r, ">");
+  return join(r, "<", at(r, text), ">", NULL);
 }
 
 // ---- Names ----
 
-// Behind the N: parts, each of which S_ may refer to but for the whole.
-static bool read_nested(reader_t* r, bool of_function, bool* out_template) {
-  size_t from = r->size;
-  while (*r->at == 'r' || *r->at == 'V' || *r->at == 'K') r->at++;
-  for (bool first = true; !accept(r, 'E'); first = false) {
-    bool known = false;
-    *out_template = false;
-    if (accept(r, 'I')) {
-      if (first || !read_arguments(r, of_function)) return fail(r);
-      *out_template = true;
+// What stands between N and E. A function itself is nothing that is referred
+// to; all that it lies in is.
+static text_t read_nested(reader_t* r, bool is_function) {
+  text_t name = NONE;
+  bool ends_in_arguments = false;
+  while (!take(r, 'E')) {
+    bool is_noted = true;
+    ends_in_arguments = false;
+    if (*r->at == 'S' && name == NONE) {
+      is_noted = false;
+      name = read_substitution(r);
+    } else if (*r->at == 'T' && name == NONE) {
+      name = read_template_parameter(r);
+    } else if (*r->at == 'I' && name != NONE) {
+      r->at++;
+      text_t arguments = read_arguments(r, false);
+      if (arguments == NONE) return NONE;
+      name = join(r, at(r, name), at(r, arguments), NULL, NULL);
+      ends_in_arguments = true;
     } else {
-      if (!first && !add(r, "::")) return false;
-      (void)accept(r, 'L');
-      if (first && r->at[0] == 'S' && r->at[1] == 't') {
-        r->at += 2;
-        known = true;
-        if (!add(r, "std")) return false;
-      } else if (first && accept(r, 'S')) {
-        known = true;
-        if (!read_substitution(r)) return false;
-      } else if (!read_source_name(r)) {
-        return false;
+      text_t part = read_source_name(r);
+      if (part == NONE) return NONE;
+      if (name != NONE) {
+        name = join(r, at(r, name), "::", at(r, part), NULL);
+      } else {
+        name = part;
       }
     }
-    if (!known && *r->at != 'E' && !remember(r, from)) return false;
+    if (name == NONE) return NONE;
+    if (is_function && *r->at == 'E') is_noted = false;
+    if (is_noted && note(r, name) == NONE) return NONE;
   }
-  return true;
+  if (is_function) r->is_template = ends_in_arguments;
+  return name;
 }
 
-// `*out_template`: it ends with template arguments.
-static bool read_name(reader_t* r, bool of_function, bool* out_template) {
-  size_t from = r->size;
-  bool known = false;
-  *out_template = false;
-  if (accept(r, 'N')) return read_nested(r, of_function, out_template);
-  (void)accept(r, 'L');
-  if (r->at[0] == 'S' && r->at[1] == 't') {
+// A name without N: "3add", "St4pair", "S1_", with arguments or not.
+static text_t read_plain(reader_t* r, bool is_function) {
+  text_t name;
+  bool is_noted = true;
+  if (strncmp(r->at, "St", 2) == 0) {
     r->at += 2;
-    if (!add(r, "std::") || !read_source_name(r)) return false;
-  } else if (accept(r, 'S')) {
-    known = true;
-    if (!read_substitution(r)) return false;
-  } else if (!read_source_name(r)) {
-    return false;
+    text_t word = read_source_name(r);
+    name = word == NONE ? NONE : join(r, "std::", at(r, word), NULL, NULL);
+  } else if (*r->at == 'S') {
+    name = read_substitution(r);
+    is_noted = false;
+  } else {
+    name = read_source_name(r);
   }
-  if (!accept(r, 'I')) return true;
-  *out_template = true;
-  return (known || remember(r, from)) && read_arguments(r, of_function);
+  if (name == NONE) return NONE;
+  bool has_arguments = *r->at == 'I';
+  if (is_noted && (has_arguments || !is_function) && note(r, name) == NONE) {
+    return NONE;
+  }
+  if (is_function) r->is_template = has_arguments;
+  if (!take(r, 'I')) return name;
+  text_t arguments = read_arguments(r, false);
+  if (arguments == NONE) return NONE;
+  name = join(r, at(r, name), at(r, arguments), NULL, NULL);
+  return is_function ? name : note(r, name);
 }
 
 // ---- Types ----
 
-static const char* builtin(char c) {
-  static const char* const kNames[26] = {
-      ['a' - 'a'] = "signed char", ['b' - 'a'] = "bool",
-      ['c' - 'a'] = "char",        ['d' - 'a'] = "double",
-      ['e' - 'a'] = "long double", ['f' - 'a'] = "float",
-      ['g' - 'a'] = "__float128",  ['h' - 'a'] = "unsigned char",
-      ['i' - 'a'] = "int",         ['j' - 'a'] = "unsigned int",
-      ['l' - 'a'] = "long",        ['m' - 'a'] = "unsigned long",
-      ['n' - 'a'] = "__int128",    ['o' - 'a'] = "unsigned __int128",
-      ['s' - 'a'] = "short",       ['t' - 'a'] = "unsigned short",
-      ['v' - 'a'] = "void",        ['w' - 'a'] = "wchar_t",
-      ['x' - 'a'] = "long long",   ['y' - 'a'] = "unsigned long long",
-      ['z' - 'a'] = "..."};
-  return c >= 'a' && c <= 'z' ? kNames[c - 'a'] : NULL;
+static const char* builtin_name(char c) {
+  switch (c) {
+    case 'v':
+      return "void";
+    case 'w':
+      return "wchar_t";
+    case 'b':
+      return "bool";
+    case 'c':
+      return "char";
+    case 'a':
+      return "signed char";
+    case 'h':
+      return "unsigned char";
+    case 's':
+      return "short";
+    case 't':
+      return "unsigned short";
+    case 'i':
+      return "int";
+    case 'j':
+      return "unsigned int";
+    case 'l':
+      return "long";
+    case 'm':
+      return "unsigned long";
+    case 'x':
+      return "long long";
+    case 'y':
+      return "unsigned long long";
+    case 'n':
+      return "__int128";
+    case 'o':
+      return "unsigned __int128";
+    case 'f':
+      return "float";
+    case 'd':
+      return "double";
+    case 'e':
+      return "long double";
+    case 'z':
+      return "...";
+    default:
+      return NULL;
+  }
 }
 
-static bool read_pointer(reader_t* r, size_t from, const char* mark) {
-  r->at++;
-  return read_type(r) && add(r, mark) && remember(r, from);
+// K, V and r before a type, which stand after it in words.
+static text_t read_qualified(reader_t* r) {
+  bool is_restrict = take(r, 'r');
+  bool is_volatile = take(r, 'V');
+  bool is_const = take(r, 'K');
+  text_t inner = read_type(r);
+  if (inner == NONE) return NONE;
+  return note(r, join(r, at(r, inner), is_const ? " const" : "",
+                      is_volatile ? " volatile" : "",
+                      is_restrict ? " __restrict" : ""));
 }
 
-// What is said of a type before its name, of a pointer behind it.
-static bool read_qualified(reader_t* r, size_t from, const char* word) {
-  char text[16];
-  r->at++;
-  if (!read_type(r)) return false;
-  char last = r->text[r->size - 1];
-  bool behind = last == '*' || last == '&';
-  (void)snprintf(text, sizeof(text), behind ? " %s" : "%s ", word);
-  return (behind ? add(r, text) : insert(r, from, text)) && remember(r, from);
+// D and one more letter.
+static text_t read_long_builtin(reader_t* r) {
+  static const char* const NAMES[][2] = {
+      {"Dn", "decltype(nullptr)"}, {"Di", "char32_t"}, {"Ds", "char16_t"},
+      {"Du", "char8_t"},           {"Dh", "half"},     {"DF16_", "_Float16"}};
+  for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+    size_t size = strlen(NAMES[i][0]);
+    if (strncmp(r->at, NAMES[i][0], size) != 0) continue;
+    r->at += size;
+    return add(r, NAMES[i][1]);
+  }
+  // A pack of parameters: "Dp" and the pack of types, as it is written out.
+  if (strncmp(r->at, "DpT", 3) != 0) return NONE;
+  r->at += 2;
+  return note(r, note(r, read_template_parameter(r)));
 }
 
-static bool read_template_parameter(reader_t* r, size_t from) {
-  size_t at;
-  r->at++;
-  return read_sequence(r, 10, &at) &&
-         add_kept(r, r->arguments, r->argument_count, at) && remember(r, from);
-}
-
-static bool read_class(reader_t* r, size_t from) {
-  bool is_template;
-  bool known = r->at[0] == 'S' && r->at[1] != 't';
-  return read_name(r, false, &is_template) &&
-         ((known && !is_template) || remember(r, from));
-}
-
-static bool read_type_inner(reader_t* r) {
-  size_t from = r->size;
-  const char* name = builtin(*r->at);
+static text_t read_type_inside(reader_t* r) {
+  const char* name = builtin_name(*r->at);
+  const char* mark = *r->at == 'P'   ? "*"
+                     : *r->at == 'R' ? "&"
+                     : *r->at == 'O' ? "&&"
+                                     : NULL;
   if (name != NULL) {
     r->at++;
     return add(r, name);
   }
+  if (mark != NULL) {
+    r->at++;
+    text_t inner = read_type(r);
+    if (inner == NONE) return NONE;
+    return note(r, join(r, at(r, inner), mark, NULL, NULL));
+  }
   switch (*r->at) {
-    case 'P':
-      return read_pointer(r, from, "*");
-    case 'R':
-      return read_pointer(r, from, "&");
-    case 'O':
-      return read_pointer(r, from, "&&");
-    case 'K':
-      return read_qualified(r, from, "const");
+    case 'r':
     case 'V':
-      return read_qualified(r, from, "volatile");
-    case 'r':  // __restrict__, which says nothing of the type
-      r->at++;
-      return read_type(r) && remember(r, from);
-    case 'T':
-      return read_template_parameter(r, from);
-    case 'u':  // a type of the compiler's own
-      r->at++;
-      return read_source_name(r) && remember(r, from);
+    case 'K':
+      return read_qualified(r);
     case 'D':
-      if (r->at[1] != 'p') return fail(r);
-      r->at += 2;
-      return read_type(r) && remember(r, from);
+      return read_long_builtin(r);
+    case 'T':
+      return note(r, read_template_parameter(r));
+    case 'N':
+      r->at++;
+      return read_nested(r, false);
+    case 'u':
+      r->at++;
+      return note(r, read_source_name(r));
     default:
-      return read_class(r, from);
+      return read_plain(r, false);
   }
 }
 
-static bool read_type(reader_t* r) {
-  if (r->depth == DEPTH) return fail(r);
+static text_t read_type(reader_t* r) {
+  if (r->depth >= MAX_DEPTH) return NONE;
   r->depth++;
-  bool ok = read_type_inner(r);
+  text_t type = read_type_inside(r);
   r->depth--;
-  return ok;
+  return type;
 }
 
-// ---- Functions ----
+// ---- All of it ----
 
-static bool read_function(reader_t* r) {
-  bool is_template;
-  if (strncmp(r->at, "_Z", 2) != 0) return fail(r);
-  r->at += 2;
-  if (!read_name(r, true, &is_template)) return false;
-  size_t name = r->size;
-  if (is_template) {  // these say what they return
-    if (!read_type(r)) return false;
-    r->size = name;
-  }
-  if (*r->at == 0) return fail(r);
+// The types of the parameters, up to the end of the name: "(float*, int)".
+static text_t read_parameters(reader_t* r) {
+  if (r->is_template && read_type(r) == NONE) return NONE;
   if (strcmp(r->at, "v") == 0) return add(r, "()");
-  if (!add(r, "(")) return false;
-  for (bool first = true; *r->at != 0; first = false) {
-    if (!first && !add(r, ", ")) return false;
-    if (!read_type(r)) return false;
+  text_t text = add(r, "");
+  while (text != NONE && *r->at != 0) {
+    text_t one = read_type(r);
+    if (one == NONE) return NONE;
+    if (at(r, one)[0] == 0) continue;  // a pack of nothing
+    text =
+        join(r, at(r, text), at(r, text)[0] != 0 ? ", " : "", at(r, one), NULL);
   }
-  return add(r, ")");
+  return text == NONE ? NONE : join(r, "(", at(r, text), ")", NULL);
 }
 
-bool kilni_demangle(const char* mangled, char* out_text, size_t capacity) {
+static bool write_text(const char* text, size_t* inout_used, size_t capacity,
+                       char* out) {
+  size_t size = strlen(text);
+  if (size >= capacity - *inout_used) return false;
+  memcpy(out + *inout_used, text, size + 1);
+  *inout_used += size;
+  return true;
+}
+
+bool kilni_demangle(const char* name, bool with_parameters, size_t capacity,
+                    char* out) {
   reader_t r;
-  r.at = mangled;
-  r.depth = 0;
-  r.bad = false;
-  r.size = 0;
-  r.kept_size = 0;
-  r.part_count = 0;
-  r.argument_count = 0;
-  bool ok = read_function(&r) && !r.bad;
-  r.text[ok ? r.size : 0] = 0;
-  if (capacity > 0) {
-    (void)snprintf(out_text, capacity, "%s", ok ? r.text : mangled);
+  size_t used = 0;
+  if (capacity == 0 || out == NULL) return false;
+  out[0] = 0;
+  if (name == NULL || strncmp(name, "_Z", 2) != 0) return false;
+  memset(&r, 0, offsetof(reader_t, seen));
+  r.is_template = r.is_named = false;
+  r.at = name + 2;
+  text_t text = take(&r, 'N') ? read_nested(&r, true) : read_plain(&r, true);
+  if (text == NONE) return false;
+  r.is_named = true;
+  // A name without parameters is one of data.
+  bool has_parameters = *r.at != 0;
+  text_t list = has_parameters ? read_parameters(&r) : text;
+  // Either way of writing it reads the same names.
+  if (list == NONE ||
+      (has_parameters &&
+       strlen(at(&r, text)) + strlen(at(&r, list)) >= MAX_TEXT)) {
+    return false;
   }
+  bool shows = has_parameters && with_parameters;
+  bool ok = write_text(at(&r, text), &used, capacity, out) &&
+            (!shows || write_text(at(&r, list), &used, capacity, out));
+  if (!ok) out[0] = 0;
   return ok;
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: names of C++ functions as their source has them.
+// base: names of kernels as C++ writes them.
 #ifndef KILN_SRC_BASE_DEMANGLE_H_
 #define KILN_SRC_BASE_DEMANGLE_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// Writes the name and the parameters of the function that `mangled` stands for
-// by the Itanium C++ ABI: "_Z5scalePfi" is "scale(float*, int)". What it
-// returns is left out. For anything else, a function's local class, a lambda, a
-// name that is no C++, it is false and `out_text` is a copy of the name. Cut
-// off at `capacity`.
-bool kilni_demangle(const char* mangled, char* out_text, size_t capacity);
+// Writes what `name` stands for by the Itanium C++ ABI into `out`, of
+// `capacity` bytes with the NUL: "scale(float*, int)" of "_Z5scalePfi", or
+// "scale" without its parameters. False, with "" in `out`, for a name that is
+// not mangled, has something in it that is not read, or does not fit.
+bool kilni_demangle(const char* name, bool with_parameters, size_t capacity,
+                    char* out);
 
 #endif  // KILN_SRC_BASE_DEMANGLE_H_

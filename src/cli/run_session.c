@@ -353,21 +353,6 @@ static bool name_buffer(void* user, uint64_t address, char* out_name,
   return false;
 }
 
-// A grid-wide barrier of cooperative groups looks for its workspace, which only
-// a cooperative launch has, and traps without.
-static void point_at_cooperative(const kilni_cli_session_t* s,
-                                 kilni_cli_error_t* error) {
-  if (s->request->cooperative || s->code.text == NULL ||
-      kiln_code_format(s->code.text) != KILN_CODE_FORMAT_PTX) {
-    return;
-  }
-  const char* ptx = (const char*)kiln_code_bytes(s->code.text).data;
-  if (strstr(ptx, "%envreg") == NULL) return;
-  kilni_cli_error_fix(error,
-                      "add --cooperative: the code has a barrier of the whole "
-                      "grid (grid.sync()), which traps without");
-}
-
 // An input without a byte is no memory, and a null pointer to the kernel.
 static void point_at_empty(const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
@@ -392,7 +377,11 @@ void kilni_cli_session_explain(kilni_cli_session_t* session,
     return;
   }
   if (error->fault.kind == KILN_FAULT_NULL_POINTER) point_at_empty(plan, error);
-  if (error->fault.kind == KILN_FAULT_TRAP) point_at_cooperative(session, error);
+  if (error->fault.cause == KILN_FAULT_CAUSE_GRID_SYNC) {
+    kilni_cli_error_fix(error,
+                        "add --cooperative, or take the barrier of the "
+                        "whole grid (grid.sync()) out");
+  }
 }
 
 static bool run_kernel(kilni_cli_session_t* session,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/demangle.h"
 #include "base/options.h"
 #include "base/status_make.h"
 #include "image/image.h"
@@ -224,4 +225,9 @@ const char* kiln_code_lowered_name(const kiln_code_t* code,
     }
   }
   return NULL;
+}
+
+bool kiln_code_demangle(const char* name, uint32_t parameters, size_t capacity,
+                        char* out) {
+  return kilni_demangle(name, parameters != KILN_SWITCH_OFF, capacity, out);
 }

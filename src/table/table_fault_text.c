@@ -65,11 +65,17 @@ const char* kiln_fault_kind_name(uint32_t kind) {
   return kKinds[kind < KILN_FAULT_KIND_COUNT ? kind : KILN_FAULT_NONE];
 }
 
+// A name as its source has it; as it is, if that is not known.
+static void write_name(const char* name, char* out) {
+  if (kilni_demangle(name, true, NAME_BYTES, out)) return;
+  (void)snprintf(out, NAME_BYTES, "%s", name);
+}
+
 void kiln_fault_kernel(const kiln_fault_t* fault, size_t capacity, char* buffer,
                        size_t* out_length) {
   text_t text = {.size = 0};
   char name[NAME_BYTES];
-  (void)kilni_demangle(fault->kernel, name, sizeof(name));
+  write_name(fault->kernel, name);
   add(&text, "%s", name);
   give(&text, capacity, buffer, out_length);
 }
@@ -288,10 +294,10 @@ static bool says_first_line(const kiln_fault_t* fault) {
 static void add_kernel(text_t* text, const kiln_fault_t* fault) {
   char name[NAME_BYTES];
   if (fault->kernel[0] != 0) {
-    (void)kilni_demangle(fault->kernel, name, sizeof(name));
+    write_name(fault->kernel, name);
     add(text, "in kernel \"%s\"", name);
     if (fault->function[0] != 0) {
-      (void)kilni_demangle(fault->function, name, sizeof(name));
+      write_name(fault->function, name);
       add(text, ", function \"%s\" (call depth %" PRIu32 ")", name,
           fault->call_depth);
     }
