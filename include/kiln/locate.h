@@ -59,7 +59,10 @@ typedef struct kiln_locate_override_t {
 typedef struct kiln_locate_options_t {
   uint32_t struct_size;  // sizeof(kiln_locate_options_t)
 
-  // KILN_SWITCH_*: no environment variable counts. Default: off.
+  // KILN_SWITCH_*: no environment variable counts and, if `roots`, `sites` or
+  // `pythons` name places and `require_scopes` none, nothing but these places:
+  // what they lack is not found elsewhere. Libraries of the driver, which are
+  // in no toolkit, are looked for as ever. Default: off.
   uint32_t hermetic;
 
   // KILN_SWITCH_*: only what nobody else on this machine could have put there.

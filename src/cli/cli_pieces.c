@@ -42,7 +42,7 @@ static bool check_place(const char* option, const char* path,
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         wants_folder ? "name the folder that it lies in"
                                      : "name the program in it: DIR/bin/python",
-                        "--%s names \"%s\", which is no %s", option, path,
+                        "--%s names \"%s\", which is not a %s", option, path,
                         wants_folder ? "folder" : "program");
 }
 
@@ -184,18 +184,6 @@ static bool add_scopes(const kilni_cli_call_t* call, const char* option,
   return true;
 }
 
-// Where no variable counts and folders are named, these are all that counts,
-// unless the user names scopes: a piece that they lack is not found elsewhere.
-static void keep_to_places(kiln_locate_options_t* o) {
-  if (o->hermetic != KILN_SWITCH_ON || o->require_scopes != 0) return;
-  if (o->root_count != 0) {
-    o->require_scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_ROOT);
-  }
-  if (o->site_count + o->python_count != 0) {
-    o->require_scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_WHEEL);
-  }
-}
-
 bool kilni_cli_where_read(kilni_cli_where_t* where,
                           const kilni_cli_call_t* call,
                           kilni_cli_error_t* error) {
@@ -223,7 +211,6 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
             add_own_site(where, error) &&
             add_sysroot(where, call, &sysroot_count, error) &&
             point_at_paths(where, sysroot_count, error);
-  keep_to_places(o);
   return ok;
 }
 

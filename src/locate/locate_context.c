@@ -49,8 +49,8 @@ static kiln_status_t check_switches(const kiln_locate_options_t* options) {
   for (size_t i = 0; i < 4; i++) {
     if (values[i] <= KILN_SWITCH_ON) continue;
     return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is no switch", names[i],
-                   (unsigned)values[i]),
+        KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is not a switch",
+                   names[i], (unsigned)values[i]),
         "use one of KILN_SWITCH_*");
   }
   KILNI_RETURN_IF_ERROR(
@@ -196,6 +196,18 @@ static kiln_status_t copy_system_root(kiln_locate_t* locate, const char* root) {
   return kilni_strdup(locate->allocator, view, &locate->system_root);
 }
 
+// The scopes of the folders that the options name.
+static uint32_t places_of(const kiln_locate_options_t* options) {
+  uint32_t scopes = 0;
+  if (options->root_count != 0) {
+    scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_ROOT);
+  }
+  if (options->site_count != 0 || options->python_count != 0) {
+    scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_WHEEL);
+  }
+  return scopes;
+}
+
 static kiln_status_t copy_options(kiln_locate_t* locate,
                                   const kiln_locate_options_t* options) {
   KILNI_RETURN_IF_ERROR(copy_system_root(locate, options->system_root));
@@ -217,6 +229,7 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
        (options->loaded == KILN_SWITCH_DEFAULT && !locate->is_mounted));
   locate->records = options->records == KILN_SWITCH_ON;
   locate->require = options->require_scopes;
+  if (options->hermetic == KILN_SWITCH_ON) locate->named = places_of(options);
   locate->prefer = options->prefer_scopes;
   locate->forbid = options->forbid_scopes;
   void* block = NULL;

@@ -60,6 +60,8 @@ struct kiln_locate_t {
   bool is_mounted;  // the system is not this process's own
   bool is_native;   // the target is this machine's
   uint32_t require;
+  uint32_t named;  // where no scope is required: all that are looked at; 0: no
+                   // folder is named that would be all
   uint32_t prefer;
   uint32_t forbid;
   kiln_allocator_t allocator;

@@ -48,13 +48,20 @@ static const uint8_t* usual_order(const kiln_locate_entry_t* entry) {
   return driver ? kDriver : kLibraries;
 }
 
+// Whether a scope is looked at where none is required.
+static bool is_open(const kiln_locate_t* locate, uint32_t scope) {
+  if ((locate->forbid & KILN_LOCATE_SCOPE_BIT(scope)) != 0) return false;
+  return scope != KILN_LOCATE_SCOPE_LOADED || locate->use_loaded;
+}
+
 bool kilni_scope_is_allowed(const kiln_locate_t* locate, uint32_t scope) {
   uint32_t bit = KILN_LOCATE_SCOPE_BIT(scope);
   if ((locate->forbid & bit) != 0) return false;
   // What is named for one thing is above any policy but an explicit no.
   if (scope == KILN_LOCATE_SCOPE_OVERRIDE) return true;
-  if (locate->require != 0 && (locate->require & bit) == 0) return false;
-  return scope != KILN_LOCATE_SCOPE_LOADED || locate->use_loaded;
+  uint32_t required = locate->require != 0 ? locate->require : locate->named;
+  if (required != 0 && (required & bit) == 0) return false;
+  return is_open(locate, scope);
 }
 
 size_t kilni_scope_order(const kiln_locate_t* locate,
@@ -68,7 +75,11 @@ size_t kilni_scope_order(const kiln_locate_t* locate,
       bool first = *at == KILN_LOCATE_SCOPE_OVERRIDE;
       bool liked = !first && (locate->prefer & KILN_LOCATE_SCOPE_BIT(*at)) != 0;
       int its_round = first ? 0 : liked ? 1 : 2;
-      if (its_round != round || !kilni_scope_is_allowed(locate, *at)) continue;
+      // Folders that are named are of toolkits, and a driver is in none.
+      bool allowed = usual == kDriver && locate->require == 0
+                         ? is_open(locate, *at)
+                         : kilni_scope_is_allowed(locate, *at);
+      if (its_round != round || !allowed) continue;
       out_scopes[count++] = *at;
     }
   }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -411,6 +412,54 @@ static void without_the_environment(void** state) {
                "usr/local/cuda/lib64/libnvrtc.so.13");
 }
 
+// Without variables, folders that are named are all that counts: what they lack
+// is not found elsewhere.
+static void hermetic_keeps_to_its_places(void** state) {
+  world_t* world = *state;
+  char root[WORLD_PATH_BYTES], site[WORLD_PATH_BYTES];
+  const char* const roots[] = {root};
+  const char* const sites[] = {site};
+  snprintf(root, sizeof(root), "%s", world_path(world, "mine"));
+  snprintf(site, sizeof(site), "%s", world_path(world, "site-packages"));
+  world_put(world, "mine/lib64/libnvrtc.so.13");
+  world_put(world, "site-packages/nvidia/cublas/lib/libcublas.so.12");
+  world_put(world, "usr/local/cuda/lib64/libnvrtc.so.13");
+  world_put(world, "usr/local/cuda/lib64/libcublas.so.13");
+  world_put(world, "usr/local/cuda/lib64/libcufft.so.12");
+  world_put(world, "usr/local/cuda/bin/nvcc");
+  world_put(world, "usr/lib/x86_64-linux-gnu/libcuda.so.1");
+  world->options.hermetic = KILN_SWITCH_ON;
+  world->options.roots = roots;
+  world->options.root_count = 1;
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_ROOT,
+               "mine/lib64/libnvrtc.so.13");
+  world_expect(world, LIB, "cufft", 0, NULL);
+  world_expect(world, KILN_LOCATE_KIND_BINARY, "nvcc", 0, NULL);
+  // A driver is no part of a toolkit: it is where the system has it.
+  world_expect(world, LIB, "cuda", KILN_LOCATE_SCOPE_LOADER,
+               "usr/lib/x86_64-linux-gnu/libcuda.so.1");
+  world->options.sites = sites;
+  world->options.site_count = 1;
+  world_forget(world);
+  world_expect(world, LIB, "cublas", KILN_LOCATE_SCOPE_WHEEL,
+               "site-packages/nvidia/cublas/lib/libcublas.so.12");
+  world_expect(world, LIB, "cufft", 0, NULL);
+  world->options.root_count = 0;
+  world_forget(world);
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  // Scopes that are named, and variables, have it as before.
+  world->options.require_scopes =
+      KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_SYSTEM);
+  world_forget(world);
+  world_expect(world, LIB, "cufft", KILN_LOCATE_SCOPE_SYSTEM,
+               "usr/local/cuda/lib64/libcufft.so.12");
+  world->options.require_scopes = 0;
+  world->options.hermetic = KILN_SWITCH_OFF;
+  world_forget(world);
+  world_expect(world, LIB, "cufft", KILN_LOCATE_SCOPE_SYSTEM,
+               "usr/local/cuda/lib64/libcufft.so.12");
+}
+
 static void both_spellings(void** state) {
   world_t* world = *state;
   world_put(world,
@@ -699,6 +748,7 @@ int main(void) {
       IN_A_WORLD(a_root_is_looked_at_first),
       IN_A_WORLD(policies),
       IN_A_WORLD(without_the_environment),
+      IN_A_WORLD(hermetic_keeps_to_its_places),
       IN_A_WORLD(both_spellings),
       IN_A_WORLD(another_machines_target),
       IN_A_WORLD(folders_with_versions_in_their_names),
