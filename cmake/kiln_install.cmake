@@ -14,7 +14,7 @@ install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
   PATTERN man EXCLUDE)
 install(DIRECTORY lib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/lib
-  FILES_MATCHING PATTERN "*.kiln")
+  FILES_MATCHING PATTERN "*.kiln" PATTERN "defaults.txt")
 
 # The command has the library inside: it needs none beside it and may be moved.
 if(TARGET kiln_cli)

@@ -19,6 +19,10 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 """
 PAGES = ROOT / "docs/library"
 A_LINE = 16
+DEFAULT = re.compile(r"  (sample )?(in|inout|out|arg) (\w+)(?: \[(.*?)\])?"
+                     r"(?: = (.*))?")
+ROLES = {"in": "KILN_PROGRAM_ROLE_IN", "inout": "KILN_PROGRAM_ROLE_INOUT",
+         "out": "KILN_PROGRAM_ROLE_OUT", "arg": "KILN_PROGRAM_ROLE_NONE"}
 
 
 def summaries():
@@ -51,6 +55,35 @@ def summary_of(path, text):
     return first.group(1).rstrip(".:")
 
 
+def quoted(text):
+    """As a string of C."""
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def defaults(entries):
+    """Rows of kDefaults, by the lines of lib/defaults.txt."""
+    rows, entry, seen = [], None, set()
+    path = ROOT / "lib/defaults.txt"
+    for number, line in enumerate(path.read_text("ascii").splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            entry = line
+            seen.add(entry)
+            continue
+        row = DEFAULT.fullmatch(line)
+        if row is None or entry not in entries:
+            raise SystemExit(f"{path}:{number}: what is {line!r}?")
+        sample, role, name, shape, value = row.groups()
+        is_sample = sample is not None or role in ("in", "inout")
+        rows.append('    {"%s",\n     {"%s", %s, %d,\n      "%s",\n      %s}},'
+                    "\n" % (entry, name, ROLES[role], is_sample, shape or "",
+                            quoted(value or "")))
+    if seen != entries:
+        raise SystemExit(f"{path}: not the entries: {sorted(seen ^ entries)}")
+    return rows
+
+
 def content():
     parts, rows, entries = [HEAD], [], summaries()
     for path in sorted((ROOT / "lib").glob("*.kiln")):
@@ -70,6 +103,9 @@ def content():
                        f'"{whole}"' if whole else "NULL"))
     parts.append("static const kiln_library_entry_t kEntries[] = {\n%s};\n"
                  % "".join(rows))
+    parts.append("static const struct {\n  const char* entry;\n"
+                 "  kiln_library_default_t is;\n} kDefaults[] = {\n%s};\n"
+                 % "".join(defaults(set(entries))))
     return "\n".join(parts)
 
 

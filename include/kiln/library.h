@@ -70,6 +70,26 @@ KILN_API bool kiln_library_entry(uint32_t index,
 KILN_API bool kiln_library_find(const char* name,
                                 kiln_library_entry_t* out_entry);
 
+// What a parameter of an entry is where nobody says it. thread-safe
+//
+// Data for those who run entries on files, as `kiln run lib:NAME` does: a plan
+// takes no defaults. The grammar of `shape` and `value` stands at the head of
+// lib/defaults.txt. Static. The caller allocates it, so it stays as it is.
+typedef struct kiln_library_default_t {
+  const char* parameter;  // its name
+  uint32_t role;          // KILN_PROGRAM_ROLE_*; NONE of a number
+  uint32_t is_sample;     // 1: only for a run that is given no input at all
+  const char* shape;      // of a buffer: "h, w, 3"; "" if nothing is said
+  const char* value;      // "200", "extent(x, -1)", "random 0 999"; of an
+                          // output the name of a file for it
+} kiln_library_default_t;
+
+// What is said of one parameter of the entry `name`: those of its page, in
+// their order. false, with all zero, out of range and for no such entry.
+// Since 0.1.
+KILN_API bool kiln_library_default(const char* name, uint32_t index,
+                                   kiln_library_default_t* out_default);
+
 // ---- Plans ----
 
 // Programs that are loaded, with memory of their own. thread-compatible
@@ -116,7 +136,8 @@ typedef struct kiln_library_options_t {
   uint64_t count;
 
   // About how many elements a segment or a row has, which decides what is fast;
-  // of fft and attention how many it has, exactly. Default: 32.
+  // of fft and attention how many it has, exactly. Default: 32, of attention
+  // 64.
   uint64_t segment;
 
   // Of bfs and components: most rounds until nothing changes. Default: as many
@@ -163,6 +184,15 @@ static inline kiln_library_options_t kiln_library_options_default(void) {
 KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_create(
     kiln_dispatcher_t* dispatcher, const char* name,
     const kiln_library_options_t* options, kiln_library_plan_t** out_plan);
+
+// Whether a plan could be made for these options, as far as that needs no
+// device: the statuses of kiln_library_plan_create up to UNSUPPORTED of a type.
+// For those who take an entry's text (kiln_library_find) with defines of their
+// own: what a plan refuses, its text may compute wrongly. `allocator` may be
+// NULL. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_library_check(const char* name, const kiln_library_options_t* options,
+                   const kiln_allocator_t* allocator);
 
 // One reference more, one less. NULL is accepted. The last release of a
 // plan with memory of its own waits for the device's work. Since 0.1.

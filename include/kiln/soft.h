@@ -71,7 +71,7 @@ typedef struct kiln_soft_profile_t {
   // active each would be 32 thread-instructions.
   uint64_t warp_instructions;
   uint64_t branches;  // that a warp executed
-  uint64_t diverged;  // of those, the ones at which its lanes parted
+  uint64_t diverged;  // of those, the ones at which its lanes diverged
   uint64_t barriers;  // arrivals of warps
   kiln_soft_traffic_t traffic[KILN_SOFT_PLACE_COUNT][KILN_SOFT_SHAPE_COUNT];
   uint64_t blocks;  // that ended

@@ -85,7 +85,7 @@ bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
   memset(out, 0, sizeof(*out));
   if (spec->kind == KILNI_CLI_SPEC_COPY) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave it away: an input has the shape of its file; "
+                          "omit it: an input has the shape of its file; "
                           "write :TYPE or :TYPE[N,...] for raw bytes",
                           "the input \"%s\" with a shape to copy", path);
   }
@@ -119,7 +119,7 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
     ok = info->numpy != NULL ||
          kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "write raw bytes (.bin), or say :u16[...]",
+                        "write raw bytes (.bin), or write :u16[...]",
                         "numpy has no type for %s", info->text);
   } else if (format != KILNI_CLI_FORMAT_RAW) {
     uint32_t h, w, c;

@@ -474,7 +474,7 @@ bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,
   if (spec[0] == '@') {
     out->kind = KILNI_CLI_SPEC_COPY;
     out->copied = spec + 1;
-    return spec[1] != 0 || fail_spec(spec, "no parameter behind the @", error);
+    return spec[1] != 0 || fail_spec(spec, "no parameter after the @", error);
   }
   if (type == KILNI_CLI_TYPE_NONE) {
     return fail_spec(spec, "there is no such type", error);

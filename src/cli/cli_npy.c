@@ -150,7 +150,7 @@ static bool read_dictionary(npy_reader_t* r, kilni_cli_shape_t* shape) {
     break;
   }
   skip_space(r);
-  if (r->at != r->end) return bad(r, "there is something behind it");
+  if (r->at != r->end) return bad(r, "there is something after it");
   if (seen != 7) return bad(r, "descr, fortran_order or shape is missing");
   if (fortran && shape->rank > 1) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED,
@@ -210,7 +210,7 @@ bool kilni_cli_npy_read(const uint8_t* data, size_t size,
         error, KILN_STATUS_BAD_DATA, FIX_BAD,
         "the .npy file %s: its shape needs %" PRIu64
         " bytes from byte %zu on, there are %zu",
-        payload < shape.bytes ? "ends too early" : "goes on behind the array",
+        payload < shape.bytes ? "ends too early" : "goes on after the array",
         shape.bytes, reader.end, payload);
   }
   if (!kilni_cli_buffer_add(&out->data, data + reader.end, payload, error)) {
@@ -225,7 +225,7 @@ bool kilni_cli_npy_write(const kilni_cli_array_t* array,
   const kilni_cli_type_info_t* info = kilni_cli_type_info(array->shape.type);
   if (info->numpy == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "write raw bytes (.bin), or say :u16[...]",
+                          "write raw bytes (.bin), or write :u16[...]",
                           "numpy has no type for %s", info->text);
   }
   char text[448];

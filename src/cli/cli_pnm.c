@@ -70,13 +70,13 @@ static bool read_plain(pnm_reader_t* r, uint32_t most, uint8_t* out,
     out[i] = scale(value, most);
   }
   skip_blank(r);
-  return r->at == r->size || bad(r, "the file goes on behind the picture");
+  return r->at == r->size || bad(r, "the file goes on after the image");
 }
 
 static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
                         uint64_t count) {
   if (r->at >= r->size || !is_space(r->data[r->at])) {
-    return bad(r, "white space is expected behind the header");
+    return bad(r, "white space is expected after the header");
   }
   r->at++;
   size_t left = r->size - r->at;
@@ -85,7 +85,7 @@ static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
         r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
         "the picture %s: it needs %" PRIu64
         " bytes from byte %zu on, there are %zu",
-        left < count ? "ends too early" : "goes on behind its last row", count,
+        left < count ? "ends too early" : "goes on after its last row", count,
         r->at, left);
   }
   const uint8_t* samples = r->data + r->at;

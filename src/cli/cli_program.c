@@ -107,7 +107,9 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   kilni_cli_buffer_t text = {0};
   kiln_string_view_t view;
   kiln_program_report_t* report = NULL;
-  bool ok = read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
+  // Before the text, which may compute wrongly what its plan refuses.
+  bool ok = (call == NULL || kilni_cli_library_check(file, call, error)) &&
+            read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
                          error) &&
             read_text(file, &text, &view, error);
   if (ok) {
@@ -272,7 +274,7 @@ static bool check_options(const kilni_cli_call_t* call,
   for (size_t i = 0; i < sizeof(ALIEN) / sizeof(ALIEN[0]); i++) {
     if (kilni_cli_option_value(call, ALIEN[i]) != NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "leave it away: a program is lowered without a "
+                            "omit it: a program is lowered without a "
                             "compiler",
                             "--%s for the program \"%s\"", ALIEN[i],
                             call->operands[0]);

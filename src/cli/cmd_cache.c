@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln cache`: what was compiled once: shown, checked, removed, made
+// cli: `kiln cache`, the compilation cache: shown, checked, removed, made
 // ahead.
 #include <inttypes.h>
 #include <jansson.h>
@@ -186,7 +186,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, "file"},
     {"repair", NULL,
      "verify: remove what is damaged, what is out of date, and what writers "
-     "that died left behind.",
+     "that died have left.",
      false, NULL},
     {"older-than", "AGE",
      "clear: remove only what was not used for that long, such as 12h or 30d.",
@@ -207,7 +207,7 @@ static const kilni_cli_option_t OPTIONS[] = {
 const kilni_cli_command_t kilni_cli_command_cache = {
     "cache",
     "stats|list|verify|clear|warm [FILE]...",
-    "Look after what was compiled once.",
+    "Manage the compilation cache.",
     "stats says where the cache is, how much is in it and whether it can be "
     "used. list shows each entry: what was compiled, for what, by which "
     "compiler, when. verify reads every entry whole, and every file that an "

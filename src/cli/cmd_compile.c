@@ -46,7 +46,8 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->depfile = kilni_cli_option_value(c->call, "depfile");
   if (c->out == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "say where the code goes: -o FILE", "no output file");
+                          "write where the code goes: -o FILE",
+                          "no output file");
   }
   if (!note_files(c, error) ||
       !kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,

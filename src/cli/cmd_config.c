@@ -97,7 +97,7 @@ static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
   return kilni_cli_fail(
       config->error, KILN_STATUS_INSUFFICIENT_METADATA,
       "see the evidence with \"kiln find --trail\"; headers have the best",
-      "nothing tells the version of what was found");
+      "the version of what was found is not known");
 }
 
 // Words as they are, a line each.
@@ -363,7 +363,7 @@ const kilni_cli_command_t kilni_cli_command_config = {
     "All of it is taken from one place and of one CUDA major, and checked to "
     "fit. No driver and no GPU is needed, and no program is run.\n"
     "The exit code is 3 if a piece is not found, 4 if pieces do not fit each "
-    "other or --ctk-version or are not as locked, 5 if nothing tells the "
+    "other or --ctk-version or are not as locked, 5 if nothing has the "
     "version that was asked "
     "for.",
     OPTIONS,

@@ -111,10 +111,12 @@ const kilni_cli_command_t kilni_cli_command_doctor = {
     "doctor",
     "",
     "Say what this machine has for CUDA, what is missing, and what to do.",
-    "It looks at the system, the driver, the GPUs and what NVML tells of them "
+    "It looks at the system, the driver, the GPUs and what NVML reports about "
+    "them "
     "now, toolkits and all their "
     "pieces, the software device, the driver's cache and the environment, and "
-    "says of each where it was found and what tells its version. Problems come "
+    "says of each where it was found and what its version is read from. "
+    "Problems come "
     "last, the worst first, each with its fix.\n"
     "`kiln doctor --shorten` is made to be pasted into a bug report.\n"
     "The exit code is 0 also when there are problems: the report is the work, "

@@ -77,7 +77,7 @@ static bool read_wants(find_t* find) {
           find->error, KILN_STATUS_INVALID_ARGUMENT,
           "begin with lib, header, static, bitcode, binary or stub, or write "
           "KIND:NAME for each",
-          "\"%s\" is no kind of a thing to find", call->operands[0]);
+          "no component is of the kind \"%s\"", call->operands[0]);
     }
     at = 1;
   }
@@ -303,7 +303,7 @@ const kilni_cli_command_t kilni_cli_command_find = {
     "KIND is lib, header, static, bitcode, binary or stub; NAME is the "
     "catalog's, e.g. nvrtc. A KIND among the names is that of the names after "
     "it; KIND:NAME says it for one. A "
-    "line shows kind, name, CUDA version (\"?\" if nothing tells it), path "
+    "line shows kind, name, CUDA version (\"?\" if it is not known), path "
     "and the scope that it was found in; of headers, the folder for -I.\n"
     "Nothing is loaded and no program is run. The exit code is 3 if a piece "
     "is not found; with --all it is 0.",

@@ -374,7 +374,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      "The driver's own dump of the graph, in DOT, with addresses.", false,
      "file"},
     {"driver-flags", "NAME,...",
-     "What the driver's dump tells. Default: verbose, which is everything.",
+     "What the driver's dump contains. Default: verbose, which is everything.",
      false,
      "verbose runtime-types kernels copies fills hosts events "
      "signal-semaphores wait-semaphores kernel-attributes handles allocations "
@@ -384,7 +384,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      "chrome://tracing.",
      false, "file"},
     {"runs", "N",
-     "Timed runs, of which the median counts, behind a first one. Each begins "
+     "Timed runs, of which the median counts, after a first one. Each begins "
      "with the same contents of the buffers. Default: 5. 0 runs it once, and "
      "takes no time.",
      false, NULL},

@@ -10,6 +10,91 @@
 #include "cli/cli_report.h"
 #include "kiln/library.h"
 
+// ---- Defaults ----
+
+static const char* role_of(const kiln_library_default_t* row) {
+  return row->role == KILN_PROGRAM_ROLE_NONE
+             ? "arg"
+             : kiln_program_role_name(row->role);
+}
+
+static bool is_output(const kiln_library_default_t* row) {
+  return row->role == KILN_PROGRAM_ROLE_OUT ||
+         row->role == KILN_PROGRAM_ROLE_INOUT;
+}
+
+static json_t* defaults_json(const char* name) {
+  kiln_library_default_t row;
+  json_t* rows = json_array();
+  for (uint32_t i = 0; kiln_library_default(name, i, &row); i++) {
+    (void)json_array_append_new(
+        rows, json_pack("{s:s,s:s,s:b,s:s,s:s}", "parameter", row.parameter,
+                        "role", role_of(&row), "sample", (int)row.is_sample,
+                        "shape", row.shape, "value", row.value));
+  }
+  return rows;
+}
+
+// A command that runs the entry by its defaults alone. An output that starts
+// as a sample has no name of a file in the table.
+static void write_command(const char* name, kilni_cli_buffer_t* out,
+                          kilni_cli_error_t* error) {
+  kiln_library_default_t row;
+  char word[192];
+  uint32_t outputs = 0;
+  for (uint32_t i = 0; kiln_library_default(name, i, &row); i++) {
+    outputs += is_output(&row);
+  }
+  (void)snprintf(word, sizeof(word), "kiln run lib:%s", name);
+  (void)kilni_cli_buffer_add(out, word, strlen(word), error);
+  for (uint32_t i = 0; kiln_library_default(name, i, &row); i++) {
+    if (!is_output(&row)) continue;
+    bool is_both = row.role == KILN_PROGRAM_ROLE_INOUT;
+    (void)snprintf(word, sizeof(word), " --out %s%s%s%s",
+                   outputs > 1 ? row.parameter : "", outputs > 1 ? "=" : "",
+                   is_both ? row.parameter : row.value, is_both ? ".npy" : "");
+    (void)kilni_cli_buffer_add(out, word, strlen(word), error);
+  }
+}
+
+// What an entry does by itself, in the words of lib/defaults.txt.
+static bool tell(const kilni_cli_call_t* call, const char* name,
+                 kilni_cli_error_t* error) {
+  kiln_library_entry_t entry;
+  kiln_library_default_t row;
+  kilni_cli_buffer_t command = {0};
+  if (call->operand_count > 1) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
+                          "\"kiln lib %s\" has no place for \"%s\"", name,
+                          call->operands[1]);
+  }
+  if (!kilni_cli_library_find(name, &entry, error)) return false;
+  write_command(name, &command, error);
+  const char* text = entry.part_of == NULL ? (const char*)command.data : "";
+  bool ok;
+  if (call->json) {
+    ok = kilni_cli_json_write(
+        call->results,
+        json_pack("{s:s,s:s,s:s*,s:o,s:s}", "name", entry.name, "summary",
+                  entry.summary, "part_of", entry.part_of, "defaults",
+                  defaults_json(name), "command", text),
+        error);
+  } else {
+    (void)fprintf(call->results, "%s: %s\n", entry.name, entry.summary);
+    for (uint32_t i = 0; kiln_library_default(name, i, &row); i++) {
+      bool shaped = row.shape[0] != 0;
+      (void)fprintf(call->results, "  %s %s%s%s%s%s%s\n", role_of(&row),
+                    row.parameter, shaped ? " [" : "", row.shape,
+                    shaped ? "]" : "", row.value[0] != 0 ? " = " : "",
+                    row.value);
+    }
+    if (text[0] != 0) (void)fprintf(call->results, "%s\n", text);
+    ok = kilni_cli_results_flush(call->results, error);
+  }
+  kilni_cli_buffer_deinit(&command);
+  return ok;
+}
+
 static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   if (call->operand_count > 1) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
@@ -22,9 +107,10 @@ static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
     for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
       (void)json_array_append_new(
           entries,
-          json_pack("{s:s,s:s,s:I,s:s*}", "name", entry.name, "summary",
+          json_pack("{s:s,s:s,s:I,s:s*,s:o}", "name", entry.name, "summary",
                     entry.summary, "bytes", (json_int_t)entry.text.size,
-                    "part_of", entry.part_of));
+                    "part_of", entry.part_of, "defaults",
+                    defaults_json(entry.name)));
     }
     return kilni_cli_json_write(call->results,
                                 json_pack("{s:o}", "entries", entries), error);
@@ -61,10 +147,9 @@ static bool run_lib(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   const char* word = call->operands[0];
   if (strcmp(word, "list") == 0) return list(call, error);
   if (strcmp(word, "show") == 0) return show(call, error);
+  if (tell(call, word, error)) return true;
   const char* near = kilni_cli_nearest(word, kWords, 2);
-  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "use list or show",
-                       "the library cannot \"%s\"", word);
-  if (near != NULL) {
+  if (error->code == KILN_STATUS_NOT_FOUND && near != NULL) {
     kilni_cli_error_fix(error, "did you mean \"kiln lib %s\"?", near);
   }
   return false;
@@ -77,13 +162,15 @@ static const kilni_cli_option_t OPTIONS[] = {
 
 const kilni_cli_command_t kilni_cli_command_lib = {
     "lib",
-    "list|show [NAME]",
+    "list|show NAME|NAME",
     "List and show the programs that come with Kiln.",
     "list names them, with a sentence about each; what is only a part of "
     "another "
     "one is in --json alone. show NAME writes the text of one, which is a file "
     "such as kiln run takes (.kiln): to be read, or as a beginning for one of "
-    "your own.\n"
+    "your own. NAME alone says what kiln run lib:NAME takes where it is not "
+    "told: numbers, a sample of each input, shapes of outputs, and a command "
+    "that needs no more.\n"
     "They are inside the command: lib:NAME in place of a file runs, measures, "
     "inspects or compiles one from any folder, with --define for its consts "
     "and types. "
@@ -96,6 +183,6 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     1,
     2,
     "library",
-    "kiln lib show scan",
+    "kiln lib mandelbrot",
     run_lib,
 };

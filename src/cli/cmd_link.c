@@ -87,7 +87,7 @@ static bool read_field(const field_t* field, const char* value, uint32_t* out,
       return true;
     case CHOICE:
       if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0) {
-        return fail_value(error, field->name, value, "say true or false");
+        return fail_value(error, field->name, value, "write true or false");
       }
       *out = value[0] == 't' ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
       return true;
@@ -672,7 +672,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      "A kernel that will be used; others may be dropped.", true, NULL},
     {"variables-used", "NAME",
      "A variable that will be used; others may be dropped.", true, NULL},
-    {"optimize-unused-variables", NULL, "Drop variables that nobody reads.",
+    {"optimize-unused-variables", NULL, "Drop variables that nothing reads.",
      false, NULL},
     {"ptxas-options", "OPTION", "An option for the assembler.", true, NULL},
     {"split-compile", "N", "Threads to compile with; 0: all processors.", false,
@@ -705,7 +705,8 @@ const kilni_cli_command_t kilni_cli_command_link = {
     "FILE...",
     "Link device code, with nvJitLink or with the driver.",
     "FILE is PTX, a cubin (relocatable or not), a fatbin, an object file, an "
-    "archive or LTO-IR, told by its content; they are linked in the order "
+    "archive or LTO-IR, recognised by its content; they are linked in the "
+    "order "
     "given. Who links is decided for this link, by the versions of the driver, "
     "of each nvJitLink and of the inputs; --explain shows the decision and its "
     "reasons. The linker's logs go to standard error; the output appears "

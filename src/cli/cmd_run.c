@@ -409,10 +409,11 @@ static bool read_inputs(kilni_cli_request_t* request,
 
 static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kilni_cli_request_t request;
-  bool ok = kilni_cli_request_init(&request, call, error) &&
-            check_file(request.file, error) &&
-            read_program(&request, call, error) &&
-            read_inputs(&request, error) && run_request(call, &request, error);
+  bool ok = kilni_cli_request_init(&request, call, error);
+  request.takes_defaults = true;
+  ok = ok && check_file(request.file, error) &&
+       read_program(&request, call, error) && read_inputs(&request, error) &&
+       run_request(call, &request, error);
   kilni_cli_request_deinit(&request);
   return ok;
 }
@@ -461,6 +462,12 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Parameter P is a buffer that holds what FILE holds and is written back "
      "to it.",
      true, "file"},
+    {"buffer", "P=TYPE[N,...]",
+     "Parameter P is a buffer of this type and shape, with numbers made up, "
+     "the "
+     "same in every run: floats from 0.5 to 1, whole numbers from 0 to 99. To "
+     "try a kernel.",
+     true, NULL},
     {"arg", "P=VALUE",
      "Parameter P is a number with its type, such as 1024i32, 2.5f32 or "
      "0x1fu64; or true, false; or len(Q), the element count of buffer Q; or of "
@@ -531,7 +538,10 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
     "is kept (see kiln cache), and for a GPU as machine code. Every parameter "
     "of the kernel is given by one of "
-    "--in, --out, --inout, --expect and --arg.\n"
+    "--in, --out, --inout, --expect and --arg. A program needs no P= where "
+    "only one "
+    "parameter can be meant; what is not given of lib:NAME is as kiln lib NAME "
+    "says.\n"
     "Data files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] or "
     "u8[h,w,c]) or raw bytes, by the name's end. Output files appear whole "
     "or not at all. What a kernel prints goes to standard error.",

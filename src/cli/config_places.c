@@ -113,7 +113,7 @@ static bool check_variable(const kilni_config_t* config) {
     return true;
   }
   (void)kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND, NULL,
-                       "the variable %s names \"%s\", which is no folder; "
+                       "the variable %s names \"%s\", which is not a folder; "
                        "what was asked for is at \"%s\"",
                        name, path, found);
   kilni_cli_error_fix(config->error,
@@ -131,9 +131,9 @@ void kilni_config_places_explain(const kilni_config_t* config) {
   const char* path;
   const char* name = variable_of(config, &path);
   if (name == NULL || is_folder(path)) return;
-  kilni_cli_error_prefix(config->error,
-                         "the variable %s names \"%.200s\", which is no folder",
-                         name, path);
+  kilni_cli_error_prefix(
+      config->error, "the variable %s names \"%.200s\", which is not a folder",
+      name, path);
   kilni_cli_error_fix(config->error,
                       "set %s to the folder of a toolkit, or unset it to "
                       "search the usual places",

@@ -66,7 +66,7 @@ static void print_one(FILE* out, const kiln_watch_t* watch, uint32_t device) {
     (void)fprintf(out, "%sstate P%" PRId64, comma, number);
     comma = ", ";
   }
-  (void)fputs(comma[0] != 0 ? "\n" : "nothing is told\n", out);
+  (void)fputs(comma[0] != 0 ? "\n" : "nothing is known\n", out);
 }
 
 void kilni_cli_now_print(FILE* out, const kiln_watch_t* watch, int indent) {

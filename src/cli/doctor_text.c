@@ -401,7 +401,7 @@ static void print_summary(FILE* out, const kiln_probe_t* probe) {
   print_count(out, counts[KILN_PROBE_SEVERITY_ERROR], "error", &said);
   print_count(out, counts[KILN_PROBE_SEVERITY_WARNING], "warning", &said);
   print_count(out, counts[KILN_PROBE_SEVERITY_NOTE], "note", &said);
-  (void)fputs(said ? ", told at the end\n" : "no problem found\n", out);
+  (void)fputs(said ? ", listed at the end\n" : "no problem found\n", out);
 }
 
 void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,

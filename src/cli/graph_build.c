@@ -53,7 +53,7 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
   } else if (name == NULL) {
     return kilni_cli_fail(
         error, KILN_STATUS_INVALID_ARGUMENT, "write CODE.KERNEL(...)",
-        "\"%s\" does not tell its kernels", module->code.file);
+        "\"%s\" does not name its kernels", module->code.file);
   }
   return kilni_cli_check(error, kiln_kernel_create(module->module, name, out));
 }

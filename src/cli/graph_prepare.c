@@ -184,7 +184,7 @@ static bool check_part(const kilni_cli_graph_job_t* job,
     return kilni_cli_sketch_fail(
         job->sketch, part->name.line, part->name.column,
         KILN_STATUS_INVALID_ARGUMENT, "end at most there", error,
-        "\"%s\" has %" PRIu64 " elements, and the part ends behind %" PRIu64,
+        "\"%s\" has %" PRIu64 " elements, and the part ends at %" PRIu64,
         part->name.text, count, part->behind);
   }
   uint64_t elements = part->whole ? count : part->behind - part->first;

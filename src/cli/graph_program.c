@@ -84,8 +84,8 @@ static bool choose_shape(filling_t* f, kilni_cli_error_t* error) {
   bool says = kiln_program_work_dimensions(f->program) != 0;
   if (f->node->has_block || (says && f->node->has_grid)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave it away, or write it into the program",
-                          "a `%s` for a program that says its own",
+                          "omit it, or write it into the program",
+                          "a `%s` for a program that has its own",
                           f->node->has_block ? "block" : "grid");
   }
   for (int i = 0; !says && i < 3; i++) {

@@ -77,7 +77,7 @@ static bool read_part(kilni_cli_sketcher_t* s, uint32_t scope,
          kilni_cli_sketcher_number(s, "the first element", 0,
                                    KILNI_CLI_MAX_DATA_BYTES, &out->first) &&
          kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_DOTS, "`..`") &&
-         kilni_cli_sketcher_number(s, "the element behind the last",
+         kilni_cli_sketcher_number(s, "the element after the last",
                                    out->first + 1, KILNI_CLI_MAX_DATA_BYTES,
                                    &out->behind) &&
          kilni_cli_sketcher_expect(s, ']');
@@ -392,7 +392,7 @@ static bool check_top(kilni_cli_sketcher_t* s,
   return node->scope == 0 ||
          kilni_cli_sketcher_fail_at(
              s, &node->name,
-             "put it before and behind the node, or take a buffer",
+             "put it before and after the node, or take a buffer",
              "`%s` cannot stand inside of another node",
              kilni_cli_graph_kind_word(node->kind));
 }
@@ -441,7 +441,7 @@ static bool check_body(kilni_cli_sketcher_t* s,
   const kilni_cli_graph_scope_t* scopes = s->sketch->scopes;
   return node->scope == 0 || scopes[node->scope].is_named ||
          kilni_cli_sketcher_fail_at(
-             s, &node->name, "put it before or behind the node",
+             s, &node->name, "put it before or after the node",
              "`%s` cannot stand inside of `if`, `while` and `switch`",
              kilni_cli_graph_kind_word(node->kind));
 }
@@ -630,7 +630,7 @@ static bool read_sequence(kilni_cli_sketcher_t* s) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
         "write it once, as the first statement", s->error,
-        "`sequence` behind a node, or a second time");
+        "`sequence` after a node, or a second time");
   }
   s->sketch->is_sequence = true;
   return kilni_cli_sketcher_next(s);
@@ -689,7 +689,7 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   memset(&node, 0, sizeof(node));
   node.kind = kind;
   node.scope = scope;
-  s->usage = "a name behind the node's kind";
+  s->usage = "a name after the node's kind";
   if (!kilni_cli_sketcher_name(s, "a name for the node", &node.name) ||
       !kilni_cli_sketcher_is_new(s, &node.name, scope)) {
     return false;
@@ -771,7 +771,7 @@ static bool read_edges(kilni_cli_sketcher_t* s, uint32_t scope) {
   if (s->sketch->is_sequence) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
-        "take the edge away: what a step reads and writes says what it waits "
+        "omit the edge: what a step reads and writes says what it waits "
         "for",
         s->error, "an edge in a sequence");
   }
@@ -815,7 +815,7 @@ static bool fail_unknown(kilni_cli_sketcher_t* s) {
              "begin with sequence, code, buffer, event, graph, condition, "
              "kernel, copy, fill, empty, allocate, free, child, host, record, "
              "wait, if, while, switch or repeat, or write an edge: A -> B",
-             "`%s` declares nothing", word.text);
+             "`%s` is not a statement", word.text);
 }
 
 static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,

@@ -10,6 +10,8 @@
 #include "cli/cli_data.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_defaults.h"
+#include "cli/run_missing.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 
@@ -86,17 +88,16 @@ static bool take_value(kiln_library_options_t* options, uint32_t known,
   }
 }
 
-static bool fail_define(const kilni_cli_request_t* r, const char* given,
-                        size_t size, bool is_known, kilni_cli_error_t* error) {
-  static const char* const kHow[] = {
-      "a type, such as f32",
-      "0 or 1",
-      "0, 1 or 2: the sum, the least or the greatest",
-      "a whole number above 0",
-      "a whole number above 0",
-      "the body of `fn before`"};
+static bool fail_define(const char* file, const char* given, size_t size,
+                        bool is_known, kilni_cli_error_t* error) {
+  static const char* const kHow[] = {"a type, such as f32",
+                                     "0 or 1",
+                                     "0, 1 or 2: sum, minimum or maximum",
+                                     "a whole number above 0",
+                                     "a whole number above 0",
+                                     "the body of `fn before`"};
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "--define %s of the plan of \"%s\"", given, r->file);
+                       "--define %s of the plan of \"%s\"", given, file);
   if (is_known) {
     kilni_cli_error_fix(error, "write %s",
                         kHow[kKnown[known_at(given, size)].how]);
@@ -123,7 +124,7 @@ static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
     uint32_t known = known_at(given->value, size);
     if (known == KNOWN ||
         !take_value(&r->options, known, given->value + size + 1)) {
-      return fail_define(r, given->value, size, known < KNOWN, error);
+      return fail_define(r->file, given->value, size, known < KNOWN, error);
     }
   }
   return true;
@@ -171,10 +172,13 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
   bool defines = false;
   if (kilni_cli_library_name(request->file) == NULL) {
     return kilni_cli_program_read(request->file, call, &request->program,
-                                  error);
+                                  error) &&
+           kilni_cli_defaults_name(request, error);
   }
   // As it stands: with an option of the plan alone it may be no valid text.
-  if (!kilni_cli_program_read(request->file, NULL, &request->program, error)) {
+  if (!kilni_cli_program_read(request->file, NULL, &request->program, error) ||
+      !kilni_cli_defaults_name(request, error) ||
+      (request->takes_defaults && !kilni_cli_defaults_take(request, error))) {
     return false;
   }
   request->whole = wants_plan(request, call, &defines);
@@ -240,6 +244,10 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
     if (!find(plan, b, &at, &p)) continue;
     if (!kilni_cli_program_check_role(b, p.role, p.name, error)) return false;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
+    if (b->is_arg && b->extents != NULL) {
+      b->value.scalar.type = type;
+      continue;
+    }
     if (b->is_arg) {
       if (b->untyped != NULL &&
           !kilni_cli_value_parse_as(b->untyped, type, &b->value.scalar,
@@ -248,6 +256,7 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
       }
       continue;
     }
+    if (!kilni_cli_defaults_room(r, b, type, error)) return false;
     const char* path = (const char*)b->path.data;
     bool is_raw = kilni_cli_format_of(path) == KILNI_CLI_FORMAT_RAW;
     if (b->is_in && is_raw && b->spec.kind == KILNI_CLI_SPEC_NONE) {
@@ -287,6 +296,28 @@ static void gather(const kilni_cli_request_t* r,
     said->outputs[at] = b;
     said->is_wanted = true;
   }
+}
+
+// All parameters of the plan that are not given.
+static bool check_missing(const kilni_cli_request_t* r,
+                          const kiln_library_plan_t* plan,
+                          kilni_cli_error_t* error) {
+  kilni_cli_missing_t missing;
+  kiln_pipeline_parameter_t p;
+  said_t said;
+  if (r->makes_outputs) return true;
+  gather(r, plan, &said);
+  memset(&missing, 0, sizeof(missing));
+  missing.request = r;
+  missing.plan = plan;
+  memcpy(missing.known, said.sizes, sizeof(missing.known));
+  for (; missing.count < KILNI_CLI_MAX_PARAMS &&
+         kiln_library_plan_parameter(plan, missing.count, &p);
+       missing.count++) {
+    missing.wanted[missing.count] =
+        (kilni_cli_wanted_t){p.name, p.role, p.type, p.is_counted != 0};
+  }
+  return kilni_cli_missing_check(&missing, error);
 }
 
 // Outputs that nobody names, where they are made.
@@ -343,6 +374,7 @@ static bool fill_outputs(kilni_cli_request_t* r,
     shape->type = kilni_cli_program_type(p.type);
     shape->rank = 1;
     shape->dims[0] = said.sizes[i].count;
+    kilni_cli_defaults_shape(r, p.name, shape);
     if (!kilni_cli_shape_finish(shape, error)) return false;
     said.outputs[i]->spec.kind = KILNI_CLI_SPEC_SHAPE;
   }
@@ -395,40 +427,55 @@ static const char* tame_value(how_t how) {
 
 // Whether the entry's plan has a use for an option of the table, whatever its
 // value; what bears its name in the text is none of it otherwise.
-static bool uses_option(kilni_cli_session_t* s, uint32_t known) {
-  kilni_cli_request_t* r = s->request;
-  kiln_library_options_t given = r->options;
-  kiln_library_plan_t* plan = NULL;
+static bool uses_option(const char* file, uint32_t known) {
   kilni_cli_error_t error;
-  r->options = kiln_library_options_default();
-  r->options.max_ulp = given.max_ulp;
-  (void)take_value(&r->options, known, tame_value(kKnown[known].how));
-  bool made = make_entry(s, 1, &plan, &error);
-  kiln_library_plan_release(plan);
-  r->options = given;
-  return made || error.code != KILN_STATUS_INVALID_ARGUMENT;
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 1;
+  (void)take_value(&options, known, tame_value(kKnown[known].how));
+  return kilni_cli_check(
+             &error, kiln_library_check(kilni_cli_library_name(file), &options,
+                                        NULL)) ||
+         error.code != KILN_STATUS_INVALID_ARGUMENT;
 }
 
 // Reads as options those of --define that the entry's plan has a use for.
 // `*out_all`: there is no other.
-static bool take_used(kilni_cli_session_t* s, bool* out_all,
+static bool take_used(const char* file, const kilni_cli_given_t* given,
+                      size_t count, kiln_library_options_t* out, bool* out_all,
                       kilni_cli_error_t* error) {
-  kilni_cli_request_t* r = s->request;
-  r->options = kiln_library_options_default();
-  r->options.max_ulp = r->max_ulp;
   *out_all = true;
-  for (size_t i = 0; i < r->given_count; i++) {
-    const kilni_cli_given_t* given = &r->given[i];
-    if (strcmp(given->option->name, "define") != 0) continue;
-    size_t size = strcspn(given->value, "=");
-    uint32_t known = known_at(given->value, size);
-    if (known == KNOWN || !uses_option(s, known)) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(given[i].option->name, "define") != 0) continue;
+    size_t size = strcspn(given[i].value, "=");
+    uint32_t known = known_at(given[i].value, size);
+    if (known == KNOWN || !uses_option(file, known)) {
       *out_all = false;
-    } else if (!take_value(&r->options, known, given->value + size + 1)) {
-      return fail_define(r, given->value, size, true, error);
+    } else if (!take_value(out, known, given[i].value + size + 1)) {
+      return fail_define(file, given[i].value, size, true, error);
     }
   }
   return true;
+}
+
+bool kilni_cli_library_check(const char* file, const kilni_cli_call_t* call,
+                             kilni_cli_error_t* error) {
+  const char* name = kilni_cli_library_name(file);
+  kiln_library_entry_t entry;
+  bool all;
+  if (name == NULL || !kiln_library_find(name, &entry) ||
+      entry.part_of != NULL || !defines_known(call)) {
+    return true;
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 1;
+  if (!take_used(file, call->given, call->given_count, &options, &all, error)) {
+    return false;
+  }
+  if (kilni_cli_check(error, kiln_library_check(name, &options, NULL))) {
+    return true;
+  }
+  kilni_cli_error_prefix(error, "--define of \"%s\"", file);
+  return false;
 }
 
 bool kilni_cli_library_decide(kilni_cli_session_t* session,
@@ -441,14 +488,17 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   // What the plan refuses is nothing that its text may do: limits of an entry
   // stand in the plan alone.
   if (!all || !make_entry(session, 1, &plan, error)) {
-    if (!take_used(session, &all, error) ||
+    // A part of an entry has no plan, and so no options.
+    kiln_library_entry_t entry;
+    if (kiln_library_find(kilni_cli_library_name(r->file), &entry) &&
+        entry.part_of != NULL) {
+      return true;
+    }
+    r->options = kiln_library_options_default();
+    r->options.max_ulp = r->max_ulp;
+    if (!take_used(r->file, r->given, r->given_count, &r->options, &all,
+                   error) ||
         !make_entry(session, 1, &plan, error)) {
-      // A part of an entry has no plan, and so no options.
-      kiln_library_entry_t entry;
-      if (kiln_library_find(kilni_cli_library_name(r->file), &entry) &&
-          entry.part_of != NULL) {
-        return true;
-      }
       kilni_cli_error_prefix(error, "--define of \"%s\"", r->file);
       return false;
     }
@@ -473,7 +523,8 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
   fill_facts(session, first);
   bool ok = (r->maybe_whole || (give_types(r, first, error) &&
                                 kilni_cli_request_read(r, error))) &&
-            add_outputs(r, first, error) && fill_outputs(r, first, error) &&
+            check_missing(r, first, error) && add_outputs(r, first, error) &&
+            fill_outputs(r, first, error) &&
             kilni_cli_plan_make(&session->facts, r, plan, error) &&
             check_types(r, plan, first, &count, error) &&
             make_entry(session, count, out_entry, error) &&

@@ -19,6 +19,11 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
 // Whether --define NAME is an option of plans alone, which no text has.
 bool kilni_cli_library_is_own(const char* name, size_t size);
 
+// Of lib:NAME: that its plan takes those of --define that it has a use for, by
+// the check that the plan makes. True for a file and for a part of an entry.
+bool kilni_cli_library_check(const char* file, const kilni_cli_call_t* call,
+                             kilni_cli_error_t* error);
+
 // For a request with all parameters of the program and with --define of what a
 // plan has, too: it is for the plan if that takes the same parameters. The
 // session is open.

@@ -75,10 +75,11 @@ static void describe(const planner_t* p, uint32_t index, char out[256]) {
     return;
   }
   const kilni_cli_param_t* param = &p->kernel->params[index];
-  (void)snprintf(out, 256, "%" PRIu32 " (%s%.100s%s%s of %" PRIu32 " bytes)",
+  (void)snprintf(out, 256, "%" PRIu32 " (%s%.100s%s%s of %" PRIu32 " byte%s)",
                  index, param->name[0] != 0 ? "\"" : "", param->name,
                  param->name[0] != 0 ? "\", " : "",
-                 KINDS[param->kind <= 4 ? param->kind : 0], param->bytes);
+                 KINDS[param->kind <= 4 ? param->kind : 0], param->bytes,
+                 param->bytes == 1 ? "" : "s");
 }
 
 // A number of a type that is known. Halves are given by their bits.
@@ -179,7 +180,7 @@ static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
   } else if (!p->kernel->params_known) {
     kilni_cli_error_fix(p->error,
                         "write positions from 0 on; this file does "
-                        "not tell names");
+                        "not contain names");
   } else {
     const char* name = p->kernel->params[0].name;
     kilni_cli_error_fix(p->error,

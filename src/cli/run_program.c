@@ -10,6 +10,8 @@
 #include "cli/cli_data.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_defaults.h"
+#include "cli/run_missing.h"
 
 // The parameter that a binding means; false for none, which the plan tells.
 static bool find(const kiln_program_t* program, const char* text, size_t size,
@@ -128,7 +130,7 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
   if (request->program == NULL) return true;
   if (request->has_block) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave it away, or write it into the program",
+                          "omit it, or write it into the program",
                           "--block for a program, which has a block of its "
                           "own");
   }
@@ -145,10 +147,15 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
     if (!find_binding(request, b, &index, &p)) continue;
     if (!kilni_cli_program_check_role(b, p.role, p.name, error)) return false;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
+    if (b->is_arg && b->extents != NULL) {
+      b->value.scalar.type = type;
+      continue;
+    }
     if (b->is_arg) {
       if (!take_number(b, &p, type, error)) return false;
       continue;
     }
+    if (!kilni_cli_defaults_room(request, b, type, error)) return false;
     bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||
                 b->spec.kind == KILNI_CLI_SPEC_SHAPE;
     if (says && b->spec.shape.type != type) {
@@ -205,7 +212,8 @@ static bool fail_length(const kilni_cli_binding_t* b,
                         const kiln_program_parameter_info_t* p,
                         kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "the program does not say how long \"%s\" is", p->name);
+                       "the program does not define the length of \"%s\"",
+                       p->name);
   kilni_cli_error_fix(error, "write --out %s=%s:%s[N]", p->name,
                       (const char*)b->path.data,
                       kiln_program_type_name(p->type));
@@ -286,10 +294,31 @@ static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
     shape->type = kilni_cli_program_type(p.type);
     shape->rank = 1;
     shape->dims[0] = count;
+    kilni_cli_defaults_shape(r, p.name, shape);
     if (!kilni_cli_shape_finish(shape, error)) return false;
     b->spec.kind = KILNI_CLI_SPEC_SHAPE;
   }
   return true;
+}
+
+// All parameters that are not given. What is measured is the plan's to say: it
+// has outputs of its own.
+static bool check_missing(const kilni_cli_request_t* r, const said_t* said,
+                          kilni_cli_error_t* error) {
+  kilni_cli_missing_t missing;
+  kiln_program_parameter_info_t p;
+  if (r->makes_outputs) return true;
+  memset(&missing, 0, sizeof(missing));
+  missing.request = r;
+  missing.program = r->program;
+  memcpy(missing.known, said->sizes, sizeof(missing.known));
+  for (; missing.count < KILNI_CLI_MAX_PARAMS &&
+         kiln_program_parameter(r->program, missing.count, &p);
+       missing.count++) {
+    missing.wanted[missing.count] =
+        (kilni_cli_wanted_t){p.name, p.role, p.type, p.is_counted != 0};
+  }
+  return kilni_cli_missing_check(&missing, error);
 }
 
 bool kilni_cli_program_sizes(kilni_cli_request_t* request,
@@ -303,6 +332,7 @@ bool kilni_cli_program_sizes(kilni_cli_request_t* request,
   }
   if (!gather(request, &said, error)) return false;
   gather_lengths(request, &said);
+  if (!check_missing(request, &said, error)) return false;
   // What is not given at all, the plan tells with all the others.
   for (uint32_t i = 0; i < count; i++) {
     if (!said.given[i]) return true;
@@ -356,8 +386,8 @@ bool kilni_cli_program_shape(kilni_cli_request_t* request,
     return true;
   }
   if (request->has_grid) {
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it away",
-                          "--grid for a program that says its work size");
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "omit it",
+                          "--grid for a program that has a work size");
   }
   kiln_program_code_grid(code, request->work, plan->grid);
   for (int i = 0; i < 3; i++) {

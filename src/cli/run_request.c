@@ -12,6 +12,7 @@
 #include "cli/cli_data.h"
 #include "cli/cli_output.h"
 #include "cli/cli_visible.h"
+#include "cli/run_defaults.h"
 
 #define MAX_SECONDS 1e9
 
@@ -86,7 +87,7 @@ static bool check_names(const char* option, const char* text,
     }
     if (known[i] == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, all,
-                            "--%s \"%s\" is none that there is", option, text);
+                            "--%s \"%s\" is not known", option, text);
     }
     at = at[size] == ',' ? at + size + 1 : NULL;
   }
@@ -234,8 +235,13 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   b->is_arg = strcmp(name, "arg") == 0;
   b->is_expect = strcmp(name, "expect") == 0;
   b->is_made = strcmp(name, "buffer") == 0;
-  if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size, &rest,
-                                  error)) {
+  // A program knows its parameters: FILE alone is that of the only one.
+  bool is_bare = is_program && (b->is_in || b->is_out) &&
+                 strchr(given->value, '=') == NULL && given->value[0] != 0;
+  if (is_bare) {
+    rest = given->value;
+  } else if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size,
+                                         &rest, error)) {
     return false;
   }
   if (b->is_made) return read_made(b, rest, error);
@@ -380,10 +386,9 @@ bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
 bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                             kilni_cli_error_t* error) {
   if (kilni_cli_option_value(call, option) == NULL) return true;
-  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "leave it away, or give a program (.kiln)",
-                        "--%s for \"%s\", which is no program", option,
-                        call->operands[0]);
+  return kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT, "omit it, or give a program (.kiln)",
+      "--%s for \"%s\", which is not a program", option, call->operands[0]);
 }
 
 // An instance of a template, "add<float>": there is code for it only if the
@@ -490,20 +495,28 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request) {
   request->binding_count = 0;
 }
 
-bool kilni_cli_request_add_output(kilni_cli_request_t* request,
-                                  const char* name, kilni_cli_error_t* error) {
+kilni_cli_binding_t* kilni_cli_request_add(kilni_cli_request_t* request,
+                                           const char* name,
+                                           kilni_cli_error_t* error) {
   size_t bytes = (request->binding_count + 1) * sizeof(kilni_cli_binding_t);
-  if (!kilni_cli_buffer_resize(&request->storage, bytes, error)) return false;
+  if (!kilni_cli_buffer_resize(&request->storage, bytes, error)) return NULL;
   request->bindings = (kilni_cli_binding_t*)(void*)request->storage.data;
   kilni_cli_binding_t* b = &request->bindings[request->binding_count];
   memset(b, 0, sizeof(*b));
-  b->option = "out";
   b->parameter = name;
   b->parameter_size = strlen(name);
+  if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return NULL;
+  request->binding_count++;
+  return b;
+}
+
+bool kilni_cli_request_add_output(kilni_cli_request_t* request,
+                                  const char* name, kilni_cli_error_t* error) {
+  kilni_cli_binding_t* b = kilni_cli_request_add(request, name, error);
+  if (b == NULL) return false;
+  b->option = "out";
   b->is_out = true;
   b->is_unnamed = true;
-  if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return false;
-  request->binding_count++;
   return true;
 }
 
@@ -539,8 +552,10 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
   for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     const char* path = (const char*)b->path.data;
-    if (b->is_made) {
-      if (!read_made_up(b, error)) return false;
+    if (b->is_made || b->content != NULL) {
+      bool ok = b->is_made ? read_made_up(b, error)
+                           : kilni_cli_defaults_fill(b, error);
+      if (!ok) return false;
       continue;
     }
     if ((b->is_in || b->is_expect) &&
@@ -561,5 +576,5 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
       return false;
     }
   }
-  return true;
+  return kilni_cli_defaults_settle(request, error);
 }

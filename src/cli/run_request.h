@@ -28,6 +28,9 @@ typedef struct kilni_cli_binding_t {
   kilni_cli_value_t value;
   bool is_bytes;            // --arg of bytes, which are those of `array`
   const char* untyped;      // a number whose type the program says, or NULL
+  bool is_default;          // a number that nobody gave
+  const char* content;      // of a sample, as kiln_library_default says it
+  const char* extents;      // its shape; of a number the extent that it is
   kilni_cli_buffer_t path;  // NUL-terminated
   kilni_cli_array_t array;  // of --in, --inout and --expect, once read
 } kilni_cli_binding_t;
@@ -96,6 +99,8 @@ typedef struct kilni_cli_request_t {
   bool whole;               // lib:NAME with all its launches, as `options` say
   bool maybe_whole;         // or may be; its inputs are read as the program's
   bool defines_option;      // --define has the name of an option of plans
+  bool takes_defaults;      // of lib:NAME, what is not given
+  bool takes_samples;       // and its inputs
   bool makes_outputs;       // those that nobody names are made, as long as said
   kiln_library_options_t options;
   uint64_t work[3];  // what it has to do
@@ -122,6 +127,11 @@ bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
 // False, with the error, where an option that only programs have is given.
 bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                             kilni_cli_error_t* error);
+
+// Adds a binding of nothing yet; `name` is borrowed. NULL with the error.
+kilni_cli_binding_t* kilni_cli_request_add(kilni_cli_request_t* request,
+                                           const char* name,
+                                           kilni_cli_error_t* error);
 
 // Adds an output that nobody named, without a shape; `name` is borrowed.
 bool kilni_cli_request_add_output(kilni_cli_request_t* request,

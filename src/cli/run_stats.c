@@ -81,7 +81,7 @@ void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
   }
   kilni_cli_note("%" PRIu64 " instructions of warps, %.1f %% of lanes active",
                  profile->warp_instructions, 100.0 * active_share(profile));
-  kilni_cli_note("%" PRIu64 " branches, lanes parted at %" PRIu64,
+  kilni_cli_note("%" PRIu64 " branches, divergent at %" PRIu64,
                  profile->branches, profile->diverged);
   for (int p = 0; p < KILN_SOFT_PLACE_COUNT; p++) {
     for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; s++) {

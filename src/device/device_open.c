@@ -139,7 +139,7 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
   if (count <= 0 || ordinal >= (uint32_t)count) {
     if (device->info.kind == KILN_DEVICE_KIND_SOFT) {
       return kilni_status_with_fix(
-          KILNI_FAIL(NOT_FOUND, "no device \"%s\": there are %d of them",
+          KILNI_FAIL(NOT_FOUND, "no device \"%s\": the number of devices is %d",
                      device->name, count),
           "ask for more software devices (`soft_devices`, KILN_SOFT_DEVICES)");
     }

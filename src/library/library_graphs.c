@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/status_make.h"
-#include "kiln/dispatch.h"
 #include "kiln/program.h"
 #include "library/library_inside.h"
 
@@ -67,9 +66,7 @@ enum { BFS_VISITED, BFS_QUEUE, BFS_STATE, BFS_CHANGED };
 // meet behind each round, which costs more the more there are.
 static uint32_t workers_of(const kilni_library_make_t* make) {
   enum { BLOCK = 1024, VERTICES = 4096 };
-  const kiln_dispatcher_t* dispatcher = make->plan->dispatcher;
-  const kiln_device_t* device = kiln_dispatcher_device(dispatcher);
-  uint64_t most = kiln_device_info(device)->multiprocessors * UINT64_C(2);
+  uint64_t most = kilni_library_device(make)->multiprocessors * UINT64_C(2);
   uint64_t blocks = make->options.count / VERTICES + 1;
   return (uint32_t)(blocks < most ? blocks : most) * BLOCK;
 }

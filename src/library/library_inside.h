@@ -94,6 +94,11 @@ typedef struct kilni_library_make_t {
   uint32_t define_count;
 } kilni_library_make_t;
 
+// The device that the plan is for; of a plan that is only checked one that has
+// as little as any.
+const kiln_device_info_t* kilni_library_device(
+    const kilni_library_make_t* make);
+
 // Fills a plan by its options.
 kiln_status_t kilni_library_recipe(kilni_library_make_t* make);
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/status_make.h"
-#include "kiln/dispatch.h"
 #include "kiln/program.h"
 #include "library/library_inside.h"
 
@@ -35,11 +34,10 @@ static kiln_status_t define_float(kilni_library_make_t* make) {
 enum { MATRIX_ULP = 32, MATRIX_MAJOR = 8 };
 
 static bool has_matrices(const kilni_library_make_t* make) {
-  const kiln_device_t* device = kiln_dispatcher_device(make->plan->dispatcher);
   uint32_t type = make->options.type;
   return (type == KILN_PROGRAM_TYPE_F16 || type == KILN_PROGRAM_TYPE_BF16) &&
          make->options.max_ulp >= MATRIX_ULP &&
-         device->info.compute_major >= MATRIX_MAJOR;
+         kilni_library_device(make)->compute_major >= MATRIX_MAJOR;
 }
 
 // Sums of f64 have a text of their own, as have halves on tensor cores.
@@ -87,7 +85,8 @@ kiln_status_t kilni_library_make_attention(kilni_library_make_t* make) {
       type != KILN_PROGRAM_TYPE_BF16) {
     return kilni_library_alien_type(make, type, "f32, f16 and bf16");
   }
-  uint64_t width = make->options.segment != 0 ? make->options.segment : 32;
+  // As the text by itself.
+  uint64_t width = make->options.segment != 0 ? make->options.segment : 64;
   if (width > WIDTH_MOST) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -166,8 +165,7 @@ enum { FFT_WIDE_BYTES = 72 << 10 };
 
 static transform_t transform_of(const kilni_library_make_t* make, uint32_t size,
                                 uint32_t total) {
-  const kiln_device_info_t* device =
-      kiln_device_info(kiln_dispatcher_device(make->plan->dispatcher));
+  const kiln_device_info_t* device = kilni_library_device(make);
   bool f32 = real_bytes(make) == 4;
   transform_t t = {size, total, size <= 4 ? 2 : size <= 6 ? 3 : 4, false};
   t.wide = f32 && size == 12 && total > size &&

@@ -47,6 +47,15 @@ static kiln_status_t read_program(kilni_library_make_t* make, const char* name,
   return status;
 }
 
+const kiln_device_info_t* kilni_library_device(
+    const kilni_library_make_t* make) {
+  static const kiln_device_info_t kAny = {.multiprocessors = 1};
+  const kiln_dispatcher_t* dispatcher = make->plan->dispatcher;
+  return dispatcher == NULL
+             ? &kAny
+             : kiln_device_info(kiln_dispatcher_device(dispatcher));
+}
+
 // The plan's parameters that this step is the first to name.
 static void note_parameters(kiln_library_plan_t* plan, uint32_t at) {
   const kilni_library_step_t* step = &plan->steps[at];
@@ -71,9 +80,12 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   options.max_ulp = make->options.max_ulp;
   kilni_library_step_t* step = &plan->steps[plan->step_count];
   step->program = program;
-  KILNI_RETURN_IF_ERROR(kiln_pipeline_create(plan->dispatcher, program,
-                                             &options, &step->pipeline));
-  uint32_t taken = kiln_pipeline_info(step->pipeline)->parameter_count;
+  // Without a device it is checked as far as it is read.
+  if (plan->dispatcher != NULL) {
+    KILNI_RETURN_IF_ERROR(kiln_pipeline_create(plan->dispatcher, program,
+                                               &options, &step->pipeline));
+  }
+  uint32_t taken = kiln_program_parameter_count(program);
   if (place_count == KILNI_LIBRARY_EVERY && taken <= KILNI_LIBRARY_PLACES) {
     place_count = taken;
   }
@@ -109,8 +121,11 @@ kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
       kilni_library_add(make, name, &place, 1, KILN_SWITCH_OFF));
   kilni_library_step_t* step = &plan->steps[--plan->step_count];
   kiln_pending_t* pending = NULL;
-  kiln_status_t status = run_step(plan, step, NULL, NULL, &pending);
-  if (kiln_status_is_ok(status)) {
+  kiln_status_t status = kiln_ok();
+  if (plan->dispatcher != NULL) {
+    status = run_step(plan, step, NULL, NULL, &pending);
+  }
+  if (pending != NULL) {
     status = kiln_pending_wait(pending, KILN_PENDING_FOREVER);
   }
   kiln_pending_release(pending);
@@ -131,6 +146,7 @@ void kilni_library_again(kilni_library_make_t* make, uint32_t step,
 
 kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes) {
   kiln_library_plan_t* plan = make->plan;
+  if (plan->dispatcher == NULL) return kiln_ok();
   kiln_device_t* device = kiln_dispatcher_device(plan->dispatcher);
   kiln_buffer_t** buffer = &plan->memories[plan->memory_count];
   KILNI_RETURN_IF_ERROR(kiln_buffer_create(device, bytes, NULL, buffer));
@@ -161,13 +177,11 @@ static void destroy(kiln_library_plan_t* plan) {
   kiln_dispatcher_release(dispatcher);
 }
 
-kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
-                                       const char* name,
-                                       const kiln_library_options_t* options,
-                                       kiln_library_plan_t** out_plan) {
-  KILNI_CHECK_ARGUMENT(out_plan != NULL, "out_plan");
-  *out_plan = NULL;
-  KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
+// Makes a plan; `dispatcher` NULL makes one that can do nothing.
+static kiln_status_t create(kiln_dispatcher_t* dispatcher,
+                            kiln_allocator_t allocator, const char* name,
+                            const kiln_library_options_t* options,
+                            kiln_library_plan_t** out_plan) {
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   kilni_library_make_t make;
   memset(&make, 0, sizeof(make));
@@ -184,14 +198,12 @@ kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
                    name, make.entry.part_of),
         "plan \"%s\"", make.entry.part_of);
   }
-  kiln_allocator_t allocator =
-      kiln_dispatcher_device(dispatcher)->host->allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(allocator, sizeof(kiln_library_plan_t), &block));
   kiln_library_plan_t* plan = block;
   plan->dispatcher = dispatcher;
-  kiln_dispatcher_retain(dispatcher);
+  if (dispatcher != NULL) kiln_dispatcher_retain(dispatcher);
   plan->allocator = allocator;
   atomic_init(&plan->references, 1);
   plan->name = make.entry.name;
@@ -204,6 +216,27 @@ kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
                           make.entry.name);
   }
   *out_plan = plan;
+  return kiln_ok();
+}
+
+kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
+                                       const char* name,
+                                       const kiln_library_options_t* options,
+                                       kiln_library_plan_t** out_plan) {
+  KILNI_CHECK_ARGUMENT(out_plan != NULL, "out_plan");
+  *out_plan = NULL;
+  KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
+  return create(dispatcher, kiln_dispatcher_device(dispatcher)->host->allocator,
+                name, options, out_plan);
+}
+
+kiln_status_t kiln_library_check(const char* name,
+                                 const kiln_library_options_t* options,
+                                 const kiln_allocator_t* allocator) {
+  kiln_library_plan_t* plan = NULL;
+  kiln_allocator_t own = allocator != NULL ? *allocator : kiln_allocator_libc();
+  KILNI_RETURN_IF_ERROR(create(NULL, own, name, options, &plan));
+  kiln_library_plan_release(plan);
   return kiln_ok();
 }
 

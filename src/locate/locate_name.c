@@ -113,7 +113,7 @@ kiln_status_t kilni_search_entry(uint32_t kind, const char* name,
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   if (kind < KILN_LOCATE_KIND_LIB || kind > KILN_LOCATE_KIND_STUB) {
     return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "%u is no kind of thing to look for",
+        KILNI_FAIL(INVALID_ARGUMENT, "%u is not a kind of component",
                    (unsigned)kind),
         "use one of KILN_LOCATE_KIND_*");
   }

@@ -279,7 +279,7 @@ static kiln_status_t known_name(uint32_t kind, const char* name,
   if (entry == NULL) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "the %s of a use is \"%s\", which is no "
+                   "the %s of a use is \"%s\", which is not a "
                    "%s of the catalog",
                    which, name != NULL ? name : "",
                    kiln_locate_kind_name(kind)),

@@ -353,19 +353,19 @@ BREACHES = {
          "libkiln.so exports kiln_data, which is no function"),
     ],
     "library_pages": [
-        ({"docs/library/left.md": "# left\n`lib/left.kiln` **Cost.** **Way.**\n",
+        ({"docs/library/left.md": "# left\n`lib/left.kiln` **Cost.** **Algorithm.**\n",
           "lib/left.kiln": "// Left.\n",
           "docs/reference/library-cases.md": "| [left](a) |\n| [left](a) |\n"},
          "docs/library/left.md: lacks **Limits.**"),
         ({"docs/library/left.md":
-              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Way.**\n"},
+              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Algorithm.**\n"},
          "docs/library/left.md: there is no lib/left.kiln"),
         ({"docs/library/left.md":
-              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Way.**\n",
+              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Algorithm.**\n",
           "lib/left.kiln": "program left() work 1 { }\n"},
          "lib/left.kiln: does not begin with what it is"),
         ({"docs/library/left.md":
-              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Way.**\n",
+              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Algorithm.**\n",
           "lib/left.kiln": "// Left.\n",
           "docs/reference/library-cases.md": "| [left](a) |\n"},
          "left is there 1 times"),

@@ -125,7 +125,7 @@ def rooms_have_pages(tree):
 @rule
 def library_pages(tree):
     """Each entry of the library has a page with its limits, its cost and the
-    source of its way, a text that says what it is, and tests on real inputs,
+    source of its algorithm, a text that says what it is, and tests on real inputs,
     of awkward sizes and with awkward values."""
     cases = "docs/reference/library-cases.md"
     shown = re.findall(r"^\| \[(\w+)\]", tree.text(cases), re.M) \
@@ -136,7 +136,7 @@ def library_pages(tree):
             continue
         text = "lib/%s.kiln" % name
         for part in ("# %s\n" % name, "`%s`" % text, "**Cost.**",
-                     "**Limits.**", "**Way.**"):
+                     "**Limits.**", "**Algorithm.**"):
             if part not in tree.text(page):
                 yield "%s: lacks %s" % (page, part.strip())
         if not tree.exists(text):

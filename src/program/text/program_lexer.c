@@ -189,7 +189,7 @@ void kilni_lexer_next(kilni_lexer_t* lexer, kilni_token_t* out_token) {
     uint32_t size = sign_at(lexer, &out_token->sign);
     out_token->kind = KILNI_TOKEN_SIGN;
     if (size == 0) {
-      set_bad(out_token, "a character that the language has not",
+      set_bad(out_token, "a character that the language does not use",
               fix_of_character(c));
     }
     lexer->at += size == 0 ? 1 : size;

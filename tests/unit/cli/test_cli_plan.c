@@ -119,7 +119,7 @@ static void what_is_wrong_names_the_parameter(void** state) {
       {3, "arg", "s=1f64", "of 4 bytes"},
       {3, "arg", "s=len(0)", "a float"},
       {4, "arg", "d=1i64", "a float"},
-      {5, "arg", "c=1i32", "of 1 bytes"},
+      {5, "arg", "c=1i32", "of 1 byte)"},
       {9, "arg", "2=1i32", "twice"},
       {9, "in", "2=x:u8[4]", "twice"},
       {9, "in", "0=x:u8[4]", "twice"},

@@ -147,7 +147,7 @@ static void test_words(void** state) {
   fails_at("kernel k scale", 1, 10, "expected `=`, not `scale`");
   fails_at("copy c = x <- ", 1, 15, "expected a buffer, not the end");
   fails_at("empty", 1, 6, "expected a name for the node, not the end");
-  fails_at("empt e", 1, 1, "`empt` declares nothing");
+  fails_at("empt e", 1, 1, "`empt` is not a statement");
   fails_at("empty e f", 1, 9, "expected the end of the line");
   fails_at("empty kernel", 1, 7, "is a word of the language");
   fails_at("  7", 1, 3, "expected a statement");

@@ -88,6 +88,37 @@ static void test_plans(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// What is said of parameters is said of those that a plan has, in their order.
+static void test_defaults(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_entry_t entry;
+  kiln_library_default_t row;
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
+    if (entry.part_of != NULL) {
+      assert_false(kiln_library_default(entry.name, 0, &row));
+      continue;
+    }
+    kiln_library_options_t options = kiln_library_options_default();
+    options.count = 5000;
+    kiln_library_plan_t* plan = kit_plan(&kit, entry.name, &options);
+    kiln_pipeline_parameter_t p;
+    uint32_t k = 0;
+    for (; kiln_library_plan_parameter(plan, k, &p); k++) {
+      assert_true(kiln_library_default(entry.name, k, &row));
+      assert_string_equal(row.parameter, p.name);
+      assert_int_equal(row.role, p.role);
+    }
+    assert_false(kiln_library_default(entry.name, k, &row));
+    assert_null(row.parameter);
+    kiln_library_plan_release(plan);
+  }
+  assert_false(kiln_library_default("nothing", 0, &row));
+  assert_false(kiln_library_default(NULL, 0, &row));
+  dispatch_kit_close(&kit);
+}
+
 static void refuse(dispatch_kit_t* kit, const char* name,
                    const kiln_library_options_t* options,
                    kiln_status_code_t code, const char* words) {
@@ -144,6 +175,49 @@ static void test_refusals(void** state) {
   options.exclusive = KILN_SWITCH_ON;
   refuse(&kit, "map", &options, KILN_STATUS_INVALID_ARGUMENT, "exclusive");
   dispatch_kit_close(&kit);
+}
+
+// What a plan refuses, without a device, and its text by itself.
+static void test_checks(void** state) {
+  (void)state;
+  static const struct {
+    const char* name;
+    kiln_program_define_t define;
+    kiln_library_options_t options;
+  } kCases[] = {
+      {"attention", {"WIDTH", "129"}, {.segment = 129}},
+      {"histogram", {"BINS", "20000"}, {.bins = 20000}},
+      {"fft", {"SIZE", "9"}, {.segment = 9}},
+  };
+  kiln_library_entry_t entry;
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 5000;
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
+    kiln_status_t status = kiln_library_check(entry.name, &options, NULL);
+    assert_true(kiln_status_is_ok(status) == (entry.part_of == NULL));
+    kiln_status_free(status);
+  }
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    options = kCases[i].options;
+    options.struct_size = sizeof(options);
+    options.count = 5000;
+    assert_says(kiln_library_check(kCases[i].name, &options, NULL),
+                KILN_STATUS_INVALID_ARGUMENT, kCases[i].name);
+    assert_true(kiln_library_find(kCases[i].name, &entry));
+    kiln_program_t* program = NULL;
+    kiln_program_parse_options_t parse = kiln_program_parse_options_default();
+    parse.defines = &kCases[i].define;
+    parse.define_count = 1;
+    assert_says(kiln_program_parse(entry.text, &parse, NULL, &program),
+                KILN_STATUS_COMPILE_FAILED, "");
+    assert_null(program);
+  }
+  assert_says(kiln_library_check("nothing", NULL, NULL), KILN_STATUS_NOT_FOUND,
+              "nothing");
+  assert_says(kiln_library_check(NULL, NULL, NULL),
+              KILN_STATUS_INVALID_ARGUMENT, "name");
+  assert_says(kiln_library_check("scan", NULL, NULL),
+              KILN_STATUS_INVALID_ARGUMENT, "options.count");
 }
 
 static void test_runs_refused(void** state) {
@@ -467,6 +541,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_texts),
       cmocka_unit_test(test_plans),
+      cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_checks),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_runs_refused),
       cmocka_unit_test(test_allocations),

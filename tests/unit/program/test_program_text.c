@@ -184,11 +184,13 @@ static void errors_point_at_their_place(void** state) {
   fails("program p() { async_wait true; }", "no whole number known beforehand");
   fails("program p() work true { }", "[P039]");
   fails("program p(b: bool) work (2, b) { }", "[P039]");
-  fails("program p() { let a = #; }", "a character that the language has not");
+  fails("program p() { let a = #; }",
+        "a character that the language does not use");
   // Three bytes that mark UTF-8 are no part of the text.
   fails("\xef\xbb\xbfprogram p() { let a = #; }",
         ":1:23: error: expected a value, found a character that the language "
-        "has not\n  program p() { let a = #; }\n                        ^\n");
+        "does not use\n  program p() { let a = #; }\n                        "
+        "^\n");
 }
 
 static uint32_t count_of(const char* text, const char* word) {

@@ -164,7 +164,7 @@ static void test_several_devices(void** state) {
   }
   kiln_device_t* device = NULL;
   assert_says(kiln_runtime_open_device(runtime, "soft:2", &device),
-              KILN_STATUS_NOT_FOUND, "there are 2 of them");
+              KILN_STATUS_NOT_FOUND, "the number of devices is 2");
   assert_null(device);
   kiln_runtime_release(runtime);
 }

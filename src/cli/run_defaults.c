@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what an entry of the library gets where the command does not say it.
+#include "cli/run_defaults.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_data.h"
+#include "cli/cli_report.h"
+
+// ---- The table ----
+
+static bool is_called(const kilni_cli_binding_t* b, const char* name) {
+  return strlen(name) == b->parameter_size &&
+         memcmp(name, b->parameter, b->parameter_size) == 0;
+}
+
+static bool find_row(const kilni_cli_request_t* r, const char* parameter,
+                     size_t size, kiln_library_default_t* out) {
+  const char* entry = kilni_cli_library_name(r->file);
+  for (uint32_t i = 0; kiln_library_default(entry, i, out); i++) {
+    if (strlen(out->parameter) == size &&
+        memcmp(out->parameter, parameter, size) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_positional(const kilni_cli_request_t* r) {
+  uint64_t position;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (kilni_cli_u64_parse(b->parameter, b->parameter_size, &position)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- Bindings without a name ----
+
+// Whether a binding may be of a parameter of that role.
+static bool suits(const kilni_cli_binding_t* b, uint32_t role) {
+  bool is_read =
+      role == KILN_PROGRAM_ROLE_IN || role == KILN_PROGRAM_ROLE_UNIFORM;
+  bool is_both = role == KILN_PROGRAM_ROLE_INOUT;
+  if (b->is_in && b->is_out) return is_both;
+  return is_both || (b->is_out ? role == KILN_PROGRAM_ROLE_OUT : is_read);
+}
+
+// Parameter `index` of the table or of the program; false behind the last.
+static bool parameter_at(const kilni_cli_request_t* r, uint32_t index,
+                         const char** out_name, uint32_t* out_role) {
+  kiln_library_default_t row;
+  kiln_program_parameter_info_t p;
+  const char* entry = kilni_cli_library_name(r->file);
+  if (entry != NULL) {
+    bool has = kiln_library_default(entry, index, &row);
+    *out_name = row.parameter;
+    *out_role = row.role;
+    return has;
+  }
+  bool has =
+      r->program != NULL && kiln_program_parameter(r->program, index, &p);
+  *out_name = has ? p.name : "";
+  *out_role = has ? p.role : KILN_PROGRAM_ROLE_NONE;
+  return has;
+}
+
+static bool name_one(const kilni_cli_request_t* r, kilni_cli_binding_t* b,
+                     kilni_cli_error_t* error) {
+  char names[256] = "", fix[512];
+  const char *name, *only = NULL;
+  uint32_t role, found = 0;
+  size_t used = 0;
+  for (uint32_t i = 0; parameter_at(r, i, &name, &role); i++) {
+    if (!suits(b, role)) continue;
+    if (found++ == 0) only = name;
+    int n = snprintf(names + used, sizeof(names) - used, "%s%s",
+                     used == 0 ? "" : ", ", name);
+    if (n > 0 && used + (size_t)n < sizeof(names)) used += (size_t)n;
+  }
+  if (found == 1) {
+    b->parameter = only;
+    b->parameter_size = strlen(only);
+    return true;
+  }
+  const char* path = (const char*)b->path.data;
+  (void)snprintf(fix, sizeof(fix), "write --%s %s=%s", b->option,
+                 found == 0 ? "P" : only, path);
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, fix,
+                       "--%s \"%s\" names no parameter, and \"%s\" has %s%s",
+                       b->option, path, r->file,
+                       found == 0 ? "none that it could mean" : "several: ",
+                       found == 0 ? "" : names);
+  return false;
+}
+
+bool kilni_cli_defaults_name(kilni_cli_request_t* r, kilni_cli_error_t* error) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    kilni_cli_binding_t* b = &r->bindings[i];
+    if (b->parameter_size == 0 && !name_one(r, b, error)) return false;
+  }
+  return true;
+}
+
+// ---- What is added ----
+
+static bool has_input(const kilni_cli_request_t* r) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    if (r->bindings[i].is_in) return true;
+  }
+  return false;
+}
+
+static bool has_number(const kilni_cli_request_t* r, const char* name) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    if (r->bindings[i].is_arg && is_called(&r->bindings[i], name)) return true;
+  }
+  return false;
+}
+
+static bool add_sample(kilni_cli_request_t* r,
+                       const kiln_library_default_t* row,
+                       kilni_cli_error_t* error) {
+  kilni_cli_binding_t* b = kilni_cli_request_add(r, row->parameter, error);
+  if (b == NULL) return false;
+  b->option = "in";
+  b->is_in = true;
+  b->content = row->value;
+  b->extents = row->shape;
+  return true;
+}
+
+static bool add_number(kilni_cli_request_t* r,
+                       const kiln_library_default_t* row,
+                       kilni_cli_error_t* error) {
+  kilni_cli_binding_t* b = kilni_cli_request_add(r, row->parameter, error);
+  if (b == NULL) return false;
+  b->option = "arg";
+  b->is_arg = true;
+  b->is_default = true;
+  b->untyped = row->value;
+  if (strncmp(row->value, "extent(", 7) == 0) b->extents = row->value;
+  return true;
+}
+
+bool kilni_cli_defaults_take(kilni_cli_request_t* r, kilni_cli_error_t* error) {
+  kiln_library_default_t row;
+  const char* entry = kilni_cli_library_name(r->file);
+  if (is_positional(r)) return true;
+  r->takes_samples = !has_input(r);
+  for (uint32_t i = 0; kiln_library_default(entry, i, &row); i++) {
+    if (row.is_sample != 0 && !r->takes_samples) continue;
+    bool is_number = row.role == KILN_PROGRAM_ROLE_NONE;
+    if (row.role == KILN_PROGRAM_ROLE_OUT ||
+        (is_number && has_number(r, row.parameter))) {
+      continue;
+    }
+    if (!(is_number ? add_number(r, &row, error)
+                    : add_sample(r, &row, error))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- Extents ----
+
+// The input that has extents of its own: raw bytes without a shape have none.
+static const kilni_cli_shape_t* shape_of(const kilni_cli_request_t* r,
+                                         const char* name, size_t size) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (!b->is_in || b->parameter_size != size ||
+        memcmp(b->parameter, name, size) != 0) {
+      continue;
+    }
+    bool is_raw =
+        kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW;
+    bool says = b->content != NULL || b->spec.kind == KILNI_CLI_SPEC_SHAPE;
+    return says || !is_raw ? &b->array.shape : NULL;
+  }
+  return NULL;
+}
+
+static const char* skip(const char* at, const char* those) {
+  return at + strspn(at, those);
+}
+
+// "extent(P, K)" or "extent(P, K, ELSE)"; `*out_end` is behind it.
+static bool read_extent(const kilni_cli_request_t* r, const char* text,
+                        uint64_t* out, const char** out_end) {
+  const char* name = text + strlen("extent(");
+  size_t size = strcspn(name, ",");
+  char* end = NULL;
+  long at = strtol(skip(name + size, ", "), &end, 10);
+  const char* rest = skip(end, ", ");
+  bool has_else = *rest != ')';
+  uint64_t otherwise = 0;
+  if (has_else) {
+    otherwise = strtoull(rest, &end, 10);
+    rest = end;
+  }
+  *out_end = *rest == ')' ? rest + 1 : rest;
+  const kilni_cli_shape_t* shape = shape_of(r, name, size);
+  if (shape == NULL) return false;
+  if (at < 0) at += (long)shape->rank;
+  bool is_there = at >= 0 && at < (long)shape->rank;
+  *out = is_there ? shape->dims[at] : otherwise;
+  return is_there || has_else;
+}
+
+// The number of an --arg of that name.
+static bool read_number(const kilni_cli_request_t* r, const char* name,
+                        size_t size, uint64_t* out) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (!b->is_arg || b->value.is_length || b->parameter_size != size ||
+        memcmp(b->parameter, name, size) != 0) {
+      continue;
+    }
+    *out = b->value.scalar.bits;
+    return true;
+  }
+  return false;
+}
+
+// "h, w, 3" as extents; false where one of them is not known.
+static bool read_shape(const kilni_cli_request_t* r, const char* text,
+                       kilni_cli_shape_t* out) {
+  const char* at = text;
+  out->rank = 0;
+  while (*at != 0 && out->rank < KILNI_CLI_MAX_RANK) {
+    uint64_t* dim = &out->dims[out->rank++];
+    size_t size = strcspn(at, ", ");
+    const char* end = at + size;
+    bool known;
+    if (strncmp(at, "extent(", 7) == 0) {
+      known = read_extent(r, at, dim, &end);
+    } else if (*at >= '0' && *at <= '9') {
+      known = kilni_cli_u64_parse(at, size, dim);
+    } else {
+      known = read_number(r, at, size, dim);
+    }
+    if (!known) return false;
+    at = skip(end, ", ");
+  }
+  return out->rank != 0 && *at == 0;
+}
+
+bool kilni_cli_defaults_room(const kilni_cli_request_t* r,
+                             kilni_cli_binding_t* b, kilni_cli_type_t type,
+                             kilni_cli_error_t* error) {
+  kiln_library_default_t row;
+  if (!r->takes_samples || !b->is_out || b->is_in ||
+      b->spec.kind != KILNI_CLI_SPEC_NONE ||
+      !find_row(r, b->parameter, b->parameter_size, &row) ||
+      row.role != KILN_PROGRAM_ROLE_OUT || row.is_sample == 0 ||
+      !read_shape(r, row.shape, &b->spec.shape)) {
+    return true;
+  }
+  b->spec.shape.type = type;
+  b->spec.kind = KILNI_CLI_SPEC_SHAPE;
+  return kilni_cli_shape_finish(&b->spec.shape, error);
+}
+
+void kilni_cli_defaults_shape(const kilni_cli_request_t* r,
+                              const char* parameter, kilni_cli_shape_t* shape) {
+  kiln_library_default_t row;
+  kilni_cli_shape_t said = {0};
+  if (!find_row(r, parameter, strlen(parameter), &row) ||
+      !read_shape(r, row.shape, &said)) {
+    return;
+  }
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < said.rank; i++) {
+    if (said.dims[i] != 0 && count > UINT64_MAX / said.dims[i]) return;
+    count *= said.dims[i];
+  }
+  if (count != shape->dims[0]) return;
+  shape->rank = said.rank;
+  memcpy(shape->dims, said.dims, sizeof(shape->dims));
+}
+
+// ---- Numbers that are extents ----
+
+static bool settle_one(const kilni_cli_request_t* r, kilni_cli_binding_t* b,
+                       bool* out_known, kilni_cli_error_t* error) {
+  uint64_t count = 0;
+  const char* end;
+  char text[32];
+  *out_known = read_extent(r, b->extents, &count, &end);
+  if (!*out_known) return true;
+  kilni_cli_type_t type = b->value.scalar.type;
+  (void)snprintf(text, sizeof(text), "%" PRIu64, count);
+  return kilni_cli_value_parse_as(text, type, &b->value.scalar, error);
+}
+
+static void append(char* text, size_t capacity, const char* word) {
+  size_t used = strlen(text);
+  (void)snprintf(text + used, capacity - used, "%s%s", used == 0 ? "" : " ",
+                 word);
+}
+
+static bool fail_unknown(const char* names, const char* fix,
+                         kilni_cli_error_t* error) {
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "not given, and no input has a shape that says it: %s",
+                       names);
+  kilni_cli_error_fix(error,
+                      "add%s, or give the input's shape, as in "
+                      "--in P=FILE:TYPE[N,...]",
+                      fix);
+  return false;
+}
+
+// What was chosen, in a line of numbers and a line for each sample.
+static void note_choices(const kilni_cli_request_t* r) {
+  char numbers[512] = "", word[128], shape[128];
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (b->content != NULL) {
+      kilni_cli_shape_text(&b->array.shape, shape, sizeof(shape));
+      kilni_cli_note("a sample for %s: %s (--in %s=FILE for your own)",
+                     b->parameter, shape, b->parameter);
+    }
+    if (!b->is_default) continue;
+    if (b->extents != NULL) {
+      (void)snprintf(word, sizeof(word), "%s=%" PRIu64, b->parameter,
+                     b->value.scalar.bits);
+    } else {
+      (void)snprintf(word, sizeof(word), "%s=%s", b->parameter, b->untyped);
+    }
+    append(numbers, sizeof(numbers), word);
+  }
+  if (numbers[0] != 0) kilni_cli_note("by default: %s", numbers);
+}
+
+bool kilni_cli_defaults_settle(kilni_cli_request_t* r,
+                               kilni_cli_error_t* error) {
+  char names[256] = "", fix[256] = "", word[96];
+  for (size_t i = 0; i < r->binding_count; i++) {
+    kilni_cli_binding_t* b = &r->bindings[i];
+    bool known = true;
+    if (!b->is_default || b->extents == NULL) continue;
+    if (!settle_one(r, b, &known, error)) return false;
+    if (known) continue;
+    append(names, sizeof(names), b->parameter);
+    (void)snprintf(word, sizeof(word), " --arg %s=N", b->parameter);
+    (void)snprintf(fix + strlen(fix), sizeof(fix) - strlen(fix), "%s", word);
+  }
+  if (names[0] != 0) return fail_unknown(names, fix, error);
+  note_choices(r);
+  return true;
+}
+
+// ---- Contents of samples ----
+
+// A number as one of `type`, at `out`.
+static void store(kilni_cli_type_t type, double number, uint8_t* out) {
+  const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
+  uint64_t bits = (uint64_t)(int64_t)number;
+  float single = (float)number;
+  uint32_t word;
+  memcpy(&word, &single, sizeof(word));
+  if (type == KILNI_CLI_TYPE_F64) memcpy(&bits, &number, sizeof(bits));
+  if (type == KILNI_CLI_TYPE_F32) bits = word;
+  // Towards zero is near enough for a sample; its small integers are exact.
+  if (type == KILNI_CLI_TYPE_BF16) bits = word >> 16;
+  if (type == KILNI_CLI_TYPE_F16) {
+    uint32_t size = word & 0x7fffffff;
+    // Below the normal numbers of f16 there is zero.
+    bits = (word >> 16 & 0x8000) |
+           (size < 0x38800000 ? 0 : (size - 0x38000000) >> 13);
+  }
+  memcpy(out, &bits, info->bytes);
+}
+
+// A content while it is read. one-thread
+typedef struct content_t {
+  const char* at;  // words of it that were not read
+  kilni_cli_type_t type;
+  uint64_t random;
+  double first, second;
+  uint64_t repeat;
+} content_t;
+
+// The next of "V N*V ...".
+static double next_value(content_t* c) {
+  char* end = NULL;
+  if (c->repeat == 0) {
+    c->first = strtod(c->at, &end);
+    c->repeat = 1;
+    if (*end == '*') {
+      c->repeat = (uint64_t)c->first;
+      c->first = strtod(end + 1, &end);
+    }
+    c->at = end;
+  }
+  c->repeat--;
+  return c->first;
+}
+
+// The next of "random LOW HIGH".
+static double next_random(content_t* c) {
+  c->random = c->random * 6364136223846793005u + 1442695040888963407u;
+  uint64_t bits = c->random >> 33;
+  double range = c->second - c->first;
+  if (kilni_cli_type_info(c->type)->kind != 'f') {
+    return c->first + (double)(bits % ((uint64_t)range + 1));
+  }
+  return c->first + range * (double)bits / 2147483648.0;
+}
+
+// "checks SIDE": by the two extents before the channels, if there are any.
+static double check_at(const content_t* c, const kilni_cli_shape_t* shape,
+                       uint64_t index) {
+  bool has_channels = shape->rank == 3 && shape->dims[2] <= 4;
+  uint64_t channels = has_channels ? shape->dims[2] : 1;
+  uint64_t w = shape->dims[shape->rank - (has_channels ? 2 : 1)];
+  uint64_t pixel = index / channels, side = (uint64_t)c->first;
+  return (pixel % w / side + pixel / w / side) % 2 == 0 ? 255 : 0;
+}
+
+static uint64_t count_values(const char* words) {
+  content_t c = {words, KILNI_CLI_TYPE_U32, 0, 0, 0, 0};
+  uint64_t count = 0;
+  while (*skip(c.at, " ") != 0 || c.repeat != 0) {
+    (void)next_value(&c);
+    count++;
+  }
+  return count;
+}
+
+// "text ...": what it stands for, up to `capacity` bytes; how many there are.
+static uint64_t read_text(const char* text, uint8_t* out, uint64_t capacity) {
+  uint64_t count = 0;
+  while (*text != 0) {
+    char byte = *text++;
+    if (byte == '\\' && *text == 'n') {
+      byte = '\n';
+      text++;
+    } else if (byte == '\\' && *text == 'x') {
+      char digits[3] = {text[1], text[2], 0};
+      byte = (char)strtoul(digits, NULL, 16);
+      text += 3;
+    }
+    if (count < capacity) out[count] = (uint8_t)byte;
+    count++;
+  }
+  return count;
+}
+
+static const char* words_of(const char* content, const char* kind) {
+  size_t size = strlen(kind);
+  bool is = strncmp(content, kind, size) == 0 && content[size] == ' ';
+  return is ? content + size + 1 : NULL;
+}
+
+static double next_number(content_t* c, const kilni_cli_shape_t* shape,
+                          const char* content, uint64_t index) {
+  switch (content[0]) {
+    case 'v':
+      return next_value(c);
+    case 'r':
+      return next_random(c);
+    case 'k':
+      return check_at(c, shape, index);
+    default:
+      return c->first + c->second * (double)index;
+  }
+}
+
+bool kilni_cli_defaults_fill(kilni_cli_binding_t* b, kilni_cli_error_t* error) {
+  kilni_cli_shape_t* shape = &b->array.shape;
+  kilni_cli_request_t none = {0};
+  const char* text = words_of(b->content, "text");
+  const char* values = words_of(b->content, "values");
+  const char* checks = words_of(b->content, "checks");
+  shape->type = b->spec.shape.type;
+  if (!read_shape(&none, b->extents, shape)) {
+    shape->rank = 1;
+    shape->dims[0] = text != NULL ? read_text(text, NULL, 0)
+                                  : count_values(values != NULL ? values : "");
+  }
+  if (!kilni_cli_shape_finish(shape, error) ||
+      !kilni_cli_buffer_resize(&b->array.data, (size_t)shape->bytes, error)) {
+    return false;
+  }
+  uint8_t* data = b->array.data.data;
+  if (text != NULL) {
+    (void)read_text(text, data, shape->bytes);
+    return true;
+  }
+  content_t c = {
+      values != NULL ? values : "", shape->type, 0x9e3779b97f4a7c15u, 0, 0, 0};
+  if (values == NULL) {
+    char* end = NULL;
+    c.first = strtod(strchr(b->content, ' '), &end);
+    c.second = strtod(end, NULL);
+  }
+  uint32_t bytes = kilni_cli_type_info(shape->type)->bytes;
+  const char* kind = checks != NULL ? "k" : b->content;
+  for (uint64_t i = 0; i < shape->count; i++) {
+    store(shape->type, next_number(&c, shape, kind, i), data + i * bytes);
+  }
+  return true;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: parameters of a program that are not given.
+#include "cli/run_missing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/config_form.h"
+
+// Elements of an input whose length is open, and a number for a size.
+enum { ELEMENTS = 1024, NUMBER = 16 };
+
+static bool is_missing(const kilni_cli_missing_t* m, uint32_t index) {
+  return !kilni_cli_request_has(m->request, index, m->wanted[index].name);
+}
+
+// Whether it is a sample, which no longer stands where an input is given.
+static bool is_sample(const kilni_cli_missing_t* m, uint32_t index) {
+  const kilni_cli_request_t* r = m->request;
+  const char* name = m->wanted[index].name;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (b->content != NULL && strcmp(b->parameter, name) == 0) return true;
+  }
+  return false;
+}
+
+static const kilni_cli_type_info_t* info_of(const kilni_cli_wanted_t* w) {
+  const char* name = kiln_program_type_name(w->type);
+  return kilni_cli_type_info(kilni_cli_type_find(name, strlen(name)));
+}
+
+static char kind_of(const kilni_cli_wanted_t* w) {
+  return info_of(w)->kind;
+}
+
+static bool is_number(const kilni_cli_wanted_t* w) {
+  return w->role == KILN_PROGRAM_ROLE_NONE;
+}
+
+// ---- Sizes ----
+
+static bool ask(const kilni_cli_missing_t* m, kiln_program_size_t* sizes) {
+  uint64_t work[3];
+  kiln_status_t status = m->plan != NULL
+                             ? kiln_library_plan_sizes(m->plan, sizes)
+                             : kiln_program_sizes(m->program, sizes, work);
+  bool ok = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return ok;
+}
+
+// Sizes where the first missing integer is `first` and all others are `rest`.
+static bool try_numbers(const kilni_cli_missing_t* m, uint64_t first,
+                        uint64_t rest, kiln_program_size_t* out) {
+  uint64_t next = first;
+  memcpy(out, m->known, sizeof(m->known));
+  for (uint32_t i = 0; i < m->count; i++) {
+    const kilni_cli_wanted_t* w = &m->wanted[i];
+    if (!is_missing(m, i)) continue;
+    if (!is_number(w)) {
+      if (!w->is_counted) out[i].count = ELEMENTS;
+      continue;
+    }
+    // Floats have no part in sizes.
+    out[i].bits = kind_of(w) == 'f' ? 0 : next;
+    if (kind_of(w) != 'f') next = rest;
+  }
+  return ask(m, out);
+}
+
+// Numbers that agree with what is given: sizes are often lengths of inputs.
+static bool find_sizes(const kilni_cli_missing_t* m, kiln_program_size_t* out) {
+  for (uint32_t i = 0; i < m->count; i++) {
+    uint64_t count = m->known[i].count;
+    if (is_number(&m->wanted[i]) || count == KILN_PROGRAM_COUNT_UNKNOWN) {
+      continue;
+    }
+    if (try_numbers(m, count, 1, out) || try_numbers(m, count, count, out)) {
+      return true;
+    }
+  }
+  return try_numbers(m, NUMBER, NUMBER, out) || try_numbers(m, 1, 1, out);
+}
+
+// ---- Words ----
+
+static bool add(kilni_cli_buffer_t* out, const char* text,
+                kilni_cli_error_t* error) {
+  return kilni_cli_buffer_add(out, text, strlen(text), error);
+}
+
+static bool add_word(kilni_cli_buffer_t* out, const char* text,
+                     kilni_cli_error_t* error) {
+  return add(out, " ", error) &&
+         kilni_config_quote(out, KILNI_CONFIG_SHELL, text, error);
+}
+
+static bool add_given(const kilni_cli_request_t* r, kilni_cli_buffer_t* out,
+                      kilni_cli_error_t* error) {
+  bool ok = add(out, "kiln run", error) && add_word(out, r->file, error);
+  for (size_t i = 0; ok && i < r->given_count; i++) {
+    const kilni_cli_given_t* given = &r->given[i];
+    ok = add(out, " --", error) && add(out, given->option->name, error);
+    if (!ok || given->option->value == NULL || given->value == NULL) continue;
+    ok = add_word(out, given->value, error);
+  }
+  return ok;
+}
+
+static bool add_number(const kilni_cli_wanted_t* w, uint64_t bits,
+                       kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+  char word[192];
+  if (kind_of(w) == 'f') {
+    // Halves are given by their bits; these are 1 of f16.
+    (void)snprintf(word, sizeof(word), "%s=%s", w->name,
+                   info_of(w)->bytes == 2 ? "0x3c00u16" : "1.0");
+  } else if (kind_of(w) == 'b') {
+    (void)snprintf(word, sizeof(word), "%s=true", w->name);
+  } else {
+    (void)snprintf(word, sizeof(word), "%s=%" PRIu64, w->name, bits);
+  }
+  return add(out, " --arg", error) && add_word(out, word, error);
+}
+
+static bool add_buffer(const kilni_cli_wanted_t* w, uint64_t count,
+                       kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+  char word[256];
+  const char* type = kiln_program_type_name(w->type);
+  bool is_out =
+      w->role == KILN_PROGRAM_ROLE_OUT || w->role == KILN_PROGRAM_ROLE_INOUT;
+  bool ok = true;
+  if (w->role != KILN_PROGRAM_ROLE_OUT) {
+    (void)snprintf(word, sizeof(word), "%s=%s[%" PRIu64 "]", w->name, type,
+                   count);
+    ok = add(out, " --buffer", error) && add_word(out, word, error);
+  }
+  if (!ok || !is_out) return ok;
+  const char* end = strcmp(type, "bf16") == 0 ? "bin" : "npy";
+  (void)snprintf(word, sizeof(word), "%s=%s.%s", w->name, w->name, end);
+  if (w->role == KILN_PROGRAM_ROLE_OUT && !w->is_counted) {
+    size_t used = strlen(word);
+    (void)snprintf(word + used, sizeof(word) - used, ":%s[%" PRIu64 "]", type,
+                   count);
+  }
+  return add(out, " --out", error) && add_word(out, word, error);
+}
+
+// Whether an input is missing: with it given, samples are gone.
+static bool lacks_input(const kilni_cli_missing_t* m) {
+  for (uint32_t i = 0; i < m->count; i++) {
+    const kilni_cli_wanted_t* w = &m->wanted[i];
+    if (is_missing(m, i) && !is_number(w) && w->role != KILN_PROGRAM_ROLE_OUT) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The whole command; empty where no sizes agree.
+static bool write_command(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
+                          kilni_cli_error_t* error) {
+  kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
+  if (!find_sizes(m, sizes)) return true;
+  bool ends_samples = lacks_input(m);
+  bool ok = add_given(m->request, out, error);
+  for (uint32_t i = 0; ok && i < m->count; i++) {
+    const kilni_cli_wanted_t* w = &m->wanted[i];
+    if (!is_missing(m, i) && !(ends_samples && is_sample(m, i))) continue;
+    ok = is_number(w) ? add_number(w, sizes[i].bits, out, error)
+                      : add_buffer(w, sizes[i].count, out, error);
+  }
+  return ok;
+}
+
+// "x" (in f32)
+static void describe(const kilni_cli_wanted_t* w, char* out, size_t capacity) {
+  const char* role = kiln_program_role_name(w->role);
+  (void)snprintf(out, capacity, "\"%.80s\" (%s%s%s)", w->name, role,
+                 role[0] != 0 ? " " : "", kiln_program_type_name(w->type));
+}
+
+static void suggest(const kilni_cli_wanted_t* w, char* out, size_t capacity) {
+  bool counts = w->role == KILN_PROGRAM_ROLE_OUT && !w->is_counted;
+  const char* option = is_number(w)                         ? "arg"
+                       : w->role == KILN_PROGRAM_ROLE_OUT   ? "out"
+                       : w->role == KILN_PROGRAM_ROLE_INOUT ? "inout"
+                                                            : "in";
+  (void)snprintf(out, capacity, "--%s %.80s=%s%s%s%s", option, w->name,
+                 is_number(w) ? "VALUE" : "FILE", counts ? ":" : "",
+                 counts ? kiln_program_type_name(w->type) : "",
+                 counts ? "[N]" : "");
+}
+
+static void append(char* text, size_t capacity, const char* between,
+                   const char* word) {
+  size_t used = strlen(text);
+  (void)snprintf(text + used, capacity - used, "%s%s", used == 0 ? "" : between,
+                 word);
+}
+
+bool kilni_cli_missing_check(const kilni_cli_missing_t* m,
+                             kilni_cli_error_t* error) {
+  char names[768] = "", trail[sizeof(error->trail)] = "", word[160], line[256];
+  uint32_t missing = 0;
+  for (uint32_t i = 0; i < m->count; i++) {
+    if (!is_missing(m, i)) continue;
+    describe(&m->wanted[i], word, sizeof(word));
+    append(names, sizeof(names), ", ", word);
+    suggest(&m->wanted[i], word, sizeof(word));
+    (void)snprintf(line, sizeof(line), "  %s", word);
+    append(trail, sizeof(trail), "\n", line);
+    missing++;
+  }
+  if (missing == 0) return true;
+  kilni_cli_buffer_t command = {0};
+  kilni_cli_error_t none;
+  bool whole = write_command(m, &command, &none) && command.size != 0 &&
+               command.size < sizeof(error->fix);
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "not given of the program \"%s\": %s", m->request->file,
+                       names);
+  memcpy(error->trail, trail, sizeof(trail));
+  if (whole) {
+    kilni_cli_error_fix(error, "%s", (const char*)command.data);
+  } else {
+    kilni_cli_error_fix(error, "give %s", missing == 1 ? "it" : "all of them");
+  }
+  kilni_cli_buffer_deinit(&command);
+  return false;
+}
