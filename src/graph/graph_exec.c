@@ -404,7 +404,9 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
                    graph->handle, &outcome);
   if (!kiln_status_is_ok(status)) {
     end_hold(graph, hold, false);
+    // Where memory is short the graphs may well fit each other.
     bool told = outcome.result != KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS &&
+                kiln_status_code(status) != KILN_STATUS_DEVICE_OUT_OF_MEMORY &&
                 !kilni_device_is_lost(exec->device);
     if (told) return refused(graph, &outcome, status, out_update);
     return KILNI_ANNOTATE(status, "updating the executable of a graph");

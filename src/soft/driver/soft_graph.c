@@ -12,13 +12,10 @@
 
 // ---- Dependencies ----
 
-kiln_cu_result_t kilni_soft_dependencies_add(kilni_soft_driver_t* driver,
-                                             kilni_soft_dependencies_t* in,
-                                             kilni_soft_node_t* from,
-                                             const kiln_cu_graph_edge_t* data) {
-  for (size_t i = 0; i < in->count; i++) {
-    if (in->list[i].from == from) return KILN_CU_SUCCESS;
-  }
+static kiln_cu_result_t append(kilni_soft_driver_t* driver,
+                               kilni_soft_dependencies_t* in,
+                               kilni_soft_node_t* from,
+                               const kiln_cu_graph_edge_t* data) {
   void* list = in->list;
   kiln_status_t status = kilni_grow(driver->host.allocator, in->count + 1,
                                     sizeof(*in->list), &in->capacity, &list);
@@ -29,6 +26,16 @@ kiln_cu_result_t kilni_soft_dependencies_add(kilni_soft_driver_t* driver,
   one->from = from;
   if (data != NULL) one->data = *data;
   return KILN_CU_SUCCESS;
+}
+
+kiln_cu_result_t kilni_soft_dependencies_add(kilni_soft_driver_t* driver,
+                                             kilni_soft_dependencies_t* in,
+                                             kilni_soft_node_t* from,
+                                             const kiln_cu_graph_edge_t* data) {
+  for (size_t i = 0; i < in->count; i++) {
+    if (in->list[i].from == from) return KILN_CU_SUCCESS;
+  }
+  return append(driver, in, from, data);
 }
 
 kiln_cu_result_t kilni_soft_dependencies_copy(
@@ -66,6 +73,9 @@ static bool is_edge(const kiln_cu_graph_edge_t* edge,
          memcmp(edge->reserved, kNone, sizeof(kNone)) == 0;
 }
 
+// A node's state while a list is read, which names each only once.
+enum { LISTED = 3 };
+
 kiln_cu_result_t kilni_soft_dependencies_read(
     kilni_soft_driver_t* driver, const kilni_soft_graph_t* graph,
     const kiln_cu_graph_node_t* nodes, const kiln_cu_graph_edge_t* edges,
@@ -82,11 +92,14 @@ kiln_cu_result_t kilni_soft_dependencies_read(
       result = KILN_CU_ERROR_INVALID_VALUE;
       break;
     }
-    result = kilni_soft_dependencies_add(driver, out_in, from, edge);
-    if (result == KILN_CU_SUCCESS && out_in->count != i + 1) {
-      result = KILN_CU_ERROR_INVALID_VALUE;  // it was there
+    if (from->state == LISTED) {
+      result = KILN_CU_ERROR_INVALID_VALUE;
+      break;
     }
+    result = append(driver, out_in, from, edge);
+    if (result == KILN_CU_SUCCESS) from->state = LISTED;
   }
+  for (size_t i = 0; i < out_in->count; i++) out_in->list[i].from->state = 0;
   if (result != KILN_CU_SUCCESS) kilni_soft_dependencies_free(driver, out_in);
   return result;
 }

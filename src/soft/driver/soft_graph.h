@@ -117,9 +117,10 @@ struct kilni_soft_node_t {
   char* label;       // for faults; NULL: none
   kilni_soft_dependencies_t in;
   kilni_soft_doing_t as;
-  // While a list is sorted or a launch is made.
-  size_t at;                // the next edge to follow
-  uint32_t state;           // 0: not met, 1: being followed, 2: in its place
+  // While a list is read or sorted or a launch is made.
+  size_t at;  // the next edge to follow
+  // 0: not met, 1: being followed, 2: in its place, 3: in the list
+  uint32_t state;
   bool has_next;            // an edge leads out of it
   kilni_soft_node_t* back;  // that was left to come here
   kilni_soft_task_t* head;

@@ -494,5 +494,14 @@ kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
     kilni_soft_queue_commit(driver, plan.tasks, plan.count, false);
   }
   free_plan(&plan, result != KILN_CU_SUCCESS);
+  // What is lost with half of a graph is the device: as a plain lack of memory
+  // the result would stay with every later call.
+  if (result == KILN_CU_ERROR_OUT_OF_MEMORY) {
+    kilni_soft_fault_of_work(
+        out_fault, task,
+        "the host has no memory for the body of a conditional node");
+    out_fault->kind = KILN_FAULT_HOST_MEMORY;
+    return KILN_CU_ERROR_LAUNCH_FAILED;
+  }
   return result;
 }
