@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cache_run.h"
+#include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "cli/compile_job.h"
 #include "cli/run_session.h"
@@ -103,12 +104,18 @@ static bool warm_device(warm_t* warm, const char* file,
   code.cache = warm->cache;
   code.file = file;
   code.asked = &warm->asked.options;
+  kiln_program_t* program = NULL;
   bool ok = kilni_cli_code_kind_of(file, &code.kind, error) &&
-            check_asked(warm, file, code.kind, error) &&
-            kilni_cli_code_make(&code, error) &&
-            add_made(warm, file, code.compile_cache, code.compile_reason,
-                     code.link_cache, code.link_reason);
+            check_asked(warm, file, code.kind, error);
+  if (ok && code.kind == KILNI_CLI_CODE_PROGRAM) {
+    ok = kilni_cli_program_read(file, NULL, &program, error);
+    code.program = program;
+  }
+  ok = ok && kilni_cli_code_make(&code, error) &&
+       add_made(warm, file, code.compile_cache, code.compile_reason,
+                code.link_cache, code.link_reason);
   kilni_cli_code_deinit(&code);
+  kiln_program_release(program);
   return ok;
 }
 

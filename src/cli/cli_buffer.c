@@ -80,7 +80,9 @@ static bool fail_open(const char* path, int number, kilni_cli_error_t* error) {
                           "the file \"%s\" may not be read", path);
   }
   return kilni_cli_fail(
-      error, KILN_STATUS_IO_ERROR, "check the file and the disk it lies on",
+      error, KILN_STATUS_IO_ERROR,
+      number == EISDIR ? "name a file: this is a folder"
+                       : "check the file and the disk it lies on",
       "the file \"%s\" could not be read: %s", path, strerror(number));
 }
 

@@ -18,9 +18,14 @@ static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
     fix = "make room, or write to another disk";
   }
-  if (number == ENOENT || number == ENOTDIR) {
+  if (number == EISDIR) fix = "name a file: this is a folder";
+  if (number == ENOENT) {
     code = KILN_STATUS_NOT_FOUND;
     fix = "make the folder first";
+  }
+  if (number == ENOTDIR) {
+    code = KILN_STATUS_NOT_FOUND;
+    fix = "name a file in a folder: a part of the path is a file";
   }
   if (number == EACCES || number == EPERM || number == EROFS) {
     code = KILN_STATUS_PERMISSION_DENIED;

@@ -77,7 +77,7 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
                      "the software device looks for no error called \"%.*s\"",
                      (int)(length < 64 ? length : 64), text),
           "use unwritten, freed or all (`soft_report`, KILN_SOFT_REPORT), or "
-          "none");
+          "leave it unset");
     }
     wish->report |= bits;
     text += length;
@@ -97,7 +97,7 @@ static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the software device has no order called \"%s\"", text),
-      "use auto or latest (`soft_order`, KILN_SOFT_ORDER), or none");
+      "use auto or latest (`soft_order`, KILN_SOFT_ORDER), or leave it unset");
 }
 
 // Which pages are whose is known by byte only.
