@@ -2,27 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged inputs, linked by Kiln, against nvcc's own device linker.
 
-    link_mutants.py KILN [--count N] [--alone N] [--seed S] [--jobs J] [--keep DIR]
+    link_mutants.py KILN [--count N] [--alone N] [--seed S] [--jobs J]
+                    [--keep DIR] [--state FILE]
 
-Relocatable cubins, objects, fatbins, LTO-IR in objects and archives, made by
-nvcc, are damaged: some bytes, or the end cut off. Each of N goes through
-`kiln link --isolated`, and those that nvlink takes (all but LTO-IR) through
-nvlink; the first of --alone are linked in the command's own process too.
-Wrong, and the exit code 1:
+Relocatable cubins, objects, fatbins and archives made by nvcc are damaged, and
+as a tenth LTO-IR, bare, in objects and in archives: some bytes, or the end cut
+off. Each of N goes through `kiln link --isolated`, and those that nvlink takes
+(all but LTO-IR) through nvlink; the first of --alone are linked in the command's
+own process too. Wrong, and the exit code 1:
 
 * the command dies, isolated or after the checks alone (the latter is counted);
-* both link, and what comes out has other functions;
+* both link, and what comes out defines other names for others, unless nvlink
+  lost some and Kiln has all that there are without damage;
 * a file that is not damaged is refused.
 
-Counted: who refuses what the other one links. Exits with 77 where there is no
-nvcc or no nvJitLink that is as new.
+Counted: who refuses what the other one links, and of what nvlink alone links
+whether all names are there in what came out, and Kiln's reason.
+
+With --state the counts are kept in a file of JSON, and the next run goes on
+where this one ended, until N are done; what is printed are rows of a table in
+Markdown. Exits with 77 where there is no nvcc or no nvJitLink that is as new.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -30,6 +38,7 @@ import sys
 import tempfile
 
 SKIP = 77
+MANY_BYTES = 10 << 20
 ARCH = "sm_80"
 SOURCE = """
 __device__ int salt = 40;
@@ -61,8 +70,8 @@ def run(*words):
         "utf-8", "replace")
 
 
-def functions(path):
-    """The names of the functions that an ELF file defines for others."""
+def defined(path):
+    """The names that an ELF file defines for others."""
     with open(path, "rb") as file:
         data = file.read()
     table, = struct.unpack_from("<Q", data, 40)
@@ -76,10 +85,18 @@ def functions(path):
         texts = rows[row[6]][4]
         for at in range(row[4], row[4] + row[5], 24):
             name, info, _, section = struct.unpack_from("<IBBH", data, at)
-            if info & 15 == 2 and info >> 4 != 0 and section != 0:
+            if info & 15 in (1, 2) and info >> 4 != 0 and section != 0:
                 end = data.index(b"\0", texts + name)
                 found.add(data[texts + name:end])
     return found
+
+
+def reason(said):
+    """Why Kiln refused it, without what differs from file to file."""
+    line = next((line for line in said.split("\n") if "error:" in line), said)
+    line = line.split("error:", 1)[-1].split(": at byte ")[-1]
+    line = re.sub(r'"[^"]*"', '""', line.strip())
+    return re.sub(r"\d+", "N", re.sub(r"0x[0-9a-f]+", "N", line))[:100]
 
 
 def damage(data, rng):
@@ -100,6 +117,7 @@ class Driver:
         self.nvlink = tool("nvlink")
         self.wrong, self.counts = [], collections.Counter()
         self.files = []
+        self.names = set()  # of a link without damage
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -109,9 +127,12 @@ class Driver:
         with open(self.path("k.cu"), "w", encoding="ascii") as file:
             file.write(SOURCE)
         lto = ["-gencode", "arch=compute_80,code=lto_80"]
-        rows = [("k.cubin", ["-arch=" + ARCH, "-cubin"], []),
-                ("k.o", ["-arch=" + ARCH, "-c"], []),
-                ("k.fatbin", ["-arch=" + ARCH, "-fatbin"], []),
+        arch = ["-arch=" + ARCH]
+        rows = [("k.cubin", arch + ["-cubin"], []),
+                ("debug.cubin", arch + ["-cubin", "-lineinfo"], []),
+                ("k.o", arch + ["-c"], []),
+                ("packed.o", arch + ["-c", "-Xfatbin", "-compress-all"], []),
+                ("k.fatbin", arch + ["-fatbin"], []),
                 ("lto.o", lto + ["-c"], ["--lto"])]
         for name, words, options in rows:
             code, said = run(nvcc, "-rdc=true", *words, self.path("k.cu"), "-o",
@@ -123,6 +144,20 @@ class Driver:
         if any(name == "k.o" for name, _ in self.files):
             if run("ar", "rcs", self.path("libk.a"), self.path("k.o"))[0] == 0:
                 self.files.append(("libk.a", []))
+        if any(name == "lto.o" for name, _ in self.files):
+            if run("ar", "rcs", self.path("liblto.a"),
+                   self.path("lto.o"))[0] == 0:
+                self.files.append(("liblto.a", ["--lto"]))
+            if run(self.given.kiln, "compile", self.path("k.cu"), "--output",
+                   "ltoir", "-o", self.path("k.ltoir"))[0] == 0:
+                self.files.append(("k.ltoir", ["--lto"]))
+
+    def choose(self, number):
+        """Of ten, nine without LTO-IR."""
+        of_ten = number % 10
+        some = [row for row in self.files if bool(row[1]) == (of_ten == 9)]
+        some = some or self.files
+        return some[number // (10 if of_ten == 9 else 1) % len(some)]
 
     def kiln(self, source, out, options, *words):
         return run(self.given.kiln, "link", source, "-o", out, "--backend",
@@ -130,7 +165,7 @@ class Driver:
 
     def one(self, number):
         """(counts, wrong) of one damaged file; number -1: of each whole one."""
-        name, options = self.files[number % len(self.files)]
+        name, options = self.choose(number)
         rng = random.Random("%d %d" % (self.given.seed, number))
         with open(self.path(name), "rb") as file:
             data = damage(file.read(), rng)
@@ -151,14 +186,14 @@ class Driver:
             alone, _ = self.kiln(source, base + ".alone", options)
             counts.append("alone: " + ("dies" if alone < 0 else "lives"))
         other = "not asked"
-        if name != "lto.o" and self.nvlink:
+        if not options and self.nvlink:
             code, theirs = run(self.nvlink, "--arch=" + ARCH, source, "-o",
                                base + ".nvlink")
             other = "links" if code == 0 else "crash" if code < 0 else "fails"
             if "links" == verdict == other:
-                ours = functions(base + ".kiln")
-                others = functions(base + ".nvlink")
-                if ours != others:
+                ours = defined(base + ".kiln")
+                others = defined(base + ".nvlink")
+                if ours != others and ours != self.names:
                     other = "links otherwise"
                     wrong.append("%s: %s is not %s" % (
                         source, sorted(ours), sorted(others)))
@@ -166,6 +201,9 @@ class Driver:
                 counts.append("links, nvlink not: " +
                               theirs.strip().split("\n")[-1][:60])
         counts.append("kiln %s, nvlink %s" % (verdict, other))
+        if other == "links" and verdict != "links":
+            counts.append("nvlink links, %s: %s" % (
+                self.quality(base + ".nvlink"), reason(said)))
         keep = self.given.keep and (wrong or crash)
         for end in ("-" + name, ".kiln", ".alone", ".nvlink"):
             if os.path.exists(base + end):
@@ -174,19 +212,58 @@ class Driver:
                 os.unlink(base + end)
         return counts, wrong
 
+    def quality(self, path):
+        """What became of the names in what nvlink linked."""
+        if os.path.getsize(path) > MANY_BYTES:
+            return "to very many bytes"
+        try:
+            found = defined(path)
+        except (struct.error, ValueError, IndexError):
+            return "to what cannot be read"
+        return "whole" if self.names <= found else "without some names"
+
     def whole(self):
         for name, options in self.files:
             code, said = self.kiln(self.path(name), self.path("whole.cubin"),
                                    options, "--isolated")
             if code:
                 self.wrong.append("%s, not damaged: %s" % (name, said.strip()))
+            elif name == "k.cubin":
+                self.names = defined(self.path("whole.cubin"))
+
+    def load(self):
+        """The number that is next."""
+        path = self.given.state
+        if path is None or not os.path.exists(path):
+            return 0
+        with open(path, encoding="utf-8") as file:
+            state = json.load(file)
+        if state["seed"] != self.given.seed:
+            sys.exit("%s is of seed %d" % (path, state["seed"]))
+        self.counts.update(state["counts"])
+        self.wrong += state["wrong"]
+        return state["next"]
+
+    def save(self, after):
+        if self.given.state is None:
+            return
+        with open(self.given.state + ".new", "w", encoding="utf-8") as file:
+            json.dump({"seed": self.given.seed, "next": after,
+                       "counts": dict(sorted(self.counts.items())),
+                       "wrong": self.wrong}, file, indent=1)
+        os.replace(self.given.state + ".new", self.given.state)
 
     def run(self):
         self.whole()
+        after = self.load()
         with concurrent.futures.ThreadPoolExecutor(self.given.jobs) as pool:
-            for counts, wrong in pool.map(self.one, range(self.given.count)):
-                self.counts.update(counts)
-                self.wrong += wrong
+            while after < self.given.count:
+                some = range(after, min(after + 50, self.given.count))
+                for counts, wrong in pool.map(self.one, some):
+                    self.counts.update(counts)
+                    self.wrong += wrong
+                after = some.stop
+                self.save(after)
         for what, count in sorted(self.counts.items()):
             print("| %s | %d |" % (what, count))
         for what in self.wrong:
@@ -204,6 +281,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep")
+    parser.add_argument("--state")
     given = parser.parse_args()
     if tool("nvcc") is None:
         print("skipped: no nvcc here")
