@@ -35,10 +35,10 @@ NEEDS = {"house": "build", "tests": "build", "install": "build",
          "wheels": "build", "lint": "build"}
 
 # Tests of the release build that have a part of their own.
-APART = "^(house|install|pathfinder|wheels)$"
+APART = "^(house|install|pathfinder|slow|wheels)$"
 # The house, installations, comparisons and fault sweeps are the same of any
 # compiler, as is what others' tools say.
-CLANG_TESTS = (["-LE", "^(fault|house|install|pathfinder|wheels)$"],
+CLANG_TESTS = (["-LE", "^(fault|house|install|pathfinder|slow|wheels)$"],
                "^(linking_|truth_missing|truth_ptxas|truth_program"
                "|inspect_truth_fresh)")
 # What is live needs a GPU: the release build reports it as skipped.
