@@ -55,7 +55,7 @@ def build(nvcc, folder, stand_in):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("stand_in", type=os.path.abspath)
-    parser.add_argument("--most", default="100003")
+    parser.add_argument("--most", default="3000000")
     parser.add_argument("--workers", default="1,2,8")
     parser.add_argument("--keep")
     given = parser.parse_args()

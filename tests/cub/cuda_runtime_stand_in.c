@@ -145,12 +145,12 @@ static kiln_cu_function_t find(const void* stub) {
 static int launch(kiln_cu_function_t function, const config_t* config,
                   void** arguments) {
   if (function == NULL) return last_error = INVALID_FUNCTION;
-  return say(cuda.cuLaunchKernel(
-                 function, config->grid.x, config->grid.y, config->grid.z,
-                 config->block.x, config->block.y, config->block.z,
-                 (unsigned int)config->shared_bytes, config->stream, arguments,
-                 NULL),
-             "cuLaunchKernel");
+  return say(
+      cuda.cuLaunchKernel(function, config->grid.x, config->grid.y,
+                          config->grid.z, config->block.x, config->block.y,
+                          config->block.z, (unsigned int)config->shared_bytes,
+                          config->stream, arguments, NULL),
+      "cuLaunchKernel");
 }
 
 // ---- What nvcc's host code calls ----
@@ -373,9 +373,9 @@ STAND_IN int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind,
 
 STAND_IN int cudaMemsetAsync(void* to, int value, size_t bytes, void* stream) {
   begin();
-  return say(cuda.cuMemsetD8Async((uintptr_t)to, (unsigned char)value, bytes,
-                                  stream),
-             "cuMemsetD8Async");
+  return say(
+      cuda.cuMemsetD8Async((uintptr_t)to, (unsigned char)value, bytes, stream),
+      "cuMemsetD8Async");
 }
 
 STAND_IN int cudaStreamSynchronize(void* stream) {
