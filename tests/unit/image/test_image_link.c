@@ -221,6 +221,21 @@ static void an_object_needs_device_code(void** state) {
   expect_bad(check(&file), "an object without device code");
 }
 
+// Which other section one belongs to is the host's linker's affair; where its
+// bytes are is not.
+static void sections_of_a_host_object(void** state) {
+  (void)state;
+  static const char* const kNames[] = {".text", ".nvFatBinSegment",
+                                       "__nv_relfatbin"};
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
+    read_file(&file, "host_rdc.object");
+    put(&file, header_of(&file, kNames[i]) + 40, 4, 0xffff);
+    assert_null(check(&file));
+    put(&file, header_of(&file, kNames[i]) + 24, 8, (uint64_t)1 << 40);
+    expect_bad(check(&file), "is to be");
+  }
+}
+
 static void bytes_must_be_what_they_are_said_to_be(void** state) {
   (void)state;
   read_relocatable();
@@ -337,6 +352,7 @@ int main(void) {
       cmocka_unit_test(each_index_is_checked),
       cmocka_unit_test(each_field_of_the_head_is_checked),
       cmocka_unit_test(an_object_needs_device_code),
+      cmocka_unit_test(sections_of_a_host_object),
       cmocka_unit_test(bytes_must_be_what_they_are_said_to_be),
       cmocka_unit_test(strong_names_are_told),
       cmocka_unit_test(names_of_ptx_are_told),
