@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CUB's device algorithms on the software device, equal to plain loops.
+"""CUB's and Thrust's algorithms on the software device, as by plain loops.
 
     cub_suite.py STAND_IN [--most N] [--workers N,...] [--keep DIR]
 
-nvcc makes PTX and host code of cub_suite.cu; the host code is linked with
-STAND_IN (cuda_runtime_stand_in.c) in the place of CUDA's runtime library, and
-run with each number of workers, on sizes up to --most. Exits with 77 where
+nvcc makes PTX and host code of cub_suite.cu and thrust_suite.cu; the host code
+is linked with STAND_IN (cuda_runtime_stand_in.c) in the place of CUDA's runtime
+library, and run with each number of workers, on sizes up to --most. Exits with 77 where
 there is no nvcc or no CUB.
 """
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.join(HERE, "cub_suite.cu")
+SUITES = ("cub_suite", "thrust_suite")
 SKIP = 77
 
 
@@ -34,17 +34,20 @@ def run(*words, env=None):
     return done.returncode, done.stdout
 
 
-def build(nvcc, folder, stand_in):
+def build(nvcc, folder, suite, stand_in):
     """Why it cannot be built; None if it is."""
     words = [nvcc, "-std=c++17", "-O1", "-w"]
-    steps = ([*words, "-ptx", "-arch=compute_75", SOURCE, "-o",
-              os.path.join(folder, "suite.ptx")],
+    source = os.path.join(HERE, suite + ".cu")
+    program = os.path.join(folder, suite)
+    if os.path.exists(program):
+        return None
+    steps = ([*words, "-ptx", "-arch=compute_75", source, "-o",
+              program + ".ptx"],
              [*words, "-c", "-cudart", "none", "-gencode",
-              "arch=compute_75,code=compute_75", SOURCE, "-o",
-              os.path.join(folder, "suite.o")],
-             ["c++", os.path.join(folder, "suite.o"), stand_in,
-              "-Wl,-rpath," + os.path.dirname(stand_in), "-o",
-              os.path.join(folder, "suite")])
+              "arch=compute_75,code=compute_75", source, "-o",
+              program + ".o"],
+             ["c++", program + ".o", stand_in,
+              "-Wl,-rpath," + os.path.dirname(stand_in), "-o", program])
     for step in steps:
         code, said = run(*step)
         if code:
@@ -63,7 +66,6 @@ def main():
     if nvcc is None:
         print("skip: no nvcc")
         return SKIP
-    probe = os.path.join(HERE, "cub_probe.h")
     with tempfile.TemporaryDirectory() as made:
         folder = given.keep or made
         probe = os.path.join(made, "probe.cu")
@@ -72,18 +74,19 @@ def main():
         if run(nvcc, "-E", probe)[0]:
             print("skip: no CUB beside nvcc")
             return SKIP
-        if not os.path.exists(os.path.join(folder, "suite")):
-            problem = build(nvcc, folder, given.stand_in)
-            if problem is not None:
-                print("the suite cannot be built:\n" + problem)
-                return 1
         bad = 0
-        for workers in given.workers.split(","):
-            code, said = run(os.path.join(folder, "suite"), given.most, env={
-                "KILN_TEST_PTX": os.path.join(folder, "suite.ptx"),
-                "KILN_TEST_WORKERS": workers})
-            print("%s workers:\n%s" % (workers, said.rstrip()))
-            bad += code != 0
+        for suite in SUITES:
+            problem = build(nvcc, folder, suite, given.stand_in)
+            if problem is not None:
+                print("%s cannot be built:\n%s" % (suite, problem))
+                return 1
+            program = os.path.join(folder, suite)
+            for workers in given.workers.split(","):
+                code, said = run(program, given.most, env={
+                    "KILN_TEST_PTX": program + ".ptx",
+                    "KILN_TEST_WORKERS": workers})
+                print("%s, %s workers:\n%s" % (suite, workers, said.rstrip()))
+                bad += code != 0
         return 1 if bad else 0
 
 

@@ -264,6 +264,7 @@ STAND_IN int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 STAND_IN int cudaGetLastError(void);
 STAND_IN int cudaPeekAtLastError(void);
 STAND_IN const char* cudaGetErrorString(int error);
+STAND_IN const char* cudaGetErrorName(int error);
 STAND_IN int cudaMalloc(void** address, size_t bytes);
 STAND_IN int cudaFree(void* address);
 STAND_IN int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind,
@@ -341,6 +342,10 @@ STAND_IN int cudaPeekAtLastError(void) {
 
 STAND_IN const char* cudaGetErrorString(int error) {
   return error == 0 ? "no error" : "an error of the stand-in";
+}
+
+STAND_IN const char* cudaGetErrorName(int error) {
+  return cudaGetErrorString(error);
 }
 
 STAND_IN int cudaMalloc(void** address, size_t bytes) {
