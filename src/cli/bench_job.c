@@ -9,6 +9,7 @@
 #include "cli/cli_clock.h"
 #include "cli/cli_fault.h"
 #include "cli/cli_progress.h"
+#include "cli/run_entry.h"
 #include "cli/run_library.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
@@ -204,11 +205,13 @@ static bool first_run(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
     return false;
   }
   b->leave_at_once = true;
+  char name[KILNI_CLI_ENTRY_SHOWN];
   (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
                        "give it more time with --time-limit, or look for a "
                        "loop or a wait that never ends",
                        "the kernel \"%s\" had not ended after %.3g s",
-                       s->facts.name, (double)limit * 1e-9);
+                       kilni_cli_entry_shown(s->facts.name, name),
+                       (double)limit * 1e-9);
   kilni_cli_fault_place(s->device, error);
   return false;
 }

@@ -446,7 +446,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, NULL},
     {"time-limit", "S",
      "Give up with exit code 8 when the compilation of FILE, or then the "
-     "kernel, has not ended after S seconds.",
+     "kernel, has not ended after S seconds. Default: no limit.",
      false, NULL},
     {"in", "P=FILE[:TYPE[N,...]]",
      "Parameter P is a buffer that holds what FILE holds. P is the position "

@@ -247,3 +247,10 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
   return fail(names, count, entry, file, where, entry == NULL ? NULL : fits,
               best, found, error);
 }
+
+const char* kilni_cli_entry_shown(const char* name,
+                                  char out[KILNI_CLI_ENTRY_SHOWN]) {
+  bool read =
+      kiln_code_demangle(name, KILN_SWITCH_OFF, KILNI_CLI_ENTRY_SHOWN, out);
+  return read ? out : name;
+}

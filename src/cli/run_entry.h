@@ -24,4 +24,11 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
                           const char* where, uint32_t* out_index,
                           kilni_cli_error_t* error);
 
+enum { KILNI_CLI_ENTRY_SHOWN = 256 };
+
+// A kernel's name in a message: as C++ has it, without parameters, where that
+// can be read, else as the code does. Either `name` or `out`.
+const char* kilni_cli_entry_shown(const char* name,
+                                  char out[KILNI_CLI_ENTRY_SHOWN]);
+
 #endif  // KILN_SRC_CLI_RUN_ENTRY_H_

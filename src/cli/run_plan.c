@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "cli/cli_data.h"
+#include "cli/run_entry.h"
 #include "cli/run_expect.h"
-#include "kiln/code.h"
 
 // What the steps below share. one-thread
 typedef struct planner_t {
@@ -23,7 +23,7 @@ static bool is_buffer(const kilni_cli_slot_t* slot) {
   return slot->in != NULL || slot->out != NULL || slot->expect != NULL;
 }
 
-enum { WORD_BYTES = 64, NAME_BYTES = 256 };
+enum { WORD_BYTES = 64 };
 
 // The position at the end of "add_param_2", as compilers name what has no name
 // in PTX.
@@ -48,13 +48,6 @@ static void word_of(const planner_t* p, uint32_t index, char out[WORD_BYTES]) {
     return;
   }
   memcpy(out, name, size + 1);
-}
-
-// The kernel's name as C++ has it, where it can be read; else as the code does.
-static const char* shown(const planner_t* p, char out[NAME_BYTES]) {
-  const char* name = p->kernel->name;
-  return kiln_code_demangle(name, KILN_SWITCH_OFF, NAME_BYTES, out) ? out
-                                                                    : name;
 }
 
 // "2 ("n")", of a message.
@@ -170,11 +163,11 @@ static bool find_parameter(const planner_t* p, const char* text, size_t size,
 }
 
 static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
-  char name_text[NAME_BYTES];
+  char name_text[KILNI_CLI_ENTRY_SHOWN];
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "the kernel \"%s\" has no parameter \"%.*s\"",
-                       shown(p, name_text), (int)(size > 200 ? 200 : size),
-                       text);
+                       kilni_cli_entry_shown(p->kernel->name, name_text),
+                       (int)(size > 200 ? 200 : size), text);
   if (p->kernel->param_count == 0 && p->kernel->params_known) {
     kilni_cli_error_fix(p->error, "give none: the kernel takes no parameters");
   } else if (!p->kernel->params_known) {
@@ -234,10 +227,10 @@ static bool check_complete(planner_t* p) {
                      missing == 0 ? "" : "\n", what, write);
     if (n > 0 && used + (size_t)n < sizeof(trail)) used += (size_t)n;
     if (missing++ == 0) {
-      char name[NAME_BYTES];
+      char name[KILNI_CLI_ENTRY_SHOWN];
       (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                            "the kernel \"%s\": parameter %s is not given",
-                           shown(p, name), what);
+                           kilni_cli_entry_shown(p->kernel->name, name), what);
       kilni_cli_error_fix(p->error, "write %s", write);
     }
   }

@@ -291,7 +291,9 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   uint64_t limit = s->request->time_limit_ns;
   uint64_t began = kilni_cli_now_ns();
   kilni_cli_progress_t progress;
-  kilni_cli_progress_start(&progress, "running %s on %s", s->facts.name,
+  char name[KILNI_CLI_ENTRY_SHOWN];
+  kilni_cli_progress_start(&progress, "running %s on %s",
+                           kilni_cli_entry_shown(s->facts.name, name),
                            s->device_name);
   kiln_status_t status = limit == 0 ? kiln_stream_synchronize(s->stream)
                                     : kiln_stream_wait(s->stream, limit);
@@ -305,7 +307,8 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                          "give it more time with --time-limit, or look for a "
                          "loop or a wait that never ends",
                          "the kernel \"%s\" had not ended after %.3g s",
-                         s->facts.name, (double)limit * 1e-9);
+                         kilni_cli_entry_shown(s->facts.name, name),
+                         (double)limit * 1e-9);
     kilni_cli_fault_place(s->device, error);
     return false;
   }
