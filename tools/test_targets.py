@@ -71,8 +71,12 @@ def targets_of(build, lists):
         for word in named:
             target = os.path.relpath(word, build) if word.startswith(
                 build + os.sep) else ""
+            whole = {target, target + "/all"} & known
             # A folder that is named: all that is built in it.
-            found.update({target, target + "/all"} & known)
+            if target and not whole:
+                whole = {one for one in known
+                         if one.startswith(target + os.sep)}
+            found.update(whole)
     return found
 
 

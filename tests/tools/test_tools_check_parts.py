@@ -159,6 +159,22 @@ class Turns(unittest.TestCase):
         self.assertIn("names what is no test: t0", notes[0])
 
 
+class Targets(unittest.TestCase):
+    def test_what_a_test_names_is_built(self):
+        known = "a/tool: phony\na/kit/all: phony\na/loader/one: LINK\n" \
+            "a/loader/two: LINK\na/other: LINK\n"
+        with mock.patch.object(check_parts.test_targets.subprocess, "run") as \
+                run:
+            run.return_value.stdout = known
+            named = lambda *words: sorted(check_parts.test_targets.targets_of(
+                "/b", [["python3", *words]]))
+            self.assertEqual(named("/b/a/tool"), ["a/tool"])
+            self.assertEqual(named("/b/a/kit"), ["a/kit/all"])
+            self.assertEqual(named("/b/a/loader"),
+                             ["a/loader/one", "a/loader/two"])
+            self.assertEqual(named("/b/a/gone", "/c/a/tool"), [])
+
+
 class Tables(unittest.TestCase):
     def test_a_part_brings_what_it_needs(self):
         with open(os.path.join(tools_path.ROOT, "tools/ci_parts.txt"),
