@@ -276,7 +276,8 @@ class Driver:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kiln", type=os.path.abspath)
-    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--count", type=int, default=600 if os.environ.get(
+        "KILN_FAULT_ALL") else 60)
     parser.add_argument("--alone", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
