@@ -70,7 +70,7 @@ KILN_API bool kiln_library_entry(uint32_t index,
 KILN_API bool kiln_library_find(const char* name,
                                 kiln_library_entry_t* out_entry);
 
-// What a parameter of an entry is where nobody says it. thread-safe
+// What a parameter of an entry is by default. thread-safe
 //
 // Data for those who run entries on files, as `kiln run lib:NAME` does: a plan
 // takes no defaults. The grammar of `shape` and `value` stands at the head of

@@ -9,7 +9,7 @@
 #include "cli/cli_error.h"
 #include "kiln/device.h"
 
-// What the memory at an address is called; false if nobody knows.
+// What the memory at an address is called; false if that is not known.
 typedef bool (*kilni_cli_fault_namer_t)(void* user, uint64_t address,
                                         char* out_name, size_t capacity);
 

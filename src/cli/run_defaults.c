@@ -52,7 +52,7 @@ static bool suits(const kilni_cli_binding_t* b, uint32_t role) {
   return is_both || (b->is_out ? role == KILN_PROGRAM_ROLE_OUT : is_read);
 }
 
-// Parameter `index` of the table or of the program; false behind the last.
+// Parameter `index` of the table or of the program; false after the last.
 static bool parameter_at(const kilni_cli_request_t* r, uint32_t index,
                          const char** out_name, uint32_t* out_role) {
   kiln_library_default_t row;
@@ -192,7 +192,7 @@ static const char* skip(const char* at, const char* those) {
   return at + strspn(at, those);
 }
 
-// "extent(P, K)" or "extent(P, K, ELSE)"; `*out_end` is behind it.
+// "extent(P, K)" or "extent(P, K, ELSE)"; `*out_end` is after it.
 static bool read_extent(const kilni_cli_request_t* r, const char* text,
                         uint64_t* out, const char** out_end) {
   const char* name = text + strlen("extent(");

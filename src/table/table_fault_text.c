@@ -409,7 +409,7 @@ static void fix_freed(text_t* text, const kiln_fault_t* fault) {
     add(text, "free the memory after all work that uses it");
   } else {
     add(text,
-        "let the stream of the free wait for who uses the memory "
+        "let the stream of the free wait for the stream that uses the memory "
         "(cuStreamWaitEvent), or free it on the stream that uses it last");
   }
 }
@@ -512,7 +512,7 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
           fault->memory == KILN_FAULT_MEMORY_SHARED
               ? "store to it first, with a barrier between where another "
                 "thread does"
-              : "fill the memory first, or wait for who writes it");
+              : "fill the memory first, or wait for the work that writes it");
       break;
   }
 }

@@ -40,7 +40,7 @@ typedef struct soft_kit_way_t {
   uint64_t seed;
 } soft_kit_way_t;
 
-// The ways, one after another; false behind the last.
+// The ways, one after another; false after the last.
 bool soft_kit_way(uint32_t index, soft_kit_way_t* out_way);
 
 // What follows is run once in every way, with the kit open.
