@@ -453,6 +453,24 @@ static bool parse_extents(const char* spec, const char* text,
   return kilni_cli_shape_finish(&out->shape, error);
 }
 
+// Whether a word is meant as a type, as in other languages or with a width that
+// there is not: float32, uint8, f31.
+static bool is_meant_as_type(const char* word, size_t size) {
+  static const char* const kStems[] = {
+      "f", "fp",  "float", "double", "half", "bf",  "i",
+      "s", "int", "u",     "uint",   "char", "byte"};
+  size_t stem = size;
+  while (stem > 0 && word[stem - 1] >= '0' && word[stem - 1] <= '9') stem--;
+  bool is_letter = stem <= 2 && stem == size;  // a file may well be "a:f"
+  for (size_t i = 0; i < sizeof(kStems) / sizeof(kStems[0]) && !is_letter;
+       i++) {
+    if (strlen(kStems[i]) == stem && strncmp(word, kStems[i], stem) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // A colon may be part of a file's name: what follows the last one is a shape
 // only if it looks like one.
 bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,
@@ -464,7 +482,8 @@ bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,
   const char* spec = colon + 1;
   size_t word = strcspn(spec, "[");
   kilni_cli_type_t type = kilni_cli_type_find(spec, word);
-  if (spec[0] != '@' && spec[word] != '[' && type == KILNI_CLI_TYPE_NONE) {
+  if (spec[0] != '@' && spec[word] != '[' && type == KILNI_CLI_TYPE_NONE &&
+      !is_meant_as_type(spec, word)) {
     return true;
   }
   out->path_size = (size_t)(colon - text);

@@ -207,6 +207,13 @@ static void specs_are_read(void** state) {
   assert_true(kilni_cli_spec_parse("c:file.bin", &spec, &error));
   assert_int_equal(spec.kind, KILNI_CLI_SPEC_NONE);
   assert_int_equal(spec.path_size, 10);
+  static const char* const NAMES[] = {"a:v2", "a:f",     "a:2",
+                                      "a:",   "a:first", "a:f32.bin"};
+  for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+    assert_true(kilni_cli_spec_parse(NAMES[i], &spec, &error));
+    assert_int_equal(spec.kind, KILNI_CLI_SPEC_NONE);
+    assert_int_equal(spec.path_size, strlen(NAMES[i]));
+  }
   assert_true(kilni_cli_spec_parse("a:u8/b[1]", &spec, &error));
   assert_int_equal(spec.kind, KILNI_CLI_SPEC_NONE);
 }
@@ -225,6 +232,10 @@ static void wrong_specs_are_refused(void** state) {
                                     "a:f32[1 ]",
                                     "a:f32[1][2]",
                                     "a:[3]",
+                                    "a:f33",
+                                    "a:float32",
+                                    "a:int",
+                                    "a:uint8",
                                     "a:u8[1,1,1,1,1,1,1,1,1]"};
   for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_spec_t spec;
