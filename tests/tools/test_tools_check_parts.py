@@ -125,14 +125,14 @@ class Running(unittest.TestCase):
 
 
 class Turns(unittest.TestCase):
-    NAMES = ["t%d" % i for i in range(7)]
+    NAMES = ["t%d" % i for i in range(10, 30)]
 
     def waiting(self, seed, preset, known):
         outcome = check_parts.Outcome(None)
         run = mock.Mock(outcome=outcome)
         with mock.patch.dict(os.environ, KILN_TEST_SEED=str(seed)), \
                 mock.patch.object(check_parts, "turn_names",
-                                  return_value=[(name, name == "t0") for
+                                  return_value=[(name, name == "t10") for
                                                 name in self.NAMES]), \
                 mock.patch.object(check_parts.test_targets, "read_tests",
                                   return_value=known):
@@ -149,14 +149,14 @@ class Turns(unittest.TestCase):
         self.assertEqual(sorted(ran), self.NAMES[1:])
         for seed in range(check_parts.TURNS["asan"]):
             choice, _ = self.waiting(seed, "asan", self.NAMES)
-            self.assertTrue(re.search(choice[3], "t0"))
+            self.assertTrue(re.search(choice[3], "t10"))
         self.assertNotEqual(self.waiting(0, "asan", self.NAMES)[0],
                             self.waiting(0, "tsan", self.NAMES)[0])
 
     def test_a_name_that_is_no_test_is_found(self):
         choice, notes = self.waiting(0, "clang", self.NAMES[1:])
         self.assertIsNone(choice)
-        self.assertIn("names what is no test: t0", notes[0])
+        self.assertIn("names what is no test: t10", notes[0])
 
 
 class Targets(unittest.TestCase):
