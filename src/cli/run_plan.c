@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli_data.h"
+#include "cli/run_element.h"
 #include "cli/run_entry.h"
 #include "cli/run_expect.h"
 
@@ -374,6 +375,28 @@ static bool check_expected(planner_t* p, uint32_t index) {
                         what, has, (const char*)slot->expect->path.data, holds);
 }
 
+// Data of another type than the kernel's own would be read as what they are
+// not.
+static bool check_element(planner_t* p, uint32_t index) {
+  const kilni_cli_shape_t* shape = &p->plan->slots[index].shape;
+  char pointee[64], what[256], holds[256];
+  kilni_cli_type_t type;
+  if (kilni_cli_element_fits(p->kernel->name, index, shape->type, pointee,
+                             &type)) {
+    return true;
+  }
+  call(p, index, what);
+  kilni_cli_shape_text(shape, holds, sizeof(holds));
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter %s points to %s, and its buffer is %s", what,
+                       pointee, holds);
+  kilni_cli_error_fix(p->error,
+                      "give it elements of type %s (of a .npy file by numpy's "
+                      "astype), or as u8 the bytes of whatever it is",
+                      kilni_cli_type_info(type)->text);
+  return false;
+}
+
 static bool plan_buffer(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (p->kernel->params_known) {
@@ -384,6 +407,7 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
     }
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
+  if (!check_element(p, index)) return false;
   if (!check_said_shape(p, index) || !check_expected(p, index)) return false;
   return slot->out == NULL || kilni_cli_data_check((char*)slot->out->path.data,
                                                    &slot->shape, p->error);

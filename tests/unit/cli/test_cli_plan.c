@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cli/run_element.h"
 #include "cli/run_plan.h"
 
 // A kernel void f(const T* in, T* out, int n, float s, double d, char c).
@@ -290,6 +291,44 @@ static void a_kernel_is_named_as_cpp_does(void** state) {
   assert_non_null(strstr(error.message, "the kernel \"ns::tk<float>\": "));
 }
 
+// What a name in C++ says of its pointers, data must agree with.
+static void data_are_what_the_pointer_is_of(void** state) {
+  (void)state;
+  static const struct {
+    const char* kernel;
+    const char* type;
+    bool fits;
+  } rows[] = {
+      {"_Z1fPKfPfi", "f32", true},         {"_Z1fPKfPfi", "f64", false},
+      {"_Z1fPKfPfi", "i32", false},        {"_Z1fPKfPfi", "u8", true},
+      {"_Z1fPiPfi", "u32", true},          {"_Z1fPiPfi", "i64", false},
+      {"_Z1fPiPfi", "f32", false},         {"_Z2tkIdEvPT_", "f64", true},
+      {"_Z2tkIdEvPT_", "f32", false},      {"_Z1fP6__half", "f16", true},
+      {"_Z1fP6__half", "u16", true},       {"_Z1fP6__half", "bf16", false},
+      {"_Z1fP6__half", "f32", false},      {"_Z1fPvi", "f64", true},
+      {"_Z1fP4Pair", "f64", true},         {"f", "f64", true},
+      {"_Z1fPVjS_", "i32", true},          {"_Z1fPbi", "i8", true},
+      {"_Z1fN2ns1VIiLi3EEE", "f64", true}, {"_Z1fPy", "i64", true},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    char pointee[64];
+    kilni_cli_type_t type = kilni_cli_type_find(rows[i].type,
+                                                strlen(rows[i].type)),
+                     own;
+    if (kilni_cli_element_fits(rows[i].kernel, 0, type, pointee, &own) !=
+        rows[i].fits) {
+      fail_msg("%s of %s: \"%s\"", rows[i].type, rows[i].kernel, pointee);
+    }
+  }
+  kilni_cli_type_t own;
+  char pointee[64];
+  assert_false(kilni_cli_element_fits("_Z1fN2ns1VIiLi3EEEPKdi", 1,
+                                      kilni_cli_type_find("f32", 3), pointee,
+                                      &own));
+  assert_string_equal(pointee, "double const");
+  assert_string_equal(kilni_cli_type_info(own)->text, "f64");
+}
+
 static void unknown_parameters_go_by_position(void** state) {
   (void)state;
   kilni_cli_kernel_t kernel;
@@ -318,6 +357,7 @@ int main(void) {
       cmocka_unit_test(the_longest_buffer_makes_the_grid),
       cmocka_unit_test(a_given_or_required_block_is_taken),
       cmocka_unit_test(a_kernel_is_named_as_cpp_does),
+      cmocka_unit_test(data_are_what_the_pointer_is_of),
       cmocka_unit_test(unknown_parameters_go_by_position),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
