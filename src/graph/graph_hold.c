@@ -297,12 +297,15 @@ static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
   return kiln_ok();
 }
 
-// OK: the driver will call back.
+// OK: the driver will call back, and may have done so: another thread then ends
+// the hold while this one is inside the call. The executable keeps the device.
 static kiln_status_t call_back(kilni_hold_t* hold) {
+  kiln_device_t* device = hold->device;
+  kiln_cu_stream_t waits = hold->waits;
   kiln_status_t status;
   await(hold);
-  KILNI_DEVICE_CALL(status, hold->device, cuLaunchHostFunc, hold->waits,
-                    nobody_needs, hold);
+  KILNI_DEVICE_CALL(status, device, cuLaunchHostFunc, waits, nobody_needs,
+                    hold);
   return status;
 }
 
