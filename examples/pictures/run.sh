@@ -7,12 +7,11 @@
 #
 # KILN is the command (default: kiln), FOLDER where the pictures are written
 # (default: .), OPTION what else `kiln run` shall be given, such as
-# `--device soft`. Two of the kernels are programs of lib/, two are PTX made
-# from the .cu files here; with SOURCE=1 all four are CUDA C++, compiled by
+# `--device soft`. Two of the kernels are programs of the library, two are PTX
+# made from the .cu files here; with SOURCE=1 all four are CUDA C++, compiled by
 # NVRTC. The pixels are the same.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-lib=$here/../../lib
 kiln=${1:-kiln}
 out=${2:-.}
 [ $# -gt 0 ] && shift
@@ -28,7 +27,7 @@ tiles="29,19"
 
 echo "mandelbrot: $out/mandelbrot.png"
 if [ $code = ptx ]; then
-  "$kiln" run "$lib/mandelbrot.kiln" "$@" \
+  "$kiln" run lib:mandelbrot "$@" \
     --out picture="$out/mandelbrot.png:u8[$h,$w,3]" \
     --arg w=$w --arg h=$h --arg limit=200
 else
@@ -44,7 +43,7 @@ echo "gray:       $out/gray.png"
 
 echo "blurred:    $out/blurred.png"
 if [ $code = ptx ]; then
-  "$kiln" run "$lib/blur.kiln" "$@" \
+  "$kiln" run lib:blur "$@" \
     --in picture="$out/gray.png" --out blurred="$out/blurred.png:@picture" \
     --arg w=$w --arg h=$h --arg channels=1
 else
