@@ -194,11 +194,13 @@ static void scatter(const kilni_soft_warp_t* warp, const uint32_t* words,
   }
 }
 
-// The next lane of a store: the lowest comes last, whose value stays where
-// several store to one address, as on a GPU; or one that the seed chooses.
-static uint32_t next_store(kilni_soft_run_t* run, uint32_t* inout_left) {
+// The next lane of a store of `bytes`, as on a GPU or as the seed chooses.
+static uint32_t next_store(kilni_soft_run_t* run, uint32_t* inout_left,
+                           uint32_t bytes) {
   if (run->worker->random) return next_lane(run, inout_left);
-  uint32_t lane = 31u - (uint32_t)__builtin_clz(*inout_left);
+  uint32_t turn = kilni_soft_store_turn(bytes);
+  uint32_t left = kilni_soft_turned(*inout_left, turn);
+  uint32_t lane = (31u - (uint32_t)__builtin_clz(left)) ^ turn;
   *inout_left &= ~(1u << lane);
   return lane;
 }
@@ -223,7 +225,8 @@ static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
   }
   for (uint32_t m = exec; m;) {
     uint64_t value[2];
-    uint32_t lane = is_store ? next_store(run, &m) : next_lane(run, &m);
+    uint32_t lane =
+        is_store ? next_store(run, &m, count * bytes) : next_lane(run, &m);
     if (is_store) {
       gather(warp, words, count, bytes, lane, value);
       store_whole(run->grid, host[lane], value, count * bytes, order);

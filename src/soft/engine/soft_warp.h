@@ -232,6 +232,21 @@ static inline void kilni_soft_spin(kilni_soft_run_t* run) {
   }
 }
 
+// The order of the lanes of one store, which decides whose value stays where
+// several store to one address. A GPU moves 128 bytes at a time (asked of an
+// H200, global and shared memory, 6,500 conflicts of each width): 32 lanes of
+// up to 4 bytes, 16 of 8, 8 of 16, the low lanes first; of those that go
+// together the lowest one's value stays. So lane `i ^ turn` goes in the place
+// of `i`, from 31 down to 0.
+static inline uint32_t kilni_soft_store_turn(uint32_t bytes) {
+  return bytes <= 4 ? 0 : bytes <= 8 ? 16 : 24;
+}
+// The bit of lane `i ^ turn` of `mask` in the place of `i`.
+static inline uint32_t kilni_soft_turned(uint32_t mask, uint32_t turn) {
+  if (turn == 0) return mask;
+  return turn == 16 ? mask << 16 | mask >> 16 : __builtin_bswap32(mask);
+}
+
 // soft_branch.c: the turn is over; the group goes on at `pc` in the next.
 const kilni_soft_instr_t* kilni_soft_expire(kilni_soft_run_t* run,
                                             const kilni_soft_instr_t* pc);

@@ -320,7 +320,8 @@ KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
                                 uint64_t delta, uint32_t bytes,
                                 const void* values) {
   if (exec == KILNI_SOFT_FULL_MASK) {
-    for (uint32_t lane = KILNI_SOFT_LANES; lane--;) {
+    for (uint32_t i = KILNI_SOFT_LANES; i--;) {
+      uint32_t lane = i ^ kilni_soft_store_turn(bytes);
       // As below.
       // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
       write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
@@ -328,7 +329,7 @@ KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
     }
     return;
   }
-  EACH_DOWN(exec, lane) {
+  EACH_STORED(exec, bytes, lane) {
     // `find` has filled in the addresses of all lanes in `exec`.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
@@ -361,11 +362,13 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
               values);
     return instr + 1;
   }
-  uint32_t first = come_first(run, exec);
+  uint32_t first = come_first(run, exec, bytes);
   if (span.shape == SHAPE_SAME) {
-    // As if one lane came after another, down to the lowest.
+    // As if one lane came after another: the last in the order of EACH_STORED.
     uint32_t end = exec & ~first ? exec & ~first : first;
-    uint32_t last = (uint32_t)__builtin_ctz(end);
+    uint32_t turn = kilni_soft_store_turn(bytes);
+    uint32_t last =
+        (uint32_t)__builtin_ctz(kilni_soft_turned(end, turn)) ^ turn;
     write_any(span.host, get_lane(values, last, bytes), bytes);
     return instr + 1;
   }

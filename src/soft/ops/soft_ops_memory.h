@@ -238,11 +238,12 @@ KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
   for (uint32_t left_ = (exec), lane = 0;                   \
        left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
        left_ &= left_ - 1)
-// The same from the highest lane down.
-#define EACH_DOWN(exec, lane)                                     \
-  for (uint32_t left_ = (exec), lane = 0;                         \
-       left_ && (lane = 31u - (uint32_t)__builtin_clz(left_), 1); \
-       left_ ^= 1u << lane)
+// The lanes of a store of `bytes` as a GPU lets them go.
+#define EACH_STORED(exec, bytes, lane)                                      \
+  for (uint32_t turn_ = kilni_soft_store_turn(bytes),                       \
+                left_ = kilni_soft_turned(exec, turn_), lane = 0;           \
+       left_ && (lane = (31u - (uint32_t)__builtin_clz(left_)) ^ turn_, 1); \
+       left_ ^= 1u << (lane ^ turn_))
 
 KILNI_LANES_INLINE uint64_t read_any(const uint8_t* host, uint32_t bytes) {
   if (bytes == 1) return *host;
@@ -471,13 +472,15 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
   return true;
 }
 
-// Where several lanes store to one address the lowest one's value stays, all
-// elements of it, as on a GPU: lanes go from the highest to the lowest. CUDA
-// leaves it open, so a seed chooses the lanes that go before the others.
-KILNI_LANES_INLINE uint32_t come_first(kilni_soft_run_t* run, uint32_t exec) {
+// Whose value stays where several lanes store to one address is open in CUDA;
+// without a seed it is as on a GPU (kilni_soft_store_turn). A seed chooses the
+// lanes that go before the others, of those that would go last.
+KILNI_LANES_INLINE uint32_t come_first(kilni_soft_run_t* run, uint32_t exec,
+                                       uint32_t bytes) {
   if (__builtin_expect(run->worker->random == 0, 1)) return exec;
+  uint32_t lasts = ~(UINT32_MAX << (kilni_soft_random(run->worker) & 31u));
   uint32_t first =
-      exec & ~(UINT32_MAX << (kilni_soft_random(run->worker) & 31u));
+      exec & kilni_soft_turned(lasts, kilni_soft_store_turn(bytes));
   return first ? first : exec;
 }
 
@@ -506,9 +509,9 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
                           addr[lane] + addresses->offset, bytes * count, true);
     if (!hosts[lane]) return false;
   }
-  uint32_t first = come_first(run, exec);
+  uint32_t first = come_first(run, exec, bytes * count);
   EACH_PART(exec, first, part) {
-    EACH_DOWN(part, lane) {
+    EACH_STORED(part, bytes * count, lane) {
       write_lane(hosts[lane], bytes, count, lane, values);
     }
   }

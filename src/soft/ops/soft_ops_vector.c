@@ -87,12 +87,12 @@ KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
   }
 }
 
-// The same the other way, from the highest lane down: of those that store to
-// one place the lowest one's words stay.
+// The same the other way, in the order of EACH_STORED: eight lanes after eight,
+// each from the highest lane down.
 KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
                                       const void* const* values) {
   for (uint32_t end = KILNI_SOFT_LANES; end; end -= CHUNK) {
-    uint32_t i = end - CHUNK;
+    uint32_t i = (end - CHUNK) ^ kilni_soft_store_turn(16);
     quad_t q;
     for (uint32_t k = 0; k < 4; k++) {
       q.v[k] = _mm256_load_si256((const __m256i*)values[k] + i / CHUNK);
@@ -122,7 +122,7 @@ KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE void scatter_wide(const uint64_t* addr, uint64_t delta,
                                      const void* const* values) {
   for (uint32_t end = KILNI_SOFT_LANES; end; end -= 4) {
-    uint32_t i = end - 4;
+    uint32_t i = (end - 4) ^ kilni_soft_store_turn(16);
     __m256i low = _mm256_load_si256((const __m256i*)values[0] + i / 4);
     __m256i high = _mm256_load_si256((const __m256i*)values[1] + i / 4);
     __m256i a = _mm256_unpacklo_epi64(low, high);
@@ -164,7 +164,7 @@ KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
                                       const void* const* values) {
   for (uint32_t end = KILNI_SOFT_LANES; end; end -= 4) {
-    uint32_t i = end - 4;
+    uint32_t i = (end - 4) ^ kilni_soft_store_turn(16);
     quad_t q;
     for (uint32_t k = 0; k < 4; k++) {
       q.v[k] = _mm_load_si128((const __m128i*)values[k] + i / 4);
@@ -187,7 +187,7 @@ KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE void scatter_wide(const uint64_t* addr, uint64_t delta,
                                      const void* const* values) {
   for (uint32_t end = KILNI_SOFT_LANES; end; end -= 2) {
-    uint32_t i = end - 2;
+    uint32_t i = (end - 2) ^ kilni_soft_store_turn(16);
     __m128i low = _mm_load_si128((const __m128i*)values[0] + i / 2);
     __m128i high = _mm_load_si128((const __m128i*)values[1] + i / 2);
     put_row(addr, delta, i + 1, _mm_unpackhi_epi64(low, high));
@@ -371,7 +371,7 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
       store_rows(span.host, bytes, count, values)) {
     return instr + 2;
   }
-  uint32_t first = come_first(run, exec);
+  uint32_t first = come_first(run, exec, bytes * count);
 #if defined(__SSE2__)
   if (first == KILNI_SOFT_FULL_MASK && bytes * count == 16 && bytes >= 4) {
     if (bytes == 4) scatter_quads(addresses.lane, span.delta, values);
@@ -380,7 +380,7 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
   }
 #endif
 #define STORE_EACH(b, n)                                                       \
-  EACH_DOWN(part, lane) {                                                      \
+  EACH_STORED(part, (b) * (n), lane) {                                         \
     write_lane(host_of(addresses.lane[lane], span.delta), b, n, lane, values); \
   }
   EACH_PART(exec, first, part) {
