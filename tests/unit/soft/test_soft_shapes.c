@@ -190,11 +190,15 @@ static uint64_t cut(uint64_t value, uint32_t bytes) {
   return bytes == 8 ? value : value & ((1ull << (8 * bytes)) - 1);
 }
 
-// The same lane after lane, down to the lowest, whose store remains.
+// The same lane after lane: 128 bytes of them at a time, and of those down to
+// the lowest, whose store remains.
 static void expect(const access_t* a, uint8_t* memory,
                    uint64_t (*regs)[REGISTERS]) {
   bool local = a->space->bytes == OWN;
-  for (uint32_t lane = LANES; lane--;) {
+  uint32_t width = a->bytes * a->count;
+  uint32_t group = width <= 4 ? 32 : width <= 8 ? 16 : 8;
+  for (uint32_t i = 0; i < LANES; i++) {
+    uint32_t lane = i / group * group + (group - 1 - i % group);
     for (uint32_t k = 0; k < REGISTERS && a->bytes < 8; k++) {
       regs[lane][k] = cut(regs[lane][k], a->bytes == 4 ? 4 : 2);
     }
