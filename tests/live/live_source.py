@@ -15,25 +15,32 @@ import tempfile
 
 SKIP = 77
 
+# Without what makes the driver lose arguments (docs/reference/
+# soft-instructions.md, vprintf).
 PRINTF = r"""
 extern "C" __global__ void show(int *done)
 {
 	long long big = 0x123456789abcdefll;
-	printf("%hhd %hhu %hd %hu|%d %u|%ld %lu|%lld %llu\n", 300, 300, 70000,
-		70000, -1, -1, -1l, -1l, -1ll, -1ll);
-	printf("%zu %zx|%jd|%td\n", (size_t)big, (size_t)big, big, big);
-	printf("%hhx %hx %x %lx %llx\n", 0x1234, 0x12345, 0x12345678, big, big);
+	printf("%hd %hu|%d %u|%ld %lu|%lld %llu\n", 70000, 70000, -1, -1, -1l,
+		-1ll, -1ll, -1ll);
+	printf("%hx %x %lx %llx\n", 0x12345, 0x12345678, big, big);
 	printf("[%8d][%-8d][%08d][%+d][% d][%#x][%#o]\n", 42, 42, 42, 42, 42,
 		42, 42);
 	printf("[%8.3f][%-10.2e][%g][%G][%a]\n", 3.14159, 31415.9, 1e-7, 1e10,
 		1.5);
-	printf("[%*d][%-*d][%.*f]\n", 6, 7, 6, 7, 3, 2.5);
+	printf("[%*d][%-*d]\n", 6, 7, 6, 7);
 	printf("[%s][%8s][%-8s][%.2s]\n", "text", "text", "text", "text");
 	printf("[%c%c][%3c]\n", 'a', 'b', 'c');
+	printf("[%.2s][%8s]\n", (char *)0, (char *)0);
 	printf("%% 100%%\n");
 	printf("%f %f %f\n", 1.0 / 0.0, -1.0 / 0.0, 0.0);
 	printf("%5.1f|%05d|%.3d|%x\n", -0.05, -12, 7, 0);
 	printf("%q 3\n", 5);
+	printf("%y a% b\n");
+	printf("%D|%d\n", 7);
+	printf("%l d|%d\n", 7);
+	printf("%llld|%d|%hld|%lhd|%hhhd\n", 7);
+	printf("%.3.4d|%.-3d|%d %>\n", 7);
 	printf("[%p]\n", (void *)0x1234);
 	*done = printf("three %d %d %d\n", 1, 2, 3);
 	done[1] = printf("plain\n");
@@ -166,7 +173,8 @@ def answer(kiln, device, folder, one):
             *(word.replace("@", str(place), 1) for word in options)]
     done = subprocess.run(line, capture_output=True, check=False)
     printed = [words for words in done.stderr.splitlines()
-               if not words.startswith(b"kiln: ")]
+               if not words.startswith(b"kiln: ") and
+               b"source.cu(" not in words]
     files = {name: (place / name).read_bytes()
              if (place / name).exists() else None for name in outputs}
     return done.returncode, printed, files, done.stderr

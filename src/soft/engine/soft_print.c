@@ -19,6 +19,8 @@ typedef struct printer_t {
   size_t size;
   uint64_t bad_address;
   bool bad;
+  bool unknown;  // met what is no conversion
+  bool as_text;  // print that as it stands
 } printer_t;
 
 // One conversion, taken apart.
@@ -27,7 +29,7 @@ typedef struct spec_t {
   int flag_count;
   int width;      // -1: none
   int precision;  // -1: none
-  int longs;      // 0, 1 (l, z, j, t), 2 (ll), -1 (h), -2 (hh)
+  int longs;      // 0, 1 (l, z, j, t), 2 (ll, q, L), -1 (h), -2 (hh)
   char type;
 } spec_t;
 
@@ -94,6 +96,10 @@ static int read_length(const char** text) {
     (*text)++;
     return 1;
   }
+  if (**text == 'q' || **text == 'L') {
+    (*text)++;
+    return 2;
+  }
   while (**text == 'l' && length < 2) {
     length++;
     (*text)++;
@@ -109,7 +115,8 @@ static void read_spec(printer_t* p, const char** text, spec_t* spec) {
   memset(spec, 0, sizeof(*spec));
   spec->precision = -1;
   spec->width = -1;
-  for (; **text != 0 && strchr("#+-0 ", **text) != NULL; (*text)++) {
+  for (; **text != 0 && strchr("#+-0 '", **text) != NULL; (*text)++) {
+    if (**text == '\'') continue;  // groups digits, not in the C locale
     bool seen = memchr(spec->flags, **text, (size_t)spec->flag_count) != NULL;
     if (!seen) spec->flags[spec->flag_count++] = **text;
   }
@@ -181,7 +188,8 @@ static void put_string(printer_t* p, const spec_t* spec) {
   uint64_t address = take(p, 8);
   if (p->bad) return;
   if (address == 0) {
-    snprintf(text, sizeof(text), "(null)");
+    bool fits = spec->precision < 0 || spec->precision >= 6;
+    snprintf(text, sizeof(text), "%s", fits ? "(null)" : "");
   } else if (!read_string(p, address, text, sizeof(text))) {
     return;
   }
@@ -204,9 +212,15 @@ static void put_char(printer_t* p, const spec_t* spec) {
   put_field(p, field, snprintf(field, sizeof(field), format, value));
 }
 
-// Of what is no conversion a GPU prints the `%` and not the letter, as an H200
-// was seen to do with `%q`. That it drops flags, width and size with it, and
-// takes no argument, is our reading.
+// What is no conversion takes no argument, and all but its size is printed, as
+// on a GPU.
+static void put_unknown(printer_t* p, const spec_t* spec) {
+  char text[SPEC_BYTES];
+  build_format(spec, "", spec->type, text);
+  put(p, text, strlen(text));
+  p->unknown = true;
+}
+
 static void put_conversion(printer_t* p, const spec_t* spec) {
   if (spec->type == '%') {
     put(p, "%", 1);
@@ -221,7 +235,25 @@ static void put_conversion(printer_t* p, const spec_t* spec) {
   } else if (spec->type != 0 && strchr("eEfFgGaA", spec->type) != NULL) {
     put_double(p, spec);
   } else {
-    put(p, "%", 1);
+    put_unknown(p, spec);
+  }
+}
+
+static void put_format(printer_t* p, const char* text) {
+  while (*text != 0 && !p->bad) {
+    const char* start = text;
+    if (*text++ != '%') {
+      put(p, start, 1);
+      continue;
+    }
+    spec_t spec;
+    read_spec(p, &text, &spec);
+    if (p->bad) return;
+    if (p->as_text && spec.type != '%') {
+      put(p, start, (size_t)(text - start));
+    } else {
+      put_conversion(p, &spec);
+    }
   }
 }
 
@@ -241,16 +273,12 @@ kilni_soft_print_result_t kilni_soft_print_format(
     return KILNI_SOFT_PRINT_OK;
   }
   if (read_string(&p, format, text, sizeof(text))) {
-    const char* at = text;
-    while (*at != 0 && !p.bad) {
-      const char* start = at;
-      if (*at++ != '%') {
-        put(&p, start, 1);
-        continue;
-      }
-      spec_t spec;
-      read_spec(&p, &at, &spec);
-      if (!p.bad) put_conversion(&p, &spec);
+    put_format(&p, text);
+    // A GPU that is given no argument prints the text as it stands.
+    if (p.unknown && p.taken == 0) {
+      p.as_text = true;
+      p.size = 0;
+      put_format(&p, text);
     }
   }
   out_print->size = p.size;

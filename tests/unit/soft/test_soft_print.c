@@ -118,14 +118,30 @@ static void test_strings_chars_pointers(void** state) {
   expect(&m, "%6s%c %p %s", "  kilnx 0x7e00 (null)", 4);
 }
 
-// An H200 prints `% 3` for `%q 3`.
-static void test_of_what_is_no_conversion_the_percent_remains(void** state) {
+// What is no conversion is printed without its size, as an H200 does (the text
+// of each line and what it printed: tests/live/live_source.py); where nothing
+// takes an argument, as it stands.
+static void test_what_is_no_conversion_is_printed(void** state) {
   (void)state;
   memory_t m = {{0}, 0};
-  expect(&m, "%q 3", "% 3", 0);
-  expect(&m, "%y %", "% %", 0);
-  push_int(&m, 7);
-  expect(&m, "%q|%-5.2lw|%d", "%|%|7", 1);
+  expect(&m, "%q 3", "%q 3", 0);
+  expect(&m, "%y %", "%y %", 0);
+  expect(&m, "a%", "a%", 0);
+  expect(&m, "%ll", "%ll", 0);
+  expect(&m, "100%% of %-5y", "100% of %-5y", 0);
+  static const char* const kLines[][2] = {
+      {"%D|%d", "%D|7"},         {"%l d|%d", "% d|7"},
+      {"%llld|%d", "%ld|7"},     {"%hld|%d", "%ld|7"},
+      {"%lhd|%d", "%hd|7"},      {"%hhhd|%d", "%hd|7"},
+      {"%.3.4d|%d", "%.3.4d|7"}, {"%.-3d|%d", "%.0-3d|7"},
+      {"%d %>", "7 %>"},         {"%q 3|%d", "% 3|7"},
+      {"%d %", "7 %"},           {"%-5.2lw|%d", "%-5.2w|7"},
+      {"%5%|%d", "%|7"},
+  };
+  for (size_t i = 0; i < sizeof(kLines) / sizeof(kLines[0]); i++) {
+    push_int(&m, 7);
+    expect(&m, kLines[i][0], kLines[i][1], 1);
+  }
 }
 
 // Sizes of the standard: what follows finds its own argument.
@@ -168,7 +184,21 @@ static void test_n_is_no_conversion(void** state) {
   (void)state;
   memory_t m = {{0}, 0};
   push_long(&m, BASE);
-  expect(&m, "a%nb", "a%b", 0);
+  expect(&m, "a%nb", "a%nb", 0);
+}
+
+// A long double of the device is a double; a flag that only groups digits
+// changes nothing; of no text as little is printed as of a text.
+static void test_what_c_knows(void** state) {
+  (void)state;
+  memory_t m = {{0}, 0};
+  push_double(&m, 2.5);
+  push_int(&m, 7000);
+  push_int(&m, 8);
+  expect(&m, "%Lf|%'d|%d", "2.500000|7000|8", 3);
+  push_long(&m, 0);
+  push_long(&m, 0);
+  expect(&m, "[%.2s][%.6s]", "[][(null)]", 2);
 }
 
 static void test_null_format_returns_minus_one(void** state) {
@@ -220,7 +250,8 @@ int main(void) {
       cmocka_unit_test(test_width_from_argument),
       cmocka_unit_test(test_floats),
       cmocka_unit_test(test_strings_chars_pointers),
-      cmocka_unit_test(test_of_what_is_no_conversion_the_percent_remains),
+      cmocka_unit_test(test_what_is_no_conversion_is_printed),
+      cmocka_unit_test(test_what_c_knows),
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_a_nul_is_printed),
       cmocka_unit_test(test_n_is_no_conversion),
