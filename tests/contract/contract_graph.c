@@ -781,6 +781,47 @@ static void graph_unused_condition(contract_t* t) {
   tear_down(t, &b);
 }
 
+// The second node of one number is refused when it is added, or the executable
+// is; which of them is the driver's choice. `nested`: it is in the first one's
+// body.
+static void share_condition(contract_t* t, bool nested) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_t body = NULL;
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 1,
+                                           KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  (void)conditional(t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_IF, 1, NULL,
+                    &body);
+  (void)step(t, &b, body, 1, 1, NULL, 0);
+  kiln_cu_graph_node_params_t params;
+  kiln_cu_graph_node_t node = NULL;
+  memset(&params, 0, sizeof(params));
+  params.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  params.of.conditional.handle = handle;
+  params.of.conditional.type = KILN_CU_GRAPH_COND_TYPE_IF;
+  params.of.conditional.count = 1;
+  params.of.conditional.context = t->context;
+  if (t->cu->cuGraphAddNode(&node, nested ? body : b.graph, NULL, NULL, 0,
+                            &params) == KILN_CU_SUCCESS) {
+    kiln_cu_graph_exec_t exec = NULL;
+    kiln_cu_graph_instantiate_t how = {0, NULL, NULL, 0};
+    (void)step(t, &b, params.of.conditional.graphs[0], 2, 1, NULL, 0);
+    const kiln_cu_result_t result =
+        t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &how);
+    CHECK(result != KILN_CU_SUCCESS || how.result != 0);
+  }
+  tear_down(t, &b);
+}
+
+static void graph_shared_condition(contract_t* t) {
+  share_condition(t, false);
+}
+
+static void graph_shared_condition_nested(contract_t* t) {
+  share_condition(t, true);
+}
+
 // ---- Changes of executables ----
 
 static kiln_cu_kernel_node_t step_params(contract_t* t, const bench_t* b,
@@ -1079,5 +1120,7 @@ static const contract_case_t cases[] = {
     {"graph_nested", graph_nested, CONTRACT_PLAIN},
     {"graph_unused_condition", graph_unused_condition, CONTRACT_PLAIN},
     {"graph_condition_limits", graph_condition_limits, CONTRACT_PLAIN},
+    {"graph_shared_condition", graph_shared_condition, CONTRACT_PLAIN},
+    {"graph_shared_nested", graph_shared_condition_nested, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_graph, cases);

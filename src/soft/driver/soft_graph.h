@@ -66,7 +66,8 @@ typedef struct kilni_soft_value_t {
   kilni_soft_graph_t* graph;  // the outermost, whose nodes may ask
   uint32_t initial;
   bool assign;
-  bool used;                // by a node
+  bool used;                // by a node, which may be gone
+  uint32_t nodes;           // that ask for it; while an executable is made
   uint32_t refs;            // graphs and executables
   kilni_soft_task_t* last;  // of the launches that use it
   struct kilni_soft_value_t* next;
