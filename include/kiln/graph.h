@@ -516,7 +516,7 @@ static inline kiln_graph_edge_t kiln_graph_edge(kiln_graph_node_t* from,
 
 // Adds edges, or takes them away; all or none. INVALID_ARGUMENT: an edge that
 // is there already, or is not, from a node to itself, or to another graph's
-// node; a circle is found by kiln_graph_exec_create. INVALID_STATE,
+// node; a cycle is found by kiln_graph_exec_create. INVALID_STATE,
 // UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_connect(
     kiln_graph_t* graph, const kiln_graph_edge_t* edges, uint32_t edge_count);
@@ -649,9 +649,10 @@ static inline kiln_graph_exec_options_t kiln_graph_exec_options_default(void) {
 
 // Makes an executable of the graph as it is now. `options` may be NULL.
 //
-//   INVALID_ARGUMENT  a circle, a condition that no node uses, nodes that a
-//                     kernel's launch cannot run (the node, where the driver
-//                     tells it), options that do not go together, a view
+//   INVALID_ARGUMENT  a cycle, a condition that no node uses or two use, nodes
+//                     that a kernel's launch cannot run (the node, where the
+//                     driver tells it), options that do not go together, a
+//                     view
 //   INVALID_STATE     a graph that is being captured
 //   UNSUPPORTED       a second one of a graph whose nodes allocate or free (of
 //                     one with choices, where the driver has that rule), while

@@ -162,6 +162,7 @@ static kiln_status_t make_bodies(kiln_graph_t* graph,
                                           sizeof(kiln_cu_graph_t), &block));
   more->inner_handles = block;
   more->condition = given->kind;
+  more->asks = given->condition.handle;
   return kiln_ok();
 }
 
@@ -187,6 +188,7 @@ kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
   KILNI_DEVICE_CALL(status, graph->device, cuGraphAddNode, &handle,
                     graph->handle, after, edges, after_count, &params);
   if (!kiln_status_is_ok(status)) {
+    status = kilni_graph_why_no_choice(graph, given->condition.handle, status);
     return KILNI_ANNOTATE(status, "adding a conditional node");
   }
   for (uint32_t i = 0; i < given->bodies; i++) {

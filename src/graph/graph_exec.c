@@ -84,7 +84,7 @@ static kiln_status_t read_options(const kiln_graph_t* graph,
 static const char* why_not(kiln_cu_graph_instantiate_result_t result) {
   switch (result) {
     case KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE:
-      return "its nodes wait for each other in a circle, or it is malformed";
+      return "its nodes wait for each other in a cycle, or it is malformed";
     case KILN_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED:
       return "a node does what a graph that kernels launch cannot do";
     case KILN_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED:

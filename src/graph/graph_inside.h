@@ -193,6 +193,7 @@ typedef struct kilni_node_more_t {
   uint64_t address;                // of an allocation
   kilni_launch_how_t* how;         // attributes of a kernel; NULL: none
   char* kernel;                    // its name, once it was asked for
+  uint64_t asks;                   // of a conditional node: its condition
   uint32_t condition;              // KILN_GRAPH_IF, ...
   uint32_t inner_count;            //
   kiln_graph_t** inner;            // views, each NULL before it is asked for
@@ -409,6 +410,10 @@ kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
                                         kiln_status_t status);
 kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
                                       kiln_status_t status);
+// Of a conditional node with this condition.
+kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
+                                        uint64_t condition,
+                                        kiln_status_t status);
 
 // ---- Captures (graph_capture.c) ----
 

@@ -148,12 +148,49 @@ static void test_a_child_that_chooses(void** state) {
   kiln_graph_release(chooses);
 }
 
+static kiln_graph_work_t choice(kiln_graph_condition_t condition) {
+  return kiln_graph_work_conditional(condition, KILN_GRAPH_IF, 1);
+}
+
+static void test_a_condition_of_two_nodes(void** state) {
+  (void)state;
+  kiln_graph_t* chooses = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_condition_t condition = {0, NULL};
+  kiln_graph_condition_t other = {0, NULL};
+  assert_null(kiln_graph_create(kit.device, &chooses));
+  assert_null(kiln_graph_add_condition(chooses, NULL, &condition));
+  assert_null(kiln_graph_add_condition(chooses, NULL, &other));
+  add(chooses, choice(other), "alone");
+  add(chooses, choice(condition), "first");
+  kiln_graph_node_t* second = add(chooses, choice(condition), "second");
+  assert_says(kiln_graph_exec_create(chooses, NULL, &exec),
+              KILN_STATUS_INVALID_ARGUMENT,
+              "\"first\" and \"second\" use one condition");
+  assert_null(exec);
+  // What the Fix says.
+  assert_null(kiln_graph_node_remove(second));
+  assert_null(kiln_graph_add_condition(chooses, NULL, &condition));
+  add(chooses, choice(condition), "third");
+  kiln_graph_exec_release(make_exec(chooses));
+  kiln_graph_release(chooses);
+}
+
+static void test_a_condition_of_nobody(void** state) {
+  (void)state;
+  kiln_graph_work_t work = choice((kiln_graph_condition_t){0x1234, graph});
+  assert_says(kiln_graph_add(graph, NULL, 0, &work, NULL),
+              KILN_STATUS_INVALID_ARGUMENT,
+              "0x1234 is not the handle of a condition of this graph");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
       T(test_a_second_executable),         T(test_memory_that_is_not_freed),
       T(test_memory_that_the_graph_frees), T(test_what_is_freed_twice),
       T(test_what_cannot_be_copied),       T(test_a_child_that_chooses),
+      T(test_a_condition_of_two_nodes),    T(test_a_condition_of_nobody),
 #undef T
   };
   return cmocka_run_group_tests_name("graph_why", tests, NULL, NULL);

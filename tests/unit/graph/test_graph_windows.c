@@ -477,7 +477,7 @@ static void test_a_reason_beside_an_executable(void** state) {
   begin();
   assert_null(kiln_graph_builder_end(builder));
   plan.instantiate = true;
-  failed(kiln_graph_builder_exec(builder, NULL, &exec), "in a circle");
+  failed(kiln_graph_builder_exec(builder, NULL, &exec), "in a cycle");
   assert_null(exec);
   assert_int_equal(plan.execs_destroyed, 0);
   plan.instantiate = false;
