@@ -111,9 +111,10 @@ kiln_device_synchronize(kiln_device_t* device);
 
 // What a kernel did wrong that ended the device, or, of one that was given up
 // at a time limit (kiln_stream_wait), where it was: kind, kernel, source and
-// PTX line, thread, block, memory. The kind is KILN_FAULT_NONE without such a
-// thing, and on a GPU, which does not say. `out_fault` begins with _default.
-// Since 0.1.
+// PTX line, thread, block, memory. A fault is of all objects over the device's
+// context, a time limit of the one that it ended. The kind is KILN_FAULT_NONE
+// without such a thing, and on a GPU, which does not say. `out_fault` begins
+// with _default. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_fault(const kiln_device_t* device, kiln_fault_t* out_fault);
 

@@ -46,7 +46,8 @@ typedef struct kilni_device_source_t {
   // What a node of a graph is called in faults; false where it is not kept.
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
-  void (*give_up)(uint32_t device);  // ends what runs on it
+  // Ends what runs on it; where that was.
+  void (*give_up)(uint32_t device, kiln_fault_t* out_place);
   // Set once the device is lost: its driver may still run and must not be taken
   // down. NULL if nobody asks.
   atomic_bool* lost;

@@ -224,6 +224,10 @@ kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
   KILNI_RETURN_IF_ERROR(kilni_buffer_check(target, across ? NULL : stream,
                                            target_offset, bytes,
                                            "a copy to the range"));
+  if (!across) {
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        target->device, source->device, "the source"));
+  }
   KILNI_RETURN_IF_ERROR(
       check_range(source, source_offset, bytes, "a copy from the range"));
   // Addresses of two contexts are no more comparable than their memory.
@@ -241,8 +245,9 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   if (is_across(target, source)) {
-    KILNI_DEVICE_CALL(
-        status, target->device, cuMemcpyPeer, target->address + target_offset,
+    KILNI_ACROSS_CALL(
+        status, target->device, source->device, KILNI_WAY_cuMemcpyPeer,
+        cuMemcpyPeer, target->address + target_offset,
         target->device->whole->context, source->address + source_offset,
         source->device->whole->context, bytes);
   } else {
@@ -266,10 +271,16 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   if (is_across(target, source)) {
-    KILNI_STREAM_CALL(
-        status, stream, cuMemcpyPeerAsync, target->address + target_offset,
-        target->device->whole->context, source->address + source_offset,
-        source->device->whole->context, bytes, stream->handle);
+    const kiln_device_t* own = stream->device->whole;
+    kiln_device_t* other = own->context == target->device->whole->context
+                               ? source->device
+                               : target->device;
+    KILNI_ACROSS_CALL(status, stream->device, other,
+                      KILNI_WAY_cuMemcpyPeerAsync | kilni_stream_way(stream),
+                      cuMemcpyPeerAsync, target->address + target_offset,
+                      target->device->whole->context,
+                      source->address + source_offset,
+                      source->device->whole->context, bytes, stream->handle);
   } else {
     KILNI_STREAM_CALL(status, stream, cuMemcpyDtoDAsync,
                       target->address + target_offset,

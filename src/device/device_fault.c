@@ -18,8 +18,14 @@ enum { MESSAGE_BYTES = 1024, NOTES_BYTES = 4096, FIX_BYTES = 512 };
 
 // False where there is none, or the driver does not know.
 static bool find_fault(const kiln_device_t* device, kiln_fault_t* out_fault) {
+  const kiln_device_t* whole = device->whole;
   *out_fault = kiln_fault_default();
   if (device->fault == NULL) return false;
+  if (atomic_load_explicit(&whole->place_state, memory_order_acquire) ==
+      KILNI_PLACE_KNOWN) {
+    *out_fault = whole->place;
+    if (out_fault->kind != KILN_FAULT_NONE) return true;
+  }
   device->fault((uint32_t)device->handle, out_fault);
   return out_fault->kind != KILN_FAULT_NONE;
 }

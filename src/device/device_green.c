@@ -227,6 +227,7 @@ static kiln_status_t make_part(kiln_device_t* device, const char* called,
   part->info.multiprocessors = resource->of.sm.count;
   atomic_init(&part->references, 1);
   atomic_init(&part->lost, false);
+  atomic_init(&part->place_state, KILNI_PLACE_NONE);
   snprintf(part->name, sizeof(part->name), "%.*s/%s",
            KILNI_DEVICE_NAME_BYTES - 16, device->name, called);
   kiln_status_t status = start(part, resource);

@@ -91,6 +91,13 @@ typedef struct kilni_late_entry_t {
   struct kilni_late_entry_t* previous_known;
 } kilni_late_entry_t;
 
+// Of kiln_device_t::place_state: it is written once.
+enum {
+  KILNI_PLACE_NONE = 0,
+  KILNI_PLACE_WRITING = 1,
+  KILNI_PLACE_KNOWN = 2,
+};
+
 struct kiln_device_t {
   const kiln_host_t* host;
   kilni_keep_t keep;
@@ -119,7 +126,11 @@ struct kiln_device_t {
   void (*fault)(uint32_t device, kiln_fault_t* out_fault);
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
-  void (*give_up)(uint32_t device);
+  void (*give_up)(uint32_t device, kiln_fault_t* out_place);
+  // Of a whole device: where its work was when a time limit ended it, KILNI_
+  // PLACE_*. Another object over the same context has another.
+  atomic_uint place_state;
+  kiln_fault_t place;
   kiln_device_info_t info;
   char name[KILNI_DEVICE_NAME_BYTES];
   char model[KILNI_DEVICE_MODEL_BYTES];

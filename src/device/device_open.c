@@ -193,6 +193,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   device->info.kind = source->kind;
   atomic_init(&device->references, 1);
   atomic_init(&device->lost, false);
+  atomic_init(&device->place_state, KILNI_PLACE_NONE);
   snprintf(device->name, sizeof(device->name), "%s", source->name);
   snprintf(device->note, sizeof(device->note), "%s",
            source->note ? source->note : "");
@@ -226,6 +227,7 @@ static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
   guest->info.model = guest->model;
   atomic_init(&guest->references, 1);
   atomic_init(&guest->lost, false);
+  atomic_init(&guest->place_state, KILNI_PLACE_NONE);
   snprintf(guest->name, sizeof(guest->name), "%.*s/foreign",
            KILNI_DEVICE_NAME_BYTES - 16, device->name);
 }

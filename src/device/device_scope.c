@@ -47,10 +47,19 @@ void kilni_device_mark_lost(kiln_device_t* device) {
 const char* kilni_device_give_up(kiln_device_t* device) {
   kilni_device_mark_lost(device);
   if (device->give_up == NULL) {
-    return "a running kernel can only be ended with the process";
+    return "work that runs can only be ended with the process";
   }
-  device->give_up((uint32_t)device->handle);
-  return "the kernel was stopped: open the device anew";
+  kiln_fault_t place = kiln_fault_default();
+  device->give_up((uint32_t)device->handle, &place);
+  kiln_device_t* whole = device->whole;
+  unsigned int none = KILNI_PLACE_NONE;
+  if (atomic_compare_exchange_strong(&whole->place_state, &none,
+                                     KILNI_PLACE_WRITING)) {
+    whole->place = place;
+    atomic_store_explicit(&whole->place_state, KILNI_PLACE_KNOWN,
+                          memory_order_release);
+  }
+  return "what ran was stopped: open the device anew";
 }
 
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
@@ -84,6 +93,33 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
   return kilni_device_tell_fault(device, status, call);
 }
 
+// Asks what no stream and no capture has a part in.
+static bool is_context_lost(const kiln_device_t* device) {
+  const kiln_cuda_table_t* table = device->table;
+  kiln_cu_context_t previous = NULL;
+  size_t available = 0;
+  size_t total = 0;
+  if (table->cuCtxGetCurrent(&previous) != KILN_CU_SUCCESS) return false;
+  kiln_cu_result_t result = table->cuCtxSetCurrent(device->whole->context);
+  if (result == KILN_CU_SUCCESS) {
+    result = table->cuMemGetInfo(&available, &total);
+    (void)table->cuCtxSetCurrent(previous);
+  }
+  return kilni_cuda_result_is_sticky(result);
+}
+
+kiln_status_t kilni_device_check_across(kiln_device_t* device,
+                                        kiln_device_t* other,
+                                        kiln_cu_result_t result,
+                                        const char* call, const char* file,
+                                        int line) {
+  if (kilni_cuda_result_is_sticky(result) && is_context_lost(other)) {
+    if (!is_context_lost(device)) device = other;
+    kilni_device_mark_lost(other);
+  }
+  return kilni_device_check(device, result, call, file, line);
+}
+
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
                                         const kiln_device_t* other,
                                         const char* what) {
@@ -100,7 +136,9 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
                                       const char* what) {
   if (device == other) return kiln_ok();
   if (device->table == other->table && device->context == other->context) {
-    return kiln_ok();
+    // A time limit ends one of several objects over a context.
+    KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(device));
+    return kilni_device_check_not_lost(other);
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s is of \"%s\" and not of \"%s\"", what,

@@ -50,12 +50,34 @@ kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
 kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
                                  const char* call, const char* file, int line);
 
+// The same of a call on `device` that is about `other` too: whichever of them a
+// sticky result is of is marked, and its fault told.
+kiln_status_t kilni_device_check_across(kiln_device_t* device,
+                                        kiln_device_t* other,
+                                        kiln_cu_result_t result,
+                                        const char* call, const char* file,
+                                        int line);
+
 #define KILNI_DEVICE_CHECK(device, result, call) \
   kilni_device_check((device), (result), (call), __FILE__, __LINE__)
 
 // Calls a row of the device's table; `out_status` is the result.
 #define KILNI_DEVICE_CALL(out_status, device_, call, ...) \
   KILNI_WAY_CALL(out_status, device_, KILNI_WAY_##call, call, __VA_ARGS__)
+// The same for a row that is about two devices: the one that it is called on,
+// and another, whose sticky error it may be.
+#define KILNI_ACROSS_CALL(out_status, device_, other_, way, call, ...)   \
+  do {                                                                   \
+    kilni_scope_t scope_;                                                \
+    (out_status) = kilni_scope_begin(&scope_, (device_), (way));         \
+    if (kiln_status_is_ok(out_status)) {                                 \
+      (out_status) = kilni_scope_leave(                                  \
+          &scope_,                                                       \
+          kilni_device_check_across((device_), (other_),                 \
+                                    (device_)->table->call(__VA_ARGS__), \
+                                    #call, __FILE__, __LINE__));         \
+    }                                                                    \
+  } while (0)
 // The same for a row that is about a stream.
 #define KILNI_STREAM_CALL(out_status, stream_, call, ...)            \
   KILNI_WAY_CALL(out_status, (stream_)->device,                      \

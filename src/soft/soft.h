@@ -50,13 +50,14 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
 void kilni_soft_stop(void);
 
 // What the driver API has no call for. The fault that ended the device's
-// context, or where a kernel was that was given up; kind NONE if there is none.
+// context; kind NONE if there is none.
 void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault);
 
 // Stops what runs on a device, and skips what waits to run there, without an
 // error: for a host that has given the device up and waits for nothing of it.
-// Returns when what ran has stopped, or after half a second.
-void kilni_soft_give_up(uint32_t device);
+// Returns when what ran has stopped, or after half a second. `*out_place`:
+// where that was; kind NONE if it is not known.
+void kilni_soft_give_up(uint32_t device, kiln_fault_t* out_place);
 
 // What a node of a graph (CUgraphNode) is called in faults, there and in what
 // is copied or made of the graph from now on; "" takes the name away. False for

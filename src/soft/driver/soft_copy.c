@@ -38,6 +38,13 @@ static kiln_cu_result_t classify(kilni_soft_driver_t* driver, uint64_t address,
     bool inside =
         bytes <= alloc.bytes - (address - alloc.address) ||
         kilni_soft_memory_host(driver->memory, address, bytes) != NULL;
+    // Memory of a context that is lost is lost with it, to all others too;
+    // mapped memory is of none.
+    const kilni_soft_context_t* owner = &driver->contexts[alloc.device];
+    if (!host && alloc.kind != KILNI_SOFT_ALLOC_MAPPED &&
+        kilni_soft_sticky(owner) != KILN_CU_SUCCESS) {
+      return kilni_soft_sticky(owner);
+    }
     if (inside) {
       out_end->known = 1;
       *out_kind = host ? END_PINNED : END_DEVICE;
@@ -269,15 +276,18 @@ static kiln_cu_result_t row_batch(kiln_cu_deviceptr_t* to,
 
 // ---- Between devices ----
 
-// An address says whose memory it is: the contexts need only be alive.
+// An address says whose memory it is: the contexts need only be alive, and
+// without a sticky error.
 static kiln_cu_result_t check_contexts(kilni_soft_driver_t* driver,
                                        kiln_cu_context_t to,
                                        kiln_cu_context_t from) {
-  bool live = kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT,
-                                    (uintptr_t)to) != NULL &&
-              kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT,
-                                    (uintptr_t)from) != NULL;
-  return live ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_CONTEXT;
+  const kilni_soft_context_t* target = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_CONTEXT, (uintptr_t)to);
+  const kilni_soft_context_t* source = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_CONTEXT, (uintptr_t)from);
+  if (target == NULL || source == NULL) return KILN_CU_ERROR_INVALID_CONTEXT;
+  kiln_cu_result_t result = kilni_soft_sticky(target);
+  return result != KILN_CU_SUCCESS ? result : kilni_soft_sticky(source);
 }
 
 static kiln_cu_result_t row_peer_async(kiln_cu_deviceptr_t to,

@@ -327,6 +327,7 @@ static bool runs(const kilni_soft_queue_t* queue,
 void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
                               kilni_soft_context_t* context) {
   context->given_up = driver->queue.tickets + 1;
+  driver->places[context->device].kind = KILN_FAULT_NONE;
   cancel_running(driver, context);
   // Where the threads are is known at the end of their turns: soon.
   uint64_t until = kilni_time_ns() + GIVE_UP_NS;
@@ -373,9 +374,9 @@ static void end_grid(kilni_soft_driver_t* driver, const kilni_soft_task_t* task,
   if (result != KILN_CU_SUCCESS) {
     fail_context(driver, task, result, &told);
   } else if (fault->has_thread && task->ticket < context->given_up &&
-             driver->faults[context->device].kind == KILN_FAULT_NONE) {
+             driver->places[context->device].kind == KILN_FAULT_NONE) {
     kilni_soft_fault_name_node(&told, task);
-    driver->faults[context->device] = told;
+    driver->places[context->device] = told;
   }
 }
 

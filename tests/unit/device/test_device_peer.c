@@ -25,6 +25,8 @@ typedef struct world_t {
   kiln_cuda_table_t cu;  // beside Kiln: a host program's
   kiln_runtime_t* runtime;
   kiln_device_t* device[3];
+  kiln_module_t* bad;
+  kiln_stream_t* on;
 } world_t;
 
 static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
@@ -66,6 +68,16 @@ static int tear_down(void** state) {
   world_t* world = *state;
   for (int i = 0; i < 3; i++) kiln_device_release(world->device[i]);
   driver_books_close();
+  kiln_runtime_release(world->runtime);
+  return 0;
+}
+
+// Handles of a lost device are left alone, so that its books stay open.
+static int tear_down_lost(void** state) {
+  world_t* world = *state;
+  kiln_stream_release(world->on);
+  kiln_module_release(world->bad);
+  for (int i = 0; i < 3; i++) kiln_device_release(world->device[i]);
   kiln_runtime_release(world->runtime);
   return 0;
 }
@@ -263,7 +275,74 @@ static void test_copies_of_host_memory(void** state) {
   kiln_buffer_release(far);
 }
 
+// A kernel of the first device faults, and no call has met that yet.
+static void let_fault(world_t* world) {
+  static const char kPtx[] =
+      ".version 7.8\n.target sm_70\n.address_size 64\n"
+      ".visible .entry bad() {\n.reg .b64 %d<2>;\nmov.u64 %d1, 16;\n"
+      "st.global.u32 [%d1], 1;\nret;\n}\n";
+  kiln_bytes_view_t view = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  kiln_kernel_t* kernel = NULL;
+  kiln_device_t* device = world->device[0];
+  assert_ok(kiln_module_load(device, view, NULL, NULL, &world->bad));
+  assert_ok(kiln_kernel_create(world->bad, "bad", &kernel));
+  assert_ok(kiln_stream_create(device, NULL, &world->on));
+  assert_ok(kiln_kernel_launch(kernel, world->on, NULL, NULL, 0));
+  kiln_kernel_release(kernel);
+  kiln_fault_t fault = kiln_fault_default();
+  while (fault.kind == KILN_FAULT_NONE) {
+    assert_ok(kiln_device_fault(device, &fault));
+  }
+}
+
+// `way` 0 to 3: a copy to or from the lost device, at once or on a stream of
+// the other's.
+static void copy_of_the_lost(world_t* world, int way) {
+  kiln_buffer_t* lost = NULL;
+  kiln_buffer_t* good = NULL;
+  kiln_stream_t* stream = NULL;
+  assert_ok(kiln_buffer_create(world->device[0], BYTES, NULL, &lost));
+  assert_ok(kiln_buffer_create(world->device[1], BYTES, NULL, &good));
+  assert_ok(kiln_stream_create(world->device[1], NULL, &stream));
+  let_fault(world);
+  kiln_buffer_t* to = way % 2 == 0 ? good : lost;
+  kiln_buffer_t* from = way % 2 == 0 ? lost : good;
+  kiln_status_t status =
+      way < 2 ? kiln_buffer_copy(to, 0, from, 0, 64)
+              : kiln_buffer_copy_async(to, stream, 0, from, 0, 64);
+  assert_says(status, KILN_STATUS_DEVICE_LOST, "in kernel \"bad\"");
+  // The other is as it was.
+  kiln_fault_t fault = kiln_fault_default();
+  assert_ok(kiln_device_fault(world->device[1], &fault));
+  assert_int_equal(fault.kind, KILN_FAULT_NONE);
+  assert_ok(kiln_buffer_fill_async(good, stream, 0, BYTES, 11, 4));
+  assert_ok(kiln_stream_synchronize(stream));
+  assert_holds(good, 11);
+  assert_says(kiln_buffer_fill(lost, 0, BYTES, 11, 4), KILN_STATUS_DEVICE_LOST,
+              "is lost");
+  kiln_stream_release(stream);
+  kiln_buffer_release(lost);
+  kiln_buffer_release(good);
+}
+
+static void test_copy_from_the_lost(void** state) {
+  copy_of_the_lost(*state, 0);
+}
+
+static void test_copy_to_the_lost(void** state) {
+  copy_of_the_lost(*state, 1);
+}
+
+static void test_async_copy_from_the_lost(void** state) {
+  copy_of_the_lost(*state, 2);
+}
+
+static void test_async_copy_to_the_lost(void** state) {
+  copy_of_the_lost(*state, 3);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define LOST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_lost)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -274,6 +353,10 @@ int main(void) {
       CASE(test_threads),
       CASE(test_copies),
       CASE(test_copies_of_host_memory),
+      LOST(test_copy_from_the_lost),
+      LOST(test_copy_to_the_lost),
+      LOST(test_async_copy_from_the_lost),
+      LOST(test_async_copy_to_the_lost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

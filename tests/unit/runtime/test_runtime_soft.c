@@ -483,6 +483,67 @@ static void test_a_time_limit(void** state) {
   assert_int_equal(teardown(&other), 0);
 }
 
+// The time limit of one device object ends that one: another, over the same
+// context, is as it was, and says nothing of a fault. What belongs to the one
+// that is lost is lost to the other too.
+static void test_a_limit_is_of_one_device(void** state) {
+  (void)state;
+  world_t worlds[2];
+  world_t* world = &worlds[0];
+  world_t* other = &worlds[1];
+  kiln_runtime_t* runtime = NULL;
+  assert_ok(kiln_runtime_create(NULL, &runtime));
+  for (int i = 0; i < 2; i++) {
+    assert_ok(kiln_runtime_open_device(runtime, "soft", &worlds[i].device));
+    assert_ok(kiln_module_load(worlds[i].device, view(kPtx), NULL, NULL,
+                               &worlds[i].module));
+    assert_ok(kiln_stream_create(worlds[i].device, NULL, &worlds[i].stream));
+  }
+  kiln_runtime_release(runtime);
+  kiln_kernel_t* spin = kernel_of(world, "spin");
+  kiln_buffer_t* lost = buffer_of(world, 128);
+  kiln_buffer_t* good = buffer_of(other, 128);
+  assert_ok(kiln_kernel_launch(spin, world->stream, NULL, NULL, 0));
+  assert_says(kiln_stream_wait(world->stream, 100000000),
+              KILN_STATUS_DEVICE_LOST, "in kernel \"spin\"");
+  kiln_fault_t fault = kiln_fault_default();
+  assert_ok(kiln_device_fault(other->device, &fault));
+  assert_int_equal(fault.kind, KILN_FAULT_NONE);
+  size_t length = 1;
+  char text[16];
+  kiln_device_fault_text(other->device, sizeof(text), text, &length);
+  assert_int_equal(length, 0);
+  assert_says(kiln_buffer_copy(good, 0, lost, 0, 64), KILN_STATUS_DEVICE_LOST,
+              "is lost");
+  assert_says(kiln_buffer_copy(lost, 0, good, 0, 64), KILN_STATUS_DEVICE_LOST,
+              "is lost");
+  assert_says(kiln_buffer_copy_async(good, other->stream, 0, lost, 0, 64),
+              KILN_STATUS_DEVICE_LOST, "is lost");
+  assert_says(kiln_buffer_copy_async(lost, other->stream, 0, good, 0, 64),
+              KILN_STATUS_DEVICE_LOST, "is lost");
+  assert_says(kiln_buffer_fill_async(lost, other->stream, 0, 64, 0, 4),
+              KILN_STATUS_DEVICE_LOST, "is lost");
+  assert_ok(kiln_buffer_fill_async(good, other->stream, 0, 64, 0, 4));
+  assert_ok(kiln_stream_synchronize(other->stream));
+  // Its own limit is told as its own.
+  kiln_kernel_release(spin);
+  spin = kernel_of(other, "spin");
+  assert_ok(kiln_kernel_launch(spin, other->stream, NULL, NULL, 0));
+  assert_says(kiln_stream_wait(other->stream, 100000000),
+              KILN_STATUS_DEVICE_LOST, "in kernel \"spin\"");
+  assert_ok(kiln_device_fault(other->device, &fault));
+  assert_int_equal(fault.kind, KILN_FAULT_TIME_LIMIT);
+  assert_ok(kiln_device_fault(world->device, &fault));
+  assert_int_equal(fault.kind, KILN_FAULT_TIME_LIMIT);
+  kiln_buffer_release(good);
+  kiln_buffer_release(lost);
+  kiln_kernel_release(spin);
+  for (int i = 0; i < 2; i++) {
+    void* opened = &worlds[i];
+    assert_int_equal(teardown(&opened), 0);
+  }
+}
+
 static void test_auto_says_why(void** state) {
   (void)state;
   kiln_runtime_options_t options = kiln_runtime_options_default();
@@ -694,6 +755,7 @@ int main(void) {
       TEST(test_a_fault),
       cmocka_unit_test(test_one_fault_one_text),
       TEST(test_a_time_limit),
+      cmocka_unit_test(test_a_limit_is_of_one_device),
       TEST(test_too_much_memory),
       TEST(test_threads),
       cmocka_unit_test(test_auto_says_why),
