@@ -30,7 +30,7 @@ typedef enum kiln_fault_kind_t {
   KILN_FAULT_STACK_OVERFLOW,
   KILN_FAULT_ILLEGAL_INSTRUCTION,  // `cause` says what was wrong with it
   KILN_FAULT_HOST_MEMORY,          // the host had none left for the kernel
-  KILN_FAULT_TIME_LIMIT,           // where a kernel was that was given up
+  KILN_FAULT_TIME_LIMIT,           // where the work was that was given up
   KILN_FAULT_GRAPH_LOOP,           // a loop of a graph that nothing can end
   KILN_FAULT_WORK,                 // of a copy, a fill or a wait, no kernel
   KILN_FAULT_KIND_COUNT
@@ -52,6 +52,8 @@ typedef enum kiln_fault_cause_t {
   KILN_FAULT_CAUSE_BARRIER_NUMBER,
   KILN_FAULT_CAUSE_MBARRIER,   // a count that an mbarrier cannot have
   KILN_FAULT_CAUSE_NO_ACCESS,  // the memory is there, and not for this device
+  KILN_FAULT_CAUSE_LOOP,       // of a time limit: a loop of a graph went on
+  KILN_FAULT_CAUSE_WAIT,       // of one: a wait for a value in memory did
   KILN_FAULT_CAUSE_COUNT
 } kiln_fault_cause_t;
 
@@ -102,7 +104,7 @@ typedef struct kiln_fault_t {
   char function[256];  // that the kernel called
   char source[512];    // file of `source_line`
   char call_source[512];
-  char node[256];     // of the graph that the kernel is in, name or number
+  char node[256];     // of the graph, name or number: "loop/step" in a body
   char detail[1536];  // what else there is to say, in lines
 } kiln_fault_t;
 

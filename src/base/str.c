@@ -204,3 +204,56 @@ kiln_status_t kilni_strdup(kiln_allocator_t allocator, kiln_string_view_t text,
 void kilni_strfree(kiln_allocator_t allocator, char* text) {
   if (text != NULL) kilni_free(allocator, text, strlen(text) + 1);
 }
+
+// ---- Names in messages ----
+
+// How many bytes a sequence of UTF-8 that begins so has; 1 for any other byte.
+static size_t sequence(const unsigned char* s) {
+  size_t size = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 1;
+  for (size_t i = 1; i < size; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 1;
+  }
+  return size;
+}
+
+// What moves a terminal's cursor, ends a line, or has text stand in another
+// order: of 2 and 3 bytes, as UTF-8 has it.
+static bool is_control(uint32_t c) {
+  return (c >= 0x80 && c < 0xa0) || c == 0x61c ||
+         (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+static void show_one(const unsigned char* s, size_t size, char out[8]) {
+  uint32_t c = s[0];
+  if (size == 2) c = (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
+  if (size == 3) {
+    c = (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 |
+        (s[2] & 0x3f);
+  }
+  if (size == 1 && (c < 0x20 || c >= 0x7f)) {
+    (void)snprintf(out, 8, "\\x%02x", (unsigned)c);
+  } else if (size > 1 && size < 4 && is_control(c)) {
+    (void)snprintf(out, 8, "\\u%04x", (unsigned)(c & 0xffff));
+  } else {
+    memcpy(out, s, size);
+    out[size] = 0;
+  }
+}
+
+size_t kilni_show(const char* text, size_t capacity, char* out) {
+  const unsigned char* s = (const unsigned char*)text;
+  size_t used = 0;
+  while (*s != 0) {
+    char shown[8];
+    size_t size = sequence(s);
+    show_one(s, size, shown);
+    size_t width = strlen(shown);
+    if (used + width + 1 > capacity) break;
+    memcpy(out + used, shown, width);
+    used += width;
+    s += size;
+  }
+  if (capacity > 0) out[used] = 0;
+  return used;
+}

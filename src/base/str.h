@@ -26,6 +26,12 @@ bool kilni_sv_split(kiln_string_view_t* inout, char separator,
 // else or on overflow.
 bool kilni_sv_to_u64(kiln_string_view_t text, uint64_t* out_value);
 
+// Writes the text so that a name within a message stays one line and moves no
+// cursor: controls, ends of lines and marks of direction as "\x0a", "\u202e".
+// At most `capacity` bytes with the NUL, and no part of a character; its
+// length.
+size_t kilni_show(const char* text, size_t capacity, char* out);
+
 // For printf's "%.*s".
 #define KILNI_SV(view) (int)(view).size, (view).data
 

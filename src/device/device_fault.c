@@ -66,13 +66,19 @@ kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
   return kilni_status_with_fix(told, "%s", fix);
 }
 
-kiln_status_t kilni_device_tell_place(const kiln_device_t* device,
-                                      kiln_status_t status) {
+kiln_status_t kilni_device_end_of_time(kiln_device_t* device,
+                                       kiln_status_t status, const char* fix) {
+  const char* next = kilni_device_give_up(device);
   kiln_fault_t fault;
+  if (!find_fault(device, &fault)) {
+    return kilni_status_with_fix(status, "%s; %s", fix, next);
+  }
   char notes[NOTES_BYTES];
-  if (!find_fault(device, &fault)) return status;
+  char own[FIX_BYTES];
   kiln_fault_notes(&fault, sizeof(notes), notes, NULL);
-  return annotate_lines(status, notes);
+  kiln_fault_fix(&fault, sizeof(own), own, NULL);
+  return kilni_status_with_fix(annotate_lines(status, notes), "%s; %s", own,
+                               next);
 }
 
 kiln_status_t kiln_device_fault(const kiln_device_t* device,

@@ -427,9 +427,10 @@ const char* kilni_device_give_up(kiln_device_t* device);
 // one that says what a kernel did, where the driver knows that. device_fault.c.
 kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
                                       kiln_status_t status, const char* call);
-// `status` with where kernels were that were given up.
-kiln_status_t kilni_device_tell_place(const kiln_device_t* device,
-                                      kiln_status_t status);
+// `status` says that a time limit is reached: gives the device up, and says
+// where its work was and what to do about that, else what `fix` says.
+kiln_status_t kilni_device_end_of_time(kiln_device_t* device,
+                                       kiln_status_t status, const char* fix);
 
 // OK if two devices are driven by one driver.
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,

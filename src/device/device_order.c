@@ -35,16 +35,14 @@ static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
     unit /= 1000u;
     digits += 3;
   }
-  const char* next = kilni_device_give_up(device);
-  kiln_status_t status =
+  return kilni_device_end_of_time(
+      device,
       KILNI_FAIL(DEVICE_LOST,
                  "the work on \"%s\" was not done within its time limit of "
                  "%llu.%0*llu s",
                  device->name, (unsigned long long)(timeout_ns / 1000000000u),
-                 digits, (unsigned long long)(timeout_ns % 1000000000u / unit));
-  return kilni_status_with_fix(
-      kilni_device_tell_place(device, status),
-      "raise the limit, or look for a loop without an end; %s", next);
+                 digits, (unsigned long long)(timeout_ns % 1000000000u / unit)),
+      "raise the limit, or look for a loop without an end");
 }
 
 kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready) {

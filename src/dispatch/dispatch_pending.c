@@ -217,14 +217,14 @@ static void find_end(kiln_pending_t* pending) {
 }
 
 static kiln_status_t limit_passed(kiln_pending_t* pending) {
-  const char* next = kilni_device_give_up(pending->dispatcher->device);
-  atomic_store(&pending->state, KILNI_PENDING_LOST);
-  return kilni_status_with_fix(
+  kiln_status_t status = kilni_device_end_of_time(
+      pending->dispatcher->device,
       KILNI_FAIL(DEVICE_LOST, "\"%s\" had not ended %.3g s after its dispatch",
                  pending->label, (double)pending->timeout_ns * 1e-9),
       "give it more time (`timeout_ns`), or look for a loop or a wait that "
-      "never ends; %s",
-      next);
+      "never ends");
+  atomic_store(&pending->state, KILNI_PENDING_LOST);
+  return status;
 }
 
 kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {

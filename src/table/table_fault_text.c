@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/demangle.h"
+#include "base/str.h"
 #include "kiln/fault.h"
 
 enum { TEXT_BYTES = 4096, NAME_BYTES = 600, PHRASE_BYTES = 256 };
@@ -261,7 +262,10 @@ static void add_message(text_t* text, const kiln_fault_t* fault) {
       add_instruction(text, fault);
       break;
     case KILN_FAULT_TIME_LIMIT:
-      add(text, "the kernel had not ended when its time was over");
+      add(text, "%s had not ended when its time was over",
+          fault->cause == KILN_FAULT_CAUSE_LOOP   ? "a loop of a graph"
+          : fault->cause == KILN_FAULT_CAUSE_WAIT ? "a wait for a value"
+                                                  : "the kernel");
       break;
     default:
       add_first_line(text, fault, kiln_fault_kind_name(fault->kind));
@@ -303,7 +307,9 @@ static void add_kernel(text_t* text, const kiln_fault_t* fault) {
     }
     add(text, "\n");
   }
-  if (fault->node[0] != 0) add(text, "in graph node \"%s\"\n", fault->node);
+  if (fault->node[0] == 0) return;
+  (void)kilni_show(fault->node, sizeof(name), name);
+  add(text, "in graph node \"%s\"\n", name);
 }
 
 static void add_lines(text_t* text, const kiln_fault_t* fault) {
@@ -517,6 +523,26 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
   }
 }
 
+static void fix_limit(text_t* text, const kiln_fault_t* fault) {
+  switch (fault->cause) {
+    case KILN_FAULT_CAUSE_LOOP:
+      add(text,
+          "give it more time, or let a kernel of the loop set its condition to "
+          "0 (cudaGraphSetConditional)");
+      break;
+    case KILN_FAULT_CAUSE_WAIT:
+      add(text,
+          "give it more time, or have the value written that it waits for, by "
+          "the host or by work that does not come after the wait");
+      break;
+    default:
+      add(text,
+          "give it more time, or look for a loop or a wait at that line that "
+          "never ends");
+      break;
+  }
+}
+
 static void add_fix(text_t* text, const kiln_fault_t* fault) {
   switch (fault->kind) {
     case KILN_FAULT_NONE:
@@ -550,9 +576,7 @@ static void add_fix(text_t* text, const kiln_fault_t* fault) {
           "(KILN_SOFT_WORKERS)");
       break;
     case KILN_FAULT_TIME_LIMIT:
-      add(text,
-          "give it more time, or look for a loop or a wait at that line "
-          "that never ends");
+      fix_limit(text, fault);
       break;
     case KILN_FAULT_GRAPH_LOOP:
       add(text,

@@ -336,6 +336,20 @@ bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
                                kilni_soft_task_t* task,
                                kiln_fault_t* out_fault);
 
+// Where a context's work is, for a time limit; soft_place.c. one-thread
+typedef struct kilni_soft_place_t {
+  kiln_fault_t at;  // kind 0: in a kernel, or not known
+  uint32_t turns;   // of a loop
+} kilni_soft_place_t;
+
+// Before the work is given up, and when it is over: `inout_fault` is what a
+// kernel's end has said. Locked.
+void kilni_soft_place_find(kilni_soft_driver_t* driver,
+                           const kilni_soft_context_t* context,
+                           kilni_soft_place_t* out_place);
+void kilni_soft_place_take(const kilni_soft_place_t* place,
+                           kiln_fault_t* inout_fault);
+
 // soft_faults.c: a fault of what is no kernel, whose first line says what
 // happened; the node that `task` does; the story for the log.
 void kilni_soft_fault_of_work(kiln_fault_t* out_fault,
@@ -343,6 +357,9 @@ void kilni_soft_fault_of_work(kiln_fault_t* out_fault,
                               ...) __attribute__((format(printf, 3, 4)));
 void kilni_soft_fault_name_node(kiln_fault_t* fault,
                                 const kilni_soft_task_t* task);
+// A node by its name or number, after that of the node that it is inside.
+void kilni_soft_fault_name_of(kiln_fault_t* fault,
+                              const kilni_soft_node_t* node);
 void kilni_soft_fault_log(const kiln_log_sink_t* log,
                           const kiln_fault_t* fault);
 // A stream-ordered free has happened. Locked.

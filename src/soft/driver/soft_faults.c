@@ -16,17 +16,48 @@
 
 enum { LOG_BYTES = 3072 };
 
+// Nodes are counted from 0 for those who made them.
+static void add_node(kiln_fault_t* fault, const kilni_soft_node_t* node,
+                     const char* behind) {
+  size_t used = strlen(fault->node);
+  char* at = fault->node + used;
+  size_t room = sizeof(fault->node) - used;
+  if (node->label != NULL) {
+    (void)snprintf(at, room, "%s%s", node->label, behind);
+  } else {
+    (void)snprintf(at, room, "%" PRIu64 "%s", node->number - 1, behind);
+  }
+}
+
+// Which of several bodies of a node a graph is: "[1]/".
+static void add_inside(kiln_fault_t* fault, const kilni_soft_node_t* node,
+                       const kilni_soft_graph_t* graph) {
+  uint32_t index = 0;
+  char text[32] = "/";
+  if (graph->is_body && node->as.condition.count > 1) {
+    while (node->as.condition.bodies[index] != graph) index++;
+    (void)snprintf(text, sizeof(text), "[%" PRIu32 "]/", index);
+  }
+  add_node(fault, node, text);
+}
+
+void kilni_soft_fault_name_of(kiln_fault_t* fault,
+                              const kilni_soft_node_t* node) {
+  enum { MOST_DEPTH = 8 };
+  const kilni_soft_graph_t* inside[MOST_DEPTH];
+  size_t depth = 0;
+  const kilni_soft_graph_t* graph = node->graph;
+  for (; graph->of != NULL && depth < MOST_DEPTH; graph = graph->of->graph) {
+    inside[depth++] = graph;
+  }
+  fault->node[0] = 0;
+  while (depth-- > 0) add_inside(fault, inside[depth]->of, inside[depth]);
+  add_node(fault, node, "");
+}
+
 void kilni_soft_fault_name_node(kiln_fault_t* fault,
                                 const kilni_soft_task_t* task) {
-  const kilni_soft_node_t* node = task->node;
-  if (node == NULL) return;
-  if (node->label != NULL) {
-    (void)snprintf(fault->node, sizeof(fault->node), "%s", node->label);
-  } else {
-    // Nodes are counted from 0 for those who made them.
-    (void)snprintf(fault->node, sizeof(fault->node), "%" PRIu64,
-                   node->number - 1);
-  }
+  if (task->node != NULL) kilni_soft_fault_name_of(fault, task->node);
 }
 
 void kilni_soft_fault_of_work(kiln_fault_t* out_fault,

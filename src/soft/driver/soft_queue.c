@@ -326,14 +326,18 @@ static bool runs(const kilni_soft_queue_t* queue,
 
 void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
                               kilni_soft_context_t* context) {
+  kiln_fault_t* place = &driver->places[context->device];
+  kilni_soft_place_t found;
+  kilni_soft_place_find(driver, context, &found);
   context->given_up = driver->queue.tickets + 1;
-  driver->places[context->device].kind = KILN_FAULT_NONE;
+  place->kind = KILN_FAULT_NONE;
   cancel_running(driver, context);
   // Where the threads are is known at the end of their turns: soon.
   uint64_t until = kilni_time_ns() + GIVE_UP_NS;
   while (runs(&driver->queue, context) &&
          kilni_cond_wait_until(&driver->queue.done, &driver->lock, until)) {
   }
+  kilni_soft_place_take(&found, place);
 }
 
 // The first fault is told to the log, without the lock, and only then made
@@ -458,6 +462,24 @@ static bool do_fill(kilni_soft_driver_t* driver,
   return true;
 }
 
+static void take_out(kilni_soft_task_t** link, const kilni_soft_task_t* task) {
+  while (*link != task) link = &(*link)->next;
+  *link = task->next;
+}
+
+// While the lock is given away for a task that is in no other list.
+static void unlock_for(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  task->next = driver->queue.between;
+  driver->queue.between = task;
+  kilni_mutex_unlock(&driver->lock);
+}
+
+static void lock_again(kilni_soft_driver_t* driver,
+                       const kilni_soft_task_t* task) {
+  kilni_mutex_lock(&driver->lock);
+  take_out(&driver->queue.between, task);
+}
+
 static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   static const char kGone[] =
       "a copy or fill ran after its device memory had been freed";
@@ -469,7 +491,7 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     finish(driver, task);
     return;
   }
-  kilni_mutex_unlock(&driver->lock);
+  unlock_for(driver, task);
   switch (task->work.kind) {
     case KILNI_SOFT_TASK_COPY:
       good = do_copy(driver, &task->work);
@@ -488,16 +510,9 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     default:
       break;
   }
-  kilni_mutex_lock(&driver->lock);
+  lock_again(driver, task);
   if (!good) fail_work(driver, task, kGone);
   finish(driver, task);
-}
-
-static void take_out_running(kilni_soft_queue_t* queue,
-                             const kilni_soft_task_t* task) {
-  kilni_soft_task_t** link = &queue->running;
-  while (*link != task) link = &(*link)->next;
-  *link = task->next;
 }
 
 // Works on a kernel; the last worker to leave it ends it.
@@ -510,7 +525,7 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_grid_work(grid);
   kilni_mutex_lock(&driver->lock);
   if (--task->inside != 0) return;
-  take_out_running(queue, task);
+  take_out(&queue->running, task);
   if (kilni_soft_grid_is_aside(grid)) {
     // Somebody may have let it go meanwhile.
     kilni_soft_task_t* list = NULL;
@@ -527,9 +542,9 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     kilni_soft_profile_add(driver->profile, profile);
   }
   end_grid(driver, task, kilni_soft_grid_fault(grid));
-  kilni_mutex_unlock(&driver->lock);
+  unlock_for(driver, task);
   kilni_soft_grid_destroy(grid);
-  kilni_mutex_lock(&driver->lock);
+  lock_again(driver, task);
   end_kernel(driver, task);
 }
 

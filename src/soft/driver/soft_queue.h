@@ -170,6 +170,7 @@ typedef struct kilni_soft_queue_t {
   size_t ready_count;
   size_t ready_capacity;
   kilni_soft_task_t* running;  // kernels with workers inside
+  kilni_soft_task_t* between;  // that a worker is at without the lock
   // Tasks that wait for a value in memory, and loops that others may end.
   kilni_soft_task_t* watching;
   uint32_t waiting_values;  // how many of the first kind there are

@@ -126,6 +126,31 @@ static void a_builder_stops_at_its_limit(void** state) {
   kiln_status_free(status);
 }
 
+static void names_are_shown_on_one_line(void** state) {
+  (void)state;
+  static const char* const cases[][2] = {
+      {"", ""},
+      {"plain \"name\"", "plain \"name\""},
+      {"a\nb\tc\x1b[2J\x7f", "a\\x0ab\\x09c\\x1b[2J\\x7f"},
+      {"h\xc3\xa4t \xe2\x82\xac \xf0\x9f\x94\xa5",
+       "h\xc3\xa4t \xe2\x82\xac \xf0\x9f\x94\xa5"},
+      {"\xc2\x9b|\xe2\x80\xa8|\xe2\x80\x8f|\xd8\x9c",
+       "\\u009b|\\u2028|\\u200f|\\u061c"},
+      {"\xc3|\xff|\xe2\x82", "\\xc3|\\xff|\\xe2\\x82"},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    char out[64];
+    size_t size = kilni_show(cases[i][0], sizeof(out), out);
+    assert_string_equal(out, cases[i][1]);
+    assert_int_equal(size, strlen(out));
+  }
+  char few[6];
+  assert_int_equal(kilni_show("ab\n\n", sizeof(few), few), 2);
+  assert_string_equal(few, "ab");
+  assert_int_equal(kilni_show("abcdefgh", sizeof(few), few), 5);
+  assert_int_equal(kilni_show("a", 0, NULL), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(views_compare),
@@ -133,6 +158,7 @@ int main(void) {
       cmocka_unit_test(numbers_are_read_whole_or_refused),
       cmocka_unit_test(a_builder_joins_and_survives_failure),
       cmocka_unit_test(a_builder_stops_at_its_limit),
+      cmocka_unit_test(names_are_shown_on_one_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
