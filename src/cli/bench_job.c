@@ -60,7 +60,7 @@ static bool prepare_runs(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
                           "\"%s\" has no work to do", f->request.file);
   }
   uint32_t count = kilni_cli_pipeline_bindings(&f->session, &f->plan, bindings);
-  return kilni_cli_check(
+  return kilni_cli_check_launch(
       error, kiln_pipeline_prepare(f->session.pipeline, bindings, count,
                                    &options, &f->prepared));
 }

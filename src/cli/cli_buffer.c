@@ -79,10 +79,11 @@ static bool fail_open(const char* path, int number, kilni_cli_error_t* error) {
                           "give yourself the right to read it",
                           "the file \"%s\" may not be read", path);
   }
+  bool is_folder = number == EISDIR;
   return kilni_cli_fail(
-      error, KILN_STATUS_IO_ERROR,
-      number == EISDIR ? "name a file: this is a folder"
-                       : "check the file and the disk it lies on",
+      error, is_folder ? KILN_STATUS_INVALID_ARGUMENT : KILN_STATUS_IO_ERROR,
+      is_folder ? "name a file: this is a folder"
+                : "check the file and the disk it lies on",
       "the file \"%s\" could not be read: %s", path, strerror(number));
 }
 

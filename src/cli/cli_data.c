@@ -6,33 +6,51 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/cli_files.h"
 #include "cli/cli_npy.h"
 #include "cli/cli_png.h"
 #include "cli/cli_pnm.h"
-
-static bool ends_with(const char* path, const char* end) {
-  size_t a = strlen(path), b = strlen(end);
-  if (a <= b) return false;
-  for (size_t i = 0; i < b; i++) {
-    char c = path[a - b + i];
-    if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
-    if (c != end[i]) return false;
-  }
-  return true;
-}
+#include "cli/cli_signature.h"
 
 kilni_cli_format_t kilni_cli_format_of(const char* path) {
-  return ends_with(path, ".npy")   ? KILNI_CLI_FORMAT_NPY
-         : ends_with(path, ".pgm") ? KILNI_CLI_FORMAT_PGM
-         : ends_with(path, ".ppm") ? KILNI_CLI_FORMAT_PPM
-         : ends_with(path, ".png") ? KILNI_CLI_FORMAT_PNG
-                                   : KILNI_CLI_FORMAT_RAW;
+  return kilni_cli_name_ends(path, ".npy")   ? KILNI_CLI_FORMAT_NPY
+         : kilni_cli_name_ends(path, ".pgm") ? KILNI_CLI_FORMAT_PGM
+         : kilni_cli_name_ends(path, ".ppm") ? KILNI_CLI_FORMAT_PPM
+         : kilni_cli_name_ends(path, ".png") ? KILNI_CLI_FORMAT_PNG
+                                             : KILNI_CLI_FORMAT_RAW;
+}
+
+// Bytes that are no numbers, by how they begin, are taken as such only where a
+// type is written; where no numbers begin so by chance it has to be u8.
+static bool check_signature(const kilni_cli_buffer_t* file,
+                            const kilni_cli_spec_t* spec,
+                            kilni_cli_error_t* error) {
+  const kilni_cli_signature_t* is =
+      kilni_cli_signature_of(file->data, file->size);
+  if (is == NULL) return true;
+  bool is_bytes = spec->shape.type == KILNI_CLI_TYPE_U8;
+  if (spec->is_type_written && (is_bytes || !is->is_sure)) return true;
+  (void)kilni_cli_fail(
+      error,
+      is->is_read ? KILN_STATUS_INVALID_ARGUMENT : KILN_STATUS_UNSUPPORTED,
+      NULL, "the file holds %s%s%s", is->what,
+      is->is_read ? ", and its name does not end in " : "",
+      is->is_read ? is->end : "");
+  kilni_cli_error_fix(error,
+                      is->is_read
+                          ? "let its name end in %s, or write :u8 after the "
+                            "name to take the bytes as they are"
+                          : "convert it to .npy%s, or write :u8 after the name "
+                            "to take the bytes as they are",
+                      is->is_read ? is->end : ", .png or .ppm");
+  return false;
 }
 
 // Raw bytes take the whole file and get their shape from `spec`.
 static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
                      kilni_cli_array_t* out, kilni_cli_error_t* error) {
   kilni_cli_shape_t shape = spec->shape;
+  if (!check_signature(file, spec, error)) return false;
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
     if (shape.bytes != file->size) {
       char text[256];
@@ -114,8 +132,13 @@ bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
 bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
                           kilni_cli_error_t* error) {
   kilni_cli_format_t format = kilni_cli_format_of(path);
+  const kilni_cli_signature_t* named = kilni_cli_signature_named(path);
   bool ok = true;
-  if (format == KILNI_CLI_FORMAT_NPY) {
+  if (named != NULL) {
+    ok = kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                        "write .npy, .png, .ppm or .pgm, or raw bytes (.bin)",
+                        "%s cannot be written", named->what);
+  } else if (format == KILNI_CLI_FORMAT_NPY) {
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
     ok = info->numpy != NULL ||
          kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,

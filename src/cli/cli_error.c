@@ -183,3 +183,12 @@ bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status) {
   kiln_status_free(status);
   return false;
 }
+
+bool kilni_cli_check_launch(kilni_cli_error_t* error, kiln_status_t status) {
+  if (kilni_cli_check(error, status)) return true;
+  if (error->code == KILN_STATUS_OUT_OF_RANGE ||
+      error->code == KILN_STATUS_LIMIT_EXCEEDED) {
+    error->code = KILN_STATUS_INVALID_ARGUMENT;
+  }
+  return false;
+}

@@ -32,6 +32,10 @@ bool kilni_cli_fail(kilni_cli_error_t* error, kiln_status_code_t code,
 // Ends `status`: true if it is OK, else fills `error` and returns false.
 bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status);
 
+// The same of a launch that was asked for: one that goes beyond what the device
+// or the kernel can do is a wrong use of the command.
+bool kilni_cli_check_launch(kilni_cli_error_t* error, kiln_status_t status);
+
 // For results that were written whole and are bad news: the command ends with
 // the exit code of `code` and no error text. Returns false.
 bool kilni_cli_tell(kilni_cli_error_t* error, kiln_status_code_t code);

@@ -144,3 +144,14 @@ bool kilni_cli_files_replaces(const kilni_cli_files_t* files) {
 void kilni_cli_files_deinit(kilni_cli_files_t* files) {
   kilni_cli_buffer_deinit(&files->list);
 }
+
+bool kilni_cli_name_ends(const char* path, const char* end) {
+  size_t a = strlen(path), b = strlen(end);
+  if (a <= b) return false;
+  for (size_t i = 0; i < b; i++) {
+    char c = path[a - b + i];
+    if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
+    if (c != end[i]) return false;
+  }
+  return true;
+}

@@ -36,4 +36,8 @@ bool kilni_cli_files_replaces(const kilni_cli_files_t* files);
 
 void kilni_cli_files_deinit(kilni_cli_files_t* files);
 
+// Whether a file's name ends with `end`, ".npy", in either case, and is more
+// than that.
+bool kilni_cli_name_ends(const char* path, const char* end);
+
 #endif  // KILN_SRC_CLI_CLI_FILES_H_

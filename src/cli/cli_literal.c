@@ -295,6 +295,34 @@ static bool pad_to(struct_t* s, size_t alignment) {
   return true;
 }
 
+// What a struct leaves open after its last member may be padding, or members
+// that were forgotten: the user says which. `s->at` is its closing brace.
+static bool fail_open_end(struct_t* s, size_t open) {
+  char fill[24] = "";
+  for (size_t left = open; left != 0;) {
+    size_t at = left % 2 != 0 ? 1 : left % 4 != 0 ? 2 : 4;
+    size_t used = strlen(fill);
+    (void)snprintf(fill + used, sizeof(fill) - used, ",0u%zu", at * 8);
+    left -= at;
+  }
+  (void)kilni_cli_fail(s->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "the struct \"%.200s\" leaves %zu byte%s open after its "
+                       "last member",
+                       s->text, open, open == 1 ? "" : "s");
+  if (strlen(s->text) > 200) {
+    kilni_cli_error_fix(s->error,
+                        "add the member that is missing, or write %s where "
+                        "they are padding",
+                        fill);
+    return false;
+  }
+  kilni_cli_error_fix(s->error,
+                      "add the member that is missing; where they are "
+                      "padding, write them, such as '%.*s%s%s'",
+                      (int)(s->at - s->text), s->text, fill, s->at);
+  return false;
+}
+
 static bool parse_member(struct_t* s, size_t* inout_alignment) {
   char word[MAX_LITERAL];
   size_t size = strcspn(s->at, ",{} ");
@@ -359,10 +387,12 @@ static bool parse_members(struct_t* s, size_t* inout_alignment) {
     if (*s->at != ',') return fail_struct(s, "a comma or a brace is missing");
     s->at++;
   }
+  size_t open = (alignment - s->out->size % alignment) % alignment;
+  if (open != 0) return fail_open_end(s, open);
   s->at++;
   s->depth--;
   if (alignment > *inout_alignment) *inout_alignment = alignment;
-  return pad_to(s, alignment);
+  return true;
 }
 
 bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
@@ -450,7 +480,9 @@ static bool parse_extents(const char* spec, const char* text,
     at = stop == end ? end : stop + 1;
   }
   out->kind = KILNI_CLI_SPEC_SHAPE;
-  return kilni_cli_shape_finish(&out->shape, error);
+  if (kilni_cli_shape_finish(&out->shape, error)) return true;
+  error->code = KILN_STATUS_INVALID_ARGUMENT;  // no file has such a shape
+  return false;
 }
 
 // Whether a word is meant as a type, as in other languages or with a width that
@@ -499,6 +531,7 @@ bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,
     return fail_spec(spec, "there is no such type", error);
   }
   out->shape.type = type;
+  out->is_type_written = true;
   out->kind = KILNI_CLI_SPEC_TYPE;
   if (spec[word] == 0) return true;
   return parse_extents(spec, spec + word, out, error);

@@ -66,6 +66,7 @@ typedef struct kilni_cli_spec_t {
   size_t path_size;         // FILE is the first path_size bytes of the text
   kilni_cli_shape_t shape;  // TYPE: only its type; SHAPE: all of it
   const char* copied;       // COPY: the parameter, up to the text's end
+  bool is_type_written;     // by the user, and no program's own
 } kilni_cli_spec_t;
 
 bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,

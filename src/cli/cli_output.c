@@ -18,7 +18,10 @@ static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
     fix = "make room, or write to another disk";
   }
-  if (number == EISDIR) fix = "name a file: this is a folder";
+  if (number == EISDIR) {
+    code = KILN_STATUS_INVALID_ARGUMENT;
+    fix = "name a file: this is a folder";
+  }
   if (number == ENOENT) {
     code = KILN_STATUS_NOT_FOUND;
     fix = "make the folder first";

@@ -7,6 +7,7 @@
 
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
+#include "cli/cli_files.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "kiln/image.h"
@@ -356,17 +357,12 @@ static void print_image(FILE* out, const kiln_image_t* image,
   print_symbols(out, image);
 }
 
-static bool ends_with(const char* text, const char* end) {
-  size_t a = strlen(text), b = strlen(end);
-  return a > b && strcmp(text + a - b, end) == 0;
-}
-
 // What people mistake for a code file.
 static bool check_format(const kilni_cli_buffer_t* file, const char* path,
                          kilni_cli_error_t* error) {
   kiln_bytes_view_t view = {file->data, file->size};
   uint32_t format = kiln_code_format_of(view);
-  if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu")) {
+  if (format == KILN_CODE_FORMAT_UNKNOWN && kilni_cli_name_ends(path, ".cu")) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "compile it first (`kiln compile FILE -o "
                           "FILE.ptx`), or run it: `kiln run` takes .cu",

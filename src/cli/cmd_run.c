@@ -94,7 +94,9 @@ static bool tell_differences(const kilni_cli_session_t* session,
                              const kilni_cli_difference_t* differences,
                              kilni_cli_error_t* error) {
   bool ok = true;
-  double largest = 0;
+  double enough = 0;
+  bool is_rounding = true;
+  char first[256] = "";
   for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_slot_t* slot = &plan->slots[i];
     const kilni_cli_difference_t* d = &differences[i];
@@ -113,8 +115,10 @@ static bool tell_differences(const kilni_cli_session_t* session,
         i, name != NULL ? " (\"" : "", name != NULL ? name : "",
         name != NULL ? "\")" : "", (const char*)slot->expect->path.data,
         d->count, slot->shape.count, place, d->expected, d->got);
-    if (d->largest > largest) largest = d->largest;
+    if (d->rounding > enough) enough = d->rounding;
+    is_rounding = is_rounding && d->rounding > 0;
     if (ok) {
+      memcpy(first, place, sizeof(first));
       (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_RANGE, NULL, "%s", text);
     } else {
       size_t used = strlen(error->trail);
@@ -124,15 +128,19 @@ static bool tell_differences(const kilni_cli_session_t* session,
     ok = false;
   }
   if (ok) return true;
-  if (largest <= DBL_MAX) {
-    char enough[KILNI_CLI_NUMBER_BYTES];
-    kilni_cli_expect_tolerance(largest, enough);
+  if (is_rounding) {
+    char text[KILNI_CLI_NUMBER_BYTES];
+    kilni_cli_expect_tolerance(enough, text);
     kilni_cli_error_fix(error,
-                        "correct the kernel or the file, or allow so much: "
-                        "--tolerance %s",
-                        enough);
+                        "the differences are of the size of rounding: allow "
+                        "them with --tolerance %s, or correct the kernel or "
+                        "the file",
+                        text);
   } else {
-    kilni_cli_error_fix(error, "correct the kernel or the file");
+    kilni_cli_error_fix(error,
+                        "look at what the kernel computes for the element %s, "
+                        "and at the file: this is more than rounding",
+                        first);
   }
   return false;
 }

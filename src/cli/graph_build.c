@@ -221,9 +221,9 @@ static bool make_launch(building_t* b, uint32_t index,
     memcpy(config.grid, made->grid, sizeof(config.grid));
     memcpy(config.block, made->block, sizeof(config.block));
     config.shared_bytes = node->shared_bytes;
-    if (!check_at(b, &node->name,
-                  kiln_launch_create(made->kernel, &config, &made->launch),
-                  error)) {
+    if (!kilni_cli_check_launch(
+            error, kiln_launch_create(made->kernel, &config, &made->launch))) {
+      kilni_cli_sketch_point(job->sketch, &node->name, error);
       return false;
     }
   }

@@ -117,6 +117,8 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
                 : buffer->shape.count == 0                ? KILNI_CLI_SPEC_TYPE
                                            : KILNI_CLI_SPEC_SHAPE;
     spec.shape = buffer->shape;
+    // A file has no type of its own there: u8 is what says "as it is".
+    spec.is_type_written = buffer->shape.type == KILNI_CLI_TYPE_U8;
     if (!kilni_cli_data_read(in, &spec, &data->array, error)) {
       kilni_cli_sketch_point(k, &buffer->name, error);
       return false;

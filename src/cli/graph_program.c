@@ -117,7 +117,7 @@ static bool make_launch(filling_t* f, kilni_cli_error_t* error) {
              error, kiln_kernel_create(f->job->modules[f->node->code].module,
                                        kiln_program_code_entry(f->code),
                                        &made->kernel)) &&
-         kilni_cli_check(
+         kilni_cli_check_launch(
              error, kiln_launch_create(made->kernel, &config, &made->launch));
 }
 

@@ -122,6 +122,42 @@ static void write_number(const element_t* e, kilni_cli_type_t type,
   }
 }
 
+// Of an element of the type: what computing in another order may change.
+static double rounding_of(kilni_cli_type_t type) {
+  return type == KILNI_CLI_TYPE_BF16  ? 3e-2
+         : type == KILNI_CLI_TYPE_F16 ? 4e-3
+                                      : 1e-3;
+}
+
+static double largest_of(const kilni_cli_array_t* array) {
+  double largest = 0;
+  for (uint64_t i = 0; i < array->shape.count; i++) {
+    element_t e = element_at(array, i);
+    double size = absolute(e.number);
+    if (isfinite(size) && size > largest) largest = size;
+  }
+  return largest;
+}
+
+// What is lost where numbers cancel out is small beside the largest of them,
+// not beside what is left.
+static double find_rounding(const kilni_cli_array_t* expected,
+                            const kilni_cli_array_t* got, double tolerance) {
+  kilni_cli_type_t type = got->shape.type;
+  if (kilni_cli_type_info(type)->kind != 'f') return 0;
+  double limit = rounding_of(type), needed = tolerance;
+  double lost = largest_of(expected) * limit * 1e-3;
+  for (uint64_t i = 0; i < got->shape.count; i++) {
+    element_t a = element_at(expected, i), b = element_at(got, i);
+    double away, size = absolute(a.number);
+    if (agrees(&a, &b, 'f', tolerance, &away)) continue;
+    if (!(away <= limit * size) && !(away <= lost)) return 0;
+    double enough = size > 1 ? away / size : away;
+    if (enough > needed) needed = enough;
+  }
+  return needed * (1 + 1e-12);
+}
+
 void kilni_cli_expect_compare(const kilni_cli_array_t* expected,
                               const kilni_cli_array_t* got, double tolerance,
                               kilni_cli_difference_t* out) {
@@ -143,6 +179,9 @@ void kilni_cli_expect_compare(const kilni_cli_array_t* expected,
       write_number(&b, type, out->got);
     }
     if (away > out->largest) out->largest = away;
+  }
+  if (out->count != 0) {
+    out->rounding = find_rounding(expected, got, tolerance);
   }
 }
 
@@ -175,14 +214,14 @@ void kilni_cli_expect_place(const kilni_cli_shape_t* shape, uint64_t at,
   if (used < capacity) (void)snprintf(out + used, capacity - used, "]");
 }
 
-void kilni_cli_expect_tolerance(double largest,
+void kilni_cli_expect_tolerance(double least,
                                 char out[KILNI_CLI_NUMBER_BYTES]) {
-  (void)snprintf(out, KILNI_CLI_NUMBER_BYTES, "%.2g", largest);
-  if (strtod(out, NULL) >= largest) return;
-  double more = largest * 1.1;
+  (void)snprintf(out, KILNI_CLI_NUMBER_BYTES, "%.2g", least);
+  if (strtod(out, NULL) >= least) return;
+  double more = least * 1.1;
   (void)snprintf(out, KILNI_CLI_NUMBER_BYTES, "%.2g",
                  more <= DBL_MAX ? more : DBL_MAX);
-  if (strtod(out, NULL) < largest) {
-    (void)snprintf(out, KILNI_CLI_NUMBER_BYTES, "%.17g", largest);
+  if (strtod(out, NULL) < least) {
+    (void)snprintf(out, KILNI_CLI_NUMBER_BYTES, "%.17g", least);
   }
 }

@@ -17,6 +17,9 @@ typedef struct kilni_cli_difference_t {
   // The largest difference between two numbers; infinite where one is no number
   // or is infinite.
   double largest;
+  // The tolerance with which all agree, where every difference is of the size
+  // of rounding; 0: one is larger, and no tolerance should hide it.
+  double rounding;
 } kilni_cli_difference_t;
 
 // Compares arrays of one type and as many elements. Two elements agree where
@@ -36,8 +39,7 @@ bool kilni_cli_expect_fits(const kilni_cli_shape_t* expected,
 void kilni_cli_expect_place(const kilni_cli_shape_t* shape, uint64_t at,
                             char* out, size_t capacity);
 
-// A tolerance with few digits that is `largest` or just above it.
-void kilni_cli_expect_tolerance(double largest,
-                                char out[KILNI_CLI_NUMBER_BYTES]);
+// A tolerance with few digits that is `least` or just above it.
+void kilni_cli_expect_tolerance(double least, char out[KILNI_CLI_NUMBER_BYTES]);
 
 #endif  // KILN_SRC_CLI_RUN_EXPECT_H_

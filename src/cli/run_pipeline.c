@@ -203,7 +203,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
   interface.parameters = d.items;
   interface.parameter_count = d.count;
   memcpy(interface.block, plan->block, sizeof(interface.block));
-  return kilni_cli_check(
+  return kilni_cli_check_launch(
       error, kiln_pipeline_create_kernel(session->dispatcher, session->kernel,
                                          &interface, &session->pipeline));
 }

@@ -16,11 +16,6 @@
 
 #define MAX_SECONDS 1e9
 
-static bool ends_with(const char* text, const char* end) {
-  size_t a = strlen(text), b = strlen(end);
-  return a > b && strcmp(text + a - b, end) == 0;
-}
-
 const char* kilni_cli_library_name(const char* file) {
   return strncmp(file, "lib:", 4) == 0 ? file + 4 : NULL;
 }
@@ -44,13 +39,13 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
     return true;
   }
   for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
-    if (ends_with(file, KINDS[i].end)) {
+    if (kilni_cli_name_ends(file, KINDS[i].end)) {
       *out_kind = KINDS[i].kind;
       return true;
     }
   }
   for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); i++) {
-    if (ends_with(file, LATER[i][0])) {
+    if (kilni_cli_name_ends(file, LATER[i][0])) {
       return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, LATER[i][1],
                             "running the %s file \"%s\"", LATER[i][0] + 1,
                             file);
@@ -547,6 +542,17 @@ static void take_shape(kilni_cli_binding_t* b) {
   b->spec.shape = b->array.shape;
 }
 
+// Nothing agrees with everything.
+static bool check_something(const kilni_cli_binding_t* b,
+                            kilni_cli_error_t* error) {
+  if (b->array.data.size != 0) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "give a file with the elements that the run is to make",
+                        "the file \"%.200s\" of --expect has no elements, so "
+                        "that nothing would be compared",
+                        (const char*)b->path.data);
+}
+
 bool kilni_cli_request_read(kilni_cli_request_t* request,
                             kilni_cli_error_t* error) {
   for (size_t i = 0; i < request->binding_count; i++) {
@@ -562,6 +568,7 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
         !kilni_cli_data_read(path, &b->spec, &b->array, error)) {
       return false;
     }
+    if (b->is_expect && !check_something(b, error)) return false;
     if (b->is_expect) take_shape(b);
     if (b->is_bytes && b->path.size != 0 &&
         !kilni_cli_buffer_read_some(&b->array.data, path,

@@ -282,7 +282,7 @@ static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
   if (!kilni_cli_pipeline_options(s, plan, &options)) return true;
   options.timed = KILN_SWITCH_ON;
   uint32_t count = kilni_cli_pipeline_bindings(s, plan, bindings);
-  return kilni_cli_check(
+  return kilni_cli_check_launch(
       error, kiln_pipeline_dispatch(s->pipeline, s->stream, bindings, count,
                                     &options, &s->pending));
 }

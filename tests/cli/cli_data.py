@@ -59,6 +59,12 @@ def files():
         "cut.pgm": b"P5 2 2 255\nabc",
         "deep.pgm": b"P5 1 1 65535\nab",
         "not.pgm": b"hello, world",
+        # what its name does not say
+        "bare": npy("<f4", [4], x),
+        "bare-picture": good_png,
+        "arrays.npz": b"PK\x03\x04\x14\0" + bytes(26) + b"x.npy",
+        "photo.jpg": b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(21),
+        "packed.bin": b"\x1f\x8b\x08\0" + bytes(28),
         "not.ptx": b"hello, world\n",
         "empty.ptx": b"",
         # an ELF file for machine 190, a GPU, and nothing in it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: tests of comparing an output with what it should be.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,6 +113,36 @@ static void integers_are_exact(void** state) {
   assert_string_equal(d.got, "true");
 }
 
+static double rounding(double expected, double got) {
+  const double a[] = {1000, expected}, b[] = {1000, got};
+  kilni_cli_difference_t d = compare(KILNI_CLI_TYPE_F64, 2, a, b, 0);
+  if (d.rounding > 0) {
+    char text[KILNI_CLI_NUMBER_BYTES];
+    kilni_cli_expect_tolerance(d.rounding, text);
+    double enough = strtod(text, NULL);
+    assert_int_equal(compare(KILNI_CLI_TYPE_F64, 2, a, b, enough).count, 0);
+  }
+  return d.rounding;
+}
+
+static void a_tolerance_is_for_rounding_alone(void** state) {
+  (void)state;
+  assert_true(rounding(12, 12.000001) > 0 && rounding(12, 12.000001) < 1e-6);
+  assert_true(rounding(1e6, 1e6 + 1) < 2e-6);
+  assert_true(rounding(0, 1e-9) > 0);
+  assert_true(rounding(12, 12.1) == 0);
+  assert_true(rounding(0, 0.5) == 0);
+  assert_true(rounding(1, -1) == 0);
+  assert_true(rounding(1, (double)INFINITY) == 0);
+  assert_true(rounding(1, (double)NAN) == 0);
+  assert_true(rounding(1, 1e10) == 0);
+  static const int32_t kA[] = {1000000}, kB[] = {1000001};
+  assert_true(compare(KILNI_CLI_TYPE_I32, 1, kA, kB, 0).rounding == 0);
+  static const uint16_t kC[] = {0x3c00}, kD[] = {0x3c01};  // f16, neighbours
+  assert_true(compare(KILNI_CLI_TYPE_F16, 1, kC, kD, 0).rounding > 0);
+  assert_true(compare(KILNI_CLI_TYPE_BF16, 1, kC, kD, 0).rounding > 0);
+}
+
 static void shapes_fit_or_not(void** state) {
   (void)state;
   kilni_cli_shape_t a = {KILNI_CLI_TYPE_F32, 2, {2, 3}, 6, 24};
@@ -155,6 +186,7 @@ int main(void) {
       cmocka_unit_test(infinities_agree_with_themselves_alone),
       cmocka_unit_test(halves_are_numbers),
       cmocka_unit_test(integers_are_exact),
+      cmocka_unit_test(a_tolerance_is_for_rounding_alone),
       cmocka_unit_test(shapes_fit_or_not),
       cmocka_unit_test(a_tolerance_is_not_below),
   };
