@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/cli_clock.h"
-#include "cli/cli_fault.h"
 #include "cli/cli_progress.h"
 #include "cli/run_entry.h"
 #include "cli/run_library.h"
@@ -50,7 +49,10 @@ static void count_work(kilni_cli_bench_file_t* f) {
 static bool prepare_runs(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
   kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
   kiln_dispatch_options_t options;
-  if (!kilni_cli_residents_make(&f->session, &f->plan, error) ||
+  const kilni_cli_session_t* s = &f->session;
+  if (!kilni_cli_shared_check(s, s->kernel, "--shared",
+                              s->request->shared_bytes, error) ||
+      !kilni_cli_residents_make(&f->session, &f->plan, error) ||
       !kilni_cli_pipeline_make(&f->session, &f->plan, error)) {
     return false;
   }
@@ -200,19 +202,13 @@ static bool first_run(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
   }
   f->first_ns = kilni_cli_now_ns() - began;
   if (ok) return check_runs(f, error);
-  if (limit == 0 || f->first_ns < limit) {
-    kilni_cli_session_explain(s, &f->plan, error);
-    return false;
-  }
-  b->leave_at_once = true;
-  char name[KILNI_CLI_ENTRY_SHOWN];
-  (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                       "give it more time with --time-limit, or look for a "
-                       "loop or a wait that never ends",
-                       "the kernel \"%s\" had not ended after %.3g s",
-                       kilni_cli_entry_shown(s->facts.name, name),
-                       (double)limit * 1e-9);
-  kilni_cli_fault_place(s->device, error);
+  char shown[KILNI_CLI_ENTRY_SHOWN];
+  b->leave_at_once =
+      s->leave_at_once ||
+      kilni_cli_session_overdue(s, began, "the kernel",
+                                kilni_cli_entry_shown(s->facts.name, shown),
+                                KILNI_CLI_ENDLESS_KERNEL, error);
+  if (!b->leave_at_once) kilni_cli_session_explain(s, &f->plan, error);
   return false;
 }
 

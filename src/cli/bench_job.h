@@ -52,6 +52,9 @@ typedef struct kilni_cli_bench_t {
   kilni_cli_bench_limits_t limits;
   kilni_cli_bench_file_t* files;
   size_t count;
+  bool is_any_compiled;       // CUDA C++ is among the files
+  kilni_cli_buffer_t others;  // what is given, for files that are not compiled
+  size_t other_count;
   kiln_event_t* start;
   kiln_event_t* end;
   bool simulated;             // the software device

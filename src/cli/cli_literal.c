@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_number.h"
+
 #define MAX_LITERAL 128
 
 static const char FIX_LITERAL[] =
@@ -146,20 +148,16 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
                           "the value \"%s\" is not a number", text);
   }
-  bool infinite = type == KILNI_CLI_TYPE_F32 ? isinf(narrow) : isinf(wide);
-  if (infinite && strstr(copy, "inf") == NULL) {
+  // An f32 is rounded once, from the text.
+  if (type == KILNI_CLI_TYPE_F32) wide = (double)narrow;
+  uint64_t bits = 0;
+  bool fits = kilni_cli_number_bits(wide, type, &bits);
+  if (!fits || (isinf(wide) && strstr(copy, "inf") == NULL)) {
     return fail_range(text, type, error);
   }
   out->type = type;
   out->bytes = kilni_cli_type_info(type)->bytes;
-  out->bits = 0;
-  if (type == KILNI_CLI_TYPE_F32) {
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof(bits));
-    out->bits = bits;
-  } else {
-    memcpy(&out->bits, &wide, sizeof(out->bits));
-  }
+  out->bits = bits;
   return true;
 }
 
@@ -207,12 +205,6 @@ static bool check_size(size_t size, kilni_cli_error_t* error) {
 // The first `size` bytes of a text.
 static bool parse_number(const char* text, size_t size, kilni_cli_type_t type,
                          kilni_cli_scalar_t* out, kilni_cli_error_t* error) {
-  if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16) {
-    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "write its bits as a u16, such as 0x3c00u16",
-                          "a value of type %s",
-                          kilni_cli_type_info(type)->text);
-  }
   if (kilni_cli_type_info(type)->kind == 'f') {
     return parse_float(text, size, type, out, error);
   }
@@ -239,6 +231,27 @@ bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
          parse_number(text, strlen(text), type, out, error);
 }
 
+// A number is shown with the types that it may have.
+static bool fail_untyped(const char* text, size_t size,
+                         kilni_cli_error_t* error) {
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+                       "the value \"%s\" has no type", text);
+  size_t sign = sign_size(text, size);
+  bool is_whole = digits_only(text + sign, size - sign);
+  if (is_whole && !is_hexadecimal(text + sign, size - sign)) {
+    kilni_cli_error_fix(error,
+                        "write the parameter's type after it, such as %si32, "
+                        "%si64 or %sf32",
+                        text, text, text);
+  } else if (!is_whole && float_shaped(text, size)) {
+    kilni_cli_error_fix(error,
+                        "write the parameter's type after it, such as %sf32 or "
+                        "%sf64",
+                        text, text);
+  }
+  return false;
+}
+
 bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
                            kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
@@ -255,10 +268,7 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
   if (!check_size(size, error)) return false;
   size_t number = 0;
   kilni_cli_type_t type = split_type(text, size, &number);
-  if (type == KILNI_CLI_TYPE_NONE) {
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
-                          "the value \"%s\" has no type", text);
-  }
+  if (type == KILNI_CLI_TYPE_NONE) return fail_untyped(text, size, error);
   return parse_number(text, number, type, &out->scalar, error);
 }
 
@@ -333,6 +343,7 @@ static bool parse_member(struct_t* s, size_t* inout_alignment) {
   if (!kilni_cli_value_parse(word, &value, s->error)) return false;
   if (value.is_length) return fail_struct(s, "len() cannot stand in it");
   uint32_t bytes = value.scalar.bytes;
+  if (bytes == 0) return fail_struct(s, "a member has no size");
   if (bytes > *inout_alignment) *inout_alignment = bytes;
   s->at += size;
   return pad_to(s, bytes) &&

@@ -63,11 +63,36 @@ static bool add_outputs(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   return true;
 }
 
-static bool read_file(kilni_cli_bench_file_t* f, const kilni_cli_call_t* call,
-                      const char* const* operand, kilni_cli_error_t* error) {
+static bool is_source(const char* file) {
+  kilni_cli_code_kind_t kind;
+  kilni_cli_error_t ignored;
+  return kilni_cli_code_kind_of(file, &kind, &ignored) &&
+         kind == KILNI_CLI_CODE_SOURCE;
+}
+
+// What is said to the compiler is for those of the files that are compiled.
+static bool split_given(kilni_cli_bench_t* b, const kilni_cli_call_t* call,
+                        kilni_cli_error_t* error) {
+  size_t bytes = (call->given_count + 1) * sizeof(kilni_cli_given_t);
+  for (size_t i = 0; i < call->operand_count; i++) {
+    b->is_any_compiled |= is_source(call->operands[i]);
+  }
+  if (!kilni_cli_buffer_resize(&b->others, bytes, error)) return false;
+  b->other_count =
+      kilni_cli_source_without(call, (kilni_cli_given_t*)(void*)b->others.data);
+  return true;
+}
+
+static bool read_file(const kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
+                      const kilni_cli_call_t* call, const char* const* operand,
+                      kilni_cli_error_t* error) {
   kilni_cli_call_t one = *call;
   one.operands = operand;
   one.operand_count = 1;
+  if (b->is_any_compiled && !is_source(*operand)) {
+    one.given = (const kilni_cli_given_t*)(const void*)b->others.data;
+    one.given_count = b->other_count;
+  }
   kilni_cli_request_t* r = &f->request;
   if (!kilni_cli_request_init(r, &one, error)) return false;
   r->makes_outputs = true;
@@ -219,9 +244,13 @@ static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
 
 static bool run_all(const kilni_cli_call_t* call, kilni_cli_bench_t* b,
                     kilni_cli_error_t* error) {
-  if (!read_limits(call, &b->limits, error)) return false;
+  if (!read_limits(call, &b->limits, error) || !split_given(b, call, error)) {
+    return false;
+  }
   for (size_t i = 0; i < call->operand_count; i++) {
-    if (!read_file(&b->files[i], call, &call->operands[i], error)) return false;
+    if (!read_file(b, &b->files[i], call, &call->operands[i], error)) {
+      return false;
+    }
   }
   int hidden = kilni_cli_results_hide();
   bool ok = true;
@@ -258,6 +287,7 @@ static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   for (size_t i = 0; i < call->operand_count; i++) {
     kilni_cli_request_deinit(&b->files[i].request);
   }
+  kilni_cli_buffer_deinit(&b->others);
   free(b->files);
   free(b);
   return ok;
@@ -285,6 +315,9 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, NULL},
     {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
      NULL},
+    {"cooperative", NULL,
+     "Launch so that blocks may wait for each other, as kiln run has it.",
+     false, NULL},
     {"budget", "S",
      "Stop after S seconds of measuring, steady or not; one round is made in "
      "any case. Default: 3.",
@@ -307,6 +340,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      "type of a type. Of lib:NAME the options of its page, too, as kiln lib "
      "has them.",
      true, NULL},
+    {"arch", "ARCH",
+     "The architecture that CUDA C++ is compiled for. Default: that of the "
+     "device.",
+     false, NULL},
+    KILNI_CLI_SOURCE_OPTIONS,
     {"max-ulp", "N",
      "Of a program: the error that its f32 functions may have. Default: 0, "
      "strict.",

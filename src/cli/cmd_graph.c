@@ -394,6 +394,12 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"out", "NAME=FILE",
      "The buffer NAME goes to FILE after the first run, whatever is declared.",
      true, "file"},
+    {"define", "NAME[=VALUE]", "Of CUDA C++ (.cu): a macro.", true, NULL},
+    {"arch", "ARCH",
+     "The architecture that CUDA C++ is compiled for. Default: that of the "
+     "device.",
+     false, NULL},
+    KILNI_CLI_SOURCE_OPTIONS,
     {"time-limit", "S",
      "Give up with exit code 8 when a compilation, or then a run, has not "
      "ended after S seconds.",

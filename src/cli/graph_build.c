@@ -9,6 +9,7 @@
 #include "cli/cli_report.h"
 #include "cli/graph_job.h"
 #include "cli/run_entry.h"
+#include "cli/run_template.h"
 #include "kiln/graph.h"
 
 #define MAX_KERNELS   4096
@@ -43,10 +44,16 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
     names[i] = kiln_module_kernel_name(module->module, i);
   }
   const char* name = node->entry.line == 0 ? NULL : node->entry.text;
+  const char* lowered =
+      name != NULL ? kiln_code_lowered_name(module->code.text, name) : NULL;
+  if (lowered != NULL) name = lowered;
   if (count != 0 || module->code.kind != KILNI_CLI_CODE_CUBIN) {
     uint32_t index;
     if (!kilni_cli_entry_find(names, count, name, module->code.file,
                               "CODE.KERNEL(...)", &index, error)) {
+      if (module->code.kind == KILNI_CLI_CODE_SOURCE) {
+        kilni_cli_template_fix(module->code.file, name, "CODE.", '"', error);
+      }
       return false;
     }
     name = names[index];
@@ -221,7 +228,12 @@ static bool make_launch(building_t* b, uint32_t index,
     memcpy(config.grid, made->grid, sizeof(config.grid));
     memcpy(config.block, made->block, sizeof(config.block));
     config.shared_bytes = node->shared_bytes;
-    if (!kilni_cli_check_launch(
+    kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+    attributes.cooperative = KILN_SWITCH_ON;
+    if (node->cooperative) config.attributes = &attributes;
+    if (!kilni_cli_shared_check(&job->session, made->kernel, "shared",
+                                node->shared_bytes, error) ||
+        !kilni_cli_check_launch(
             error, kiln_launch_create(made->kernel, &config, &made->launch))) {
       kilni_cli_sketch_point(job->sketch, &node->name, error);
       return false;

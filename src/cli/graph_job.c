@@ -18,6 +18,47 @@
 
 // ---- Opening ----
 
+// Once each.
+static bool add_instance(kilni_cli_buffer_t* list, const char* name,
+                         kilni_cli_error_t* error) {
+  const char* const* names = (const char* const*)(void*)list->data;
+  for (size_t i = 0; i < list->size / sizeof(name); i++) {
+    if (strcmp(names[i], name) == 0) return true;
+  }
+  return kilni_cli_buffer_add(list, &name, sizeof(name), error);
+}
+
+// Instances of templates that nodes of the code file name, "scale<float>",
+// behind the expressions of --name.
+static bool ask_for_instances(kilni_cli_graph_job_t* job, uint32_t code,
+                              kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  kilni_cli_graph_module_t* module = &job->modules[code];
+  kiln_compile_options_t* o = &module->options;
+  *o = job->request.source.options;
+  module->code.asked = o;
+  for (uint32_t i = 0; i < o->name_expression_count; i++) {
+    if (!add_instance(&module->instances, o->name_expressions[i], error)) {
+      return false;
+    }
+  }
+  for (uint32_t i = 0; i < k->node_count; i++) {
+    const kilni_cli_graph_node_t* node = &k->nodes[i];
+    if (node->kind != KILNI_CLI_GRAPH_KERNEL || node->code != code ||
+        node->entry.line == 0) {
+      continue;
+    }
+    const char* name = kilni_cli_instance_of(node->entry.text);
+    if (name != NULL && !add_instance(&module->instances, name, error)) {
+      return false;
+    }
+  }
+  o->name_expressions = (const char* const*)(void*)module->instances.data;
+  o->name_expression_count =
+      (uint32_t)(module->instances.size / sizeof(const char*));
+  return true;
+}
+
 static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kilni_cli_session_t* s = &job->session;
   // Programs of a sequence are loaded by their pipelines.
@@ -30,7 +71,9 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
         job->request.cache.off ? NULL : kiln_runtime_cache(s->runtime);
     module->code.time_limit_ns = job->request.time_limit_ns;
     module->code.files = &job->files;
-    bool ok = kilni_cli_module_load(&module->code, &module->module, error);
+    bool ok = (module->code.kind != KILNI_CLI_CODE_SOURCE ||
+               ask_for_instances(job, i, error)) &&
+              kilni_cli_module_load(&module->code, &module->module, error);
     s->leave_at_once = s->leave_at_once || module->code.left;
     if (ok) continue;
     kilni_cli_sketch_point(job->sketch, &job->sketch->codes[i].file, error);
@@ -171,6 +214,11 @@ static void point_at_fault(kilni_cli_graph_job_t* job,
   if (!kilni_cli_fault_tell(job->session.device, name_buffer, job, error)) {
     return;
   }
+  if (error->fault.cause == KILN_FAULT_CAUSE_GRID_SYNC) {
+    kilni_cli_error_fix(error,
+                        "add the word cooperative to the kernel's line, or "
+                        "take the barrier of the whole grid (grid.sync()) out");
+  }
   if (error->fault.kind == KILN_FAULT_GRAPH_LOOP) {
     kilni_cli_error_fix(error,
                         "let a kernel in the braces of the `while` set its "
@@ -190,16 +238,10 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   if (kilni_cli_check(error, status)) {
     return check_traps(job, error) && kilni_cli_sequence_ended(job, error);
   }
-  bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
-               error->code == KILN_STATUS_TIMED_OUT;
-  if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
-    job->session.leave_at_once = true;
-    (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                         "give it more time with --time-limit, or look for a "
-                         "`while` whose condition never becomes 0",
-                         "the graph of \"%s\" had not ended after %.3g s",
-                         job->sketch->file, (double)limit * 1e-9);
-    kilni_cli_fault_place(job->session.device, error);
+  if (kilni_cli_session_overdue(
+          &job->session, began, "the graph of", job->sketch->file,
+          "a loop or a wait in a kernel, or a `while`, that never ends",
+          error)) {
     return false;
   }
   if (error->code == KILN_STATUS_DEVICE_LOST) point_at_fault(job, error);
@@ -375,6 +417,7 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
     kilni_cli_code_deinit(&job->modules[i].code);
     kiln_program_release(job->modules[i].program);
     kilni_cli_buffer_deinit(&job->modules[i].path);
+    kilni_cli_buffer_deinit(&job->modules[i].instances);
   }
   free(job->data);
   free(job->modules);
@@ -383,5 +426,6 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
   free(job->times.start_ns);
   free(job->times.slice_ns);
   if (job->session.runtime != NULL) kilni_cli_session_close(&job->session);
+  kilni_cli_source_deinit(&job->request.source);
   kilni_cli_cache_deinit(&job->request.cache);
 }

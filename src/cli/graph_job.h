@@ -27,7 +27,9 @@ typedef struct kilni_cli_graph_data_t {
 typedef struct kilni_cli_graph_module_t {
   kilni_cli_buffer_t path;
   kilni_cli_code_t code;
-  kiln_program_t* program;  // of a .kiln file; NULL: other code
+  kiln_compile_options_t options;  // of CUDA C++
+  kilni_cli_buffer_t instances;    // of templates, for the compiler
+  kiln_program_t* program;         // of a .kiln file; NULL: other code
   kiln_module_t* module;
   kiln_pipeline_t* pipeline;  // of a program in a sequence
 } kilni_cli_graph_module_t;

@@ -63,6 +63,33 @@ static bool take_option(kilni_cli_graph_job_t* job,
                         given->value, k->file, (int)size, given->value);
 }
 
+// What is said to the compiler must be meant for something.
+static bool read_source(kilni_cli_graph_job_t* job,
+                        const kilni_cli_call_t* call,
+                        kilni_cli_error_t* error) {
+  bool is_compiled = false;
+  for (uint32_t i = 0; i < job->sketch->code_count; i++) {
+    is_compiled |= job->modules[i].code.kind == KILNI_CLI_CODE_SOURCE;
+  }
+  const char* asked = kilni_cli_source_asked(call);
+  if (kilni_cli_option_value(call, "define") != NULL) asked = "define";
+  if (asked != NULL && !is_compiled) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "omit it, or name a file of CUDA C++ (.cu) in a "
+                          "`code` statement",
+                          "--%s for \"%s\", which has no CUDA C++", asked,
+                          job->sketch->file);
+  }
+  if (!is_compiled) return true;
+  const kiln_compile_options_t* o = &job->request.source.options;
+  bool ok = kilni_cli_source_read(&job->request.source, call, NULL, error);
+  for (uint32_t i = 0; ok && i < o->pre_include_count; i++) {
+    ok = kilni_cli_files_add_input(&job->files, o->pre_includes[i],
+                                   "--pre-include", error);
+  }
+  return ok;
+}
+
 static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
                        kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
@@ -93,6 +120,7 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
     }
     module->code.program = module->program;
   }
+  if (!read_source(job, call, error)) return false;
   for (size_t i = 0; i < call->given_count; i++) {
     const char* name = call->given[i].option->name;
     if ((strcmp(name, "in") == 0 || strcmp(name, "out") == 0) &&

@@ -88,6 +88,13 @@ static bool choose_shape(filling_t* f, kilni_cli_error_t* error) {
                           "a `%s` for a program that has its own",
                           f->node->has_block ? "block" : "grid");
   }
+  if (f->node->shared_bytes != 0 || f->node->cooperative) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "omit it: a program declares its shared memory, and "
+                          "one with a grid_barrier is launched so by itself",
+                          "`%s` for a program",
+                          f->node->cooperative ? "cooperative" : "shared");
+  }
   for (int i = 0; !says && i < 3; i++) {
     made->work[i] = f->node->has_grid
                         ? (uint64_t)f->node->grid[i] * made->block[i]

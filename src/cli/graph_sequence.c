@@ -135,6 +135,13 @@ static bool add_program(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
   options.label = node->name.text;
   memcpy(options.grid, node->grid, sizeof(options.grid));
   memcpy(options.block, node->block, sizeof(options.block));
+  if (node->cooperative) {
+    return kilni_cli_sketch_fail(
+        job->sketch, node->name.line, node->name.column,
+        KILN_STATUS_INVALID_ARGUMENT,
+        "omit it: a program with a grid_barrier is launched so by itself",
+        error, "`cooperative` for a program");
+  }
   if (node->shared_bytes != 0) {
     return kilni_cli_sketch_fail(
         job->sketch, node->name.line, node->name.column,

@@ -193,7 +193,7 @@ static void begin_line(kilni_cli_sketcher_t* s) {
 // Whether the line that ends here goes on: the next one begins with a word that
 // begins no statement.
 static bool goes_on(kilni_cli_sketcher_t* s) {
-  static const char* const WORDS[] = {"grid", "block", "shared",
+  static const char* const WORDS[] = {"grid", "block", "shared", "cooperative",
                                       "in",   "out",   "else"};
   if (s->at < s->looked) return s->looked_on;  // another empty line
   const char* at = s->at;
@@ -341,11 +341,12 @@ bool kilni_cli_sketcher_expect_kind(kilni_cli_sketcher_t* s,
 
 static bool is_reserved(const kilni_cli_token_t* t) {
   static const char* const WORDS[] = {
-      "code",   "buffer",   "condition", "graph", "kernel", "copy",  "fill",
-      "empty",  "allocate", "free",      "child", "if",     "else",  "while",
-      "switch", "len",      "in",        "out",   "grid",   "block", "shared",
-      "true",   "false",    "program",   "host",  "record", "wait",  "repeat",
-      "scalar", "sequence", "event"};
+      "code",  "buffer",     "condition", "graph",  "kernel", "copy",
+      "fill",  "empty",      "allocate",  "free",   "child",  "if",
+      "else",  "while",      "switch",    "len",    "in",     "out",
+      "grid",  "block",      "shared",    "true",   "false",  "program",
+      "host",  "record",     "wait",      "repeat", "scalar", "sequence",
+      "event", "cooperative"};
   for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
     if (strlen(WORDS[i]) == t->size && memcmp(WORDS[i], t->at, t->size) == 0) {
       return true;

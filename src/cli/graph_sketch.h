@@ -126,6 +126,7 @@ typedef struct kilni_cli_graph_node_t {
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_bytes;
+  bool cooperative;
 
   kilni_cli_graph_part_t to;    // of a copy and a fill; the flag of a `repeat`
   kilni_cli_graph_part_t from;  // of a copy

@@ -309,12 +309,15 @@ static bool read_shape_words(kilni_cli_sketcher_t* s,
     bool grid = kilni_cli_sketcher_sees_word(s, "grid");
     bool block = kilni_cli_sketcher_sees_word(s, "block");
     bool shared = kilni_cli_sketcher_sees_word(s, "shared");
-    if (!grid && !block && !shared) return true;
+    bool together = kilni_cli_sketcher_sees_word(s, "cooperative");
+    if (!grid && !block && !shared && !together) return true;
     if ((grid && node->has_grid) || (block && node->has_block) ||
-        (shared && has_shared)) {
+        (shared && has_shared) || (together && node->cooperative)) {
       return kilni_cli_sketcher_unexpected(s, "each of these once");
     }
     if (!kilni_cli_sketcher_next(s)) return false;
+    node->cooperative = node->cooperative || together;
+    if (together) continue;
     uint64_t bytes = 0;
     bool ok = grid    ? read_dims(s, "a number of blocks", node->grid)
               : block ? read_dims(s, "a number of threads", node->block)
@@ -332,7 +335,7 @@ static bool read_kernel(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   kilni_cli_name_t code;
   s->usage =
       "`kernel NAME = CODE.KERNEL(ARGUMENT, ...) grid X,Y,Z block X,Y,Z shared "
-      "BYTES`";
+      "BYTES cooperative`";
   if (!kilni_cli_sketcher_expect(s, '=') ||
       !kilni_cli_sketcher_name(s, "a code file", &code) ||
       !kilni_cli_sketcher_resolve(s, &code, node->scope, KILNI_CLI_SYMBOL_CODE,

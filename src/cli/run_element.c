@@ -93,6 +93,25 @@ static bool is_compatible(kilni_cli_type_t type, kilni_cli_type_t element) {
   return a->kind != 'f';
 }
 
+// The parameter as the kernel's name in the code says it, in `signature`; its
+// size, or 0.
+static size_t read_parameter(const char* kernel, uint32_t index,
+                             char signature[NAME_BYTES],
+                             const char** out_text) {
+  if (!kiln_code_demangle(kernel, KILN_SWITCH_ON, NAME_BYTES, signature)) {
+    return 0;
+  }
+  size_t size = parameter_of(signature, index, out_text);
+  return size == 0 ? 0 : without_qualifiers(*out_text, size);
+}
+
+kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index) {
+  char signature[NAME_BYTES];
+  const char* text = NULL;
+  size_t size = read_parameter(kernel, index, signature, &text);
+  return size == 0 ? KILNI_CLI_TYPE_NONE : element_of(text, size);
+}
+
 bool kilni_cli_element_fits(const char* kernel, uint32_t index,
                             kilni_cli_type_t type, char out_pointee[64],
                             kilni_cli_type_t* out_type) {
@@ -100,11 +119,7 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
   const char* text = NULL;
   *out_type = KILNI_CLI_TYPE_NONE;
   out_pointee[0] = 0;
-  if (!kiln_code_demangle(kernel, KILN_SWITCH_ON, NAME_BYTES, signature)) {
-    return true;
-  }
-  size_t size = parameter_of(signature, index, &text);
-  size = size == 0 ? 0 : without_qualifiers(text, size);
+  size_t size = read_parameter(kernel, index, signature, &text);
   if (size == 0 || text[size - 1] != '*' || size > 64) return true;
   *out_type = element_of(text, size - 1);
   if (*out_type == KILNI_CLI_TYPE_NONE || is_compatible(type, *out_type)) {

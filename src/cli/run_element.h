@@ -15,4 +15,8 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
                             kilni_cli_type_t type, char out_pointee[64],
                             kilni_cli_type_t* out_type);
 
+// The type of a number that the kernel takes by value, as far as its name says
+// it; NONE for anything else.
+kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index);
+
 #endif  // KILN_SRC_CLI_RUN_ELEMENT_H_

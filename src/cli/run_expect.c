@@ -10,64 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_number.h"
+
 // One element, as far as it takes to compare it. thread-compatible
 typedef struct element_t {
   uint64_t bits;  // of a signed integer: extended to 64
   double number;
 } element_t;
 
-static double half_number(uint32_t bits) {
-  uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double value = fraction * 0x1p-24;
-  if (exponent == 31) {
-    value = fraction != 0 ? (double)NAN : (double)INFINITY;
-  } else if (exponent != 0) {
-    uint32_t wide = (exponent + 112) << 23 | fraction << 13;
-    float number;
-    memcpy(&number, &wide, sizeof(number));
-    value = (double)number;
-  }
-  return bits >> 15 != 0 ? -value : value;
-}
-
-static double float_number(uint32_t bits) {
-  float number;
-  memcpy(&number, &bits, sizeof(number));
-  return (double)number;
-}
-
 static element_t element_at(const kilni_cli_array_t* array, uint64_t index) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(array->shape.type);
   element_t e = {0, 0};
   memcpy(&e.bits, array->data.data + index * info->bytes, info->bytes);
-  switch (array->shape.type) {
-    case KILNI_CLI_TYPE_F16:
-      e.number = half_number((uint32_t)e.bits);
-      break;
-    case KILNI_CLI_TYPE_BF16:
-      e.number = float_number((uint32_t)e.bits << 16);
-      break;
-    case KILNI_CLI_TYPE_F32:
-      e.number = float_number((uint32_t)e.bits);
-      break;
-    case KILNI_CLI_TYPE_F64:
-      memcpy(&e.number, &e.bits, 8);
-      break;
-    default: {
-      uint32_t unused = 64 - info->bytes * 8;
-      if (info->kind == 'i') {
-        uint64_t sign = (uint64_t)1 << (info->bytes * 8 - 1);
-        if ((e.bits & sign) != 0 && unused != 0) {
-          e.bits |= UINT64_MAX << (info->bytes * 8);
-        }
-        int64_t value;
-        memcpy(&value, &e.bits, 8);
-        e.number = (double)value;
-      } else {
-        e.number = (double)e.bits;
-      }
-      break;
-    }
+  e.number = kilni_cli_number_of(array->shape.type, e.bits);
+  uint32_t unused = 64 - info->bytes * 8;
+  if (info->kind == 'i' && unused != 0 &&
+      (e.bits >> (info->bytes * 8 - 1)) != 0) {
+    e.bits |= UINT64_MAX << (info->bytes * 8);
   }
   return e;
 }

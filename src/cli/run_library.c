@@ -519,7 +519,10 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
   kiln_library_plan_t* first = NULL;
   uint64_t count = 0;
   *out_entry = NULL;
-  if (!make_entry(session, 1, &first, error)) return false;
+  if (!kilni_cli_program_launch(r, error) ||
+      !make_entry(session, 1, &first, error)) {
+    return false;
+  }
   fill_facts(session, first);
   bool ok = (r->maybe_whole || (give_types(r, first, error) &&
                                 kilni_cli_request_read(r, error))) &&
@@ -546,6 +549,7 @@ bool kilni_cli_library_wait(kilni_cli_session_t* session,
                             const kiln_binding_t* bindings, uint32_t count,
                             kilni_cli_error_t* error) {
   uint64_t limit = session->request->time_limit_ns;
+  uint64_t began = kilni_cli_now_ns();
   if (!kilni_cli_check(error,
                        kiln_library_plan_begin(entry, session->stream, bindings,
                                                count, &session->pending))) {
@@ -554,7 +558,11 @@ bool kilni_cli_library_wait(kilni_cli_session_t* session,
   bool ok = kilni_cli_check(
       error, kiln_pending_wait(session->pending,
                                limit != 0 ? limit : KILN_PENDING_FOREVER));
-  session->leave_at_once = !ok && error->code == KILN_STATUS_TIMED_OUT;
+  if (!ok) {
+    (void)kilni_cli_session_overdue(session, began, "the program",
+                                    session->request->file,
+                                    KILNI_CLI_ENDLESS_KERNEL, error);
+  }
   if (!ok && error->code == KILN_STATUS_NOT_CONVERGED) {
     kilni_cli_error_fix(error, "allow more by --define ROUNDS, or leave it");
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: parameters of a program that are not given.
+#define _POSIX_C_SOURCE 200809L
 #include "cli/run_missing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/config_form.h"
 
@@ -114,9 +116,7 @@ static bool add_number(const kilni_cli_wanted_t* w, uint64_t bits,
                        kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   char word[192];
   if (kind_of(w) == 'f') {
-    // Halves are given by their bits; these are 1 of f16.
-    (void)snprintf(word, sizeof(word), "%s=%s", w->name,
-                   info_of(w)->bytes == 2 ? "0x3c00u16" : "1.0");
+    (void)snprintf(word, sizeof(word), "%s=1.0", w->name);
   } else if (kind_of(w) == 'b') {
     (void)snprintf(word, sizeof(word), "%s=true", w->name);
   } else {
@@ -125,9 +125,30 @@ static bool add_number(const kilni_cli_wanted_t* w, uint64_t bits,
   return add(out, " --arg", error) && add_word(out, word, error);
 }
 
-static bool add_buffer(const kilni_cli_wanted_t* w, uint64_t count,
-                       kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
-  char word[256];
+// Whether a file of that name is there, or is to be.
+static bool is_taken(const kilni_cli_missing_t* m, const char* path) {
+  const kilni_cli_request_t* r = m->request;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    if (strcmp((const char*)r->bindings[i].path.data, path) == 0) return true;
+  }
+  return access(path, F_OK) == 0;
+}
+
+// A file for the output, which is not one that the command names already, nor
+// one of the user's.
+static void choose_file(const kilni_cli_missing_t* m, const char* name,
+                        const char* end, char* out, size_t capacity) {
+  (void)snprintf(out, capacity, "%.80s.%s", name, end);
+  for (int i = 2; i < 100 && is_taken(m, out); i++) {
+    (void)snprintf(out, capacity, "%.80s_%d.%s", name, i, end);
+  }
+}
+
+static bool add_buffer(const kilni_cli_missing_t* m, uint32_t index,
+                       uint64_t count, kilni_cli_buffer_t* out,
+                       kilni_cli_error_t* error) {
+  const kilni_cli_wanted_t* w = &m->wanted[index];
+  char word[256], path[128];
   const char* type = kiln_program_type_name(w->type);
   bool is_out =
       w->role == KILN_PROGRAM_ROLE_OUT || w->role == KILN_PROGRAM_ROLE_INOUT;
@@ -139,7 +160,8 @@ static bool add_buffer(const kilni_cli_wanted_t* w, uint64_t count,
   }
   if (!ok || !is_out) return ok;
   const char* end = strcmp(type, "bf16") == 0 ? "bin" : "npy";
-  (void)snprintf(word, sizeof(word), "%s=%s.%s", w->name, w->name, end);
+  choose_file(m, w->name, end, path, sizeof(path));
+  (void)snprintf(word, sizeof(word), "%.80s=%s", w->name, path);
   if (w->role == KILN_PROGRAM_ROLE_OUT && !w->is_counted) {
     size_t used = strlen(word);
     (void)snprintf(word + used, sizeof(word) - used, ":%s[%" PRIu64 "]", type,
@@ -170,7 +192,7 @@ static bool write_command(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
     const kilni_cli_wanted_t* w = &m->wanted[i];
     if (!is_missing(m, i) && !(ends_samples && is_sample(m, i))) continue;
     ok = is_number(w) ? add_number(w, sizes[i].bits, out, error)
-                      : add_buffer(w, sizes[i].count, out, error);
+                      : add_buffer(m, i, sizes[i].count, out, error);
   }
   return ok;
 }

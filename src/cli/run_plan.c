@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli_data.h"
+#include "cli/cli_number.h"
 #include "cli/run_element.h"
 #include "cli/run_entry.h"
 #include "cli/run_expect.h"
@@ -76,18 +77,95 @@ static void describe(const planner_t* p, uint32_t index, char out[256]) {
                  param->bytes == 1 ? "" : "s");
 }
 
-// A number of a type that is known. Halves are given by their bits.
+// A number of a type that is known.
 static void suggest_typed(const char* word, const char* type, char* out,
                           size_t capacity) {
-  bool is_bits = strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0;
-  const char* number = strcmp(type, "bool") == 0   ? "true"
-                       : strcmp(type, "f16") == 0  ? "0x3c00u16"
-                       : strcmp(type, "bf16") == 0 ? "0x3f80u16"
-                       : type[0] == 'f'            ? "2.5"
-                                                   : "1";
-  bool is_whole = is_bits || strcmp(type, "bool") == 0;
-  (void)snprintf(out, capacity, "--arg %s=%s%s", word, number,
-                 is_whole ? "" : type);
+  bool is_truth = strcmp(type, "bool") == 0;
+  bool is_float = type[0] == 'f' || strcmp(type, "bf16") == 0;
+  (void)snprintf(out, capacity, "--arg %s=%s%s", word,
+                 is_truth   ? "true"
+                 : is_float ? "2.5"
+                            : "1",
+                 is_truth ? "" : type);
+}
+
+// A half that is passed by value is a struct of two bytes in PTX.
+static bool is_half(const kilni_cli_param_t* param) {
+  return param->kind == KILN_PARAM_KIND_BYTES && param->bytes == 2;
+}
+
+static void suggest_half(kilni_cli_type_t type, const char* word, char* out,
+                         size_t capacity) {
+  if (type != KILNI_CLI_TYPE_NONE) {
+    suggest_typed(word, kilni_cli_type_info(type)->text, out, capacity);
+    return;
+  }
+  (void)snprintf(out, capacity,
+                 "--arg %s=2.5f16 or --arg %s=2.5bf16, as the type of the "
+                 "parameter is; or its bits as a u16",
+                 word, word);
+}
+
+// Members that have so many bytes together, for structs that are not long.
+static void suggest_struct(const char* word, uint32_t bytes, char* out,
+                           size_t capacity) {
+  char members[128] = "";
+  for (uint32_t left = bytes; left != 0 && bytes <= 32;) {
+    size_t used = strlen(members);
+    const char* one = left % 2 != 0            ? "1u8"
+                      : left % 4 != 0          ? "1u16"
+                      : left == 4 && used == 0 ? "2.5f32"
+                      : left == 4              ? "1i32"
+                                               : "2.5f32";
+    left -= left % 2 != 0 ? 1 : left % 4 != 0 ? 2 : 4;
+    (void)snprintf(members + used, sizeof(members) - used, "%s%s",
+                   used == 0 ? "" : ",", one);
+  }
+  (void)snprintf(out, capacity,
+                 "--arg %s=@FILE, a file of its %" PRIu32
+                 " bytes, or its members with their types%s%s%s%s%s",
+                 word, bytes, members[0] != 0 ? ", such as --arg '" : "",
+                 members[0] != 0 ? word : "", members[0] != 0 ? "={" : "",
+                 members, members[0] != 0 ? "}'" : "");
+}
+
+// The number that was given, as one of a type that the parameter can take.
+static bool suggest_same(const planner_t* p, uint32_t index,
+                         const kilni_cli_scalar_t* given, char* out,
+                         size_t capacity) {
+  static const char* const FLOATS[] = {"f16", "f32", "f64"};
+  static const char* const SIGNED[] = {"i8", "i16", "i32", "i64"};
+  static const char* const UNSIGNED[] = {"u8", "u16", "u32", "u64"};
+  const kilni_cli_param_t* param = &p->kernel->params[index];
+  uint32_t width = param->bytes == 8   ? 3
+                   : param->bytes == 4 ? 2
+                   : param->bytes == 2 ? 1
+                                       : 0;
+  char kind = kilni_cli_type_info(given->type)->kind;
+  bool is_float = param->kind == KILN_PARAM_KIND_FLOAT || is_half(param) ||
+                  (param->kind == KILN_PARAM_KIND_UNKNOWN && kind == 'f');
+  bool is_number = param->kind == KILN_PARAM_KIND_UNKNOWN ||
+                   param->kind == KILN_PARAM_KIND_INTEGER ||
+                   param->kind == KILN_PARAM_KIND_FLOAT || is_half(param);
+  if (!is_number || kind == 'b' || param->bytes > 8 ||
+      (is_float && width == 0)) {
+    return false;
+  }
+  kilni_cli_type_t said = kilni_cli_value_type(p->kernel->name, index);
+  const char* type = param->type != NULL ? param->type
+                     : said != KILNI_CLI_TYPE_NONE
+                         ? kilni_cli_type_info(said)->text
+                     : is_float    ? FLOATS[width - 1]
+                     : kind == 'u' ? UNSIGNED[width]
+                                   : SIGNED[width];
+  char word[WORD_BYTES], number[KILNI_CLI_NUMBER_TEXT];
+  word_of(p, index, word);
+  if (!kilni_cli_number_text(given->type, given->bits,
+                             kilni_cli_type_find(type, strlen(type)), number)) {
+    return false;
+  }
+  (void)snprintf(out, capacity, "--arg %s=%s", word, number);
+  return true;
 }
 
 // What to write for a parameter that has no value, or a wrong one.
@@ -119,18 +197,19 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
                    kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
     return;
   }
+  if (p->kernel->params_known && is_half(&p->kernel->params[index])) {
+    suggest_half(kilni_cli_value_type(p->kernel->name, index), word, out,
+                 capacity);
+    return;
+  }
   if (kind == KILN_PARAM_KIND_BYTES || bytes > 8) {
-    (void)snprintf(out, capacity,
-                   "--arg %s=@FILE, a file of its %" PRIu32
-                   " bytes, or its members with their types, such as --arg "
-                   "'%s={2.5f32,1i32}'",
-                   word, bytes, word);
+    suggest_struct(word, bytes, out, capacity);
     return;
   }
   const char* type =
       kind == KILN_PARAM_KIND_FLOAT ? (bytes == 8   ? "2.5f64"
                                        : bytes == 4 ? "2.5f32"
-                                                    : "0x3c00u16")
+                                                    : "2.5f16")
       : bytes == 8                  ? "1i64"
       : bytes == 4
           ? (kind == KILN_PARAM_KIND_INTEGER ? "1i32" : "1i32 or 2.5f32")
@@ -416,7 +495,11 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
 static bool fail_scalar(planner_t* p, uint32_t index, const char* type) {
   char what[256], write[256];
   describe(p, index, what);
-  suggest(p, index, write, sizeof(write));
+  const kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->arg->value.is_length || slot->arg->is_bytes ||
+      !suggest_same(p, index, &slot->scalar, write, sizeof(write))) {
+    suggest(p, index, write, sizeof(write));
+  }
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s cannot take a value of type %s", what,
                        type);
@@ -452,6 +535,15 @@ static bool plan_length(planner_t* p, uint32_t index) {
                                  true, &slot->scalar, p->error);
 }
 
+// Whether the two bytes are what the kernel takes, as far as its name says it;
+// bits that are no float suit either half.
+static bool check_half(const planner_t* p, uint32_t index) {
+  kilni_cli_type_t given = p->plan->slots[index].scalar.type;
+  kilni_cli_type_t type = kilni_cli_value_type(p->kernel->name, index);
+  return type == given || kilni_cli_type_info(given)->kind != 'f' ||
+         type == KILNI_CLI_TYPE_NONE;
+}
+
 // Bytes suit any parameter of so many.
 static bool plan_bytes(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
@@ -480,6 +572,11 @@ static bool plan_scalar(planner_t* p, uint32_t index) {
   const kilni_cli_param_t* param = &p->kernel->params[index];
   const kilni_cli_type_info_t* info = kilni_cli_type_info(slot->scalar.type);
   bool is_float = info->kind == 'f';
+  if (is_half(param) && info->bytes == 2 && check_half(p, index)) {
+    slot->bytes = (const uint8_t*)&slot->scalar.bits;
+    slot->byte_count = 2;
+    return true;
+  }
   if (param->bytes != info->bytes || param->kind == KILN_PARAM_KIND_BYTES ||
       (param->kind == KILN_PARAM_KIND_FLOAT && !is_float && info->bytes != 2) ||
       (param->kind == KILN_PARAM_KIND_INTEGER && is_float) ||

@@ -125,9 +125,8 @@ bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
   return false;
 }
 
-bool kilni_cli_program_types(kilni_cli_request_t* request,
-                             kilni_cli_error_t* error) {
-  if (request->program == NULL) return true;
+bool kilni_cli_program_launch(const kilni_cli_request_t* request,
+                              kilni_cli_error_t* error) {
   if (request->has_block) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "omit it, or write it into the program",
@@ -136,10 +135,27 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
   }
   if (request->cooperative) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave --cooperative out: a program with a "
-                          "grid_barrier is launched so by itself",
+                          "omit it: a program with a grid_barrier is launched "
+                          "so by itself",
                           "--cooperative for a program");
   }
+  if (request->shared_bytes != 0) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "omit it: a program declares its shared memory",
+                          "--shared for a program");
+  }
+  if (request->whole && (request->has_grid || request->entry != NULL)) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "omit it",
+                          "--%s for \"%s\", which has launches of its own",
+                          request->has_grid ? "grid" : "entry", request->file);
+  }
+  return true;
+}
+
+bool kilni_cli_program_types(kilni_cli_request_t* request,
+                             kilni_cli_error_t* error) {
+  if (request->program == NULL) return true;
+  if (!kilni_cli_program_launch(request, error)) return false;
   for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     kiln_program_parameter_info_t p;

@@ -14,6 +14,10 @@
 bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
                                   const char* name, kilni_cli_error_t* error);
 
+// Whether nothing is said of the launch that a program says itself.
+bool kilni_cli_program_launch(const kilni_cli_request_t* request,
+                              kilni_cli_error_t* error);
+
 // Gives raw input files the element types that the program declares: before
 // they are read.
 bool kilni_cli_program_types(kilni_cli_request_t* request,

@@ -386,9 +386,7 @@ bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
       "--%s for \"%s\", which is not a program", option, call->operands[0]);
 }
 
-// An instance of a template, "add<float>": there is code for it only if the
-// compiler is asked for it.
-static const char* instance_of(const char* entry) {
+const char* kilni_cli_instance_of(const char* entry) {
   size_t size = entry != NULL ? strlen(entry) : 0;
   bool is_one =
       size != 0 && entry[size - 1] == '>' && strchr(entry, '<') != NULL;
@@ -401,8 +399,8 @@ static bool read_source(kilni_cli_request_t* out, const kilni_cli_call_t* call,
                         kilni_cli_error_t* error) {
   bool is_source = out->code_kind == KILNI_CLI_CODE_SOURCE;
   if (is_source) {
-    return kilni_cli_source_read(&out->source, call, instance_of(out->entry),
-                                 error);
+    return kilni_cli_source_read(&out->source, call,
+                                 kilni_cli_instance_of(out->entry), error);
   }
   const char* asked = kilni_cli_source_asked(call);
   if (asked == NULL && out->code_kind != KILNI_CLI_CODE_PROGRAM &&

@@ -112,6 +112,10 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
                             kilni_cli_error_t* error);
 void kilni_cli_request_deinit(kilni_cli_request_t* request);
 
+// `entry` where it is an instance of a template, "add<float>", for which there
+// is code only if the compiler is asked for it; else NULL.
+const char* kilni_cli_instance_of(const char* entry);
+
 // Reads the value of --device; NULL is "auto".
 bool kilni_cli_device_read(kilni_cli_request_t* out, const char* text,
                            kilni_cli_error_t* error);

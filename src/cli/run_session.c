@@ -17,6 +17,7 @@
 #include "cli/run_entry.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
+#include "cli/run_template.h"
 #include "kiln/runtime.h"
 #include "kiln/soft.h"
 
@@ -120,6 +121,10 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
     uint32_t index;
     if (!kilni_cli_entry_find(names, count, name, s->request->file,
                               "--entry NAME", &index, error)) {
+      if (s->request->code_kind == KILNI_CLI_CODE_SOURCE) {
+        kilni_cli_template_fix(s->request->file, s->request->entry, "--entry ",
+                               '\'', error);
+      }
       return false;
     }
     name = names[index];
@@ -271,11 +276,51 @@ static bool check_together(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
   return false;
 }
 
+bool kilni_cli_shared_check(const kilni_cli_session_t* session,
+                            kiln_kernel_t* kernel, const char* option,
+                            uint32_t asked, kilni_cli_error_t* error) {
+  const kiln_device_info_t* device = kiln_device_info(session->device);
+  const kiln_kernel_info_t* info = kiln_kernel_info(kernel);
+  uint32_t own = info->static_shared_bytes;
+  uint32_t most = device->shared_optin_bytes > device->shared_bytes
+                      ? device->shared_optin_bytes
+                      : device->shared_bytes;
+  if (asked == 0 || most == 0 || (asked <= most && own <= most - asked)) {
+    return true;
+  }
+  char name[KILNI_CLI_ENTRY_SHOWN], beside[80] = "";
+  if (own != 0) {
+    (void)snprintf(beside, sizeof(beside),
+                   " beside the %" PRIu32 " bytes that it has itself", own);
+  }
+  (void)kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+      "%s %" PRIu32
+      " for the kernel \"%s\"%s: a block on %s has at most %" PRIu32
+      " bytes of shared memory",
+      option, asked, kilni_cli_entry_shown(info->name, name), beside,
+      session->device_name, most);
+  if (own < most) {
+    kilni_cli_error_fix(error, "write at most %s %" PRIu32, option, most - own);
+  } else {
+    kilni_cli_error_fix(error, "omit %s", option);
+  }
+  return false;
+}
+
+// A program has its shared memory written in it.
+static bool check_shared(const kilni_cli_session_t* s,
+                         kilni_cli_error_t* error) {
+  return s->kernel == NULL ||
+         kilni_cli_shared_check(s, s->kernel, "--shared",
+                                s->request->shared_bytes, error);
+}
+
 static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                    kilni_cli_error_t* error) {
   kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
   kiln_dispatch_options_t options;
-  if (!check_together(s, plan, error) ||
+  if (!check_shared(s, error) || !check_together(s, plan, error) ||
       !kilni_cli_pipeline_make(s, plan, error)) {
     return false;
   }
@@ -287,31 +332,38 @@ static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                                     &options, &s->pending));
 }
 
+bool kilni_cli_session_overdue(kilni_cli_session_t* session, uint64_t began_ns,
+                               const char* what, const char* name,
+                               const char* look, kilni_cli_error_t* error) {
+  uint64_t limit = session->request->time_limit_ns;
+  bool is_late = error->code == KILN_STATUS_DEVICE_LOST ||
+                 error->code == KILN_STATUS_TIMED_OUT;
+  if (limit == 0 || !is_late || kilni_cli_now_ns() - began_ns < limit) {
+    return false;
+  }
+  session->leave_at_once = true;
+  (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST, NULL,
+                       "%s \"%s\" had not ended after %.3g s", what, name,
+                       (double)limit * 1e-9);
+  kilni_cli_error_fix(
+      error, "give it more time with --time-limit, or look for %s", look);
+  kilni_cli_fault_place(session->device, error);
+  return true;
+}
+
 static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   uint64_t limit = s->request->time_limit_ns;
   uint64_t began = kilni_cli_now_ns();
   kilni_cli_progress_t progress;
-  char name[KILNI_CLI_ENTRY_SHOWN];
-  kilni_cli_progress_start(&progress, "running %s on %s",
-                           kilni_cli_entry_shown(s->facts.name, name),
-                           s->device_name);
+  char shown[KILNI_CLI_ENTRY_SHOWN];
+  const char* name = kilni_cli_entry_shown(s->facts.name, shown);
+  kilni_cli_progress_start(&progress, "running %s on %s", name, s->device_name);
   kiln_status_t status = limit == 0 ? kiln_stream_synchronize(s->stream)
                                     : kiln_stream_wait(s->stream, limit);
   kilni_cli_progress_stop(&progress);
   if (kilni_cli_check(error, status)) return true;
-  bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
-               error->code == KILN_STATUS_TIMED_OUT;
-  if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
-    s->leave_at_once = true;
-    (void)kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                         "give it more time with --time-limit, or look for a "
-                         "loop or a wait that never ends",
-                         "the kernel \"%s\" had not ended after %.3g s",
-                         kilni_cli_entry_shown(s->facts.name, name),
-                         (double)limit * 1e-9);
-    kilni_cli_fault_place(s->device, error);
-    return false;
-  }
+  (void)kilni_cli_session_overdue(s, began, "the kernel", name,
+                                  KILNI_CLI_ENDLESS_KERNEL, error);
   return false;
 }
 

@@ -46,6 +46,12 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
 bool kilni_cli_session_load(kilni_cli_session_t* session,
                             kilni_cli_error_t* error);
 
+// Whether a block may have the shared memory that `option` asks for, beside
+// what the kernel has itself.
+bool kilni_cli_shared_check(const kilni_cli_session_t* session,
+                            kiln_kernel_t* kernel, const char* option,
+                            uint32_t asked, kilni_cli_error_t* error);
+
 // Makes the buffers, runs the kernel and waits for it.
 bool kilni_cli_session_run(kilni_cli_session_t* session,
                            const kilni_cli_plan_t* plan,
@@ -55,6 +61,16 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
 bool kilni_cli_session_read(kilni_cli_session_t* session,
                             const kilni_cli_plan_t* plan, uint32_t index,
                             kilni_cli_array_t* out, kilni_cli_error_t* error);
+
+// What makes a kernel not end, for the call below.
+#define KILNI_CLI_ENDLESS_KERNEL "a loop or a wait that never ends"
+
+// Whether a wait that began at `began_ns` has failed because the time limit is
+// over. Then `error` says that `what`, "the kernel", called `name` had not
+// ended, where it was, and to look for `look`; and the command must leave.
+bool kilni_cli_session_overdue(kilni_cli_session_t* session, uint64_t began_ns,
+                               const char* what, const char* name,
+                               const char* look, kilni_cli_error_t* error);
 
 // An error of the device as what its kernel did wrong, where that is known.
 void kilni_cli_session_explain(kilni_cli_session_t* session,

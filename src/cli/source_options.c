@@ -20,6 +20,19 @@ const char* kilni_cli_source_asked(const kilni_cli_call_t* call) {
   return NULL;
 }
 
+size_t kilni_cli_source_without(const kilni_cli_call_t* call,
+                                kilni_cli_given_t* out) {
+  size_t count = 0;
+  for (size_t i = 0; i < call->given_count; i++) {
+    bool is_one = false;
+    for (size_t row = 0; row < ROW_COUNT; row++) {
+      is_one |= strcmp(call->given[i].option->name, ROWS[row].name) == 0;
+    }
+    if (!is_one) out[count++] = call->given[i];
+  }
+  return count;
+}
+
 // Puts all values of one option at `*inout_end`. `more` is one more, unless
 // it is among them; or NULL.
 static bool collect(const kilni_cli_call_t* call, const char* name,

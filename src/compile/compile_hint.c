@@ -228,13 +228,18 @@ static bool hint_header(const kilni_refusal_t* r, const char* header,
   const char* other = libcuxx_name(header);
   bool is_standard = needs != NULL || other != NULL || is_of_host(header);
   if (is_standard && is_in_toolkit(r, &from)) {
-    return say(fix,
-               "delete the line of the source that leads to \"%.*s\": that "
-               "header is for a host, and NVRTC compiles device code alone",
-               KILNI_SV(from));
+    return say(
+        fix,
+        "put `#ifndef __CUDACC_RTC__` and `#endif` around the line of the "
+        "source that leads to \"%.*s\": that header is for a host, and "
+        "NVRTC compiles device code alone",
+        KILNI_SV(from));
   }
   if (needs != NULL) {
-    return say(fix, "delete the line: %s, and %s none", NONE, needs);
+    return say(fix,
+               "put `#ifndef __CUDACC_RTC__` and `#endif` around the line, "
+               "which other compilers need: %s, and %s none",
+               NONE, needs);
   }
   if (other != NULL) {
     return say(fix,
@@ -244,9 +249,8 @@ static bool hint_header(const kilni_refusal_t* r, const char* header,
   }
   if (is_of_host(header)) {
     return say(fix,
-               "delete the line and what uses it, or put `#ifndef "
-               "__CUDACC_RTC__` and `#endif` around them: %s, and device code "
-               "has nothing of this one",
+               "put `#ifndef __CUDACC_RTC__` and `#endif` around the line and "
+               "what uses it: %s, and device code has nothing of this one",
                NONE);
   }
   const kiln_locate_entry_t* row = row_of(header);

@@ -205,8 +205,8 @@ static void a_number_is_asked_for_with_its_type(void** state) {
       {"bool", 1, KILN_PARAM_KIND_INTEGER, "write --arg m=true"},
       {"f32", 4, KILN_PARAM_KIND_FLOAT, "write --arg m=2.5f32"},
       {"f64", 8, KILN_PARAM_KIND_FLOAT, "write --arg m=2.5f64"},
-      {"f16", 2, KILN_PARAM_KIND_FLOAT, "write --arg m=0x3c00u16"},
-      {"bf16", 2, KILN_PARAM_KIND_FLOAT, "write --arg m=0x3f80u16"},
+      {"f16", 2, KILN_PARAM_KIND_FLOAT, "write --arg m=2.5f16"},
+      {"bf16", 2, KILN_PARAM_KIND_FLOAT, "write --arg m=2.5bf16"},
   };
   for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
     kilni_cli_kernel_t kernel;

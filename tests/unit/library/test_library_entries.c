@@ -537,8 +537,32 @@ static void test_fields(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A plan has no pipelines that its user makes: the fix speaks of none.
+static void test_memory_that_overlaps(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  kiln_library_options_t options = kiln_library_options_default();
+  uint32_t x[8] = {0};
+  dispatch_kit_open(&kit);
+  options.count = 8;
+  options.type = KILN_PROGRAM_TYPE_U32;
+  kiln_library_plan_t* plan = kit_plan(&kit, "scan", &options);
+  kiln_resident_t both = dispatch_kit_resident(&kit, sizeof(x), x);
+  const kiln_binding_t bindings[] = {kiln_bind_resident(both),
+                                     kiln_bind_resident(both)};
+  kiln_status_t status = kiln_library_plan_run(plan, NULL, bindings, 2);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  assert_non_null(strstr(kiln_status_fix(status), "does not overlap"));
+  assert_null(strstr(kiln_status_fix(status), "pipeline"));
+  kiln_status_free(status);
+  assert_null(kiln_resident_free(kit.dispatcher, both));
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_memory_that_overlaps),
       cmocka_unit_test(test_texts),
       cmocka_unit_test(test_plans),
       cmocka_unit_test(test_defaults),
