@@ -140,8 +140,9 @@ typedef struct kiln_graph_allocation_t {
 // A number of the graph that conditional nodes obey. thread-compatible
 //
 // A kernel sets it (cudaGraphSetConditional) and gets `handle` as an argument
-// of 8 bytes (kiln_arg_u64). Belongs to its graph. Each must be used by exactly
-// one conditional node, else the graph makes no executable.
+// of 8 bytes (kiln_arg_u64). Belongs to its graph. It is of one conditional
+// node at a time: a second one is refused, and a graph with a condition that no
+// node uses makes no executable.
 typedef struct kiln_graph_condition_t {
   uint64_t handle;
   const kiln_graph_t* graph;
@@ -649,10 +650,9 @@ static inline kiln_graph_exec_options_t kiln_graph_exec_options_default(void) {
 
 // Makes an executable of the graph as it is now. `options` may be NULL.
 //
-//   INVALID_ARGUMENT  a cycle, a condition that no node uses or two use, nodes
-//                     that a kernel's launch cannot run (the node, where the
-//                     driver tells it), options that do not go together, a
-//                     view
+//   INVALID_ARGUMENT  a cycle, a condition that no node uses, nodes that a
+//                     kernel's launch cannot run (the node, where the driver
+//                     names it), options that do not go together, a view
 //   INVALID_STATE     a graph that is being captured
 //   UNSUPPORTED       a second one of a graph whose nodes allocate or free (of
 //                     one with choices, where the driver has that rule), while

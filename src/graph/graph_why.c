@@ -57,10 +57,10 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
 
 // ---- Conditions ----
 
-// A node of the graph, before `end`, that uses this condition; NULL: none does.
+// The node of the graph that uses this condition; NULL: none does.
 static const kiln_graph_node_t* user_of(const kiln_graph_t* graph,
-                                        uint64_t condition, uint32_t end) {
-  for (uint32_t i = 0; i < end; i++) {
+                                        uint64_t condition) {
+  for (uint32_t i = 0; i < graph->node_count; i++) {
     const kiln_graph_node_t* node = kilni_node_at(graph, i);
     if (node->handle == NULL || node->kind != KILN_GRAPH_CONDITIONAL) continue;
     if (node->more != NULL && node->more->asks == condition) return node;
@@ -68,51 +68,26 @@ static const kiln_graph_node_t* user_of(const kiln_graph_t* graph,
   return NULL;
 }
 
-// Two nodes of the graph, or of one inside, that use one condition.
-static bool find_shared(const kiln_graph_t* graph,
-                        const kiln_graph_node_t* out_nodes[2]) {
-  for (uint32_t i = 0; i < graph->node_count; i++) {
-    const kiln_graph_node_t* node = kilni_node_at(graph, i);
-    if (node->handle == NULL || node->kind != KILN_GRAPH_CONDITIONAL ||
-        node->more == NULL) {
-      continue;
-    }
-    out_nodes[0] = user_of(graph, node->more->asks, i);
-    out_nodes[1] = node;
-    if (node->more->asks != 0 && out_nodes[0] != NULL) return true;
-    for (uint32_t k = 0; k < node->more->inner_count; k++) {
-      const kiln_graph_t* body = node->more->inner[k];
-      if (body != NULL && find_shared(body, out_nodes)) return true;
-    }
+// The same of all that is inside of the outermost graph.
+static const kiln_graph_node_t* user_in_all(const kiln_graph_t* graph,
+                                            uint64_t condition) {
+  const kiln_graph_node_t* node = user_of(graph->root, condition);
+  for (const kiln_graph_t* view = graph->root->views;
+       view != NULL && node == NULL; view = view->next_view) {
+    node = user_of(view, condition);
   }
-  return false;
+  return node;
 }
 
 static const char kOneEach[] =
     "make a condition for each of them with kiln_graph_add_condition, and have "
     "the kernel that decides set both";
 
-static kiln_status_t why_shared(kiln_graph_t* graph, kiln_status_t status) {
-  const kiln_graph_node_t* nodes[2];
-  char text[2][32];
-  if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE) ||
-      !find_shared(graph, nodes)) {
-    return status;
-  }
-  return instead(status, kilni_status_with_fix(
-                             KILNI_FAIL(INVALID_ARGUMENT,
-                                        "the conditional nodes \"%s\" and "
-                                        "\"%s\" use one condition",
-                                        kilni_node_says(nodes[0], text[0]),
-                                        kilni_node_says(nodes[1], text[1])),
-                             "%s", kOneEach));
-}
-
 kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                                         uint64_t condition,
                                         kiln_status_t status) {
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
-  const kiln_graph_node_t* node = user_of(graph, condition, graph->node_count);
+  const kiln_graph_node_t* node = user_in_all(graph, condition);
   char text[32];
   if (node != NULL) {
     return instead(status, kilni_status_with_fix(
@@ -136,7 +111,6 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
 
 kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
                                       kiln_status_t status) {
-  status = why_shared(graph, status);
   return kilni_graph_why_no_copy(
       graph, "a second executable of a graph",
       "release the first one before (kiln_graph_exec_release), or make the "

@@ -781,36 +781,59 @@ static void graph_unused_condition(contract_t* t) {
   tear_down(t, &b);
 }
 
-// The second node of one number is refused when it is added, or the executable
-// is; which of them is the driver's choice. `nested`: it is in the first one's
-// body.
-static void share_condition(contract_t* t, bool nested) {
-  bench_t b;
-  set_up(t, &b);
-  kiln_cu_graph_condition_t handle = 0;
-  kiln_cu_graph_t body = NULL;
-  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 1,
-                                           KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
-  (void)conditional(t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_IF, 1, NULL,
-                    &body);
-  (void)step(t, &b, body, 1, 1, NULL, 0);
+// An IF with this condition in `graph`; what the driver says of it.
+static kiln_cu_result_t add_if(contract_t* t, kiln_cu_graph_t graph,
+                               kiln_cu_graph_condition_t handle,
+                               kiln_cu_graph_node_t* out_node) {
   kiln_cu_graph_node_params_t params;
-  kiln_cu_graph_node_t node = NULL;
   memset(&params, 0, sizeof(params));
   params.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
   params.of.conditional.handle = handle;
   params.of.conditional.type = KILN_CU_GRAPH_COND_TYPE_IF;
   params.of.conditional.count = 1;
   params.of.conditional.context = t->context;
-  if (t->cu->cuGraphAddNode(&node, nested ? body : b.graph, NULL, NULL, 0,
-                            &params) == KILN_CU_SUCCESS) {
-    kiln_cu_graph_exec_t exec = NULL;
-    kiln_cu_graph_instantiate_t how = {0, NULL, NULL, 0};
-    (void)step(t, &b, params.of.conditional.graphs[0], 2, 1, NULL, 0);
-    const kiln_cu_result_t result =
-        t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &how);
-    CHECK(result != KILN_CU_SUCCESS || how.result != 0);
-  }
+  return t->cu->cuGraphAddNode(out_node, graph, NULL, NULL, 0, &params);
+}
+
+// A condition is of one node at a time. `nested`: the second is in the first
+// one's body.
+static void share_condition(contract_t* t, bool nested) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_t body = NULL;
+  kiln_cu_graph_node_t node = NULL;
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 1,
+                                           KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  (void)conditional(t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_IF, 1, NULL,
+                    &body);
+  (void)step(t, &b, body, 1, 1, NULL, 0);
+  CHECK(add_if(t, nested ? body : b.graph, handle, &node) ==
+        KILN_CU_ERROR_INVALID_VALUE);
+  kiln_cu_graph_exec_t exec = NULL;
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  OK(t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  tear_down(t, &b);
+}
+
+// Of a node that is gone it is nobody's again, and may be another one's.
+static void graph_condition_again(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_node_t node = NULL;
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 1, 1));
+  OK(add_if(t, b.graph, handle, &node));
+  OK(t->cu->cuGraphDestroyNode(node));
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t exec = NULL;
+  CHECK(t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params) ==
+        KILN_CU_ERROR_INVALID_VALUE);
+  CHECK(params.result == KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
+  OK(add_if(t, b.graph, handle, &node));
+  OK(t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params));
+  OK(t->cu->cuGraphExecDestroy(exec));
   tear_down(t, &b);
 }
 
@@ -1122,5 +1145,6 @@ static const contract_case_t cases[] = {
     {"graph_condition_limits", graph_condition_limits, CONTRACT_PLAIN},
     {"graph_shared_condition", graph_shared_condition, CONTRACT_PLAIN},
     {"graph_shared_nested", graph_shared_condition_nested, CONTRACT_PLAIN},
+    {"graph_condition_again", graph_condition_again, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_graph, cases);

@@ -66,8 +66,6 @@ typedef struct kilni_soft_value_t {
   kilni_soft_graph_t* graph;  // the outermost, whose nodes may ask
   uint32_t initial;
   bool assign;
-  bool used;                // by a node, which may be gone
-  uint32_t nodes;           // that ask for it; while an executable is made
   uint32_t refs;            // graphs and executables
   kilni_soft_task_t* last;  // of the launches that use it
   struct kilni_soft_value_t* next;
@@ -235,6 +233,9 @@ kilni_soft_node_t* kilni_soft_graph_node(const kilni_soft_graph_t* graph,
                                          uint64_t number);
 // The outermost graph that this one is in.
 kilni_soft_graph_t* kilni_soft_graph_top(kilni_soft_graph_t* graph);
+// Whether a node of the graph, or of one in it, asks for this value.
+bool kilni_soft_graph_asks(const kilni_soft_graph_t* graph,
+                           const kilni_soft_value_t* value);
 // Adds a node that owns `doing` and waits for `in`; both are the caller's still
 // if it fails.
 kiln_cu_result_t kilni_soft_node_new(kilni_soft_driver_t* driver,

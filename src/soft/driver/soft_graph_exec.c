@@ -235,20 +235,19 @@ bool kilni_soft_graph_chooses(const kilni_soft_graph_t* graph) {
   return false;
 }
 
-// Counts the nodes that ask for each value; false: two ask for the same one.
-static bool values_are_apart(const kilni_soft_driver_t* driver,
-                             const kilni_soft_graph_t* graph) {
+bool kilni_soft_graph_asks(const kilni_soft_graph_t* graph,
+                           const kilni_soft_value_t* value) {
   for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type != KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
-    kilni_soft_value_t* value =
-        kilni_soft_value_find(driver, node->as.condition.handle);
-    if (value != NULL && value->nodes++ > 0) return false;
+    if (node->as.condition.handle == value->address) return true;
     for (uint32_t k = 0; k < node->as.condition.count; k++) {
-      if (!values_are_apart(driver, node->as.condition.bodies[k])) return false;
+      if (kilni_soft_graph_asks(node->as.condition.bodies[k], value)) {
+        return true;
+      }
     }
   }
-  return true;
+  return false;
 }
 
 // Whether this graph may have one executable more, and why not. One that
@@ -258,12 +257,10 @@ static kiln_cu_result_t check_graph(const kilni_soft_driver_t* driver,
                                     kiln_cu_graph_instantiate_t* params) {
   params->result = KILN_CUDA_GRAPH_INSTANTIATE_ERROR;
   for (size_t i = 0; i < graph->value_count; i++) {
-    graph->values[i]->nodes = 0;
-    if (graph->values[i]->used) continue;
+    if (kilni_soft_graph_asks(graph, graph->values[i])) continue;
     params->result = KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  if (!values_are_apart(driver, graph)) return KILN_CU_ERROR_INVALID_VALUE;
   if (!bodies_are_good(graph) || !contexts_are_good(driver, graph)) {
     return KILN_CU_ERROR_NOT_SUPPORTED;
   }

@@ -176,7 +176,7 @@ static kiln_cu_result_t read_conditional(kilni_soft_driver_t* driver,
                                                                       : 1024;
   if (value == NULL || value->graph != kilni_soft_graph_top(graph) ||
       params->type > KILN_CU_GRAPH_COND_TYPE_SWITCH || params->count == 0 ||
-      params->count > most) {
+      params->count > most || kilni_soft_graph_asks(value->graph, value)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   out_doing->condition.handle = params->handle;
@@ -207,7 +207,6 @@ static kiln_cu_result_t read_conditional(kilni_soft_driver_t* driver,
                           out_doing);
     return result;
   }
-  value->used = true;
   params->graphs = out_doing->condition.handles;
   return KILN_CU_SUCCESS;
 }

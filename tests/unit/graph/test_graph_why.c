@@ -155,23 +155,28 @@ static kiln_graph_work_t choice(kiln_graph_condition_t condition) {
 static void test_a_condition_of_two_nodes(void** state) {
   (void)state;
   kiln_graph_t* chooses = NULL;
-  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_t* body = NULL;
   kiln_graph_condition_t condition = {0, NULL};
   kiln_graph_condition_t other = {0, NULL};
   assert_null(kiln_graph_create(kit.device, &chooses));
   assert_null(kiln_graph_add_condition(chooses, NULL, &condition));
   assert_null(kiln_graph_add_condition(chooses, NULL, &other));
   add(chooses, choice(other), "alone");
-  add(chooses, choice(condition), "first");
-  kiln_graph_node_t* second = add(chooses, choice(condition), "second");
-  assert_says(kiln_graph_exec_create(chooses, NULL, &exec),
+  kiln_graph_node_t* first = add(chooses, choice(condition), "first");
+  kiln_graph_work_t work = choice(condition);
+  assert_says(kiln_graph_add(chooses, NULL, 0, &work, NULL),
               KILN_STATUS_INVALID_ARGUMENT,
-              "\"first\" and \"second\" use one condition");
-  assert_null(exec);
+              "that of the conditional node \"first\" already");
+  // In a body as well, whose own it is not.
+  assert_null(kiln_graph_node_inner(first, 0, &body));
+  work = choice((kiln_graph_condition_t){condition.handle, body});
+  assert_says(kiln_graph_add(body, NULL, 0, &work, NULL),
+              KILN_STATUS_INVALID_ARGUMENT,
+              "that of the conditional node \"first\" already");
   // What the Fix says.
-  assert_null(kiln_graph_node_remove(second));
-  assert_null(kiln_graph_add_condition(chooses, NULL, &condition));
-  add(chooses, choice(condition), "third");
+  assert_null(kiln_graph_add_condition(body, NULL, &condition));
+  add(body, choice(condition), "second");
+  kiln_graph_release(body);
   kiln_graph_exec_release(make_exec(chooses));
   kiln_graph_release(chooses);
 }
