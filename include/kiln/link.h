@@ -265,7 +265,11 @@ typedef struct kiln_link_options_t {
 
   // KILN_SWITCH_*: nvJitLink links in a process of its own, so that what ends
   // that process is LINK_FAILED here, with the signal and the inputs, and what
-  // it writes to its standard error is in the log. Default: in this process.
+  // it writes to its standard error is in the log. An input that is damaged in
+  // a way that nvJitLink may survive is linked too; it is BAD_DATA where the
+  // linker fails, or where the result lacks a name that the inputs define. Such
+  // a result is not cached, and a line of the log (WARNING) says so. Default:
+  // in this process, where every damage is BAD_DATA before the link.
   // UNSUPPORTED where the driver is to link.
   uint32_t isolated;
 
@@ -447,7 +451,7 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     kernels of an input that the linker left out
 //   BAD_DATA          an input is cut off or damaged, is not of its format, or
 //                     is an object without device code; none was given to the
-//                     linker
+//                     linker, unless it is `isolated` and failed over it
 //   INVALID_ARGUMENT  no input, or as of the choice and the settings; link-time
 //                     optimisation, and no input is LTO-IR
 //   INCOMPATIBLE      machine code for an architecture that the result is not

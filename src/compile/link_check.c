@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what is looked at before a link, so that no linker meets it, and
-// what must be there afterwards.
+// compile: what is checked before a link, so that no linker meets it, and what
+// must be there afterwards.
 //
 // nvJitLink believes its inputs. Damaged ones end the process or are left out;
 // of two definitions of a name it keeps the first, says so on the process's own
-// standard error and reports success. All of that is seen here first.
+// standard error and reports success. All of that is found here first. Where
+// nvJitLink has a process of its own, damage that it may survive is a doubt:
+// the linker decides, and every name of the inputs must be in its result.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,31 +33,57 @@ struct kilni_link_names_t {
   defined_t* items;
   size_t count;
   size_t capacity;
-  uint32_t input;  // the one that is read
-  bool is_text;    // it is PTX, which no linker leaves out
+  size_t* expected;  // where the names begin that must come out
+  size_t expected_count;
+  size_t expected_capacity;
+  kiln_status_t doubt;  // the first
+  uint32_t input;       // the one that is read
+  bool is_text;         // it is PTX, which no linker leaves out
 };
 
-static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
-  kilni_link_names_t* names = user;
+static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
+                              size_t* out_text) {
   size_t size = strlen(name) + 1;
-  if (names->count == MAX_NAMES || names->text_size > MAX_TEXT - size) {
+  if (names->count + names->expected_count >= MAX_NAMES ||
+      names->text_size > MAX_TEXT - size) {
     return kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d names", MAX_NAMES),
         "link in two steps");
   }
   void* texts = names->texts;
-  void* items = names->items;
   KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->text_size + size, 1,
                                    &names->text_capacity, &texts));
   names->texts = texts;
+  memcpy(names->texts + names->text_size, name, size);
+  *out_text = names->text_size;
+  names->text_size += size;
+  return kiln_ok();
+}
+
+static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
+  kilni_link_names_t* names = user;
+  void* items = names->items;
+  size_t text = 0;
+  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
   KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->count + 1,
                                    sizeof(defined_t), &names->capacity,
                                    &items));
   names->items = items;
-  memcpy(names->texts + names->text_size, name, size);
   names->items[names->count++] =
-      (defined_t){names->text_size, names->input, is_kernel && !names->is_text};
-  names->text_size += size;
+      (defined_t){text, names->input, is_kernel && !names->is_text};
+  return kiln_ok();
+}
+
+static kiln_status_t add_expected(void* user, const char* name) {
+  kilni_link_names_t* names = user;
+  void* expected = names->expected;
+  size_t text = 0;
+  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->expected_count + 1,
+                                   sizeof(size_t), &names->expected_capacity,
+                                   &expected));
+  names->expected = expected;
+  names->expected[names->expected_count++] = text;
   return kiln_ok();
 }
 
@@ -64,6 +92,9 @@ void kilni_link_names_free(kilni_link_names_t* names) {
   kiln_allocator_t allocator = names->allocator;
   kilni_free_array(allocator, names->texts, names->text_capacity, 1);
   kilni_free_array(allocator, names->items, names->capacity, sizeof(defined_t));
+  kilni_free_array(allocator, names->expected, names->expected_capacity,
+                   sizeof(size_t));
+  kiln_status_free(names->doubt);
   kilni_free(allocator, names, sizeof(*names));
 }
 
@@ -117,7 +148,12 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
   KILNI_RETURN_IF_ERROR(check_arch(code, sm));
   // Nobody asks for the names of the only text: its compiler checks those.
   bool asks = is_machine_code(format) || given->count > 1;
-  kilni_image_link_visit_t visit = {sm, 0, names, asks ? add_name : NULL};
+  kilni_image_link_visit_t visit = {
+      .sm = sm, .user = names, .define = asks ? add_name : NULL};
+  if (given->may_crash) {
+    visit.expect = add_expected;
+    visit.inout_doubt = &names->doubt;
+  }
   names->input = (uint32_t)index;
   names->is_text = !is_machine_code(format);
   return kilni_image_check_link(kiln_code_bytes(code), format,
@@ -227,6 +263,25 @@ kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
 
 // ---- What came out ----
 
+const char* kilni_link_doubt(const kilni_link_names_t* names) {
+  return kiln_status_is_ok(names->doubt) ? NULL
+                                         : kiln_status_message(names->doubt);
+}
+
+kiln_status_t kilni_link_doubt_settle(kilni_link_names_t* names,
+                                      kiln_status_t failed) {
+  kiln_status_code_t code = kiln_status_code(failed);
+  bool is_of_linker = code == KILN_STATUS_LINK_FAILED ||
+                      code == KILN_STATUS_BAD_DATA ||
+                      code == KILN_STATUS_INVALID_ARGUMENT;
+  if (kiln_status_is_ok(names->doubt) || !is_of_linker) return failed;
+  kiln_status_t doubt = names->doubt;
+  names->doubt = kiln_ok();
+  doubt = KILNI_ANNOTATE(doubt, "%s", kiln_status_message(failed));
+  kiln_status_free(failed);
+  return doubt;
+}
+
 static bool name_is_before(const void* a, const void* b) {
   return strcmp(*(const char* const*)a, *(const char* const*)b) < 0;
 }
@@ -273,5 +328,55 @@ kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
   kilni_sort(sorted, count, sizeof(const char*), name_is_before);
   kiln_status_t status = check_kernels(given, names, sorted, count);
   kilni_free_array(given->allocator, block, count, sizeof(const char*));
+  return status;
+}
+
+// The names of what came out. one-thread
+typedef struct came_t {
+  kiln_allocator_t allocator;
+  const char** items;  // borrowed from its bytes
+  size_t count;
+  size_t capacity;
+} came_t;
+
+static kiln_status_t take_name(void* user, const char* name) {
+  came_t* came = user;
+  void* items = came->items;
+  KILNI_RETURN_IF_ERROR(kilni_grow(came->allocator, came->count + 1,
+                                   sizeof(const char*), &came->capacity,
+                                   &items));
+  came->items = items;
+  came->items[came->count++] = name;
+  return kiln_ok();
+}
+
+static kiln_status_t find_expected(const kilni_link_names_t* names,
+                                   const came_t* came) {
+  for (size_t i = 0; i < names->expected_count; i++) {
+    const char* name = names->texts + names->expected[i];
+    if (has_name(came->items, came->count, name)) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(LINK_FAILED, "\"%s\" is not in what came out", name),
+        "make the damaged input again");
+  }
+  return kiln_ok();
+}
+
+kiln_status_t kilni_link_check_expected(const kilni_link_names_t* names,
+                                        const kiln_code_t* linked) {
+  came_t came = {names->allocator, NULL, 0, 0};
+  if (kiln_status_is_ok(names->doubt)) return kiln_ok();
+  kiln_status_t status =
+      kilni_image_check_whole(kiln_code_bytes(linked), kiln_code_name(linked));
+  if (kiln_status_is_ok(status)) {
+    status = kilni_image_cubin_names(kiln_code_bytes(linked),
+                                     kiln_code_name(linked), &came, take_name);
+  }
+  if (kiln_status_is_ok(status)) {
+    kilni_sort(came.items, came.count, sizeof(const char*), name_is_before);
+    status = find_expected(names, &came);
+  }
+  kilni_free_array(names->allocator, came.items, came.capacity,
+                   sizeof(const char*));
   return status;
 }

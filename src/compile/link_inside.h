@@ -95,14 +95,16 @@ typedef struct kilni_link_given_t {
   uint32_t backend;  // KILN_LINK_BACKEND_*
   bool lto;
   bool drops_kernels;  // those that the options do not name may go
+  bool may_crash;      // the linker: it makes a cubin in its own process
 } kilni_link_given_t;
 
 // The names that the inputs define. one-thread
 typedef struct kilni_link_names_t kilni_link_names_t;
 
-// Looks at the inputs before a linker does:
+// Checks the inputs before a linker reads them:
 //
-//   BAD_DATA          one is damaged, or an object without device code
+//   BAD_DATA          one is damaged, or an object without device code; damage
+//                     that a linker which may crash can survive is a doubt
 //   INCOMPATIBLE      machine code for another architecture
 //   LINK_FAILED       a name that two define
 //   INVALID_ARGUMENT  link-time optimisation of what is no LTO-IR
@@ -112,6 +114,19 @@ typedef struct kilni_link_names_t kilni_link_names_t;
 kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
                                      kilni_link_names_t** out_names);
 void kilni_link_names_free(kilni_link_names_t* names);
+
+// What is doubted of the inputs; NULL: nothing. Borrowed.
+const char* kilni_link_doubt(const kilni_link_names_t* names);
+
+// A link that failed: because of what was doubted, if there is a doubt. Takes
+// `failed`.
+kiln_status_t kilni_link_doubt_settle(kilni_link_names_t* names,
+                                      kiln_status_t failed);
+
+// Of doubted inputs, whether what came out is whole and has all their names:
+// LINK_FAILED, BAD_DATA.
+kiln_status_t kilni_link_check_expected(const kilni_link_names_t* names,
+                                        const kiln_code_t* linked);
 
 // LINK_FAILED where a kernel of an input is not in what came out.
 kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log_line.h"
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "compile/link_inside.h"
@@ -46,7 +47,8 @@ struct kiln_link_t {
   kilni_mutex_t lock;  // guards `logs`
   bool has_lock;
   log_t* logs[LOG_COUNT];
-  uint32_t cache;  // KILN_LINK_CACHE_*
+  uint32_t cache;   // KILN_LINK_CACHE_*
+  bool is_doubted;  // an input is damaged, and was linked
   const char* cache_reason;
 };
 
@@ -492,6 +494,9 @@ static kiln_status_t play(kiln_link_t* link,
     if (kiln_status_is_ok(status)) {
       status = kilni_link_check_kept(given, names, made.code);
     }
+    if (kiln_status_is_ok(status)) {
+      status = kilni_link_check_expected(names, made.code);
+    }
     if (!kiln_status_is_ok(status)) {
       status = name_input(link, input, with_log(link, status));
     }
@@ -549,6 +554,12 @@ static kiln_status_t isolate(const kiln_link_t* link, kilni_link_child_t* child,
   return kiln_ok();
 }
 
+// Names can be held against those of a cubin alone.
+static bool may_crash(const kiln_link_t* link) {
+  return link->options.options.isolated == KILN_SWITCH_ON &&
+         kiln_link_choice_output(link->chosen) == KILN_CODE_FORMAT_CUBIN;
+}
+
 static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   kilni_link_backend_t backend;
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
@@ -561,13 +572,21 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
                               arch_of(link),
                               kiln_link_choice_backend(link->chosen),
                               kiln_link_choice_lto(link->chosen),
-                              options->kernels_used_count != 0};
+                              options->kernels_used_count != 0,
+                              may_crash(link)};
   kilni_link_names_t* names = NULL;
   kilni_link_child_t child;
   KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));
   kiln_status_t status = isolate(link, &child, &backend);
   if (kiln_status_is_ok(status)) {
     status = play(link, &backend, &given, names, out_code);
+  }
+  if (!kiln_status_is_ok(status)) {
+    status = kilni_link_doubt_settle(names, status);
+  } else if (kilni_link_doubt(names) != NULL) {
+    link->is_doubted = true;
+    KILNI_LOG(&link->host->log, WARNING, "%s; nvJitLink linked it nevertheless",
+              kilni_link_doubt(names));
   }
   kilni_link_names_free(names);
   return status;
@@ -596,7 +615,9 @@ static kiln_status_t link_for_cache(void* user,
   KILNI_RETURN_IF_ERROR(finish(link, &cached->code));
   KILNI_RETURN_IF_ERROR(
       kilni_linker_identity(link->linker, link->chosen, &identity, &line));
-  *out_keep = line == cached->line && strcmp(identity, cached->identity) == 0;
+  bool is_same =
+      line == cached->line && strcmp(identity, cached->identity) == 0;
+  *out_keep = is_same && !link->is_doubted;
   out_product->bytes = kiln_code_bytes(cached->code);
   out_product->info = kilni_sv(kiln_link_log(link, KILN_LINK_LOG_INFO));
   out_product->error = kilni_sv(kiln_link_log(link, KILN_LINK_LOG_ERROR));
@@ -604,6 +625,7 @@ static kiln_status_t link_for_cache(void* user,
   out_product->line = kiln_code_producer_line(cached->code);
   link->cache = *out_keep ? KILN_LINK_CACHE_MISS : KILN_LINK_CACHE_UNCACHEABLE;
   link->cache_reason = *out_keep ? "it was not there"
+                       : is_same ? "an input is damaged"
                                  : "another linker took the place of the one "
                                    "that was found";
   return kiln_ok();

@@ -59,8 +59,9 @@ kiln_string_view_t kilni_link_first_error(const char* log) {
 // "error   : ..." or "nvlink error   : ...": a line that says it itself, and
 // does not only speak of errors ("0 errors").
 static bool reports_error(kiln_string_view_t line) {
-  static const char* const kHeads[] = {"error", "nvlink error", "ptxas error",
-                                       "nvlink fatal", "ptxas fatal"};
+  static const char* const kHeads[] = {"error",        "fatal",
+                                       "nvlink error", "nvlink fatal",
+                                       "ptxas error",  "ptxas fatal"};
   for (size_t i = 0; i < sizeof(kHeads) / sizeof(kHeads[0]); i++) {
     size_t at = strlen(kHeads[i]);
     if (!kilni_sv_starts_with(line, kHeads[i])) continue;

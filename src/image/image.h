@@ -40,7 +40,8 @@ kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
 // The architecture of a cubin by its header, 90 for sm_90; 0: not told.
 uint32_t kilni_image_cubin_sm(kiln_bytes_view_t bytes);
 
-// What a link wants to know of its inputs. thread-compatible
+// What a link wants to know of its inputs; zero where nobody asks.
+// thread-compatible
 typedef struct kilni_image_link_visit_t {
   // The architecture that is linked for, 90 for sm_90: of a container the piece
   // that a linker takes is looked at, and no other. 0: each piece.
@@ -50,14 +51,21 @@ typedef struct kilni_image_link_visit_t {
   // A name that is defined here and may be defined nowhere else; borrowed
   // during the call. NULL: nobody asks, and PTX is not read.
   kiln_status_t (*define)(void* user, const char* name, bool is_kernel);
+  // A name that must be in what comes out, weak ones included; borrowed during
+  // the call. NULL: nobody asks. Of PTX none are told.
+  kiln_status_t (*expect)(void* user, const char* name);
+  // The linker runs where it may crash: damage that it may survive, and that
+  // hides no name, is no error then. The first is put here, and the caller
+  // frees it. NULL: it is an error.
+  kiln_status_t* inout_doubt;
 } kilni_image_link_visit_t;
 
 // Whether a linker can be given this: all that is indexed, sized and named in
 // it is there. Linear in time; allocates what is packed, unpacked, and the tree
 // of PTX. `format` is what it is said to be.
 //
-//   BAD_DATA        cut off or damaged, with the byte; an object of a host
-//                   without device code; not of this format
+//   BAD_DATA        cut off or damaged, with the byte, unless it is a doubt; an
+//                   object of a host without device code; not of this format
 //   LIMIT_EXCEEDED  of an image
 //   OUT_OF_MEMORY, and what `define` returns
 //
@@ -66,5 +74,13 @@ kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
                                      const char* name,
                                      kiln_allocator_t allocator,
                                      const kilni_image_link_visit_t* visit);
+
+// Calls `take` for each name that a cubin, linked or not, defines for others;
+// borrowed during the call. BAD_DATA where they cannot be read; what `take`
+// returns.
+kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
+                                      void* user,
+                                      kiln_status_t (*take)(void* user,
+                                                            const char* name));
 
 #endif  // KILN_SRC_IMAGE_IMAGE_H_

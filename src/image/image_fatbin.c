@@ -175,10 +175,12 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
   char identifier[TEXT_BYTES];
   char options[TEXT_BYTES];
   if (image->producers_only && entry->kind == KIND_PTX) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
+  KILNI_RETURN_IF_ERROR(kilni_image_doubt(
+      image->link,
       head_text(entry, kilni_image_u32(entry->head.data + 0x20),
-                kilni_image_u32(entry->head.data + 0x24), identifier));
-  KILNI_RETURN_IF_ERROR(entry_options(entry, options));
+                kilni_image_u32(entry->head.data + 0x24), identifier)));
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_doubt(image->link, entry_options(entry, options)));
   kilni_image_about_t about = *outer;
   about.identifier = identifier;
   about.options = options;
@@ -207,8 +209,10 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
 }
 
 // The entry at `at` of a fatbin; `*out_next` is where the one behind begins.
-static kiln_status_t open_entry(const kilni_image_part_t* fatbin, uint64_t at,
-                                entry_t* out, uint64_t* out_next) {
+static kiln_status_t open_whole_entry(const kilni_image_link_visit_t* link,
+                                      const kilni_image_part_t* fatbin,
+                                      uint64_t at, entry_t* out,
+                                      uint64_t* out_next) {
   memset(out, 0, sizeof(*out));
   *out_next = at;
   if (!kilni_image_part_has(fatbin, at, ENTRY_BYTES)) {
@@ -222,8 +226,11 @@ static kiln_status_t open_entry(const kilni_image_part_t* fatbin, uint64_t at,
                            head_size);
   }
   if (!kilni_image_part_has(fatbin, at + head_size, body)) {
-    return kilni_image_bad(fatbin, at,
-                           "an entry of %" PRIu64 " bytes is cut off", body);
+    KILNI_RETURN_IF_ERROR(kilni_image_doubt(
+        link,
+        kilni_image_bad(fatbin, at, "an entry of %" PRIu64 " bytes is cut off",
+                        body)));
+    body = fatbin->size - at - head_size;
   }
   out->head = kilni_image_part_at(fatbin, at, head_size);
   out->kind = kilni_image_u16(head);
@@ -235,13 +242,29 @@ static kiln_status_t open_entry(const kilni_image_part_t* fatbin, uint64_t at,
     stored = kilni_image_u32(head + 0x10);
     out->unpacked = kilni_image_u64(head + 0x38);
     if (stored > body) {
-      return kilni_image_bad(fatbin, at, "%" PRIu64 " packed bytes in %" PRIu64,
-                             stored, body);
+      KILNI_RETURN_IF_ERROR(kilni_image_doubt(
+          link,
+          kilni_image_bad(fatbin, at, "%" PRIu64 " packed bytes in %" PRIu64,
+                          stored, body)));
+      stored = body;
     }
   }
   out->body = kilni_image_part_at(fatbin, at + head_size, stored);
   *out_next = at + head_size + body;
   return kiln_ok();
+}
+
+// As above; behind the last entry of a fatbin that was said to be longer than
+// its file there is none, which is of no kind and ends it.
+static kiln_status_t open_entry(const kiln_image_t* image,
+                                const kilni_image_part_t* fatbin, uint64_t at,
+                                entry_t* out, uint64_t* out_next) {
+  kiln_status_t wrong =
+      open_whole_entry(image->link, fatbin, at, out, out_next);
+  if (kiln_status_is_ok(wrong) || !image->is_clipped || at == 0) return wrong;
+  memset(out, 0, sizeof(*out));
+  *out_next = fatbin->size;
+  return kilni_image_doubt(image->link, wrong);
 }
 
 // How well an entry suits a linker for `sm`: machine code of the same major,
@@ -264,7 +287,7 @@ static kiln_status_t find_suited(const kiln_image_t* image,
   while (at < fatbin->size) {
     entry_t entry;
     uint64_t here = at;
-    KILNI_RETURN_IF_ERROR(open_entry(fatbin, here, &entry, &at));
+    KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, here, &entry, &at));
     uint32_t how = suits(&entry, image->link->sm);
     if (how > best) {
       best = how;
@@ -284,15 +307,16 @@ static kiln_status_t read_one(kiln_image_t* image,
   while (at < fatbin->size) {
     entry_t entry;
     uint64_t here = at;
-    KILNI_RETURN_IF_ERROR(open_entry(fatbin, here, &entry, &at));
-    if (chooses && here != only) continue;
+    KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, here, &entry, &at));
+    if (entry.head.size == 0 || (chooses && here != only)) continue;
     KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
   }
   return kiln_ok();
 }
 
 // The fatbin's header at `at`; gives its entries and where it ends.
-static kiln_status_t open_file(const kilni_image_part_t* part, uint64_t at,
+static kiln_status_t open_file(kiln_image_t* image,
+                               const kilni_image_part_t* part, uint64_t at,
                                kilni_image_part_t* out_entries,
                                uint64_t* out_next) {
   memset(out_entries, 0, sizeof(*out_entries));
@@ -314,10 +338,16 @@ static kiln_status_t open_file(const kilni_image_part_t* part, uint64_t at,
                    part->name, part->base + at, version),
         "use a Kiln that knows it, or extract its parts with cuobjdump");
   }
-  if (size < FILE_BYTES || !kilni_image_part_has(part, at, size) ||
-      !kilni_image_part_has(part, at + size, body)) {
-    return kilni_image_bad(part, at, "a fatbin of %" PRIu64 " bytes is cut off",
-                           body);
+  bool has_head = size >= FILE_BYTES && kilni_image_part_has(part, at, size);
+  if (!has_head || !kilni_image_part_has(part, at + size, body)) {
+    kiln_status_t wrong = kilni_image_bad(
+        part, at, "a fatbin of %" PRIu64 " bytes is cut off", body);
+    // Its entries say how long they are.
+    KILNI_RETURN_IF_ERROR(has_head && image != NULL
+                              ? kilni_image_doubt(image->link, wrong)
+                              : wrong);
+    body = part->size - at - size;
+    image->is_clipped = true;
   }
   *out_entries = kilni_image_part_at(part, at + size, body);
   *out_next = at + size + body;
@@ -349,11 +379,12 @@ kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part) {
   KILNI_RETURN_IF_ERROR(begin_of(part, &at));
   while (at < part->size) {
     kilni_image_part_t entries;
-    KILNI_RETURN_IF_ERROR(open_file(part, at, &entries, &at));
+    KILNI_RETURN_IF_ERROR(open_file(NULL, part, at, &entries, &at));
     uint64_t inner = 0;
     while (inner < entries.size) {
       entry_t entry;
-      KILNI_RETURN_IF_ERROR(open_entry(&entries, inner, &entry, &inner));
+      KILNI_RETURN_IF_ERROR(
+          open_whole_entry(NULL, &entries, inner, &entry, &inner));
     }
     while (at < part->size && part->data[at] == 0) at++;
   }
@@ -368,8 +399,15 @@ kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
   while (at < part->size) {
     kilni_image_part_t entries;
     uint64_t next = 0;
-    KILNI_RETURN_IF_ERROR(open_file(part, at, &entries, &next));
-    KILNI_RETURN_IF_ERROR(read_one(image, &entries, about));
+    bool was_clipped = image->is_clipped;
+    kiln_status_t status = open_file(image, part, at, &entries, &next);
+    if (!kiln_status_is_ok(status)) {
+      return was_clipped && at > 0 ? kilni_image_doubt(image->link, status)
+                                   : status;
+    }
+    status = read_one(image, &entries, about);
+    image->is_clipped = was_clipped;
+    KILNI_RETURN_IF_ERROR(status);
     at = next;
     while (at < part->size && part->data[at] == 0) at++;
   }

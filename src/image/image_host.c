@@ -24,15 +24,50 @@ static bool holds_code(const kilni_image_section_t* section) {
   return false;
 }
 
-// What a linker may follow: the bytes of each section. Which other section it
-// belongs to matters to the host's linker alone: device linkers take an object
-// where that is out of range.
+// What a linker may follow: the bytes of each section, of the first, which is
+// none, too. Which other section it belongs to matters to the host's linker
+// alone: device linkers take an object where that is out of range.
 static kiln_status_t check_host_section(const kilni_image_elf_t* elf,
                                         const kilni_image_section_t* section) {
   kilni_image_part_t bytes;
-  if (section->type == KILNI_IMAGE_SECTION_NULL) return kiln_ok();
   if (section->type == KILNI_IMAGE_SECTION_NOBITS) return kiln_ok();
   return kilni_image_elf_bytes(elf, section, &bytes);
+}
+
+// What nvlink refuses of an object that it is given by itself; of those in an
+// archive, linkers follow nothing but what holds device code.
+static kiln_status_t check_host(const kiln_image_t* image,
+                                const kilni_image_elf_t* elf) {
+  const kilni_image_part_t* part = &elf->part;
+  if (image->link == NULL || elf->count == 0) return kiln_ok();
+  bool is_inside = image->nesting > 0;
+  uint64_t segments = (uint64_t)kilni_image_u16(part->data + 54) *
+                      kilni_image_u16(part->data + 56);
+  if (!kilni_image_part_has(part, kilni_image_u64(part->data + 32), segments)) {
+    kiln_status_t wrong =
+        kilni_image_bad(part, 32, "the file ends within its segments");
+    KILNI_RETURN_IF_ERROR(is_inside ? kilni_image_doubt(image->link, wrong)
+                                    : wrong);
+  }
+  for (uint32_t i = 0; i < elf->count; i++) {
+    kilni_image_section_t section;
+    kiln_status_t wrong = kilni_image_elf_section(elf, i, &section);
+    KILNI_RETURN_IF_ERROR(kilni_image_doubt(image->link, wrong));
+    wrong = check_host_section(elf, &section);
+    KILNI_RETURN_IF_ERROR(is_inside ? kilni_image_doubt(image->link, wrong)
+                                    : wrong);
+  }
+  return kiln_ok();
+}
+
+// A section whose name cannot be read may be what is looked for.
+static bool is_hidden(const kilni_image_elf_t* elf,
+                      const kilni_image_section_t* section) {
+  enum { MAGIC_BYTES = 4 };
+  static const uint8_t kMagic[MAGIC_BYTES] = {0x50, 0xed, 0x55, 0xba};
+  return section->name[0] == 0 && section->size >= MAGIC_BYTES &&
+         kilni_image_part_has(&elf->part, section->offset, MAGIC_BYTES) &&
+         memcmp(elf->part.data + section->offset, kMagic, MAGIC_BYTES) == 0;
 }
 
 // A linker takes such an object, and nothing comes of it.
@@ -46,25 +81,47 @@ static kiln_status_t no_code(const kilni_image_part_t* part) {
       "to the host's linker");
 }
 
+// The fatbins of a section; in an archive, those that are in the file.
+static kiln_status_t read_fatbins(kiln_image_t* image,
+                                  const kilni_image_elf_t* elf,
+                                  const kilni_image_section_t* section,
+                                  const kilni_image_about_t* about) {
+  kilni_image_part_t fatbins;
+  kiln_status_t wrong = kilni_image_elf_bytes(elf, section, &fatbins);
+  bool was_clipped = image->is_clipped;
+  if (!kiln_status_is_ok(wrong)) {
+    const kilni_image_part_t* part = &elf->part;
+    bool begins = image->nesting > 0 && section->offset < part->size;
+    KILNI_RETURN_IF_ERROR(begins ? kilni_image_doubt(image->link, wrong)
+                                 : wrong);
+    fatbins = kilni_image_part_at(part, section->offset,
+                                  part->size - section->offset);
+    image->is_clipped = true;
+  }
+  kiln_status_t status = kilni_image_read_fatbin(image, &fatbins, about);
+  image->is_clipped = was_clipped;
+  return status;
+}
+
 kiln_status_t kilni_image_read_host(kiln_image_t* image,
                                     const kilni_image_part_t* part,
                                     const kilni_image_about_t* about) {
   kilni_image_elf_t elf;
   bool found = false;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &elf));
+  KILNI_RETURN_IF_ERROR(check_host(image, &elf));
   for (uint32_t i = 1; i < elf.count; i++) {
     kilni_image_section_t section;
-    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&elf, i, &section));
-    if (image->link != NULL) {
-      KILNI_RETURN_IF_ERROR(check_host_section(&elf, &section));
+    kiln_status_t wrong = kilni_image_elf_section(&elf, i, &section);
+    if (!is_hidden(&elf, &section)) {
+      wrong = kilni_image_doubt(image->link, wrong);
     }
+    KILNI_RETURN_IF_ERROR(wrong);
     if (!holds_code(&section) || section.type == KILNI_IMAGE_SECTION_NOBITS ||
         section.size == 0) {
       continue;
     }
-    kilni_image_part_t fatbins;
-    KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&elf, &section, &fatbins));
-    KILNI_RETURN_IF_ERROR(kilni_image_read_fatbin(image, &fatbins, about));
+    KILNI_RETURN_IF_ERROR(read_fatbins(image, &elf, &section, about));
     found = true;
   }
   bool needed = image->link != NULL && image->nesting == 0;
@@ -158,7 +215,8 @@ static kiln_status_t member_name(const kilni_image_part_t* archive, uint64_t at,
   return kiln_ok();
 }
 
-static kiln_status_t open_member(const kilni_image_part_t* archive, uint64_t at,
+static kiln_status_t open_member(const kilni_image_link_visit_t* link,
+                                 const kilni_image_part_t* archive, uint64_t at,
                                  const kilni_image_part_t* names,
                                  archive_member_t* out, uint64_t* out_next) {
   memset(out, 0, sizeof(*out));
@@ -168,9 +226,13 @@ static kiln_status_t open_member(const kilni_image_part_t* archive, uint64_t at,
   }
   const uint8_t* head = archive->data + at;
   uint64_t size = 0;
-  if (head[58] != '`' || head[59] != '\n' ||
-      !field(head + SIZE_AT, SIZE_DIGITS, &size)) {
-    return kilni_image_bad(archive, at, "no member of an archive begins here");
+  bool has_size = field(head + SIZE_AT, SIZE_DIGITS, &size);
+  if (head[58] != '`' || head[59] != '\n' || !has_size) {
+    kiln_status_t wrong =
+        kilni_image_bad(archive, at, "no member of an archive begins here");
+    // Behind the digits of its size, linkers read nothing.
+    bool has_end = head[58] == '`' && head[59] == '\n' && size != 0;
+    KILNI_RETURN_IF_ERROR(has_end ? kilni_image_doubt(link, wrong) : wrong);
   }
   uint64_t body = at + MEMBER_HEAD_BYTES;
   if (!kilni_image_part_has(archive, body, size)) {
@@ -222,7 +284,8 @@ kiln_status_t kilni_image_read_archive(kiln_image_t* image,
   while (at < part->size) {
     archive_member_t member;
     uint64_t next = 0;
-    KILNI_RETURN_IF_ERROR(open_member(part, at, &names, &member, &next));
+    KILNI_RETURN_IF_ERROR(
+        open_member(image->link, part, at, &names, &member, &next));
     at = next;
     if (member.is_names) names = member.body;
     if (member.is_names || member.is_index) continue;

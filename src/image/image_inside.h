@@ -84,6 +84,9 @@ struct kiln_image_t {
   // While it is made.
   uint64_t unpacked;
   uint32_t nesting;
+  // The container that is read was said to be longer than its file: what its
+  // last part says of more is no damage of its own.
+  bool is_clipped;
   // Cubins alone are read, and no further than to what made them.
   bool producers_only;
   // Nothing is listed: each piece is checked for a linker. NULL: it is not.
@@ -201,6 +204,11 @@ kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
 #ifdef __clang_analyzer__
 #define kilni_image_bad(...) kilni_analyzed_error(kilni_image_bad(__VA_ARGS__))
 #endif
+
+// What is wrong, as a linker may be given it or not: OK where `visit` takes
+// doubts, and has this one now if it is the first. Others than BAD_DATA stay.
+kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
+                                kiln_status_t wrong);
 
 // LIMIT_EXCEEDED, naming the limit.
 kiln_status_t kilni_image_over(const char* name, const char* what,

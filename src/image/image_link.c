@@ -4,8 +4,14 @@
 //
 // NVIDIA's linkers believe every index and size of a cubin that is not linked
 // yet: a wrong one is a crash, or a result in which code is missing. So all of
-// them are looked at first, in one pass. What is unknown is no error: newer
+// them are checked first, in one pass. What is unknown is no error: newer
 // tools have sections and attributes of their own.
+//
+// Many wrong values do no harm, depending on where they are and on the linker.
+// Where a crash harms nobody (the linker has a process of its own) they are
+// doubts: the linker is asked, and the names that an input defines must be in
+// its result. What hides names, or makes a linker write without end, is an
+// error everywhere.
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,6 +31,8 @@ enum {
   TYPE_REL = 9,
   TYPE_SYMTAB_INDEXES = 18,
   TYPE_INFO = 0x70000000,
+  TYPE_OF_MACHINE = 0x70000000,  // NVIDIA's own
+  TYPE_OF_MACHINE_LAST = 0x7fffffff,
   TYPE_CALLGRAPH = 0x70000001,
   TYPE_PROTOTYPE = 0x70000002,
   TYPE_GLOBAL_INIT = 0x70000008,
@@ -52,9 +60,13 @@ enum {
   SYMBOL_FUNCTION = 2,
   SYMBOL_SECTION = 3,
   SYMBOL_CUDA_OBJECT = 13,
+  BINDING_LOCAL = 0,
   BINDING_GLOBAL = 1,
   OTHER_ENTRY = 0x10,
 };
+
+// Of a section in memory: no compiler asks for more than a few kilobytes.
+#define MAX_ALIGN ((uint32_t)1 << 20)
 
 // A call graph's marks, which are no symbols, count down from 2^32 - 1.
 #define CALL_MARKS 0xffffff00u
@@ -79,6 +91,10 @@ static kiln_status_t bad_section(const checked_t* checked,
   return kilni_image_bad(&checked->elf.part, header_at(checked, section->index),
                          "section %u, \"%.60s\", %s %" PRIu64, section->index,
                          section->name, what, number);
+}
+
+static kiln_status_t doubt(const checked_t* checked, kiln_status_t wrong) {
+  return kilni_image_doubt(checked->visit, wrong);
 }
 
 // ---- Sections ----
@@ -124,12 +140,15 @@ static kiln_status_t open_symbols(checked_t* checked,
   const kilni_image_part_t* texts = &checked->symtab.names;
   if (names.type != KILNI_IMAGE_SECTION_STRTAB || texts->size == 0 ||
       texts->data[texts->size - 1] != 0) {
-    return bad_section(checked, section, "has no names in section",
-                       section->link);
+    // Whether each name is there is seen with its symbol.
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked, bad_section(checked, section, "has no names in section",
+                                   section->link)));
   }
   if (section->info > checked->symtab.count) {
-    return bad_section(checked, section, "has fewer symbols than",
-                       section->info);
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked, bad_section(checked, section, "has fewer symbols than",
+                                   section->info)));
   }
   checked->symtab_index = section->index;
   return kiln_ok();
@@ -166,21 +185,40 @@ static kiln_status_t check_name(const checked_t* checked,
   return kiln_ok();
 }
 
-// Fields of the header that nothing else looks at.
-static kiln_status_t check_entry(const checked_t* checked,
+static kiln_status_t check_align(const checked_t* checked,
                                  const kilni_image_section_t* section) {
   const uint8_t* header =
       checked->elf.part.data + header_at(checked, section->index);
   uint64_t align = kilni_image_u64(header + 48);
-  uint64_t unit = kilni_image_u64(header + 56);
   bool is_loaded = (section->flags & FLAG_ALLOC) != 0;
-  if ((align & (align - 1)) != 0 || align > UINT32_MAX ||
-      (is_loaded && align == 0)) {
-    return bad_section(checked, section, "is aligned to", align);
-  }
+  // Linkers take 32 bits of it, and fill the place up to there.
+  bool is_far = is_loaded && (uint32_t)align > MAX_ALIGN;
+  bool is_right = (align & (align - 1)) == 0 && align <= UINT32_MAX &&
+                  (!is_loaded || align != 0);
+  if (is_right && !is_far) return kiln_ok();
+  kiln_status_t wrong = bad_section(checked, section, "is aligned to", align);
+  return is_far ? wrong : doubt(checked, wrong);
+}
+
+static kiln_status_t check_unit(const checked_t* checked,
+                                const kilni_image_section_t* section) {
+  const uint8_t* header =
+      checked->elf.part.data + header_at(checked, section->index);
+  uint64_t unit = kilni_image_u64(header + 56);
   uint32_t wanted = unit_of(section->type);
-  if (wanted != 1 && unit != wanted) {
-    return bad_section(checked, section, "has entries of bytes:", unit);
+  if (wanted == 1 || unit == wanted) return kiln_ok();
+  return bad_section(checked, section, "has entries of bytes:", unit);
+}
+
+// The numbers of other sections in its header.
+static kiln_status_t check_related(const checked_t* checked,
+                                   const kilni_image_section_t* section) {
+  if (section->link >= checked->elf.count) {
+    return bad_section(checked, section, "belongs to section", section->link);
+  }
+  if ((section->flags & FLAG_INFO_LINK) != 0 &&
+      section->info >= checked->elf.count) {
+    return bad_section(checked, section, "is about section", section->info);
   }
   return kiln_ok();
 }
@@ -189,23 +227,19 @@ static kiln_status_t check_section(checked_t* checked,
                                    const kilni_image_section_t* section) {
   kilni_image_part_t bytes = {0};
   if (section->type == KILNI_IMAGE_SECTION_NULL) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(check_name(checked, section));
-  KILNI_RETURN_IF_ERROR(check_entry(checked, section));
+  KILNI_RETURN_IF_ERROR(doubt(checked, check_name(checked, section)));
+  KILNI_RETURN_IF_ERROR(check_align(checked, section));
+  KILNI_RETURN_IF_ERROR(doubt(checked, check_unit(checked, section)));
   if (has_bytes(section->type)) {
     KILNI_RETURN_IF_ERROR(
         kilni_image_elf_bytes(&checked->elf, section, &bytes));
   }
   if (section->size % unit_of(section->type) != 0) {
-    return bad_section(checked, section, "is no whole table: its size is",
-                       section->size);
+    KILNI_RETURN_IF_ERROR(doubt(
+        checked, bad_section(checked, section, "is no whole table: its size is",
+                             section->size)));
   }
-  if (section->link >= checked->elf.count) {
-    return bad_section(checked, section, "belongs to section", section->link);
-  }
-  if ((section->flags & FLAG_INFO_LINK) != 0 &&
-      section->info >= checked->elf.count) {
-    return bad_section(checked, section, "is about section", section->info);
-  }
+  KILNI_RETURN_IF_ERROR(doubt(checked, check_related(checked, section)));
   if (section->type == KILNI_IMAGE_SECTION_SYMTAB) {
     return open_symbols(checked, section);
   }
@@ -238,9 +272,12 @@ static bool is_value(uint32_t type) {
 }
 
 static bool is_known(const kilni_image_elf_symbol_t* symbol) {
-  enum { TYPE_FILE = 4, BINDING_WEAK = 2, BINDING_UNIQUE = 10 };
-  return (symbol->type <= TYPE_FILE || symbol->type >= 10) &&
-         (symbol->binding <= BINDING_WEAK || symbol->binding >= BINDING_UNIQUE);
+  enum { TYPE_FILE = 4, BINDING_WEAK = 2 };
+  enum { TYPE_OF_SYSTEM = 10, BINDING_OF_SYSTEM = 10, BINDING_OF_MACHINE = 13 };
+  return (symbol->type <= TYPE_FILE || symbol->type >= TYPE_OF_SYSTEM) &&
+         (symbol->binding <= BINDING_WEAK ||
+          (symbol->binding >= BINDING_OF_SYSTEM &&
+           symbol->binding < BINDING_OF_MACHINE));
 }
 
 // Its place is in its section, and code is in a section of code.
@@ -258,7 +295,7 @@ static kiln_status_t check_place(const checked_t* checked, uint64_t index,
   if (symbol->value > section.size ||
       symbol->size > section.size - symbol->value) {
     return bad_symbol(checked, index, symbol->name,
-                      "ends behind its section, of bytes", section.size);
+                      "ends after its section, of bytes", section.size);
   }
   if (symbol->type == SYMBOL_FUNCTION && section.type != TYPE_PROGBITS) {
     return bad_symbol(checked, index, symbol->name,
@@ -267,38 +304,71 @@ static kiln_status_t check_place(const checked_t* checked, uint64_t index,
   return kiln_ok();
 }
 
+static bool is_special(const kilni_image_elf_symbol_t* symbol) {
+  return symbol->section == SECTION_ABSOLUTE ||
+         symbol->section == SECTION_COMMON;
+}
+
+static kiln_status_t check_symbol_fields(const checked_t* checked,
+                                         uint64_t index,
+                                         const kilni_image_elf_symbol_t* symbol,
+                                         uint32_t at) {
+  if (!is_known(symbol)) {
+    return bad_symbol(checked, index, symbol->name, "is of type",
+                      symbol->type + 16u * symbol->binding);
+  }
+  if (is_special(symbol)) return kiln_ok();
+  if (at >= checked->elf.count) {
+    return bad_symbol(checked, index, symbol->name, "is in section", at);
+  }
+  return at == SECTION_UNDEFINED ? kiln_ok()
+                                 : check_place(checked, index, symbol, at);
+}
+
+// A name that other files see.
+static bool is_shared(const kilni_image_elf_symbol_t* symbol) {
+  return symbol->binding != BINDING_LOCAL &&
+         symbol->section != SECTION_UNDEFINED && is_value(symbol->type) &&
+         symbol->name[0] != 0 && symbol->name[0] != '.';
+}
+
+static kiln_status_t report_name(const checked_t* checked,
+                                 const kilni_image_elf_symbol_t* symbol,
+                                 uint32_t at) {
+  const kilni_image_link_visit_t* visit = checked->visit;
+  if (checked->is_linked || !is_shared(symbol)) return kiln_ok();
+  if (visit->expect != NULL) {
+    KILNI_RETURN_IF_ERROR(visit->expect(visit->user, symbol->name));
+  }
+  bool is_strong = symbol->binding == BINDING_GLOBAL && !is_special(symbol) &&
+                   at != SECTION_UNDEFINED;
+  if (!is_strong || visit->define == NULL) return kiln_ok();
+  bool is_kernel =
+      symbol->type == SYMBOL_FUNCTION && (symbol->other & OTHER_ENTRY) != 0;
+  return visit->define(visit->user, symbol->name, is_kernel);
+}
+
 static kiln_status_t check_symbol(const checked_t* checked, uint64_t index) {
   kilni_image_elf_symbol_t symbol;
-  KILNI_RETURN_IF_ERROR(
-      kilni_image_elf_symbol(&checked->symtab, index, &symbol));
+  kiln_status_t wrong =
+      kilni_image_elf_symbol(&checked->symtab, index, &symbol);
+  if (!kiln_status_is_ok(wrong)) {
+    // Nobody outside looks for a symbol that is local, or defined elsewhere.
+    bool is_own =
+        symbol.binding == BINDING_LOCAL || symbol.section == SECTION_UNDEFINED;
+    return is_own ? doubt(checked, wrong) : wrong;
+  }
   uint32_t at = section_of(checked, index, &symbol);
-  bool special =
-      symbol.section == SECTION_ABSOLUTE || symbol.section == SECTION_COMMON;
-  if (!is_known(&symbol)) {
-    return bad_symbol(checked, index, symbol.name, "is of type",
-                      symbol.type + 16u * symbol.binding);
-  }
-  if (!special && at >= checked->elf.count) {
-    return bad_symbol(checked, index, symbol.name, "is in section", at);
-  }
-  if (!special && at != SECTION_UNDEFINED) {
-    KILNI_RETURN_IF_ERROR(check_place(checked, index, &symbol, at));
-  }
-  bool strong = symbol.binding == BINDING_GLOBAL && !special &&
-                at != SECTION_UNDEFINED && is_value(symbol.type) &&
-                symbol.name[0] != 0 && symbol.name[0] != '.';
-  if (!strong || checked->is_linked || checked->visit->define == NULL) {
-    return kiln_ok();
-  }
-  bool is_kernel =
-      symbol.type == SYMBOL_FUNCTION && (symbol.other & OTHER_ENTRY) != 0;
-  return checked->visit->define(checked->visit->user, symbol.name, is_kernel);
+  KILNI_RETURN_IF_ERROR(
+      doubt(checked, check_symbol_fields(checked, index, &symbol, at)));
+  return report_name(checked, &symbol, at);
 }
 
 // ---- What names symbols ----
 
-static kiln_status_t check_relocations(const checked_t* checked,
-                                       const kilni_image_section_t* section) {
+static kiln_status_t check_each_relocation(const checked_t* checked,
+                                           const kilni_image_section_t* section,
+                                           bool* out_is_wild) {
   kilni_image_part_t bytes;
   kilni_image_section_t target;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&checked->elf, section, &bytes));
@@ -306,13 +376,10 @@ static kiln_status_t check_relocations(const checked_t* checked,
     return bad_section(checked, section, "has no symbols in section",
                        section->link);
   }
-  if (section->info == 0 || section->info >= checked->elf.count) {
-    return bad_section(checked, section, "relocates section", section->info);
-  }
   KILNI_RETURN_IF_ERROR(
       kilni_image_elf_section(&checked->elf, section->info, &target));
   uint32_t unit = unit_of(section->type);
-  for (uint64_t at = 0; at < bytes.size; at += unit) {
+  for (uint64_t at = 0; at + unit <= bytes.size; at += unit) {
     uint64_t offset = kilni_image_u64(bytes.data + at);
     uint32_t kind = kilni_image_u32(bytes.data + at + 8);
     uint32_t symbol = kilni_image_u32(bytes.data + at + 12);
@@ -321,6 +388,8 @@ static kiln_status_t check_relocations(const checked_t* checked,
       return kilni_image_bad(&bytes, at, "a relocation of kind %u", kind);
     }
     if (symbol >= checked->symtab.count) {
+      // What lies behind the symbols would go into the code.
+      *out_is_wild = true;
       return kilni_image_bad(&bytes, at,
                              "a relocation of \"%.60s\" names symbol %u of "
                              "%" PRIu64,
@@ -334,6 +403,30 @@ static kiln_status_t check_relocations(const checked_t* checked,
     }
   }
   return kiln_ok();
+}
+
+// What relocations are for has bytes of its own; else they would be lost.
+static kiln_status_t check_target(const checked_t* checked,
+                                  const kilni_image_section_t* section) {
+  kilni_image_section_t target = {0};
+  if (section->info != 0 && section->info < checked->elf.count) {
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked,
+              kilni_image_elf_section(&checked->elf, section->info, &target)));
+  }
+  if (target.type == TYPE_PROGBITS ||
+      (target.type >= TYPE_OF_MACHINE && target.type <= TYPE_OF_MACHINE_LAST)) {
+    return kiln_ok();
+  }
+  return bad_section(checked, section, "relocates section", section->info);
+}
+
+static kiln_status_t check_relocations(const checked_t* checked,
+                                       const kilni_image_section_t* section) {
+  bool is_wild = false;
+  KILNI_RETURN_IF_ERROR(check_target(checked, section));
+  kiln_status_t wrong = check_each_relocation(checked, section, &is_wild);
+  return is_wild ? wrong : doubt(checked, wrong);
 }
 
 static kiln_status_t check_calls(const checked_t* checked,
@@ -492,9 +585,6 @@ static kiln_status_t check_owner(const checked_t* checked,
 
 static kiln_status_t check_references(const checked_t* checked,
                                       const kilni_image_section_t* section) {
-  if (section->type == TYPE_REL || section->type == TYPE_RELA) {
-    return check_relocations(checked, section);
-  }
   if (section->type == TYPE_CALLGRAPH) return check_calls(checked, section);
   if (section->type == TYPE_PROTOTYPE) {
     return check_prototypes(checked, section);
@@ -510,7 +600,8 @@ static kiln_status_t check_references(const checked_t* checked,
 static kiln_status_t check_sections(checked_t* checked) {
   for (uint32_t i = 1; i < checked->elf.count; i++) {
     kilni_image_section_t section;
-    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, i, &section));
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked, kilni_image_elf_section(&checked->elf, i, &section)));
     KILNI_RETURN_IF_ERROR(check_section(checked, &section));
   }
   return kiln_ok();
@@ -519,8 +610,12 @@ static kiln_status_t check_sections(checked_t* checked) {
 static kiln_status_t check_all_references(const checked_t* checked) {
   for (uint32_t i = 1; i < checked->elf.count; i++) {
     kilni_image_section_t section;
-    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, i, &section));
-    KILNI_RETURN_IF_ERROR(check_references(checked, &section));
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked, kilni_image_elf_section(&checked->elf, i, &section)));
+    bool relocates = section.type == TYPE_REL || section.type == TYPE_RELA;
+    KILNI_RETURN_IF_ERROR(
+        relocates ? check_relocations(checked, &section)
+                  : doubt(checked, check_references(checked, &section)));
   }
   return kiln_ok();
 }
@@ -542,14 +637,17 @@ static kiln_status_t check_header(const checked_t* checked) {
   if (elf->count != 0 &&
       (elf->names.size == 0 || texts[elf->names.size - 1] != 0 ||
        kilni_image_u32(part->data + elf->table + 4) != 0)) {
-    return kilni_image_bad(part, 62, "the names of the sections have no end");
+    KILNI_RETURN_IF_ERROR(doubt(
+        checked,
+        kilni_image_bad(part, 62, "the names of the sections have no end")));
   }
   if (elf->count == 0 && elf->table != 0) {
     return kilni_image_bad(part, 60, "there are section headers, and none");
   }
   uint32_t unit = kilni_image_u16(part->data + 54);
   if (unit != 0 && unit != SEGMENT_HEADER_BYTES) {
-    return kilni_image_bad(part, 54, "segment headers of %u bytes", unit);
+    return doubt(checked, kilni_image_bad(part, 54,
+                                          "segment headers of %u bytes", unit));
   }
   uint64_t segments = (uint64_t)unit * kilni_image_u16(part->data + 56);
   if (kilni_image_part_has(part, kilni_image_u64(part->data + 32), segments)) {
@@ -578,6 +676,30 @@ kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
     return kilni_image_bad(part, 60, "no section holds the symbols");
   }
   return check_all_references(&checked);
+}
+
+// ---- Names of a cubin ----
+
+kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
+                                      void* user,
+                                      kiln_status_t (*take)(void* user,
+                                                            const char* name)) {
+  kilni_image_part_t part = {bytes.data, bytes.size, 0, name};
+  kilni_image_elf_t elf;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_open(&part, &elf));
+  for (uint32_t i = 1; i < elf.count; i++) {
+    kilni_image_section_t section;
+    kilni_image_symtab_t symtab;
+    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&elf, i, &section));
+    if (section.type != KILNI_IMAGE_SECTION_SYMTAB) continue;
+    KILNI_RETURN_IF_ERROR(kilni_image_elf_symtab(&elf, &section, &symtab));
+    for (uint64_t at = 1; at < symtab.count; at++) {
+      kilni_image_elf_symbol_t symbol;
+      KILNI_RETURN_IF_ERROR(kilni_image_elf_symbol(&symtab, at, &symbol));
+      if (is_shared(&symbol)) KILNI_RETURN_IF_ERROR(take(user, symbol.name));
+    }
+  }
+  return kiln_ok();
 }
 
 // ---- Names of PTX ----

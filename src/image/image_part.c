@@ -49,3 +49,17 @@ kiln_status_t kilni_image_over(const char* name, const char* what,
                  what),
       "take the file apart (ar x, cuobjdump -xelf) and give its pieces");
 }
+
+kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
+                                kiln_status_t wrong) {
+  if (visit == NULL || visit->inout_doubt == NULL ||
+      kiln_status_code(wrong) != KILN_STATUS_BAD_DATA) {
+    return wrong;
+  }
+  if (kiln_status_is_ok(*visit->inout_doubt)) {
+    *visit->inout_doubt = wrong;
+  } else {
+    kiln_status_free(wrong);
+  }
+  return kiln_ok();
+}

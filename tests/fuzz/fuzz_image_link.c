@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fuzz: any bytes as an input of a link: an error with a cure, or each name
-// that they define, whole. The first byte says for which architecture.
+// that they define, whole. The first byte says for which architecture. What is
+// refused is given to a linker that may crash, too: an error again, or a doubt.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,28 @@ static kiln_status_t define(void* user, const char* name, bool is_kernel) {
   return kiln_ok();
 }
 
+static kiln_status_t expect(void* user, const char* name) {
+  return define(user, name, false);
+}
+
 static bool is_promised(kiln_status_t status) {
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK) return true;
   return (code == KILN_STATUS_BAD_DATA || code == KILN_STATUS_LIMIT_EXCEEDED) &&
          kiln_status_fix(status) != NULL;
+}
+
+static bool is_doubted(kiln_bytes_view_t view, kilni_image_link_visit_t visit) {
+  kiln_status_t doubt = NULL;
+  visit.expect = expect;
+  visit.inout_doubt = &doubt;
+  kiln_status_t status = kilni_image_check_link(
+      view, kiln_code_format_of(view), "fuzz", kiln_allocator_libc(), &visit);
+  bool promised = is_promised(status) && is_promised(doubt) &&
+                  (status != NULL || doubt != NULL);
+  kiln_status_free(status);
+  kiln_status_free(doubt);
+  return promised;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -29,11 +47,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (copy == NULL) return 0;
   memcpy(copy, data + 1, size - 1);
   size_t bytes = 0;
-  kilni_image_link_visit_t visit = {data[0], 0, &bytes, define};
+  kilni_image_link_visit_t visit = {
+      .sm = data[0], .user = &bytes, .define = define};
   kiln_bytes_view_t view = {copy, size - 1};
   kiln_status_t status = kilni_image_check_link(
       view, kiln_code_format_of(view), "fuzz", kiln_allocator_libc(), &visit);
-  bool promised = is_promised(status);
+  bool promised =
+      is_promised(status) && (status == NULL || is_doubted(view, visit));
   kiln_status_free(status);
   free(copy);
   if (!promised) __builtin_trap();

@@ -343,6 +343,25 @@ static void test_first_error(void** state) {
               "ptxas fatal   : no such arch");
 }
 
+static void check_reported(const char* log, const char* wanted) {
+  kiln_string_view_t line = kilni_link_reported_error(log);
+  assert_int_equal(line.size, strlen(wanted));
+  if (line.size > 0) assert_memory_equal(line.data, wanted, line.size);
+}
+
+// Of a link that succeeded: a line that says it itself.
+static void test_reported_error(void** state) {
+  (void)state;
+  check_reported("", "");
+  check_reported("info    : 0 errors\nwarning : no fatal one\n", "");
+  check_reported("a\nerror   : Multiple definition of 'k'\n",
+                 "error   : Multiple definition of 'k'");
+  check_reported("fatal   : Internal error: section not mapped\n",
+                 "fatal   : Internal error: section not mapped");
+  check_reported("nvlink fatal   : elfLink error\n",
+                 "nvlink fatal   : elfLink error");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_each_option),
@@ -354,6 +373,7 @@ int main(void) {
       cmocka_unit_test(test_refused_values),
       cmocka_unit_test(test_ptx_isa),
       cmocka_unit_test(test_first_error),
+      cmocka_unit_test(test_reported_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,6 +167,7 @@ static void each_index_is_checked(void** state) {
       {".text.", 44, 4, 0xffff, "is the code of symbol 65535"},
       {".text.", 48, 8, 0xff00, "is aligned to 65280"},
       {".text.", 48, 8, 0, "is aligned to 0"},
+      {".text.", 48, 8, 1 << 30, "is aligned to 1073741824"},
       {".nv.info", 44, 4, 86, "belongs to code in section 86"},
       {".nv.info", 64, 1, 9, "an attribute of form 9"},
       {".nv.info", 64 + 2, 2, 0xfff0, "is cut off"},
@@ -174,6 +175,8 @@ static void each_index_is_checked(void** state) {
       {".nv.callgraph", 64, 4, 5000, "a call names symbol 5000"},
       {".nv.callgraph", 4, 4, 0x70000011, "cannot be of type"},
       {".rela.", 44, 4, 900, "section 900"},
+      {".debug_frame", 4, 4, 0x58, "relocates section"},
+      {".symtab", 64 + 24 + 4, 1, 0xf2, "is of type 242"},
       {".rela.", 64, 8, 1 << 30, "a relocation at byte 1073741824"},
       {".rela.", 64 + 8, 4, 0x6000000, "a relocation of kind 100663296"},
       {".rela.", 64 + 12, 4, 5000, "names symbol 5000"},
@@ -211,6 +214,145 @@ static void each_field_of_the_head_is_checked(void** state) {
   }
 }
 
+// What a linker that may crash may be given; `expected` is what it must keep.
+// one-thread
+typedef struct doubted_t {
+  kiln_status_t doubt;
+  char expected[1024];
+} doubted_t;
+
+static kiln_status_t note_expected(void* user, const char* name) {
+  doubted_t* doubted = user;
+  size_t used = strlen(doubted->expected);
+  (void)snprintf(doubted->expected + used, sizeof(doubted->expected) - used,
+                 "%s ", name);
+  return kiln_ok();
+}
+
+static kiln_status_t check_doubted(const file_t* given, doubted_t* out) {
+  memset(out, 0, sizeof(*out));
+  kilni_image_link_visit_t visit = {
+      .user = out, .expect = note_expected, .inout_doubt = &out->doubt};
+  return check_as(given, given->format, &visit);
+}
+
+// Of each, nvJitLink 13.0 and nvlink link some with every name, and some end
+// the process.
+static void damage_that_may_be_harmless_is_a_doubt(void** state) {
+  (void)state;
+  static const struct {
+    const char* section;
+    size_t at;  // in its header; from 64 on in its bytes
+    size_t bytes;
+    uint64_t value;
+    const char* says;
+  } kRows[] = {
+      {".symtab", 56, 8, 25, "has entries of bytes: 25"},
+      {".symtab", 44, 4, 100000, "has fewer symbols than 100000"},
+      {".symtab", 64 + 24, 4, 1 << 20, "a name at 1048576"},
+      {".symtab", 64 + 24 + 6, 2, 0x700, "is in section 1792"},
+      {".shstrtab", 4, 4, 7, "cannot be of type 7"},
+      {".text.", 44, 4, 0xffff, "is the code of symbol 65535"},
+      {".text.", 48, 8, 0xff00, "is aligned to 65280"},
+      {".text.", 48, 8, (uint64_t)0x33 << 40 | 128, "is aligned to"},
+      {".text.", 0, 4, 1 << 20, "a name at 1048576"},
+      {".nv.info", 64, 1, 9, "an attribute of form 9"},
+      {".nv.info", 64 + 2, 2, 0xfff0, "is cut off"},
+      {".nv.info", 64 + 4, 4, 5000, "an attribute of symbol 5000"},
+      {".nv.callgraph", 64, 4, 5000, "a call names symbol 5000"},
+      {".rela.", 32, 8, 25, "is no whole table"},
+      {".rela.", 64 + 8, 4, 0x6000000, "a relocation of kind 100663296"},
+  };
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    read_relocatable();
+    doubted_t whole;
+    assert_null(check_doubted(&file, &whole));
+    assert_null(whole.doubt);
+    assert_string_not_equal(whole.expected, "");
+    size_t at = kRows[i].at < 64
+                    ? header_of(&file, kRows[i].section) + kRows[i].at
+                    : bytes_of(&file, kRows[i].section) + kRows[i].at - 64;
+    put(&file, at, kRows[i].bytes, kRows[i].value);
+    doubted_t doubted;
+    assert_null(check_doubted(&file, &doubted));
+    expect_bad(doubted.doubt, kRows[i].says);
+    assert_string_equal(doubted.expected, whole.expected);
+  }
+}
+
+// What hides names, or has a linker read or write far outside, is no doubt.
+static void damage_that_does_harm_is_an_error(void** state) {
+  (void)state;
+  static const struct {
+    const char* section;
+    size_t at;
+    size_t bytes;
+    uint64_t value;
+    const char* says;
+  } kRows[] = {
+      {".symtab", 40, 4, 1000, "to be in section 1000"},
+      {".symtab", 4, 4, 7, "no section holds the symbols"},
+      {".strtab", 24, 8, 1 << 20, "is to be"},
+      {".text.", 24, 8, 1 << 20, "is to be"},
+      {".text.", 48, 8, 1 << 30, "is aligned to 1073741824"},
+      {".debug_frame", 4, 4, 0x58, "relocates section"},
+      {".rela.", 64 + 12, 4, 5000, "names symbol 5000"},
+  };
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    read_relocatable();
+    size_t at = kRows[i].at < 64
+                    ? header_of(&file, kRows[i].section) + kRows[i].at
+                    : bytes_of(&file, kRows[i].section) + kRows[i].at - 64;
+    put(&file, at, kRows[i].bytes, kRows[i].value);
+    doubted_t doubted;
+    expect_bad(check_doubted(&file, &doubted), kRows[i].says);
+    kiln_status_free(doubted.doubt);
+  }
+}
+
+// The name of a symbol that other files see: without it nobody could say
+// whether it came through.
+static void a_shared_name_that_cannot_be_read_is_an_error(void** state) {
+  (void)state;
+  read_file(&file, "externs.cubin");
+  size_t symbols = bytes_of(&file, ".symtab");
+  size_t size = (size_t)number(&file, header_of(&file, ".symtab") + 32, 8);
+  size_t found = 0;
+  for (size_t at = symbols + 24; at < symbols + size; at += 24) {
+    bool is_global = number(&file, at + 4, 1) >> 4 == 1;
+    bool is_here = number(&file, at + 6, 2) != 0;
+    uint64_t was = number(&file, at, 4);
+    put(&file, at, 4, 1 << 20);
+    doubted_t doubted;
+    kiln_status_t status = check_doubted(&file, &doubted);
+    if (is_global && is_here) {
+      expect_bad(status, "a name at 1048576");
+      found++;
+    } else {
+      assert_null(status);
+      expect_bad(doubted.doubt, "a name at 1048576");
+      doubted.doubt = NULL;
+    }
+    kiln_status_free(doubted.doubt);
+    put(&file, at, 4, was);
+  }
+  assert_true(found > 0);
+}
+
+static void names_of_a_cubin_are_told(void** state) {
+  (void)state;
+  read_relocatable();
+  doubted_t given;
+  assert_null(check_doubted(&file, &given));
+  doubted_t came = {0};
+  kiln_bytes_view_t bytes = {file.data, file.size};
+  assert_null(kilni_image_cubin_names(bytes, "given.o", &came, note_expected));
+  assert_string_equal(came.expected, given.expected);
+  bytes.size = 100;
+  expect_bad(kilni_image_cubin_names(bytes, "given.o", &came, note_expected),
+             "no section headers");
+}
+
 static void an_object_needs_device_code(void** state) {
   (void)state;
   read_file(&file, "host_rdc.object");
@@ -234,6 +376,13 @@ static void sections_of_a_host_object(void** state) {
     put(&file, header_of(&file, kNames[i]) + 24, 8, (uint64_t)1 << 40);
     expect_bad(check(&file), "is to be");
   }
+  // nvlink finds no device code in either.
+  read_file(&file, "host_rdc.object");
+  put(&file, (size_t)number(&file, 40, 8) + 24, 8, (uint64_t)1 << 40);
+  expect_bad(check(&file), "is to be");
+  read_file(&file, "host_rdc.object");
+  put(&file, 32, 8, (uint64_t)1 << 40);
+  expect_bad(check(&file), "within its segments");
 }
 
 static void bytes_must_be_what_they_are_said_to_be(void** state) {
@@ -266,7 +415,7 @@ static kiln_status_t note(void* user, const char* name, bool is_kernel) {
 
 static void expect_names(const file_t* given, uint32_t sm, const char* wanted) {
   names_t names = {0};
-  kilni_image_link_visit_t visit = {sm, 0, &names, note};
+  kilni_image_link_visit_t visit = {.sm = sm, .user = &names, .define = note};
   assert_null(check_as(given, given->format, &visit));
   assert_string_equal(names.text, wanted);
 }
@@ -279,7 +428,7 @@ static void strong_names_are_told(void** state) {
   read_file(&file, "nvrtc130_sm90a.cubin");
   expect_names(&file, 90, "");
   names_t names = {.fails = true};
-  kilni_image_link_visit_t visit = {75, 0, &names, note};
+  kilni_image_link_visit_t visit = {.sm = 75, .user = &names, .define = note};
   read_file(&file, "externs.cubin");
   kiln_status_t status = check_as(&file, file.format, &visit);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_OUT_OF_MEMORY);
@@ -339,6 +488,15 @@ static void a_wrong_byte_is_no_surprise(void** state) {
       assert_true(kiln_status_is_ok(status) ||
                   kiln_status_code(status) == KILN_STATUS_BAD_DATA);
       kiln_status_free(status);
+      kiln_status_t doubt = NULL;
+      const kilni_image_link_visit_t doubts = {.inout_doubt = &doubt};
+      status = kilni_image_check_link((kiln_bytes_view_t){copy, file.size},
+                                      file.format, "given.o",
+                                      kiln_allocator_libc(), &doubts);
+      assert_true(kiln_status_is_ok(status) ||
+                  kiln_status_code(status) == KILN_STATUS_BAD_DATA);
+      kiln_status_free(status);
+      kiln_status_free(doubt);
       free(copy);
     }
     file.data[i] = was;
@@ -351,6 +509,10 @@ int main(void) {
       cmocka_unit_test(a_cut_file_is_refused),
       cmocka_unit_test(each_index_is_checked),
       cmocka_unit_test(each_field_of_the_head_is_checked),
+      cmocka_unit_test(damage_that_may_be_harmless_is_a_doubt),
+      cmocka_unit_test(damage_that_does_harm_is_an_error),
+      cmocka_unit_test(a_shared_name_that_cannot_be_read_is_an_error),
+      cmocka_unit_test(names_of_a_cubin_are_told),
       cmocka_unit_test(an_object_needs_device_code),
       cmocka_unit_test(sections_of_a_host_object),
       cmocka_unit_test(bytes_must_be_what_they_are_said_to_be),
