@@ -109,6 +109,25 @@ def use_documents(prefix):
                name + " is installed")
     expect(not os.path.exists(os.path.join(folder, "docs", "man")),
            "manual pages are installed once")
+    with open(sources[0], encoding="utf-8") as file:
+        sections = re.split(r"^## ", file.read(), flags=re.M)
+    for section in sections:
+        away = re.findall(r"\b((?:tools|tests|src|build)/[\w./-]*\w|"
+                          r"CONTRIBUTING\.md)", section)
+        expect(not away or "source tree" in section,
+               "the README says of %s where they are, in \"%s\"" % (
+                   ", ".join(away), section.split("\n")[0]))
+
+
+def use_pictures(prefix, work):
+    """The examples run from where they lie, with the command beside them."""
+    examples = os.path.join(prefix, "share", "doc", "kiln", "examples",
+                            "pictures")
+    made = os.path.join(work, "pictures")
+    run("sh", os.path.join(examples, "run.sh"),
+        os.path.join(prefix, "bin", "kiln"), made, "--device", "soft",
+        KILN_CACHE_DIR=os.path.join(work, "cache"))
+    run(sys.executable, "-B", os.path.join(examples, "check.py"), made)
 
 
 def use_manual(prefix):
@@ -129,7 +148,7 @@ def use_manual(prefix):
                "man finds the page of %s: %s" % (name, found))
 
 
-def use_command(options, prefix):
+def use_command(options, prefix, work):
     command = os.path.join(prefix, "bin", "kiln")
     if os.path.exists(os.path.join(options.build, "src", "cli", "kiln")):
         expect(os.path.exists(command), "the command is installed")
@@ -143,6 +162,7 @@ def use_command(options, prefix):
         program = os.path.join(prefix, "share", "kiln", "lib", "saxpy.kiln")
         expect("kernel saxpy" in run(command, "inspect", program),
                "the library of programs is installed")
+        use_pictures(prefix, work)
         said = run(command, "--version")
         expect(options.version in said, "the command says its version")
 
@@ -165,7 +185,7 @@ def main():
         find(prefix, "LICENSE")
         use_pkg_config(options, prefix, work)
         use_find_package(options, prefix, work)
-        use_command(options, prefix)
+        use_command(options, prefix, work)
         use_documents(prefix)
     finally:
         shutil.rmtree(work)
