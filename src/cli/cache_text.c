@@ -67,7 +67,7 @@ bool kilni_cli_size_parse(const char* option, const char* text,
   if (parse(text, "KMGT", FACTORS, out_bytes) && *out_bytes > 0) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write bytes, such as 500M or 2G",
-                        "--%s \"%s\" is no size above 0", option, text);
+                        "--%s \"%s\" is not a size above 0", option, text);
 }
 
 bool kilni_cli_age_parse(const char* option, const char* text,
@@ -81,5 +81,5 @@ bool kilni_cli_age_parse(const char* option, const char* text,
   }
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write an age with its unit, such as 12h or 30d",
-                        "--%s \"%s\" is no age above 0", option, text);
+                        "--%s \"%s\" is not an age above 0", option, text);
 }

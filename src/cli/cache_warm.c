@@ -172,7 +172,7 @@ static bool open_all(warm_t* warm) {
   warm->compiles = kilni_cli_compile_is_asked(call) && !has_device;
   if (has_device && kilni_cli_option_value(call, "output") != NULL) {
     return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave out --device or --output",
+                          "omit --device or --output",
                           "--device is for what kiln run makes, and --output "
                           "for what kiln compile does");
   }

@@ -132,7 +132,8 @@ bool kilni_cli_buffer_read_some(kilni_cli_buffer_t* buffer, const char* path,
   size_t before = buffer->size;
   if (!kilni_cli_buffer_read(buffer, path, limit, error)) return false;
   return buffer->size != before ||
-         kilni_cli_fail(error, KILN_STATUS_BAD_DATA,
-                        "look at what was to write it, or name another file",
-                        "the file \"%s\" is empty", path);
+         kilni_cli_fail(
+             error, KILN_STATUS_BAD_DATA,
+             "check what should have written it, or name another file",
+             "the file \"%s\" is empty", path);
 }

@@ -38,7 +38,7 @@ static bool check_signature(const kilni_cli_buffer_t* file,
       is->is_read ? is->end : "");
   kilni_cli_error_fix(error,
                       is->is_read
-                          ? "let its name end in %s, or write :u8 after the "
+                          ? "rename it to end in %s, or write :u8 after the "
                             "name to take the bytes as they are"
                           : "convert it to .npy%s, or write :u8 after the name "
                             "to take the bytes as they are",
@@ -66,8 +66,8 @@ static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
     if (file->size % info->bytes != 0) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "give another type, or a whole file",
-                            "%zu bytes are no whole number of %s", file->size,
-                            info->text);
+                            "%zu bytes are not a whole number of %s",
+                            file->size, info->text);
     }
     shape.rank = 1;
     shape.dims[0] = file->size / info->bytes;

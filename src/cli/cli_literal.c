@@ -224,8 +224,8 @@ bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
   memset(out, 0, sizeof(*out));
   if (type == KILNI_CLI_TYPE_BOOL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "write true or false", "the value \"%s\" is no bool",
-                          text);
+                          "write true or false",
+                          "the value \"%s\" is not a bool", text);
   }
   return check_size(strlen(text), error) &&
          parse_number(text, strlen(text), type, out, error);
@@ -382,7 +382,8 @@ static size_t alignment_of(const char* at) {
 
 static bool parse_members(struct_t* s, size_t* inout_alignment) {
   size_t alignment = alignment_of(s->at);
-  bool ok = s->depth++ < MAX_STRUCT_DEPTH || fail_struct(s, "it is too deep");
+  bool ok =
+      s->depth++ < MAX_STRUCT_DEPTH || fail_struct(s, "it is nested too deep");
   if (!ok || !pad_to(s, alignment)) return false;
   for (;;) {
     skip_blanks(s);
@@ -410,9 +411,9 @@ bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
                             kilni_cli_error_t* error) {
   struct_t s = {text, text + 1, out, error, 0};
   size_t alignment = 1;
-  if (text[0] != '{') return fail_struct(&s, "it begins with no brace");
+  if (text[0] != '{') return fail_struct(&s, "it does not begin with a brace");
   if (!parse_members(&s, &alignment)) return false;
-  return *s.at == 0 || fail_struct(&s, "more follows its end");
+  return *s.at == 0 || fail_struct(&s, "there is text after its end");
 }
 
 bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,

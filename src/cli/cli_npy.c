@@ -94,7 +94,7 @@ static bool read_descr(npy_reader_t* r, kilni_cli_shape_t* shape) {
 }
 
 static bool read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
-  if (!take(r, '(')) return bad(r, "the shape is no tuple");
+  if (!take(r, '(')) return bad(r, "the shape is not a tuple");
   shape->rank = 0;
   while (!take(r, ')')) {
     uint64_t value = 0;
@@ -131,7 +131,7 @@ static bool read_entry(npy_reader_t* r, kilni_cli_shape_t* shape,
                  : size == 5 && memcmp(key, "shape", 5) == 0           ? 4
                                                                        : 0;
   if (bit == 0) return bad(r, "there is no such key");
-  if ((*seen & bit) != 0) return bad(r, "a key is there twice");
+  if ((*seen & bit) != 0) return bad(r, "a key occurs twice");
   *seen |= bit;
   if (bit == 1) return read_descr(r, shape);
   if (bit == 4) return read_shape(r, shape);
@@ -163,9 +163,10 @@ static bool read_dictionary(npy_reader_t* r, kilni_cli_shape_t* shape) {
 static bool open_header(npy_reader_t* r, size_t size) {
   if (size < 10 || memcmp(r->data, MAGIC, sizeof(MAGIC)) != 0) {
     return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
-                          size < 10 ? "the .npy file ends inside its header"
-                                    : "this is no .npy file: byte 0 is not its "
-                                      "signature");
+                          size < 10
+                              ? "the .npy file ends inside its header"
+                              : "this is not a .npy file: byte 0 is not its "
+                                "signature");
   }
   if (r->data[6] < 1 || r->data[6] > 3) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_BAD,

@@ -226,7 +226,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
       ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &parse);
   if (rc == ENOMEM) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
-                          "there is no memory to read the arguments in");
+                          "not enough memory to read the arguments");
   }
   if (rc != 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,

@@ -33,9 +33,9 @@ static bool check_place(const char* option, const char* path,
         error,
         errno == EACCES ? KILN_STATUS_PERMISSION_DENIED : KILN_STATUS_NOT_FOUND,
         errno == EACCES ? "ask its owner, or name another one"
-                        : "look for a slip in the path, or leave the option "
-                          "out to search the usual places",
-        "--%s names \"%s\", which cannot be looked at: %s", option, path,
+                        : "check the spelling of the path, or omit the option "
+                          "to search the usual places",
+        "--%s names \"%s\", which cannot be read: %s", option, path,
         strerror(errno));
   }
   if (S_ISDIR(info.st_mode) == wants_folder) return true;
@@ -53,7 +53,7 @@ static bool add_path(kilni_cli_where_t* where, const char* option,
   char here[PATH_BYTES];
   if (path[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "name a path, or leave the option out",
+                          "name a path, or omit the option",
                           "the option --%s needs a path", option);
   }
   if (path[0] != '/') {
@@ -237,12 +237,12 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
         error, KILN_STATUS_INVALID_ARGUMENT,
         "write KIND:NAME, e.g. lib:nvrtc; the kinds are lib, header, static, "
         "bitcode, binary and stub",
-        "\"%.*s\" names no kind", (int)(size > 200 ? 200 : size), text);
+        "\"%.*s\" has no kind", (int)(size > 200 ? 200 : size), text);
   }
   if (length == 0 || length >= sizeof(piece->name)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "take a name that \"kiln find --all\" lists",
-                          "\"%.*s\" has no name that could be found",
+                          "\"%.*s\" has a name that the catalog does not know",
                           (int)(size > 200 ? 200 : size), text);
   }
   piece->kind = kind;

@@ -55,7 +55,7 @@ typedef struct kilni_cli_where_t {
       {"target", "TARGET", "The toolkit's target folder.", false,             \
        "x86_64-linux sbsa-linux aarch64-linux"},                              \
       {"secure", NULL,                                                        \
-       "Take only what nobody else on this machine could "                    \
+       "Take only what no other user of this machine could "                  \
        "have put there.",                                                     \
        false, NULL},                                                          \
       {"hermetic", NULL,                                                      \

@@ -122,7 +122,7 @@ bool kilni_cli_png_read(const uint8_t* data, size_t size,
   memset(out, 0, sizeof(*out));
   if (size < 8 || png_sig_cmp(data, 0, 8) != 0) {
     return kilni_cli_fail(error, KILN_STATUS_BAD_DATA, FIX_BAD,
-                          "this is no PNG picture: byte 0 is not its "
+                          "this is not a PNG picture: byte 0 is not its "
                           "signature");
   }
   png_codec_t codec = {0};

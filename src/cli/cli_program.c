@@ -388,8 +388,8 @@ static void print_program(FILE* out, const kiln_program_t* program,
   for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL;
        i++) {
     (void)fprintf(out,
-                  "  shared array %s is zeroed: not all that is read of it is "
-                  "surely written before\n",
+                  "  shared array %s is zeroed: it may be read before all of "
+                  "it is written\n",
                   name);
   }
 }

@@ -103,7 +103,7 @@ static bool read_use(check_t* check, const char* text, const char* arrow) {
     return kilni_cli_fail(check->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write PRODUCER>CONSUMER:ARTIFACT, e.g. "
                           "\"lib:nvrtc>lib:nvJitLink:ltoir\"",
-                          "\"%s\" is no pipeline", text);
+                          "\"%s\" is not a pipeline", text);
   }
   return kilni_cli_check(check->error,
                          kiln_compat_artifact_parse(last + 1, &use.artifact)) &&

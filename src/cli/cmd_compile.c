@@ -101,7 +101,7 @@ static bool add_path(kilni_cli_buffer_t* out, const char* path,
                                                   : "";
     if (*at == '\n') {
       return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                            "rename it, or leave --depfile out",
+                            "rename it, or omit --depfile",
                             "a path with a line break in a depfile");
     }
     if (!kilni_cli_buffer_add(out, before, strlen(before), error) ||

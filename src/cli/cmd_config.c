@@ -107,7 +107,7 @@ static bool add_words(const kilni_config_t* config,
   while ((at = kilni_cli_words_next(words, at)) != NULL) {
     if (strchr(at, '\n') != NULL) {
       return kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
-                            "leave out --lines, or use --json",
+                            "omit --lines, or use --json",
                             "a path has a newline in it");
     }
     if (!add(config, out, at) || !add(config, out, "\n")) return false;
@@ -209,12 +209,11 @@ static void note_changes(const json_t* differences, const json_t* variables) {
 
 static bool fail_lock(const kilni_config_t* config, const char* path,
                       size_t count) {
-  return kilni_cli_fail(config->error, KILN_STATUS_INCOMPATIBLE,
-                        "undo the change, or make the file anew with --lock if "
-                        "it is meant",
-                        "%zu thing%s not as \"%s\" has %s", count,
-                        count == 1 ? " is" : "s are", path,
-                        count == 1 ? "it" : "them");
+  return kilni_cli_fail(
+      config->error, KILN_STATUS_INCOMPATIBLE,
+      "undo the change, or make the file again with --lock if it is intended",
+      "%zu thing%s not as \"%s\" has %s", count, count == 1 ? " is" : "s are",
+      path, count == 1 ? "it" : "them");
 }
 
 // Holds the plan against the lock; with --json the answer is the result.

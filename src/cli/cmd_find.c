@@ -86,14 +86,14 @@ static bool read_wants(find_t* find) {
   }
   if (is_on(find, "all")) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "leave out --all, or the names",
+                          "omit --all, or the names",
                           "--all is given with a name");
   }
   if (at == call->operand_count) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write \"kiln find lib nvrtc\", for example, or "
                           "\"kiln find --all\"",
-                          "there is no name of a thing to find");
+                          "the name of a piece is missing");
   }
   for (; at < call->operand_count; at++) {
     kilni_cli_piece_t piece;

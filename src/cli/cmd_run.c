@@ -509,13 +509,13 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Seed of every order that CUDA leaves open, on the software device.",
      false, NULL},
     {"report", "NAMES",
-     "Errors to look for on the software device: unwritten (memory read that "
-     "nobody wrote), freed (memory used after it was freed), all or none; "
+     "Errors to look for on the software device: unwritten (memory read before "
+     "anything wrote it), freed (memory used after it was freed), all or none; "
      "several with commas between. Default: KILN_SOFT_REPORT.",
      false, "unwritten freed all none"},
     {"order", "auto|latest",
      "When work runs on the software device: auto, or latest, only when "
-     "somebody waits for it. Default: KILN_SOFT_ORDER.",
+     "something waits for it. Default: KILN_SOFT_ORDER.",
      false, "auto latest"},
     {"stats", NULL,
      "Also say what the run took: time, what the cache had, which libraries of "

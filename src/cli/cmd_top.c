@@ -39,7 +39,7 @@ static bool read_interval(top_t* top) {
       !(seconds * 1000.0 >= (double)LEAST_MS && seconds <= MOST_SECONDS)) {
     return kilni_cli_fail(top->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give seconds from 0.1 to 86400",
-                          "--interval \"%s\" is no such number of seconds",
+                          "--interval \"%s\" is not such a number of seconds",
                           text);
   }
   top->interval_ms = (int)(seconds * 1000.0);
@@ -55,7 +55,7 @@ static bool read_count(top_t* top) {
   if (text[0] < '1' || text[0] > '9' || *end != 0 || count > UINT32_MAX) {
     return kilni_cli_fail(top->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give a number of at least 1",
-                          "--count \"%s\" is no number of pages", text);
+                          "--count \"%s\" is not a number of pages", text);
   }
   top->count = count;
   return true;
@@ -211,12 +211,13 @@ const kilni_cli_command_t kilni_cli_command_top = {
     "Show what the GPUs do now: memory, work, power, clocks, links, processes.",
     "On a terminal the page is renewed until `q` or Ctrl-C, and the terminal "
     "is left as it was; elsewhere one page is printed. What a GPU does not "
-    "tell is a question mark.\n"
+    "report is a question mark.\n"
     "The facts are NVML's, a part of the driver, and cost the GPUs nothing: no "
     "context is made. GPUs are numbered in the order of their addresses, "
     "whatever CUDA_VISIBLE_DEVICES says. The pools of a program's memory are "
     "known to that program alone; what they hold counts as memory in use of "
-    "its process. A machine without a GPU is no error: the page says why none "
+    "its process. A machine without a GPU is not an error: the page says why "
+    "none "
     "is seen.",
     OPTIONS,
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),

@@ -109,7 +109,7 @@ static void take_reason(kilni_cli_compile_t* c, uint32_t state,
   c->cache = state;
   kilni_cli_copy_text(c->cache_reason, sizeof(c->cache_reason), reason);
   if (state == KILN_COMPILE_CACHE_UNCACHEABLE) {
-    kilni_cli_note("%s is compiled anew each time: %s", c->file,
+    kilni_cli_note("%s is compiled again each time: %s", c->file,
                    c->cache_reason);
   }
 }

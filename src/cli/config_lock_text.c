@@ -9,7 +9,7 @@
 #define SHA256_DIGITS 64
 
 static const char FIX_ANEW[] =
-    "make it anew with \"kiln config --lock FILE ...\"";
+    "make it again with \"kiln config --lock FILE ...\"";
 
 // ---- Reading ----
 
@@ -137,14 +137,14 @@ static bool check_format(const json_t* lock, const char* name,
   const char* maker = json_string_value(json_object_get(lock, "kiln"));
   if (!json_is_integer(format)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
-                          "\"%s\" is no lock file of kiln: it has no "
+                          "\"%s\" is not a lock file of kiln: it has no "
                           "\"kiln_lock\"",
                           name);
   }
   if (json_integer_value(format) == KILNI_CONFIG_LOCK_FORMAT) return true;
   return kilni_cli_fail(
       error, KILN_STATUS_UNSUPPORTED,
-      "use the kiln that made it, or make it anew with \"kiln config --lock "
+      "use the kiln that made it, or make it again with \"kiln config --lock "
       "FILE ...\"",
       "\"%s\" is a lock file of format %lld, made by kiln %.40s; this one "
       "reads "
@@ -165,7 +165,7 @@ bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
   json_t* lock = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (lock == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
-                          "\"%s\" is no lock file of kiln, or only part of "
+                          "\"%s\" is not a lock file of kiln, or only part of "
                           "one: line %d, column %d: %s",
                           name, why.line, why.column, why.text);
   }

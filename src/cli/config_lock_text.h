@@ -17,8 +17,8 @@ enum {
 
 // Reads a lock file, which `name` stands for in messages. What comes back has
 // every key that later code reads, each of its type. The caller owns
-// `*out_lock`. INVALID_ARGUMENT: it is no lock file, or damaged; UNSUPPORTED:
-// it is of another format.
+// `*out_lock`. INVALID_ARGUMENT: it is not a lock file, or damaged;
+// UNSUPPORTED: it is of another format.
 bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
                              json_t** out_lock, kilni_cli_error_t* error);
 

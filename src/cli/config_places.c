@@ -59,7 +59,7 @@ static bool check_options(const kilni_config_t* config) {
         "--%s names \"%s\", which lacks what was asked for; \"%s\" has it",
         kOptions[i], path, kilni_config_path(kilni_config_piece(config, 0)));
     kilni_cli_error_fix(config->error,
-                        "name a folder that has it, or leave --%s out to "
+                        "name a folder that has it, or omit --%s to "
                         "search the usual places",
                         kOptions[i]);
     return false;

@@ -125,7 +125,7 @@ static bool make_program(building_t* b, uint32_t index,
       return kilni_cli_sketch_fail(
           job->sketch, a->name.line, a->name.column,
           KILN_STATUS_INVALID_ARGUMENT, "give buffers, memory and numbers",
-          error, "a program gets no \"%s\" here", a->name.text);
+          error, "a program cannot take \"%s\" here", a->name.text);
     }
     given[i].is_memory = shape != NULL;
     if (shape != NULL) {

@@ -213,7 +213,7 @@ static bool check_part(const kilni_cli_graph_job_t* job,
   if (!part->whole && part->behind > count) {
     return kilni_cli_sketch_fail(
         job->sketch, part->name.line, part->name.column,
-        KILN_STATUS_INVALID_ARGUMENT, "end at most there", error,
+        KILN_STATUS_INVALID_ARGUMENT, "end the part there or before", error,
         "\"%s\" has %" PRIu64 " elements, and the part ends at %" PRIu64,
         part->name.text, count, part->behind);
   }

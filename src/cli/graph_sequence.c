@@ -35,9 +35,8 @@ static bool make_pipelines(kilni_cli_graph_job_t* job,
       return kilni_cli_sketch_fail(
           k, k->codes[i].file.line, k->codes[i].file.column,
           KILN_STATUS_UNSUPPORTED,
-          "write it as a program (.kiln), or take `sequence` away and draw "
-          "edges",
-          error, "a sequence runs programs, and \"%s\" is none",
+          "write it as a program (.kiln), or remove `sequence` and draw edges",
+          error, "a sequence runs programs, and \"%s\" is not one",
           k->codes[i].file.text);
     }
     if (!check_at(job, &k->codes[i].file,

@@ -146,11 +146,11 @@ static char peek(const kilni_cli_sketcher_t* s, size_t ahead) {
 }
 
 static bool bad_byte(kilni_cli_sketcher_t* s, const char* what) {
-  return kilni_cli_sketch_fail(
-      s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
-      "names are letters, digits and underscores; what is none stands in "
-      "double quotes",
-      s->error, "%s", what);
+  return kilni_cli_sketch_fail(s->sketch, s->token.line, s->token.column,
+                               KILN_STATUS_BAD_DATA,
+                               "names are letters, digits and underscores; "
+                               "write anything else in double quotes",
+                               s->error, "%s", what);
 }
 
 static bool scan_string(kilni_cli_sketcher_t* s) {
@@ -260,7 +260,7 @@ static bool scan_sign(kilni_cli_sketcher_t* s) {
     s->token.kind = KILNI_CLI_TOKEN_SIGN;
     s->at++;
   } else {
-    return bad_byte(s, "a character that begins nothing here");
+    return bad_byte(s, "an unexpected character");
   }
   return true;
 }
@@ -527,8 +527,8 @@ bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
                                 const kilni_cli_name_t* name, uint32_t scope,
                                 kilni_cli_symbol_kind_t kind,
                                 uint32_t* out_index) {
-  static const char* const WHAT[] = {"code file", "buffer",    "event",
-                                     "graph",     "condition", "node"};
+  static const char* const WHAT[] = {"a code file", "a buffer",    "an event",
+                                     "a graph",     "a condition", "a node"};
   static const char* const FIX[] = {
       "declare it above: code NAME = \"FILE\"",
       "declare it above: buffer NAME : TYPE[N]",
@@ -540,12 +540,13 @@ bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
   const kilni_cli_symbol_t* symbol =
       kilni_cli_sketcher_find(s, name->text, scope);
   if (symbol == NULL) {
-    return kilni_cli_sketcher_fail_at(
-        s, name, FIX[kind], "there is no %s \"%s\"", WHAT[kind], name->text);
+    return kilni_cli_sketcher_fail_at(s, name, FIX[kind],
+                                      "there is no %s \"%s\"",
+                                      strchr(WHAT[kind], ' ') + 1, name->text);
   }
   if (symbol->kind != kind) {
     return kilni_cli_sketcher_fail_at(
-        s, name, FIX[kind], "\"%s\" of line %" PRIu32 " is a %s and no %s",
+        s, name, FIX[kind], "\"%s\" of line %" PRIu32 " is %s, not %s",
         name->text, symbol->line, WHAT[symbol->kind], WHAT[kind]);
   }
   *out_index = symbol->index;
@@ -604,8 +605,8 @@ static bool fail_circle(kilni_cli_sketcher_t* s, const uint32_t* waits) {
     node = found->from;
   }
   return kilni_cli_sketcher_fail_at(
-      s, &found->at, "take one of its edges away; a `while` node repeats work",
-      "the edge from \"%s\" to \"%s\" closes a circle: neither could begin",
+      s, &found->at, "remove one of its edges; a `while` node repeats work",
+      "the edge from \"%s\" to \"%s\" closes a cycle: neither could start",
       k->nodes[found->from].name.text, k->nodes[found->to].name.text);
 }
 
@@ -656,8 +657,8 @@ static bool check_conditions(kilni_cli_sketcher_t* s) {
     if (k->conditions[i].user == KILNI_CLI_GRAPH_NONE) {
       return kilni_cli_sketcher_fail_at(
           s, &k->conditions[i].name,
-          "declare it in the braces of the one node that obeys it",
-          "no node of these braces obeys the condition \"%s\"",
+          "declare it in the braces of the one node that uses it",
+          "no node in these braces uses the condition \"%s\"",
           k->conditions[i].name.text);
     }
   }

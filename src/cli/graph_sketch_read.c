@@ -22,7 +22,7 @@ static bool read_shape(kilni_cli_sketcher_t* s, bool needs_extents,
   out->type = kilni_cli_type_find(name.text, strlen(name.text));
   if (out->type == KILNI_CLI_TYPE_NONE) {
     return kilni_cli_sketcher_fail_at(s, &name, kilni_cli_type_names(),
-                                      "\"%s\" is no type", name.text);
+                                      "\"%s\" is not a type", name.text);
   }
   if (!needs_extents && !kilni_cli_sketcher_sees(s, '[')) return true;
   if (!kilni_cli_sketcher_expect(s, '[')) return false;
@@ -248,7 +248,7 @@ static bool read_argument_name(kilni_cli_sketcher_t* s, uint32_t scope,
         s, &out->name,
         "give a buffer, memory or a condition that is declared above, len(P), "
         "or a number with its type, such as 2.5f32",
-        "there is no \"%s\" that a kernel could get", out->name.text);
+        "there is no \"%s\" that a kernel can take", out->name.text);
   }
   out->index = symbol->index;
   if (symbol->kind == KILNI_CLI_SYMBOL_BUFFER) {
@@ -261,7 +261,7 @@ static bool read_argument_name(kilni_cli_sketcher_t* s, uint32_t scope,
   } else {
     return kilni_cli_sketcher_fail_at(
         s, &out->name, "give a buffer, memory, a condition or a number",
-        "\"%s\" is nothing that a kernel could get", out->name.text);
+        "\"%s\" is not something that a kernel can take", out->name.text);
   }
   return true;
 }
@@ -504,7 +504,7 @@ static bool read_braces(kilni_cli_sketcher_t* s, uint32_t scope,
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_LIMIT_EXCEEDED,
         "name a graph and take it as a child", s->error,
-        "more than %d braces in each other", KILNI_CLI_GRAPH_MAX_DEPTH);
+        "braces nested more than %d deep", KILNI_CLI_GRAPH_MAX_DEPTH);
   }
   return kilni_cli_sketcher_expect(s, '{') &&
          kilni_cli_sketcher_block(s, scope, depth + 1) &&
@@ -649,12 +649,12 @@ static bool check_kind(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind) {
   return kilni_cli_sketch_fail(
       s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
       s->sketch->is_sequence
-          ? "a sequence has kernel, copy, fill and repeat; take `sequence` "
-            "away to draw a graph"
+          ? "a sequence has kernel, copy, fill and repeat; remove `sequence` "
+            "to draw a graph"
           : "begin the file with a line `sequence`; in a graph, `while` "
             "repeats",
       s->error, "`%s` in a %s", kilni_cli_graph_kind_word(kind),
-      s->sketch->is_sequence ? "sequence" : "graph that is no sequence");
+      s->sketch->is_sequence ? "sequence" : "graph that is not a sequence");
 }
 
 static bool read_repeat(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,

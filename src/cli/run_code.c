@@ -111,7 +111,7 @@ static void take_compiled(kilni_cli_code_t* c, const step_t* step) {
   kilni_cli_copy_text(c->compile_reason, sizeof(c->compile_reason),
                       kiln_compile_result_cache_reason(step->result));
   if (c->compile_cache == KILN_COMPILE_CACHE_UNCACHEABLE) {
-    kilni_cli_note("%s is compiled anew each time: %s", c->file,
+    kilni_cli_note("%s is compiled again each time: %s", c->file,
                    c->compile_reason);
   }
   kiln_code_release(c->text);

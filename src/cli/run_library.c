@@ -564,7 +564,8 @@ bool kilni_cli_library_wait(kilni_cli_session_t* session,
                                     KILNI_CLI_ENDLESS_KERNEL, error);
   }
   if (!ok && error->code == KILN_STATUS_NOT_CONVERGED) {
-    kilni_cli_error_fix(error, "allow more by --define ROUNDS, or leave it");
+    kilni_cli_error_fix(
+        error, "allow more with --define ROUNDS=N, or omit the one given");
   }
   return ok;
 }

@@ -241,9 +241,10 @@ bool kilni_cli_missing_check(const kilni_cli_missing_t* m,
   kilni_cli_error_t none;
   bool whole = write_command(m, &command, &none) && command.size != 0 &&
                command.size < sizeof(error->fix);
-  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "not given of the program \"%s\": %s", m->request->file,
-                       names);
+  (void)kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+      "parameters of the program \"%s\" that are not given: %s",
+      m->request->file, names);
   memcpy(error->trail, trail, sizeof(trail));
   if (whole) {
     kilni_cli_error_fix(error, "%s", (const char*)command.data);

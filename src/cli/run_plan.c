@@ -252,7 +252,7 @@ static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
     kilni_cli_error_fix(p->error, "give none: the kernel takes no parameters");
   } else if (!p->kernel->params_known) {
     kilni_cli_error_fix(p->error,
-                        "write positions from 0 on; this file does "
+                        "write positions, counted from 0; this file does "
                         "not contain names");
   } else {
     const char* name = p->kernel->params[0].name;
@@ -326,7 +326,7 @@ static bool fail_buffer(planner_t* p, uint32_t index) {
   describe(p, index, what);
   suggest(p, index, write, sizeof(write));
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "parameter %s is no buffer", what);
+                       "parameter %s is not a buffer", what);
   kilni_cli_error_fix(p->error, "write %s", write);
   return false;
 }
@@ -377,16 +377,14 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   if (depth == 0 || from == index) {
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give one of them a type and shape",
-                          "the shape of parameter %s is copied in a circle",
+                          "the shape of parameter %s is copied in a cycle",
                           what);
   }
   if (from >= p->plan->count || !is_buffer(&p->plan->slots[from])) {
     call(p, from, what);
-    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "copy the shape of a buffer",
-                          "parameter %s, whose shape is to be copied, is no "
-                          "buffer",
-                          what);
+    return kilni_cli_fail(
+        p->error, KILN_STATUS_INVALID_ARGUMENT, "copy the shape of a buffer",
+        "parameter %s, whose shape is to be copied, is not a buffer", what);
   }
   if (!resolve_shape(p, from, depth - 1)) return false;
   slot->shape = p->plan->slots[from].shape;
@@ -519,7 +517,7 @@ static bool plan_length(planner_t* p, uint32_t index) {
     call(p, of, what);
     return kilni_cli_fail(
         p->error, KILN_STATUS_INVALID_ARGUMENT, "write len(P) with P a buffer",
-        "parameter %s is no buffer, so it has no length", what);
+        "parameter %s is not a buffer, so it has no length", what);
   }
   if (!p->kernel->params_known) {
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,

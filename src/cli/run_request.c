@@ -169,7 +169,7 @@ static bool read_made(kilni_cli_binding_t* b, const char* rest,
   if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write a type and a shape, such as x=f32[1048576]",
-                        "--buffer \"%.*s=%s\" is no type with a shape",
+                        "--buffer \"%.*s=%s\" is not a type with a shape",
                         (int)b->parameter_size, b->parameter, rest);
 }
 
@@ -360,11 +360,12 @@ static bool read_tolerance(kilni_cli_request_t* out,
       strspn(text, "0123456789.eE+-") != strlen(text)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write a number that is not negative, such as 1e-5",
-                          "--tolerance \"%s\" is not a number from 0 on", text);
+                          "--tolerance \"%s\" is not a number of 0 or more",
+                          text);
   }
   if (kilni_cli_option_value(call, "expect") != NULL) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "write --expect P=FILE, or leave --tolerance out",
+                        "write --expect P=FILE, or omit --tolerance",
                         "--tolerance without --expect");
 }
 
@@ -412,7 +413,7 @@ static bool read_source(kilni_cli_request_t* out, const kilni_cli_call_t* call,
                        "--%s for \"%s\", which is not compiled", asked,
                        out->file);
   kilni_cli_error_fix(
-      error, "leave --%s out, or give CUDA C++ (.cu)%s", asked,
+      error, "omit --%s, or give CUDA C++ (.cu)%s", asked,
       strcmp(asked, "define") == 0 ? " or a program (.kiln)" : "");
   return false;
 }
@@ -427,7 +428,7 @@ static bool read_telemetry(kilni_cli_request_t* out, const char* text,
   } else {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write --telemetry json or --telemetry prometheus",
-                          "--telemetry \"%s\" is no format", text);
+                          "--telemetry \"%s\" is not a format", text);
   }
   return true;
 }

@@ -60,7 +60,7 @@ static const char* choose_device(kilni_cli_session_t* s, bool* out_ok,
   }
   bool visible = kilni_cli_visible_apply(s->request->ordinal, error);
   if (s->request->device_kind == KILNI_CLI_DEVICE_AUTO) {
-    if (!visible) kilni_cli_note("no GPU taken: %s", error->message);
+    if (!visible) kilni_cli_note("no GPU used: %s", error->message);
     return visible ? "auto" : "soft";
   }
   *out_ok = visible;

@@ -152,10 +152,10 @@ static void test_words(void** state) {
   fails_at("empty kernel", 1, 7, "is a word of the language");
   fails_at("  7", 1, 3, "expected a statement");
   fails_at("empty e\n}", 2, 1, "expected a statement");
-  fails_at("empty e ;", 1, 9, "begins nothing");
+  fails_at("empty e ;", 1, 9, "unexpected character");
   fails_at("code c = \"x", 1, 10, "does not end");
   fails_at("code c = \"\"", 1, 10, "expected a file's name");
-  fails_at("buffer b : f31[2]", 1, 12, "is no type");
+  fails_at("buffer b : f31[2]", 1, 12, "is not a type");
   fails_at("buffer b : f32[0]", 1, 16, "is not a number from 1");
   fails_at("buffer b : f32[17179869184]", 1, 12, "");
   fails_at("buffer b : f32", 1, 8, "nothing says how large");
@@ -163,7 +163,7 @@ static void test_words(void** state) {
   fails_at("kernel k = scale(2)", 1, 18, "");
   fails_at("kernel k = scale(x y)", 1, 20, "expected `,`");
   fails_at("kernel k = scale(z)", 1, 18, "there is no \"z\"");
-  fails_at("kernel k = scale(scale)", 1, 18, "nothing that a kernel");
+  fails_at("kernel k = scale(scale)", 1, 18, "not something that a kernel");
   fails_at("kernel k = scale() grid 1 grid 2", 1, 27, "each of these once");
   fails_at("kernel k = scale() grid 0", 1, 25, "is not a number from 1");
   fails_at("copy c = x[2..2] <- y", 1, 15, "is not a number from 3");
@@ -176,11 +176,11 @@ static void test_words(void** state) {
 static void test_names(void** state) {
   (void)state;
   fails_at("kernel k = scal(x)", 1, 12, "there is no code file \"scal\"");
-  fails_at("kernel k = x(x)", 1, 12, "is a buffer and no code file");
+  fails_at("kernel k = x(x)", 1, 12, "is a buffer, not a code file");
   fails_at("empty e\nempty e", 2, 7, "is taken in line 4");
   fails_at("empty x", 1, 7, "is taken in line 2");
   fails_at("empty a\na -> b", 2, 6, "there is no node \"b\"");
-  fails_at("empty a\nempty b\na -> b -> a", 3, 11, "closes a circle");
+  fails_at("empty a\nempty b\na -> b -> a", 3, 11, "closes a cycle");
   fails_at("empty a\na -> a", 2, 6, "to itself");
   fails_at("empty a\nempty b\na -> b\na -> b", 4, 6, "is there since line 6");
   fails_at("condition c\nif i = c {\nempty a\n}\nempty b\nb -> a", 6, 6,
@@ -191,7 +191,7 @@ static void test_names(void** state) {
 
 static void test_rules(void** state) {
   (void)state;
-  fails_at("condition c", 1, 11, "no node of these braces obeys");
+  fails_at("condition c", 1, 11, "no node in these braces uses");
   fails_at("condition c\nif a = c { }\nif b = c { }", 3, 8,
            "has a node already");
   fails_at("condition c\nwhile a = c {\nif b = c { }\n}", 3, 8,
