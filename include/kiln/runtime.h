@@ -15,7 +15,9 @@
 //
 // After fork, every call in the child on a runtime of the parent, or on
 // anything opened from it, is INVALID_STATE. A release in the child does
-// nothing at all.
+// nothing at all. A runtime that the child creates itself has a software device
+// of its own; CUDA works in no child of a process that has used it, so start a
+// child that needs a GPU with exec, or fork before the first device is opened.
 #ifndef KILN_RUNTIME_H_
 #define KILN_RUNTIME_H_
 

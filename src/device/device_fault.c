@@ -20,7 +20,7 @@ enum { MESSAGE_BYTES = 1024, NOTES_BYTES = 4096, FIX_BYTES = 512 };
 static bool find_fault(const kiln_device_t* device, kiln_fault_t* out_fault) {
   const kiln_device_t* whole = device->whole;
   *out_fault = kiln_fault_default();
-  if (device->fault == NULL) return false;
+  if (device->fault == NULL || kilni_device_is_forked(device)) return false;
   if (atomic_load_explicit(&whole->place_state, memory_order_acquire) ==
       KILNI_PLACE_KNOWN) {
     *out_fault = whole->place;

@@ -21,11 +21,14 @@
 #undef kilni_soft_leave
 #undef kilni_soft_result
 
+#define BEING_TAKEN UINT64_MAX
+
 // The software driver of this process. thread-safe
 static struct {
   kilni_mutex_t lock;  // of start and stop
   _Atomic(kilni_soft_driver_t*) driver;
-  _Atomic uint64_t process_id;  // of the last start
+  // Whose all this is: 0 nobody's yet, BEING_TAKEN while a child takes it.
+  _Atomic uint64_t process_id;
   uint32_t users;
   _Atomic uint32_t epoch;    // counts starts
   _Atomic uint64_t threads;  // that were ever numbered
@@ -41,6 +44,32 @@ static _Thread_local struct {
   uint64_t thread_streams[KILNI_SOFT_DEVICES_MOST];
   uint64_t stack[KILNI_SOFT_STACK_LIMIT];
 } kilni_soft_thread;
+
+// In a child the lock may be a lost thread's, and the driver has no threads:
+// both are left as they are, and the child begins with none.
+static void take_over(void) {
+  static const kilni_mutex_t kFresh = {PTHREAD_MUTEX_INITIALIZER};
+  memcpy(&kilni_soft_global.lock, &kFresh, sizeof(kFresh));
+  atomic_store(&kilni_soft_global.driver, NULL);
+  kilni_soft_global.users = 0;
+  kilni_soft_thread.in_callback = 0;
+}
+
+void kilni_soft_global_begin(void) {
+  uint64_t here = kilni_process_id();
+  uint64_t owner = atomic_load(&kilni_soft_global.process_id);
+  while (owner != here) {
+    if (owner != BEING_TAKEN &&
+        atomic_compare_exchange_strong(&kilni_soft_global.process_id, &owner,
+                                       BEING_TAKEN)) {
+      if (owner != 0) take_over();
+      atomic_store(&kilni_soft_global.process_id, here);
+      return;
+    }
+    // Another thread of the child takes it: that is a few stores.
+    owner = atomic_load(&kilni_soft_global.process_id);
+  }
+}
 
 void kilni_soft_global_lock(void) {
   kilni_mutex_lock(&kilni_soft_global.lock);
@@ -64,9 +93,6 @@ bool kilni_soft_global_is_forked(void) {
 }
 
 void kilni_soft_global_set(kilni_soft_driver_t* driver) {
-  if (driver != NULL) {
-    atomic_store(&kilni_soft_global.process_id, driver->host.process_id);
-  }
   atomic_store(&kilni_soft_global.driver, driver);
 }
 

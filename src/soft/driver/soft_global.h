@@ -7,11 +7,14 @@
 
 #include "soft/driver/soft_driver.h"
 
+// Before a start takes the lock: what a forked child finds is its parent's, and
+// is left alone from then on.
+void kilni_soft_global_begin(void);
 // Held around start and stop.
 void kilni_soft_global_lock(void);
 void kilni_soft_global_unlock(void);
-// True in a child that was forked from a process with a running driver. What
-// its locks guard is then nobody's: take none.
+// True in a child that was forked from a process with a running driver, before
+// its own first start. What its locks guard is then nobody's: take none.
 bool kilni_soft_global_is_forked(void);
 // The running driver or NULL. Locked.
 kilni_soft_driver_t* kilni_soft_global_driver(void);

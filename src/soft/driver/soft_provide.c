@@ -384,6 +384,7 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(host));
   wish_t wish;
   KILNI_RETURN_IF_ERROR(read_wish(host, options, &wish));
+  kilni_soft_global_begin();
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   kiln_status_t status;
@@ -391,10 +392,7 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
     status = create_driver(host, &wish, &driver);
     if (kiln_status_is_ok(status)) kilni_soft_global_set(driver);
   } else {
-    status = kilni_host_check_fork(&driver->host);
-    if (kiln_status_is_ok(status)) {
-      status = check_agreement(driver, host, &wish);
-    }
+    status = check_agreement(driver, host, &wish);
   }
   if (kiln_status_is_ok(status)) {
     ++*kilni_soft_global_users();

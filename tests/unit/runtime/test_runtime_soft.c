@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "device/device_scope.h"
@@ -544,6 +546,55 @@ static void test_a_limit_is_of_one_device(void** state) {
   }
 }
 
+// What a forked child does with a runtime of its own; 0: all as it should be.
+static int be_a_child(const world_t* of_parent) {
+  world_t kept = *of_parent;  // setup writes to its place
+  world_t* parent = &kept;
+  void* opened = NULL;
+  if (kiln_status_code(kiln_stream_synchronize(parent->stream)) !=
+      KILN_STATUS_INVALID_STATE) {
+    return 1;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (setup(&opened) != 0) return 2;
+    test_vector_add(&opened);
+    kiln_fault_t fault = kiln_fault_default();
+    if (!kiln_status_is_ok(kiln_device_fault(parent->device, &fault)) ||
+        fault.kind != KILN_FAULT_NONE) {
+      return 3;
+    }
+    if (teardown(&opened) != 0) return 4;
+  }
+  kiln_stream_release(parent->stream);
+  kiln_device_release(parent->device);
+  return 0;
+}
+
+// The parent's device is its own, with all that is open; the child's runtime
+// has another, also of a child that a thread of the driver's was forked beside.
+static void test_a_forked_child(void** state) {
+  world_t* world = *state;
+#if defined(__SANITIZE_THREAD__)
+  print_message("skip: the thread sanitizer lets no child have threads\n");
+  skip();
+#endif
+  kiln_kernel_t* kernel = kernel_of(world, "spin");
+  assert_ok(kiln_kernel_launch(kernel, world->stream, NULL, NULL, 0));
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    alarm(60);
+    _exit(be_a_child(world));
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_says(kiln_stream_wait(world->stream, 1000000), KILN_STATUS_DEVICE_LOST,
+              "in kernel \"spin\"");
+  kiln_kernel_release(kernel);
+}
+
 static void test_auto_says_why(void** state) {
   (void)state;
   kiln_runtime_options_t options = kiln_runtime_options_default();
@@ -756,6 +807,7 @@ int main(void) {
       cmocka_unit_test(test_one_fault_one_text),
       TEST(test_a_time_limit),
       cmocka_unit_test(test_a_limit_is_of_one_device),
+      TEST(test_a_forked_child),
       TEST(test_too_much_memory),
       TEST(test_threads),
       cmocka_unit_test(test_auto_says_why),
