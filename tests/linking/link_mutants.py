@@ -21,7 +21,7 @@ own process too. Wrong, and the exit code 1:
 
 Counted: who refuses what the other one links, and of what nvlink alone links
 whether all names are there in what came out, and Kiln's reason. A linker that
-takes longer than LIMIT_S, or writes more than MANY_BYTES, gave no verdict.
+takes too long (LIMIT_S, NVLINK_LIMIT_S), or writes too much, gave no verdict.
 
 With --state the counts are kept in a file of JSON, and the next run goes on
 where this one ended, until N are done; --share does one part of N in so many,
@@ -48,6 +48,7 @@ import tempfile
 SKIP = 77
 MANY_BYTES = 10 << 20
 LIMIT_S = 20
+NVLINK_LIMIT_S = 5  # a thousand times what it takes
 BATCH = 50  # what one share has of the numbers before the next one has some
 ARCH = "sm_80"
 # How a linker ends that took too long or wrote too much.
@@ -273,7 +274,7 @@ class Driver:
         other = "not asked"
         if not options and self.nvlink:
             code, theirs = run(self.nvlink, "--arch=" + ARCH, source, "-o",
-                               base + ".nvlink", limit=LIMIT_S)
+                               base + ".nvlink", limit=NVLINK_LIMIT_S)
             other = "links" if code == 0 else "fails" if code > 0 else \
                 "crash" if code not in NO_VERDICT else "gave no verdict"
             if "links" == verdict == other:
@@ -409,8 +410,8 @@ def merge(paths):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kiln", type=os.path.abspath, nargs="?")
-    parser.add_argument("--count", type=int, default=600 if os.environ.get(
-        "KILN_FAULT_ALL") else 60)
+    parser.add_argument("--count", type=int, default=5000 if os.environ.get(
+        "KILN_FAULT_ALL") else 400)
     parser.add_argument("--alone", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
