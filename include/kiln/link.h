@@ -450,7 +450,8 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker reports success; a name that two inputs define;
 //                     kernels of an input that the linker left out
 //   BAD_DATA          an input is cut off or damaged, is not of its format, or
-//                     is an object without device code; none was given to the
+//                     is an object without device code; archives in which no
+//                     member has any, and nothing else; none was given to the
 //                     linker, unless it is `isolated` and failed over it
 //   INVALID_ARGUMENT  no input, or as of the choice and the settings; link-time
 //                     optimisation, and no input is LTO-IR

@@ -37,6 +37,7 @@ struct kilni_link_names_t {
   size_t expected_count;
   size_t expected_capacity;
   kiln_status_t doubt;  // the first
+  size_t parts;         // with device code
   uint32_t input;       // the one that is read
   bool is_text;         // it is PTX, which no linker leaves out
 };
@@ -148,8 +149,10 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
   KILNI_RETURN_IF_ERROR(check_arch(code, sm));
   // Nobody asks for the names of the only text: its compiler checks those.
   bool asks = is_machine_code(format) || given->count > 1;
-  kilni_image_link_visit_t visit = {
-      .sm = sm, .user = names, .define = asks ? add_name : NULL};
+  kilni_image_link_visit_t visit = {.sm = sm,
+                                    .user = names,
+                                    .define = asks ? add_name : NULL,
+                                    .inout_parts = &names->parts};
   if (given->may_crash) {
     visit.expect = add_expected;
     visit.inout_doubt = &names->doubt;
@@ -238,6 +241,24 @@ static kiln_status_t check_twice(const kilni_link_given_t* given,
   return status;
 }
 
+// Linkers make an empty cubin of what has no code for them, and report success.
+static kiln_status_t check_parts(const kilni_link_given_t* given,
+                                 const kilni_link_names_t* names) {
+  if (names->parts > 0) return kiln_ok();
+  kiln_status_t status =
+      given->count == 1
+          ? KILNI_FAIL(BAD_DATA, "\"%s\" holds no device code",
+                       kiln_code_name(given->inputs[0]))
+          : KILNI_FAIL(BAD_DATA,
+                       "none of the %zu inputs holds device code, such as "
+                       "\"%s\"",
+                       given->count, kiln_code_name(given->inputs[0]));
+  return kilni_status_with_fix(
+      status,
+      "compile it with nvcc and `-rdc=true`; objects and archives of the host "
+      "alone belong to the host's linker");
+}
+
 kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
                                      kilni_link_names_t** out_names) {
   uint32_t sm = number_of(given->arch);
@@ -252,6 +273,7 @@ kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
   for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
     status = check_one(given, i, sm, names);
   }
+  if (kiln_status_is_ok(status)) status = check_parts(given, names);
   if (kiln_status_is_ok(status)) status = check_twice(given, names);
   if (!kiln_status_is_ok(status)) {
     kilni_link_names_free(names);

@@ -103,7 +103,8 @@ typedef struct kilni_link_names_t kilni_link_names_t;
 
 // Checks the inputs before a linker reads them:
 //
-//   BAD_DATA          one is damaged, or an object without device code; damage
+//   BAD_DATA          none has device code; one is damaged, or an object
+//                     without device code; damage
 //                     that a linker which may crash can survive is a doubt
 //   INCOMPATIBLE      machine code for another architecture
 //   LINK_FAILED       a name that two define

@@ -39,6 +39,11 @@ static kiln_status_t check_piece(kiln_image_t* image,
                                  const kilni_image_part_t* part,
                                  const kilni_image_about_t* about,
                                  uint32_t format) {
+  bool is_code = format == KILN_CODE_FORMAT_PTX ||
+                 format == KILN_CODE_FORMAT_CUBIN ||
+                 format == KILN_CODE_FORMAT_RELOCATABLE ||
+                 format == KILN_CODE_FORMAT_LTOIR;
+  if (is_code) kilni_image_count_part(image->link);
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
       return kilni_image_link_ptx(part, image->link, image->allocator);
@@ -225,6 +230,7 @@ kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
   image.link = visit;
   KILNI_RETURN_IF_ERROR(check_format(&part, format));
   if (format == KILN_CODE_FORMAT_PTX) {
+    kilni_image_count_part(visit);
     return kilni_image_link_ptx(&part, visit, allocator);
   }
   kiln_status_t status = read_code(&image, &part, &about);

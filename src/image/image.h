@@ -58,6 +58,9 @@ typedef struct kilni_image_link_visit_t {
   // hides no name, is no error then. The first is put here, and the caller
   // frees it. NULL: it is an error.
   kiln_status_t* inout_doubt;
+  // Counted up for each part with device code, for whichever architecture; an
+  // archive may have none. NULL: nobody asks.
+  size_t* inout_parts;
 } kilni_image_link_visit_t;
 
 // Whether a linker can be given this: all that is indexed, sized and named in

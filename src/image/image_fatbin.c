@@ -308,7 +308,9 @@ static kiln_status_t read_one(kiln_image_t* image,
     entry_t entry;
     uint64_t here = at;
     KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, here, &entry, &at));
-    if (entry.head.size == 0 || (chooses && here != only)) continue;
+    if (entry.head.size == 0) continue;
+    kilni_image_count_part(image->link);
+    if (chooses && here != only) continue;
     KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
   }
   return kiln_ok();
@@ -391,9 +393,9 @@ kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
-                                      const kilni_image_part_t* part,
-                                      const kilni_image_about_t* about) {
+static kiln_status_t read_fatbins(kiln_image_t* image,
+                                  const kilni_image_part_t* part,
+                                  const kilni_image_about_t* about) {
   uint64_t at = 0;
   KILNI_RETURN_IF_ERROR(begin_of(part, &at));
   while (at < part->size) {
@@ -412,4 +414,15 @@ kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
     while (at < part->size && part->data[at] == 0) at++;
   }
   return kiln_ok();
+}
+
+kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
+                                      const kilni_image_part_t* part,
+                                      const kilni_image_about_t* about) {
+  kiln_status_t status = read_fatbins(image, part, about);
+  // A newer linker reads what this build does not.
+  if (kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
+    kilni_image_count_part(image->link);
+  }
+  return status;
 }

@@ -210,6 +210,9 @@ kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
 kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
                                 kiln_status_t wrong);
 
+// Counts a part with device code, where `visit` asks for it; NULL: nobody.
+void kilni_image_count_part(const kilni_image_link_visit_t* visit);
+
 // LIMIT_EXCEEDED, naming the limit.
 kiln_status_t kilni_image_over(const char* name, const char* what,
                                uint64_t limit);

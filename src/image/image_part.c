@@ -63,3 +63,7 @@ kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
   }
   return kiln_ok();
 }
+
+void kilni_image_count_part(const kilni_image_link_visit_t* visit) {
+  if (visit != NULL && visit->inout_parts != NULL) (*visit->inout_parts)++;
+}

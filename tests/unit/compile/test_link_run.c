@@ -531,6 +531,38 @@ static void test_a_damaged_input(void** state) {
   }
 }
 
+// Linkers make an empty cubin of archives in which only the host has code.
+static void test_no_device_code(void** state) {
+  world_t* world = *state;
+  static const char kText[] =
+      "!<arch>\n"
+      "readme/         0           0     0     644     6         `\nhello\n";
+  kiln_bytes_view_t bytes = {(const uint8_t*)kText, sizeof(kText) - 1};
+  const struct {
+    size_t size;
+    uint32_t count;
+    const char* says;
+  } rows[] = {{8, 1, "\"a.a\" holds no device code"},
+              {bytes.size, 1, "\"a.a\" holds no device code"},
+              {bytes.size, 2, "none of the 2 inputs holds device code"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_link_t* link = new_link(world, NULL);
+    bytes.size = rows[i].size;
+    for (uint32_t k = 0; k < rows[i].count; k++) {
+      assert_null(kiln_link_add_bytes(link, bytes, 0, "a.a"));
+    }
+    expect_failure(link, KILN_STATUS_BAD_DATA, rows[i].says);
+  }
+  // Beside device code, an archive may hold none.
+  kiln_link_t* link = new_link(world, NULL);
+  kiln_code_t* code = NULL;
+  add_ptx(link);
+  assert_null(kiln_link_add_bytes(link, bytes, 0, "a.a"));
+  assert_null(kiln_link_finish(link, &code));
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
 static void test_another_architecture(void** state) {
   world_t* world = *state;
   kiln_link_options_t options = kiln_link_options_default();
@@ -1059,6 +1091,7 @@ int main(void) {
       TEST(test_a_damaged_input),
       TEST(test_lines_of_ltoir),
       TEST(test_what_is_said_without_a_device),
+      TEST(test_no_device_code),
       TEST(test_another_architecture),
       TEST(test_lto_of_no_ir),
       TEST(test_a_kernel_that_is_lost),
