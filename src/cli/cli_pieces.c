@@ -257,3 +257,18 @@ void kilni_cli_line_text(uint32_t line, char out[32]) {
   (void)snprintf(out, 32, "%" PRIu32 ".%" PRIu32, kiln_compat_line_major(line),
                  kiln_compat_line_minor(line));
 }
+
+bool kilni_cli_mode_read(const kilni_cli_call_t* call, uint32_t* out_mode,
+                         kilni_cli_error_t* error) {
+  const char* text = kilni_cli_option_value(call, "mode");
+  *out_mode = KILN_COMPAT_MODE_DEFAULT;
+  if (text == NULL) return true;
+  const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
+  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
+    if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
+  }
+  return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
+         kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "write strict, best-effort, warn or off",
+                        "there is no mode \"%s\"", text);
+}

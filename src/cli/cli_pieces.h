@@ -87,4 +87,8 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
 // Writes "13.0"; "" for 0.
 void kilni_cli_line_text(uint32_t line, char out[32]);
 
+// What --mode says: KILN_COMPAT_MODE_*, DEFAULT where it is not given.
+bool kilni_cli_mode_read(const kilni_cli_call_t* call, uint32_t* out_mode,
+                         kilni_cli_error_t* error);
+
 #endif  // KILN_SRC_CLI_CLI_PIECES_H_

@@ -131,25 +131,11 @@ static bool read_operands(check_t* check) {
 
 // ---- How it is checked ----
 
-static bool read_mode(check_t* check, uint32_t* out_mode) {
-  const char* text = kilni_cli_option_value(check->call, "mode");
-  *out_mode = KILN_COMPAT_MODE_DEFAULT;
-  if (text == NULL) return true;
-  const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
-  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
-    if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
-  }
-  return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
-         kilni_cli_fail(check->error, KILN_STATUS_INVALID_ARGUMENT,
-                        "write strict, best-effort, warn or off",
-                        "there is no mode \"%s\"", text);
-}
-
 static bool make_context(check_t* check) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   const char* driver = kilni_cli_option_value(check->call, "driver");
   if (!kilni_cli_where_read(&check->where, check->call, check->error) ||
-      !read_mode(check, &options.mode)) {
+      !kilni_cli_mode_read(check->call, &options.mode, check->error)) {
     return false;
   }
   if (driver != NULL &&

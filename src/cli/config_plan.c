@@ -84,21 +84,12 @@ static bool read_components(kilni_config_t* config) {
 }
 
 static bool read_mode(kilni_config_t* config, uint32_t* out_mode) {
-  const char* text = kilni_cli_option_value(config->call, "mode");
-  *out_mode = KILN_COMPAT_MODE_DEFAULT;
+  if (!kilni_cli_mode_read(config->call, out_mode, config->error)) return false;
   // With --hermetic the variable does not count.
-  if (text == NULL && is_on(config, "hermetic")) {
+  if (*out_mode == KILN_COMPAT_MODE_DEFAULT && is_on(config, "hermetic")) {
     *out_mode = KILN_COMPAT_MODE_BEST_EFFORT;
   }
-  if (text == NULL) return true;
-  const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
-  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
-    if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
-  }
-  return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
-         kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
-                        "write strict, best-effort, warn or off",
-                        "there is no mode \"%s\"", text);
+  return true;
 }
 
 static bool make_context(kilni_config_t* config) {
