@@ -16,6 +16,8 @@
 
 #define MAX_CHUNK_BYTES ((png_alloc_size_t)8 << 20)
 
+enum { COMPRESSION = 3 };
+
 static const char FIX_BAD[] =
     "save the picture again as an 8-bit PNG, PGM or PPM";
 
@@ -159,6 +161,10 @@ static void write_picture(png_codec_t* c) {
   png_set_IHDR(c->png, c->info, c->width, c->height, 8, COLORS[c->channels],
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
+  // A third of the time that the defaults take, which was a third of a short
+  // run, for files that are as large within a few percent.
+  png_set_compression_level(c->png, COMPRESSION);
+  png_set_filter(c->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB | PNG_FILTER_UP);
   png_write_info(c->png, c->info);
   size_t stride = (size_t)c->width * c->channels;
   for (uint32_t y = 0; y < c->height; y++) {
