@@ -365,7 +365,8 @@ const kilni_cli_command_t kilni_cli_command_bench = {
     "steady or the time is up. The time of a run is the device's, by events; "
     "beside it stand the time by the clock, with the wait, and that of the "
     "call alone; and what a launch of nothing takes. Further files are "
-    "compared with the first, round by round: a ratio above 1 is faster.",
+    "compared with the first, round by round: a ratio above 1 is faster.\n"
+    "Options for a compiler count for the files that are compiled.",
     OPTIONS,
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
