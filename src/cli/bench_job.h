@@ -3,7 +3,7 @@
 // cli: files made ready on one device and run in turns, each timed.
 //
 // What `kiln bench` measures: a *sample* is a number of runs in a row, with an
-// event of the device before and behind them; a *round* is a sample of each
+// event of the device before and after them; a *round* is a sample of each
 // file. Between the samples of a round nothing else happens, so a pair of them
 // met the same machine.
 #ifndef KILN_SRC_CLI_BENCH_JOB_H_

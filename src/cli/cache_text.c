@@ -40,7 +40,7 @@ void kilni_cli_age_text(uint64_t seconds,
   (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "just now");
 }
 
-// A whole number with at most one letter of `letters` behind it.
+// A whole number with at most one letter of `letters` after it.
 static bool parse(const char* text, const char* letters,
                   const uint64_t* factors, uint64_t* out) {
   size_t digits = strspn(text, "0123456789");

@@ -8,7 +8,7 @@
 
 // Bytes that grow. one-thread
 //
-// Zero is the empty buffer. There is always a NUL behind `data[size - 1]`.
+// Zero is the empty buffer. There is always a NUL after `data[size - 1]`.
 typedef struct kilni_cli_buffer_t {
   uint8_t* data;
   size_t size;

@@ -15,7 +15,7 @@
 typedef struct kilni_cli_option_t {
   const char* name;  // long name without the dashes; only out-file has a short
                      // one, -o
-  // What stands behind it; NULL: nothing. One in brackets may be left out: it
+  // What stands after it; NULL: nothing. One in brackets may be left out: it
   // is taken after "=", or as the next word if that begins with "/" or ".".
   const char* value;
   const char* help;  // one sentence

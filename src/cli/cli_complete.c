@@ -29,7 +29,7 @@ static bool is_program(const char* completion) {
   return strcmp(completion, "program") == 0;
 }
 
-// The entries of the library, each behind `prefix`.
+// The entries of the library, each after `prefix`.
 static void print_entries(FILE* out, const char* prefix) {
   kiln_library_entry_t entry;
   const char* between = "";
@@ -121,7 +121,7 @@ static void print_bash_command(FILE* out, const kilni_cli_command_t* c) {
 }
 
 // bash takes words apart at colons, unless COMP_WORDBREAKS has none: what is
-// completed behind "lib:" is the name alone then.
+// completed after "lib:" is the name alone then.
 static void print_bash_programs(FILE* out) {
   (void)fprintf(out, "_kiln_programs() {\n  local names=\"");
   print_entries(out, "");

@@ -40,8 +40,8 @@ static bool check_signature(const kilni_cli_buffer_t* file,
                       is->is_read
                           ? "rename it to end in %s, or write :u8 after the "
                             "name to take the bytes as they are"
-                          : "convert it to .npy%s, or write :u8 after the name "
-                            "to take the bytes as they are",
+                          : "convert it to .npy%s, or write a type after the "
+                            "name, such as :u8, to take the bytes as they are",
                       is->is_read ? is->end : ", .png or .ppm");
   return false;
 }

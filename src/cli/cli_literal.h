@@ -46,13 +46,13 @@ bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
 bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,
                              kilni_cli_scalar_t* out, kilni_cli_error_t* error);
 
-// `P=REST`: the part before the first '=' and the part behind it. `option` is
+// `P=REST`: the part before the first '=' and the part after it. `option` is
 // for the message.
 bool kilni_cli_split_assignment(const char* option, const char* text,
                                 size_t* out_name_size, const char** out_rest,
                                 kilni_cli_error_t* error);
 
-// How the type and shape behind a file's name are given.
+// How the type and shape after a file's name are given.
 typedef enum kilni_cli_spec_kind_t {
   KILNI_CLI_SPEC_NONE = 0,  // FILE
   KILNI_CLI_SPEC_TYPE,      // FILE:f32, for raw input

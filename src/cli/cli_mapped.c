@@ -28,7 +28,7 @@ void kilni_cli_mapped_each(void (*fn)(const char* path, void* user),
     char* path = strchr(line, '/');
     if (path == NULL) continue;
     path[strcspn(path, "\n")] = 0;
-    // The parts of one library lie behind each other.
+    // The parts of one library lie one after another.
     if (strcmp(path, last) == 0 || !is_of_cuda(path)) continue;
     memcpy(last, path, strlen(path) + 1);
     fn(path, user);

@@ -57,7 +57,7 @@ double kilni_cli_number_of(kilni_cli_type_t type, uint64_t bits) {
   return (double)value;
 }
 
-// `fraction` bits behind the point, of a sign and `exponent` bits before them.
+// `fraction` bits after the point, of a sign and `exponent` bits before them.
 static uint64_t narrow(double value, uint32_t exponent, uint32_t fraction) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof(bits));

@@ -153,7 +153,7 @@ static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
 }
 
 // Nothing is forced onto the disk, as no compiler does: after a power failure
-// the old file or the new one is there, where the system orders names behind
+// the old file or the new one is there, where the system orders names after
 // what they name.
 static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   if (!name_files(o, error)) return false;

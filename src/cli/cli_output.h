@@ -24,7 +24,7 @@ typedef struct kilni_cli_output_t {
 // devices and pipes, which cannot be replaced, are written through; only then
 // are the temporary files renamed. When anything fails, or a signal ends the
 // command, no temporary file is left and no file is changed, but for a device
-// that had taken its bytes and for a rename that failed behind others.
+// that had taken its bytes and for a rename that failed after others.
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error);
 

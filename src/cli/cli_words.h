@@ -6,7 +6,7 @@
 
 #include "cli/cli_buffer.h"
 
-// Words, one behind the other. one-thread
+// Words, one after the other. one-thread
 //
 // Zero is the empty list.
 typedef struct kilni_cli_words_t {
@@ -22,7 +22,7 @@ bool kilni_cli_words_add(kilni_cli_words_t* words, const char* word,
 bool kilni_cli_words_add_once(kilni_cli_words_t* words, const char* word,
                               kilni_cli_error_t* error);
 
-// The word behind `word`, the first one for NULL; NULL at the end. Borrowed
+// The word after `word`, the first one for NULL; NULL at the end. Borrowed
 // until a word is added.
 const char* kilni_cli_words_next(const kilni_cli_words_t* words,
                                  const char* word);

@@ -13,7 +13,7 @@ static bool is_path_byte(char c) {
          (unsigned char)c >= 0x80;
 }
 
-// True if `word` stands at `at` and a path's part ends behind it.
+// True if `word` stands at `at` and a path's part ends after it.
 static bool stands_at(const char* text, size_t size, size_t at,
                       const char* word, size_t length) {
   return length <= size - at && memcmp(text + at, word, length) == 0 &&

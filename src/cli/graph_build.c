@@ -249,7 +249,7 @@ static uint64_t offset_of(const building_t* b,
                           uint64_t* out_bytes) {
   const kilni_cli_shape_t* shape = &b->job->data[part->buffer].shape;
   uint64_t element = kilni_cli_type_info(shape->type)->bytes;
-  uint64_t count = part->whole ? shape->count : part->behind - part->first;
+  uint64_t count = part->whole ? shape->count : part->end - part->first;
   *out_bytes = count * element;
   return part->whole ? 0 : part->first * element;
 }

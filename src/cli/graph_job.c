@@ -29,7 +29,7 @@ static bool add_instance(kilni_cli_buffer_t* list, const char* name,
 }
 
 // Instances of templates that nodes of the code file name, "scale<float>",
-// behind the expressions of --name.
+// after the expressions of --name.
 static bool ask_for_instances(kilni_cli_graph_job_t* job, uint32_t code,
                               kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;

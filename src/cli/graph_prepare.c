@@ -210,14 +210,14 @@ static bool check_part(const kilni_cli_graph_job_t* job,
                        kilni_cli_error_t* error) {
   const kilni_cli_shape_t* shape = &job->data[part->buffer].shape;
   uint64_t count = shape->count;
-  if (!part->whole && part->behind > count) {
+  if (!part->whole && part->end > count) {
     return kilni_cli_sketch_fail(
         job->sketch, part->name.line, part->name.column,
         KILN_STATUS_INVALID_ARGUMENT, "end the part there or before", error,
         "\"%s\" has %" PRIu64 " elements, and the part ends at %" PRIu64,
-        part->name.text, count, part->behind);
+        part->name.text, count, part->end);
   }
-  uint64_t elements = part->whole ? count : part->behind - part->first;
+  uint64_t elements = part->whole ? count : part->end - part->first;
   *out_bytes = elements * kilni_cli_type_info(shape->type)->bytes;
   return true;
 }

@@ -56,9 +56,9 @@ static kiln_binding_t bind_part(const kilni_cli_graph_job_t* job,
   const kilni_cli_graph_data_t* data = &job->data[part->buffer];
   uint64_t element = kilni_cli_type_info(data->shape.type)->bytes;
   uint64_t first = part->whole ? 0 : part->first;
-  uint64_t behind = part->whole ? data->shape.count : part->behind;
+  uint64_t end = part->whole ? data->shape.count : part->end;
   return kiln_bind_buffer_range(data->buffer, first * element,
-                                (behind - first) * element);
+                                (end - first) * element);
 }
 
 static bool bind_argument(const kilni_cli_graph_job_t* job,

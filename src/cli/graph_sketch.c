@@ -292,7 +292,7 @@ static bool scan(kilni_cli_sketcher_t* s) {
   return true;
 }
 
-// Lines do not end inside of parentheses and brackets, nor behind what wants
+// Lines do not end inside of parentheses and brackets, nor after what wants
 // something more.
 bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s) {
   const kilni_cli_token_t* t = &s->token;

@@ -85,7 +85,7 @@ typedef struct kilni_cli_graph_part_t {
   uint32_t buffer;
   bool whole;
   uint64_t first;
-  uint64_t behind;  // the one behind the last
+  uint64_t end;  // the one after the last
   kilni_cli_name_t name;
 } kilni_cli_graph_part_t;
 

@@ -49,7 +49,7 @@ typedef struct kilni_cli_symbol_t {
 typedef struct kilni_cli_sketcher_t {
   kilni_cli_sketch_t* sketch;
   kilni_cli_error_t* error;
-  const char* at;  // behind `token`
+  const char* at;  // after `token`
   const char* end;
   const char* counted;  // the characters before it are counted
   uint32_t column;      // of `counted`

@@ -79,7 +79,7 @@ static bool read_part(kilni_cli_sketcher_t* s, uint32_t scope,
          kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_DOTS, "`..`") &&
          kilni_cli_sketcher_number(s, "the element after the last",
                                    out->first + 1, KILNI_CLI_MAX_DATA_BYTES,
-                                   &out->behind) &&
+                                   &out->end) &&
          kilni_cli_sketcher_expect(s, ']');
 }
 
@@ -523,7 +523,7 @@ static bool read_graph(kilni_cli_sketcher_t* s, uint32_t scope,
   }
   s->sketch->scopes[inside].name = name;
   s->sketch->scopes[inside].is_named = true;
-  // Declared behind its braces, so that it cannot be inside of itself.
+  // Declared after its braces, so that it cannot be inside of itself.
   return read_braces(s, inside, depth) &&
          kilni_cli_sketcher_declare(s, &name, scope, KILNI_CLI_SYMBOL_GRAPH,
                                     inside);
@@ -802,7 +802,7 @@ static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
                                s->error, "`%s` stands inside of braces", word);
 }
 
-// A name behind a name is what a declaration begins with.
+// A name after a name is what a declaration begins with.
 static bool is_declaration(const kilni_cli_sketcher_t* s) {
   const char* at = s->at;
   while (at < s->end && (*at == ' ' || *at == '\t')) at++;

@@ -109,17 +109,16 @@ static void suggest_half(kilni_cli_type_t type, const char* word, char* out,
 // Members that have so many bytes together, for structs that are not long.
 static void suggest_struct(const char* word, uint32_t bytes, char* out,
                            size_t capacity) {
-  char members[128] = "";
-  for (uint32_t left = bytes; left != 0 && bytes <= 32;) {
+  static const char* const FIRST[] = {"1u8", "1u16", "2.5f32"};
+  static const char* const REST[] = {"1u8", "1u16", "1i32"};
+  // All of one size, so that nothing is left open between them or at the end.
+  uint32_t shift = bytes % 4 == 0 ? 2 : bytes % 2 == 0 ? 1 : 0;
+  uint32_t count = bytes <= 32 ? bytes >> shift : 0;
+  char members[160] = "";
+  for (uint32_t i = 0; i < count; i++) {
     size_t used = strlen(members);
-    const char* one = left % 2 != 0            ? "1u8"
-                      : left % 4 != 0          ? "1u16"
-                      : left == 4 && used == 0 ? "2.5f32"
-                      : left == 4              ? "1i32"
-                                               : "2.5f32";
-    left -= left % 2 != 0 ? 1 : left % 4 != 0 ? 2 : 4;
     (void)snprintf(members + used, sizeof(members) - used, "%s%s",
-                   used == 0 ? "" : ",", one);
+                   i == 0 ? "" : ",", i == 0 ? FIRST[shift] : REST[shift]);
   }
   (void)snprintf(out, capacity,
                  "--arg %s=@FILE, a file of its %" PRIu32

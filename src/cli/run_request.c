@@ -157,7 +157,7 @@ bool kilni_cli_seconds_read(const char* text, uint64_t* out,
   return true;
 }
 
-// Its type and shape, as behind the name of a file.
+// Its type and shape, as after the name of a file.
 static bool read_made(kilni_cli_binding_t* b, const char* rest,
                       kilni_cli_error_t* error) {
   b->is_in = true;

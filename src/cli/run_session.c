@@ -471,7 +471,7 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
                            const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
   bool ok = run_kernel(session, plan, error);
-  // Any call behind the launch may be the one that meets the fault.
+  // Any call after the launch may be the one that meets the fault.
   if (!ok) kilni_cli_session_explain(session, plan, error);
   return ok;
 }

@@ -224,6 +224,36 @@ static void a_number_is_asked_for_with_its_type(void** state) {
   }
 }
 
+// What is proposed for a struct has just its bytes.
+static void a_struct_is_proposed_with_its_size(void** state) {
+  (void)state;
+  for (uint32_t bytes = 1; bytes <= 33; bytes++) {
+    kilni_cli_kernel_t kernel;
+    kilni_cli_request_t r = {0};
+    kilni_cli_plan_t plan;
+    kilni_cli_error_t error;
+    kilni_cli_buffer_t got = {0};
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.name = "g";
+    kernel.params_known = true;
+    kernel.param_count = 1;
+    kernel.params[0] =
+        (kilni_cli_param_t){"m", bytes, KILN_PARAM_KIND_BYTES, NULL};
+    assert_false(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+    char* text = strstr(error.fix, "'m={");
+    if (bytes == 2 || bytes > 32) {
+      assert_null(text);
+      continue;
+    }
+    assert_non_null(text);
+    text += 3;
+    text[strcspn(text, "'")] = 0;
+    if (!kilni_cli_struct_parse(text, &got, &error)) fail_msg("%s", text);
+    assert_int_equal(got.size, bytes);
+    kilni_cli_buffer_deinit(&got);
+  }
+}
+
 static void an_input_may_be_written_elsewhere(void** state) {
   (void)state;
   kilni_cli_plan_t plan;
@@ -353,6 +383,7 @@ int main(void) {
       cmocka_unit_test(what_is_wrong_names_the_parameter),
       cmocka_unit_test(what_to_write_names_the_parameter),
       cmocka_unit_test(a_number_is_asked_for_with_its_type),
+      cmocka_unit_test(a_struct_is_proposed_with_its_size),
       cmocka_unit_test(an_input_may_be_written_elsewhere),
       cmocka_unit_test(the_longest_buffer_makes_the_grid),
       cmocka_unit_test(a_given_or_required_block_is_taken),

@@ -100,7 +100,7 @@ static void test_whole(void** state) {
   assert_int_equal(k->grid[1], 1);
   assert_int_equal(k->block[1], 2);
   assert_int_equal(s.nodes[1].to.first, 1);
-  assert_int_equal(s.nodes[1].to.behind, 3);
+  assert_int_equal(s.nodes[1].to.end, 3);
   assert_int_equal(s.nodes[3].body, 1);
   assert_int_equal(s.nodes[3].body_count, 1);
   assert_int_equal(s.nodes[4].scope, 1);
