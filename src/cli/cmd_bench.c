@@ -311,7 +311,9 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"grid", "X,Y,Z",
      "Blocks. Default: the least that cover the longest buffer.", false, NULL},
     {"block", "X,Y,Z",
-     "Threads of a block. Default: what the kernel requires, else 256,1,1.",
+     "Threads of a block. Default: what the kernel requires, else 256,1,1, or "
+     "as "
+     "many as it is bounded to.",
      false, NULL},
     {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
      NULL},

@@ -12,9 +12,8 @@
 #include "cli/run_template.h"
 #include "kiln/graph.h"
 
-#define MAX_KERNELS   4096
-#define MAX_GRID      ((uint64_t)INT32_MAX)
-#define DEFAULT_BLOCK 256
+#define MAX_KERNELS 4096
+#define MAX_GRID    ((uint64_t)INT32_MAX)
 
 // A graph that is being built. one-thread
 typedef struct building_t {
@@ -180,7 +179,7 @@ static void choose_shape(const building_t* b,
                          const kilni_cli_graph_node_t* node,
                          kilni_cli_graph_launch_t* made) {
   const kiln_kernel_info_t* info = kiln_kernel_info(made->kernel);
-  const uint32_t plain[3] = {DEFAULT_BLOCK, 1, 1};
+  const uint32_t plain[3] = {kilni_cli_default_block(info->max_threads), 1, 1};
   memcpy(made->block,
          node->has_block                ? node->block
          : info->required_block[0] != 0 ? info->required_block

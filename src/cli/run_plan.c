@@ -583,6 +583,12 @@ static bool plan_scalar(planner_t* p, uint32_t index) {
   return true;
 }
 
+uint32_t kilni_cli_default_block(uint32_t max_threads) {
+  enum { WARP = 32, DEFAULT = 256 };
+  if (max_threads == 0 || max_threads >= DEFAULT) return DEFAULT;
+  return max_threads < WARP ? max_threads : max_threads / WARP * WARP;
+}
+
 static bool plan_shape(planner_t* p) {
   kilni_cli_plan_t* plan = p->plan;
   const kilni_cli_request_t* r = p->request;
@@ -590,8 +596,8 @@ static bool plan_shape(planner_t* p) {
   for (int i = 0; i < 3; i++) {
     plan->block[i] = r->has_block       ? r->block[i]
                      : required[0] != 0 ? (required[i] == 0 ? 1 : required[i])
-                     : i == 0           ? 256
-                                        : 1;
+                     : i == 0 ? kilni_cli_default_block(p->kernel->max_threads)
+                              : 1;
     plan->grid[i] = r->has_grid ? r->grid[i] : 1;
   }
   if (r->has_grid) return true;

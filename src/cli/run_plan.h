@@ -25,7 +25,12 @@ typedef struct kilni_cli_kernel_t {
   uint32_t param_count;
   kilni_cli_param_t params[KILNI_CLI_MAX_PARAMS];
   uint32_t required_block[3];
+  uint32_t max_threads;  // of a block; 0: not known
 } kilni_cli_kernel_t;
+
+// Threads of a block where nobody says it: 256, or as many whole warps as the
+// kernel bounds it to.
+uint32_t kilni_cli_default_block(uint32_t max_threads);
 
 // One parameter's part. one-thread
 typedef struct kilni_cli_slot_t {

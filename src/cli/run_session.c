@@ -143,6 +143,7 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   facts->name = info->name;
   facts->params_known = info->params_known != 0;
   facts->param_count = info->param_count;
+  facts->max_threads = info->max_threads;
   memcpy(facts->required_block, info->required_block,
          sizeof(facts->required_block));
   if (facts->param_count > KILNI_CLI_MAX_PARAMS) {
