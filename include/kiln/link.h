@@ -447,7 +447,9 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //
 //   LINK_FAILED       a name that is not defined, code that cannot be read...:
 //                     the message is the log's first error, also where the
-//                     linker reports success; a name that two inputs define;
+//                     linker reports success; a name that two inputs define
+//                     (but not a function of LTO-IR that was inlined wherever
+//                     it was called: its name is not in the result);
 //                     kernels of an input that the linker left out
 //   BAD_DATA          an input is cut off or damaged, is not of its format, or
 //                     is an object without device code; archives in which no

@@ -36,6 +36,9 @@ struct kilni_link_names_t {
   size_t* expected;  // where the names begin that must come out
   size_t expected_count;
   size_t expected_capacity;
+  size_t* own;  // where the names of functions begin that only their input has
+  size_t own_count;
+  size_t own_capacity;
   kiln_status_t doubt;  // the first
   size_t parts;         // with device code
   uint32_t input;       // the one that is read
@@ -45,7 +48,7 @@ struct kilni_link_names_t {
 static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
                               size_t* out_text) {
   size_t size = strlen(name) + 1;
-  if (names->count + names->expected_count >= MAX_NAMES ||
+  if (names->count + names->expected_count + names->own_count >= MAX_NAMES ||
       names->text_size > MAX_TEXT - size) {
     return kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d names", MAX_NAMES),
@@ -75,17 +78,29 @@ static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
   return kiln_ok();
 }
 
-static kiln_status_t add_expected(void* user, const char* name) {
-  kilni_link_names_t* names = user;
-  void* expected = names->expected;
+static kiln_status_t add_to(kilni_link_names_t* names, const char* name,
+                            size_t** inout_list, size_t* inout_count,
+                            size_t* inout_capacity) {
+  void* list = *inout_list;
   size_t text = 0;
   KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
-  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->expected_count + 1,
-                                   sizeof(size_t), &names->expected_capacity,
-                                   &expected));
-  names->expected = expected;
-  names->expected[names->expected_count++] = text;
+  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, *inout_count + 1,
+                                   sizeof(size_t), inout_capacity, &list));
+  *inout_list = list;
+  (*inout_list)[(*inout_count)++] = text;
   return kiln_ok();
+}
+
+static kiln_status_t add_expected(void* user, const char* name) {
+  kilni_link_names_t* names = user;
+  return add_to(names, name, &names->expected, &names->expected_count,
+                &names->expected_capacity);
+}
+
+static kiln_status_t add_own(void* user, const char* name) {
+  kilni_link_names_t* names = user;
+  return add_to(names, name, &names->own, &names->own_count,
+                &names->own_capacity);
 }
 
 void kilni_link_names_free(kilni_link_names_t* names) {
@@ -95,6 +110,7 @@ void kilni_link_names_free(kilni_link_names_t* names) {
   kilni_free_array(allocator, names->items, names->capacity, sizeof(defined_t));
   kilni_free_array(allocator, names->expected, names->expected_capacity,
                    sizeof(size_t));
+  kilni_free_array(allocator, names->own, names->own_capacity, sizeof(size_t));
   kiln_status_free(names->doubt);
   kilni_free(allocator, names, sizeof(*names));
 }
@@ -153,6 +169,7 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
                                     .user = names,
                                     .define = asks ? add_name : NULL,
                                     .inout_parts = &names->parts};
+  if (given->lto && given->count > 1) visit.own = add_own;
   if (given->may_crash) {
     visit.expect = add_expected;
     visit.inout_doubt = &names->doubt;
@@ -213,6 +230,17 @@ static kiln_status_t sort_names(const kilni_link_names_t* names,
   return kiln_ok();
 }
 
+static kiln_status_t twice(const char* name, const char* second,
+                           const char* first) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED,
+                 "Multiple definition of '%.400s' in '%s', first defined in "
+                 "'%s'",
+                 name, second, first),
+      "define it in one input only, and declare it `extern` in the others; "
+      "or make it `static` or `inline`");
+}
+
 // The second definition that comes first in the order of the inputs.
 static kiln_status_t check_twice(const kilni_link_given_t* given,
                                  const kilni_link_names_t* names) {
@@ -227,15 +255,9 @@ static kiln_status_t check_twice(const kilni_link_given_t* given,
   }
   kiln_status_t status = kiln_ok();
   if (found != 0) {
-    status = kilni_status_with_fix(
-        KILNI_FAIL(LINK_FAILED,
-                   "Multiple definition of '%.400s' in '%s', first defined in "
-                   "'%s'",
-                   sorted[found].name,
+    status = twice(sorted[found].name,
                    kiln_code_name(given->inputs[sorted[found].input]),
-                   kiln_code_name(given->inputs[sorted[found - 1].input])),
-        "define it in one input only, and declare it `extern` in the others; "
-        "or make it `static` or `inline`");
+                   kiln_code_name(given->inputs[sorted[found - 1].input]));
   }
   kilni_free_array(names->allocator, sorted, names->count, sizeof(sorted_t));
   return status;
@@ -372,6 +394,28 @@ static kiln_status_t take_name(void* user, const char* name) {
   return kiln_ok();
 }
 
+// Those that others see, or functions that nobody else sees.
+static kiln_status_t take_names(const kiln_code_t* linked, bool own,
+                                came_t* inout_came) {
+  kilni_image_link_visit_t visit = {.user = inout_came};
+  if (own) {
+    visit.own = take_name;
+  } else {
+    visit.expect = take_name;
+  }
+  kiln_bytes_view_t bytes = kiln_code_bytes(linked);
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_cubin_names(bytes, kiln_code_name(linked), &visit));
+  kilni_sort(inout_came->items, inout_came->count, sizeof(const char*),
+             name_is_before);
+  return kiln_ok();
+}
+
+static void free_names(came_t* came) {
+  kilni_free_array(came->allocator, came->items, came->capacity,
+                   sizeof(const char*));
+}
+
 static kiln_status_t find_expected(const kilni_link_names_t* names,
                                    const came_t* came) {
   for (size_t i = 0; i < names->expected_count; i++) {
@@ -390,15 +434,57 @@ kiln_status_t kilni_link_check_expected(const kilni_link_names_t* names,
   if (kiln_status_is_ok(names->doubt)) return kiln_ok();
   kiln_status_t status =
       kilni_image_check_whole(kiln_code_bytes(linked), kiln_code_name(linked));
-  if (kiln_status_is_ok(status)) {
-    status = kilni_image_cubin_names(kiln_code_bytes(linked),
-                                     kiln_code_name(linked), &came, take_name);
+  if (kiln_status_is_ok(status)) status = take_names(linked, false, &came);
+  if (kiln_status_is_ok(status)) status = find_expected(names, &came);
+  free_names(&came);
+  return status;
+}
+
+// ---- Functions of LTO-IR ----
+
+static bool is_own(const kilni_link_names_t* names, const char* name) {
+  for (size_t i = 0; i < names->own_count; i++) {
+    if (strcmp(names->texts + names->own[i], name) == 0) return true;
   }
-  if (kiln_status_is_ok(status)) {
-    kilni_sort(came.items, came.count, sizeof(const char*), name_is_before);
-    status = find_expected(names, &came);
+  return false;
+}
+
+// The name of the LTO-IR, where it is one input by itself.
+static const char* lto_name(const kilni_link_given_t* given) {
+  const char* name = NULL;
+  for (size_t i = 0; i < given->count; i++) {
+    if (kiln_code_format(given->inputs[i]) != KILN_CODE_FORMAT_LTOIR) continue;
+    if (name != NULL) return "LTO-IR";
+    name = kiln_code_name(given->inputs[i]);
   }
-  kilni_free_array(names->allocator, came.items, came.capacity,
-                   sizeof(const char*));
+  return name != NULL ? name : "LTO-IR";
+}
+
+static kiln_status_t find_made_own(const kilni_link_given_t* given,
+                                   const kilni_link_names_t* names,
+                                   const came_t* came) {
+  for (size_t i = 0; i < names->count; i++) {
+    const defined_t* item = &names->items[i];
+    const char* name = names->texts + item->text;
+    if (!has_name(came->items, came->count, name) || is_own(names, name)) {
+      continue;
+    }
+    return twice(name, lto_name(given),
+                 kiln_code_name(given->inputs[item->input]));
+  }
+  return kiln_ok();
+}
+
+kiln_status_t kilni_link_check_lto_names(const kilni_link_given_t* given,
+                                         const kilni_link_names_t* names,
+                                         const kiln_code_t* linked) {
+  came_t came = {names->allocator, NULL, 0, 0};
+  if (!given->lto || names->count == 0 ||
+      kiln_code_format(linked) != KILN_CODE_FORMAT_CUBIN) {
+    return kiln_ok();
+  }
+  kiln_status_t status = take_names(linked, true, &came);
+  if (kiln_status_is_ok(status)) status = find_made_own(given, names, &came);
+  free_names(&came);
   return status;
 }

@@ -129,6 +129,13 @@ kiln_status_t kilni_link_doubt_settle(kilni_link_names_t* names,
 kiln_status_t kilni_link_check_expected(const kilni_link_names_t* names,
                                         const kiln_code_t* linked);
 
+// LINK_FAILED where LTO-IR defines a function that another input defines for
+// all. Link-time optimisation makes its functions its own, so that each side
+// calls the one that it brought; what it inlined everywhere leaves no trace.
+kiln_status_t kilni_link_check_lto_names(const kilni_link_given_t* given,
+                                         const kilni_link_names_t* names,
+                                         const kiln_code_t* linked);
+
 // LINK_FAILED where a kernel of an input is not in what came out.
 kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
                                        const kilni_link_names_t* names,

@@ -497,6 +497,9 @@ static kiln_status_t play(kiln_link_t* link,
     if (kiln_status_is_ok(status)) {
       status = kilni_link_check_expected(names, made.code);
     }
+    if (kiln_status_is_ok(status)) {
+      status = kilni_link_check_lto_names(given, names, made.code);
+    }
     if (!kiln_status_is_ok(status)) {
       status = name_input(link, input, with_log(link, status));
     }

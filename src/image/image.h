@@ -54,6 +54,9 @@ typedef struct kilni_image_link_visit_t {
   // A name that must be in what comes out, weak ones included; borrowed during
   // the call. NULL: nobody asks. Of PTX none are told.
   kiln_status_t (*expect)(void* user, const char* name);
+  // A function that is defined here and seen nowhere else; borrowed during the
+  // call. NULL: nobody asks.
+  kiln_status_t (*own)(void* user, const char* name);
   // The linker runs where it may crash: damage that it may survive, and that
   // hides no name, is no error then. The first is put here, and the caller
   // frees it. NULL: it is an error.
@@ -78,12 +81,10 @@ kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
                                      kiln_allocator_t allocator,
                                      const kilni_image_link_visit_t* visit);
 
-// Calls `take` for each name that a cubin, linked or not, defines for others;
-// borrowed during the call. BAD_DATA where they cannot be read; what `take`
-// returns.
+// Calls `expect` and `own` of `visit` for the names of a cubin, linked or not,
+// and looks at nothing else of it. BAD_DATA where they cannot be read; what
+// they return.
 kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
-                                      void* user,
-                                      kiln_status_t (*take)(void* user,
-                                                            const char* name));
+                                      const kilni_image_link_visit_t* visit);
 
 #endif  // KILN_SRC_IMAGE_IMAGE_H_

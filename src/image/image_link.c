@@ -325,21 +325,31 @@ static kiln_status_t check_symbol_fields(const checked_t* checked,
                                  : check_place(checked, index, symbol, at);
 }
 
-// A name that other files see.
-static bool is_shared(const kilni_image_elf_symbol_t* symbol) {
-  return symbol->binding != BINDING_LOCAL &&
-         symbol->section != SECTION_UNDEFINED && is_value(symbol->type) &&
+// A name that a source gave to something here.
+static bool is_named(const kilni_image_elf_symbol_t* symbol) {
+  return symbol->section != SECTION_UNDEFINED && is_value(symbol->type) &&
          symbol->name[0] != 0 && symbol->name[0] != '.';
+}
+
+static kiln_status_t report_presence(const kilni_image_link_visit_t* visit,
+                                     const kilni_image_elf_symbol_t* symbol) {
+  bool is_own = symbol->binding == BINDING_LOCAL;
+  if (!is_named(symbol)) return kiln_ok();
+  if (!is_own && visit->expect != NULL) {
+    return visit->expect(visit->user, symbol->name);
+  }
+  if (is_own && symbol->type == SYMBOL_FUNCTION && visit->own != NULL) {
+    return visit->own(visit->user, symbol->name);
+  }
+  return kiln_ok();
 }
 
 static kiln_status_t report_name(const checked_t* checked,
                                  const kilni_image_elf_symbol_t* symbol,
                                  uint32_t at) {
   const kilni_image_link_visit_t* visit = checked->visit;
-  if (checked->is_linked || !is_shared(symbol)) return kiln_ok();
-  if (visit->expect != NULL) {
-    KILNI_RETURN_IF_ERROR(visit->expect(visit->user, symbol->name));
-  }
+  if (checked->is_linked || !is_named(symbol)) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(report_presence(visit, symbol));
   bool is_strong = symbol->binding == BINDING_GLOBAL && !is_special(symbol) &&
                    at != SECTION_UNDEFINED;
   if (!is_strong || visit->define == NULL) return kiln_ok();
@@ -681,9 +691,7 @@ kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
 // ---- Names of a cubin ----
 
 kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
-                                      void* user,
-                                      kiln_status_t (*take)(void* user,
-                                                            const char* name)) {
+                                      const kilni_image_link_visit_t* visit) {
   kilni_image_part_t part = {bytes.data, bytes.size, 0, name};
   kilni_image_elf_t elf;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(&part, &elf));
@@ -696,7 +704,7 @@ kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
     for (uint64_t at = 1; at < symtab.count; at++) {
       kilni_image_elf_symbol_t symbol;
       KILNI_RETURN_IF_ERROR(kilni_image_elf_symbol(&symtab, at, &symbol));
-      if (is_shared(&symbol)) KILNI_RETURN_IF_ERROR(take(user, symbol.name));
+      KILNI_RETURN_IF_ERROR(report_presence(visit, &symbol));
     }
   }
   return kiln_ok();
@@ -708,8 +716,12 @@ static kiln_status_t define_all(const kilni_ptx_module_t* module,
                                 const kilni_image_link_visit_t* visit) {
   for (uint32_t i = 0; i < module->function_count; i++) {
     const kilni_ptx_function_t* function = &module->functions[i];
-    if (!function->is_defined ||
-        function->linkage != KILNI_PTX_LINKAGE_VISIBLE) {
+    if (!function->is_defined) continue;
+    if (function->linkage != KILNI_PTX_LINKAGE_VISIBLE) {
+      bool is_own = function->linkage == KILNI_PTX_LINKAGE_NONE;
+      if (is_own && visit->own != NULL) {
+        KILNI_RETURN_IF_ERROR(visit->own(visit->user, function->name));
+      }
       continue;
     }
     KILNI_RETURN_IF_ERROR(

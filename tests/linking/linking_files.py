@@ -264,6 +264,32 @@ class Test:
                         self.report("%s and %s" % (one, two), "cubin",
                                     "links" if ours else "refused", good)
 
+    def twice_lto(self):
+        """LTO-IR, whose functions become its own, and a cubin with the same
+        name: refused, unless the cubin's is weak or its own too."""
+        for number, (kind, refused) in enumerate(TWICE_LTO):
+            names = ["lto%d" % number, "plain%d" % number]
+            for name, kernel in zip(names, ("one", "two")):
+                with open(self.files.path(name + ".cu"), "w",
+                          encoding="ascii") as file:
+                    file.write(kind + 'extern "C" __global__ void %s(int* p) '
+                               "{ *p = f(*p); }\n" % kernel)
+            inputs = [self.files.path(names[0] + ".ltoir"),
+                      self.files.make(names[1] + ".cubin", "-cubin",
+                                      "-rdc=true", names[1] + ".cu")]
+            made = run(self.kiln, "compile", self.files.path(names[0] + ".cu"),
+                       "-o", inputs[0], "--arch", ARCH)
+            if made.returncode or inputs[1] is None:
+                continue
+            for order in (inputs, inputs[::-1]):
+                done = self.link("twice_lto.cubin", order, "--lto")
+                good = done.returncode == 7 and \
+                    "Multiple definition" in done.stderr if refused else \
+                    done.returncode == 0
+                self.report("LTO-IR and a cubin, both %s" % kind.split("f(")[0],
+                            "cubin", "refused" if done.returncode else "links",
+                            good)
+
     def damaged(self):
         """An object that is cut off."""
         whole = self.files.make("main.o", "-c", "-rdc=true", "main.cu")
@@ -300,6 +326,15 @@ TWICE = {
 }
 
 
+# What both define, and whether a link of the two is refused.
+TWICE_LTO = [
+    ("__device__ __noinline__ int f(int x) { return 2 * x; }\n", True),
+    ("template <class T> __device__ __noinline__ T f(T x) { return 2 * x; }\n",
+     False),
+    ("static __device__ __noinline__ int f(int x) { return 2 * x; }\n", False),
+]
+
+
 def main():
     kiln, nvcc = os.path.abspath(sys.argv[1]), tool("nvcc")
     if nvcc is None:
@@ -328,6 +363,7 @@ def main():
         test.ltoir()
         test.left_out()
         test.twice()
+        test.twice_lto()
         test.damaged()
         print("%d links, %d wrong" % (test.rows, test.failures))
         return 1 if test.failures else 0

@@ -346,11 +346,36 @@ static void names_of_a_cubin_are_told(void** state) {
   assert_null(check_doubted(&file, &given));
   doubted_t came = {0};
   kiln_bytes_view_t bytes = {file.data, file.size};
-  assert_null(kilni_image_cubin_names(bytes, "given.o", &came, note_expected));
+  kilni_image_link_visit_t visit = {.user = &came, .expect = note_expected};
+  assert_null(kilni_image_cubin_names(bytes, "given.o", &visit));
   assert_string_equal(came.expected, given.expected);
   bytes.size = 100;
-  expect_bad(kilni_image_cubin_names(bytes, "given.o", &came, note_expected),
+  expect_bad(kilni_image_cubin_names(bytes, "given.o", &visit),
              "no section headers");
+}
+
+static kiln_status_t ignore(void* user, const char* name, bool is_kernel) {
+  (void)user;
+  (void)name;
+  (void)is_kernel;
+  return kiln_ok();
+}
+
+static void functions_of_one_file_alone_are_told(void** state) {
+  (void)state;
+  static const char kText[] =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".entry own() { ret; }\n.visible .func f() { ret; }\n"
+      ".weak .func w() { ret; }\n.func g() { ret; }\n.extern .func e();\n"
+      ".global .b32 y;\n";
+  memcpy(file.data, kText, sizeof(kText) - 1);
+  file.size = sizeof(kText) - 1;
+  file.format = KILN_CODE_FORMAT_PTX;
+  doubted_t own = {0};
+  kilni_image_link_visit_t visit = {
+      .user = &own, .define = ignore, .own = note_expected};
+  assert_null(check_as(&file, file.format, &visit));
+  assert_string_equal(own.expected, "own g ");
 }
 
 static void an_object_needs_device_code(void** state) {
@@ -513,6 +538,7 @@ int main(void) {
       cmocka_unit_test(damage_that_does_harm_is_an_error),
       cmocka_unit_test(a_shared_name_that_cannot_be_read_is_an_error),
       cmocka_unit_test(names_of_a_cubin_are_told),
+      cmocka_unit_test(functions_of_one_file_alone_are_told),
       cmocka_unit_test(an_object_needs_device_code),
       cmocka_unit_test(sections_of_a_host_object),
       cmocka_unit_test(bytes_must_be_what_they_are_said_to_be),
