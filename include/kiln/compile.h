@@ -274,7 +274,8 @@ typedef struct kiln_compile_result_t kiln_compile_result_t;
 //
 //   COMPILE_FAILED    the source has errors (the first one is the message), or
 //                     an option is none of the compiler's
-//   INVALID_ARGUMENT  an option out of its range, source with a NUL in it
+//   INVALID_ARGUMENT  an option out of its range, an `arch` that is none, a
+//                     source with a NUL in it
 //   LIMIT_EXCEEDED    more than 4,096 entries in a list, an option of more than
 //                     1 MiB, a source of more than 256 MiB
 //   UNSUPPORTED       an option or an architecture that this compiler lacks, by

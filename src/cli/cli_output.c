@@ -90,6 +90,11 @@ bool kilni_cli_output_target(const char* path,
 bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
   char folder[KILNI_CLI_PATH_BYTES], target[KILNI_CLI_PATH_BYTES];
   struct stat st;
+  if (path[0] == 0) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "name the file that is to be written",
+                          "an output file has the empty name \"\"");
+  }
   // What other programs take for standard output would be a file here.
   if (strcmp(path, "-") == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,

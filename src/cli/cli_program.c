@@ -11,6 +11,7 @@
 #include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
+#include "cli/compile_job.h"
 #include "cli/run_library.h"
 #include "cli/run_request.h"
 
@@ -282,10 +283,32 @@ static bool check_options(const kilni_cli_call_t* call,
   }
   const char* output = kilni_cli_option_value(call, "output");
   if (output == NULL || strcmp(output, "ptx") == 0) return true;
+  if (strcmp(output, "cubin") != 0 && strcmp(output, "ltoir") != 0 &&
+      strcmp(output, "relocatable") != 0) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "a program becomes ptx", "no output is called \"%s\"",
+                          output);
+  }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                         "make PTX, and that with `kiln compile FILE.ptx` to "
                         "machine code",
                         "--output %s of a program", output);
+}
+
+// PTX under the name of something else would be taken for that.
+static bool check_name(const kilni_cli_call_t* call, const char* out,
+                       kilni_cli_error_t* error) {
+  const char* end = strrchr(out, '.');
+  if (kilni_cli_option_value(call, "output") != NULL) return true;
+  if (end != NULL &&
+      (strcmp(end, ".cubin") == 0 || strcmp(end, ".ltoir") == 0 ||
+       strcmp(end, ".relocatable") == 0)) {
+    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                          "make PTX, and that with `kiln compile FILE.ptx` to "
+                          "machine code",
+                          "\"%s\": a program becomes PTX", out);
+  }
+  return kilni_cli_compile_check_name(out, error);
 }
 
 static bool check_files(const char* file, const char* out,
@@ -303,7 +326,7 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
   kiln_program_t* program = NULL;
   kiln_program_code_t* code = NULL;
   uint32_t arch, max_ulp;
-  bool ok = check_options(call, error) &&
+  bool ok = check_options(call, error) && check_name(call, out, error) &&
             check_files(call->operands[0], out, error) &&
             kilni_cli_ulp_read(call, &max_ulp, error) &&
             read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&

@@ -59,10 +59,23 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
     c->asked.options.output = FORMATS[i];
     return true;
   }
-  if (word == NULL) return true;
+  if (word == NULL) return kilni_cli_compile_check_name(out, error);
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "use ptx, cubin, ltoir or relocatable",
                         "no output is called \"%s\"", word);
+}
+
+bool kilni_cli_compile_check_name(const char* out, kilni_cli_error_t* error) {
+  static const char* const OTHERS[] = {".fatbin", ".o", ".obj", ".a", ".so"};
+  for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
+    if (out == NULL || !ends_with(out, OTHERS[i])) continue;
+    return kilni_cli_fail(
+        error, KILN_STATUS_UNSUPPORTED,
+        "name it .ptx, .cubin or .ltoir, or say with --output what it is to "
+        "be; nvcc makes fatbins and objects",
+        "\"%s\": no \"%s\" file is made here", out, OTHERS[i]);
+  }
+  return true;
 }
 
 bool kilni_cli_compile_read(kilni_cli_compile_t* job,

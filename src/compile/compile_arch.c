@@ -39,6 +39,17 @@ static uint32_t number_of(const char* arch) {
   return number;
 }
 
+// "sm_90", "compute_80", "sm_90a", "sm_100f": what a compiler may know.
+static bool is_arch(const char* text) {
+  const char* at = strncmp(text, "sm_", 3) == 0        ? text + 3
+                   : strncmp(text, "compute_", 8) == 0 ? text + 8
+                                                       : "";
+  size_t digits = strspn(at, "0123456789");
+  if (digits < 2) return false;
+  at += digits;
+  return at[0] == 0 || ((at[0] == 'a' || at[0] == 'f') && at[1] == 0);
+}
+
 static bool knows(const kiln_compiler_t* compiler, uint32_t number) {
   for (size_t i = 0; i < compiler->arch_count; i++) {
     if ((uint32_t)compiler->archs[i] == number) return true;
@@ -130,9 +141,10 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
                    kiln_code_format_name(result->format), arch),
         "set `arch` (--arch) to that of the device, e.g. \"sm_90\"");
   }
-  if (strlen(arch) >= sizeof(result->arch)) {
+  // What is none is no failed compilation; raw options are the compiler's.
+  if (strlen(arch) >= sizeof(result->arch) || (raw == NULL && !is_arch(arch))) {
     return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "no architecture is called \"%s\"", arch),
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", arch),
         "use e.g. \"sm_90\" or \"compute_80\"");
   }
   memcpy(result->arch, arch, strlen(arch) + 1);

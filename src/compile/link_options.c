@@ -74,12 +74,27 @@ static kiln_status_t check_level(const char* field, uint32_t value) {
   return out_of_range(field, value, "use KILN_LINK_LEVEL_*");
 }
 
+// An option is one line: a linker would take a second one for another option,
+// or for a part of this one.
+static kiln_status_t check_line(const char* field, const char* text) {
+  for (const char* at = text; *at != 0; at++) {
+    if ((unsigned char)*at >= ' ' && *at != 0x7f) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "an option in `%s` has the control character %u at byte %zu",
+                   field, (unsigned)(unsigned char)*at, (size_t)(at - text)),
+        "give each option as an element of its own");
+  }
+  return kiln_ok();
+}
+
 // What an option among `extra` would change behind the back of a field.
 static kiln_status_t check_extra(const char* text) {
   static const char* const kFields[][2] = {
       {"-arch=", "arch"}, {"-lto", "lto"},  {"-ptx", "output"},
       {"-r", "output"},   {"-dlto", "lto"},
   };
+  KILNI_RETURN_IF_ERROR(check_line("extra", text));
   for (size_t i = 0; i < sizeof(kFields) / sizeof(kFields[0]); i++) {
     const char* name = kFields[i][0];
     size_t size = strlen(name);
@@ -123,6 +138,9 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
   KILNI_RETURN_IF_ERROR(check_program(o->isolated_program));
   for (uint32_t i = 0; i < o->extra_count; i++) {
     KILNI_RETURN_IF_ERROR(check_extra(o->extra[i]));
+  }
+  for (uint32_t i = 0; i < o->ptxas_options_count; i++) {
+    KILNI_RETURN_IF_ERROR(check_line("ptxas_options", o->ptxas_options[i]));
   }
   if (o->backend > KILN_LINK_BACKEND_DRIVER) {
     return out_of_range("backend", o->backend, "use KILN_LINK_BACKEND_*");

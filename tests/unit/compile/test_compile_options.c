@@ -205,6 +205,13 @@ static void an_architecture_is_brought_down(void** state) {
   options.arch = "sm_79";
   expect(compiler, &options, "--gpu-architecture=sm_75 --no-cache");
   options.output = KILN_CODE_FORMAT_PTX;
+  static const char* const kNone[] = {"sm_1",  "sm_",    "foo", "compute_1",
+                                      "sm_9x", "sm_90x", "",    "90"};
+  for (size_t i = 0; i < sizeof(kNone) / sizeof(kNone[0]); i++) {
+    options.arch = kNone[i];
+    refuse(compiler, &options, KILN_STATUS_INVALID_ARGUMENT,
+           "is no architecture");
+  }
   options.arch = "compute_50";  // older than all: the compiler's to refuse
   expect(compiler, &options, "--gpu-architecture=compute_50 --no-cache");
   kiln_compiler_release(compiler);

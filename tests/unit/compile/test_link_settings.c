@@ -279,6 +279,19 @@ static void test_refused_values(void** state) {
     assert_int_equal(code_of(&options, kNvjitlink, behind[i]),
                      KILN_STATUS_INVALID_ARGUMENT);
   }
+  static const char* const lines[] = {"-g\n-lto", "-O3\t", "\x7f"};
+  for (size_t i = 0; i < 3; i++) {
+    options = for_90();
+    options.extra = &lines[i];
+    options.extra_count = 1;
+    assert_int_equal(code_of(&options, kNvjitlink, "control character"),
+                     KILN_STATUS_INVALID_ARGUMENT);
+    options = for_90();
+    options.ptxas_options = &lines[i];
+    options.ptxas_options_count = 1;
+    assert_int_equal(code_of(&options, kNvjitlink, "`ptxas_options`"),
+                     KILN_STATUS_INVALID_ARGUMENT);
+  }
   size_t size = (size_t)KILN_LINK_MAX_OPTION_BYTES + 2;
   char* huge = malloc(size);
   assert_non_null(huge);
