@@ -327,10 +327,9 @@ typedef struct kiln_link_settings_t kiln_link_settings_t;
 // What `options` become for `backend`, NVJITLINK or DRIVER. Pure: links
 // nothing and needs neither. `options` may be NULL.
 //
-//   INVALID_ARGUMENT  an option out of its range, or of two lines; among
-//   `extra`
-//                     one that a
-//                     field is for; no architecture for nvJitLink
+//   INVALID_ARGUMENT  an option out of its range, or of two lines; one among
+//                     `extra` that a field is for; no architecture for
+//                     nvJitLink
 //   UNSUPPORTED       the backend has no such option (it is named), or does
 //                     not make the output
 //   LIMIT_EXCEEDED, OUT_OF_MEMORY
