@@ -54,6 +54,9 @@ typedef enum kiln_fault_cause_t {
   KILN_FAULT_CAUSE_NO_ACCESS,  // the memory is there, and not for this device
   KILN_FAULT_CAUSE_LOOP,       // of a time limit: a loop of a graph went on
   KILN_FAULT_CAUSE_WAIT,       // of one: a wait for a value in memory did
+  KILN_FAULT_CAUSE_CONSTANT,   // the variable is in constant memory
+  KILN_FAULT_CAUSE_FAR,        // from all memory, though the device could have
+                               // some there
   KILN_FAULT_CAUSE_COUNT
 } kiln_fault_cause_t;
 

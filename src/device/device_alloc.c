@@ -183,6 +183,16 @@ static kiln_status_t explain(const kiln_buffer_t* buffer,
         buffer->kind == KILN_MEMORY_PINNED ? "pinned" : "managed", size,
         device->name);
   }
+  if (buffer->pool != NULL && buffer->pool->max_bytes != 0) {
+    return kilni_status_with_fix(
+        KILNI_ANNOTATE(status,
+                       "a buffer of %llu bytes on \"%s\" from a pool whose "
+                       "limit is %llu bytes",
+                       size, device->name,
+                       (unsigned long long)buffer->pool->max_bytes),
+        "release buffers of the pool first, or make it with a larger "
+        "`max_bytes`");
+  }
   uint64_t available = 0;
   kiln_status_t asked = kiln_device_query_free(device, &available);
   if (!kiln_status_is_ok(asked)) {

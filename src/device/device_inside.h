@@ -200,11 +200,12 @@ typedef struct kilni_imports_t {
 struct kiln_pool_t {
   kiln_device_t* device;
   atomic_uint references;
-  uint32_t kind;      // KILN_MEMORY_*
-  bool is_made;       // here, and so destroyed here
-  bool interprocess;  // others may open it
-  bool imported;      // it is another process's
-  bool has_imports;   // `imports` is there
+  uint32_t kind;       // KILN_MEMORY_*
+  bool is_made;        // here, and so destroyed here
+  bool interprocess;   // others may open it
+  bool imported;       // it is another process's
+  bool has_imports;    // `imports` is there
+  uint64_t max_bytes;  // as it was made with; 0: no limit, or not known
   kilni_imports_t imports;
   atomic_ullong peers;           // devices that were ever allowed in, by number
   kiln_owner_t owner;            // of a foreign handle; may be nobody

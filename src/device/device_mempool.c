@@ -177,6 +177,7 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
   kiln_pool_t* pool = NULL;
   KILNI_RETURN_IF_ERROR(kilni_pool_make(device, given.kind, &pool));
   pool->interprocess = given.interprocess == KILN_SWITCH_ON;
+  pool->max_bytes = given.max_bytes;
   kiln_status_t status = create(pool, &given);
   if (!kiln_status_is_ok(status)) {
     kiln_pool_release(pool);

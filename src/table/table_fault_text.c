@@ -401,6 +401,14 @@ static void fix_bounds(text_t* text, const kiln_fault_t* fault) {
     add(text, "compare the index with 0: here it is negative");
     return;
   }
+  if (fault->cause == KILN_FAULT_CAUSE_CONSTANT) {
+    add(text,
+        "compare the index with the size of the __constant__ variable, or "
+        "declare it larger (a module has 64 KiB): the access ends at byte "
+        "%" PRIu64 ", and it has %" PRIu64,
+        end, fault->buffer_bytes);
+    return;
+  }
   add(text,
       "compare the index with the buffer's size before the access, as "
       "`if (i < n)` does, or make the buffer larger: the access ends at byte "
@@ -413,6 +421,10 @@ static void fix_freed(text_t* text, const kiln_fault_t* fault) {
     add(text, "call free() after the last use of the block, of any thread");
   } else if (fault->cause == KILN_FAULT_CAUSE_FREED) {
     add(text, "free the memory after all work that uses it");
+  } else if (fault->cause == KILN_FAULT_CAUSE_FREED_ORDERED) {
+    add(text,
+        "free the memory behind the work that uses it last: after it on the "
+        "same stream, or on a stream that waits for it (cuStreamWaitEvent)");
   } else {
     add(text,
         "let the stream of the free wait for the stream that uses the memory "
@@ -482,7 +494,10 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
       break;
     case KILN_FAULT_ILLEGAL_ADDRESS:
       add(text, "%s",
-          fault->cause == KILN_FAULT_CAUSE_NO_ACCESS
+          fault->cause == KILN_FAULT_CAUSE_FAR
+              ? "look at how that line makes the address: an index that is "
+                "not initialised, or overflows, goes so far"
+          : fault->cause == KILN_FAULT_CAUSE_NO_ACCESS
               ? "enable access to the other device first (kiln_peer_create), "
                 "or to the mapping or the pool that the memory is of"
               : "pass device memory, or page-locked memory, and no other "

@@ -105,8 +105,9 @@ bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
       "%s\nthe %s is work %" PRIu64 " on stream 0x%" PRIx64,
       copy ? "copy" : "fill", bytes, at - freed.address, freed.bytes, text,
       copy ? "copy" : "fill", task->ticket, task->stream->handle);
-  out_fault->cause = freed.how == KILNI_SOFT_FREE_WAITED
-                         ? KILN_FAULT_CAUSE_FREED
-                         : KILN_FAULT_CAUSE_FREED_ORDERED;
+  out_fault->cause =
+      freed.how == KILNI_SOFT_FREE_WAITED    ? KILN_FAULT_CAUSE_FREED
+      : freed.how == KILNI_SOFT_FREE_PENDING ? KILN_FAULT_CAUSE_FREED_PENDING
+                                             : KILN_FAULT_CAUSE_FREED_ORDERED;
   return false;
 }

@@ -89,6 +89,31 @@ static kiln_cu_result_t check_image(const void* image, size_t* out_size,
   return KILN_CU_SUCCESS;
 }
 
+// What an assembler refuses: more static shared memory than a kernel may have
+// by itself. Beyond that it is dynamic, and asked for at the launch; code for
+// one architecture and no later one may have all.
+static kiln_cu_result_t check_shared(const kilni_soft_module_t* module,
+                                     char* message) {
+  bool all = module->tree->target_suffix == 'a';
+  uint32_t most = all ? KILNI_SOFT_SHARED_MOST : KILNI_SOFT_SHARED_DEFAULT;
+  uint32_t count = kilni_soft_code_entry_count(module->code);
+  for (uint32_t i = 0; i < count; i++) {
+    const kilni_soft_entry_t* entry = kilni_soft_code_entry(module->code, i);
+    if (entry->static_shared_bytes <= most) continue;
+    snprintf(
+        message, KILNI_SOFT_MESSAGE_BYTES,
+        "PTX line %u: the kernel \"%.256s\" has %u bytes of static shared "
+        "memory, and %s allows %u\n"
+        "Fix: make it smaller, or make it dynamic (`extern __shared__`) and "
+        "give its size to the launch, up to %d bytes",
+        (unsigned)entry->line, entry->name,
+        (unsigned)entry->static_shared_bytes, module->tree->target_text,
+        (unsigned)most, KILNI_SOFT_SHARED_MOST);
+    return KILN_CU_ERROR_INVALID_PTX;
+  }
+  return KILN_CU_SUCCESS;
+}
+
 // Reads and decodes. Unlocked: this may take long.
 static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
                               kilni_soft_module_t* module, char* message) {
@@ -106,7 +131,7 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,
                                   module->context->memory, &module->code);
   return kiln_status_is_ok(status)
-             ? KILN_CU_SUCCESS
+             ? check_shared(module, message)
              : kilni_soft_read_result(status, false, message);
 }
 

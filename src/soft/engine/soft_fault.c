@@ -188,8 +188,10 @@ const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
   }
   if (kind == KILNI_SOFT_FAULT_STACK) {
     add(fault,
-        "stack overflow: a call would exceed the stack of %" PRIu64 " bytes",
-        run->grid->stack_bytes);
+        "stack overflow: a call would exceed %" PRIu64
+        " bytes, %d times the limit",
+        run->grid->stack_bytes * KILNI_SOFT_STACK_FACTOR,
+        KILNI_SOFT_STACK_FACTOR);
   }
   if (kind == KILNI_SOFT_FAULT_OUT_OF_MEMORY) {
     add(fault, "the host has no memory for the registers of a call");

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: which memory a wrong access meant, and what is wrong with it.
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "soft/engine/soft_state.h"
 
 enum {
   NULL_BYTES = 64 << 10,  // so far from null it is null with an index
-  NEAR_HOST = 1 << 20,    // of the host's memory, so far it may be an index
+  NEAR_MEMORY = 1 << 20,  // so far from memory it may be an index into it
   NEAR_SPACE = 64 << 10,  // below the window of a space, with a negative one
 };
 
@@ -29,6 +32,9 @@ void kilni_soft_fault_buffer(kilni_soft_fault_t* fault,
              alloc->kind == KILNI_SOFT_ALLOC_CONSTANT) {
     fault->memory = KILN_FAULT_MEMORY_VARIABLE;
     fault->name = variable_name(code, alloc->address);
+    if (alloc->kind == KILNI_SOFT_ALLOC_CONSTANT) {
+      fault->cause = KILN_FAULT_CAUSE_CONSTANT;
+    }
   }
   fault->buffer = alloc->address;
   fault->buffer_bytes = alloc->bytes;
@@ -87,13 +93,29 @@ static bool is_inside(const kilni_soft_fault_t* fault) {
          (uint64_t)fault->offset + fault->bytes <= fault->buffer_bytes;
 }
 
-static bool is_near(kilni_soft_memory_t* memory, const kilni_soft_alloc_t* near,
-                    uint64_t address) {
-  if (kilni_soft_memory_in_window(memory, address)) return true;
-  uint64_t away = address < near->address
-                      ? near->address - address
-                      : address - (near->address + near->bytes);
-  return away <= NEAR_HOST;
+static uint64_t distance(const kilni_soft_alloc_t* near, uint64_t address) {
+  return address < near->address ? near->address - address
+                                 : address - (near->address + near->bytes);
+}
+
+// Whether an access may have meant this memory: it is no further away than the
+// memory is large.
+static bool is_near(const kilni_soft_alloc_t* near, uint64_t address) {
+  uint64_t away = distance(near, address);
+  return away <= NEAR_MEMORY || away <= near->bytes;
+}
+
+// What is nearest all the same, and how far that is.
+static void tell_nearest(kilni_soft_fault_t* fault,
+                         const kilni_soft_memory_t* memory,
+                         const kilni_soft_alloc_t* near) {
+  if (!kilni_soft_memory_in_window(memory, fault->address)) return;
+  (void)snprintf(
+      fault->detail, sizeof(fault->detail),
+      "%" PRIu64 " bytes %s the nearest allocation, of %" PRIu64 " bytes",
+      distance(near, fault->address),
+      fault->address < near->address ? "before" : "past", near->bytes);
+  fault->cause = KILN_FAULT_CAUSE_FAR;
 }
 
 void kilni_soft_fault_use(kilni_soft_fault_t* fault,
@@ -143,11 +165,13 @@ static void find_global(kilni_soft_fault_t* fault, kilni_soft_run_t* run) {
     find_inside(fault, grid, &near);
   } else if (kilni_soft_memory_freed(memory, address, &freed)) {
     kilni_soft_fault_use(fault, &freed);
-  } else if (kilni_soft_memory_nearest(memory, address, &near) &&
-             is_near(memory, &near, address)) {
+  } else if (!kilni_soft_memory_nearest(memory, address, &near)) {
+    fault->what = KILN_FAULT_ILLEGAL_ADDRESS;
+  } else if (is_near(&near, address)) {
     kilni_soft_fault_buffer(fault, grid->code, &near);
   } else {
     fault->what = KILN_FAULT_ILLEGAL_ADDRESS;
+    tell_nearest(fault, memory, &near);
   }
 }
 

@@ -17,9 +17,6 @@
 
 enum {
   CALL_COST = 64,  // bytes of stack that a call takes besides its locals
-  // A lane may use this many times the stack limit that was set: registers
-  // that a GPU would spill are not on it here, but its frames are larger.
-  STACK_FACTOR = 64,
   FRAME_ALIGN = 64,
 };
 
@@ -150,7 +147,7 @@ static const kilni_soft_instr_t* enter_call(kilni_soft_run_t* run,
   uint32_t base = (run->local_top + 15u) & ~15u;
   uint64_t used = (uint64_t)base + callee->local_bytes +
                   (uint64_t)(caller->depth + 1) * CALL_COST;
-  if (used > run->grid->stack_bytes * STACK_FACTOR) {
+  if (used > run->grid->stack_bytes * KILNI_SOFT_STACK_FACTOR) {
     return kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_STACK, first);
   }
   kilni_soft_frame_t* frame = NULL;

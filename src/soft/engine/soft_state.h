@@ -67,6 +67,10 @@ struct kilni_soft_grid_t {
 // Of `stop`. Behind a fault blocks that began before its own run on for a
 // while: one of them may have a fault as well, and that of the block that began
 // first is told, so that what is told does not depend on time.
+// A lane may use this many times the stack limit that was set: registers that a
+// GPU would spill are not on it here, but its frames are larger.
+enum { KILNI_SOFT_STACK_FACTOR = 64 };
+
 enum {
   KILNI_SOFT_GOES = 0,
   KILNI_SOFT_FAULT_THERE,

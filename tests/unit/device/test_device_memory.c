@@ -191,7 +191,8 @@ static void test_pool_numbers(void** state) {
   kiln_status_t full =
       kiln_buffer_create(world->device, 30 * MIB, &from, &more);
   assert_null(more);
-  assert_says(full, KILN_STATUS_DEVICE_OUT_OF_MEMORY, "from a pool");
+  assert_says(full, KILN_STATUS_DEVICE_OUT_OF_MEMORY,
+              "from a pool whose limit is 33554432 bytes");
   kiln_buffer_release(buffer);
   assert_null(kiln_stream_synchronize(world->stream));
   assert_null(kiln_pool_stats(pool, &stats));

@@ -335,6 +335,33 @@ static void test_modules_that_are_refused(void** state) {
   assert_null(module);
 }
 
+// Static shared memory as ptxas allows it: 48 KiB, and all for a target of one
+// architecture.
+static void test_static_shared_memory(void** state) {
+  world_t* world = *state;
+  static const char* const kTargets[] = {"sm_75", "sm_90", "sm_90a"};
+  static const uint32_t kBytes[] = {49152, 49156, 232448, 232452};
+  for (size_t i = 0; i < 12; i++) {
+    char text[512];
+    kiln_module_t* module = NULL;
+    uint32_t most = i / 4 == 2 ? 232448 : 49152;
+    snprintf(text, sizeof(text),
+             ".version 8.0\n.target %s\n.address_size 64\n"
+             ".shared .align 4 .b8 a[%u];\n.visible .entry much() {\n"
+             ".reg .b32 %%r<2>;\nst.shared.u32 [a], %%r1;\nret;\n}\n",
+             kTargets[i / 4], (unsigned)kBytes[i % 4]);
+    kiln_status_t status =
+        kiln_module_load(world->device, view(text), NULL, NULL, &module);
+    if (kBytes[i % 4] <= most) {
+      assert_ok(status);
+    } else {
+      assert_says(status, kiln_status_code(status), "\"much\" has ");
+      assert_null(module);
+    }
+    kiln_module_release(module);
+  }
+}
+
 static void test_the_only_kernel(void** state) {
   world_t* world = *state;
   kiln_kernel_t* kernel = NULL;
@@ -802,6 +829,7 @@ int main(void) {
       TEST(test_much_shared_memory),
       TEST(test_wrong_arguments),
       TEST(test_modules_that_are_refused),
+      TEST(test_static_shared_memory),
       TEST(test_the_only_kernel),
       TEST(test_a_fault),
       cmocka_unit_test(test_one_fault_one_text),

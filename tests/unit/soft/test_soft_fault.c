@@ -108,6 +108,19 @@ static const row_t kRows[] = {
      "out-of-bounds load of 4 bytes, 0 bytes past table (8 bytes)", NULL,
      "compare the index"},
     {".const .align 4 .b8 fixed[8];\n",
+     "ld.const.u32 %r5, [fixed+8];\nst.global.u32 [%rd1], %r5;\nret;\n", 1,
+     "out-of-bounds load of 4 bytes, 0 bytes past fixed (8 bytes)", NULL,
+     "__constant__ variable"},
+    // So far away that no allocation is meant: the nearest is told as such.
+    {"",
+     "mov.u64 %rd5, 0x40000000;\nadd.u64 %rd5, %rd3, %rd5;\n"
+     "st.global.u32 [%rd5], %r1;\nret;\n",
+     1, "store of 4 bytes at an address where the device has no memory",
+     "1073741788 bytes past the nearest allocation, of 36 bytes", "index"},
+    {"", "st.global.u32 [%rd3+1048000], %r1;\nret;\n", 1,
+     "out-of-bounds store of 4 bytes, 1047964 bytes past a 36-byte allocation",
+     NULL, "compare the index"},
+    {".const .align 4 .b8 fixed[8];\n",
      "mov.u64 %rd5, fixed;\ncvta.const.u64 %rd6, %rd5;\n"
      "st.u32 [%rd6+4], %r1;\nret;\n",
      1,
@@ -184,7 +197,7 @@ static const row_t kRows[] = {
      "st.param.b32 [a], %r2;\ncall.uni down, (a);\n}\nret;\n}\n",
      "{\n.param .b32 a;\nst.param.b32 [a], %r1;\ncall.uni down, (a);\n}\n"
      "ret;\n",
-     1, "stack overflow: a call would exceed the stack of 1024 bytes",
+     1, "stack overflow: a call would exceed 65536 bytes, 64 times the limit",
      "function \"down\" (call depth ", "recursion"},
     {"",
      "mov.u64 %rd5, 16;\nP: .callprototype _ ();\ncall %rd5, (), P;\n"

@@ -135,11 +135,38 @@ static void test_notes(void** state) {
   assert_string_equal(text, "over(float*, int)");
 }
 
+// A free that had its turn before: there may be one stream or two.
+static void test_fix_of_a_free(void** state) {
+  (void)state;
+  char text[TEXT_BYTES];
+  kiln_fault_t fault = kiln_fault_default();
+  fault.kind = KILN_FAULT_USE_AFTER_FREE;
+  fault.memory = KILN_FAULT_MEMORY_ALLOCATION;
+  fault.cause = KILN_FAULT_CAUSE_FREED_ORDERED;
+  kiln_fault_fix(&fault, sizeof(text), text, NULL);
+  assert_non_null(strstr(text, "after it on the same stream"));
+  fault.cause = KILN_FAULT_CAUSE_FREED_PENDING;
+  kiln_fault_fix(&fault, sizeof(text), text, NULL);
+  assert_non_null(strstr(text, "let the stream of the free wait"));
+}
+
+static void test_names_are_shown(void** state) {
+  (void)state;
+  char text[TEXT_BYTES];
+  kiln_fault_t fault = kiln_fault_default();
+  fault.kind = KILN_FAULT_TRAP;
+  strcpy(fault.node, "a\n\x1b[2J");
+  kiln_fault_notes(&fault, sizeof(text), text, NULL);
+  assert_string_equal(text, "in graph node \"a\\x0a\\x1b[2J\"");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_are_told),
       cmocka_unit_test(test_positions),
       cmocka_unit_test(test_notes),
+      cmocka_unit_test(test_fix_of_a_free),
+      cmocka_unit_test(test_names_are_shown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
