@@ -95,7 +95,7 @@ typedef struct kiln_fault_t {
   uint32_t thread[3];
   uint32_t ptx_line;     // of the module's text; 1 is the first
   uint32_t source_line;  // by `.loc` in the PTX
-  uint32_t call_line;    // where the source's function was put into another
+  uint32_t call_line;    // where the source's inlined function was called
   uint32_t call_depth;   // of `function`; 0: the kernel itself
   uint64_t address;      // of the access, as the device counts
   uint64_t bytes;        // of the access

@@ -254,7 +254,7 @@ static kiln_status_t take_argument(reading_t* r, uint32_t position) {
     case KILN_INTERFACE_LENGTH:
       if (p->of >= r->given->parameter_count ||
           r->given->parameters[p->of].kind != KILN_INTERFACE_BUFFER) {
-        return refuse(r, position, "the length of what is no buffer");
+        return refuse(r, position, "the length of what is not a buffer");
       }
       argument->of = r->places[p->of];
       break;

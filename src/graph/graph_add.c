@@ -316,7 +316,8 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   kiln_status_t status = call_add(a, work, &handle);
   if (!kiln_status_is_ok(status)) {
     kilni_owners_cancel(bundle);
-    return KILNI_ANNOTATE(why_not(a, status), "adding a %s node",
+    return KILNI_ANNOTATE(why_not(a, status), "adding %s %s node",
+                          kilni_graph_kind_article(a->work->kind),
                           kilni_graph_kind_name(a->work->kind));
   }
   kilni_owners_commit(a->graph, bundle, &work->wanted);
@@ -366,7 +367,7 @@ static kiln_status_t not_of_graph(const kiln_graph_node_t* node,
         KILNI_FAIL(INVALID_ARGUMENT, "`after[%u]` is NULL", (unsigned)index),
         "give nodes of the same graph");
   }
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`after[%u]`, the %s node \"%s\", is of another graph",
@@ -395,7 +396,9 @@ static kiln_status_t add_after_many(adding_t* a,
       allocator, a->count, sizeof(kiln_cu_graph_node_t), &block));
   kiln_status_t status = take_after(a->graph, after, (uint32_t)a->count, block);
   a->after = block;
-  if (kiln_status_is_ok(status)) status = add_any(a);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_graph_why_no_after(after, a->count, add_any(a));
+  }
   kilni_free_array(allocator, block, a->count, sizeof(kiln_cu_graph_node_t));
   return status;
 }
@@ -453,7 +456,7 @@ static kiln_status_t add(adding_t* a, kiln_graph_node_t* const* after) {
   kiln_cu_graph_node_t few[KILNI_GRAPH_FEW];
   KILNI_RETURN_IF_ERROR(take_after(a->graph, after, (uint32_t)a->count, few));
   a->after = few;
-  return add_any(a);
+  return kilni_graph_why_no_after(after, a->count, add_any(a));
 }
 
 // `out_node` may be one of `after`, so it is written last.
@@ -644,7 +647,7 @@ static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
   kiln_status_t status = call_set(node, work);
   if (!kiln_status_is_ok(status)) {
     kilni_owners_cancel(bundle);
-    char text[32];
+    char text[KILNI_NODE_TEXT];
     return KILNI_ANNOTATE(status, "changing the %s node \"%s\"",
                           kilni_graph_kind_name(node->kind),
                           kilni_node_says(node, text));
@@ -689,7 +692,7 @@ kiln_status_t kiln_graph_node_remove(kiln_graph_node_t* node) {
     kilni_node_forget(node);
     return kiln_ok();
   }
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return KILNI_ANNOTATE(status, "removing the %s node \"%s\"",
                         kilni_graph_kind_name(node->kind),
                         kilni_node_says(node, text));

@@ -436,12 +436,32 @@ static kiln_status_t undo_begin(kiln_graph_builder_t* builder,
   return kilni_status_join(status, ended);
 }
 
+// Why a capture does not begin: another one is under way on the stream.
+static kiln_status_t why_no_begin(const kiln_graph_builder_t* builder,
+                                  kiln_status_t status) {
+  kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
+  kiln_status_native_t native;
+  if (!kiln_status_native(status, &native)) return status;
+  kiln_status_t asked = ask(builder, &capturing);
+  bool is_captured = kiln_status_is_ok(asked) &&
+                     capturing != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
+  kiln_status_free(asked);
+  if (!is_captured) return status;
+  kiln_status_free(status);
+  return kilni_status_with_native(
+      kilni_status_with_fix(
+          KILNI_FAIL(INVALID_STATE, "the stream is being captured already"),
+          "end that capture first (kiln_graph_builder_end), or give this "
+          "builder another stream, or none"),
+      "cuda", native.number, native.name);
+}
+
 static kiln_status_t begin_primary(kiln_graph_builder_t* builder,
                                    kiln_cu_capture_mode_t mode) {
   kiln_stream_t* stream = builder->stream;
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuStreamBeginCapture, stream->handle, mode);
-  KILNI_RETURN_IF_ERROR(status);
+  if (!kiln_status_is_ok(status)) return why_no_begin(builder, status);
   builder->state = KILN_GRAPH_BUILDER_CAPTURING;
   builder->capture->active = true;
   kiln_cu_graph_t handle = NULL;

@@ -74,7 +74,7 @@ static kiln_status_t take_edge(const kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(check_node(graph, edge->from, index, "from"));
   KILNI_RETURN_IF_ERROR(check_node(graph, edge->to, index, "to"));
   if (edge->from == edge->to) {
-    char text[32];
+    char text[KILNI_NODE_TEXT];
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "edge %u: the node \"%s\" would wait for itself",
@@ -135,10 +135,13 @@ static kiln_status_t change(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     status = take_edge(graph, &edges[i], i, &ends, &plain);
   }
-  if (kiln_status_is_ok(status)) status = call(graph, &ends, plain, add);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_graph_why_no_edge(graph, edges, count, add,
+                                     call(graph, &ends, plain, add));
+  }
   ends_deinit(&ends, graph);
-  return KILNI_ANNOTATE(status, "%s %u edges", add ? "adding" : "taking away",
-                        (unsigned)count);
+  return KILNI_ANNOTATE(status, "%s %u edge%s", add ? "adding" : "taking away",
+                        (unsigned)count, count == 1 ? "" : "s");
 }
 
 kiln_status_t kiln_graph_connect(kiln_graph_t* graph,

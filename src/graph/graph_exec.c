@@ -130,7 +130,7 @@ static kiln_status_t explain(kiln_graph_t* graph,
   }
   kiln_status_free(status);
   kiln_graph_node_t* node = NULL;
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   kiln_status_free(kilni_graph_meet_all(graph));
   kiln_status_free(kilni_graph_lookup(graph, params->node, &node));
   if (node == NULL) return said;
@@ -364,7 +364,7 @@ static kiln_status_t refused(kiln_graph_t* graph,
   kiln_status_free(kilni_graph_lookup(graph, outcome->node, &out_update->node));
   kiln_status_free(kilni_graph_lookup(graph, outcome->from, &out_update->from));
   if (out_update->node == NULL) return said;
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return KILNI_ANNOTATE(said, "at the %s node \"%s\"",
                         kilni_graph_kind_name(out_update->node->kind),
                         kilni_node_says(out_update->node, text));
@@ -473,7 +473,7 @@ static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
     flat = work->as.fill.rows <= 1;
   }
   if (flat) return kiln_ok();
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the %s node \"%s\" of an executable takes work of one "
@@ -535,7 +535,7 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
   kiln_status_t status = call_set(exec, node, work);
   if (!kiln_status_is_ok(status)) {
     kilni_owners_cancel(bundle);
-    char text[32];
+    char text[KILNI_NODE_TEXT];
     return KILNI_ANNOTATE(
         status, "changing the %s node \"%s\" of an executable",
         kilni_graph_kind_name(node->kind), kilni_node_says(node, text));
@@ -731,7 +731,7 @@ static kiln_status_t check_switch(const kiln_graph_exec_t* exec,
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(exec->device, node->graph->device, "the node"));
   if (node->kind <= KILN_GRAPH_FILL) return kiln_ok();
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the %s node \"%s\" cannot be switched off",
                  kilni_graph_kind_name(node->kind),

@@ -278,8 +278,12 @@ kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
 kiln_status_t kilni_more_make(kiln_graph_t* graph,
                               kilni_node_more_t** out_more);
 kiln_status_t kilni_node_check(const kiln_graph_node_t* node);
-// For messages: its name, or its number. Valid until `buffer` is.
-const char* kilni_node_says(const kiln_graph_node_t* node, char buffer[32]);
+// For messages: its name, or its number, after that of the node that it is
+// inside
+// ("loop/step"), on one line.
+enum { KILNI_NODE_TEXT = 640 };
+const char* kilni_node_says(const kiln_graph_node_t* node,
+                            char buffer[KILNI_NODE_TEXT]);
 kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index);
 // Marks it removed, with what is inside; lets go of what it kept.
 void kilni_node_forget(kiln_graph_node_t* node);
@@ -341,6 +345,7 @@ kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
                                 kiln_launch_t* launch,
                                 kiln_cu_kernel_node_t* out_kernel);
 const char* kilni_graph_kind_name(uint32_t kind);
+const char* kilni_graph_kind_article(uint32_t kind);  // "a" or "an"
 // What a copy, fill, ... of this kind cannot be, with what to do.
 kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
                                     uint32_t kind);
@@ -410,6 +415,13 @@ kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
                                         kiln_status_t status);
 kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
                                       kiln_status_t status);
+// Of edges that are added or taken away, or of `after` of a node.
+kiln_status_t kilni_graph_why_no_edge(kiln_graph_t* graph,
+                                      const kiln_graph_edge_t* edges,
+                                      uint32_t count, bool add,
+                                      kiln_status_t status);
+kiln_status_t kilni_graph_why_no_after(kiln_graph_node_t* const* after,
+                                       size_t count, kiln_status_t status);
 // Of a conditional node with this condition.
 kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                                         uint64_t condition,

@@ -75,15 +75,52 @@ static kiln_status_t need_more(kiln_graph_node_t* node) {
   return kilni_more_make(node->graph, &node->more);
 }
 
-const char* kilni_node_says(const kiln_graph_node_t* node, char buffer[32]) {
-  if (node->more != NULL && node->more->name != NULL) return node->more->name;
-  snprintf(buffer, 32, "%u", (unsigned)node->index);
+static size_t say_one(const kiln_graph_node_t* node, size_t room, char* out) {
+  if (node->more != NULL && node->more->name != NULL) {
+    return kilni_show(node->more->name, room, out);
+  }
+  int size = snprintf(out, room, "%u", (unsigned)node->index);
+  return (size_t)size < room ? (size_t)size : room - 1;
+}
+
+// The node that `graph` is inside of, and which of its bodies it is.
+static size_t say_around(const kiln_graph_t* graph, size_t room, char* out) {
+  const kiln_graph_node_t* node = graph->inside;
+  const kilni_node_more_t* more = node->more;
+  size_t used = say_one(node, room, out);
+  int size = 0;
+  if (more != NULL && more->inner_count > 1) {
+    uint32_t index = 0;
+    while (index < more->inner_count && more->inner[index] != graph) index++;
+    size = snprintf(out + used, room - used, "[%u]/", (unsigned)index);
+  } else {
+    size = snprintf(out + used, room - used, "/");
+  }
+  used += (size_t)size;
+  return used < room ? used : room - 1;
+}
+
+const char* kilni_node_says(const kiln_graph_node_t* node,
+                            char buffer[KILNI_NODE_TEXT]) {
+  enum { MOST_DEPTH = 8 };
+  const kiln_graph_t* around[MOST_DEPTH];
+  size_t depth = 0;
+  size_t used = 0;
+  const kiln_graph_t* graph = node->graph;
+  for (; graph->inside != NULL && depth < MOST_DEPTH;
+       graph = graph->inside->graph) {
+    around[depth++] = graph;
+  }
+  while (depth-- > 0) {
+    used += say_around(around[depth], KILNI_NODE_TEXT - used, buffer + used);
+  }
+  (void)say_one(node, KILNI_NODE_TEXT - used, buffer + used);
   return buffer;
 }
 
 kiln_status_t kilni_node_check(const kiln_graph_node_t* node) {
   if (node->handle != NULL) return kilni_graph_check(node->graph);
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the %s node \"%s\" was removed from its graph",
                  kilni_graph_kind_name(node->kind),
@@ -318,7 +355,7 @@ uint32_t kiln_graph_node_inner_count(const kiln_graph_node_t* node) {
 }
 
 static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the %s node \"%s\" has no graph %u inside that is known",

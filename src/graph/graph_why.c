@@ -2,6 +2,7 @@
 //
 // graph: why a driver refuses what memory and choices in graphs cannot do. It
 // gives one result for all of it; which rule it was, the nodes tell.
+#include "base/alloc.h"
 #include "base/status_make.h"
 #include "device/device_scope.h"
 #include "graph/graph_inside.h"
@@ -44,7 +45,7 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
     node = first_of(graph, KILN_GRAPH_CONDITIONAL, KILN_GRAPH_CONDITIONAL);
   }
   if (node == NULL) return status;
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return instead(status,
                  kilni_status_with_fix(
                      KILNI_FAIL(UNSUPPORTED,
@@ -88,7 +89,7 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                                         kiln_status_t status) {
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
   const kiln_graph_node_t* node = user_in_all(graph, condition);
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   if (node != NULL) {
     return instead(status, kilni_status_with_fix(
                                KILNI_FAIL(INVALID_ARGUMENT,
@@ -105,6 +106,100 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                              (unsigned long long)condition),
                   "give the condition as kiln_graph_add_condition of this "
                   "graph gave it"));
+}
+
+// ---- Edges ----
+
+// Whether `to` waits for `from`; false too where the driver does not say.
+static bool is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
+  kiln_allocator_t allocator = graph->device->host->allocator;
+  uint32_t count = 0;
+  void* block = NULL;
+  bool found = false;
+  kiln_status_t status = kiln_graph_node_before(edge->to, 0, NULL, &count);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_alloc_array(allocator, count, sizeof(edge->to), &block);
+  }
+  kiln_graph_node_t** nodes = block;
+  uint32_t room = count;
+  if (kiln_status_is_ok(status)) {
+    status = kiln_graph_node_before(edge->to, room, nodes, &count);
+  }
+  for (uint32_t i = 0; kiln_status_is_ok(status) && i < count && i < room;
+       i++) {
+    found = found || nodes[i] == edge->from;
+  }
+  kilni_free_array(allocator, block, room, sizeof(edge->to));
+  kiln_status_free(status);
+  return found;
+}
+
+// How often an edge stands in the list before it.
+static bool stands_before(const kiln_graph_edge_t* edges, uint32_t index) {
+  for (uint32_t i = 0; i < index; i++) {
+    if (edges[i].from == edges[index].from && edges[i].to == edges[index].to) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static kiln_status_t wrong_edge(const kiln_graph_edge_t* edge, uint32_t index,
+                                bool add) {
+  char from[KILNI_NODE_TEXT];
+  char to[KILNI_NODE_TEXT];
+  kilni_node_says(edge->from, from);
+  kilni_node_says(edge->to, to);
+  if (add) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "edge %u: \"%s\" waits for \"%s\" already",
+                   (unsigned)index, to, from),
+        "leave it out: an edge is there once");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "edge %u: \"%s\" does not wait for \"%s\" by such an edge",
+                 (unsigned)index, to, from),
+      "take away what kiln_graph_edges lists, with its ports and its type");
+}
+
+kiln_status_t kilni_graph_why_no_edge(kiln_graph_t* graph,
+                                      const kiln_graph_edge_t* edges,
+                                      uint32_t count, bool add,
+                                      kiln_status_t status) {
+  if (!add) {
+    status = kilni_graph_why_no_copy(
+        graph, "no edge is taken out of a graph",
+        "make the graph anew, with the edges that it is to have", status);
+  }
+  if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
+  for (uint32_t i = 0; i < count; i++) {
+    if (stands_before(edges, i) || is_edge(graph, &edges[i]) == add) {
+      return instead(status, wrong_edge(&edges[i], i, add));
+    }
+  }
+  return status;
+}
+
+kiln_status_t kilni_graph_why_no_after(kiln_graph_node_t* const* after,
+                                       size_t count, kiln_status_t status) {
+  if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
+  char text[KILNI_NODE_TEXT];
+  for (size_t i = 1; i < count; i++) {
+    for (size_t k = 0; k < i; k++) {
+      if (after[i] != after[k]) continue;
+      return instead(
+          status,
+          kilni_status_with_fix(
+              KILNI_FAIL(
+                  INVALID_ARGUMENT,
+                  "`after[%zu]`, the %s node \"%s\", is `after[%zu]` too", i,
+                  kilni_graph_kind_name(after[i]->kind),
+                  kilni_node_says(after[i], text), k),
+              "give each node once"));
+    }
+  }
+  return status;
 }
 
 // ---- Executables and launches ----
@@ -154,7 +249,7 @@ kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
                                       kiln_status_t status) {
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
   kiln_graph_node_t* node = freed_by(graph, address);
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   if (node != NULL) {
     return instead(status, kilni_status_with_fix(
                                KILNI_FAIL(INVALID_ARGUMENT,

@@ -24,6 +24,11 @@ const char* kilni_graph_kind_name(uint32_t kind) {
   return kind < sizeof(kNames) / sizeof(kNames[0]) ? kNames[kind] : "unknown";
 }
 
+const char* kilni_graph_kind_article(uint32_t kind) {
+  const char first = kilni_graph_kind_name(kind)[0];
+  return first == 'a' || first == 'e' || first == 'u' ? "an" : "a";
+}
+
 static void want(kilni_work_t* work, void* object, uint32_t kind) {
   if (object == NULL) return;
   kilni_owned_t owned = {object, kind, 0};
@@ -89,7 +94,7 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
                             count * sizeof(how->list[0])) == 0)) {
     return kiln_ok();
   }
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the launch has other attributes than the kernel node \"%s\" "
@@ -388,7 +393,8 @@ static kiln_status_t take_list(kilni_work_t* work, const kiln_graph_t* graph,
   if (list == NULL || count == 0 || count > KILNI_GRAPH_OPS) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "a %s node of %llu operations, where there are 1 to %d",
+                   "%s %s node of %llu operations, where there are 1 to %d",
+                   kilni_graph_kind_article(work->given->kind),
                    kilni_graph_kind_name(work->given->kind),
                    (unsigned long long)count, KILNI_GRAPH_OPS),
         "spread them over several nodes");
@@ -535,13 +541,14 @@ void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph) {
 
 kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
                                     uint32_t kind) {
-  char text[32];
+  char text[KILNI_NODE_TEXT];
   const char* is = kilni_graph_kind_name(node->kind);
   if (node->kind != kind) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "the %s node \"%s\" cannot become a %s node", is,
-                   kilni_node_says(node, text), kilni_graph_kind_name(kind)),
+                   "the %s node \"%s\" cannot become %s %s node", is,
+                   kilni_node_says(node, text), kilni_graph_kind_article(kind),
+                   kilni_graph_kind_name(kind)),
         "give it work of its own kind, or remove it and add another");
   }
   return kilni_status_with_fix(

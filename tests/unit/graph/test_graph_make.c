@@ -572,7 +572,7 @@ static void test_kinds_stay(void** state) {
   REFUSED(kiln_graph_node_set(node, &work), INVALID_ARGUMENT,
           "what the empty node \"0\" does cannot change");
   REFUSED(kiln_graph_node_set(fill, &work), INVALID_ARGUMENT,
-          "the fill node \"1\" cannot become a empty node");
+          "the fill node \"1\" cannot become an empty node");
   kiln_graph_release(graph);
 }
 

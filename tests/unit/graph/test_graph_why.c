@@ -189,6 +189,78 @@ static void test_a_condition_of_nobody(void** state) {
               "0x1234 is not the handle of a condition of this graph");
 }
 
+static void test_edges_that_are_refused(void** state) {
+  (void)state;
+  kiln_graph_t* plain = NULL;
+  assert_null(kiln_graph_create(kit.device, &plain));
+  kiln_graph_node_t* a = add(plain, kiln_graph_work_empty(), "a");
+  kiln_graph_node_t* b = add(plain, kiln_graph_work_empty(), "b");
+  kiln_graph_node_t* c = add(plain, kiln_graph_work_empty(), "c");
+  kiln_graph_edge_t edges[] = {kiln_graph_edge(a, b), kiln_graph_edge(b, c),
+                               kiln_graph_edge(a, b)};
+  const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
+  assert_says(kiln_graph_connect(plain, edges, 3), bad,
+              "edge 2: \"b\" waits for \"a\" already");
+  assert_null(kiln_graph_connect(plain, edges, 1));
+  assert_says(kiln_graph_connect(plain, edges, 2), bad,
+              "edge 0: \"b\" waits for \"a\" already");
+  assert_says(kiln_graph_disconnect(plain, edges, 2), bad,
+              "edge 1: \"c\" does not wait for \"b\"");
+  assert_null(kiln_graph_disconnect(plain, edges, 1));
+  kiln_graph_node_t* twice[] = {a, b, a};
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  assert_says(kiln_graph_add(plain, twice, 3, &work, NULL), bad,
+              "`after[2]`, the empty node \"a\", is `after[0]` too");
+  work = kiln_graph_work_launch(kit.launch);
+  assert_says(kiln_graph_add(plain, twice, 3, &work, NULL), bad,
+              "is `after[0]` too");
+  kiln_graph_release(plain);
+  // Of memory a driver takes no edge away.
+  kiln_graph_work_t give = kiln_graph_work_free(address);
+  kiln_graph_node_t* freed = NULL;
+  assert_null(kiln_graph_add(graph, &allocation, 1, &give, &freed));
+  edges[0] = kiln_graph_edge(allocation, freed);
+  assert_says(kiln_graph_disconnect(graph, edges, 1), KILN_STATUS_UNSUPPORTED,
+              "\"take\"");
+}
+
+static void test_a_stream_that_is_captured(void** state) {
+  (void)state;
+  kiln_graph_builder_options_t options = kiln_graph_builder_options_default();
+  options.stream = kit.stream;
+  kiln_graph_builder_t* builders[2] = {NULL, NULL};
+  for (int i = 0; i < 2; i++) {
+    assert_null(kiln_graph_builder_create(kit.device, &options, &builders[i]));
+  }
+  assert_null(kiln_graph_builder_begin(builders[0], 0));
+  assert_says(kiln_graph_builder_begin(builders[1], 0),
+              KILN_STATUS_INVALID_STATE,
+              "the stream is being captured already");
+  assert_null(kiln_graph_builder_end(builders[0]));
+  assert_null(kiln_graph_builder_begin(builders[1], 0));
+  assert_null(kiln_graph_builder_end(builders[1]));
+  for (int i = 0; i < 2; i++) kiln_graph_builder_release(builders[i]);
+}
+
+static void test_names_of_nodes_inside(void** state) {
+  (void)state;
+  kiln_graph_t* chooses = NULL;
+  kiln_graph_t* body = NULL;
+  kiln_graph_condition_t condition = {0, NULL};
+  assert_null(kiln_graph_create(kit.device, &chooses));
+  assert_null(kiln_graph_add_condition(chooses, NULL, &condition));
+  kiln_graph_node_t* either =
+      add(chooses, kiln_graph_work_conditional(condition, KILN_GRAPH_IF, 2),
+          "ei\nther");
+  assert_null(kiln_graph_node_inner(either, 1, &body));
+  kiln_graph_node_t* step = add(body, kiln_graph_work_empty(), "st\x1b[2Jep");
+  kiln_graph_edge_t edge = kiln_graph_edge(step, step);
+  assert_says(kiln_graph_connect(body, &edge, 1), KILN_STATUS_INVALID_ARGUMENT,
+              "\"ei\\x0ather[1]/st\\x1b[2Jep\"");
+  kiln_graph_release(body);
+  kiln_graph_release(chooses);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -196,6 +268,8 @@ int main(void) {
       T(test_memory_that_the_graph_frees), T(test_what_is_freed_twice),
       T(test_what_cannot_be_copied),       T(test_a_child_that_chooses),
       T(test_a_condition_of_two_nodes),    T(test_a_condition_of_nobody),
+      T(test_edges_that_are_refused),      T(test_a_stream_that_is_captured),
+      T(test_names_of_nodes_inside),
 #undef T
   };
   return cmocka_run_group_tests_name("graph_why", tests, NULL, NULL);
