@@ -379,6 +379,9 @@ bool kilni_compile_hint(const kilni_refusal_t* refusal,
        "include the part of CUB that a kernel uses, such as "
        "<cub/block/block_reduce.cuh>, in place of <cub/cub.cuh> and of Thrust, "
        "whose algorithms a host launches: NVRTC compiles device code alone"},
+      {"uses too much shared data",
+       "declare the array `extern __shared__` and give its size to the launch, "
+       "which may take more than the 48 KiB of static arrays"},
       {"without execution space annotations",
        "mark the function __device__, or add the compiler's option "
        "-default-device (--option=-default-device, `options`)"},

@@ -100,5 +100,9 @@ const char* kilni_link_fix_of(kiln_string_view_t line) {
     return "define it in one input only, and declare it `extern` in the "
            "others; or make it `static` or `inline`";
   }
+  if (says(line, "uses too much shared data")) {
+    return "declare the array `extern __shared__` and give its size to the "
+           "launch, which may take more than the 48 KiB of static arrays";
+  }
   return NULL;
 }

@@ -170,6 +170,9 @@ static void other_errors(void** state) {
        "in place of <cub/cub.cuh> and of Thrust"},
       {"t.cu(2): error: device-side kernel launch could not be processed",
        "dynamic parallelism"},
+      {"ptxas error   : Entry function 'k' uses too much shared data (0x10000 "
+       "bytes, 0xc000 max)",
+       "extern __shared__"},
   };
   for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
     assert_true(hint(CASES[i].error, "", true));
