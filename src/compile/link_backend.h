@@ -34,7 +34,7 @@ typedef struct kilni_link_input_t {
   uint32_t format;  // KILN_CODE_FORMAT_*
   uint32_t reserved;
   const char* name;         // for messages of the linker
-  kiln_bytes_view_t bytes;  // behind the last lies a NUL that is not counted
+  kiln_bytes_view_t bytes;  // a NUL, which is not counted, follows them
 } kilni_link_input_t;
 
 // Takes what was linked: a copy, made before it returns. thread-compatible
@@ -46,7 +46,7 @@ typedef struct kilni_link_sink_t {
 // A way to link. thread-safe
 //
 // Several sessions may be open at once, each used by one thread at a time.
-// Sessions keep what they need; `self` belongs to whoever made the backend.
+// Sessions keep what they need; `self` belongs to the maker of the backend.
 typedef struct kilni_link_backend_t {
   uint32_t kind;  // KILN_LINK_BACKEND_NVJITLINK or _DRIVER
   uint32_t line;  // its version, 13000 is 13.0; 0: not known

@@ -36,7 +36,7 @@ static bool names_file(const char* const* list, uint32_t count) {
 const char* kilni_link_uncacheable(const kilni_link_lookup_t* lookup) {
   const kiln_link_options_t* options = lookup->options;
   if (lookup->identity[0] == 0) {
-    return "the linker cannot be told from another";
+    return "which build the linker is cannot be determined";
   }
   if (names_file(options->extra, options->extra_count) ||
       names_file(options->ptxas_options, options->ptxas_options_count)) {

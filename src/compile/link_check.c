@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what is checked before a link, so that no linker meets it, and what
-// must be there afterwards.
+// compile: what is checked before a link, so that no linker fails over it, and
+// what must be there afterwards.
 //
 // nvJitLink believes its inputs. Damaged ones end the process or are left out;
 // of two definitions of a name it keeps the first, says so on the process's own

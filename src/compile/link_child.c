@@ -37,7 +37,7 @@ enum {
 typedef struct session_t {
   const kilni_link_child_t* self;
   const kilni_link_plan_t* plan;
-  kilni_wire_out_t ask;  // the inputs, behind room for their number
+  kilni_wire_out_t ask;  // the inputs, after room for their number
   uint64_t inputs;
   kilni_wire_out_t answer;
   kilni_str_t logs[2];  // error, info
@@ -256,7 +256,7 @@ static kiln_status_t talk(session_t* session, child_t* child, uint8_t* block) {
   return kiln_ok();
 }
 
-// How it ended; 0 where the host program's own handler was told instead.
+// How it ended; 0 where the host program's own handler got its state instead.
 static int reap(child_t* child, bool stop) {
   int state = 0;
   close_one(&child->wire);
@@ -477,7 +477,7 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
 }
 
 // What it wrote to its standard error is no log of nvJitLink's own, and the
-// only place where it tells some errors.
+// only place where it reports some errors.
 static kiln_status_t log_text(void* opened, uint32_t which,
                               kilni_str_t* inout_text) {
   session_t* session = opened;

@@ -41,7 +41,7 @@ typedef enum block_t {
 // One candidate, judged. thread-compatible
 typedef struct judged_t {
   block_t block;
-  uint32_t input;  // that is too new, or whose fate nobody promises
+  uint32_t input;  // that is too new, or for which nothing is promised
   bool promised;   // as far as the lines are known
   bool lines_known;
   bool early;  // what is asked for works, and was promised only later

@@ -36,7 +36,7 @@ static bool is_machine_code(uint32_t format) {
          format == KILN_CODE_FORMAT_LIBRARY;
 }
 
-// The newest line of the compilers that made what is in there; 0: not told.
+// The newest line of the compilers that made what is in there; 0: unknown.
 static uint32_t line_inside(const kiln_code_t* code) {
   uint32_t line = 0;
   uint32_t format = kiln_code_format(code);

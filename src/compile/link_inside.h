@@ -24,7 +24,7 @@ typedef struct kilni_link_options_copy_t {
 } kilni_link_options_copy_t;
 
 // Reads, checks and copies; `given` may be NULL. What depends on the backend
-// is not looked at. On failure nothing is left to free.
+// is not checked. On failure nothing is left to free.
 kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
                                       kiln_allocator_t allocator,
                                       kilni_link_options_copy_t* out_copy);
@@ -167,8 +167,8 @@ kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
                                    bool* out_again,
                                    kilni_link_backend_t* out_backend);
 
-// Which build of what was chosen will link, wherever it lies, "" where that
-// cannot be told; and its line. Loads nothing. Borrowed from the linker.
+// Which build of what was chosen will link, wherever it is, "" where that
+// is not known; and its line. Loads nothing. Borrowed from the linker.
 kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
                                     const kiln_link_choice_t* choice,
                                     const char** out_identity,
@@ -187,7 +187,7 @@ kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,
 // A link as a cache has it. one-thread
 typedef struct kilni_link_product_t {
   kiln_bytes_view_t bytes;
-  kiln_string_view_t info;   // the logs; each has a NUL behind it
+  kiln_string_view_t info;   // the logs; each ends with a NUL
   kiln_string_view_t error;  //
   uint32_t format;
   uint32_t line;  // of what linked

@@ -22,7 +22,7 @@
 #include "locate/locate.h"
 #include "table/nvjitlink_table.h"
 
-// The function itself, and not what an analyzer is told of it.
+// The function itself, and not the one for analyzers.
 #undef kilni_linker_annotate
 
 // One nvJitLink. Under the linker's lock, but for what never changes once it
@@ -31,7 +31,7 @@ typedef struct copy_t {
   kiln_locate_item_t* located;  // NULL: the loader finds it by `path`
   char* path;
   char* trouble;   // why it does not work; NULL
-  char* identity;  // which build it is, "" cannot be told; NULL: not asked yet
+  char* identity;  // which build it is, "": unknown; NULL: not asked yet
   uint32_t line;
   bool opened;
   bool traced;
@@ -60,7 +60,7 @@ struct kiln_linker_t {
   kiln_compat_driver_t driver;
   kilni_link_backend_t device;  // the driver's
   kilni_keep_t device_keep;
-  char* device_library;  // its file; NULL: it cannot be told
+  char* device_library;  // its file; NULL: unknown
   kilni_mutex_t lock;    // guards what follows
   bool has_lock;
   bool searched;
@@ -173,7 +173,7 @@ static kiln_status_t search_all(const kiln_linker_t* linker, found_t* found) {
   return status;
 }
 
-// The named file as a search finds it that is told to take it.
+// The named file, as a search that must take it finds it.
 static kiln_status_t search_file(const kiln_linker_t* linker, found_t* found,
                                  const char* path) {
   const kiln_host_t* host = linker->host;

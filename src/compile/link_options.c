@@ -88,7 +88,7 @@ static kiln_status_t check_line(const char* field, const char* text) {
   return kiln_ok();
 }
 
-// What an option among `extra` would change behind the back of a field.
+// What an option among `extra` would change without its field.
 static kiln_status_t check_extra(const char* text) {
   static const char* const kFields[][2] = {
       {"-arch=", "arch"}, {"-lto", "lto"},  {"-ptx", "output"},
@@ -104,7 +104,8 @@ static kiln_status_t check_extra(const char* text) {
     }
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is among the extra options", text),
-        "set `%s` instead, which the choice of linker looks at", kFields[i][1]);
+        "set `%s` instead, on which the choice of a linker depends",
+        kFields[i][1]);
   }
   return kiln_ok();
 }

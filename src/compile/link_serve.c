@@ -22,7 +22,7 @@ enum { MAX_LOG_BYTES = 1 << 30 };
 static kiln_status_t lost_caller(void) {
   return kilni_status_with_fix(
       KILNI_FAIL(IO_ERROR, "the process that asked for a link is gone"),
-      "this is called by kiln_link_finish, and by nobody else");
+      "call kiln_link_finish, which starts this process itself");
 }
 
 static kiln_status_t receive(int descriptor, void* data, size_t size) {

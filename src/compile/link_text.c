@@ -34,8 +34,8 @@ static kiln_string_view_t trim(kiln_string_view_t line) {
   return line;
 }
 
-// What stands behind "error   : ", which repeats what the status says.
-static kiln_string_view_t behind_label(kiln_string_view_t line) {
+// What follows "error   : ", which repeats what the status says.
+static kiln_string_view_t after_label(kiln_string_view_t line) {
   size_t at = 5;
   if (line.size < 6 || memcmp(line.data, "error", 5) != 0) return line;
   while (at < line.size && line.data[at] == ' ') at++;
@@ -51,7 +51,7 @@ kiln_string_view_t kilni_link_first_error(const char* log) {
     line = trim(line);
     if (line.size == 0) continue;
     if (first.size == 0) first = line;
-    if (says_error(line)) return behind_label(line);
+    if (says_error(line)) return after_label(line);
   }
   return first;
 }

@@ -14,7 +14,7 @@ kiln_string_view_t kilni_link_first_error(const char* log);
 // there is none. A linker that writes one and reports success has failed.
 kiln_string_view_t kilni_link_reported_error(const char* log);
 
-// What to do about an error that a log's line tells; NULL: the line says it.
+// What to do about the error in a line of a log; NULL: the line says it.
 const char* kilni_link_fix_of(kiln_string_view_t line);
 
 #endif  // KILN_SRC_COMPILE_LINK_TEXT_H_

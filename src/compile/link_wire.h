@@ -40,7 +40,7 @@ typedef struct kilni_wire_in_t {
 } kilni_wire_in_t;
 
 uint64_t kilni_wire_get(kilni_wire_in_t* in);
-// Behind the last byte lies a NUL.
+// A NUL follows the last byte.
 kiln_bytes_view_t kilni_wire_get_bytes(kilni_wire_in_t* in);
 const char* kilni_wire_get_text(kilni_wire_in_t* in);
 

@@ -23,7 +23,7 @@ const kilni_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);
 uint32_t kilni_image_ptx_isa(kiln_bytes_view_t bytes);
 
 // The newest line (13000 is 13.0) of the compilers that made the machine code
-// in a file; 0 where none tells. Cheaper than an image: of packed code one
+// in a file; 0 where none is known. Cheaper than an image: of packed code one
 // member at a time is unpacked, and no names are read. The refusals of
 // kiln_image_create, but for those of code that is no machine code.
 kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
@@ -33,18 +33,18 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
 
 // Whether everything is there that the headers of a cubin or a fatbin promise:
 // what a driver believes without looking. BAD_DATA at the byte, a host's ELF
-// file too; UNSUPPORTED and LIMIT_EXCEEDED where that cannot be told.
+// file too; UNSUPPORTED and LIMIT_EXCEEDED where that cannot be read.
 kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
                                       const char* name);
 
-// The architecture of a cubin by its header, 90 for sm_90; 0: not told.
+// The architecture of a cubin by its header, 90 for sm_90; 0: unknown.
 uint32_t kilni_image_cubin_sm(kiln_bytes_view_t bytes);
 
 // What a link wants to know of its inputs; zero where nobody asks.
 // thread-compatible
 typedef struct kilni_image_link_visit_t {
   // The architecture that is linked for, 90 for sm_90: of a container the piece
-  // that a linker takes is looked at, and no other. 0: each piece.
+  // that a linker takes is checked, and no other. 0: each piece.
   uint32_t sm;
   uint32_t reserved;
   void* user;
@@ -52,7 +52,7 @@ typedef struct kilni_image_link_visit_t {
   // during the call. NULL: nobody asks, and PTX is not read.
   kiln_status_t (*define)(void* user, const char* name, bool is_kernel);
   // A name that must be in what comes out, weak ones included; borrowed during
-  // the call. NULL: nobody asks. Of PTX none are told.
+  // the call. NULL: nobody asks. PTX has none.
   kiln_status_t (*expect)(void* user, const char* name);
   // A function that is defined here and seen nowhere else; borrowed during the
   // call. NULL: nobody asks.
@@ -82,7 +82,7 @@ kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
                                      const kilni_image_link_visit_t* visit);
 
 // Calls `expect` and `own` of `visit` for the names of a cubin, linked or not,
-// and looks at nothing else of it. BAD_DATA where they cannot be read; what
+// and checks nothing else of it. BAD_DATA where they cannot be read; what
 // they return.
 kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
                                       const kilni_image_link_visit_t* visit);

@@ -42,7 +42,7 @@ enum {
 // An entry's header. thread-compatible
 typedef struct entry_t {
   kilni_image_part_t head;
-  kilni_image_part_t body;  // without the filling behind it
+  kilni_image_part_t body;  // without the padding after it
   uint64_t unpacked;
   uint64_t flags;
   uint32_t kind;
@@ -208,7 +208,7 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
   return kilni_image_read_entry(image, &entry->body, &about);
 }
 
-// The entry at `at` of a fatbin; `*out_next` is where the one behind begins.
+// The entry at `at` of a fatbin; `*out_next` is where the next begins.
 static kiln_status_t open_whole_entry(const kilni_image_link_visit_t* link,
                                       const kilni_image_part_t* fatbin,
                                       uint64_t at, entry_t* out,
@@ -254,8 +254,8 @@ static kiln_status_t open_whole_entry(const kilni_image_link_visit_t* link,
   return kiln_ok();
 }
 
-// As above; behind the last entry of a fatbin that was said to be longer than
-// its file there is none, which is of no kind and ends it.
+// As above. Of a fatbin whose size is beyond its file, what follows the last
+// entry need not be one: it gets no head, and ends the fatbin.
 static kiln_status_t open_entry(const kiln_image_t* image,
                                 const kilni_image_part_t* fatbin, uint64_t at,
                                 entry_t* out, uint64_t* out_next) {
@@ -356,14 +356,14 @@ static kiln_status_t open_file(kiln_image_t* image,
   return kiln_ok();
 }
 
-// Where the fatbin begins: behind a wrapper, if there is one.
+// Where the fatbin begins: after a wrapper, if there is one.
 static kiln_status_t begin_of(const kilni_image_part_t* part,
                               uint64_t* out_at) {
   *out_at = 0;
   if (part->size < 4 || kilni_image_u32(part->data) != WRAPPER_MAGIC) {
     return kiln_ok();
   }
-  // In memory it has a pointer; a file can only have the code behind it.
+  // In memory it has a pointer; in a file the code can only follow it.
   *out_at = WRAPPER_BYTES;
   if (kilni_image_part_has(part, WRAPPER_BYTES, 4) &&
       kilni_image_u32(part->data + WRAPPER_BYTES) == FATBIN_MAGIC) {

@@ -230,7 +230,7 @@ static kiln_status_t open_member(const kilni_image_link_visit_t* link,
   if (head[58] != '`' || head[59] != '\n' || !has_size) {
     kiln_status_t wrong =
         kilni_image_bad(archive, at, "no member of an archive begins here");
-    // Behind the digits of its size, linkers read nothing.
+    // Linkers read nothing after the digits of its size.
     bool has_end = head[58] == '`' && head[59] == '\n' && size != 0;
     KILNI_RETURN_IF_ERROR(has_end ? kilni_image_doubt(link, wrong) : wrong);
   }
@@ -259,7 +259,7 @@ static kiln_status_t read_member(kiln_image_t* image,
                                  const kilni_image_about_t* outer) {
   kiln_bytes_view_t bytes = {member->body.data, (size_t)member->body.size};
   bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
-  // What is no code at all is no concern of this reader.
+  // What is not code is not read.
   if (!is_elf && kiln_code_format_of(bytes) == KILN_CODE_FORMAT_UNKNOWN) {
     return kiln_ok();
   }

@@ -84,8 +84,8 @@ struct kiln_image_t {
   // While it is made.
   uint64_t unpacked;
   uint32_t nesting;
-  // The container that is read was said to be longer than its file: what its
-  // last part says of more is no damage of its own.
+  // The size of the container is beyond the end of its file: what follows its
+  // last part need not be a part.
   bool is_clipped;
   // Cubins alone are read, and no further than to what made them.
   bool producers_only;
@@ -102,7 +102,7 @@ typedef struct kilni_image_about_t {
   uint64_t bytes;
   uint32_t packing;
   uint32_t debug;
-  uint32_t target;  // 90 for sm_90; 0: not told
+  uint32_t target;  // 90 for sm_90; 0: unknown
   char suffix;      // of the target, or 0
   uint8_t reserved[3];
 } kilni_image_about_t;
@@ -154,7 +154,7 @@ kiln_status_t kilni_image_read_cubin(kiln_image_t* image,
 kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
                                       const kilni_image_part_t* part,
                                       const kilni_image_about_t* about);
-// Whether all entries of a fatbin are there; what they hold is not looked at.
+// Whether all entries of a fatbin are there; what they hold is not checked.
 kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part);
 kiln_status_t kilni_image_read_host(kiln_image_t* image,
                                     const kilni_image_part_t* part,

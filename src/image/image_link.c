@@ -99,8 +99,8 @@ static kiln_status_t doubt(const checked_t* checked, kiln_status_t wrong) {
 
 // ---- Sections ----
 
-// Memory that is not set has a size and no bytes, and of types that nobody here
-// knows that cannot be told.
+// Memory that is not set has a size and no bytes; what other types have is not
+// known.
 static bool has_bytes(uint32_t type) {
   return kilni_cubin_has_bytes(type) || type == TYPE_CALLGRAPH ||
          type == TYPE_PROTOTYPE || type == TYPE_GLOBAL_INIT ||
@@ -236,7 +236,8 @@ static kiln_status_t check_section(checked_t* checked,
   }
   if (section->size % unit_of(section->type) != 0) {
     KILNI_RETURN_IF_ERROR(doubt(
-        checked, bad_section(checked, section, "is no whole table: its size is",
+        checked, bad_section(checked, section,
+                             "has part of an entry at its end: its size is",
                              section->size)));
   }
   KILNI_RETURN_IF_ERROR(doubt(checked, check_related(checked, section)));
@@ -393,12 +394,12 @@ static kiln_status_t check_each_relocation(const checked_t* checked,
     uint64_t offset = kilni_image_u64(bytes.data + at);
     uint32_t kind = kilni_image_u32(bytes.data + at + 8);
     uint32_t symbol = kilni_image_u32(bytes.data + at + 12);
-    // Two ranges are in use; what lies far outside is no relocation.
+    // Two ranges are in use; what is far outside is not a relocation.
     if (kind >= KIND_END || (kind >= KIND_GAP && kind < KIND_AGAIN)) {
       return kilni_image_bad(&bytes, at, "a relocation of kind %u", kind);
     }
     if (symbol >= checked->symtab.count) {
-      // What lies behind the symbols would go into the code.
+      // What follows the table of symbols would go into the code.
       *out_is_wild = true;
       return kilni_image_bad(&bytes, at,
                              "a relocation of \"%.60s\" names symbol %u of "

@@ -9,7 +9,7 @@
 #include "image/image_inside.h"
 #include "kiln/status.h"
 
-// The function itself, and not what an analyzer is told of it.
+// The function itself, and not the one for analyzers.
 #undef kilni_image_bad
 
 bool kilni_image_part_has(const kilni_image_part_t* part, uint64_t offset,

@@ -326,7 +326,7 @@ typedef struct kilni_ptx_location_t {
   uint32_t file;  // the number `.file` gave it; see kilni_ptx_module_t.files
   uint32_t line;
   uint32_t column;
-  // Where the function that this is of was put into another; 0: it was not.
+  // Where the function of this was inlined; 0: it was not.
   uint32_t inlined_file;
   uint32_t inlined_line;
 } kilni_ptx_location_t;

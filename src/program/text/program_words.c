@@ -73,7 +73,7 @@ uint32_t kilni_reader_buffer(kilni_reader_t* reader) {
   if (symbol == NULL || symbol->kind == KILNI_SYMBOL_BROKEN) return 0;
   if (symbol->kind != KILNI_SYMBOL_BUFFER) {
     kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, NULL,
-                       "\"%.*s\" is no buffer", KILNI_SV(name));
+                       "\"%.*s\" is not a buffer", KILNI_SV(name));
     return 0;
   }
   return symbol->index;

@@ -218,11 +218,11 @@ static void who_links_is_in_the_key(void** state) {
   with_driver(world, NULL);
   for (int i = 0; i < 2; i++) {
     expect(world, &options, kPtx, "k.ptx", KILN_LINK_CACHE_UNCACHEABLE,
-           "cannot be told");
+           "cannot be determined");
   }
   with_driver(world, "/nonexistent/libcuda.so.1");
   expect(world, &options, kPtx, "k.ptx", KILN_LINK_CACHE_UNCACHEABLE,
-         "cannot be told");
+         "cannot be determined");
 }
 
 static void logs_are_kept(void** state) {

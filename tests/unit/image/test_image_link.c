@@ -157,7 +157,7 @@ static void each_index_is_checked(void** state) {
       {".symtab", 56, 8, 25, "has entries of bytes: 25"},
       {".symtab", 40, 4, 1000, "belongs to section 1000"},
       {".symtab", 44, 4, 100000, "has fewer symbols than 100000"},
-      {".symtab", 32, 8, 25, "is no whole table"},
+      {".symtab", 32, 8, 25, "has part of an entry at its end"},
       {".symtab", 64 + 24, 4, 1 << 20, "a name at 1048576"},
       {".symtab", 64 + 24 + 6, 2, 0x700, "is in section 1792"},
       {".symtab", 64 + 24 + 4, 1, 0x56, "is of type 86"},
@@ -260,7 +260,7 @@ static void damage_that_may_be_harmless_is_a_doubt(void** state) {
       {".nv.info", 64 + 2, 2, 0xfff0, "is cut off"},
       {".nv.info", 64 + 4, 4, 5000, "an attribute of symbol 5000"},
       {".nv.callgraph", 64, 4, 5000, "a call names symbol 5000"},
-      {".rela.", 32, 8, 25, "is no whole table"},
+      {".rela.", 32, 8, 25, "has part of an entry at its end"},
       {".rela.", 64 + 8, 4, 0x6000000, "a relocation of kind 100663296"},
   };
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
