@@ -10,6 +10,7 @@
 #include "base/vm.h"
 #include "cache/cache.h"
 #include "runtime/runtime_inside.h"
+#include "soft/soft.h"
 #include "toolkit/toolkit.h"
 
 enum { MAX_WORKERS = 1024, MAX_DEVICES = 8 };
@@ -102,10 +103,11 @@ static kiln_status_t take_lanes(kiln_runtime_t* runtime,
       "use auto, plain, avx2 or avx512");
 }
 
-// What they say is read where the software device starts.
 static kiln_status_t take_modes(kiln_runtime_t* runtime,
                                 const kiln_runtime_options_t* options) {
   const kiln_allocator_t allocator = runtime->host.allocator;
+  KILNI_RETURN_IF_ERROR(kilni_soft_check_modes(
+      &runtime->host, options->soft_report, options->soft_order));
   if (options->soft_report != NULL) {
     KILNI_RETURN_IF_ERROR(kilni_strdup(
         allocator, kilni_sv(options->soft_report), &runtime->soft_report));

@@ -39,6 +39,11 @@ typedef struct kilni_soft_options_t {
   uint32_t reserved;
 } kilni_soft_options_t;
 
+// INVALID_ARGUMENT for a `report` or an `order`, or what the environment has in
+// their place, that kilni_soft_start would refuse.
+kiln_status_t kilni_soft_check_modes(const kiln_host_t* host,
+                                     const char* report, const char* order);
+
 // Starts the driver (or counts one more user of it, whose options must then
 // agree or be zero) and fills the rows it implements; the others are absent.
 kiln_status_t kilni_soft_start(const kiln_host_t* host,

@@ -100,6 +100,13 @@ static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
       "use auto or latest (`soft_order`, KILN_SOFT_ORDER), or leave it unset");
 }
 
+kiln_status_t kilni_soft_check_modes(const kiln_host_t* host,
+                                     const char* report, const char* order) {
+  wish_t wish = {.given = {.report = report, .order = order}};
+  KILNI_RETURN_IF_ERROR(read_report(host, &wish));
+  return read_order(host, &wish);
+}
+
 // Which pages are whose is known by byte only.
 static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
   uint64_t devices = wish->given.device_count;

@@ -68,11 +68,11 @@ static void test_modes_of_the_software_device(void** state) {
   (void)state;
   kiln_runtime_options_t options = kiln_runtime_options_default();
   kiln_device_t* device = NULL;
+  kiln_runtime_t* runtime = NULL;
   setenv("KILN_SOFT_REPORT", "other", 1);
-  kiln_runtime_t* runtime = make(NULL);
-  assert_says(kiln_runtime_open_device(runtime, "soft", &device),
-              KILN_STATUS_INVALID_ARGUMENT, "\"other\"");
-  kiln_runtime_release(runtime);
+  assert_says(kiln_runtime_create(NULL, &runtime), KILN_STATUS_INVALID_ARGUMENT,
+              "\"other\"");
+  assert_null(runtime);
   options.soft_report = "freed";
   options.soft_order = "latest";
   runtime = make(&options);
@@ -81,10 +81,12 @@ static void test_modes_of_the_software_device(void** state) {
   kiln_runtime_release(runtime);
   unsetenv("KILN_SOFT_REPORT");
   options.soft_order = "first";
-  runtime = make(&options);
-  assert_says(kiln_runtime_open_device(runtime, "soft", &device),
+  assert_says(kiln_runtime_create(&options, &runtime),
               KILN_STATUS_INVALID_ARGUMENT, "`soft_order`");
-  kiln_runtime_release(runtime);
+  options.soft_order = NULL;
+  options.soft_report = "freed,bogus";
+  assert_says(kiln_runtime_create(&options, &runtime),
+              KILN_STATUS_INVALID_ARGUMENT, "\"bogus\"");
 }
 
 static void test_the_toolkit(void** state) {
