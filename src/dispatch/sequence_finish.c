@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dispatch: sequences are checked, and instances of them made: what runs.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -271,13 +272,26 @@ static void look_over(kiln_sequence_t* sequence) {
   }
 }
 
+// What to do about a step cannot be done to one that is recorded.
+static kiln_status_t record_anew(kiln_status_t status) {
+  const char* fix = kiln_status_fix(status);
+  char text[1024];
+  if (fix == NULL) return status;
+  (void)snprintf(text, sizeof(text), "%s", fix);
+  return kilni_status_with_fix(status, "%s; then record the sequence anew",
+                               text);
+}
+
 kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   if (atomic_load(&sequence->finished) || sequence->failed) {
     return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "\"%s\" was finished before",
-                   sequence->label),
-        "finish a sequence once");
+        KILNI_FAIL(INVALID_STATE, "\"%s\" %s", sequence->label,
+                   sequence->failed ? "could not be finished before"
+                                    : "was finished before"),
+        "%s",
+        sequence->failed ? "record it anew, without what was wrong then"
+                         : "finish a sequence once");
   }
   if (sequence->open != KILNI_NO_STEP) {
     return kilni_status_with_fix(
@@ -291,7 +305,7 @@ kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
   kiln_status_t status = kilni_instance_init(&sequence->own, sequence, NULL);
   if (!kiln_status_is_ok(status)) {
     sequence->failed = true;
-    return status;
+    return record_anew(status);
   }
   look_over(sequence);
   atomic_store(&sequence->finished, true);

@@ -116,7 +116,8 @@ static kiln_status_t check_open(const kiln_sequence_t* sequence) {
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   if (!atomic_load(&sequence->finished) && !sequence->failed) return kiln_ok();
   return kilni_status_with_fix(
-      KILNI_FAIL(INVALID_STATE, "\"%s\" is finished", sequence->label),
+      KILNI_FAIL(INVALID_STATE, "\"%s\" %s", sequence->label,
+                 sequence->failed ? "could not be finished" : "is finished"),
       "record another sequence");
 }
 

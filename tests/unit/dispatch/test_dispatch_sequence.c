@@ -189,6 +189,7 @@ static void test_order_of_calls(void** state) {
 static void finish_says(kiln_sequence_t* s, kiln_status_code_t code,
                         const char* word) {
   kiln_status_t status = kiln_sequence_finish(s);
+  assert_non_null(strstr(kiln_status_fix(status), "record the sequence anew"));
   assert_int_equal(kiln_status_code(status), code);
   char text[2048];
   kiln_status_format(status, sizeof(text), text, NULL);
@@ -196,7 +197,9 @@ static void finish_says(kiln_sequence_t* s, kiln_status_code_t code,
   if (strstr(text, "step 1 of \"list\"") == NULL) fail_msg("%s", text);
   assert_non_null(strstr(text, "Fix:"));
   kiln_status_free(status);
-  assert_says(kiln_sequence_finish(s), KILN_STATUS_INVALID_STATE, "before");
+  status = kiln_sequence_finish(s);
+  assert_non_null(strstr(kiln_status_fix(status), "record it anew"));
+  assert_says(status, KILN_STATUS_INVALID_STATE, "could not be finished");
   kiln_sequence_release(s);
 }
 
