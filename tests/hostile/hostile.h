@@ -211,4 +211,19 @@ static inline void hostile_nap(long microseconds) {
   (void)nanosleep(&nap, NULL);
 }
 
+// A world for each test of a file; what else to do when it is there.
+#define HOSTILE_WORLD(...)            \
+  static hostile_t world;             \
+  static int setup(void** state) {    \
+    (void)state;                      \
+    hostile_open(&world);             \
+    __VA_ARGS__;                      \
+    return 0;                         \
+  }                                   \
+  static int teardown(void** state) { \
+    (void)state;                      \
+    hostile_close(&world);            \
+    return 0;                         \
+  }
+
 #endif  // KILN_TESTS_HOSTILE_HOSTILE_H_

@@ -10,19 +10,7 @@
 
 #include "hostile.h"
 
-static hostile_t world;
-
-static int setup(void** state) {
-  (void)state;
-  hostile_open(&world);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  hostile_close(&world);
-  return 0;
-}
+HOSTILE_WORLD()
 
 static void fill_by_hand(kiln_graph_t* body, kiln_graph_node_t* after,
                          uint32_t operand) {

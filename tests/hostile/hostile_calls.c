@@ -15,19 +15,7 @@
 
 enum { MANY = 12, CALLS = 400 };
 
-static hostile_t world;
-
-static int setup(void** state) {
-  (void)state;
-  hostile_open(&world);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  hostile_close(&world);
-  return 0;
-}
+HOSTILE_WORLD()
 
 #define NULLS(call) REFUSED(INVALID_ARGUMENT, call)
 

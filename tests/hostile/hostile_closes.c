@@ -12,20 +12,7 @@
 
 #include "hostile.h"
 
-static hostile_t world;
-
-static int setup(void** state) {
-  (void)state;
-  hostile_open(&world);
-  hostile_zero(&world);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  hostile_close(&world);
-  return 0;
-}
+HOSTILE_WORLD(hostile_zero(&world))
 
 // The stream does its work, and is free for another capture.
 static void assert_free(uint32_t* inout_value) {

@@ -12,19 +12,7 @@
 
 #include "hostile.h"
 
-static hostile_t world;
-
-static int setup(void** state) {
-  (void)state;
-  hostile_open(&world);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  hostile_close(&world);
-  return 0;
-}
+HOSTILE_WORLD()
 
 static kiln_graph_t* new_graph(void) {
   kiln_graph_t* graph = NULL;

@@ -14,7 +14,7 @@
 
 enum { SHORT = 1000, LONG = 32000, SOME = 500 };
 
-static hostile_t world;
+HOSTILE_WORLD()
 
 static double cpu_seconds(void) {
   struct timespec now;
@@ -111,18 +111,6 @@ static void test_a_long_one_runs(void** state) {
   kiln_graph_exec_release(exec);
   kiln_graph_release(graph);
   free(nodes);
-}
-
-static int setup(void** state) {
-  (void)state;
-  hostile_open(&world);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  hostile_close(&world);
-  return 0;
 }
 
 int main(void) {

@@ -10,19 +10,7 @@
 
 #include "hostile.h"
 
-static hostile_t world;
-
-static int setup(void** state) {
-  (void)state;
-  hostile_open(&world);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  hostile_close(&world);
-  return 0;
-}
+HOSTILE_WORLD()
 
 static kiln_graph_builder_t* captured(kiln_kernel_t* kernel, uint32_t operand,
                                       int count) {
