@@ -423,7 +423,7 @@ static void test_wrong_interfaces(void** state) {
       {KILN_STATUS_INVALID_ARGUMENT, "writes_all"},
       {KILN_STATUS_INVALID_ARGUMENT, "8 bytes"},
       {KILN_STATUS_INVALID_ARGUMENT, "do not fit"},
-      {KILN_STATUS_INVALID_ARGUMENT, "no buffer"},
+      {KILN_STATUS_INVALID_ARGUMENT, "is not a buffer"},
       {KILN_STATUS_INVALID_ARGUMENT, "a count"},
       {KILN_STATUS_INVALID_ARGUMENT, "the work size"},
       {KILN_STATUS_INVALID_ARGUMENT, "out of its range"},
