@@ -116,6 +116,12 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
     return kilni_status_with_fix(KILNI_FAIL(BAD_DATA, "\"%s\" is empty", name),
                                  "give PTX, a cubin or a fatbin");
   }
+  if (kiln_code_format_of(bytes) == KILN_CODE_FORMAT_LTOIR) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(BAD_DATA, "\"%s\" is LTO-IR, which no device loads", name),
+        "link it first, with `kiln link FILE --lto --arch sm_90`, or with "
+        "kiln_link_finish and `lto`");
+  }
   bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
   bool is_fatbin = kiln_code_format_of(bytes) == KILN_CODE_FORMAT_FATBIN;
   facts->format = is_elf      ? KILN_CODE_FORMAT_CUBIN

@@ -76,7 +76,9 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is given as %s and begins like %s",
                    name, kiln_code_format_name(wanted),
                    kiln_code_format_name(seen)),
-        "leave `format` 0: the bytes say it themselves");
+        "give it as %s (a command goes by the end of the file's name), or "
+        "leave `format` 0: the bytes say it themselves",
+        kiln_code_format_name(seen));
   }
   *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
   if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();

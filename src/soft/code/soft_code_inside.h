@@ -25,7 +25,7 @@ typedef struct kilni_soft_line_t {
   uint32_t ptx_line;
   uint32_t file;       // into the code's; KILNI_SOFT_NONE: not known
   uint32_t line;       //
-  uint32_t call_file;  // where its function was put into another, or NONE
+  uint32_t call_file;  // where its function was inlined, or NONE
   uint32_t call_line;
 } kilni_soft_line_t;
 

@@ -19,6 +19,7 @@ enum { MAX_THREADS = 1024, PARAM_BYTES_MAX = 32764 };
 typedef struct refusal_t {
   uint32_t count;
   uint32_t line;
+  bool undefined;  // it is declared only
   char text[256];
 } refusal_t;
 
@@ -134,6 +135,7 @@ static void note_refusal(refusal_t* refusal, const kilni_soft_lower_t* lower) {
   if (!lower->refused_count) return;
   if (!refusal->count || lower->refused_line < refusal->line) {
     refusal->line = lower->refused_line;
+    refusal->undefined = lower->refused_undefined;
     memcpy(refusal->text, lower->refused_text, sizeof(refusal->text));
   }
   refusal->count += lower->refused_count;
@@ -170,6 +172,13 @@ static kiln_status_t refused(const refusal_t* refusal) {
   if (refusal->count > 1) {
     snprintf(more, sizeof(more), " (and %" PRIu32 " more lines)",
              refusal->count - 1);
+  }
+  if (refusal->undefined) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED, "line %" PRIu32 ": %s%s", refusal->line,
+                   refusal->text, more),
+        "link it with the PTX that defines it: `kiln link FILE OTHER --device "
+        "soft -o whole.ptx`");
   }
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,

@@ -414,8 +414,13 @@ static uint32_t call_op(kilni_soft_lower_t* lower,
   if (is_heap(lower, f, "malloc", 1)) return KILNI_SOFT_OP_malloc;
   if (is_heap(lower, f, "free", 0)) return KILNI_SOFT_OP_free;
   if (is_set_conditional(lower, f)) return KILNI_SOFT_OP_set_conditional;
-  kilni_soft_refuse(lower, "a call of \"%s\", which the device does not have",
-                    f->name);
+  // What CUDA's own runtime for devices is called by.
+  if (strncmp(f->name, "cuda", 4) == 0 || strncmp(f->name, "__cuda", 6) == 0) {
+    kilni_soft_refuse(lower, "a call of \"%s\", which the device does not have",
+                      f->name);
+  } else {
+    kilni_soft_refuse_undefined(lower, "function", f->name);
+  }
   return KILNI_SOFT_NONE;
 }
 

@@ -159,6 +159,13 @@ void kilni_soft_refuse(kilni_soft_lower_t* lower, const char* format, ...) {
   va_end(args);
 }
 
+void kilni_soft_refuse_undefined(kilni_soft_lower_t* lower, const char* what,
+                                 const char* name) {
+  if (lower->refused_count == 0) lower->refused_undefined = true;
+  kilni_soft_refuse(lower, "the %s \"%s\" is declared and nowhere defined",
+                    what, name);
+}
+
 void kilni_soft_note_shared(kilni_soft_lower_t* lower, uint32_t variable) {
   for (size_t i = 0; i < lower->shared_count; i++) {
     if (lower->shared[i] == variable) return;

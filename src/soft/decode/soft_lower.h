@@ -135,6 +135,7 @@ typedef struct kilni_soft_lower_t {
   // What the engine does not execute.
   uint32_t refused_count;
   uint32_t refused_line;
+  bool refused_undefined;  // it is defined in no file that was given
   char refused_text[256];
 } kilni_soft_lower_t;
 
@@ -157,6 +158,9 @@ kilni_soft_low_t* kilni_soft_low_binary(kilni_soft_lower_t* lower, uint32_t op,
                                         uint32_t d, uint32_t a, uint32_t b);
 void kilni_soft_refuse(kilni_soft_lower_t* lower, const char* format, ...)
     KILN_PRINTF(2, 3);
+// The same of a function or variable that only is declared.
+void kilni_soft_refuse_undefined(kilni_soft_lower_t* lower, const char* what,
+                                 const char* name);
 void kilni_soft_note_shared(kilni_soft_lower_t* lower, uint32_t variable);
 bool kilni_soft_lower_grow(kilni_soft_lower_t* lower, size_t wanted,
                            size_t size, size_t* capacity, void** array);

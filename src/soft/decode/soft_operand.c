@@ -126,8 +126,7 @@ uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
   }
   const kilni_soft_symbol_t* symbol = &lower->code->symbols[index];
   if (!symbol->address) {
-    kilni_soft_refuse(lower, "variable \"%s\" has no definition",
-                      variable->name);
+    kilni_soft_refuse_undefined(lower, "variable", variable->name);
   }
   return kilni_soft_value(lower, symbol->address + offset, true);
 }
