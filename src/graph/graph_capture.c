@@ -447,13 +447,14 @@ static kiln_status_t why_no_begin(const kiln_graph_builder_t* builder,
                      capturing != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_free(asked);
   if (!is_captured) return status;
-  kiln_status_free(status);
-  return kilni_status_with_native(
+  kiln_status_t why = kilni_status_with_native(
       kilni_status_with_fix(
           KILNI_FAIL(INVALID_STATE, "the stream is being captured already"),
           "end that capture first (kiln_graph_builder_end), or give this "
           "builder another stream, or none"),
       "cuda", native.number, native.name);
+  kiln_status_free(status);  // which `native` points into
+  return why;
 }
 
 static kiln_status_t begin_primary(kiln_graph_builder_t* builder,

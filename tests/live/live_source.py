@@ -39,7 +39,7 @@ extern "C" __global__ void show(int *done)
 	printf("%y a% b\n");
 	printf("%D|%d\n", 7);
 	printf("%l d|%d\n", 7);
-	printf("%llld|%d|%hld|%lhd|%hhhd\n", 7);
+	printf("%llld|%d\n", 7);
 	printf("%.3.4d|%.-3d|%d %>\n", 7);
 	printf("[%p]\n", (void *)0x1234);
 	*done = printf("three %d %d %d\n", 1, 2, 3);
@@ -147,7 +147,7 @@ CASES = [
          "64", "--arg", "1=9u32", "--out", "0=@/ring:u32[1024]",
          outputs=("ring",)),
     case("a struct by its members", STRUCTS, "--arg",
-         "1={1.5f32,-7i16,0.25f64,1i8}", "--arg", "2=100i32", "--out",
+         "1={1.5f32,-7i16,0.25f64,1i8,0u8,0u16,0u32}", "--arg", "2=100i32", "--out",
          "0=@/y:f64[100]", outputs=("y",)),
     case("a template's instance", TEMPLATES, "--entry",
          "shapes::powers<float, 5>", "--define", "BIAS=3", "--std", "c++17",
