@@ -48,7 +48,14 @@ def tool(name):
 
 
 def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    """A command; once more where the leak checker itself died, as it does when
+    a thread of a library ends while it looks."""
+    for _ in range(3):
+        done = subprocess.run(words, capture_output=True, text=True,
+                              check=False)
+        if "LeakSanitizer has encountered a fatal error" not in done.stderr:
+            break
+    return done
 
 
 def sections(path):
