@@ -2,6 +2,7 @@
 //
 // compile: links out of a cache, over nvJitLink's null provider and over a
 // backend of the test's own, which stands for the driver's.
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/status_make.h"
 #include "base/thread.h"
@@ -302,6 +306,75 @@ static void without_a_cache_there_is_none(void** state) {
   assert_false(kiln_compile_entry_holds(NULL, NULL, &changed));
 }
 
+// A cache that another process could have opened: nothing in memory yet.
+static void open_cache(world_t* world, const char* folder) {
+  kiln_cache_release(world->cache);
+  kiln_cache_options_t options = kiln_cache_options_default();
+  options.directory = folder;
+  options.allocator = &world->host.allocator;
+  assert_null(kiln_cache_create(&options, &world->cache));
+}
+
+// Calls `visit` for each entry of the folder; how many there are.
+static int each_entry(const char* folder, void (*visit)(const char* path)) {
+  int count = 0;
+  DIR* list = opendir(folder);
+  assert_non_null(list);
+  for (struct dirent* one; (one = readdir(list)) != NULL;) {
+    char path[512];
+    if (one->d_name[0] == '.') continue;
+    snprintf(path, sizeof(path), "%s/%s", folder, one->d_name);
+    visit(path);
+    count++;
+  }
+  closedir(list);
+  return count;
+}
+
+static void damage(const char* path) {
+  FILE* file = fopen(path, "r+b");
+  assert_non_null(file);
+  // Of an entry the last bytes are the code's; other files are too short.
+  if (fseek(file, -20, SEEK_END) == 0) {
+    int byte = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_CUR), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+  }
+  assert_int_equal(fclose(file), 0);
+}
+
+static void delete(const char* path) {
+  assert_int_equal(unlink(path), 0);
+}
+
+// What one process linked another one has from the disk, unless the entry is
+// damaged: then it links again, and mends it.
+static void another_process_has_it(void** state) {
+  world_t* world = *state;
+  char folder[] = "/tmp/kiln-links-XXXXXX";
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  assert_non_null(mkdtemp(folder));
+  with_driver(world, KILN_SOURCE_DIR "/LICENSE");
+  open_cache(world, folder);
+  miss(world, &options);
+  open_cache(world, folder);
+  expect(world, &options, kPtx, "k.ptx", KILN_LINK_CACHE_HIT, "disk");
+  hit(world, &options);
+  assert_int_equal(world->fake.links, 1);
+  open_cache(world, folder);
+  assert_true(each_entry(folder, damage) > 0);
+  expect(world, &options, kPtx, "k.ptx", KILN_LINK_CACHE_MISS, "");
+  assert_int_equal(world->fake.links, 2);
+  open_cache(world, folder);
+  expect(world, &options, kPtx, "k.ptx", KILN_LINK_CACHE_HIT, "disk");
+  assert_int_equal(world->fake.links, 2);
+  kiln_cache_release(world->cache);
+  world->cache = NULL;
+  (void)each_entry(folder, delete);
+  assert_int_equal(rmdir(folder), 0);
+}
+
 // Each allocation fails once: an error or the code, and nothing left behind.
 static void no_memory(void** state) {
   world_t* world = *state;
@@ -337,6 +410,7 @@ int main(void) {
       TEST(a_failure_is_not_kept),
       TEST(options_that_name_files),
       TEST(without_a_cache_there_is_none),
+      TEST(another_process_has_it),
       TEST(no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
