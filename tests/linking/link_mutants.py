@@ -32,6 +32,7 @@ in Markdown. Exits with 77 where there is no nvcc or no nvJitLink that is as new
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import ctypes
 import json
 import os
@@ -77,6 +78,10 @@ def run(*words, limit=120):
     with subprocess.Popen(words, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT,
                           start_new_session=True) as child:
+        # Should this program be killed, a linker without end still ends.
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(child.pid, resource.RLIMIT_CPU,
+                             (2 * limit, 2 * limit))
         try:
             said, _ = child.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
