@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: modules: device code loaded, with what the driver's compiler said.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -48,14 +49,34 @@ static const char* info_text(const load_t* load) {
 
 // ---- Errors ----
 
+// What the driver's log says first is what was wrong; that a call failed is a
+// note to it.
+static kiln_status_t led_by(kiln_status_t status, const char* name,
+                            kiln_string_view_t line) {
+  kiln_status_native_t native;
+  kiln_status_t led =
+      kilni_status_make(kiln_status_code(status), KILNI_ROOM, __FILE__,
+                        __LINE__, "\"%s\": %.*s", name, KILNI_SV(line));
+  if (kiln_status_native(status, &native)) {
+    led = kilni_status_with_native(led, native.domain, native.number,
+                                   native.name);
+  }
+  led = KILNI_ANNOTATE(led, "%s", kiln_status_message(status));
+  const char* fix = kiln_status_fix(status);
+  if (fix != NULL) led = kilni_status_with_fix(led, "%s", fix);
+  kiln_status_free(status);
+  return led;
+}
+
 static kiln_status_t ptx_too_new(const load_t* load, kiln_status_t status) {
   uint32_t isa = load->loaded->facts.ptx_isa;
   uint32_t version = load->device->info.driver_version;
-  return KILNI_ANNOTATE(
-      status, "\"%s\" is PTX %u.%u and the driver of \"%s\" is CUDA %u.%u",
-      load->name, (unsigned)(isa / 10), (unsigned)(isa % 10),
-      load->device->name, (unsigned)(version / 1000),
-      (unsigned)(version % 1000 / 10));
+  char text[256];
+  (void)snprintf(text, sizeof(text),
+                 "it is PTX %u.%u and the driver of \"%s\" is CUDA %u.%u",
+                 (unsigned)(isa / 10), (unsigned)(isa % 10), load->device->name,
+                 (unsigned)(version / 1000), (unsigned)(version % 1000 / 10));
+  return led_by(status, load->name, kilni_sv(text));
 }
 
 static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
@@ -70,9 +91,10 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
   while (kilni_sv_split(&rest, '\n', &line)) {
     if (line.size == 0) continue;
     if (line.size > LOG_LINE_BYTES) line.size = LOG_LINE_BYTES;
-    said = true;
     if (kilni_driver_log_is_fix(line)) continue;
-    status = KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line));
+    status = said ? KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line))
+                  : led_by(status, load->name, line);
+    said = true;
   }
   status = kilni_driver_log_fix(status, error_text(load));
   if (!said) {

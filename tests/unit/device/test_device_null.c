@@ -281,7 +281,7 @@ static void test_ptx_that_is_too_new(void** state) {
   assert_says(
       kiln_module_load(world->in.device, ptx(), &options, &log, &module),
       KILN_STATUS_INCOMPATIBLE,
-      "\"new.ptx\" is PTX 8.0 and the driver of \"cuda:0\" is CUDA 13.0");
+      "\"new.ptx\": it is PTX 8.0 and the driver of \"cuda:0\" is CUDA 13.0");
   assert_null(module);
   assert_string_equal(kiln_load_log_text(log), "");
   kiln_load_log_release(log);
