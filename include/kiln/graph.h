@@ -139,8 +139,13 @@ typedef struct kiln_graph_allocation_t {
 
 // A number of the graph that conditional nodes obey. thread-compatible
 //
-// A kernel sets it (cudaGraphSetConditional) and gets `handle` as an argument
-// of 8 bytes (kiln_arg_u64). Belongs to its graph. It is of one conditional
+// A kernel gets `handle` as an argument of 8 bytes (kiln_arg_u64) and sets it:
+//
+//   extern "C" __device__ void cudaGraphSetConditional(
+//       unsigned long long handle, unsigned int value);
+//
+// in PTX `.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32
+// value);`. Belongs to its graph. It is of one conditional
 // node at a time: a second one is refused, and a graph with a condition that no
 // node uses makes no executable.
 typedef struct kiln_graph_condition_t {
