@@ -14,7 +14,7 @@ own process too. Wrong, and the exit code 1:
 
 * the command dies, isolated or after the checks alone (the latter is counted);
 * both link, and what comes out defines other names for others, unless nvlink
-  lost some and Kiln has all that there are without damage;
+  lost some and Kiln has as many as there are without damage;
 * nvlink links it with all names, Kiln refuses it, nvJitLink by itself links it
   with all names too, and KEPT has no reason why it is refused all the same;
 * a file that is not damaged is refused.
@@ -105,8 +105,16 @@ KEPT = [
      "members behind it would not be seen, nor their names"),
     ("the file ends within its N sections",
      "sections that are cut off may hold names"),
+    ("a member of N bytes is cut off",
+     "members behind it would not be seen, nor their names"),
     ("an entry's header of N bytes",
      "entries behind it would not be seen, nor their names"),
+    ("an entry's header is cut off",
+     "entries behind it would not be seen, nor their names"),
+    ("a fatbin's header is cut off",
+     "fatbins behind it would not be seen, nor their names"),
+    ("a cubin that is not for N bits",
+     "it says that it is of another width, which linkers do not look at"),
     ("no fatbin begins here",
      "fatbins behind it would not be seen, nor their names"),
     ("is a second table of symbols",
@@ -285,7 +293,9 @@ class Driver:
             if "links" == verdict == other:
                 ours = defined(base + ".kiln")
                 others = defined(base + ".nvlink")
-                if ours != others and ours != self.names:
+                # A name itself may be what is damaged.
+                kept = len(ours) == len(self.names) > len(others)
+                if ours != others and ours != self.names and not kept:
                     other = "links otherwise"
                     wrong.append("%s: %s is not %s" % (
                         source, sorted(ours), sorted(others)))
