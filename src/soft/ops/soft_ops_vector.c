@@ -286,21 +286,28 @@ KILNI_LANES_INLINE void words_of(const kilni_soft_warp_t* warp,
   words[3] = kilni_soft_slot(warp, instr->c);
 }
 
+// What lies at one address, for every lane.
+KILNI_LANES_INLINE void load_same(const uint8_t* host, uint32_t bytes,
+                                  uint32_t count,
+                                  uint64_t (*out)[KILNI_SOFT_LANES]) {
+  read_lane(host, bytes, count, 0, out);
+  for (uint32_t k = 0; k < count; k++) {
+    uint64_t value = get_lane(out[k], 0, bytes);
+    KILNI_LANES_EACH(i) {
+      put_lane(out[k], i, value, bytes);
+    }
+  }
+}
+
 // Loads what `span` says, which is all in one place.
 KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
                                   const span_t* span, uint32_t bytes,
                                   uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
   if (span->shape == SHAPE_SAME) {
-#define LOAD_ONE(b, n) read_lane(span->host, b, n, 0, out)
+#define LOAD_ONE(b, n) load_same(span->host, b, n, out)
     BY_WIDTH(bytes, count, LOAD_ONE);
 #undef LOAD_ONE
-    for (uint32_t k = 0; k < count; k++) {
-      uint64_t value = get_lane(out[k], 0, bytes);
-      KILNI_LANES_EACH(i) {
-        put_lane(out[k], i, value, bytes);
-      }
-    }
     return;
   }
   if (exec == KILNI_SOFT_FULL_MASK) {

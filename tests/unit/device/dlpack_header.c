@@ -55,17 +55,18 @@ SAME_NUMBER(KILN_DLPACK_COMPLEX, kDLComplex);
 // Some that call themselves 1 do not have it yet.
 #if defined(DLPACK_MAJOR_VERSION) && DLPACK_MAJOR_VERSION >= 1 && \
     defined(DLPACK_FLAG_BITMASK_READ_ONLY)
-SAME_SIZE(kiln_dlpack_t, DLManagedTensorVersioned);
-SAME_PLACE(kiln_dlpack_t, owner, DLManagedTensorVersioned, manager_ctx);
-SAME_PLACE(kiln_dlpack_t, deleter, DLManagedTensorVersioned, deleter);
-SAME_PLACE(kiln_dlpack_t, flags, DLManagedTensorVersioned, flags);
-SAME_PLACE(kiln_dlpack_t, tensor, DLManagedTensorVersioned, dl_tensor);
+// By its tag: release 1.0 of the header has no other name for it in C.
+SAME_SIZE(kiln_dlpack_t, struct DLManagedTensorVersioned);
+SAME_PLACE(kiln_dlpack_t, owner, struct DLManagedTensorVersioned, manager_ctx);
+SAME_PLACE(kiln_dlpack_t, deleter, struct DLManagedTensorVersioned, deleter);
+SAME_PLACE(kiln_dlpack_t, flags, struct DLManagedTensorVersioned, flags);
+SAME_PLACE(kiln_dlpack_t, tensor, struct DLManagedTensorVersioned, dl_tensor);
 _Static_assert(offsetof(kiln_dlpack_t, major) ==
-                   offsetof(DLManagedTensorVersioned, version) +
+                   offsetof(struct DLManagedTensorVersioned, version) +
                        offsetof(DLPackVersion, major),
                "kiln_dlpack_t.major");
 _Static_assert(offsetof(kiln_dlpack_t, minor) ==
-                   offsetof(DLManagedTensorVersioned, version) +
+                   offsetof(struct DLManagedTensorVersioned, version) +
                        offsetof(DLPackVersion, minor),
                "kiln_dlpack_t.minor");
 SAME_NUMBER(KILN_DLPACK_MAJOR, DLPACK_MAJOR_VERSION);
