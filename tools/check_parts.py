@@ -27,6 +27,9 @@ CPU = "/proc/cpuinfo"
 # Of the tests in tools/ci_turns.txt, one in so many runs in a build; which one,
 # KILN_TEST_SEED says.
 TURNS = {"clang": 8, "asan": 10, "tsan": 10}
+# How tools that build say what is wrong.
+ERROR = re.compile(r"(\b(fatal )?error: |^CMake Error|undefined reference to "
+                   r"|multiple definition of |^ninja: )")
 FULL_OUTPUT = ["--test-output-size-passed", "100000000",
                "--test-output-size-failed", "100000000"]
 
@@ -89,13 +92,21 @@ class Run:
     def command(self, *words):
         return measure.run(words, self.log, cwd=ROOT)
 
+    def made(self, *words):
+        """A command that builds: where it fails, its first error is noted."""
+        start = os.path.getsize(self.log)
+        if self.command(*words) == 0:
+            return True
+        self.outcome.notes += first_error(self.log, start)
+        return False
+
     def configure(self, preset, *options):
-        return self.command("cmake", "--preset", preset, *options) == 0
+        return self.made("cmake", "--preset", preset, *options)
 
     def build(self, preset, *targets):
         chosen = ["--target", *targets] if targets else []
-        return self.command("cmake", "--build", "--preset", preset, "-j",
-                            self.jobs, *chosen) == 0
+        return self.made("cmake", "--build", "--preset", preset, "-j",
+                         self.jobs, *chosen)
 
     def build_for(self, preset, choice):
         """Only what a choice of tests needs."""
@@ -124,6 +135,22 @@ class Run:
             found.ran, len(found.failed)))
         self.outcome.notes += ["failed: " + name for name in found.failed]
         return code == 0
+
+
+def first_error(log, start):
+    """The first error in what a log has from `start` on; nothing if none is
+    known as one."""
+    with open(log, encoding="utf-8", errors="replace") as file:
+        file.seek(start)
+        lines = file.read().splitlines()
+    for at, line in enumerate(lines):
+        if ERROR.search(line):
+            # CMake says where on one line, and what on a later one.
+            more = [] if "error: " in line else [
+                one.strip() for one in lines[at + 1:at + 4] if one.strip()]
+            return ["first error: " + " ".join(
+                [line.strip(), *more[:line.startswith("CMake")]])]
+    return []
 
 
 def plain_addresses():
@@ -274,10 +301,23 @@ def run_part(part, function, before=None):
     return outcome
 
 
+def not_run(part, need):
+    """The outcome of a part that has not what it needs."""
+    outcome = Outcome(part)
+    outcome.notes.append("not run: it needs the part %s, which failed" % need)
+    outcome.cost = measure.Cost(0.0, 0.0, 0.0, 1)
+    print("\n== %s: %s" % (part.name, outcome.notes[0]), flush=True)
+    return outcome
+
+
 def run_all(parts, find=function_of, bootstrap=None):
     """Outcomes of the parts, up to one that was stopped."""
     outcomes = []
     for part in parts:
+        need = NEEDS.get(part.name)
+        if any(one.part.name == need and not one.ok for one in outcomes):
+            outcomes.append(not_run(part, need))
+            continue
         outcomes.append(run_part(
             part, find(part.name),
             bootstrap if part.name == "bootstrap" else None))
@@ -340,10 +380,16 @@ def bootstrap_cost():
 
 def test_seed():
     """Where a test samples, each commit takes the next share."""
-    count = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=ROOT,
-                           stdout=subprocess.PIPE, text=True, check=False,
-                           stderr=subprocess.DEVNULL).stdout.strip() \
-        if os.path.exists(os.path.join(ROOT, ".git")) else ""
+    count = ""
+    if os.path.exists(os.path.join(ROOT, ".git")):
+        try:
+            count = subprocess.run(
+                ["git", "rev-list", "--count", "HEAD"], cwd=ROOT,
+                stdout=subprocess.PIPE, text=True, check=False,
+                stderr=subprocess.DEVNULL).stdout.strip()
+        except OSError:
+            print("tools/check: no git here, so the samples are those of "
+                  "KILN_TEST_SEED=0", flush=True)
     return os.environ.get("KILN_TEST_SEED") or count or "0"
 
 

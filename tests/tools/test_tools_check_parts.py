@@ -115,6 +115,32 @@ class Running(unittest.TestCase):
         self.assertFalse(check_parts.is_green(self.parts, outcomes,
                                               self.parts[:2]))
 
+    def test_what_needs_a_part_that_failed_is_not_run(self):
+        ran = []
+        with mock.patch.object(check_parts, "NEEDS", {"dear": "cheap"}):
+            outcomes = self.run_with(cheap=lambda run: False, dear=ran.append)
+            self.assertEqual((ran, [one.ok for one in outcomes]),
+                             ([], [False, False]))
+            self.assertIn("it needs the part cheap", outcomes[1].notes[0])
+            text = "\n".join(check_parts.summary_lines(self.parts, outcomes))
+            self.assertIn("failed; not run: it needs the part cheap", text)
+            self.run_with(dear=ran.append)
+            self.assertEqual(len(ran), 1)
+
+    def test_a_build_that_fails_names_its_first_error(self):
+        def builds(text):
+            def part(run):
+                run.command("echo", "old.c:1:1: error: of what ran before")
+                return run.made("sh", "-c", "cat <<'E'; exit 1\n%s\nE" % text)
+            return self.run_with(cheap=part)[0].notes
+        self.assertEqual(
+            builds("[1/2] one\na.c:3:4: error: bad word\nb.c:1: error: more"),
+            ["first error: a.c:3:4: error: bad word"])
+        self.assertEqual(
+            builds("CMake Error at a.txt:1 (find):\n  no such package\n\nx"),
+            ["first error: CMake Error at a.txt:1 (find): no such package"])
+        self.assertEqual(builds("killed"), [])
+
     def test_a_part_is_timed(self):
         def burns(run):
             end = time.process_time() + 0.3
@@ -122,6 +148,20 @@ class Running(unittest.TestCase):
                 pass
             return True
         self.assertGreater(self.run_with(cheap=burns)[0].minutes(), 0.05 / 60)
+
+
+class Seed(unittest.TestCase):
+    def test_without_git_there_is_a_seed(self):
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as root, \
+                mock.patch.object(check_parts, "ROOT", root), \
+                mock.patch.dict(os.environ, PATH=root), \
+                contextlib.redirect_stdout(said):
+            os.environ.pop("KILN_TEST_SEED", None)
+            self.assertEqual(check_parts.test_seed(), "0")
+            os.mkdir(os.path.join(root, ".git"))
+            self.assertEqual(check_parts.test_seed(), "0")
+        self.assertIn("no git here", said.getvalue())
 
 
 class Turns(unittest.TestCase):
