@@ -441,7 +441,8 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, "auto cuda:0 soft"},
     {"grid", "X,Y,Z",
      "Blocks. Default: the least that cover the longest buffer, one thread an "
-     "element.",
+     "element. A kernel that counts in two or three dimensions (threadIdx.y) "
+     "has none: of PTX and CUDA C++ it is refused without --grid and --block.",
      false, NULL},
     {"block", "X,Y,Z",
      "Threads of a block. Default: what the kernel requires, else 256,1,1, or "
@@ -491,7 +492,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      true, "file"},
     {"tolerance", "T",
      "How far an element may be from what --expect says: T, or T times what is "
-     "expected. Default: 0.",
+     "expected. A file of raw bytes then needs a type. Default: 0.",
      false, NULL},
     {"define", "NAME[=VALUE]",
      "Of CUDA C++ (.cu): a macro. Of a program (.kiln): the value of a const, "

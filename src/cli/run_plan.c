@@ -429,6 +429,53 @@ static bool check_said_shape(planner_t* p, uint32_t index) {
                         what);
 }
 
+// Whether somebody said the type of a buffer; `depth` ends a circle of copies.
+static bool is_type_said(planner_t* p, uint32_t index, uint32_t depth) {
+  const kilni_cli_slot_t* slot = &p->plan->slots[index];
+  const kilni_cli_binding_t* const said[] = {slot->in, slot->out, slot->expect};
+  for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+    const kilni_cli_binding_t* b = said[i];
+    if (b == NULL) continue;
+    uint32_t from;
+    if (b->spec.kind == KILNI_CLI_SPEC_COPY) {
+      if (depth != 0 &&
+          find_parameter(p, b->spec.copied, strlen(b->spec.copied), &from) &&
+          from < p->plan->count && is_type_said(p, from, depth - 1)) {
+        return true;
+      }
+    } else if (b->spec.kind != KILNI_CLI_SPEC_NONE) {
+      return true;
+    } else if ((b->is_in || b->is_expect) &&
+               (b->path.size == 0 ||
+                kilni_cli_format_of((const char*)b->path.data) !=
+                    KILNI_CLI_FORMAT_RAW)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Of bytes nobody knows how far apart two numbers are.
+static bool check_tolerance(planner_t* p, uint32_t index) {
+  const kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->expect == NULL || !(p->request->tolerance > 0) ||
+      is_type_said(p, index, KILNI_CLI_MAX_PARAMS)) {
+    return true;
+  }
+  const char* path = (const char*)slot->expect->path.data;
+  char word[WORD_BYTES];
+  word_of(p, index, word);
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "--tolerance needs numbers, and nothing says of which "
+                       "type those in \"%.200s\" of --expect are",
+                       path);
+  kilni_cli_error_fix(p->error,
+                      "write --expect %s=%s:TYPE[N,...], e.g. :f32[16], or "
+                      "omit --tolerance",
+                      word, path);
+  return false;
+}
+
 // What is expected must be of the buffer's type and shape. Raw bytes that say
 // none of their own take those.
 static bool check_expected(planner_t* p, uint32_t index) {
@@ -484,7 +531,10 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
   if (!check_element(p, index)) return false;
-  if (!check_said_shape(p, index) || !check_expected(p, index)) return false;
+  if (!check_said_shape(p, index) || !check_expected(p, index) ||
+      !check_tolerance(p, index)) {
+    return false;
+  }
   return slot->out == NULL || kilni_cli_data_check((char*)slot->out->path.data,
                                                    &slot->shape, p->error);
 }
@@ -589,6 +639,27 @@ uint32_t kilni_cli_default_block(uint32_t max_threads) {
   return max_threads < WARP ? max_threads : max_threads / WARP * WARP;
 }
 
+// How many elements lie side by side is known of no buffer, so that a grid of
+// several dimensions can only be said. The plan has the one for one dimension,
+// which is right of a kernel that counts its threads across all.
+static bool fail_dimensions(planner_t* p) {
+  bool three = p->kernel->dimensions > 2;
+  char shown[KILNI_CLI_ENTRY_SHOWN];
+  (void)kilni_cli_fail(
+      p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+      "the kernel \"%s\" counts in %s dimensions, and nothing says how many "
+      "blocks and threads each has",
+      kilni_cli_entry_shown(p->kernel->name, shown), three ? "three" : "two");
+  kilni_cli_error_fix(p->error,
+                      "give the launch with --grid %s and --block %s; in one "
+                      "dimension it is --grid %" PRIu32 " --block %" PRIu32
+                      ",%" PRIu32 ",%" PRIu32,
+                      three ? "X,Y,Z" : "X,Y", three ? "X,Y,Z" : "X,Y",
+                      p->plan->grid[0], p->plan->block[0], p->plan->block[1],
+                      p->plan->block[2]);
+  return false;
+}
+
 static bool plan_shape(planner_t* p) {
   kilni_cli_plan_t* plan = p->plan;
   const kilni_cli_request_t* r = p->request;
@@ -618,6 +689,11 @@ static bool plan_shape(planner_t* p) {
         "a grid for %" PRIu64 " elements has too many blocks", longest);
   }
   plan->grid[0] = (uint32_t)blocks;
+  // One block of the shape that the kernel requires is all that it counts in.
+  bool is_one_block = required[0] != 0 && blocks == 1;
+  if (!r->has_block && p->kernel->dimensions > 1 && !is_one_block) {
+    return fail_dimensions(p);
+  }
   plan->grid_chosen = true;
   plan->grid_covers = longest;
   return true;

@@ -26,6 +26,7 @@ typedef struct kilni_cli_kernel_t {
   kilni_cli_param_t params[KILNI_CLI_MAX_PARAMS];
   uint32_t required_block[3];
   uint32_t max_threads;  // of a block; 0: not known
+  uint32_t dimensions;   // in which it counts (run_dimensions.h); 0: not known
 } kilni_cli_kernel_t;
 
 // Threads of a block where nobody says it: 256, or as many whole warps as the

@@ -14,6 +14,7 @@
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
+#include "cli/run_dimensions.h"
 #include "cli/run_entry.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
@@ -146,6 +147,11 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   facts->max_threads = info->max_threads;
   memcpy(facts->required_block, info->required_block,
          sizeof(facts->required_block));
+  if (s->code.text != NULL &&
+      kiln_code_format(s->code.text) == KILN_CODE_FORMAT_PTX) {
+    facts->dimensions =
+        kilni_cli_dimensions_of(kiln_code_bytes(s->code.text), info->name);
+  }
   if (facts->param_count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
                           "pass a struct, or a buffer of them",
