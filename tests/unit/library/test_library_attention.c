@@ -120,11 +120,66 @@ static void test_refusals(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Lengths that contradict the rows are refused, and never read as zeroes.
+static void test_lengths(void** state) {
+  (void)state;
+  enum { W = 64, BYTES = sizeof(float) };
+  static const struct {
+    uint32_t q, k, v, queries, keys;
+    bool fits;
+  } kCases[] = {
+      {8 * W, 12 * W, 12 * W, 8, 12, true},
+      {16 * W, 24 * W, 24 * W, 8, 12, true},  // two heads
+      {0, 12 * W, 12 * W, 0, 12, true},
+      {8 * W, 0, 0, 8, 0, true},
+      {8 * W, 12 * W, 5 * W, 8, 12, false},
+      {8 * W, 5 * W, 5 * W, 8, 12, false},
+      {8 * W, 12 * 32, 12 * W, 8, 12, false},
+      {8 * 50, 12 * W, 12 * W, 8, 12, false},
+      {8 * 50, 0, 0, 8, 12, false},
+      {16 * W, 12 * W, 12 * W, 8, 12, false},  // one head of keys for two
+  };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = kit_plan(&kit, "attention", NULL);
+  kiln_device_t* device = kiln_dispatcher_device(kit.dispatcher);
+  kiln_buffer_t* memory = NULL;
+  assert_true(kiln_status_is_ok(
+      kiln_buffer_create(device, 4 * 32 * W * BYTES, NULL, &memory)));
+  uint64_t at = kiln_buffer_address(memory);
+  for (uint32_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    const uint64_t quarter = 32 * W * BYTES;
+    const kiln_binding_t bindings[] = {
+        kiln_bind_pointer(at, kCases[i].q * BYTES),
+        kiln_bind_pointer(at + quarter, kCases[i].k * BYTES),
+        kiln_bind_pointer(at + 2 * quarter, kCases[i].v * BYTES),
+        kiln_bind_pointer(at + 3 * quarter, kCases[i].q * BYTES),
+        kiln_bind_u32(kCases[i].queries),
+        kiln_bind_u32(kCases[i].keys),
+        kiln_bind_u32(0)};
+    kiln_pending_t* pending = NULL;
+    kiln_status_t status =
+        kiln_library_plan_begin(plan, NULL, bindings, 7, &pending);
+    if (kCases[i].fits) {
+      assert_true(kiln_status_is_ok(status));
+      assert_true(
+          kiln_status_is_ok(kiln_pending_wait(pending, KILN_PENDING_FOREVER)));
+    } else {
+      assert_says(status, KILN_STATUS_INVALID_ARGUMENT, "\"v\"");
+    }
+    kiln_pending_release(pending);
+  }
+  kiln_buffer_release(memory);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shapes),
       cmocka_unit_test(test_awkward),
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_lengths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
