@@ -308,7 +308,8 @@ typedef struct kiln_binding_t {
   } value;
   uint64_t offset;  // bytes, of RESIDENT and BUFFER
   uint64_t bytes;   // of RESIDENT and BUFFER: 0 is what there is behind
-                    // `offset`, of which the pipeline takes what it says
+                    // `offset`, of which the pipeline takes what it says;
+                    // where it says nothing, all, in whole elements
 } kiln_binding_t;
 
 // All of a resident buffer, or a part of it. Since 0.1.

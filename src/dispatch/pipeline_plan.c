@@ -332,7 +332,10 @@ static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
   }
   bound->value = place->shift != KILNI_NO_SHIFT ? bound->bytes >> place->shift
                                                 : bound->bytes / size;
-  if (bound->open || bound->value * size == bound->bytes) return kiln_ok();
+  if (bound->value * size == bound->bytes ||
+      (bound->open && place->info.is_counted != 0)) {
+    return kiln_ok();
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\": %llu bytes are no whole "
@@ -368,7 +371,7 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
                                 uint64_t count, kilni_bound_t* bound) {
   uint32_t size = pipeline->places[index].info.type_bytes;
   if (count == bound->value) {
-    // What does not fill an element at the end of all there is, is nobody's.
+    // The pipeline says how many; what there is beyond, is nobody's.
     bound->bytes = count * size;
     return kiln_ok();
   }

@@ -83,7 +83,8 @@ static bool bind_memory(kiln_pipeline_t* pipeline, const kilni_place_t* place,
   bound->value = bytes >> place->shift;
   bound->bytes = bound->value << place->shift;
   return (bound->address & (place->align - 1)) == 0 &&
-         (bound->open || bound->bytes == bytes);
+         (bound->bytes == bytes ||
+          (bound->open && place->info.is_counted != 0));
 }
 
 static bool bind_all(kiln_pipeline_t* pipeline, const kiln_binding_t* bindings,

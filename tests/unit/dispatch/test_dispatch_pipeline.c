@@ -329,6 +329,7 @@ static void test_wrong_bindings(void** state) {
   float host[N];
   kiln_resident_t x = dispatch_kit_resident(&kit, sizeof(host), NULL);
   kiln_resident_t y = dispatch_kit_resident(&kit, sizeof(host), NULL);
+  kiln_resident_t odd = dispatch_kit_resident(&kit, sizeof(host) - 2, NULL);
   kiln_resident_t foreign = dispatch_kit_resident(&other, sizeof(host), NULL);
   kiln_resident_t stale = dispatch_kit_resident(&kit, sizeof(host), NULL);
   assert_null(kiln_resident_free(kit.dispatcher, stale));
@@ -362,6 +363,8 @@ static void test_wrong_bindings(void** state) {
        "multiple"},
       {1, kiln_bind_resident_range(x, 0, 399), KILN_STATUS_INVALID_ARGUMENT,
        "whole"},
+      // All of it, where nothing but its size says how many there are.
+      {1, kiln_bind_resident(odd), KILN_STATUS_INVALID_ARGUMENT, "whole"},
       {1, kiln_bind_pointer(0, 400), KILN_STATUS_INVALID_ARGUMENT, "address 0"},
       {1, kiln_bind_buffer(NULL), KILN_STATUS_INVALID_ARGUMENT, "no buffer"},
       {1, kiln_bind_resident(y), KILN_STATUS_INVALID_ARGUMENT, "overlap"},
@@ -400,6 +403,7 @@ static void test_wrong_bindings(void** state) {
   kiln_buffer_release(buffer);
   assert_null(kiln_resident_free(other.dispatcher, foreign));
   assert_null(kiln_resident_free(kit.dispatcher, x));
+  assert_null(kiln_resident_free(kit.dispatcher, odd));
   assert_null(kiln_resident_free(kit.dispatcher, y));
   kiln_pipeline_release(pipeline);
   dispatch_kit_close(&other);

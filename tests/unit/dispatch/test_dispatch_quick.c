@@ -6,7 +6,7 @@
 #include "dispatch/pipeline_inside.h"
 #include "dispatch_kit.h"
 
-enum { MEMORIES = 7, WORDS = 64, DRAWS = 4000, MOST = 4 };
+enum { MEMORIES = 8, WORDS = 64, DRAWS = 4000, MOST = 4 };
 
 // Two counts, a work size of a scalar, and a second axis.
 static const char kTwo[] =
@@ -127,8 +127,9 @@ static void open_world(world_t* w) {
   dispatch_kit_open(&w->kit);
   assert_null(kiln_buffer_create(w->kit.device, 4 * WORDS, NULL, &w->buffer));
   for (uint32_t i = 0; i < MEMORIES; i++) {
-    const uint64_t kBytes[MEMORIES] = {4 * WORDS, 4 * WORDS,     4 * WORDS, 4,
-                                       8 * WORDS, 4 * WORDS + 3, 4};
+    const uint64_t kBytes[MEMORIES] = {4 * WORDS, 4 * WORDS, 4 * WORDS,
+                                       4,         8 * WORDS, 4 * WORDS + 3,
+                                       4,         4 * WORDS};
     uint64_t bytes = kBytes[i];
     w->residents[i] = dispatch_kit_resident(&w->kit, bytes, NULL);
   }
