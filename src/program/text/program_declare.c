@@ -404,6 +404,13 @@ static void read_program(kilni_reader_t* reader) {
 
 // ---- The file ----
 
+static bool is_ptx(const kilni_reader_t* reader) {
+  static const char kFirst[] = ".version";
+  uint32_t at = reader->token.at;
+  return reader->text.size - at >= sizeof(kFirst) - 1 &&
+         memcmp(reader->text.data + at, kFirst, sizeof(kFirst) - 1) == 0;
+}
+
 static void read_declaration(kilni_reader_t* reader) {
   kilni_reader_begin(reader);
   if (kilni_reader_take_word(reader, "const")) {
@@ -415,7 +422,8 @@ static void read_declaration(kilni_reader_t* reader) {
   } else if (kilni_reader_take_word(reader, "program")) {
     read_program(reader);
   } else {
-    const char* fix = kilni_hint_file(reader->token.text);
+    const char* fix = is_ptx(reader) ? "this is PTX: name the file NAME.ptx"
+                                     : kilni_hint_file(reader->token.text);
     kilni_reader_expected(
         reader, "const, type, fn or program",
         fix != NULL ? fix : "put statements into the body of the program");

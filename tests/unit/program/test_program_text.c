@@ -271,6 +271,8 @@ static void mistakes_have_a_fix_of_their_own(void** state) {
   fails("/* what it does */", "Fix: a comment begins with //");
   fails("program p() { } }", "Fix: one } is too many");
   fails("void k(float* x) { }", "Fix: write program NAME(...)");
+  fails("// By hand.\n.version 8.0\n.target sm_80", "Fix: this is PTX: ");
+  fails(".v", "Fix: put statements into the body");
   fails("program p(float* x) { }", "Fix: a name and its type: n: u32");
 }
 
