@@ -219,8 +219,9 @@ typedef struct kiln_link_options_t {
   const char* name;
 
   // "sm_90", "sm_90a". Default: that of the linker's device; nvJitLink needs
-  // one of the two. INVALID_ARGUMENT for what is no architecture at all:
-  // nvJitLink 13 ends the process over some of those.
+  // one of the two. INVALID_ARGUMENT for what is no architecture at all
+  // (nvJitLink 13 ends the process over some of those), and for "compute_90"
+  // where nvJitLink is to make a cubin.
   const char* arch;
 
   uint32_t max_registers;       // of a thread

@@ -64,6 +64,25 @@ void kiln_link_input_fact_of(const kiln_code_t* code,
   }
 }
 
+kiln_status_t kilni_link_input_damage(const kiln_code_t* input) {
+  kiln_allocator_t allocator = kiln_allocator_libc();
+  kiln_image_options_t options = kiln_image_options_default();
+  kiln_image_t* image = NULL;
+  uint32_t format = kiln_code_format(input);
+  if (format != KILN_CODE_FORMAT_CUBIN &&
+      format != KILN_CODE_FORMAT_RELOCATABLE) {
+    return kiln_ok();
+  }
+  options.name = kiln_code_name(input);
+  options.allocator = &allocator;
+  kiln_status_t status =
+      kiln_image_create(kiln_code_bytes(input), &options, &image);
+  kiln_image_release(image);
+  if (kiln_status_code(status) == KILN_STATUS_BAD_DATA) return status;
+  kiln_status_free(status);
+  return kiln_ok();
+}
+
 // ---- What came out ----
 
 kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel) {

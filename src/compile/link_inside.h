@@ -142,6 +142,10 @@ kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
                                        const kiln_image_t* linked);
 kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel);
 
+// BAD_DATA for machine code by itself that cannot be read to its end; OK for
+// anything else.
+kiln_status_t kilni_link_input_damage(const kiln_code_t* input);
+
 // Both for what came out: linkers leave out, without a word, what was linked
 // before, and code for other devices.
 kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,

@@ -246,6 +246,21 @@ kiln_status_t kiln_link_explain(kiln_link_t* link,
   return choose(link, out_choice);
 }
 
+// Why nobody links. Of an input that cannot be read that is the reason, not
+// what was found to be in it.
+static kiln_status_t refusal(const kiln_link_t* link,
+                             const kiln_link_choice_t* choice) {
+  kiln_status_t status = kiln_link_choice_status(choice);
+  if (kiln_status_is_ok(status)) return status;
+  for (size_t i = 0; i < link->input_count; i++) {
+    kiln_status_t damage = kilni_link_input_damage(link->inputs[i]);
+    if (kiln_status_is_ok(damage)) continue;
+    kiln_status_free(status);
+    return damage;
+  }
+  return kilni_linker_annotate(link->linker, status);
+}
+
 static kiln_status_t make_settings(kiln_link_t* link,
                                    const kiln_link_choice_t* choice,
                                    kiln_link_settings_t** out_settings) {
@@ -522,10 +537,7 @@ static kiln_status_t decide(kiln_link_t* link,
     kiln_link_choice_release(link->chosen);
     link->chosen = NULL;
     KILNI_RETURN_IF_ERROR(choose(link, &link->chosen));
-    kiln_status_t status = kiln_link_choice_status(link->chosen);
-    if (!kiln_status_is_ok(status)) {
-      return kilni_linker_annotate(link->linker, status);
-    }
+    KILNI_RETURN_IF_ERROR(refusal(link, link->chosen));
     KILNI_RETURN_IF_ERROR(
         kilni_linker_backend(link->linker, link->chosen, &again, out_backend));
     if (!again) return kiln_ok();
@@ -669,10 +681,7 @@ static const char* word_of(uint32_t from) {
 static kiln_status_t look_up(cached_t* cached) {
   kiln_link_t* link = cached->link;
   KILNI_RETURN_IF_ERROR(choose(link, &cached->choice));
-  kiln_status_t status = kiln_link_choice_status(cached->choice);
-  if (!kiln_status_is_ok(status)) {
-    return kilni_linker_annotate(link->linker, status);
-  }
+  KILNI_RETURN_IF_ERROR(refusal(link, cached->choice));
   KILNI_RETURN_IF_ERROR(make_settings(link, cached->choice, &cached->settings));
   KILNI_RETURN_IF_ERROR(kilni_linker_identity(
       link->linker, cached->choice, &cached->identity, &cached->line));

@@ -35,6 +35,7 @@ typedef struct row_t {
 typedef struct make_t {
   kiln_link_settings_t* settings;
   bool is_driver;
+  bool makes_cubin;
 } make_t;
 
 // ---- Adding ----
@@ -182,12 +183,15 @@ static kiln_status_t add_LIST(make_t* make, const row_t* row,
   return kiln_ok();
 }
 
+static const char VIRTUAL[] = "compute_";
+
 // "sm_90", "sm_90a", "sm_100f" as the driver counts them.
 static bool read_target(const char* arch, uint64_t* out_target) {
   uint64_t number = 0;
-  const char* at = strncmp(arch, "sm_", 3) == 0        ? arch + 3
-                   : strncmp(arch, "compute_", 8) == 0 ? arch + 8
-                                                       : "";
+  const size_t skipped = sizeof(VIRTUAL) - 1;
+  const char* at = strncmp(arch, "sm_", 3) == 0           ? arch + 3
+                   : strncmp(arch, VIRTUAL, skipped) == 0 ? arch + skipped
+                                                          : "";
   size_t digits = strspn(at, "0123456789");
   char last = at[digits];
   if (digits < 2 || digits > 3 ||
@@ -213,6 +217,17 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
         row->field);
   }
   uint64_t target = 0;
+  if (!make->is_driver && make->makes_cubin &&
+      strncmp(text, VIRTUAL, sizeof(VIRTUAL) - 1) == 0 &&
+      read_target(text, &target)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "\"%s\" is an architecture of PTX, and machine code is "
+                   "linked for one of a device",
+                   text),
+        "give --%s (the option %s) as that of the device, e.g. \"sm_%s\"",
+        row->field, row->field, text + sizeof(VIRTUAL) - 1);
+  }
   if (read_target(text, &target)) {
     return make->is_driver ? add_key(make, row, target)
                            : add_native(make, row->spelling, text);
@@ -277,7 +292,8 @@ kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
   kiln_link_settings_t* settings = block;
   settings->allocator = allocator;
   atomic_init(&settings->references, 1);
-  make_t make = {settings, aim->backend == KILN_LINK_BACKEND_DRIVER};
+  make_t make = {settings, aim->backend == KILN_LINK_BACKEND_DRIVER,
+                 aim->output == KILN_CODE_FORMAT_CUBIN};
   kiln_link_options_t resolved = *options;
   if (resolved.arch == NULL) resolved.arch = aim->arch;
   kiln_status_t status = add_aim(&make, aim);

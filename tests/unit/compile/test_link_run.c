@@ -323,6 +323,28 @@ static kiln_bytes_view_t read_data(const char* name) {
   return (kiln_bytes_view_t){file_data, size};
 }
 
+// Finished machine code is for compiling anew; half of a file is not.
+static void test_what_is_cut_off(void** state) {
+  world_t* world = *state;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.arch = "sm_90a";
+  options.backend = KILN_LINK_BACKEND_NVJITLINK;
+  kiln_bytes_view_t bytes = read_data("nvrtc130_sm90a.cubin");
+  for (int i = 0; i < 2; i++) {
+    kiln_link_t* link = new_link(world, &options);
+    kiln_code_t* code = NULL;
+    assert_null(kiln_link_add_bytes(link, bytes, 0, "half"));
+    kiln_status_t status = kiln_link_finish(link, &code);
+    assert_int_equal(kiln_status_code(status),
+                     i == 0 ? KILN_STATUS_UNSUPPORTED : KILN_STATUS_BAD_DATA);
+    assert_non_null(
+        strstr(kiln_status_fix(status), i == 0 ? "-rdc=true" : "cut off"));
+    kiln_status_free(status);
+    kiln_link_release(link);
+    bytes.size /= 2;
+  }
+}
+
 // A linker that leaves code out reports success: what is given and is not in
 // what comes out is an error. The stand-in gives a cubin without kernels.
 static void test_what_is_left_out(void** state) {
@@ -1084,6 +1106,7 @@ int main(void) {
       TEST(test_ptx_to_cubin),
       TEST(test_outputs),
       TEST(test_gates),
+      TEST(test_what_is_cut_off),
       TEST(test_what_is_left_out),
       TEST(test_lines_of_files),
       TEST(test_line_of_a_large_file),

@@ -246,6 +246,14 @@ static void test_architectures(void** state) {
     assert_int_equal(code_of(&options, kNvjitlink, "no architecture"),
                      KILN_STATUS_INVALID_ARGUMENT);
   }
+  // PTX is for a virtual one, machine code for one of a device.
+  options.arch = "compute_80";
+  assert_int_equal(code_of(&options, kNvjitlink, "architecture of PTX"),
+                   KILN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(text_of(&options, kDriver), "CU_JIT_TARGET=80");
+  options.output = KILN_CODE_FORMAT_PTX;
+  assert_string_equal(text_of(&options, kNvjitlink),
+                      "-lto -ptx -arch=compute_80");
 }
 
 static void test_refused_values(void** state) {
