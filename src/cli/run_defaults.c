@@ -171,15 +171,53 @@ bool kilni_cli_defaults_take(kilni_cli_request_t* r, kilni_cli_error_t* error) {
 
 // ---- Extents ----
 
+// The parameter's name, also where it is given by its position: the plan's,
+// which is that of the table, or the text's.
+static const char* name_of(const kilni_cli_request_t* r,
+                           const kilni_cli_binding_t* b, size_t* out_size) {
+  kiln_library_default_t row = {0};
+  kiln_program_parameter_info_t p = {0};
+  const char* entry = kilni_cli_library_name(r->file);
+  const char* name = NULL;
+  uint64_t position = 0;
+  *out_size = b->parameter_size;
+  if (entry == NULL || b->parameter_size == 0 ||
+      !kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) ||
+      position > UINT32_MAX) {
+    return b->parameter;
+  }
+  if (r->whole && kiln_library_default(entry, (uint32_t)position, &row)) {
+    name = row.parameter;
+  } else if (!r->whole && r->program != NULL &&
+             kiln_program_parameter(r->program, (uint32_t)position, &p)) {
+    name = p.name;
+  }
+  if (name == NULL) return b->parameter;
+  *out_size = strlen(name);
+  return name;
+}
+
+static bool find_row_of(const kilni_cli_request_t* r,
+                        const kilni_cli_binding_t* b,
+                        kiln_library_default_t* out) {
+  size_t size;
+  const char* name = name_of(r, b, &size);
+  return find_row(r, name, size, out);
+}
+
+static bool is_of(const kilni_cli_request_t* r, const kilni_cli_binding_t* b,
+                  const char* name, size_t size) {
+  size_t own_size;
+  const char* own = name_of(r, b, &own_size);
+  return own_size == size && memcmp(own, name, size) == 0;
+}
+
 // The input that has extents of its own: raw bytes without a shape have none.
 static const kilni_cli_shape_t* shape_of(const kilni_cli_request_t* r,
                                          const char* name, size_t size) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (!b->is_in || b->parameter_size != size ||
-        memcmp(b->parameter, name, size) != 0) {
-      continue;
-    }
+    if (!b->is_in || !is_of(r, b, name, size)) continue;
     bool is_raw =
         kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW;
     bool says = b->content != NULL || b->spec.kind == KILNI_CLI_SPEC_SHAPE;
@@ -192,9 +230,19 @@ static const char* skip(const char* at, const char* those) {
   return at + strspn(at, those);
 }
 
-// "extent(P, K)" or "extent(P, K, ELSE)"; `*out_end` is after it.
-static bool read_extent(const kilni_cli_request_t* r, const char* text,
-                        uint64_t* out, const char** out_end) {
+// One "extent(P, K)" or "extent(P, K, ELSE)". one-thread
+typedef struct extent_t {
+  const char* name;  // P
+  size_t name_size;
+  const kilni_cli_shape_t* shape;  // of P
+  bool is_there;                   // P has an extent K
+  uint64_t count;                  // that extent, or ELSE
+  const char* end;                 // after it
+} extent_t;
+
+// False where the number is not known.
+static bool find_extent(const kilni_cli_request_t* r, const char* text,
+                        extent_t* out) {
   const char* name = text + strlen("extent(");
   size_t size = strcspn(name, ",");
   char* end = NULL;
@@ -206,13 +254,25 @@ static bool read_extent(const kilni_cli_request_t* r, const char* text,
     otherwise = strtoull(rest, &end, 10);
     rest = end;
   }
-  *out_end = *rest == ')' ? rest + 1 : rest;
-  const kilni_cli_shape_t* shape = shape_of(r, name, size);
-  if (shape == NULL) return false;
-  if (at < 0) at += (long)shape->rank;
-  bool is_there = at >= 0 && at < (long)shape->rank;
-  *out = is_there ? shape->dims[at] : otherwise;
-  return is_there || has_else;
+  memset(out, 0, sizeof(*out));
+  out->name = name;
+  out->name_size = size;
+  out->end = *rest == ')' ? rest + 1 : rest;
+  out->shape = shape_of(r, name, size);
+  if (out->shape == NULL) return false;
+  if (at < 0) at += (long)out->shape->rank;
+  out->is_there = at >= 0 && at < (long)out->shape->rank;
+  out->count = out->is_there ? out->shape->dims[at] : otherwise;
+  return out->is_there || has_else;
+}
+
+static bool read_extent(const kilni_cli_request_t* r, const char* text,
+                        uint64_t* out, const char** out_end) {
+  extent_t extent;
+  bool known = find_extent(r, text, &extent);
+  *out_end = extent.end;
+  *out = extent.count;
+  return known;
 }
 
 // The number of an --arg of that name.
@@ -220,14 +280,47 @@ static bool read_number(const kilni_cli_request_t* r, const char* name,
                         size_t size, uint64_t* out) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (!b->is_arg || b->value.is_length || b->parameter_size != size ||
-        memcmp(b->parameter, name, size) != 0) {
-      continue;
-    }
+    if (!b->is_arg || b->value.is_length || !is_of(r, b, name, size)) continue;
     *out = b->value.scalar.bits;
     return true;
   }
   return false;
+}
+
+// The number that a text of the library has for a const; 0 if it has none.
+static uint64_t const_of(const kilni_cli_request_t* r, const char* name,
+                         size_t size) {
+  kiln_library_entry_t entry;
+  char word[64];
+  (void)snprintf(word, sizeof(word), "\nconst %.*s = ", (int)size, name);
+  if (!kiln_library_find(kilni_cli_library_name(r->file), &entry)) return 0;
+  const char* at = strstr(entry.text.data, word);
+  return at == NULL ? 0 : strtoull(at + strlen(word), NULL, 10);
+}
+
+// What --define says of a name, or what holds without: of a plan `otherwise`,
+// of the text alone its own const.
+static uint64_t define_of(const kilni_cli_request_t* r, const char* name,
+                          size_t size, uint64_t otherwise) {
+  if (r->whole) return r->options.segment != 0 ? r->options.segment : otherwise;
+  for (size_t i = 0; i < r->given_count; i++) {
+    const kilni_cli_given_t* given = &r->given[i];
+    if (strcmp(given->option->name, "define") == 0 &&
+        strncmp(given->value, name, size) == 0 && given->value[size] == '=') {
+      return strtoull(given->value + size + 1, NULL, 10);
+    }
+  }
+  return const_of(r, name, size);
+}
+
+// One word of a sample's shape, "N", "=N" or "NAME:N": what it is here.
+static bool read_word(const kilni_cli_request_t* r, const char* at, size_t size,
+                      uint64_t* out) {
+  const char* colon = memchr(at, ':', size);
+  size_t before = colon != NULL ? (size_t)(colon - at) + 1 : *at == '=';
+  if (!kilni_cli_u64_parse(at + before, size - before, out)) return false;
+  if (colon != NULL) *out = define_of(r, at, before - 1, *out);
+  return true;
 }
 
 // "h, w, 3" as extents; false where one of them is not known.
@@ -242,8 +335,9 @@ static bool read_shape(const kilni_cli_request_t* r, const char* text,
     bool known;
     if (strncmp(at, "extent(", 7) == 0) {
       known = read_extent(r, at, dim, &end);
-    } else if (*at >= '0' && *at <= '9') {
-      known = kilni_cli_u64_parse(at, size, dim);
+    } else if ((*at >= '0' && *at <= '9') || *at == '=' ||
+               memchr(at, ':', size) != NULL) {
+      known = read_word(r, at, size, dim);
     } else {
       known = read_number(r, at, size, dim);
     }
@@ -285,6 +379,226 @@ void kilni_cli_defaults_shape(const kilni_cli_request_t* r,
   if (count != shape->dims[0]) return;
   shape->rank = said.rank;
   memcpy(shape->dims, said.dims, sizeof(shape->dims));
+}
+
+// ---- What contradicts the files ----
+
+// What a shape has after its first k extents, for each k: any two ways to
+// divide the same rows have those of the coarser one in common.
+static bool has_product(const kilni_cli_shape_t* shape, uint64_t product) {
+  uint64_t here = 1;
+  for (uint32_t i = shape->rank; i-- != 0;) {
+    if (here == product) return true;
+    here *= shape->dims[i];
+  }
+  return here == product;
+}
+
+static bool is_divided(const kilni_cli_shape_t* fine,
+                       const kilni_cli_shape_t* coarse) {
+  uint64_t here = 1;
+  for (uint32_t i = coarse->rank; i-- != 0;) {
+    if (!has_product(fine, here)) return false;
+    here *= coarse->dims[i];
+  }
+  return true;
+}
+
+static bool fail_shape(const kilni_cli_binding_t* b,
+                       const kilni_cli_shape_t* given,
+                       const kilni_cli_shape_t* said,
+                       kilni_cli_error_t* error) {
+  char have[128], want[128];
+  kilni_cli_shape_t typed = *said;
+  typed.type = given->type;
+  kilni_cli_shape_text(given, have, sizeof(have));
+  kilni_cli_shape_text(&typed, want, sizeof(want));
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "--%s \"%.*s\" is given as %s; the inputs make it "
+                       "%s",
+                       b->option, (int)b->parameter_size, b->parameter, have,
+                       want);
+  kilni_cli_error_fix(error,
+                      b->is_expect ? "give a file of that shape"
+                                   : "write %.*s=FILE:%s, or no shape",
+                      (int)b->parameter_size, b->parameter, want);
+  return false;
+}
+
+// An output's shape is that of the table, or the same elements divided further
+// or not as far: in one dimension, say.
+static bool check_output(const kilni_cli_request_t* r,
+                         const kilni_cli_binding_t* b,
+                         kilni_cli_error_t* error) {
+  kiln_library_default_t row;
+  kilni_cli_shape_t said = {0};
+  const kilni_cli_shape_t* given = &b->spec.shape;
+  bool is_said = b->spec.kind == KILNI_CLI_SPEC_SHAPE;
+  if (b->spec.kind == KILNI_CLI_SPEC_COPY) {
+    given = shape_of(r, b->spec.copied, strlen(b->spec.copied));
+    is_said = given != NULL;
+  }
+  if (!is_said || b->is_in || b->is_arg || given->count == 0 ||
+      !find_row_of(r, b, &row) || row.role != KILN_PROGRAM_ROLE_OUT ||
+      !read_shape(r, row.shape, &said)) {
+    return true;
+  }
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < said.rank; i++) {
+    if (said.dims[i] == 0 || count > UINT64_MAX / said.dims[i]) return true;
+    count *= said.dims[i];
+  }
+  return count != given->count || is_divided(given, &said) ||
+         is_divided(&said, given) || fail_shape(b, given, &said, error);
+}
+
+// A number whose default is an extent of a file, and which says another one.
+// One dimension may stand for any shape.
+static bool check_number(const kilni_cli_request_t* r,
+                         const kilni_cli_binding_t* b,
+                         kilni_cli_error_t* error) {
+  kiln_library_default_t row;
+  extent_t extent;
+  uint64_t given = b->value.scalar.bits;
+  if (b->is_default || b->value.is_length || !find_row_of(r, b, &row) ||
+      strncmp(row.value, "extent(", 7) != 0 ||
+      !find_extent(r, row.value, &extent) || !extent.is_there ||
+      extent.shape->rank < 2) {
+    return true;
+  }
+  if (b->untyped != NULL &&
+      !kilni_cli_u64_parse(b->untyped, strlen(b->untyped), &given)) {
+    return true;  // what is no such number is refused where it is read
+  }
+  if (given == extent.count) return true;
+  char shape[128];
+  kilni_cli_shape_text(extent.shape, shape, sizeof(shape));
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "--arg %s=%" PRIu64
+                       ", and \"%.*s\" is %s, which says "
+                       "%s=%" PRIu64,
+                       row.parameter, given, (int)extent.name_size, extent.name,
+                       shape, row.parameter, extent.count);
+  kilni_cli_error_fix(error, "write --arg %s=%" PRIu64 ", or omit it",
+                      row.parameter, extent.count);
+  return false;
+}
+
+// The words of a shape.
+static uint32_t find_words(const char* text,
+                           const char* out[KILNI_CLI_MAX_RANK]) {
+  uint32_t count = 0;
+  for (const char* at = text; *at != 0 && count < KILNI_CLI_MAX_RANK;) {
+    out[count++] = at;
+    at = skip(at + strcspn(at, ", "), ", ");
+  }
+  return count;
+}
+
+// Whether another input has another extent where it has that word as its
+// `last`, counted from 1: then no --define fits both.
+static bool disagree(const kilni_cli_request_t* r, const char* word,
+                     size_t size, uint32_t last, uint64_t have) {
+  kiln_library_default_t row;
+  const char* words[KILNI_CLI_MAX_RANK];
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    const kilni_cli_shape_t* shape = &b->array.shape;
+    if (!b->is_in || shape->rank < 2 || shape->rank < last ||
+        !find_row_of(r, b, &row)) {
+      continue;
+    }
+    uint32_t count = find_words(row.shape, words);
+    if (count >= last && strncmp(words[count - last], word, size) == 0 &&
+        shape->dims[shape->rank - last] != have) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Extent `last`, counted from 1, is not what that word says.
+static bool fail_extent(const kilni_cli_request_t* r,
+                        const kilni_cli_binding_t* b, const char* word,
+                        uint32_t last, uint64_t want,
+                        kilni_cli_error_t* error) {
+  char shape[128];
+  size_t size = strcspn(word, ":, ");
+  uint64_t have = b->array.shape.dims[b->array.shape.rank - last];
+  kilni_cli_shape_text(&b->array.shape, shape, sizeof(shape));
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter \"%.*s\" is given as %s; \"%s\" takes "
+                       "%" PRIu64 " where that has %" PRIu64,
+                       (int)b->parameter_size, b->parameter, shape, r->file,
+                       want, have);
+  if (*word == '=') {
+    kilni_cli_error_fix(error, "give rows of %" PRIu64 " numbers", want);
+  } else if (disagree(r, word, size, last, have)) {
+    kilni_cli_error_fix(error,
+                        "give inputs whose rows are of one length, and that as "
+                        "--define %.*s=N",
+                        (int)size, word);
+  } else {
+    kilni_cli_error_fix(error, "write --define %.*s=%" PRIu64, (int)size, word,
+                        have);
+  }
+  return false;
+}
+
+static bool fail_rest(const kilni_cli_request_t* r,
+                      const kilni_cli_binding_t* b, uint64_t each,
+                      kilni_cli_error_t* error) {
+  return kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT,
+      "give whole rows, and say how long they are where --define does",
+      "parameter \"%.*s\" of \"%s\" has %" PRIu64
+      " elements, which are no "
+      "whole rows of %" PRIu64,
+      (int)b->parameter_size, b->parameter, r->file, b->array.shape.count,
+      each);
+}
+
+// An input whose last extents the entry fixes, or a --define does. One
+// dimension, and raw bytes, are whole rows of them.
+static bool check_input(const kilni_cli_request_t* r,
+                        const kilni_cli_binding_t* b,
+                        kilni_cli_error_t* error) {
+  kiln_library_default_t row;
+  const char* words[KILNI_CLI_MAX_RANK];
+  if (!b->is_in || b->content != NULL || !find_row_of(r, b, &row)) {
+    return true;
+  }
+  uint32_t count = find_words(row.shape, words);
+  const kilni_cli_shape_t* shape =
+      shape_of(r, row.parameter, strlen(row.parameter));
+  uint64_t want, each = 1;
+  for (uint32_t i = 1; i <= count; i++) {
+    const char* word = words[count - i];
+    size_t size = strcspn(word, ", ");
+    if ((*word != '=' && memchr(word, ':', size) == NULL) ||
+        !read_word(r, word, size, &want) || want == 0) {
+      break;
+    }
+    each *= want;
+    if (shape == NULL || shape->rank < 2 || shape->rank < i) continue;
+    uint64_t have = shape->dims[shape->rank - i];
+    if (have != want) return fail_extent(r, b, word, i, want, error);
+  }
+  return b->array.shape.count % each == 0 || fail_rest(r, b, each, error);
+}
+
+static bool check_given(const kilni_cli_request_t* r,
+                        kilni_cli_error_t* error) {
+  if (kilni_cli_library_name(r->file) == NULL) return true;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (!(b->is_arg  ? check_number(r, b, error)
+          : b->is_in ? check_input(r, b, error)
+                     : check_output(r, b, error))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // ---- Numbers that are extents ----
@@ -355,6 +669,7 @@ bool kilni_cli_defaults_settle(kilni_cli_request_t* r,
     (void)snprintf(fix + strlen(fix), sizeof(fix) - strlen(fix), "%s", word);
   }
   if (names[0] != 0) return fail_unknown(names, fix, error);
+  if (!check_given(r, error)) return false;
   note_choices(r);
   return true;
 }
@@ -476,14 +791,14 @@ static double next_number(content_t* c, const kilni_cli_shape_t* shape,
   }
 }
 
-bool kilni_cli_defaults_fill(kilni_cli_binding_t* b, kilni_cli_error_t* error) {
+bool kilni_cli_defaults_fill(const kilni_cli_request_t* r,
+                             kilni_cli_binding_t* b, kilni_cli_error_t* error) {
   kilni_cli_shape_t* shape = &b->array.shape;
-  kilni_cli_request_t none = {0};
   const char* text = words_of(b->content, "text");
   const char* values = words_of(b->content, "values");
   const char* checks = words_of(b->content, "checks");
   shape->type = b->spec.shape.type;
-  if (!read_shape(&none, b->extents, shape)) {
+  if (!read_shape(r, b->extents, shape)) {
     shape->rank = 1;
     shape->dims[0] = text != NULL ? read_text(text, NULL, 0)
                                   : count_values(values != NULL ? values : "");

@@ -26,11 +26,13 @@ bool kilni_cli_defaults_room(const kilni_cli_request_t* request,
                              kilni_cli_type_t type, kilni_cli_error_t* error);
 
 // The content of a sample, whose type is in its spec.
-bool kilni_cli_defaults_fill(kilni_cli_binding_t* binding,
+bool kilni_cli_defaults_fill(const kilni_cli_request_t* request,
+                             kilni_cli_binding_t* binding,
                              kilni_cli_error_t* error);
 
 // Numbers that are extents of inputs, once these are read; says on standard
-// error what was chosen.
+// error what was chosen. INVALID_ARGUMENT where what is given contradicts the
+// shapes of files, which would be a wrong result.
 bool kilni_cli_defaults_settle(kilni_cli_request_t* request,
                                kilni_cli_error_t* error);
 

@@ -559,7 +559,7 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
     const char* path = (const char*)b->path.data;
     if (b->is_made || b->content != NULL) {
       bool ok = b->is_made ? read_made_up(b, error)
-                           : kilni_cli_defaults_fill(b, error);
+                           : kilni_cli_defaults_fill(request, b, error);
       if (!ok) return false;
       continue;
     }

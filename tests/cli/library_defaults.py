@@ -121,16 +121,16 @@ def convolution(f):
 
 def fft(f):
     shape, y = f["y"]
-    x = randoms(8192, -1, 1, False)
+    x = randoms(256, -1, 1, False)
     want = []
-    for r in range(128):
+    for r in range(4):
         for k in range(32):
             total = sum(complex(x[r * 64 + 2 * j], x[r * 64 + 2 * j + 1]) *
                         complex(math.cos(2 * math.pi * j * k / 32),
                                 -math.sin(2 * math.pi * j * k / 32))
                         for j in range(32))
             want += [total.real, total.imag]
-    return shape == [1, 4096, 2] and near(y, want, 1e-4)
+    return shape == [4, 32, 2] and near(y, want, 1e-4)
 
 
 def life(f):
