@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "kiln/code.h"
+#include "kiln/api.h"
 
 // 3, 2 or 1: the last dimension in which the kernel `entry` of a PTX text, or
 // any function beside it, reads where its thread or its block is. The text is
