@@ -4,6 +4,7 @@
 #include "cli/run_library.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli_clock.h"
@@ -381,6 +382,42 @@ static bool fill_outputs(kilni_cli_request_t* r,
   return true;
 }
 
+// The --define of a plan's type that makes the parameter one of `given`: its
+// text alone may not take that, for what else the plan says of the type.
+static bool fix_option(const kilni_cli_request_t* r, const char* name,
+                       uint32_t wanted, uint32_t given,
+                       kilni_cli_error_t* error) {
+  kiln_library_entry_t entry;
+  kilni_cli_error_t none;
+  char word[128];
+  if (given == KILN_PROGRAM_TYPE_NONE ||
+      !kiln_library_find(kilni_cli_library_name(r->file), &entry)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < KNOWN; i++) {
+    kiln_library_options_t options = r->options;
+    uint32_t* field = (uint32_t*)(void*)((char*)&options + kKnown[i].at);
+    if (kKnown[i].how != TYPE) continue;
+    (void)snprintf(word, sizeof(word), "%s: in %s[", name, kKnown[i].name);
+    if (strstr(entry.text.data, word) == NULL) continue;
+    bool is_said = *field != KILN_PROGRAM_TYPE_NONE;
+    *field = given;
+    options.count = 1;
+    if (!kilni_cli_check(&none,
+                         kiln_library_check(entry.name, &options, NULL))) {
+      continue;
+    }
+    const char* type = kiln_program_type_name(given);
+    kilni_cli_error_fix(
+        error,
+        "%s --define %s=%s, so that the entry takes %s; or give it as %s",
+        is_said ? "write" : "add", kKnown[i].name, type, type,
+        kiln_program_type_name(wanted));
+    return true;
+  }
+  return false;
+}
+
 // Elements are of the plan's types; tells how many all buffers have together.
 static bool check_types(const kilni_cli_request_t* r,
                         const kilni_cli_plan_t* plan,
@@ -400,7 +437,9 @@ static bool check_types(const kilni_cli_request_t* r,
                          p.name, kilni_cli_type_info(slot->shape.type)->text,
                          kiln_program_type_name(p.type));
     kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p.type));
-    if (slot->in != NULL) {
+    const char* given = kilni_cli_type_info(slot->shape.type)->text;
+    if (slot->in != NULL &&
+        !fix_option(r, p.name, p.type, kiln_program_type_find(given), error)) {
       kilni_cli_program_fix_type(r, slot->in, p.name, p.type, error);
     }
     return false;

@@ -54,6 +54,13 @@ static bool ask(const kilni_cli_missing_t* m, kiln_program_size_t* sizes) {
   return ok;
 }
 
+// That number, or NUMBER where the type does not hold it.
+static uint64_t fit(const kilni_cli_wanted_t* w, uint64_t number) {
+  uint32_t bits = info_of(w)->bytes * 8 - (kind_of(w) == 'i' ? 1 : 0);
+  bool fits = bits >= 64 || number >> bits == 0;
+  return fits ? number : NUMBER;
+}
+
 // Sizes where the first missing integer is `first` and all others are `rest`.
 static bool try_numbers(const kilni_cli_missing_t* m, uint64_t first,
                         uint64_t rest, kiln_program_size_t* out) {
@@ -67,7 +74,7 @@ static bool try_numbers(const kilni_cli_missing_t* m, uint64_t first,
       continue;
     }
     // Floats have no part in sizes.
-    out[i].bits = kind_of(w) == 'f' ? 0 : next;
+    out[i].bits = kind_of(w) == 'f' ? 0 : fit(w, next);
     if (kind_of(w) != 'f') next = rest;
   }
   return ask(m, out);
