@@ -30,7 +30,7 @@
 // a run needs is bound by its part (kiln_bind_resident_range); what results
 // need is told by kiln_library_plan_sizes. Buffers begin at a multiple of their
 // element's bytes; 0 bytes are allowed everywhere. What a run writes may not
-// overlap anything else that it takes.
+// overlap anything else that it takes, but where the entry's page allows it.
 #ifndef KILN_LIBRARY_H_
 #define KILN_LIBRARY_H_
 
@@ -209,7 +209,8 @@ KILN_API void kiln_library_plan_release(kiln_library_plan_t* plan);
 //   INVALID_ARGUMENT  another number of bindings; more elements than the plan
 //                     was made for; those of kiln_pipeline_dispatch: a scalar
 //                     of another type, a buffer whose size is not what the
-//                     others say, or that overlaps one that is written
+//                     others say, or that overlaps one that is written, where
+//                     that would spoil a result
 //   UNSUPPORTED       host memory
 //   INVALID_STATE     rounds on a stream that is being captured
 //   DEVICE_LOST, DRIVER_ERROR

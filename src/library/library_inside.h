@@ -76,6 +76,9 @@ struct kiln_library_plan_t {
   uint32_t parameter_count;
   kilni_library_step_t steps[KILNI_LIBRARY_STEPS];
   kilni_library_rounds_t rounds;
+  // Two results that different launches write, so that no launch sees that one
+  // stands where the other does; 0 and 0: there are none.
+  uint32_t apart[2];
   kiln_buffer_t* memories[KILNI_LIBRARY_MEMORIES];
   // Which parameter of which step it is.
   struct {

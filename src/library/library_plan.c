@@ -372,6 +372,47 @@ static kiln_status_t check_count(const kiln_library_plan_t* plan,
       "make the plan with the `count` of the largest run");
 }
 
+static kiln_status_t find_address(const kiln_library_plan_t* plan,
+                                  const kiln_binding_t* binding,
+                                  uint64_t* out_address) {
+  *out_address = 0;
+  if (binding->kind == KILN_BINDING_POINTER) {
+    *out_address = binding->value.address;
+  } else if (binding->kind == KILN_BINDING_RESIDENT) {
+    KILNI_RETURN_IF_ERROR(kiln_resident_address(
+        plan->dispatcher, binding->value.resident, out_address));
+  } else if (binding->kind == KILN_BINDING_BUFFER &&
+             binding->value.buffer != NULL) {
+    *out_address = kiln_buffer_address(binding->value.buffer);
+  }
+  *out_address += binding->offset;
+  return kiln_ok();
+}
+
+// Each launch sees to what it is bound to itself.
+static kiln_status_t check_apart(const kiln_library_plan_t* plan,
+                                 const kiln_binding_t* bindings) {
+  uint64_t begins[2], bytes[2];
+  if (plan->apart[0] == plan->apart[1]) return kiln_ok();
+  for (uint32_t i = 0; i < 2; i++) {
+    const kiln_binding_t* binding = &bindings[plan->apart[i]];
+    KILNI_RETURN_IF_ERROR(find_bytes(plan, binding, &bytes[i]));
+    KILNI_RETURN_IF_ERROR(find_address(plan, binding, &begins[i]));
+  }
+  uint32_t low = begins[0] <= begins[1] ? 0 : 1;
+  if (bytes[0] == 0 || bytes[1] == 0 ||
+      begins[1 - low] - begins[low] >= bytes[low]) {
+    return kiln_ok();
+  }
+  kiln_pipeline_parameter_t first, second;
+  (void)kiln_library_plan_parameter(plan, plan->apart[0], &first);
+  (void)kiln_library_plan_parameter(plan, plan->apart[1], &second);
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" and \"%s\" of \"%s\" overlap",
+                 first.name, second.name, plan->name),
+      "bind memory that does not overlap");
+}
+
 // The pending, where one is wanted, is that of what comes last.
 static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
                              const kiln_binding_t* bindings,
@@ -419,6 +460,7 @@ static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
   KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
   KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, count));
   KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
+  KILNI_RETURN_IF_ERROR(check_apart(plan, bindings));
   KILNI_RETURN_IF_ERROR(check_capture(plan, stream, out_pending != NULL));
   kiln_status_t status = run_all(plan, stream, bindings, out_pending);
   if (kiln_status_is_ok(status)) return kiln_ok();

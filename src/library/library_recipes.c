@@ -299,6 +299,8 @@ static kiln_status_t make_runs(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(kilni_library_add(make, "unique", kUnique,
                                           COUNT(kUnique), KILN_SWITCH_OFF));
   KILNI_RETURN_IF_ERROR(define_number(make));
+  make->plan->apart[0] = 1;
+  make->plan->apart[1] = 2;
   static const kilni_library_place_t kRuns[] = {GIVEN(0), MEMORY(1), GIVEN(3),
                                                 GIVEN(2)};
   return kilni_library_add(make, "runs", kRuns, COUNT(kRuns), KILN_SWITCH_OFF);

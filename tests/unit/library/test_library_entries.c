@@ -560,9 +560,103 @@ static void test_memory_that_overlaps(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Results of different launches, one of which would be written over the other.
+static void test_results_in_one_place(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  kiln_library_options_t options = kiln_library_options_default();
+  uint32_t x[8] = {1, 1, 2, 2, 2, 3, 3, 7};
+  dispatch_kit_open(&kit);
+  options.count = 8;
+  options.type = KILN_PROGRAM_TYPE_U32;
+  kiln_library_plan_t* plan = kit_plan(&kit, "runs", &options);
+  kiln_resident_t from = dispatch_kit_resident(&kit, sizeof(x), x);
+  kiln_resident_t both = dispatch_kit_resident(&kit, 2 * sizeof(x), NULL);
+  kiln_resident_t count = dispatch_kit_resident(&kit, 4, NULL);
+  for (uint64_t apart = 0; apart <= sizeof(x); apart += 4) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(from), kiln_bind_resident_range(both, 0, sizeof(x)),
+        kiln_bind_resident_range(both, apart, sizeof(x)),
+        kiln_bind_resident(count)};
+    kiln_status_t status = kiln_library_plan_run(plan, NULL, bindings, 4);
+    if (apart == sizeof(x)) {
+      assert_true(kiln_status_is_ok(status));
+    } else {
+      assert_says(status, KILN_STATUS_INVALID_ARGUMENT, "lengths");
+    }
+  }
+  assert_null(kiln_resident_free(kit.dispatcher, from));
+  assert_null(kiln_resident_free(kit.dispatcher, both));
+  assert_null(kiln_resident_free(kit.dispatcher, count));
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
+// As its page says: keys are read before the place of the result is written.
+static void test_sort_in_place(void** state) {
+  (void)state;
+  enum { N = 20000 };
+  dispatch_kit_t kit;
+  kiln_library_options_t options = kiln_library_options_default();
+  uint32_t* x = kit_zeroes(N, 4);
+  uint64_t random = 1;
+  for (uint32_t i = 0; i < N; i++) x[i] = (uint32_t)kit_next(&random);
+  dispatch_kit_open(&kit);
+  options.count = N;
+  options.type = KILN_PROGRAM_TYPE_U32;
+  kiln_library_plan_t* plan = kit_plan(&kit, "sort", &options);
+  kiln_resident_t both = dispatch_kit_resident(&kit, N * sizeof(uint32_t), x);
+  const kiln_binding_t bindings[] = {kiln_bind_resident(both),
+                                     kiln_bind_resident(both)};
+  assert_null(kiln_library_plan_run(plan, NULL, bindings, 2));
+  assert_null(kiln_resident_download(kit.dispatcher, NULL, both, 0,
+                                     N * sizeof(uint32_t), x));
+  for (uint32_t i = 1; i < N; i++) assert_true(x[i - 1] <= x[i]);
+  assert_null(kiln_resident_free(kit.dispatcher, both));
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+  free(x);
+}
+
+// Rows of two launches: the first one has read all when the second one writes.
+static void test_fft_in_place(void** state) {
+  (void)state;
+  enum { N = 2 * 16384 };
+  dispatch_kit_t kit;
+  kiln_library_options_t options = kiln_library_options_default();
+  float* x = kit_zeroes(N, sizeof(float));
+  float* y = kit_zeroes(N, sizeof(float));
+  for (uint32_t i = 0; i < N; i++) x[i] = (float)(i * 7 % 97);
+  dispatch_kit_open(&kit);
+  options.count = N;
+  options.segment = N / 2;
+  kiln_library_plan_t* plan = kit_plan(&kit, "fft", &options);
+  kiln_resident_t from = dispatch_kit_resident(&kit, N * sizeof(float), x);
+  kiln_resident_t to = dispatch_kit_resident(&kit, N * sizeof(float), NULL);
+  for (int in_place = 0; in_place < 2; in_place++) {
+    kiln_resident_t result = in_place != 0 ? from : to;
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(from), kiln_bind_resident(result), kiln_bind_u32(0)};
+    assert_null(kiln_library_plan_run(plan, NULL, bindings, 3));
+    assert_null(kiln_resident_download(kit.dispatcher, NULL, result, 0,
+                                       N * sizeof(float),
+                                       in_place != 0 ? x : y));
+  }
+  assert_memory_equal(x, y, N * sizeof(float));
+  assert_null(kiln_resident_free(kit.dispatcher, from));
+  assert_null(kiln_resident_free(kit.dispatcher, to));
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+  free(x);
+  free(y);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory_that_overlaps),
+      cmocka_unit_test(test_results_in_one_place),
+      cmocka_unit_test(test_sort_in_place),
+      cmocka_unit_test(test_fft_in_place),
       cmocka_unit_test(test_texts),
       cmocka_unit_test(test_plans),
       cmocka_unit_test(test_defaults),
