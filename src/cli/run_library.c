@@ -384,7 +384,8 @@ static bool fill_outputs(kilni_cli_request_t* r,
 
 // The --define of a plan's type that makes the parameter one of `given`: its
 // text alone may not take that, for what else the plan says of the type.
-static bool fix_option(const kilni_cli_request_t* r, const char* name,
+static bool fix_option(const kilni_cli_request_t* r,
+                       const kilni_cli_binding_t* b, const char* name,
                        uint32_t wanted, uint32_t given,
                        kilni_cli_error_t* error) {
   kiln_library_entry_t entry;
@@ -407,12 +408,8 @@ static bool fix_option(const kilni_cli_request_t* r, const char* name,
                          kiln_library_check(entry.name, &options, NULL))) {
       continue;
     }
-    const char* type = kiln_program_type_name(given);
-    kilni_cli_error_fix(
-        error,
-        "%s --define %s=%s, so that the entry takes %s; or give it as %s",
-        is_said ? "write" : "add", kKnown[i].name, type, type,
-        kiln_program_type_name(wanted));
+    kilni_cli_program_fix_define(b, is_said ? "write" : "add", kKnown[i].name,
+                                 name, wanted, error);
     return true;
   }
   return false;
@@ -438,8 +435,8 @@ static bool check_types(const kilni_cli_request_t* r,
                          kiln_program_type_name(p.type));
     kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p.type));
     const char* given = kilni_cli_type_info(slot->shape.type)->text;
-    if (slot->in != NULL &&
-        !fix_option(r, p.name, p.type, kiln_program_type_find(given), error)) {
+    if (slot->in != NULL && !fix_option(r, slot->in, p.name, p.type,
+                                        kiln_program_type_find(given), error)) {
       kilni_cli_program_fix_type(r, slot->in, p.name, p.type, error);
     }
     return false;

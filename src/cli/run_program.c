@@ -46,35 +46,47 @@ static bool fail_type(const kiln_program_parameter_info_t* p, const char* given,
   return false;
 }
 
-void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
-                                const kilni_cli_binding_t* b, const char* name,
-                                uint32_t type, kilni_cli_error_t* error) {
-  const char* wanted = kiln_program_type_name(type);
+static const char* given_type(const kilni_cli_binding_t* b) {
   bool is_read = b->array.shape.type != KILNI_CLI_TYPE_NONE;
-  const char* given =
-      kilni_cli_type_info(is_read ? b->array.shape.type : b->spec.shape.type)
-          ->text;
+  return kilni_cli_type_info(is_read ? b->array.shape.type : b->spec.shape.type)
+      ->text;
+}
+
+void kilni_cli_program_fix_define(const kilni_cli_binding_t* b,
+                                  const char* verb, const char* define,
+                                  const char* name, uint32_t type,
+                                  kilni_cli_error_t* error) {
+  const char* given = given_type(b);
   bool is_raw =
       kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW;
-  char define[KILNI_CLI_DEFINE_BYTES], other[96];
-  kilni_cli_call_t call;
-  memset(&call, 0, sizeof(call));
-  call.given = r->given;
-  call.given_count = r->given_count;
+  char other[96];
   (void)snprintf(other, sizeof(other),
                  b->is_made ? "give it as %s"
                  : is_raw ? "write :%s, or nothing, after the name of the file"
                           : "convert the file to %s",
-                 wanted);
-  if (kilni_cli_program_define_of(r->file, &call, name,
-                                  kiln_program_type_find(given), define)) {
+                 kiln_program_type_name(type));
+  if (define != NULL) {
     kilni_cli_error_fix(
-        error, "add --define %s=%s, so that the program takes %s; or %s",
+        error, "%s --define %s=%s, so that the program takes %s; or %s", verb,
         define, given, given, other);
   } else {
     kilni_cli_error_fix(error, "%s; no --define makes \"%s\" %s", other, name,
                         given);
   }
+}
+
+void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
+                                const kilni_cli_binding_t* b, const char* name,
+                                uint32_t type, kilni_cli_error_t* error) {
+  char define[KILNI_CLI_DEFINE_BYTES];
+  kilni_cli_call_t call;
+  memset(&call, 0, sizeof(call));
+  call.given = r->given;
+  call.given_count = r->given_count;
+  bool has = kilni_cli_program_define_of(
+      r->file, &call, name, kiln_program_type_find(given_type(b)), define);
+  kilni_cli_program_fix_define(b, "add", has ? define : NULL, name, type,
+                               error);
 }
 
 // The same of a file that says its type itself.
