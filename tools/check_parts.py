@@ -26,7 +26,7 @@ NO_CLANG_TIDY = 77
 CPU = "/proc/cpuinfo"
 # Of the tests in tools/ci_turns.txt, one in so many runs in a build; which one,
 # KILN_TEST_SEED says.
-TURNS = {"clang": 8, "asan": 10, "tsan": 10}
+TURNS = {"clang": 10, "asan": 12, "tsan": 12}
 # How tools that build say what is wrong.
 ERROR = re.compile(r"(\b(fatal )?error: |^CMake Error|undefined reference to "
                    r"|multiple definition of |^ninja: )")
