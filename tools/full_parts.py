@@ -54,6 +54,10 @@ FUZZ = {
                       "fuzz_cli_graph", "fuzz_compat_check"],
     "fuzz-readers": None,
 }
+# Into how many processes the executions of a target are divided that takes
+# many times as long as the others: a machine with many cores waits for it.
+FUZZ_PROCESSES = {"fuzz_soft_run": 8, "fuzz_soft_code": 4, "fuzz_ptx": 4,
+                  "fuzz_program_text": 6, "fuzz_program_canonical": 4}
 
 
 class Late(Exception):
@@ -233,16 +237,33 @@ def fuzz_names(part):
     return sorted(set(every) - set(listed))
 
 
-def fuzz_command(folder, programs, name, runs):
+def fuzz_shares(names, runs):
+    """(target, number, executions) of each process; together each target has
+    `runs` executions."""
+    shares = []
+    for name in names:
+        count = min(FUZZ_PROCESSES.get(name, 1), runs)
+        shares += [(name, number, runs // count + (number <= runs % count))
+                   for number in range(1, count + 1)]
+    return shares
+
+
+def fuzz_command(folder, programs, share):
+    """One process; those of a target see what the others find."""
+    name, number, runs = share
     short = name[len("fuzz_"):]
     fresh = os.path.join(folder, name)
     os.makedirs(fresh, exist_ok=True)
     words = os.path.join(ROOT, "tests/fuzz", short + ".dict")
     return [os.path.join(programs, name),
             *(["-dict=" + words] if os.path.exists(words) else []),
-            "-runs=%d" % runs, "-seed=1", "-timeout=25",
+            "-runs=%d" % runs, "-seed=%d" % number, "-timeout=25",
             "-print_final_stats=1", "-artifact_prefix=%s." % fresh, fresh,
             os.path.join(ROOT, "tests/fuzz/corpus", short)]
+
+
+def fuzz_log(folder, share):
+    return os.path.join(folder, "%s.%d.txt" % share[:2])
 
 
 def fuzz_all(work, folder, programs, names):
@@ -250,19 +271,21 @@ def fuzz_all(work, folder, programs, names):
     # Little freed memory kept back: pages that were never touched cost more.
     environment = {**os.environ, "ASAN_OPTIONS": ":".join(
         ["quarantine_size_mb=8", os.environ.get("ASAN_OPTIONS", "")])}
-    waiting, running, codes = list(names), {}, {}
+    waiting, running = fuzz_shares(names, work.options.fuzz_runs), {}
+    # The long ones first: the last to begin is the last to end.
+    waiting.sort(key=lambda share: share[0] not in FUZZ_PROCESSES)
+    codes = dict.fromkeys(names, 0)
     while waiting or running:
         while waiting and len(running) < work.jobs:
-            name = waiting.pop(0)
-            with open(os.path.join(folder, name + ".txt"), "w",
-                      encoding="utf-8") as file:
-                running[name] = subprocess.Popen(
-                    fuzz_command(folder, programs, name,
-                                 work.options.fuzz_runs),
+            share = waiting.pop(0)
+            with open(fuzz_log(folder, share), "w", encoding="utf-8") as file:
+                running[share] = subprocess.Popen(
+                    fuzz_command(folder, programs, share),
                     cwd=ROOT, stdout=file, stderr=file, env=environment)
-        for name in [n for n, p in running.items() if p.poll() is not None]:
-            codes[name] = running.pop(name).returncode
-            print("%s: exit %d" % (name, codes[name]), flush=True)
+        for share in [s for s, p in running.items() if p.poll() is not None]:
+            code = running.pop(share).returncode
+            codes[share[0]] = codes[share[0]] or code
+            print("%s, process %d: exit %d" % (*share[:2], code), flush=True)
         if time.monotonic() >= work.end:
             raise Late(LATE % work.minutes)
         time.sleep(0.2)
@@ -276,7 +299,7 @@ def was_the_machine(folder, programs, name):
     if not kept or any(".timeout-" not in os.path.basename(path)
                        for path in kept):
         return False
-    with open(os.path.join(folder, name + ".txt"), "a",
+    with open(os.path.join(folder, name + ".again.txt"), "w",
               encoding="utf-8") as log:
         code = subprocess.run(
             [os.path.join(programs, name), "-timeout=25", *kept],

@@ -41,6 +41,17 @@ class Parts(unittest.TestCase):
         targets = [name[:-2] for name in os.listdir(folder)
                    if name.startswith("fuzz_") and name.endswith(".c")]
         self.assertEqual(sorted(names), sorted(targets))
+        self.assertLessEqual(set(full_parts.FUZZ_PROCESSES), set(targets))
+
+    def test_processes_of_a_target_share_its_executions(self):
+        names = [*full_parts.FUZZ_PROCESSES, "fuzz_elf"]
+        for runs in (1, 7, 100, full_parts.FUZZ_RUNS):
+            shares = full_parts.fuzz_shares(names, runs)
+            self.assertEqual(len({share[:2] for share in shares}), len(shares))
+            for name in names:
+                mine = [share[2] for share in shares if share[0] == name]
+                self.assertEqual(sum(mine), runs)
+                self.assertGreater(min(mine), 0)
 
 
 class Working(unittest.TestCase):
