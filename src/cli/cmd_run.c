@@ -101,7 +101,7 @@ static bool tell_differences(const kilni_cli_session_t* session,
     const kilni_cli_slot_t* slot = &plan->slots[i];
     const kilni_cli_difference_t* d = &differences[i];
     if (slot->expect == NULL || d->count == 0) continue;
-    char place[256], text[640];
+    char place[256], text[800];
     const char* name =
         i < session->facts.param_count && session->facts.params[i].name[0] != 0
             ? session->facts.params[i].name

@@ -69,6 +69,15 @@ static const char kPtx[] = HEAD
     "  st.global.u32 [%rd1], %r6;\n"
     "  ret;\n}\n";
 
+// gcc defines a macro, clang has a feature.
+#if defined(__SANITIZE_THREAD__)
+#define TEST_HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_HAS_TSAN 1
+#endif
+#endif
+
 // A device and everything to run `kPtx` on it. one-thread
 typedef struct world_t {
   kiln_device_t* device;
@@ -601,7 +610,7 @@ static int be_a_child(const world_t* of_parent) {
 // has another, also of a child that a thread of the driver's was forked beside.
 static void test_a_forked_child(void** state) {
   world_t* world = *state;
-#if defined(__SANITIZE_THREAD__)
+#if defined(TEST_HAS_TSAN)
   print_message("skip: the thread sanitizer lets no child have threads\n");
   skip();
 #endif
@@ -615,11 +624,12 @@ static void test_a_forked_child(void** state) {
   }
   int status = -1;
   assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
+  // First what ends the kernel: no teardown waits for one that spins.
   assert_says(kiln_stream_wait(world->stream, 1000000), KILN_STATUS_DEVICE_LOST,
               "in kernel \"spin\"");
   kiln_kernel_release(kernel);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void test_auto_says_why(void** state) {
