@@ -93,7 +93,8 @@ def write_state(folder, state):
 
 
 def read_states(folder):
-    """The states of a folder; a file that is none is left out."""
+    """The states of a folder; a file that is none is left out, as is one that
+    another run beside this one takes away."""
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not name.endswith(".json"):
@@ -101,7 +102,7 @@ def read_states(folder):
         try:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 state = json.load(file)
-        except ValueError:
+        except (ValueError, FileNotFoundError):
             continue
         if isinstance(state, dict) and {"part", "tree", "verdict"} <= set(
                 state):

@@ -100,6 +100,8 @@ class Merging(Folders):
             with open(os.path.join(folder, name), "w",
                       encoding="utf-8") as file:
                 file.write(text)
+        # As one that was there when the folder was listed.
+        os.symlink("gone", os.path.join(folder, "w.json"))
         self.assertEqual(self.merged(folder)[0], [])
 
     def test_skips_are_summed_up_by_reason(self):
