@@ -455,8 +455,10 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     kernels of an input that the linker left out
 //   BAD_DATA          an input is cut off or damaged, is not of its format, or
 //                     is an object without device code; archives in which no
-//                     member has any, and nothing else; none was given to the
-//                     linker, unless it is `isolated` and failed over it
+//                     member has any, and nothing else; device code in an ELF
+//                     file that is not 64 bits wide and little-endian; none was
+//                     given to the linker, unless it is `isolated` and failed
+//                     over it
 //   INVALID_ARGUMENT  no input, or as of the choice and the settings; link-time
 //                     optimisation, and no input is LTO-IR
 //   INCOMPATIBLE      machine code for an architecture that the result is not

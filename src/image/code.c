@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/status_make.h"
 #include "image/image.h"
+#include "image/image_elf.h"
 
 enum { MAX_NAMES = 65536 };
 static const uint64_t kMaxBytes = (uint64_t)4 << 30;
@@ -64,6 +65,28 @@ static bool may_be(uint32_t wanted, uint32_t seen) {
           seen == KILN_CODE_FORMAT_RELOCATABLE);
 }
 
+// Programs and shared libraries of a host are no input, and what is said of an
+// ELF file that nobody can read is what its header says.
+static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
+  enum { IDENT_BYTES = 6 };
+  kilni_image_part_t part = {bytes.data, bytes.size, 0, name};
+  if (bytes.size >= IDENT_BYTES && memcmp(bytes.data, "\177ELF", 4) == 0) {
+    char kind[KILNI_IMAGE_ELF_KIND_BYTES];
+    kilni_image_elf_kind(&part, kind);
+    return kilni_status_with_fix(
+        KILNI_FAIL(BAD_DATA,
+                   "\"%s\" is an ELF file (%s), and neither an object nor "
+                   "device code",
+                   name, kind),
+        "give the object files that it was linked from, made for a 64-bit "
+        "little-endian machine (`nvcc -c`)");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
+      "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
+      "those, or NVVM IR; source is compiled first (`kiln compile`)");
+}
+
 static kiln_status_t decide_format(kiln_bytes_view_t bytes,
                                    const kiln_code_options_t* options,
                                    uint32_t* out_format) {
@@ -82,10 +105,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
   }
   *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
   if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();
-  return kilni_status_with_fix(
-      KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
-      "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
-      "those, or NVVM IR; source is compiled first (`kiln compile`)");
+  return no_format(bytes, name);
 }
 
 // ---- The block ----

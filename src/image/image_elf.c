@@ -1,19 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: the sections and symbols of a 64-bit ELF file in memory.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/elf.h"
 #include "base/status_make.h"
 #include "image/image_elf.h"
 #include "kiln/status.h"
 
-#include <string.h>
-
 enum {
   HEADER_BYTES = 64,
   SECTION_BYTES = 64,
+  CLASS_AT = 4,
+  DATA_AT = 5,
+  CLASS_32 = 1,
   CLASS_64 = 2,
   LITTLE_ENDIAN_DATA = 1,
+  BIG_ENDIAN_DATA = 2,
   INDEX_ELSEWHERE = 0xffff,  // in sh_link of section 0
 };
+
+// ---- What the header says ----
+
+static const char* machine_name(uint32_t machine) {
+  switch (machine) {
+    case 3:
+      return " (i386)";
+    case 40:
+      return " (ARM)";
+    case KILNI_ELF_X86_64:
+      return " (x86-64)";
+    case KILNI_ELF_AARCH64:
+      return " (AArch64)";
+    case KILNI_IMAGE_ELF_MACHINE_CUDA:
+      return " (CUDA)";
+    default:
+      return "";
+  }
+}
+
+bool kilni_image_elf_is_foreign(const kilni_image_part_t* part) {
+  return part->size > DATA_AT && memcmp(part->data, "\177ELF", 4) == 0 &&
+         (part->data[CLASS_AT] != CLASS_64 ||
+          part->data[DATA_AT] != LITTLE_ENDIAN_DATA);
+}
+
+void kilni_image_elf_kind(const kilni_image_part_t* part,
+                          char out_text[KILNI_IMAGE_ELF_KIND_BYTES]) {
+  enum { MACHINE_AT = 18, WORD_BYTES = 24 };
+  char width[WORD_BYTES];
+  char order[WORD_BYTES];
+  uint32_t class = part->data[CLASS_AT];
+  uint32_t data = part->data[DATA_AT];
+  bool is_big = data == BIG_ENDIAN_DATA;
+  if (class == CLASS_32 || class == CLASS_64) {
+    (void)snprintf(width, sizeof(width), "%d bits",
+                   class == CLASS_64 ? 64 : 32);
+  } else {
+    (void)snprintf(width, sizeof(width), "class %u", class);
+  }
+  if (is_big || data == LITTLE_ENDIAN_DATA) {
+    (void)snprintf(order, sizeof(order), "%s-endian",
+                   is_big ? "big" : "little");
+  } else {
+    (void)snprintf(order, sizeof(order), "byte order %u", data);
+  }
+  if (!kilni_image_part_has(part, MACHINE_AT, 2)) {
+    (void)snprintf(out_text, KILNI_IMAGE_ELF_KIND_BYTES, "%s, %s", width,
+                   order);
+    return;
+  }
+  const uint8_t* at = part->data + MACHINE_AT;
+  uint32_t machine =
+      is_big ? (uint32_t)at[0] << 8 | at[1] : kilni_image_u16(at);
+  (void)snprintf(out_text, KILNI_IMAGE_ELF_KIND_BYTES, "%s, %s, machine %u%s",
+                 width, order, machine, machine_name(machine));
+}
+
+// ---- The file ----
 
 static kiln_status_t check_ident(const kilni_image_part_t* part) {
   if (part->size < HEADER_BYTES) {
@@ -23,12 +88,14 @@ static kiln_status_t check_ident(const kilni_image_part_t* part) {
   if (memcmp(part->data, "\177ELF", 4) != 0) {
     return kilni_image_bad(part, 0, "no ELF file begins here");
   }
-  if (part->data[4] != CLASS_64 || part->data[5] != LITTLE_ENDIAN_DATA) {
+  if (kilni_image_elf_is_foreign(part)) {
+    char kind[KILNI_IMAGE_ELF_KIND_BYTES];
+    kilni_image_elf_kind(part, kind);
     return kilni_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
-                   "%s: an ELF file that is not 64 bits wide and "
-                   "little-endian",
-                   part->name),
+                   "%s: an ELF file of another kind than 64 bits, "
+                   "little-endian: its header says %s",
+                   part->name, kind),
         "compile for a 64-bit machine; CUDA 9 was the last to make others");
   }
   return kiln_ok();

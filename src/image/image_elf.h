@@ -20,6 +20,7 @@ enum {
   KILNI_IMAGE_SECTION_NOTE = 7,
   KILNI_IMAGE_SECTION_NOBITS = 8,
   KILNI_IMAGE_SYMBOL_BYTES = 24,
+  KILNI_IMAGE_ELF_KIND_BYTES = 80,
 };
 
 // An ELF file whose header and table of sections are in place.
@@ -68,6 +69,15 @@ typedef struct kilni_image_symtab_t {
   kilni_image_part_t names;
   uint64_t count;
 } kilni_image_symtab_t;
+
+// Whether an ELF file begins here whose header says that it is not 64 bits wide
+// and little-endian.
+bool kilni_image_elf_is_foreign(const kilni_image_part_t* part);
+
+// What the header of an ELF file says: "32 bits, little-endian, machine 3
+// (i386)". The part has its first 6 bytes.
+void kilni_image_elf_kind(const kilni_image_part_t* part,
+                          char out_text[KILNI_IMAGE_ELF_KIND_BYTES]);
 
 // BAD_DATA; UNSUPPORTED for what is not 64 bits wide and little-endian;
 // LIMIT_EXCEEDED.

@@ -60,14 +60,20 @@ static kiln_status_t check_host(const kiln_image_t* image,
   return kiln_ok();
 }
 
+// What a fatbin begins with.
+enum { MAGIC_BYTES = 4 };
+static const uint8_t kMagic[MAGIC_BYTES] = {0x50, 0xed, 0x55, 0xba};
+
+static bool is_magic(const kilni_image_part_t* part, uint64_t at) {
+  return kilni_image_part_has(part, at, MAGIC_BYTES) &&
+         memcmp(part->data + at, kMagic, MAGIC_BYTES) == 0;
+}
+
 // A section whose name cannot be read may be what is looked for.
 static bool is_hidden(const kilni_image_elf_t* elf,
                       const kilni_image_section_t* section) {
-  enum { MAGIC_BYTES = 4 };
-  static const uint8_t kMagic[MAGIC_BYTES] = {0x50, 0xed, 0x55, 0xba};
   return section->name[0] == 0 && section->size >= MAGIC_BYTES &&
-         kilni_image_part_has(&elf->part, section->offset, MAGIC_BYTES) &&
-         memcmp(elf->part.data + section->offset, kMagic, MAGIC_BYTES) == 0;
+         is_magic(&elf->part, section->offset);
 }
 
 // A linker takes such an object, and nothing comes of it.
@@ -79,6 +85,27 @@ static kiln_status_t no_code(const kilni_image_part_t* part) {
                  part->name),
       "compile it with nvcc and `-rdc=true`; objects of the host alone belong "
       "to the host's linker");
+}
+
+// Device code in a file whose sections cannot be read: a fatbin begins with
+// this, wherever it is.
+static bool may_hold_code(const kilni_image_part_t* part) {
+  for (uint64_t at = 0; part->size - at >= MAGIC_BYTES; at++) {
+    const uint8_t* found =
+        memchr(part->data + at, kMagic[0], (size_t)(part->size - at));
+    if (found == NULL) return false;
+    at = (uint64_t)(found - part->data);
+    if (is_magic(part, at)) return true;
+  }
+  return false;
+}
+
+// Linkers pass over it. An archive may have such members as long as only the
+// host has code in them.
+static kiln_status_t read_foreign(const kiln_image_t* image,
+                                  const kilni_image_part_t* part) {
+  if (image->nesting > 0 && !may_hold_code(part)) return kiln_ok();
+  return kilni_image_link_foreign(part);
 }
 
 // The fatbins of a section; in an archive, those that are in the file.
@@ -108,6 +135,9 @@ kiln_status_t kilni_image_read_host(kiln_image_t* image,
                                     const kilni_image_about_t* about) {
   kilni_image_elf_t elf;
   bool found = false;
+  if (image->link != NULL && kilni_image_elf_is_foreign(part)) {
+    return read_foreign(image, part);
+  }
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &elf));
   KILNI_RETURN_IF_ERROR(check_host(image, &elf));
   for (uint32_t i = 1; i < elf.count; i++) {

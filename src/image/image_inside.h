@@ -182,6 +182,9 @@ kiln_status_t kilni_image_read_entry(kiln_image_t* image,
 
 // ---- What a linker is given (image_link.c) ----
 
+// BAD_DATA for an ELF file that linkers pass over: what its header says.
+kiln_status_t kilni_image_link_foreign(const kilni_image_part_t* part);
+
 kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
                                      const kilni_image_link_visit_t* visit);
 kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,

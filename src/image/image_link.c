@@ -18,6 +18,7 @@
 #include "base/status_make.h"
 #include "image/image.h"
 #include "image/image_cubin.h"
+#include "image/image_elf.h"
 #include "kiln/api.h"
 #include "kiln/image.h"
 #include "kiln/status.h"
@@ -667,14 +668,25 @@ static kiln_status_t check_header(const checked_t* checked) {
   return kilni_image_bad(part, 32, "the file ends within its segments");
 }
 
+kiln_status_t kilni_image_link_foreign(const kilni_image_part_t* part) {
+  enum { CLASS_AT = 4 };
+  char kind[KILNI_IMAGE_ELF_KIND_BYTES];
+  kilni_image_elf_kind(part, kind);
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA,
+                 "%s: at byte %" PRIu64 ": its ELF header says %s; of such a "
+                 "file linkers take no device code",
+                 part->name, part->base + CLASS_AT, kind),
+      "compile it for a 64-bit machine (`nvcc -m64`); if it was, make the file "
+      "again: its header is damaged");
+}
+
 kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
                                      const kilni_image_link_visit_t* visit) {
   checked_t checked;
   memset(&checked, 0, sizeof(checked));
   checked.visit = visit;
-  if (part->size >= 6 && (part->data[4] != 2 || part->data[5] != 1)) {
-    return kilni_image_bad(part, 4, "a cubin that is not for 64 bits");
-  }
+  if (kilni_image_elf_is_foreign(part)) return kilni_image_link_foreign(part);
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &checked.elf));
   checked.is_linked = checked.elf.type != KILNI_IMAGE_ELF_REL;
   KILNI_RETURN_IF_ERROR(check_header(&checked));

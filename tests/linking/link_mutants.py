@@ -113,8 +113,9 @@ KEPT = [
      "entries behind it would not be seen, nor their names"),
     ("a fatbin's header is cut off",
      "fatbins behind it would not be seen, nor their names"),
-    ("a cubin that is not for N bits",
-     "it says that it is of another width, which linkers do not look at"),
+    ("its ELF header says",
+     "it says that it is of another width or byte order: linkers take it in "
+     "one place, and leave its names out in another"),
     ("no fatbin begins here",
      "fatbins behind it would not be seen, nor their names"),
     ("is a second table of symbols",

@@ -153,9 +153,33 @@ static void the_bytes_say_what_a_cubin_is(void** state) {
   kiln_code_release(code);
 }
 
+// What is no input is named by its header, where it has one.
+static void elf_files_of_other_kinds_are_named(void** state) {
+  (void)state;
+  uint8_t room[20];
+  static const struct {
+    size_t size;
+    const char* says;
+  } kRows[] = {{20, "(64 bits, little-endian, machine 62 (x86-64))"},
+               {19, "(64 bits, little-endian)"},
+               {5, "begins like no format"}};
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    kiln_bytes_view_t bytes = elf(room, 2, 62);
+    kiln_code_t* code = NULL;
+    bytes.size = kRows[i].size;
+    kiln_status_t status = kiln_code_create(bytes, NULL, &code);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
+    assert_non_null(strstr(kiln_status_message(status), kRows[i].says));
+    assert_non_null(kiln_status_fix(status));
+    assert_null(code);
+    kiln_status_free(status);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(formats_are_seen_from_the_first_bytes),
+      cmocka_unit_test(elf_files_of_other_kinds_are_named),
       cmocka_unit_test(code_holds_copies_of_everything),
       cmocka_unit_test(what_is_no_code_is_refused),
       cmocka_unit_test(the_bytes_say_what_a_cubin_is),

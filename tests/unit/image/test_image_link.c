@@ -199,7 +199,7 @@ static void each_field_of_the_head_is_checked(void** state) {
     uint64_t value;
     const char* says;
   } kRows[] = {{16, 2, 255, "an ELF file of type 255"},
-               {5, 1, 2, "a cubin that is not for 64 bits"},
+               {4, 1, 1, "32 bits, little-endian, machine 190 (CUDA)"},
                {40, 8, UINT64_MAX - 8, "no section headers"},
                {54, 2, 255, "segment headers of 255 bytes"},
                {58, 2, 65, "the file ends within its"},
@@ -388,6 +388,77 @@ static void an_object_needs_device_code(void** state) {
   expect_bad(check(&file), "an object without device code");
 }
 
+// Packs `file` into an archive, as its only member.
+static void put_into_archive(const char* member) {
+  static const char kMagic[] = "!<arch>\n";
+  char head[61];
+  (void)snprintf(head, sizeof(head), "%-16s%-32s%-10zu`\n", member, "0",
+                 file.size);
+  size_t before = sizeof(kMagic) - 1 + sizeof(head) - 1;
+  assert_true(file.size <= sizeof(file.data) - before);
+  memmove(file.data + before, file.data, file.size);
+  memcpy(file.data, kMagic, sizeof(kMagic) - 1);
+  memcpy(file.data + sizeof(kMagic) - 1, head, sizeof(head) - 1);
+  file.size += before;
+  file.format = KILN_CODE_FORMAT_LIBRARY;
+}
+
+// Linkers leave a member of another width out without a word, so the names of
+// its device code would be missing; what its header says is reported.
+static void an_object_of_another_kind_is_named(void** state) {
+  (void)state;
+  static const struct {
+    size_t at;
+    size_t bytes;
+    uint64_t value;
+    const char* says;
+  } kRows[] = {
+      {4, 1, 1, "32 bits, little-endian, machine 62 (x86-64)"},
+      {4, 1, 9, "class 9, little-endian, machine 62 (x86-64)"},
+      {5, 1, 2, "64 bits, big-endian, machine 15872"},
+      {5, 1, 0, "64 bits, byte order 0, machine 62 (x86-64)"},
+      {4, 2, 0x301, "32 bits, byte order 3, machine 62 (x86-64)"},
+  };
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    for (size_t archived = 0; archived < 2; archived++) {
+      read_file(&file, "host_rdc.object");
+      put(&file, kRows[i].at, kRows[i].bytes, kRows[i].value);
+      if (archived != 0) put_into_archive("sum.o/");
+      expect_bad(check(&file), kRows[i].says);
+      kiln_status_t status = check(&file);
+      assert_true((strstr(kiln_status_message(status), "given.o(sum.o)") !=
+                   NULL) == (archived != 0));
+      assert_non_null(strstr(kiln_status_fix(status), "64-bit"));
+      kiln_status_free(status);
+      // A linker that has a process of its own says nothing either.
+      doubted_t doubted;
+      expect_bad(check_doubted(&file, &doubted), kRows[i].says);
+      assert_null(doubted.doubt);
+    }
+  }
+}
+
+// Of a host's own objects a device linker takes nothing, whatever they are; an
+// object for another machine holds device code like any.
+static void objects_of_other_hosts_may_be_in_an_archive(void** state) {
+  (void)state;
+  enum { AARCH64 = 183 };
+  read_file(&file, "host_rdc.object");
+  put(&file, 18, 2, AARCH64);
+  assert_null(check(&file));
+  read_file(&file, "host_rdc.object");
+  for (size_t i = 0; i + 4 <= file.size; i++) {
+    if (number(&file, i, 4) == 0xba55ed50) file.data[i] = 0;
+  }
+  put(&file, 4, 1, 1);
+  put_into_archive("host.o/");
+  assert_null(check(&file));
+  // By itself it is no input.
+  read_file(&file, "host.object");
+  put(&file, 4, 1, 1);
+  expect_bad(check(&file), "32 bits, little-endian, machine 62 (x86-64)");
+}
+
 // Which other section one belongs to is the host's linker's affair; where its
 // bytes are is not.
 static void sections_of_a_host_object(void** state) {
@@ -540,6 +611,8 @@ int main(void) {
       cmocka_unit_test(names_of_a_cubin_are_told),
       cmocka_unit_test(functions_of_one_file_alone_are_told),
       cmocka_unit_test(an_object_needs_device_code),
+      cmocka_unit_test(an_object_of_another_kind_is_named),
+      cmocka_unit_test(objects_of_other_hosts_may_be_in_an_archive),
       cmocka_unit_test(sections_of_a_host_object),
       cmocka_unit_test(bytes_must_be_what_they_are_said_to_be),
       cmocka_unit_test(strong_names_are_told),
