@@ -26,6 +26,7 @@
 #include "compile/link_text.h"
 #include "image/image.h"
 #include "kiln/kiln.h"
+#include "linking_use.h"
 #include "table/nvjitlink_table.h"
 
 enum { SKIP = 77, MAX_LIBRARIES = 16, MANY_LINKS = 40 };
@@ -58,15 +59,6 @@ static void check(pair_t* pair, bool holds, const char* what) {
   pair->wrong++;
 }
 
-static bool ok(kiln_status_t status, const char* what) {
-  if (kiln_status_is_ok(status)) return true;
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  printf("  %s: %s\n", what, text);
-  kiln_status_free(status);
-  return false;
-}
-
 // ---- Code ----
 
 static kiln_code_t* compile(pair_t* pair, const char* source, uint32_t output) {
@@ -80,10 +72,10 @@ static kiln_code_t* compile(pair_t* pair, const char* source, uint32_t output) {
   }
   kiln_compile_result_t* result = NULL;
   kiln_code_t* code = NULL;
-  if (ok(kiln_compiler_compile(pair->nvrtc,
-                               (kiln_string_view_t){source, strlen(source)},
-                               &options, &result),
-         "compile")) {
+  if (linking_ok(kiln_compiler_compile(
+                     pair->nvrtc, (kiln_string_view_t){source, strlen(source)},
+                     &options, &result),
+                 "compile")) {
     code = kiln_compile_result_code(result);
     kiln_code_retain(code);
   }
@@ -111,9 +103,9 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
   void* session = NULL;
   *out_code = NULL;
   why[0] = 0;
-  if (!ok(kiln_link_settings_create(&options, KILN_LINK_BACKEND_NVJITLINK, NULL,
-                                    &settings),
-          "settings")) {
+  if (!linking_ok(kiln_link_settings_create(
+                      &options, KILN_LINK_BACKEND_NVJITLINK, NULL, &settings),
+                  "settings")) {
     return false;
   }
   kilni_link_nvjitlink_backend(&pair->direct, &backend);
@@ -168,7 +160,7 @@ static bool foretell(const pair_t* pair, const kiln_code_t* input,
     facts.driver.state = KILN_COMPAT_DRIVER_KNOWN;
     facts.driver.line = driver;
   }
-  return ok(kiln_link_choose(&facts, NULL, out_choice), "choose");
+  return linking_ok(kiln_link_choose(&facts, NULL, out_choice), "choose");
 }
 
 static uint32_t isa_of(const kiln_code_t* code) {
@@ -213,52 +205,7 @@ static void check_driver(pair_t* pair, const kiln_code_t* input,
   kiln_link_choice_release(choice);
 }
 
-static bool run_on_soft(pair_t* pair, const kiln_code_t* code) {
-  int got[32] = {0};
-  kiln_device_t* device = NULL;
-  kiln_module_t* module = NULL;
-  kiln_kernel_t* kernel = NULL;
-  kiln_stream_t* stream = NULL;
-  kiln_buffer_t* buffer = NULL;
-  bool done =
-      ok(kiln_runtime_open_device(pair->runtime, "soft", &device), "soft") &&
-      ok(kiln_module_load(device, kiln_code_bytes(code), NULL, NULL, &module),
-         "load") &&
-      ok(kiln_kernel_create(module, "k", &kernel), "kernel") &&
-      ok(kiln_stream_create(device, NULL, &stream), "stream") &&
-      ok(kiln_buffer_create(device, sizeof(got), NULL, &buffer), "buffer");
-  if (done) {
-    kiln_argument_t arguments[] = {kiln_arg_buffer(buffer)};
-    kiln_launch_config_t config = kiln_launch_config_default();
-    config.block[0] = 32;
-    done = ok(kiln_kernel_launch(kernel, stream, &config, arguments, 1),
-              "launch") &&
-           ok(kiln_stream_synchronize(stream), "wait") &&
-           ok(kiln_buffer_read(buffer, 0, sizeof(got), got), "read");
-  }
-  for (int i = 0; i < 32 && done; i++) done = got[i] == 2 * i + 40;
-  kiln_buffer_release(buffer);
-  kiln_stream_release(stream);
-  kiln_kernel_release(kernel);
-  kiln_module_release(module);
-  kiln_device_release(device);
-  return done;
-}
-
 // ---- What is done with what came out ----
-
-static bool has_kernel(const kiln_code_t* code) {
-  kiln_image_t* image = NULL;
-  uint32_t index = 0;
-  if (!ok(kiln_image_create(kiln_code_bytes(code), NULL, &image), "read")) {
-    return false;
-  }
-  kiln_status_t status = kiln_image_kernel_find(image, "k", &index);
-  bool has = kiln_status_is_ok(status);
-  kiln_status_free(status);
-  kiln_image_release(image);
-  return has;
-}
 
 // Linked once more, and that used.
 static bool goes_on(pair_t* pair, const kiln_code_t* code, uint32_t output) {
@@ -268,8 +215,8 @@ static bool goes_on(pair_t* pair, const kiln_code_t* code, uint32_t output) {
   bool done = link_directly(pair, code, output, lto, &last, why, sizeof(why));
   if (!done) printf("  again: %s\n", why);
   if (done) {
-    done = output == KILN_CODE_FORMAT_PTX ? run_on_soft(pair, last)
-                                          : has_kernel(last);
+    done = output == KILN_CODE_FORMAT_PTX ? linking_runs(pair->runtime, last)
+                                          : linking_has_kernel(last);
   }
   kiln_code_release(last);
   return done;
@@ -283,7 +230,7 @@ static const char* use(pair_t* pair, const kiln_code_t* linked,
     case KILN_CODE_FORMAT_PTX:
       check(pair, isa_of(linked) == kiln_compat_line_ptx_isa(pair->to),
             "its PTX is not of its own version");
-      return run_on_soft(pair, linked) ? "runs, equals" : NULL;
+      return linking_runs(pair->runtime, linked) ? "runs, equals" : NULL;
     case KILN_CODE_FORMAT_LTOIR:
       return goes_on(pair, linked, KILN_CODE_FORMAT_PTX)
                  ? "linked to PTX that runs, equals"
@@ -293,7 +240,7 @@ static const char* use(pair_t* pair, const kiln_code_t* linked,
                  ? "linked again, has its kernel"
                  : NULL;
     default:
-      return has_kernel(linked) ? "has its kernel" : NULL;
+      return linking_has_kernel(linked) ? "has its kernel" : NULL;
   }
 }
 
@@ -383,7 +330,7 @@ static bool links_with(pair_t* pair, kiln_code_t* input,
                        kiln_link_options_t options, const char* what) {
   kiln_link_t* link = NULL;
   kiln_code_t* code = NULL;
-  bool links = ok(link_one(pair, input, &options, &link, &code), what);
+  bool links = linking_ok(link_one(pair, input, &options, &link, &code), what);
   kiln_code_release(code);
   kiln_link_release(link);
   return links;
@@ -484,7 +431,7 @@ static void test_two_steps(pair_t* pair, kiln_code_t* ptx) {
     check(pair, kiln_status_code(status) == KILN_STATUS_UNSUPPORTED,
           "relocatable code of an old nvJitLink");
     kiln_status_free(status);
-  } else if (ok(status, "relocatable")) {
+  } else if (linking_ok(status, "relocatable")) {
     check(pair, links_with(pair, code, kiln_link_options_default(), "two"),
           "the second step");
   } else {
@@ -519,21 +466,24 @@ static bool open_pair(pair_t* pair, const char* nvrtc, const char* nvjitlink) {
   compiler.library = nvrtc;
   linker.nvjitlink = nvjitlink;
   linker.driver = &unknown;
-  if (!ok(kiln_runtime_create(NULL, &pair->runtime), "runtime") ||
-      !ok(kiln_runtime_open_compiler(pair->runtime, &compiler, &pair->nvrtc),
+  if (!linking_ok(kiln_runtime_create(NULL, &pair->runtime), "runtime") ||
+      !linking_ok(
+          kiln_runtime_open_compiler(pair->runtime, &compiler, &pair->nvrtc),
           "NVRTC") ||
-      !ok(kiln_runtime_open_linker(pair->runtime, &linker, &pair->linker),
+      !linking_ok(
+          kiln_runtime_open_linker(pair->runtime, &linker, &pair->linker),
           "linker") ||
-      !ok(kiln_linker_nvjitlink_count(pair->linker, &count), "count") ||
+      !linking_ok(kiln_linker_nvjitlink_count(pair->linker, &count), "count") ||
       count == 0 ||
-      !ok(kiln_linker_nvjitlink(pair->linker, 0, NULL, &path), "nvJitLink")) {
+      !linking_ok(kiln_linker_nvjitlink(pair->linker, 0, NULL, &path),
+                  "nvJitLink")) {
     return false;
   }
   pair->host.allocator = kiln_allocator_libc();
   pair->direct.host = &pair->host;
-  if (!ok(kilni_nvjitlink_table_open(&pair->host, path, &pair->direct.table,
-                                     &pair->library),
-          "table")) {
+  if (!linking_ok(kilni_nvjitlink_table_open(
+                      &pair->host, path, &pair->direct.table, &pair->library),
+                  "table")) {
     return false;
   }
   pair->from = kiln_compiler_version(pair->nvrtc);
@@ -560,28 +510,16 @@ static int run_pair(const char* nvrtc, const char* nvjitlink) {
   return rc;
 }
 
-static size_t split(const char* variable, char* copy, size_t room,
-                    const char** out) {
-  const char* text = getenv(variable);
-  size_t count = 0;
-  out[0] = NULL;
-  if (text == NULL) return 1;  // the machine's own
-  snprintf(copy, room, "%s", text);
-  for (char* part = strtok(copy, ":"); part != NULL && count < MAX_LIBRARIES;
-       part = strtok(NULL, ":")) {
-    out[count++] = part;
-  }
-  return count;
-}
-
 int main(void) {
   static char copies[2][1 << 14];
   const char* producers[MAX_LIBRARIES];
   const char* linkers[MAX_LIBRARIES];
   size_t producer_count =
-      split("KILN_TEST_NVRTC", copies[0], sizeof(copies[0]), producers);
+      linking_split("KILN_TEST_NVRTC", copies[0], sizeof(copies[0]), producers,
+                    MAX_LIBRARIES);
   size_t linker_count =
-      split("KILN_TEST_NVJITLINK", copies[1], sizeof(copies[1]), linkers);
+      linking_split("KILN_TEST_NVJITLINK", copies[1], sizeof(copies[1]),
+                    linkers, MAX_LIBRARIES);
   bool named = getenv("KILN_TEST_NVRTC") != NULL;
   int failed = 0;
   int skipped = 0;
