@@ -66,33 +66,30 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
   KILNI_WAY_CALL(out_status, device_, KILNI_WAY_##call, call, __VA_ARGS__)
 // The same for a row that is about two devices: the one that it is called on,
 // and another, whose sticky error it may be.
-#define KILNI_ACROSS_CALL(out_status, device_, other_, way, call, ...)   \
-  do {                                                                   \
-    kilni_scope_t scope_;                                                \
-    (out_status) = kilni_scope_begin(&scope_, (device_), (way));         \
-    if (kiln_status_is_ok(out_status)) {                                 \
-      (out_status) = kilni_scope_leave(                                  \
-          &scope_,                                                       \
-          kilni_device_check_across((device_), (other_),                 \
-                                    (device_)->table->call(__VA_ARGS__), \
-                                    #call, __FILE__, __LINE__));         \
-    }                                                                    \
-  } while (0)
+#define KILNI_ACROSS_CALL(out_status, device_, other_, way, call, ...)      \
+  KILNI_SCOPED_CALL(                                                        \
+      out_status, device_, way,                                             \
+      kilni_device_check_across((device_), (other_),                        \
+                                (device_)->table->call(__VA_ARGS__), #call, \
+                                __FILE__, __LINE__))
 // The same for a row that is about a stream.
 #define KILNI_STREAM_CALL(out_status, stream_, call, ...)            \
   KILNI_WAY_CALL(out_status, (stream_)->device,                      \
                  KILNI_WAY_##call | kilni_stream_way(stream_), call, \
                  __VA_ARGS__)
-#define KILNI_WAY_CALL(out_status, device_, way, call, ...)                  \
-  do {                                                                       \
-    kilni_scope_t scope_;                                                    \
-    (out_status) = kilni_scope_begin(&scope_, (device_), (way));             \
-    if (kiln_status_is_ok(out_status)) {                                     \
-      (out_status) = kilni_scope_leave(                                      \
-          &scope_,                                                           \
-          KILNI_DEVICE_CHECK((device_), (device_)->table->call(__VA_ARGS__), \
-                             #call));                                        \
-    }                                                                        \
+#define KILNI_WAY_CALL(out_status, device_, way, call, ...)              \
+  KILNI_SCOPED_CALL(                                                     \
+      out_status, device_, way,                                          \
+      KILNI_DEVICE_CHECK((device_), (device_)->table->call(__VA_ARGS__), \
+                         #call))
+// `check`, which calls a row and gives its status, in a scope of that way.
+#define KILNI_SCOPED_CALL(out_status, device_, way, check)       \
+  do {                                                           \
+    kilni_scope_t scope_;                                        \
+    (out_status) = kilni_scope_begin(&scope_, (device_), (way)); \
+    if (kiln_status_is_ok(out_status)) {                         \
+      (out_status) = kilni_scope_leave(&scope_, (check));        \
+    }                                                            \
   } while (0)
 
 // Calls a row that makes `*handle_`, which is 0 unless the call itself worked.
