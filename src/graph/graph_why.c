@@ -2,6 +2,8 @@
 //
 // graph: why a driver refuses what memory and choices in graphs cannot do. It
 // gives one result for all of it; which rule it was, the nodes tell.
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "device/device_scope.h"
@@ -22,6 +24,17 @@ static kiln_status_t instead(kiln_status_t status, kiln_status_t better) {
   }
   kiln_status_free(status);
   return better;
+}
+
+// INVALID_ARGUMENT in the place of `status`: a node that is there has already
+// what is given to another one. The message is `what`, its name, `how`.
+static kiln_status_t has_it(kiln_status_t status, const kiln_graph_node_t* node,
+                            const char* what, const char* how,
+                            const char* fix) {
+  char text[KILNI_NODE_TEXT];
+  kiln_status_t better = KILNI_FAIL(INVALID_ARGUMENT, "%s node \"%s\"%s", what,
+                                    kilni_node_says(node, text), how);
+  return instead(status, kilni_status_with_fix(better, "%s", fix));
 }
 
 // The first node of one of two kinds; NULL if there is none.
@@ -89,14 +102,9 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                                         kiln_status_t status) {
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
   const kiln_graph_node_t* node = user_in_all(graph, condition);
-  char text[KILNI_NODE_TEXT];
   if (node != NULL) {
-    return instead(status, kilni_status_with_fix(
-                               KILNI_FAIL(INVALID_ARGUMENT,
-                                          "the condition is that of the "
-                                          "conditional node \"%s\" already",
-                                          kilni_node_says(node, text)),
-                               "%s", kOneEach));
+    return has_it(status, node, "the condition is that of the conditional",
+                  " already", kOneEach);
   }
   return instead(
       status, kilni_status_with_fix(
@@ -249,15 +257,12 @@ kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
                                       kiln_status_t status) {
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
   kiln_graph_node_t* node = freed_by(graph, address);
-  char text[KILNI_NODE_TEXT];
   if (node != NULL) {
-    return instead(status, kilni_status_with_fix(
-                               KILNI_FAIL(INVALID_ARGUMENT,
-                                          "0x%llx is freed already, by the "
-                                          "node \"%s\" of this graph",
-                                          (unsigned long long)address,
-                                          kilni_node_says(node, text)),
-                               "leave one of the two out"));
+    char what[64];
+    (void)snprintf(what, sizeof(what), "0x%llx is freed already, by the",
+                   (unsigned long long)address);
+    return has_it(status, node, what, " of this graph",
+                  "leave one of the two out");
   }
   return instead(
       status,
