@@ -63,7 +63,8 @@ struct kiln_pipeline_t {
   size_t constant_bytes;
   bool overlaps;  // launches may start before what is in front has ended
   bool simple;    // of a program: counts and work are as `work` and places say
-  uint32_t without;  // of a program: KILN_PROGRAM_WITHOUT_*
+  bool keeps_options;  // who binds memory to it cannot make it otherwise
+  uint32_t without;    // of a program: KILN_PROGRAM_WITHOUT_*
   kiln_interface_number_t work[3];
   kilni_launch_how_t how;       // of a cooperative one
   kiln_pipeline_trace_t trace;  // where telemetry is on

@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "base/status_make.h"
+#include "dispatch/dispatch.h"
 #include "dispatch/pipeline_inside.h"
 
 #define NAME(pipeline, i) ((pipeline)->places[i].info.name)
@@ -633,6 +634,10 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
 
 // ---- Buffers among each other, and what is moved ----
 
+void kilni_pipeline_keep_options(kiln_pipeline_t* pipeline) {
+  pipeline->keeps_options = true;
+}
+
 static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
                              uint32_t other) {
   if (pipeline->info.overlapping == 0) {
@@ -642,8 +647,9 @@ static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
                    "first is written",
                    NAME(pipeline, written), NAME(pipeline, other),
                    pipeline->label),
-        "bind memory that does not overlap, or make the pipeline with "
-        "`overlapping`");
+        "bind memory that does not overlap%s",
+        pipeline->keeps_options ? ""
+                                : ", or make the pipeline with `overlapping`");
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,

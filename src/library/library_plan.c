@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
+#include "dispatch/dispatch.h"
 #include "kiln/dispatch.h"
 #include "kiln/library.h"
 #include "kiln/pipeline.h"
@@ -84,6 +85,7 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   if (plan->dispatcher != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_pipeline_create(plan->dispatcher, program,
                                                &options, &step->pipeline));
+    kilni_pipeline_keep_options(step->pipeline);
   }
   uint32_t taken = kiln_program_parameter_count(program);
   if (place_count == KILNI_LIBRARY_EVERY && taken <= KILNI_LIBRARY_PLACES) {
@@ -446,14 +448,6 @@ static kiln_status_t check_capture(const kiln_library_plan_t* plan,
                  : "call kiln_library_plan_run, which has none");
 }
 
-// What a pipeline offers its user, an option of its own, is not to be had of a
-// plan.
-static kiln_status_t correct_fix(kiln_status_t status) {
-  const char* fix = kiln_status_fix(status);
-  if (fix == NULL || strstr(fix, "`overlapping`") == NULL) return status;
-  return kilni_status_with_fix(status, "bind memory that does not overlap");
-}
-
 static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
                          const kiln_binding_t* bindings, uint32_t count,
                          kiln_pending_t** out_pending) {
@@ -465,9 +459,8 @@ static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
   kiln_status_t status = run_all(plan, stream, bindings, out_pending);
   if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(
-      correct_fix(status),
-      "the library's \"%s\", planned for at most %llu elements", plan->name,
-      (unsigned long long)plan->count);
+      status, "the library's \"%s\", planned for at most %llu elements",
+      plan->name, (unsigned long long)plan->count);
 }
 
 kiln_status_t kiln_library_plan_run(kiln_library_plan_t* plan,
