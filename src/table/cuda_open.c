@@ -10,6 +10,7 @@
 
 #include "base/status_make.h"
 #include "table/cuda_table.h"
+#include "table/table_inside.h"
 
 enum { NAME_BYTES = 64 };  // of an entry point
 
@@ -138,14 +139,8 @@ kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
   kilni_dynlib_t* opened = NULL;
   const char* name = NULL;
   KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
-  kiln_status_t status = fill_checked(opened, name, out_table);
-  if (!kiln_status_is_ok(status)) {
-    memset(out_table, 0, sizeof(*out_table));
-    kilni_dynlib_close(opened);
-    return status;
-  }
-  *out_library = opened;
-  return kiln_ok();
+  return kilni_table_settle(fill_checked(opened, name, out_table), opened,
+                            out_table, sizeof(*out_table), out_library);
 }
 
 kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,

@@ -39,14 +39,8 @@ kiln_status_t kilni_nvml_table_open(const kiln_host_t* host,
         "let it have the driver's utilities "
         "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)");
   }
-  status = fill(opened, out_table);
-  if (!kiln_status_is_ok(status)) {
-    memset(out_table, 0, sizeof(*out_table));
-    kilni_dynlib_close(opened);
-    return status;
-  }
-  *out_library = opened;
-  return kiln_ok();
+  return kilni_table_settle(fill(opened, out_table), opened, out_table,
+                            sizeof(*out_table), out_library);
 }
 
 // ---- The release ----

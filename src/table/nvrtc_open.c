@@ -55,12 +55,6 @@ kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
   const kilni_tool_t tool = tool_of(NULL);
   kilni_dynlib_t* opened = NULL;
   KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
-  kiln_status_t status = fill(opened, out_table);
-  if (!kiln_status_is_ok(status)) {
-    memset(out_table, 0, sizeof(*out_table));
-    kilni_dynlib_close(opened);
-    return status;
-  }
-  *out_library = opened;
-  return kiln_ok();
+  return kilni_table_settle(fill(opened, out_table), opened, out_table,
+                            sizeof(*out_table), out_library);
 }

@@ -16,6 +16,12 @@ void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
                      const kilni_dynlib_t* library, void* table,
                      uint64_t* present);
 
+// What an open comes to, by the status that filling the table gave: the library
+// is handed over, or closed again and the table cleared.
+kiln_status_t kilni_table_settle(kiln_status_t filled, kilni_dynlib_t* opened,
+                                 void* table, size_t bytes,
+                                 kilni_dynlib_t** out_library);
+
 // ---- Compilers and linkers of the toolkit ----
 
 // The rows of one table, and which of them are there. thread-compatible

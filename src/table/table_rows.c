@@ -353,6 +353,18 @@ void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
   }
 }
 
+kiln_status_t kilni_table_settle(kiln_status_t filled, kilni_dynlib_t* opened,
+                                 void* table, size_t bytes,
+                                 kilni_dynlib_t** out_library) {
+  if (!kiln_status_is_ok(filled)) {
+    memset(table, 0, bytes);
+    kilni_dynlib_close(opened);
+    return filled;
+  }
+  *out_library = opened;
+  return kiln_ok();
+}
+
 kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
                               const kilni_tool_t* tool,
                               kilni_dynlib_t** out_library) {
