@@ -13,7 +13,6 @@
 #include "base/status_make.h"
 
 enum {
-  CHUNK_BYTES = 16384,
   FIRST_BUCKETS = 64,
   MAX_CHAIN = 64,  // folders of a path that are resolved one by one
   LONG_CHAIN = 3   // from here on, one question for all of them comes first
@@ -21,63 +20,22 @@ enum {
 
 // ---- Memory ----
 
-struct kilni_disk_chunk_t {
-  struct kilni_disk_chunk_t* next;
-  size_t size;  // of the block
-  size_t used;
-  size_t reserved;
-};
-
 void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator) {
   memset(disk, 0, sizeof(*disk));
   disk->allocator = allocator;
+  disk->store.allocator = allocator;
 }
 
 void kilni_disk_deinit(kilni_disk_t* disk) {
-  struct kilni_disk_chunk_t* chunk = disk->chunks;
-  while (chunk != NULL) {
-    struct kilni_disk_chunk_t* next = chunk->next;
-    kilni_free(disk->allocator, chunk, chunk->size);
-    chunk = next;
-  }
+  kilni_store_deinit(&disk->store);
   kilni_free_array(disk->allocator, disk->buckets, disk->bucket_count,
                    sizeof(kilni_disk_node_t*));
   kilni_disk_init(disk, disk->allocator);
 }
 
-// Memory that lives as long as what was seen.
-static kiln_status_t disk_alloc(kilni_disk_t* disk, size_t size,
-                                void** out_ptr) {
-  *out_ptr = NULL;
-  const size_t head = sizeof(struct kilni_disk_chunk_t);
-  if (size > SIZE_MAX / 4) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
-  size = (size + 15) & ~(size_t)15;
-  struct kilni_disk_chunk_t* chunk = disk->chunks;
-  if (chunk == NULL || chunk->size - chunk->used < size) {
-    size_t bytes = head + size < CHUNK_BYTES ? CHUNK_BYTES : head + size;
-    void* block = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(disk->allocator, bytes, &block));
-    chunk = block;
-    chunk->size = bytes;
-    chunk->used = head;
-    chunk->next = disk->chunks;
-    disk->chunks = chunk;
-  }
-  *out_ptr = (char*)chunk + chunk->used;
-  memset(*out_ptr, 0, size);
-  chunk->used += size;
-  return kiln_ok();
-}
-
 kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
                               const char** out_text) {
-  *out_text = NULL;
-  void* block = NULL;
-  KILNI_RETURN_IF_ERROR(disk_alloc(disk, text.size + 1, &block));
-  if (text.size > 0) memcpy(block, text.data, text.size);
-  ((char*)block)[text.size] = 0;
-  *out_text = block;
-  return kiln_ok();
+  return kilni_store_text(&disk->store, text, out_text);
 }
 
 // ---- Nodes ----
@@ -138,8 +96,8 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
     }
   }
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      disk_alloc(disk, sizeof(kilni_disk_node_t) + path.size + 1, &block));
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
+      &disk->store, sizeof(kilni_disk_node_t) + path.size + 1, &block));
   kilni_disk_node_t* node = block;
   char* text = (char*)(node + 1);
   memcpy(text, path.data, path.size);
@@ -195,8 +153,8 @@ static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
     }
   }
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      disk_alloc(disk, sizeof(struct kilni_disk_folder_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
+      &disk->store, sizeof(struct kilni_disk_folder_t), &block));
   struct kilni_disk_folder_t* folder = block;
   folder->next = *bucket;
   folder->node = node;
@@ -265,7 +223,8 @@ static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
   uint32_t capacity = 4;
   while (capacity < 2 * names->count) capacity *= 2;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(disk_alloc(disk, capacity * sizeof(uint32_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_store_alloc(&disk->store, capacity * sizeof(uint32_t), &block));
   uint32_t* table = block;
   const uint32_t* hashes = names->items;
   for (size_t i = 0; i < names->count; i++) {

@@ -13,6 +13,7 @@
 #include "kiln/allocator.h"
 #include "kiln/api.h"
 #include "kiln/status.h"
+#include "locate/locate_store.h"
 
 enum {
   KILNI_DISK_PATH_LIMIT = 8192,  // bytes of a path with its NUL
@@ -53,8 +54,8 @@ typedef struct kilni_disk_node_t {
 // All paths. one-thread
 typedef struct kilni_disk_t {
   kiln_allocator_t allocator;
-  struct kilni_disk_chunk_t* chunks;
-  void* buckets;  // kilni_disk_node_t*
+  kilni_store_t store;  // of all that was seen
+  void* buckets;        // kilni_disk_node_t*
   size_t bucket_count;
   size_t node_count;
   struct kilni_disk_folder_t* folders[KILNI_DISK_FOLDER_BUCKETS];

@@ -32,7 +32,7 @@ kiln_status_t kilni_locate_reader_create(kiln_allocator_t allocator,
   }
   kiln_string_view_t root = kilni_sv(system_root);
   while (root.size > 0 && root.data[root.size - 1] == '/') root.size--;
-  status = kilni_facts_text(&reader->store, root, &reader->system_root);
+  status = kilni_store_text(&reader->store, root, &reader->system_root);
   if (!kiln_status_is_ok(status)) {
     kilni_locate_reader_release(reader);
     return status;
@@ -53,7 +53,7 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
   }
   kilni_facts_sites_deinit(reader);
   kilni_facts_managers_deinit(reader);
-  kilni_facts_store_deinit(&reader->store);
+  kilni_store_deinit(&reader->store);
   kilni_mutex_deinit(&reader->mutex);
   kilni_free(reader->allocator, reader, sizeof(*reader));
 }
@@ -79,7 +79,7 @@ static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
   char* whole = NULL;
   KILNI_RETURN_IF_ERROR(kilni_path_real(reader->allocator, path, &whole));
   kiln_status_t status =
-      kilni_facts_text(&reader->store, kilni_sv(whole), out_real);
+      kilni_store_text(&reader->store, kilni_sv(whole), out_real);
   kilni_strfree(reader->allocator, whole);
   return status;
 }
@@ -87,10 +87,10 @@ static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
 static kiln_status_t take_paths(kilni_facts_read_t* read) {
   const kilni_locate_facts_query_t* query = read->query;
   kilni_locate_facts_t* facts = read->facts;
-  kilni_facts_store_t* store = &read->reader->store;
+  kilni_store_t* store = &read->reader->store;
   facts->kind = query->kind;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, kilni_sv(query->path), &facts->path));
+      kilni_store_text(store, kilni_sv(query->path), &facts->path));
   const char* real = query->real_path;
   if (real == NULL || real[0] == 0) {
     KILNI_RETURN_IF_ERROR(resolve(read->reader, facts->path, &real));
@@ -98,7 +98,7 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   facts->real_path = facts->path;
   if (strcmp(real, facts->path) != 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_facts_text(store, kilni_sv(real), &facts->real_path));
+        kilni_store_text(store, kilni_sv(real), &facts->real_path));
   }
   const char* slash = strrchr(facts->real_path, '/');
   const char* number = strstr(slash != NULL ? slash : facts->real_path, ".so.");
@@ -108,7 +108,7 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   if (version.size == 0 || memchr(version.data, '.', version.size) == NULL) {
     return kiln_ok();
   }
-  return kilni_facts_text(store, version, &facts->name_version);
+  return kilni_store_text(store, version, &facts->name_version);
 }
 
 // True if the file itself says what line it is of.
@@ -171,7 +171,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
                               const kilni_locate_facts_t** out_facts) {
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_entry_t), &memory));
+      kilni_store_alloc(&reader->store, sizeof(kilni_facts_entry_t), &memory));
   kilni_facts_entry_t* entry = memory;
   memset(entry, 0, sizeof(*entry));
   kilni_facts_read_t read;
@@ -187,7 +187,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   size_t count = entry->facts.problem_count;
   if (count > 0) {
     size_t size = count * sizeof(kilni_locate_problem_t);
-    KILNI_RETURN_IF_ERROR(kilni_facts_alloc(&reader->store, size, &memory));
+    KILNI_RETURN_IF_ERROR(kilni_store_alloc(&reader->store, size, &memory));
     memcpy(memory, read.problems, size);
     entry->facts.problems = memory;
   }

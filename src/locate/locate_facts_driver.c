@@ -23,21 +23,21 @@ static bool is_release(kiln_string_view_t text) {
 static kiln_status_t read_library(kilni_locate_reader_t* reader,
                                   const char* libcuda,
                                   kilni_locate_driver_t* driver) {
-  kilni_facts_store_t* store = &reader->store;
+  kilni_store_t* store = &reader->store;
   char* real = NULL;
   kiln_status_t status = kilni_path_real(reader->allocator, libcuda, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   if (real == NULL) return kiln_ok();  // it is not there
-  status = kilni_facts_text(store, kilni_sv(libcuda), &driver->path);
+  status = kilni_store_text(store, kilni_sv(libcuda), &driver->path);
   if (kiln_status_is_ok(status)) {
-    status = kilni_facts_text(store, kilni_sv(real), &driver->real_path);
+    status = kilni_store_text(store, kilni_sv(real), &driver->real_path);
   }
   const char* number = strstr(strrchr(real, '/'), ".so.");
   if (kiln_status_is_ok(status) && number != NULL &&
       is_release(kilni_sv(number + 4))) {
     status =
-        kilni_facts_text(store, kilni_sv(number + 4), &driver->library_release);
+        kilni_store_text(store, kilni_sv(number + 4), &driver->library_release);
   }
   driver->is_stub =
       strstr(libcuda, "/stubs/") != NULL || strstr(real, "/stubs/") != NULL;
@@ -53,11 +53,11 @@ static kiln_status_t read_module_text(kilni_locate_reader_t* reader,
   kiln_string_view_t line;
   if (!kilni_sv_split(&text, '\n', &line)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(&reader->store, line, &driver->module_text));
+      kilni_store_text(&reader->store, line, &driver->module_text));
   kiln_string_view_t word;
   while (kilni_sv_split(&line, ' ', &word)) {
     if (word.size == 0 || !is_release(word)) continue;
-    return kilni_facts_text(&reader->store, word, &driver->module_release);
+    return kilni_store_text(&reader->store, word, &driver->module_release);
   }
   return kiln_ok();
 }
@@ -87,7 +87,7 @@ static kiln_status_t read_module(kilni_locate_reader_t* reader,
 static kiln_status_t read_driver(kilni_locate_reader_t* reader,
                                  const char* libcuda) {
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
       &reader->store, sizeof(kilni_locate_driver_t), &memory));
   kilni_locate_driver_t* driver = memory;
   memset(driver, 0, sizeof(*driver));

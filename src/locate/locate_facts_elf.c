@@ -58,7 +58,7 @@ static int tool_of(const kilni_facts_read_t* read) {
 static kiln_status_t copy_text(kilni_facts_read_t* read, const char* text,
                                const char** out_text) {
   if (text == NULL) return kiln_ok();
-  return kilni_facts_text(&read->reader->store, kilni_sv(text), out_text);
+  return kilni_store_text(&read->reader->store, kilni_sv(text), out_text);
 }
 
 static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
@@ -73,7 +73,7 @@ static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
   uint32_t count = kilni_elf_needed_count(elf);
   if (count == 0) return kiln_ok();
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
       &read->reader->store, (size_t)count * sizeof(char*), &memory));
   const char** needed = memory;
   for (uint32_t i = 0; i < count; i++) {
@@ -140,13 +140,13 @@ static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
       kilni_elf_text_find(elf, ".rodata", kRelease, limit, sizeof(text), text));
   if (text[0] == 0) return kiln_ok();
   const char* version = text + sizeof(kRelease) - 1;
-  kilni_facts_store_t* store = &read->reader->store;
+  kilni_store_t* store = &read->reader->store;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_line(store, kilni_line_of_version(kilni_sv(version)),
                        kilni_sv(text), facts->path, &facts->release));
   const char* full = strstr(version, ", V");
   if (full == NULL || facts->release.line == 0) return kiln_ok();
-  return kilni_facts_text(store, kilni_version_at(kilni_sv(full + 3)),
+  return kilni_store_text(store, kilni_version_at(kilni_sv(full + 3)),
                           &facts->release_version);
 }
 

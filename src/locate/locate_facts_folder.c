@@ -31,10 +31,10 @@ static kiln_status_t note(looking_t* looking, const char* path,
                           const char* why) {
   kilni_facts_folder_t* folder = looking->folder;
   if (folder->problem != NULL) return kiln_ok();
-  kilni_facts_store_t* store = &looking->reader->store;
+  kilni_store_t* store = &looking->reader->store;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, kilni_sv(path), &folder->problem_path));
-  return kilni_facts_text(store, kilni_sv(why), &folder->problem);
+      kilni_store_text(store, kilni_sv(path), &folder->problem_path));
+  return kilni_store_text(store, kilni_sv(why), &folder->problem);
 }
 
 // The front of a file; `*out_data` NULL, with the reason noted, where it is
@@ -144,7 +144,7 @@ static kiln_status_t read_txt(looking_t* looking, const char* path) {
 static kiln_status_t look_at_include(looking_t* looking, const char* include,
                                      kilni_locate_line_t* out_header,
                                      kilni_locate_line_t* out_runtime) {
-  kilni_facts_store_t* store = &looking->reader->store;
+  kilni_store_t* store = &looking->reader->store;
   const char* path;
   KILNI_RETURN_IF_ERROR(kilni_facts_print(store, &path, "%s/cuda.h", include));
   KILNI_RETURN_IF_ERROR(read_define(looking, path, "CUDA_VERSION", out_header));
@@ -157,14 +157,14 @@ static kiln_status_t look_at_include(looking_t* looking, const char* include,
 typedef struct targets_t {
   const char* names[KILNI_FACTS_MAX_TARGETS];
   size_t count;
-  kilni_facts_store_t* store;
+  kilni_store_t* store;
   kiln_status_t status;
 } targets_t;
 
 static bool on_target(const char* name, void* user) {
   targets_t* targets = user;
   if (targets->count == KILNI_FACTS_MAX_TARGETS) return false;
-  targets->status = kilni_facts_text(targets->store, kilni_sv(name),
+  targets->status = kilni_store_text(targets->store, kilni_sv(name),
                                      &targets->names[targets->count]);
   if (!kiln_status_is_ok(targets->status)) return false;
   targets->count++;
@@ -224,7 +224,7 @@ static void merge(kilni_locate_line_t* first, const kilni_locate_line_t* second,
 
 static kiln_status_t look_at_targets(looking_t* looking) {
   kilni_facts_folder_t* folder = looking->folder;
-  kilni_facts_store_t* store = &looking->reader->store;
+  kilni_store_t* store = &looking->reader->store;
   targets_t targets;
   KILNI_RETURN_IF_ERROR(list_targets(looking, &targets));
   bool differ = false;
@@ -257,7 +257,7 @@ static kiln_status_t look_at_targets(looking_t* looking) {
 
 static kiln_status_t look_at(looking_t* looking) {
   kilni_facts_folder_t* folder = looking->folder;
-  kilni_facts_store_t* store = &looking->reader->store;
+  kilni_store_t* store = &looking->reader->store;
   const char* path;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_print(store, &path, "%s/include", folder->path));
@@ -285,11 +285,11 @@ static kiln_status_t folder_of(kilni_locate_reader_t* reader,
   }
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_folder_t), &memory));
+      kilni_store_alloc(&reader->store, sizeof(kilni_facts_folder_t), &memory));
   looking_t looking = {reader, memory};
   memset(memory, 0, sizeof(kilni_facts_folder_t));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(&reader->store, path, &looking.folder->path));
+      kilni_store_text(&reader->store, path, &looking.folder->path));
   KILNI_RETURN_IF_ERROR(look_at(&looking));
   looking.folder->next = reader->folders;
   reader->folders = looking.folder;

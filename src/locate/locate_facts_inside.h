@@ -11,14 +11,9 @@
 
 #include "base/thread.h"
 #include "locate/locate_facts.h"
+#include "locate/locate_store.h"
 
-enum { KILNI_FACTS_BLOCK_BYTES = 16 << 10, KILNI_FACTS_MAX_PATH = 16384 };
-
-// Memory that is freed as a whole.
-typedef struct kilni_facts_store_t {
-  kiln_allocator_t allocator;
-  struct kilni_facts_block_t* blocks;
-} kilni_facts_store_t;
+enum { KILNI_FACTS_MAX_PATH = 16384 };
 
 // One installed distribution of a site.
 typedef struct kilni_facts_dist_t {
@@ -98,7 +93,7 @@ struct kilni_locate_reader_t {
   _Atomic uint32_t references;
   kiln_allocator_t allocator;
   kilni_mutex_t mutex;
-  kilni_facts_store_t store;
+  kilni_store_t store;
   const char* system_root;  // without "/" at its end: "" for "/"
   kilni_facts_site_t* sites;
   kilni_facts_folder_t* folders;
@@ -122,17 +117,11 @@ typedef struct kilni_facts_read_t {
   kilni_locate_problem_t problems[KILNI_FACTS_MAX_PROBLEMS];
 } kilni_facts_read_t;
 
-// ---- The store (locate_facts_store.c) ----
+// ---- Into the store (locate_facts_store.c) ----
 
-kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
-                                void** out_ptr);
-kiln_status_t kilni_facts_text(kilni_facts_store_t* store,
-                               kiln_string_view_t text, const char** out_text);
 // printf into the store; LIMIT_EXCEEDED above KILNI_FACTS_MAX_PATH bytes.
-kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
-                                const char** out_text, const char* format, ...)
-    KILN_PRINTF(3, 4);
-void kilni_facts_store_deinit(kilni_facts_store_t* store);
+kiln_status_t kilni_facts_print(kilni_store_t* store, const char** out_text,
+                                const char* format, ...) KILN_PRINTF(3, 4);
 
 // Adds a problem to the facts.
 kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
@@ -142,7 +131,7 @@ kiln_status_t kilni_facts_absorb(kilni_facts_read_t* read, const char* path,
                                  kiln_status_t status);
 
 // Fills a line; text and path are copied.
-kiln_status_t kilni_facts_line(kilni_facts_store_t* store, uint32_t line,
+kiln_status_t kilni_facts_line(kilni_store_t* store, uint32_t line,
                                kiln_string_view_t text, const char* path,
                                kilni_locate_line_t* out_line);
 

@@ -63,10 +63,10 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
   }
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_site_t), &memory));
+      kilni_store_alloc(&reader->store, sizeof(kilni_facts_site_t), &memory));
   kilni_facts_site_t* site = memory;
   memset(site, 0, sizeof(*site));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(&reader->store, path, &site->path));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(&reader->store, path, &site->path));
   site->real_path = site->path;
   if (!is_real) KILNI_RETURN_IF_ERROR(resolve_site(reader, site));
   site->next = reader->sites;
@@ -114,7 +114,7 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
     return kiln_ok();
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
       &reader->store,
       sizeof(kilni_facts_dist_t) + whole + normal_size + version_size + 1,
       &memory));
@@ -215,7 +215,7 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
   site->is_listed = !site->is_large;
   if (is_cut && !is_cheap) site->problem = "it has too many entries to list";
   if (kiln_status_is_ok(status)) return kiln_ok();
-  kiln_status_t kept = kilni_facts_text(
+  kiln_status_t kept = kilni_store_text(
       &reader->store, kilni_sv(kiln_status_message(status)), &site->problem);
   kiln_status_free(status);
   return kept;
@@ -275,7 +275,7 @@ static kiln_status_t load_record(kilni_locate_reader_t* reader,
     if (dist->size == limit) dist->problem = "it is too long to read whole";
     return kiln_ok();
   }
-  kiln_status_t kept = kilni_facts_text(
+  kiln_status_t kept = kilni_store_text(
       &reader->store, kilni_sv(kiln_status_message(status)), &dist->problem);
   kiln_status_free(status);
   return kept;
@@ -635,7 +635,7 @@ static kiln_status_t read_small(kilni_locate_reader_t* reader,
   while (text.size > 0 && (unsigned char)text.data[text.size - 1] <= ' ') {
     text.size--;
   }
-  status = kilni_facts_text(&reader->store, text, out_text);
+  status = kilni_store_text(&reader->store, text, out_text);
   kilni_free(reader->allocator, data, capacity);
   return status;
 }
@@ -654,12 +654,12 @@ static kiln_status_t read_details(kilni_facts_read_t* read,
 
 static kiln_status_t take_owner(search_t* search) {
   kilni_facts_read_t* read = search->read;
-  kilni_facts_store_t* store = &read->reader->store;
+  kilni_store_t* store = &read->reader->store;
   kilni_facts_dist_t* dist = search->dist;
   KILNI_RETURN_IF_ERROR(read_details(read, dist));
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(store, sizeof(kilni_locate_owner_t), &memory));
+      kilni_store_alloc(store, sizeof(kilni_locate_owner_t), &memory));
   kilni_locate_owner_t* owner = memory;
   memset(owner, 0, sizeof(*owner));
   owner->name = dist->name;
@@ -669,9 +669,9 @@ static kiln_status_t take_owner(search_t* search) {
   owner->direct_url = dist->direct_url;
   owner->by_real_path = search->by_real_path;
   if (!kilni_sv_to_u64(search->row.size, &owner->size)) owner->size = 0;
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, search->row.path, &owner->row));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, search->row.path, &owner->row));
   if (kilni_sv_starts_with(search->row.hash, "sha256=")) {
-    KILNI_RETURN_IF_ERROR(kilni_facts_text(
+    KILNI_RETURN_IF_ERROR(kilni_store_text(
         store,
         kilni_sv_make(search->row.hash.data + 7, search->row.hash.size - 7),
         &owner->sha256));

@@ -77,9 +77,9 @@ typedef struct listing_t {
 
 static kiln_status_t add_package(listing_t* listing, const char* file,
                                  size_t name_size) {
-  kilni_facts_store_t* store = &listing->reader->store;
+  kilni_store_t* store = &listing->reader->store;
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(store, sizeof(package_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(store, sizeof(package_t), &memory));
   package_t* package = memory;
   memset(package, 0, sizeof(*package));
   char name[KILNI_PARSE_MAX_NAME];
@@ -87,7 +87,7 @@ static kiln_status_t add_package(listing_t* listing, const char* file,
   name[name_size] = 0;
   lower(name);
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, kilni_sv(name), &package->name));
+      kilni_store_text(store, kilni_sv(name), &package->name));
   KILNI_RETURN_IF_ERROR(kilni_facts_print(store, &package->record, "%s/%s",
                                           listing->manager->folder, file));
   package->next = listing->manager->packages;
@@ -118,7 +118,7 @@ static kiln_status_t list_packages(kilni_locate_reader_t* reader,
     manager->problem = "it has too many entries to list";
   }
   if (kiln_status_is_ok(status)) return kiln_ok();
-  kiln_status_t kept = kilni_facts_text(
+  kiln_status_t kept = kilni_store_text(
       &reader->store, kilni_sv(kiln_status_message(status)), &manager->problem);
   kiln_status_free(status);
   return kept;
@@ -136,13 +136,13 @@ static kiln_status_t manager_of(kilni_locate_reader_t* reader, uint32_t kind,
       return kiln_ok();
     }
   }
-  kilni_facts_store_t* store = &reader->store;
+  kilni_store_t* store = &reader->store;
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(store, sizeof(manager_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(store, sizeof(manager_t), &memory));
   manager_t* manager = memory;
   memset(manager, 0, sizeof(*manager));
   manager->kind = kind;
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, root, &manager->root));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, root, &manager->root));
   const char* folder;
   KILNI_RETURN_IF_ERROR(kilni_facts_print(
       store, &folder, "%s%s", manager->root,
@@ -184,7 +184,7 @@ static kiln_status_t read_text(kilni_locate_reader_t* reader, const char* path,
     return kiln_ok();
   }
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_t kept = kilni_facts_text(
+  kiln_status_t kept = kilni_store_text(
       &reader->store, kilni_sv(kiln_status_message(status)), out_problem);
   kiln_status_free(status);
   return kept;
@@ -205,23 +205,23 @@ typedef struct search_t {
 static kiln_status_t tell(search_t* search, package_t* package,
                           kiln_string_view_t name, kiln_string_view_t version,
                           kilni_locate_package_t** out_says) {
-  kilni_facts_store_t* store = &search->read->reader->store;
+  kilni_store_t* store = &search->read->reader->store;
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(store, sizeof(kilni_locate_package_t), &memory));
+      kilni_store_alloc(store, sizeof(kilni_locate_package_t), &memory));
   kilni_locate_package_t* says = memory;
   memset(says, 0, sizeof(*says));
   says->manager = search->manager->kind;
   says->record = package->record;
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, name, &says->name));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, version, &says->version));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, name, &says->name));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, version, &says->version));
   says->source = says->source_version = says->toolkit = "";
   *out_says = package->says = says;
   return kiln_ok();
 }
 
 static kiln_status_t ask_conda(search_t* search, package_t* package) {
-  kilni_facts_store_t* store = &search->read->reader->store;
+  kilni_store_t* store = &search->read->reader->store;
   kilni_conda_record_t record;
   kiln_string_view_t text =
       kilni_sv_make((const char*)package->text, package->size);
@@ -236,7 +236,7 @@ static kiln_status_t ask_conda(search_t* search, package_t* package) {
   KILNI_RETURN_IF_ERROR(
       tell(search, package, record.name, record.version, &says));
   kiln_status_t status =
-      kilni_facts_text(store, record.toolkit, &says->toolkit);
+      kilni_store_text(store, record.toolkit, &says->toolkit);
   search->found = says;
   return status;
 }
@@ -281,8 +281,8 @@ static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
   kilni_locate_package_t* says;
   KILNI_RETURN_IF_ERROR(tell(search, package, name, said.version, &says));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(&reader->store, said.source, &says->source));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(&reader->store, said.source_version,
+      kilni_store_text(&reader->store, said.source, &says->source));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(&reader->store, said.source_version,
                                          &says->source_version));
   search->found = says;
   return kiln_ok();

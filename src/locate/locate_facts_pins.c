@@ -33,16 +33,16 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
                  sizeof(kilni_locate_pin_t), &reading->capacity, &items));
   reading->pins = items;
   kilni_locate_pin_t* pin = &reading->pins[reading->count];
-  kilni_facts_store_t* store = &reading->reader->store;
+  kilni_store_t* store = &reading->reader->store;
   char name[KILNI_PARSE_MAX_NAME + 1];
   kilni_name_normalise(requirement->name, sizeof(name), name);
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, version, &pin->toolkit_version));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, kilni_sv(name), &pin->name));
+      kilni_store_text(store, version, &pin->toolkit_version));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, kilni_sv(name), &pin->name));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, requirement->specifier, &pin->specifier));
+      kilni_store_text(store, requirement->specifier, &pin->specifier));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, requirement->marker, &pin->marker));
+      kilni_store_text(store, requirement->marker, &pin->marker));
   pin->metadata = metadata;
   reading->count++;
   return kiln_ok();
@@ -94,7 +94,7 @@ static kiln_status_t keep(reading_t* reading, kilni_facts_site_t* site) {
   void* memory;
   size_t size = reading->count * sizeof(kilni_locate_pin_t);
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(&reading->reader->store, size, &memory));
+      kilni_store_alloc(&reading->reader->store, size, &memory));
   memcpy(memory, reading->pins, size);
   site->pins = memory;
   site->pin_count = (uint32_t)reading->count;
@@ -139,7 +139,7 @@ static kiln_status_t take_site(kilni_facts_read_t* read,
   uint32_t more = copy_pins(site, facts->owner->name, NULL);
   if (more == 0) return kiln_ok();
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
       &read->reader->store,
       ((size_t)facts->pin_count + more) * sizeof(kilni_locate_pin_t), &memory));
   kilni_locate_pin_t* pins = memory;

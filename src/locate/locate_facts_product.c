@@ -98,11 +98,11 @@ static kiln_status_t header_at(kilni_locate_reader_t* reader, int product,
   }
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_header_t), &memory));
+      kilni_store_alloc(&reader->store, sizeof(kilni_facts_header_t), &memory));
   kilni_facts_header_t* header = memory;
   memset(header, 0, sizeof(*header));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(&reader->store, kilni_sv(path), &header->path));
+      kilni_store_text(&reader->store, kilni_sv(path), &header->path));
   KILNI_RETURN_IF_ERROR(read_macros(reader, product, header));
   header->next = reader->headers;
   reader->headers = header;

@@ -10,64 +10,10 @@
 #include "base/str.h"
 #include "locate/locate_facts_inside.h"
 
-// A piece of memory that is cut up from its front.
-typedef struct kilni_facts_block_t {
-  struct kilni_facts_block_t* next;
-  size_t size;
-  size_t used;
-} kilni_facts_block_t;
+enum { FIRST_READ = 32 << 10 };
 
-enum {
-  // The block's own head, rounded up so that what follows is aligned.
-  HEAD = (sizeof(kilni_facts_block_t) + KILNI_ALLOC_ALIGN - 1) /
-         KILNI_ALLOC_ALIGN * KILNI_ALLOC_ALIGN,
-  FIRST_READ = 32 << 10
-};
-
-kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
-                                void** out_ptr) {
-  *out_ptr = NULL;
-  if (size > SIZE_MAX / 2) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
-  size = (size + KILNI_ALLOC_ALIGN - 1) & ~(size_t)(KILNI_ALLOC_ALIGN - 1);
-  kilni_facts_block_t* block = store->blocks;
-  if (block == NULL || block->size - block->used < size) {
-    size_t bytes = HEAD + size;
-    if (bytes < KILNI_FACTS_BLOCK_BYTES) bytes = KILNI_FACTS_BLOCK_BYTES;
-    void* memory;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(store->allocator, bytes, &memory));
-    block = memory;
-    block->size = bytes;
-    block->used = HEAD;
-    block->next = store->blocks;
-    store->blocks = block;
-  }
-  *out_ptr = (char*)block + block->used;
-  memset(*out_ptr, 0, size);
-  block->used += size;
-  return kiln_ok();
-}
-
-void kilni_facts_store_deinit(kilni_facts_store_t* store) {
-  while (store->blocks != NULL) {
-    kilni_facts_block_t* block = store->blocks;
-    store->blocks = block->next;
-    kilni_free(store->allocator, block, block->size);
-  }
-}
-
-kiln_status_t kilni_facts_text(kilni_facts_store_t* store,
-                               kiln_string_view_t text, const char** out_text) {
-  *out_text = NULL;
-  void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(store, text.size + 1, &memory));
-  if (text.size > 0) memcpy(memory, text.data, text.size);
-  *out_text = memory;
-  return kiln_ok();
-}
-
-kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
-                                const char** out_text, const char* format,
-                                ...) {
+kiln_status_t kilni_facts_print(kilni_store_t* store, const char** out_text,
+                                const char* format, ...) {
   *out_text = NULL;
   kilni_str_t text;
   kilni_str_init(&text, store->allocator, KILNI_FACTS_MAX_PATH);
@@ -77,7 +23,7 @@ kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
   va_end(args);
   kiln_status_t status = kilni_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_facts_text(store, kilni_sv(kilni_str_cstr(&text)), out_text);
+    status = kilni_store_text(store, kilni_sv(kilni_str_cstr(&text)), out_text);
   }
   kilni_str_deinit(&text);
   return status;
@@ -97,11 +43,11 @@ kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
     facts->problems_left_out++;
     return kiln_ok();
   }
-  kilni_facts_store_t* store = &read->reader->store;
+  kilni_store_t* store = &read->reader->store;
   kilni_locate_problem_t* problem = &read->problems[facts->problem_count];
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, kilni_sv(path), &problem->path));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, kilni_sv(why), &problem->why));
+      kilni_store_text(store, kilni_sv(path), &problem->path));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, kilni_sv(why), &problem->why));
   facts->problem_count++;
   return kiln_ok();
 }
@@ -118,14 +64,14 @@ kiln_status_t kilni_facts_absorb(kilni_facts_read_t* read, const char* path,
   return result;
 }
 
-kiln_status_t kilni_facts_line(kilni_facts_store_t* store, uint32_t line,
+kiln_status_t kilni_facts_line(kilni_store_t* store, uint32_t line,
                                kiln_string_view_t text, const char* path,
                                kilni_locate_line_t* out_line) {
   memset(out_line, 0, sizeof(*out_line));
   if (line == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, text, &out_line->text));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(store, text, &out_line->text));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, kilni_sv(path), &out_line->path));
+      kilni_store_text(store, kilni_sv(path), &out_line->path));
   out_line->line = line;
   return kiln_ok();
 }
@@ -207,17 +153,17 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   }
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_real_t), &memory));
+      kilni_store_alloc(&reader->store, sizeof(kilni_facts_real_t), &memory));
   kilni_facts_real_t* entry = memory;
   memset(entry, 0, sizeof(*entry));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(&reader->store, path, &entry->path));
+  KILNI_RETURN_IF_ERROR(kilni_store_text(&reader->store, path, &entry->path));
   char* real = NULL;
   kiln_status_t status = kilni_path_real(reader->allocator, entry->path, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   status = kiln_ok();
   if (real != NULL) {
-    status = kilni_facts_text(&reader->store, kilni_sv(real), &entry->real);
+    status = kilni_store_text(&reader->store, kilni_sv(real), &entry->real);
   }
   kilni_strfree(reader->allocator, real);
   KILNI_RETURN_IF_ERROR(status);
