@@ -101,6 +101,21 @@ static size_t bytes_of(const file_t* in, const char* name) {
   return (size_t)number(in, header_of(in, name) + 24, 8);
 }
 
+// A wrong number in a section of `file`, and what is said of it. thread-safe
+typedef struct field_t {
+  const char* section;
+  size_t at;  // in its header; from 64 on in its bytes
+  size_t bytes;
+  uint64_t value;
+  const char* says;
+} field_t;
+
+static void break_field(const field_t* field) {
+  size_t at = field->at < 64 ? header_of(&file, field->section) + field->at
+                             : bytes_of(&file, field->section) + field->at - 64;
+  put(&file, at, field->bytes, field->value);
+}
+
 // ---- Files that are whole ----
 
 static void whole_files_pass(void** state) {
@@ -147,13 +162,7 @@ static void a_cut_file_is_refused(void** state) {
 // Each was a crash of nvJitLink 13.0, or a link without the code.
 static void each_index_is_checked(void** state) {
   (void)state;
-  static const struct {
-    const char* section;
-    size_t at;  // in its header; from 64 on in its bytes
-    size_t bytes;
-    uint64_t value;
-    const char* says;
-  } kRows[] = {
+  static const field_t kRows[] = {
       {".symtab", 56, 8, 25, "has entries of bytes: 25"},
       {".symtab", 40, 4, 1000, "belongs to section 1000"},
       {".symtab", 44, 4, 100000, "has fewer symbols than 100000"},
@@ -183,10 +192,7 @@ static void each_index_is_checked(void** state) {
   };
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
     read_relocatable();
-    size_t at = kRows[i].at < 64
-                    ? header_of(&file, kRows[i].section) + kRows[i].at
-                    : bytes_of(&file, kRows[i].section) + kRows[i].at - 64;
-    put(&file, at, kRows[i].bytes, kRows[i].value);
+    break_field(&kRows[i]);
     expect_bad(check(&file), kRows[i].says);
   }
 }
@@ -240,13 +246,7 @@ static kiln_status_t check_doubted(const file_t* given, doubted_t* out) {
 // the process.
 static void damage_that_may_be_harmless_is_a_doubt(void** state) {
   (void)state;
-  static const struct {
-    const char* section;
-    size_t at;  // in its header; from 64 on in its bytes
-    size_t bytes;
-    uint64_t value;
-    const char* says;
-  } kRows[] = {
+  static const field_t kRows[] = {
       {".symtab", 56, 8, 25, "has entries of bytes: 25"},
       {".symtab", 44, 4, 100000, "has fewer symbols than 100000"},
       {".symtab", 64 + 24, 4, 1 << 20, "a name at 1048576"},
@@ -269,10 +269,7 @@ static void damage_that_may_be_harmless_is_a_doubt(void** state) {
     assert_null(check_doubted(&file, &whole));
     assert_null(whole.doubt);
     assert_string_not_equal(whole.expected, "");
-    size_t at = kRows[i].at < 64
-                    ? header_of(&file, kRows[i].section) + kRows[i].at
-                    : bytes_of(&file, kRows[i].section) + kRows[i].at - 64;
-    put(&file, at, kRows[i].bytes, kRows[i].value);
+    break_field(&kRows[i]);
     doubted_t doubted;
     assert_null(check_doubted(&file, &doubted));
     expect_bad(doubted.doubt, kRows[i].says);
@@ -283,13 +280,7 @@ static void damage_that_may_be_harmless_is_a_doubt(void** state) {
 // What hides names, or has a linker read or write far outside, is no doubt.
 static void damage_that_does_harm_is_an_error(void** state) {
   (void)state;
-  static const struct {
-    const char* section;
-    size_t at;
-    size_t bytes;
-    uint64_t value;
-    const char* says;
-  } kRows[] = {
+  static const field_t kRows[] = {
       {".symtab", 40, 4, 1000, "to be in section 1000"},
       {".symtab", 4, 4, 7, "no section holds the symbols"},
       {".strtab", 24, 8, 1 << 20, "is to be"},
@@ -300,10 +291,7 @@ static void damage_that_does_harm_is_an_error(void** state) {
   };
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
     read_relocatable();
-    size_t at = kRows[i].at < 64
-                    ? header_of(&file, kRows[i].section) + kRows[i].at
-                    : bytes_of(&file, kRows[i].section) + kRows[i].at - 64;
-    put(&file, at, kRows[i].bytes, kRows[i].value);
+    break_field(&kRows[i]);
     doubted_t doubted;
     expect_bad(check_doubted(&file, &doubted), kRows[i].says);
     kiln_status_free(doubted.doubt);
