@@ -224,13 +224,7 @@ static void test_allocations(void** state) {
 // ---- Calls on files ----
 
 static kiln_status_t file_body(void* user) {
-  static fault_alloc_t watch;
-  path_t* path = user;
-  fault_alloc_init(&watch);
-  path->allocator = fault_alloc_allocator(&watch);
-  kiln_status_t status = run_path(path);
-  fault_alloc_assert_clean(&watch);
-  fault_alloc_deinit(&watch);
+  kiln_status_t status = fault_run_watched(allocation_body, user);
   // No file is a reason to fail.
   if (!kiln_status_is_ok(status)) {
     fail_msg("%s", kiln_status_message(status));

@@ -86,15 +86,6 @@ typedef struct scene_t {
   uint8_t host[BYTES];
 } scene_t;
 
-// A function of the headers in one variant. thread-compatible
-typedef struct case_t {
-  const char* function;
-  const char* variant;
-  uint32_t flags;
-  void (*prepare)(scene_t* s);
-  kiln_status_t (*call)(scene_t* s);
-} case_t;
-
 static const char kProgram[] =
     "program step(x: in u32[], y: out u32[length(x)]) work length(x)\n"
     "{ let i = global_id.x; if x[i] == 7u32 { trap(1, 2u64); }\n"
@@ -340,18 +331,8 @@ static kiln_status_t begin_rounds(scene_t* s) {
                                  &s->new_pending);
 }
 
-#define CASE(function, variant, flags, ...)                      \
-  static kiln_status_t call_##function##_##variant(scene_t* s) { \
-    kiln_status_t status = kiln_ok();                            \
-    (void)s;                                                     \
-    __VA_ARGS__                                                  \
-    return status;                                               \
-  }
-#define ENDS(function, variant, flags, preparation, ...)   \
-  static void prepare_##function##_##variant(scene_t* s) { \
-    preparation;                                           \
-  }                                                        \
-  CASE(function, variant, flags, __VA_ARGS__)
+#define CASE FAULT_CASE_CALL
+#define ENDS FAULT_ENDS_CALL
 #include "dispatch_cases.inc"
 #include "sequence_cases.inc"
 #include "library_cases.inc"
@@ -359,11 +340,9 @@ static kiln_status_t begin_rounds(scene_t* s) {
 #undef ENDS
 
 static const case_t kCases[] = {
-#define CASE(function, variant, flags, ...) \
-  {"kiln_" #function, #variant, (flags), NULL, call_##function##_##variant},
-#define ENDS(function, variant, flags, preparation, ...)                 \
-  {"kiln_" #function, #variant, (flags), prepare_##function##_##variant, \
-   call_##function##_##variant},
+#define FAULT_PREFIX "kiln_"
+#define CASE         FAULT_CASE_ROW
+#define ENDS         FAULT_ENDS_ROW
 #include "dispatch_cases.inc"
 #include "sequence_cases.inc"
 #include "library_cases.inc"

@@ -92,15 +92,6 @@ typedef struct scene_t {
   atomic_uint asked;    // rows that need a context
 } scene_t;
 
-// A function of the headers in one variant. thread-compatible
-typedef struct case_t {
-  const char* function;
-  const char* variant;
-  uint32_t flags;
-  void (*prepare)(scene_t* s);
-  kiln_status_t (*call)(scene_t* s);
-} case_t;
-
 static const char kPtx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry k(.param .u64 p) {\nret;\n}\n";
@@ -216,29 +207,16 @@ static void run_trace(scene_t* s) {
 #define SET(node, ...)      status = set(s, node, __VA_ARGS__);
 #define EXEC_SET(node, ...) status = exec_set(s, node, __VA_ARGS__);
 
-#define CASE(function, variant, flags, ...)                      \
-  static kiln_status_t call_##function##_##variant(scene_t* s) { \
-    kiln_status_t status = kiln_ok();                            \
-    (void)s;                                                     \
-    __VA_ARGS__                                                  \
-    return status;                                               \
-  }
-#define ENDS(function, variant, flags, preparation, ...)   \
-  static void prepare_##function##_##variant(scene_t* s) { \
-    preparation;                                           \
-  }                                                        \
-  CASE(function, variant, flags, __VA_ARGS__)
+#define CASE FAULT_CASE_CALL
+#define ENDS FAULT_ENDS_CALL
 #include "graph_cases.inc"
 #undef CASE
 #undef ENDS
 
 static const case_t kCases[] = {
-#define CASE(function, variant, flags, ...)          \
-  {"kiln_graph_" #function, #variant, (flags), NULL, \
-   call_##function##_##variant},
-#define ENDS(function, variant, flags, preparation, ...)                       \
-  {"kiln_graph_" #function, #variant, (flags), prepare_##function##_##variant, \
-   call_##function##_##variant},
+#define FAULT_PREFIX "kiln_graph_"
+#define CASE         FAULT_CASE_ROW
+#define ENDS         FAULT_ENDS_ROW
 #include "graph_cases.inc"
 #undef CASE
 #undef ENDS

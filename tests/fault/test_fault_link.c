@@ -137,13 +137,7 @@ static const char* links_problem(void* user) {
 
 static kiln_status_t call_body(void* user) {
   calls_t* calls = user;
-  static fault_alloc_t watch;
-  fault_alloc_init(&watch);
-  calls->path.allocator = fault_alloc_allocator(&watch);
-  kiln_status_t status = run_path(&calls->path);
-  fault_alloc_assert_clean(&watch);
-  fault_alloc_deinit(&watch);
-  return status;
+  return fault_run_watched(allocation_body, &calls->path);
 }
 
 // ---- The tests ----

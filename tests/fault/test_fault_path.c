@@ -346,14 +346,7 @@ static const char* null_problem(void* user) {
 }
 
 static kiln_status_t call_body(void* user) {
-  path_t* path = user;
-  static fault_alloc_t watch;
-  fault_alloc_init(&watch);
-  path->allocator = fault_alloc_allocator(&watch);
-  kiln_status_t status = run_path(path);
-  fault_alloc_assert_clean(&watch);
-  fault_alloc_deinit(&watch);
-  return status;
+  return fault_run_watched(allocation_body, user);
 }
 
 // ---- The tests ----

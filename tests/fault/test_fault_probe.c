@@ -135,12 +135,8 @@ static void test_allocations(void** state) {
 }
 
 // Clean in memory, and never without a sheet.
-static kiln_status_t watched(const run_t* run) {
-  static fault_alloc_t watch;
-  fault_alloc_init(&watch);
-  kiln_status_t status = look(run, fault_alloc_allocator(&watch));
-  fault_alloc_assert_clean(&watch);
-  fault_alloc_deinit(&watch);
+static kiln_status_t watched(run_t* run) {
+  kiln_status_t status = fault_run_watched(allocation_body, run);
   assert_null(status);
   return status;
 }

@@ -63,15 +63,6 @@ typedef struct scene_t {
   kiln_program_code_t* new_code;
 } scene_t;
 
-// A function of the headers in one variant. thread-compatible
-typedef struct case_t {
-  const char* function;
-  const char* variant;
-  uint32_t flags;
-  void (*prepare)(scene_t* s);
-  kiln_status_t (*call)(scene_t* s);
-} case_t;
-
 // Statements of each kind; numbers of each form.
 static const char kEverything[] =
     "const TILE = 16u32;\n"
@@ -172,13 +163,7 @@ static kiln_status_t finish(scene_t* s) {
 
 #define LET(value) (void)kiln_program_builder_let(b, name, (value));
 
-#define CASE(function, variant, flags, ...)                      \
-  static kiln_status_t call_##function##_##variant(scene_t* s) { \
-    kiln_status_t status = kiln_ok();                            \
-    (void)s;                                                     \
-    __VA_ARGS__                                                  \
-    return status;                                               \
-  }
+#define CASE FAULT_CASE_CALL
 #define BUILD(function, ...)                          \
   static kiln_status_t build_##function(scene_t* s) { \
     kiln_program_builder_t* b = s->builder;           \
@@ -194,9 +179,8 @@ static kiln_status_t finish(scene_t* s) {
 #undef BUILD
 
 static const case_t kCases[] = {
-#define CASE(function, variant, flags, ...)            \
-  {"kiln_program_" #function, #variant, (flags), NULL, \
-   call_##function##_##variant},
+#define FAULT_PREFIX "kiln_program_"
+#define CASE         FAULT_CASE_ROW
 #define BUILD(function, ...)                                   \
   {"kiln_program_builder_" #function, "many", 0, open_builder, \
    build_##function},

@@ -4,7 +4,15 @@
 // of a header has a case, what a driver's books say at the end of a run, and
 // what was done.
 //
-// The first member of a case is `const char* function`.
+// A file of cases has rows
+//
+//   CASE(function, variant, flags, code)
+//   ENDS(function, variant, flags, preparation, code)
+//
+// and is read twice: with CASE as FAULT_CASE_CALL and ENDS as FAULT_ENDS_CALL
+// it is the functions that make the calls, with FAULT_CASE_ROW and
+// FAULT_ENDS_ROW the table of them. FAULT_PREFIX is what their names begin
+// with: "kiln_". The code has the scene as `s`, and leaves its `status`.
 #ifndef KILN_TESTS_SUPPORT_FAULT_CASES_H_
 #define KILN_TESTS_SUPPORT_FAULT_CASES_H_
 
@@ -19,10 +27,46 @@
 
 #include "driver_books.h"
 #include "fault_alloc.h"
+#include "kiln/status.h"
 #include "test_tree.h"
 #include "table/cuda_table.h"
 
 enum { FAULT_HEADER_BYTES = 1 << 18 };
+
+// ---- Cases ----
+
+struct scene_t;  // what each test calls its own
+
+// A function of the headers in one variant. thread-compatible
+typedef struct case_t {
+  const char* function;
+  const char* variant;
+  uint32_t flags;
+  void (*prepare)(struct scene_t* s);
+  kiln_status_t (*call)(struct scene_t* s);
+} case_t;
+
+#define FAULT_CASE_CALL(function, variant, flags, ...)                  \
+  static kiln_status_t call_##function##_##variant(struct scene_t* s) { \
+    kiln_status_t status = kiln_ok();                                   \
+    (void)s;                                                            \
+    __VA_ARGS__                                                         \
+    return status;                                                      \
+  }
+#define FAULT_ENDS_CALL(function, variant, flags, preparation, ...) \
+  static void prepare_##function##_##variant(struct scene_t* s) {   \
+    preparation;                                                    \
+  }                                                                 \
+  FAULT_CASE_CALL(function, variant, flags, __VA_ARGS__)
+
+#define FAULT_CASE_ROW(function, variant, flags, ...) \
+  {FAULT_PREFIX #function, #variant, (flags), NULL,   \
+   call_##function##_##variant},
+#define FAULT_ENDS_ROW(function, variant, flags, preparation, ...)            \
+  {FAULT_PREFIX #function, #variant, (flags), prepare_##function##_##variant, \
+   call_##function##_##variant},
+
+// ---- What was done ----
 
 // What was done. thread-compatible
 typedef struct fault_sums_t {
@@ -31,23 +75,19 @@ typedef struct fault_sums_t {
   uint64_t wrong;
 } fault_sums_t;
 
-// Cases, each of `stride` bytes. thread-compatible
+// thread-compatible
 typedef struct fault_list_t {
-  const void* cases;
+  const case_t* cases;
   size_t count;
-  size_t stride;
 } fault_list_t;
 
-#define FAULT_LIST(cases_)                                        \
-  ((fault_list_t){(cases_), sizeof(cases_) / sizeof((cases_)[0]), \
-                  sizeof((cases_)[0])})
+#define FAULT_LIST(cases_) \
+  ((fault_list_t){(cases_), sizeof(cases_) / sizeof((cases_)[0])})
 
 static inline bool fault_has_case(fault_list_t list, const char* name,
                                   size_t size) {
   for (size_t i = 0; i < list.count; i++) {
-    const char* function = NULL;
-    memcpy(&function, (const char*)list.cases + i * list.stride,
-           sizeof(function));
+    const char* function = list.cases[i].function;
     if (strlen(function) == size && memcmp(function, name, size) == 0) {
       return true;
     }

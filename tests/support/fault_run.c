@@ -132,3 +132,14 @@ uint64_t fault_run_allocations(fault_alloc_body_t body, void* user,
   if (problem != NULL) fail_msg("%s", problem);
   return count;
 }
+
+kiln_status_t fault_run_watched(fault_alloc_body_t body, void* user) {
+  fault_alloc_t* watch = malloc(sizeof(*watch));
+  assert_non_null(watch);
+  fault_alloc_init(watch);
+  kiln_status_t status = body(fault_alloc_allocator(watch), user);
+  fault_alloc_assert_clean(watch);
+  fault_alloc_deinit(watch);
+  free(watch);
+  return status;
+}

@@ -53,6 +53,10 @@ uint64_t fault_run(const fault_points_t* points, fault_body_t body, void* user,
 uint64_t fault_run_allocations(fault_alloc_body_t body, void* user,
                                uint32_t flags);
 
+// Runs the body once with a fresh watching allocator, which it must leave
+// clean: for the points of another kind. Its status.
+kiln_status_t fault_run_watched(fault_alloc_body_t body, void* user);
+
 // The points of a watching allocator, for a caller that combines kinds.
 fault_points_t fault_alloc_points(fault_alloc_t* watch);
 
