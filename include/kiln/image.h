@@ -67,6 +67,13 @@ enum {
   KILN_IMAGE_DEBUG_FULL = 2,   // variables and types too
 };
 
+// What the elements that a kernel reads or writes are taken for.
+enum {
+  KILN_IMAGE_ACCESS_BITS = 1,     // moved, or more than one thing
+  KILN_IMAGE_ACCESS_INTEGER = 2,  // loaded with a sign, added to, converted
+  KILN_IMAGE_ACCESS_FLOAT = 3,    // nothing but arithmetic on floats
+};
+
 // What a field says where the file does not tell and 0 could be meant.
 #define KILN_IMAGE_UNTOLD UINT32_MAX
 
@@ -162,6 +169,43 @@ typedef struct kiln_image_member_t {
   uint32_t symbol_count;
 } kiln_image_member_t;
 
+// Which of its places and sizes a kernel reads. thread-safe
+//
+// Bit 0 is x, 1 is y, 2 is z.
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_image_threads_t {
+  uint32_t tid;     // threadIdx, %tid
+  uint32_t ntid;    // blockDim, %ntid
+  uint32_t ctaid;   // blockIdx, %ctaid
+  uint32_t nctaid;  // gridDim, %nctaid
+
+  // 1 to 3: the last dimension in which it matters where a thread or a block
+  // is. What makes a thread's rank in its block, tid.x + ntid.x * (tid.y +
+  // ntid.y * tid.z), is of one, and so is a block's rank in its grid.
+  uint32_t dimensions;
+} kiln_image_threads_t;
+
+// A way in which a kernel uses what a parameter points to. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_image_access_t {
+  uint32_t kind;   // KILN_IMAGE_ACCESS_*
+  uint32_t bytes;  // of an element: 4 of a vector of floats
+
+  // How many bytes apart its elements lie, by what the numbers of threads and
+  // of turns of loops are multiplied with; the largest where there are several.
+  // 0: that is not known.
+  uint32_t pitch;
+} kiln_image_access_t;
+
+// What a kernel does with its parameters and its thread numbers. thread-safe
+//
+// Seen from its PTX. An address is followed from the parameter through moves,
+// sums and choices to loads, stores and atomics; where it gets out of sight (to
+// a function, into memory, by an instruction that is not followed, together
+// with that of another parameter), nothing is said of the parameter.
+typedef struct kiln_image_use_t kiln_image_use_t;
+
 // How an image is read. thread-compatible
 typedef struct kiln_image_options_t {
   uint32_t struct_size;  // sizeof(kiln_image_options_t)
@@ -229,6 +273,32 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_image_kernel_find(
 // of range. Since 0.1.
 KILN_API const kiln_image_param_t* kiln_image_kernel_param(
     const kiln_image_t* image, uint32_t kernel_index, uint32_t param_index);
+
+// What the kernel at `kernel_index` does with its parameters and its thread
+// numbers.
+//
+//   NOT_FOUND    there is no such kernel
+//   UNSUPPORTED  the image is no PTX text
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_use`, which holds nothing of the image. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_image_use_create(const kiln_image_t* image, uint32_t kernel_index,
+                      kiln_image_use_t** out_use);
+
+// NULL is accepted. Since 0.1.
+KILN_API void kiln_image_use_release(kiln_image_use_t* use);
+
+// Borrowed. Since 0.1.
+KILN_API const kiln_image_threads_t* kiln_image_use_threads(
+    const kiln_image_use_t* use);
+
+// The accesses by the address in a parameter; none where nothing is known.
+// Borrowed; NULL for an index out of range. Since 0.1.
+KILN_API uint32_t kiln_image_use_access_count(const kiln_image_use_t* use,
+                                              uint32_t param_index);
+KILN_API const kiln_image_access_t* kiln_image_use_access(
+    const kiln_image_use_t* use, uint32_t param_index, uint32_t index);
 
 // The members, in the order of the file. Borrowed; NULL for an index out of
 // range. Since 0.1.
