@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: which elements a kernel of CUDA C++ takes through a pointer.
+// cli: which elements a kernel takes through a pointer, by its name in C++ and
+// by what its PTX does with them.
 #include "cli/run_element.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kiln/code.h"
@@ -127,5 +130,72 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
   }
   memcpy(out_pointee, text, size - 1);
   out_pointee[size - 1] = 0;
+  return false;
+}
+
+// Whether no data of this type are right for an access. Words that are moved
+// may be parts of wider elements or hold several narrower ones: they contradict
+// data only where the places that they are taken from lie within one element.
+static bool contradicts(const kilni_cli_type_info_t* data,
+                        const kiln_image_access_t* access) {
+  bool is_float = data->kind == 'f';
+  bool is_within = access->bytes < data->bytes && access->pitch != 0 &&
+                   access->pitch < data->bytes;
+  switch (access->kind) {
+    case KILN_IMAGE_ACCESS_FLOAT:
+      return !is_float || data->bytes != access->bytes;
+    case KILN_IMAGE_ACCESS_INTEGER:
+      if (is_float) return is_within || data->bytes == access->bytes;
+      return is_within && access->bytes > 1;
+    default:
+      return is_within && access->bytes > 1;
+  }
+}
+
+static bool fits_all(const kiln_image_use_t* use, uint32_t index,
+                     kilni_cli_type_t type) {
+  const kilni_cli_type_info_t* data = kilni_cli_type_info(type);
+  uint32_t count = kiln_image_use_access_count(use, index);
+  if (count == 0 || strcmp(data->text, "u8") == 0) return true;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!contradicts(data, kiln_image_use_access(use, index, i))) return true;
+  }
+  return false;
+}
+
+// The access that says the most: they come in the order of how little they say.
+static const kiln_image_access_t* clearest(const kiln_image_use_t* use,
+                                           uint32_t index) {
+  return kiln_image_use_access(use, index,
+                               kiln_image_use_access_count(use, index) - 1);
+}
+
+// A type that fits an access, of the kind of the data if that says nothing.
+static kilni_cli_type_t type_of_access(const kiln_image_access_t* access,
+                                       char kind) {
+  static const char* const kFloats[] = {"u8", "f16", "f32", "f64"};
+  static const char* const kSigned[] = {"u8", "i16", "i32", "i64"};
+  static const char* const kUnsigned[] = {"u8", "u16", "u32", "u64"};
+  bool floats = access->kind == KILN_IMAGE_ACCESS_FLOAT ||
+                (access->kind == KILN_IMAGE_ACCESS_BITS && kind == 'f');
+  uint32_t width = 0;
+  while (width < 3 && (1u << width) < access->bytes) width++;
+  const char* text = floats        ? kFloats[width]
+                     : kind == 'u' ? kUnsigned[width]
+                                   : kSigned[width];
+  return kilni_cli_type_find(text, strlen(text));
+}
+
+bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
+                           kilni_cli_type_t type, char out_what[64],
+                           kilni_cli_type_t* out_type) {
+  static const char* const kWhat[] = {"", "elements", "integers", "floats"};
+  *out_type = type;
+  out_what[0] = 0;
+  if (use_or_null == NULL || fits_all(use_or_null, index, type)) return true;
+  const kiln_image_access_t* access = clearest(use_or_null, index);
+  *out_type = type_of_access(access, kilni_cli_type_info(type)->kind);
+  (void)snprintf(out_what, 64, "%s of %" PRIu32 " byte%s", kWhat[access->kind],
+                 access->bytes, access->bytes == 1 ? "" : "s");
   return false;
 }

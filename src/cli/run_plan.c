@@ -498,6 +498,35 @@ static bool check_expected(planner_t* p, uint32_t index) {
                         what, has, (const char*)slot->expect->path.data, holds);
 }
 
+static void fix_element(planner_t* p, kilni_cli_type_t type) {
+  const char* text = kilni_cli_type_info(type)->text;
+  kilni_cli_error_fix(
+      p->error,
+      "give it elements of type %s (of a .npy file by numpy's "
+      "astype)%s",
+      text,
+      strcmp(text, "u8") == 0 ? "" : ", or as u8 the bytes of whatever it is");
+}
+
+// What the kernel does with the data says of which type they cannot be, where
+// its name says nothing.
+static bool check_access(planner_t* p, uint32_t index) {
+  const kilni_cli_shape_t* shape = &p->plan->slots[index].shape;
+  char taken[64], what[256], holds[256];
+  kilni_cli_type_t type;
+  if (kilni_cli_access_fits(p->kernel->use, index, shape->type, taken, &type)) {
+    return true;
+  }
+  call(p, index, what);
+  kilni_cli_shape_text(shape, holds, sizeof(holds));
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "the kernel uses what parameter %s points to as %s, and "
+                       "its buffer is %s",
+                       what, taken, holds);
+  fix_element(p, type);
+  return false;
+}
+
 // Data of another type than the kernel's own would be read as what they are
 // not.
 static bool check_element(planner_t* p, uint32_t index) {
@@ -506,17 +535,14 @@ static bool check_element(planner_t* p, uint32_t index) {
   kilni_cli_type_t type;
   if (kilni_cli_element_fits(p->kernel->name, index, shape->type, pointee,
                              &type)) {
-    return true;
+    return type != KILNI_CLI_TYPE_NONE || check_access(p, index);
   }
   call(p, index, what);
   kilni_cli_shape_text(shape, holds, sizeof(holds));
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s points to %s, and its buffer is %s", what,
                        pointee, holds);
-  kilni_cli_error_fix(p->error,
-                      "give it elements of type %s (of a .npy file by numpy's "
-                      "astype), or as u8 the bytes of whatever it is",
-                      kilni_cli_type_info(type)->text);
+  fix_element(p, type);
   return false;
 }
 

@@ -7,6 +7,7 @@
 #define KILN_SRC_CLI_RUN_PLAN_H_
 
 #include "cli/run_request.h"
+#include "kiln/image.h"
 
 #define KILNI_CLI_MAX_PARAMS 256
 
@@ -26,7 +27,9 @@ typedef struct kilni_cli_kernel_t {
   kilni_cli_param_t params[KILNI_CLI_MAX_PARAMS];
   uint32_t required_block[3];
   uint32_t max_threads;  // of a block; 0: not known
-  uint32_t dimensions;   // in which it counts (run_dimensions.h); 0: not known
+  uint32_t dimensions;   // in which it counts; 0: not known
+  // What it does with its parameters; NULL: not known. Borrowed.
+  const kiln_image_use_t* use;
 } kilni_cli_kernel_t;
 
 // Threads of a block where nobody says it: 256, or as many whole warps as the

@@ -14,11 +14,11 @@
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
-#include "cli/run_dimensions.h"
 #include "cli/run_entry.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 #include "cli/run_template.h"
+#include "kiln/image.h"
 #include "kiln/runtime.h"
 #include "kiln/soft.h"
 
@@ -134,6 +134,32 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                          kiln_kernel_create(s->module, name, &s->kernel));
 }
 
+// What PTX says of the kernel. Where it says nothing, nothing is known: a text
+// that only a GPU's driver can read, machine code.
+static void find_use(kilni_cli_session_t* s) {
+  if (s->code.text == NULL ||
+      kiln_code_format(s->code.text) != KILN_CODE_FORMAT_PTX) {
+    return;
+  }
+  kiln_image_t* image = NULL;
+  uint32_t index = 0;
+  kiln_status_t status =
+      kiln_image_create(kiln_code_bytes(s->code.text), NULL, &image);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_image_kernel_find(image, s->facts.name, &index);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = kiln_image_use_create(image, index, &s->use);
+  }
+  kiln_image_release(image);
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return;
+  }
+  s->facts.use = s->use;
+  s->facts.dimensions = kiln_image_use_threads(s->use)->dimensions;
+}
+
 static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   if (s->request->program != NULL) {
     kilni_cli_program_facts(s->request->program, s->code.lowered, &s->facts);
@@ -147,11 +173,7 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   facts->max_threads = info->max_threads;
   memcpy(facts->required_block, info->required_block,
          sizeof(facts->required_block));
-  if (s->code.text != NULL &&
-      kiln_code_format(s->code.text) == KILN_CODE_FORMAT_PTX) {
-    facts->dimensions =
-        kilni_cli_dimensions_of(kiln_code_bytes(s->code.text), info->name);
-  }
+  find_use(s);
   if (facts->param_count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
                           "pass a struct, or a buffer of them",
@@ -518,6 +540,7 @@ void kilni_cli_session_close(kilni_cli_session_t* session) {
   kiln_pipeline_release(session->pipeline);
   kilni_cli_residents_free(session);
   kiln_dispatcher_release(session->dispatcher);
+  kiln_image_use_release(session->use);
   kiln_kernel_release(session->kernel);
   kiln_module_release(session->module);
   kilni_cli_code_deinit(&session->code);

@@ -27,6 +27,7 @@ typedef struct kilni_cli_session_t {
   kiln_resident_t buffers[KILNI_CLI_MAX_PARAMS];
   uint32_t order[KILNI_CLI_MAX_PARAMS];  // of a slot: which binding it is
   kilni_cli_kernel_t facts;              // names are borrowed from kernel
+  kiln_image_use_t* use;                 // NULL: not known
   char device_name[32];                  // as the user counts
   uint64_t elapsed_ns;
   bool counted;  // instructions are known

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -359,6 +360,133 @@ static void data_are_what_the_pointer_is_of(void** state) {
   assert_string_equal(kilni_cli_type_info(own)->text, "f64");
 }
 
+// A kernel that reads one word of each thread's: `body` has its address in
+// %rd2.
+static kiln_image_use_t* use_of(const char* body, uint32_t bytes) {
+  char text[1024];
+  int size = snprintf(
+      text, sizeof(text),
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry f(.param .u64 p) {\n.reg .b64 %%rd<4>; .reg .b32 "
+      "%%r<4>; .reg .f32 %%f<4>; .reg .f64 %%fd<4>; .reg .b16 %%h<4>;\n"
+      "ld.param.u64 %%rd1, [p]; mov.u32 %%r1, %%tid.x;\n"
+      "mul.wide.u32 %%rd2, %%r1, %u; add.s64 %%rd2, %%rd1, %%rd2;\n"
+      "%s ret; }\n",
+      bytes, body);
+  kiln_bytes_view_t view = {(const uint8_t*)text, (size_t)size};
+  kiln_image_t* image;
+  kiln_image_use_t* use;
+  assert_null(kiln_image_create(view, NULL, &image));
+  assert_null(kiln_image_use_create(image, 0, &use));
+  kiln_image_release(image);
+  return use;
+}
+
+// Where the name says nothing, data must not contradict all accesses.
+static void data_are_what_the_kernel_computes_with(void** state) {
+  (void)state;
+  static const char F32[] = "ld.global.f32 %f1, [%rd2]; add.f32 %f1, %f1, %f1;";
+  static const char F64[] =
+      "ld.global.f64 %fd1, [%rd2]; add.f64 %fd1, %fd1, %fd1;";
+  static const char WORD[] = "ld.global.u32 %r2, [%rd2];";
+  static const char HALF[] = "ld.global.u16 %h1, [%rd2];";
+  static const char BYTE[] = "ld.global.u8 %h1, [%rd2];";
+  static const char PIXEL[] =
+      "ld.global.u8 %h1, [%rd2]; cvt.rn.f32.u16 %f1, %h1;";
+  static const char COUNT[] = "atom.global.add.u32 %r2, [%rd2], 1;";
+  static const char MOST[] = "atom.global.max.s32 %r2, [%rd2], 1;";
+  static const struct {
+    const char* body;
+    uint32_t apart;
+    const char* data;
+    const char* fix;  // NULL: it fits
+  } rows[] = {
+      {F32, 4, "f32", NULL},
+      {F32, 4, "u8", NULL},
+      {F32, 4, "f64", "f32"},
+      {F32, 4, "i32", "f32"},
+      {F32, 4, "u32", "f32"},
+      {F32, 4, "f16", "f32"},
+      {F32, 4, "i64", "f32"},
+      {F32, 4, "bool", "f32"},
+      {F32, 8, "f64", "f32"},
+      {F64, 8, "f64", NULL},
+      {F64, 8, "f32", "f64"},
+      {F64, 8, "i64", "f64"},
+      {WORD, 4, "f32", NULL},
+      {WORD, 4, "i32", NULL},
+      {WORD, 4, "i64", "i32"},
+      {WORD, 4, "u64", "u32"},
+      {WORD, 4, "f64", "f32"},
+      {WORD, 4, "f16", NULL},
+      {WORD, 4, "i8", NULL},
+      // The low half of a number.
+      {WORD, 8, "i64", NULL},
+      {WORD, 8, "f64", NULL},
+      {HALF, 2, "f16", NULL},
+      {HALF, 2, "bf16", NULL},
+      {HALF, 2, "u16", NULL},
+      {HALF, 2, "f32", "f16"},
+      {HALF, 2, "i32", "i16"},
+      {HALF, 4, "i32", NULL},
+      {BYTE, 1, "f32", NULL},
+      {BYTE, 1, "u32", NULL},
+      {PIXEL, 1, "u8", NULL},
+      {PIXEL, 1, "f32", "u8"},
+      {PIXEL, 1, "u32", NULL},
+      {PIXEL, 4, "f32", NULL},
+      {COUNT, 4, "i32", NULL},
+      {COUNT, 4, "f32", "i32"},
+      {COUNT, 4, "u64", "u32"},
+      {MOST, 4, "f32", NULL},
+      {"st.global.u32 [%rd2], 0;", 4, "f32", NULL},
+      {"ret;", 4, "f64", NULL},
+  };
+  char what[64];
+  kilni_cli_type_t own;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_image_use_t* use = use_of(rows[i].body, rows[i].apart);
+    kilni_cli_type_t type =
+        kilni_cli_type_find(rows[i].data, strlen(rows[i].data));
+    bool fits = kilni_cli_access_fits(use, 0, type, what, &own);
+    if (fits != (rows[i].fix == NULL)) {
+      fail_msg("%s at \"%s\": \"%s\"", rows[i].data, rows[i].body, what);
+    }
+    if (!fits) {
+      assert_string_equal(kilni_cli_type_info(own)->text, rows[i].fix);
+      // What is proposed is taken.
+      assert_true(kilni_cli_access_fits(use, 0, own, what, &own));
+    }
+    kiln_image_use_release(use);
+  }
+  assert_true(kilni_cli_access_fits(NULL, 0, kilni_cli_type_find("f64", 3),
+                                    what, &own));
+}
+
+static void the_plan_asks_the_kernel(void** state) {
+  (void)state;
+  kilni_cli_kernel_t kernel;
+  kilni_cli_request_t r = {0};
+  kilni_cli_binding_t b;
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  kiln_image_use_t* use =
+      use_of("ld.global.f32 %f1, [%rd2]; add.f32 %f1, %f1, %f1;", 4);
+  make_kernel(&kernel);
+  kernel.param_count = 1;
+  kernel.use = use;
+  r.bindings = &b;
+  bind(&r, &b, "in", "0=x:f64[4]");
+  assert_false(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  assert_non_null(strstr(error.message, "floats of 4 bytes"));
+  assert_non_null(strstr(error.message, "f64[4]"));
+  // What its name says goes first.
+  kernel.name = "_Z1fPd";
+  assert_true(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  kilni_cli_buffer_deinit(&b.path);
+  kiln_image_use_release(use);
+}
+
 static void unknown_parameters_go_by_position(void** state) {
   (void)state;
   kilni_cli_kernel_t kernel;
@@ -389,6 +517,8 @@ int main(void) {
       cmocka_unit_test(a_given_or_required_block_is_taken),
       cmocka_unit_test(a_kernel_is_named_as_cpp_does),
       cmocka_unit_test(data_are_what_the_pointer_is_of),
+      cmocka_unit_test(data_are_what_the_kernel_computes_with),
+      cmocka_unit_test(the_plan_asks_the_kernel),
       cmocka_unit_test(unknown_parameters_go_by_position),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
