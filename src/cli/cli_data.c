@@ -46,11 +46,120 @@ static bool check_signature(const kilni_cli_buffer_t* file,
   return false;
 }
 
+// ---- Names that say that the bytes are no numbers ----
+
+// A text, a compressed file or a sound is bytes. Taken as wider elements it
+// would be numbers that nobody wrote, and no error.
+static bool is_of_bytes(kilni_cli_type_t type) {
+  return type == KILNI_CLI_TYPE_U8 || type == KILNI_CLI_TYPE_I8;
+}
+
+// Python's names of the elements in an array.array; 0: it has none.
+static char code_of(kilni_cli_type_t type) {
+  switch (type) {
+    case KILNI_CLI_TYPE_U16:
+      return 'H';
+    case KILNI_CLI_TYPE_I16:
+      return 'h';
+    case KILNI_CLI_TYPE_U32:
+      return 'I';
+    case KILNI_CLI_TYPE_I32:
+      return 'i';
+    case KILNI_CLI_TYPE_U64:
+      return 'Q';
+    case KILNI_CLI_TYPE_I64:
+      return 'q';
+    case KILNI_CLI_TYPE_F32:
+      return 'f';
+    case KILNI_CLI_TYPE_F64:
+      return 'd';
+    default:
+      return 0;
+  }
+}
+
+// Whether a name may stand in a command as it is, in quotes of either kind.
+static bool is_plain(const char* path) {
+  for (const char* c = path; *c != 0; c++) {
+    bool is_word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                   (*c >= '0' && *c <= '9');
+    if (!is_word && strchr("._/+,=@-", *c) == NULL) return false;
+  }
+  return strlen(path) <= 120 && path[0] != '-';
+}
+
+// The Fix for an input: a line that makes raw bytes of a text of numbers.
+static void fix_named_input(const char* path, const kilni_cli_named_t* named,
+                            kilni_cli_type_t type, kilni_cli_error_t* error) {
+  const char* bytes = "write :u8 after the name to take the bytes as they are";
+  kilni_cli_type_t as = type == KILNI_CLI_TYPE_NONE ? KILNI_CLI_TYPE_F32 : type;
+  char code = code_of(as);
+  if (!named->is_list || code == 0 || !is_plain(path)) {
+    kilni_cli_error_fix(error,
+                        "convert it to .npy, to raw bytes (.bin) or, a "
+                        "picture, to .png, or %s",
+                        bytes);
+    return;
+  }
+  int stem = (int)(strlen(path) - strlen(named->end));
+  bool is_whole = kilni_cli_type_info(as)->kind != 'f';
+  kilni_cli_error_fix(
+      error,
+      "make raw bytes of its numbers: python3 -c \"import array, re; "
+      "array.array('%c', map(%s, re.findall(r'[^\\s,;]+', "
+      "open('%s').read()))).tofile(open('%.*s.bin', 'wb'))\" and give "
+      "%.*s.bin:%s; or %s",
+      code, is_whole ? "int" : "float", path, stem, path, stem, path,
+      kilni_cli_type_info(as)->text, bytes);
+}
+
+static bool check_named_input(const char* path, const kilni_cli_spec_t* spec,
+                              kilni_cli_error_t* error) {
+  const kilni_cli_named_t* named = kilni_cli_signature_says(path);
+  kilni_cli_type_t type = spec->kind == KILNI_CLI_SPEC_NONE
+                              ? KILNI_CLI_TYPE_NONE
+                              : spec->shape.type;
+  if (named == NULL || is_of_bytes(type)) return true;
+  (void)kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, NULL,
+                       "by its name the file is %s, and not %s one after the "
+                       "other",
+                       named->what,
+                       type == KILNI_CLI_TYPE_NONE
+                           ? "numbers"
+                           : kilni_cli_type_info(type)->text);
+  fix_named_input(path, named, type, error);
+  return false;
+}
+
+// The Fix for an output: raw bytes, and the line that makes a text of them.
+static bool fail_named_output(const char* path, const kilni_cli_named_t* named,
+                              kilni_cli_type_t type, kilni_cli_error_t* error) {
+  const char* write = "write .npy or raw bytes (.bin)";
+  (void)kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, write,
+                       "%s cannot be written of %s", named->what,
+                       kilni_cli_type_info(type)->text);
+  char code = code_of(type);
+  if (named->is_list && code != 0 && is_plain(path)) {
+    int stem = (int)(strlen(path) - strlen(named->end));
+    kilni_cli_error_fix(
+        error,
+        "%s; of %.*s.bin this makes a text, a number a line: python3 -c "
+        "\"import array; print(*array.array('%c', "
+        "open('%.*s.bin', 'rb').read()), sep=chr(10))\" > %s",
+        write, stem, path, code, stem, path, path);
+  }
+  return false;
+}
+
 // Raw bytes take the whole file and get their shape from `spec`.
-static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
-                     kilni_cli_array_t* out, kilni_cli_error_t* error) {
+static bool read_raw(const char* path, kilni_cli_buffer_t* file,
+                     const kilni_cli_spec_t* spec, kilni_cli_array_t* out,
+                     kilni_cli_error_t* error) {
   kilni_cli_shape_t shape = spec->shape;
-  if (!check_signature(file, spec, error)) return false;
+  if (!check_signature(file, spec, error) ||
+      !check_named_input(path, spec, error)) {
+    return false;
+  }
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
     if (shape.bytes != file->size) {
       char text[256];
@@ -115,7 +224,8 @@ bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
                 ? kilni_cli_buffer_read(&file, path, most, error)
                 : kilni_cli_buffer_read_some(&file, path, most, error);
   if (ok) {
-    ok = format == KILNI_CLI_FORMAT_RAW ? read_raw(&file, spec, out, error)
+    ok = format == KILNI_CLI_FORMAT_RAW
+             ? read_raw(path, &file, spec, out, error)
          : format == KILNI_CLI_FORMAT_NPY
              ? kilni_cli_npy_read(file.data, file.size, out, error)
          : format == KILNI_CLI_FORMAT_PNG
@@ -133,11 +243,15 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
                           kilni_cli_error_t* error) {
   kilni_cli_format_t format = kilni_cli_format_of(path);
   const kilni_cli_signature_t* named = kilni_cli_signature_named(path);
+  const kilni_cli_named_t* says = kilni_cli_signature_says(path);
   bool ok = true;
   if (named != NULL) {
     ok = kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                         "write .npy, .png, .ppm or .pgm, or raw bytes (.bin)",
                         "%s cannot be written", named->what);
+  } else if (format == KILNI_CLI_FORMAT_RAW && says != NULL &&
+             !is_of_bytes(shape->type)) {
+    ok = fail_named_output(path, says, shape->type, error);
   } else if (format == KILNI_CLI_FORMAT_NPY) {
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
     ok = info->numpy != NULL ||

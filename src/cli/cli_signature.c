@@ -66,3 +66,70 @@ const kilni_cli_signature_t* kilni_cli_signature_named(const char* path) {
   }
   return NULL;
 }
+
+static const kilni_cli_named_t NAMED[] = {
+    {".csv", "comma-separated values", true},
+    {".tsv", "tab-separated values", true},
+    {".txt", "a text", true},
+    {".text", "a text", true},
+    {".log", "a text", true},
+    {".md", "a text", false},
+    {".json", "JSON", false},
+    {".jsonl", "lines of JSON", false},
+    {".xml", "XML", false},
+    {".svg", "an SVG picture", false},
+    {".yaml", "YAML", false},
+    {".yml", "YAML", false},
+    {".toml", "TOML", false},
+    {".ini", "settings", false},
+    {".html", "HTML", false},
+    {".htm", "HTML", false},
+    {".npz", "an archive of arrays", false},
+    {".jpg", "a JPEG picture", false},
+    {".jpeg", "a JPEG picture", false},
+    {".gif", "a GIF picture", false},
+    {".tif", "a TIFF picture", false},
+    {".tiff", "a TIFF picture", false},
+    {".bmp", "a BMP picture", false},
+    {".webp", "a WebP picture", false},
+    {".exr", "an OpenEXR picture", false},
+    {".pbm", "a PBM picture", false},
+    {".pnm", "a PNM picture", false},
+    {".pfm", "a PFM picture", false},
+    {".h5", "an HDF5 file", false},
+    {".hdf5", "an HDF5 file", false},
+    {".mat", "a MATLAB file", false},
+    {".parquet", "a Parquet file", false},
+    {".arrow", "an Arrow file", false},
+    {".feather", "an Arrow file", false},
+    {".xlsx", "a spreadsheet", false},
+    {".ods", "a spreadsheet", false},
+    {".pkl", "pickled Python objects", false},
+    {".pt", "a PyTorch file", false},
+    {".pth", "a PyTorch file", false},
+    {".safetensors", "tensors with a header", false},
+    {".onnx", "an ONNX model", false},
+    {".gguf", "a GGUF model", false},
+    {".wav", "a WAV sound", false},
+    {".mp3", "an MP3 sound", false},
+    {".flac", "a FLAC sound", false},
+    {".ogg", "an Ogg sound", false},
+    {".mp4", "an MP4 film", false},
+    {".pdf", "a PDF document", false},
+    {".gz", "a compressed file", false},
+    {".tgz", "a compressed archive", false},
+    {".bz2", "a compressed file", false},
+    {".xz", "a compressed file", false},
+    {".zst", "a compressed file", false},
+    {".lz4", "a compressed file", false},
+    {".zip", "an archive", false},
+    {".7z", "an archive", false},
+    {".tar", "an archive", false},
+};
+
+const kilni_cli_named_t* kilni_cli_signature_says(const char* path) {
+  for (size_t i = 0; i < sizeof(NAMED) / sizeof(NAMED[0]); i++) {
+    if (kilni_cli_name_ends(path, NAMED[i].end)) return &NAMED[i];
+  }
+  return NULL;
+}

@@ -24,4 +24,15 @@ const kilni_cli_signature_t* kilni_cli_signature_of(const uint8_t* data,
 // reads nor writes; NULL: any other name.
 const kilni_cli_signature_t* kilni_cli_signature_named(const char* path);
 
+// What the name of a file says that its bytes are, where they are no numbers
+// one after the other. thread-safe
+typedef struct kilni_cli_named_t {
+  const char* end;   // ".csv"
+  const char* what;  // "comma-separated values"
+  bool is_list;      // a list of numbers as people write them, mostly
+} kilni_cli_named_t;
+
+// NULL for a name that says nothing of the kind, such as "x.bin" or "x".
+const kilni_cli_named_t* kilni_cli_signature_says(const char* path);
+
 #endif  // KILN_SRC_CLI_CLI_SIGNATURE_H_

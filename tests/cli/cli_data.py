@@ -65,6 +65,9 @@ def files():
         "arrays.npz": b"PK\x03\x04\x14\0" + bytes(26) + b"x.npy",
         "photo.jpg": b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(21),
         "packed.bin": b"\x1f\x8b\x08\0" + bytes(28),
+        "data.csv": b"1,2\n3,4\n",
+        "data.json": b"[1, 2, 3, 4]\n\n\n\n",
+        "sound.wav": b"RIFF" + bytes(12),
         "not.ptx": b"hello, world\n",
         "empty.ptx": b"",
         # an ELF file for machine 190, a GPU, and nothing in it
