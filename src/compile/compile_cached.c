@@ -17,7 +17,7 @@
 #include "image/image.h"
 
 // Counted up whenever the key, or what is kept beside a result, changes.
-enum { KEY_VERSION = 1, MAX_KEPT_BYTES = 64 << 20 };
+enum { KEY_VERSION = 2, MAX_KEPT_BYTES = 64 << 20 };
 
 // One compilation with a cache. one-thread
 typedef struct cached_t {
@@ -53,6 +53,18 @@ static const char* raw_reason(const kiln_compile_options_t* options) {
   return NULL;
 }
 
+// A macro that an option defines as a time of the compilation; it may be a part
+// of what stands there.
+static bool defines_time(const char* const* texts, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strstr(texts[i], "__DATE__") != NULL ||
+        strstr(texts[i], "__TIME") != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static const char* why_not(const kilni_compile_job_t* job) {
   const kiln_compile_options_t* options = job->options;
   if (job->compiler->identity[0] == 0) {
@@ -66,6 +78,10 @@ static const char* why_not(const kilni_compile_job_t* job) {
     return "precompiled headers";
   }
   if (options->syntax_only == KILN_SWITCH_ON) return "there will be no code";
+  if (defines_time(options->defines, options->define_count) ||
+      defines_time(options->options, options->option_count)) {
+    return "an option that defines a macro as the time";
+  }
   return raw_reason(options);
 }
 
@@ -349,11 +365,16 @@ static kiln_status_t write_kept(cached_t* cached) {
   return kilni_str_status(&cached->kept);
 }
 
-// Why the result that was just made is not to be kept; NULL: it is.
+// Why the result that was just made is not to be kept, and of what; NULL: it
+// is.
 static const char* why_not_kept(const cached_t* cached,
-                                const kiln_compiler_t* used) {
+                                const kiln_compiler_t* used,
+                                const char** out_more) {
   const kilni_files_t* files = &cached->files;
+  *out_more = files->timed != NULL ? files->timed : files->computed;
+  if (files->timed != NULL) return "it holds the time of its compilation: ";
   if (files->computed != NULL) return "an #include that a macro computes: ";
+  *out_more = "";
   if (cached->too_much) return "it may include more than is looked at";
   if (used != cached->job->compiler) {
     return "another compiler took the place of the one that was found";
@@ -399,8 +420,8 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   }
   job.header_bytes = cached->files.bytes;
   KILNI_RETURN_IF_ERROR(kilni_compile_run(&job));
-  const char* reason = why_not_kept(cached, job.compiler);
-  const char* computed = cached->files.computed;
+  const char* more = "";
+  const char* reason = why_not_kept(cached, job.compiler, &more);
   out->payload = kiln_code_bytes(job.result->code);
   if (reason == NULL) {
     kiln_status_t status = write_kept(cached);
@@ -413,9 +434,8 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   if (reason != NULL) {
     out->store = KILN_SWITCH_OFF;
     KILNI_LOG(&job.compiler->host->log, INFO, "%s is not kept: %s%s", job.name,
-              reason, computed != NULL ? computed : "");
-    return set_reason(job.result, KILN_COMPILE_CACHE_UNCACHEABLE, reason,
-                      computed != NULL ? computed : "");
+              reason, more);
+    return set_reason(job.result, KILN_COMPILE_CACHE_UNCACHEABLE, reason, more);
   }
   out->metadata.data = (const uint8_t*)cached->kept.data;
   out->metadata.size = cached->kept.size;

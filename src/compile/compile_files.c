@@ -32,6 +32,7 @@ void kilni_files_deinit(kilni_files_t* files) {
   kilni_free_array(files->allocator, files->slots, files->slot_count,
                    sizeof(uint32_t));
   kilni_strfree(files->allocator, files->computed);
+  kilni_strfree(files->allocator, files->timed);
   kiln_allocator_t allocator = files->allocator;
   memset(files, 0, sizeof(*files));
   files->allocator = allocator;
@@ -288,6 +289,15 @@ static kiln_status_t add_defines(find_t* find) {
   return kiln_ok();
 }
 
+// The first is enough.
+static kiln_status_t note_time(find_t* find, const kilni_scan_found_t* found) {
+  if (find->files->timed != NULL) return kiln_ok();
+  kilni_str_t shown;
+  kilni_str_init(&shown, find->files->allocator, 65536);
+  kilni_str_addf(&shown, "%.*s (%s)", KILNI_SV(found->name), find->file);
+  return kilni_str_take(&shown, &find->files->timed);
+}
+
 static bool take_found(void* user, const kilni_scan_found_t* found) {
   find_t* find = user;
   switch (found->kind) {
@@ -296,6 +306,9 @@ static bool take_found(void* user, const kilni_scan_found_t* found) {
       break;
     case KILNI_SCAN_COMPUTED:
       find->status = add_computed(find, found);
+      break;
+    case KILNI_SCAN_TIME:
+      find->status = note_time(find, found);
       break;
     default:
       find->status = look_for(find, found);

@@ -46,6 +46,8 @@ typedef struct kilni_files_t {
   // What is included by a macro of which not all is known: "NAME (FILE:LINE)".
   // There may be more files. NULL: all were found.
   char* computed;
+  // A macro that stands for a time: "__TIME__ (FILE)". NULL: there is none.
+  char* timed;
 } kilni_files_t;
 
 void kilni_files_deinit(kilni_files_t* files);

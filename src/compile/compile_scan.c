@@ -34,6 +34,14 @@ bool kilni_scan_is_word(char c) {
          c == '$' || ((unsigned char)c & 0x80) != 0;
 }
 
+bool kilni_scan_is_time(kiln_string_view_t word) {
+  static const char* const times[] = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
+  for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+    if (kilni_sv_equal_cstr(word, times[i])) return true;
+  }
+  return false;
+}
+
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -147,6 +155,11 @@ static void report(scan_t* scan, const kilni_scan_found_t* found) {
   if (!scan->fn(scan->user, found)) scan->ended = true;
 }
 
+static void report_time(scan_t* scan, kiln_string_view_t word) {
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_TIME, .name = word};
+  if (kilni_scan_is_time(word)) report(scan, &found);
+}
+
 // ---- Plain text ----
 
 static bool is_plain(char c) {
@@ -180,6 +193,8 @@ static kiln_string_view_t take_value(scan_t* scan, char close) {
     if (scan->at != before) continue;
     if (*scan->at == '"') {
       skip_literal(scan);
+    } else if (kilni_scan_is_word(*scan->at)) {
+      report_time(scan, read_word(scan));
     } else {
       scan->at++;
     }
@@ -325,6 +340,7 @@ static void scan_lines(scan_t* scan) {
       skip_number(scan);
     } else if (kilni_scan_is_word(c)) {
       kiln_string_view_t word = read_word(scan);
+      report_time(scan, word);
       if (!at_end(scan) && *scan->at == '"' && is_raw_prefix(word)) {
         skip_raw(scan);
       }

@@ -17,6 +17,7 @@ enum {
   KILNI_SCAN_ANGLE = 2,     // #include <name>
   KILNI_SCAN_COMPUTED = 3,  // #include NAME
   KILNI_SCAN_DEFINE = 4,    // #define NAME value, without arguments
+  KILNI_SCAN_TIME = 5,      // __DATE__, __TIME__, __TIMESTAMP__, by its name
 };
 
 // Something that is included or asked for. thread-compatible
@@ -35,6 +36,9 @@ typedef bool (*kilni_scan_fn_t)(void* user, const kilni_scan_found_t* found);
 
 // True for what may stand in a name, but for digits.
 bool kilni_scan_is_word(char c);
+
+// True for a macro that stands for a time: each compilation has its own.
+bool kilni_scan_is_time(kiln_string_view_t word);
 
 // True for text that may be a part of a header's name, or all of it: nothing
 // but names, digits and the like, without blanks; or one text in quotes.

@@ -40,8 +40,15 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (i < MAX_ITEMS) deps[i] = dep;
   }
   if (name_count > MAX_ITEMS || file_count > MAX_ITEMS) return 0;
-  kilni_files_t files = {
-      kiln_allocator_libc(), deps, file_count, MAX_ITEMS, NULL, 0, 0, NULL};
+  kilni_files_t files = {kiln_allocator_libc(),
+                         deps,
+                         file_count,
+                         MAX_ITEMS,
+                         NULL,
+                         0,
+                         0,
+                         NULL,
+                         NULL};
   kilni_kept_t kept = {reader.format, reader.line, reader.log, reader.note,
                        reader.arch,   names,       name_count, &files};
   kilni_str_t text;

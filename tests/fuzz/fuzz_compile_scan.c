@@ -21,7 +21,7 @@ typedef struct sum_t {
 
 static bool add(void* user, const kilni_scan_found_t* found) {
   sum_t* sum = user;
-  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_DEFINE ||
+  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_TIME ||
       found->name.size == 0) {
     abort();
   }

@@ -304,6 +304,24 @@ static void what_cannot_be_cached_says_why(void** state) {
            KILN_COMPILE_CACHE_UNCACHEABLE,
            "macro computes: NAME_OF_NOBODY(1) (kernel.cu:2)");
   }
+  // A time is that of its own compilation, wherever it stands.
+  const char* const dirs[] = {g_dir};
+  const char* const stamp[] = {"STAMP=__TIME__"};
+  for (int i = 0; i < 2; i++) {
+    expect("const char a[] = __TIME__;\n", &options,
+           KILN_COMPILE_CACHE_UNCACHEABLE, "__TIME__ (kernel.cu)");
+    expect("#define A __DATE__\n", &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+           "__DATE__");
+    write_file("stamp.h", "#define STAMP __TIMESTAMP__\n");
+    options.include_dirs = dirs;
+    options.include_dir_count = 1;
+    expect("#include \"stamp.h\"\n", &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+           "__TIMESTAMP__ (");
+    options.defines = stamp;
+    options.define_count = 1;
+    expect(kPlain, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "as the time");
+    options = kiln_compile_options_default();
+  }
   // More than is looked at: compiled all the same.
   enum { TOO_MANY = 65537 };
   char* many = malloc(TOO_MANY * 12 + 1);

@@ -24,7 +24,7 @@ static bool note(void* user, const kilni_scan_found_t* found) {
   list_t* list = user;
   size_t used = strlen(list->text);
   snprintf(list->text + used, sizeof(list->text) - used, "%s%c%s:%.*s",
-           used ? " " : "", " qacd"[found->kind], found -> next ? "n" : "",
+           used ? " " : "", " qacdt"[found->kind], found -> next ? "n" : "",
            (int)found->name.size, found->name.data);
   if (found->kind != KILNI_SCAN_DEFINE) return true;
   bool plain = found->value.data != NULL;
@@ -80,6 +80,11 @@ static void every_form_is_seen(void** state) {
        "d:A= d:C=? d:D=?"},
       {"#define A a/* */b\n#define B a \\\n b\n#define C a\\\nb\n",
        "d:A=? d:B=? d:C=ab"},
+      // What stands for a time, but for comments and texts.
+      {"char a[] = __DATE__ __TIME__;\n", "t:__DATE__ t:__TIME__"},
+      {"#define S __TIMESTAMP__\n", "t:__TIMESTAMP__ d:S=__TIMESTAMP__"},
+      {"#define S(x) x __TI\\\nME__\n", "t:__TIME__"},
+      {"// __TIME__\n/* __DATE__ */ char a[] = \"__TIME__\", __TIME__x;\n", ""},
       {"#include NAME // x\n#include /* y */ A B\n", "c:NAME // x c:A B"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -115,7 +120,8 @@ static void write_one(kilni_str_t* out) {
   static const char* const names[] = {"add<int>", "_Z3addIiEvv"};
   char path[] = "/a/b.h";
   kilni_file_dep_t dep = {path, KILNI_FILE_PRESENT, 0, 7, 8, -9, "0123"};
-  kilni_files_t files = {kiln_allocator_libc(), &dep, 1, 1, NULL, 0, 0, NULL};
+  kilni_files_t files = {
+      kiln_allocator_libc(), &dep, 1, 1, NULL, 0, 0, NULL, NULL};
   kilni_kept_t kept = {KILN_CODE_FORMAT_PTX,
                        13000,
                        {"a log", 5},
