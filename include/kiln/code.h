@@ -57,7 +57,8 @@ static inline kiln_code_options_t kiln_code_options_default(void) {
 // Makes code from a copy of `bytes`. `options` may be NULL. Only the format is
 // looked at; whether the code is whole is for who reads, links or loads it.
 //
-//   BAD_DATA          the format is not to be seen from the bytes
+//   BAD_DATA          the format is not to be seen from the bytes, or there is
+//                     PTX with a NUL inside, where its text would end
 //   INVALID_ARGUMENT  no bytes, a format that is none, or one that the bytes
 //                     certainly are not (PTX that begins like an ELF file)
 //   LIMIT_EXCEEDED    more than 4 GiB, or more than 65,536 names

@@ -127,6 +127,9 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
   facts->format = is_elf      ? KILN_CODE_FORMAT_CUBIN
                   : is_fatbin ? KILN_CODE_FORMAT_FATBIN
                               : KILN_CODE_FORMAT_PTX;
+  if (facts->format == KILN_CODE_FORMAT_PTX) {
+    KILNI_RETURN_IF_ERROR(kilni_code_check_text(bytes, name));
+  }
   facts->ptx_isa = kilni_image_ptx_isa(bytes);
   if (is_elf || is_fatbin) {
     KILNI_RETURN_IF_ERROR(check_whole(bytes, name, out_doubt));

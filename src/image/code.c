@@ -87,6 +87,19 @@ static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
       "those, or NVVM IR; source is compiled first (`kiln compile`)");
 }
 
+kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name) {
+  size_t end = bytes.size;
+  while (end > 0 && bytes.data[end - 1] == 0) end--;
+  const uint8_t* nul = end > 0 ? memchr(bytes.data, 0, end) : NULL;
+  if (nul == NULL) return kiln_ok();
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA,
+                 "\"%s\" is PTX with a NUL byte inside, at offset %zu: what "
+                 "comes after it would be ignored",
+                 name, (size_t)(nul - bytes.data)),
+      "remove that byte: `tr -d '\\000'` makes a copy without");
+}
+
 static kiln_status_t decide_format(kiln_bytes_view_t bytes,
                                    const kiln_code_options_t* options,
                                    uint32_t* out_format) {
@@ -104,6 +117,9 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
         kiln_code_format_name(seen));
   }
   *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
+  if (*out_format == KILN_CODE_FORMAT_PTX) {
+    return kilni_code_check_text(bytes, name);
+  }
   if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();
   return no_format(bytes, name);
 }

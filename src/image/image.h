@@ -9,6 +9,10 @@
 #include "kiln/code.h"
 #include "kiln/image.h"
 
+// A text of PTX ends at its first NUL, wherever its bytes end. BAD_DATA, with
+// the offset, where something else comes after that.
+kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name);
+
 // kiln_code_create for a room above, whose allocator must not outlive what
 // `keep` keeps.
 kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,

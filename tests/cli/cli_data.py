@@ -69,6 +69,7 @@ def files():
         "data.json": b"[1, 2, 3, 4]\n\n\n\n",
         "sound.wav": b"RIFF" + bytes(12),
         "not.ptx": b"hello, world\n",
+        "nul.ptx": b".version 7.0\n\0.target sm_70\n",
         "empty.ptx": b"",
         # an ELF file for machine 190, a GPU, and nothing in it
         "cubin.cubin": (b"\x7fELF\x02\x01\x01\x33\x07" + bytes(7) +

@@ -151,6 +151,7 @@ static void test_what_is_nothing(void** state) {
   assert_bad("", 0, "is empty");
   static const char kLtoir[8] = {(char)0xed, 0x43, 0x4e, 0x7f, 1, 0x41};
   assert_bad(kLtoir, sizeof(kLtoir), "is LTO-IR, which no device loads");
+  assert_bad(".version 7.0\n\0.target sm_70\n", 28, "at offset 13");
   // Text that is no PTX: a driver may know better, so the doubt is kept.
   kiln_status_t doubt = kiln_ok();
   assert_null(read_bytes("hello", 5, &doubt));

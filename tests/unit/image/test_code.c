@@ -119,6 +119,13 @@ static void what_is_no_code_is_refused(void** state) {
   kiln_code_t* code = (kiln_code_t*)state;  // to be made NULL
   expect(kiln_code_create(view("hello", 5), NULL, &code), KILN_STATUS_BAD_DATA);
   assert_null(code);
+  // A NUL ends PTX; those at its end may be more than one.
+  expect(kiln_code_create(view(".version 9.0\n\0x\0", 16), NULL, &code),
+         KILN_STATUS_BAD_DATA);
+  assert_null(code);
+  assert_null(kiln_code_create(view(".version 9.0\n\0\0", 15), NULL, &code));
+  kiln_code_release(code);
+  code = NULL;
   kiln_code_options_t options = kiln_code_options_default();
   options.format = KILN_CODE_FORMAT_PTX;
   uint8_t room[20];
