@@ -96,6 +96,10 @@ const char* kilni_cli_option_value(const kilni_cli_call_t* call,
 // True for an option whose value was left out.
 bool kilni_cli_option_is_bare(const kilni_cli_given_t* given);
 
+// How many letters are put in, left out or exchanged to make `b` of `a`; 99 for
+// words of 63 letters and more.
+size_t kilni_cli_edits(const char* a, const char* b);
+
 // Of `words`, the one that `text` most likely meant, or NULL.
 const char* kilni_cli_nearest(const char* text, const char* const* words,
                               size_t count);

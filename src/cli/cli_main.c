@@ -13,9 +13,31 @@
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
 #include "cli/cli_report.h"
+#include "cli/cli_variables.h"
 #include "kiln/version.h"
 
-enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20 };
+extern char** environ;
+
+enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20, MOST_NOTES = 8 };
+
+// A variable that is misspelt has no effect, and nothing else would say so.
+static void note_variables(void) {
+  char name[64];
+  size_t notes = 0;
+  for (char** at = environ; at != NULL && *at != NULL; at++) {
+    const char* equals = strchr(*at, '=');
+    size_t size = equals != NULL ? (size_t)(equals - *at) : 0;
+    if (size == 0 || size >= sizeof(name)) continue;
+    memcpy(name, *at, size);
+    name[size] = 0;
+    const char* meant = kilni_cli_variable_meant(name);
+    if (meant == NULL) continue;
+    if (++notes > MOST_NOTES) return;
+    bool is_family = meant[strlen(meant) - 1] == '_';
+    kilni_cli_note("warning: the variable %s has no effect; did you mean %s%s?",
+                   name, meant, is_family ? "..." : "");
+  }
+}
 
 static bool fail_command(const char* name, kilni_cli_error_t* error) {
   const char* names[32];
@@ -73,6 +95,7 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
   }
   const kilni_cli_command_t* command = kilni_cli_command_named(argv[1]);
   if (command == NULL) return fail_command(argv[1], error);
+  note_variables();
   return run_command(command, argc - 1, argv + 1, error);
 }
 

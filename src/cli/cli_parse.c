@@ -24,8 +24,7 @@ typedef struct parse_t {
   size_t file_index;  // of the option that -o stands for
 } parse_t;
 
-// Edits that turn `a` into `b`, at most `limit`; words are short.
-static size_t distance(const char* a, const char* b) {
+size_t kilni_cli_edits(const char* a, const char* b) {
   size_t row[64];
   size_t n = strlen(b);
   if (n >= 63 || strlen(a) >= 63) return 99;
@@ -49,7 +48,7 @@ const char* kilni_cli_nearest(const char* text, const char* const* words,
   const char* nearest = NULL;
   size_t best = strlen(text) / 3 + 1;
   for (size_t i = 0; i < count; i++) {
-    size_t d = distance(text, words[i]);
+    size_t d = kilni_cli_edits(text, words[i]);
     bool begins =
         strlen(text) >= 2 && strncmp(words[i], text, strlen(text)) == 0;
     if (begins) d = 1;

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: variables of the environment that are misspelt. Pure.
+#ifndef KILN_SRC_CLI_CLI_VARIABLES_H_
+#define KILN_SRC_CLI_CLI_VARIABLES_H_
+
+// The variable of Kiln's that `name` looks like, and is not; NULL for one of
+// Kiln's own and for any other. Of a family it is the part that all share.
+const char* kilni_cli_variable_meant(const char* name);
+
+#endif  // KILN_SRC_CLI_CLI_VARIABLES_H_
