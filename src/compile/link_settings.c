@@ -222,11 +222,11 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
       read_target(text, &target)) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "\"%s\" is an architecture of PTX, and machine code is "
-                   "linked for one of a device",
+                   "machine code cannot be linked for \"%s\", an architecture "
+                   "of PTX",
                    text),
-        "give --%s (the option %s) as that of the device, e.g. \"sm_%s\"",
-        row->field, row->field, text + sizeof(VIRTUAL) - 1);
+        "write --%s sm_%s (of the options: %s)", row->field,
+        text + sizeof(VIRTUAL) - 1, row->field);
   }
   if (read_target(text, &target)) {
     return make->is_driver ? add_key(make, row, target)
@@ -234,7 +234,9 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
   }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", text),
-      "set `%s` to that of the device, e.g. \"sm_90\"", row->field);
+      "write --%s (of the options: %s) as sm_90, or with a letter after the "
+      "number as sm_90a or sm_100f; for PTX compute_90 and the like will do",
+      row->field, row->field);
 }
 
 // ---- All of them ----

@@ -119,8 +119,9 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
   if (kiln_code_format_of(bytes) == KILN_CODE_FORMAT_LTOIR) {
     return kilni_status_with_fix(
         KILNI_FAIL(BAD_DATA, "\"%s\" is LTO-IR, which no device loads", name),
-        "link it first, with `kiln link FILE --lto --arch sm_90`, or with "
-        "kiln_link_finish and `lto`");
+        "link it first: `kiln link FILE --lto --arch sm_90 -o OUT.cubin` for "
+        "a GPU, with `--output ptx -o OUT.ptx` for the software device; in a "
+        "program, kiln_link_finish with `lto`");
   }
   bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
   bool is_fatbin = kiln_code_format_of(bytes) == KILN_CODE_FORMAT_FATBIN;

@@ -228,6 +228,17 @@ static void test_all_of_the_driver(void** state) {
       "CU_JIT_GENERATE_LINE_INFO=1 CU_JIT_LOG_VERBOSE=1 CU_JIT_CACHE_MODE=0");
 }
 
+// What the Fix says for an architecture that was refused.
+static void assert_arch_fix(const char* arch, const char* word) {
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_link_settings_t* settings = NULL;
+  options.arch = arch;
+  kiln_status_t status =
+      kiln_link_settings_create(&options, kNvjitlink, NULL, &settings);
+  assert_non_null(strstr(kiln_status_fix(status), word));
+  kiln_status_free(status);
+}
+
 static void test_architectures(void** state) {
   (void)state;
   kiln_link_options_t options = kiln_link_options_default();
@@ -250,6 +261,9 @@ static void test_architectures(void** state) {
   options.arch = "compute_80";
   assert_int_equal(code_of(&options, kNvjitlink, "architecture of PTX"),
                    KILN_STATUS_INVALID_ARGUMENT);
+  assert_arch_fix("compute_80", "write --arch sm_80 ");
+  assert_arch_fix("compute_90a", "write --arch sm_90a ");
+  assert_arch_fix("sm90", "as sm_90, or with a letter");
   assert_string_equal(text_of(&options, kDriver), "CU_JIT_TARGET=80");
   options.output = KILN_CODE_FORMAT_PTX;
   assert_string_equal(text_of(&options, kNvjitlink),

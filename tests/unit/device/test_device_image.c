@@ -23,6 +23,13 @@ static kiln_status_t read_bytes(const void* data, size_t size,
   return status;
 }
 
+static void assert_fix(const void* data, size_t size, const char* word) {
+  kiln_status_t doubt = kiln_ok();
+  kiln_status_t status = read_bytes(data, size, &doubt);
+  assert_non_null(strstr(kiln_status_fix(status), word));
+  kiln_status_free(status);
+}
+
 static void assert_bad(const void* data, size_t size, const char* word) {
   kiln_status_t doubt = kiln_ok();
   kiln_status_t status = read_bytes(data, size, &doubt);
@@ -151,6 +158,9 @@ static void test_what_is_nothing(void** state) {
   assert_bad("", 0, "is empty");
   static const char kLtoir[8] = {(char)0xed, 0x43, 0x4e, 0x7f, 1, 0x41};
   assert_bad(kLtoir, sizeof(kLtoir), "is LTO-IR, which no device loads");
+  // A cubin is for a GPU alone, and what is linked without an output is lost.
+  assert_fix(kLtoir, sizeof(kLtoir), "-o OUT.cubin` for a GPU");
+  assert_fix(kLtoir, sizeof(kLtoir), "--output ptx -o OUT.ptx");
   assert_bad(".version 7.0\n\0.target sm_70\n", 28, "at offset 13");
   // Text that is no PTX: a driver may know better, so the doubt is kept.
   kiln_status_t doubt = kiln_ok();
