@@ -509,8 +509,10 @@ static kiln_status_t nothing_worked(uint32_t kind,
   }
   return kilni_status_with_fix(
       status,
-      "install it, e.g. with `pip install %s`, or name the library in "
-      "KILN_LOCATE_LIB_%s; PTX needs no compiler",
+      "install it: `python3 -m venv cuda && cuda/bin/pip install %s && export "
+      "VIRTUAL_ENV=$PWD/cuda` (on Debian and Ubuntu after `apt-get install "
+      "python3-venv`); or name the library in KILN_LOCATE_LIB_%s; PTX needs no "
+      "compiler",
       nvvm ? "nvidia-nvvm" : "nvidia-cuda-nvrtc", nvvm ? "NVVM" : "NVRTC");
 }
 

@@ -248,7 +248,9 @@ kiln_status_t kiln_locate_item_require(const kiln_locate_item_t* item) {
   }
   return kilni_status_with_fix(
       status,
-      "install it, e.g. with `pip install %s`, or say in %s where it lies",
+      "install it: `python3 -m venv cuda && cuda/bin/pip install %s && export "
+      "VIRTUAL_ENV=$PWD/cuda` (on Debian and Ubuntu after `apt-get install "
+      "python3-venv`); or say in %s where it lies",
       wheel, variable);
 }
 
