@@ -112,6 +112,10 @@ static uint32_t kind_of(const kilni_ptx_look_t* look,
   if (fact->writes > 1 && kilni_ptx_type_class(type) != KILNI_PTX_CLASS_FLOAT) {
     return KILN_IMAGE_ACCESS_BITS;
   }
+  // Compilers load floats as floats: these words hold bits of one.
+  if (kilni_ptx_type_class(type) == KILNI_PTX_CLASS_UNSIGNED) {
+    return KILN_IMAGE_ACCESS_BITS;
+  }
   uint32_t wanted = bytes == 4   ? KILNI_PTX_VALUE_F32
                     : bytes == 8 ? KILNI_PTX_VALUE_F64
                                  : 0;

@@ -88,6 +88,9 @@ static void arithmetic_tells_floats(void** state) {
       "ld.shared.f32 %f2, [tile+4]; fma.rn.f32 %f3, %f2, %f2, %f2;",
       "f4/4");
   SEES("ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd5], %f1;", "b4/4");
+  // Words that are loaded as integers hold a float's bits.
+  SEES("ld.global.u32 %r2, [%rd4]; mov.b32 %f1, %r2; add.f32 %f2, %f1, %f1;",
+       "b4/4");
 }
 
 static void what_is_moved_may_be_anything(void** state) {
