@@ -183,6 +183,9 @@ KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 //   INCOMPATIBLE      the driver is too old (or its kernel part another than
 //                     its library)
 //   UNSUPPORTED       the lane code asked for is not there on this CPU
+//   DEVICE_LOST       a kernel has faulted on it since this runtime opened it
+//                     before: a GPU comes back in a new process, a software
+//                     device in a new runtime
 //   DRIVER_ERROR      the driver refused; the native part has its number
 //
 // The caller owns `*out_device`. May take long on a GPU (creating a context

@@ -14,6 +14,7 @@
 #include "cli/cli_output.h"
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
+#include "cli/compile_job.h"
 #include "kiln/code.h"
 #include "kiln/compat.h"
 #include "kiln/device.h"
@@ -207,6 +208,14 @@ static bool read_options(link_run_t* run) {
   o->arch = value_of(run, "arch");
   o->name = value_of(run, "name");
   o->isolated_program = own_program(run);
+  if (value_of(run, "output") == NULL) {
+    const char* file = value_of(run, "out-file");
+    const char* dot = file != NULL ? strrchr(file, '.') : NULL;
+    for (size_t i = 0; dot != NULL && OUTPUTS[i] != NULL; i++) {
+      if (strcmp(dot + 1, OUTPUTS[i]) == 0) o->output = OUTPUT_VALUES[i];
+    }
+    if (!kilni_cli_compile_check_name(file, run->error)) return false;
+  }
   return read_lists(run) &&
          read_word(run, "backend", BACKENDS, BACKEND_VALUES, &o->backend) &&
          read_word(run, "output", OUTPUTS, OUTPUT_VALUES, &o->output);
@@ -630,8 +639,8 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"out-file", "FILE", "Where the result goes; -o FILE is the same.", false,
      "file"},
     {"output", "cubin|ptx|ltoir|relocatable",
-     "What is made. Default: cubin. PTX and LTO-IR come out of link-time "
-     "optimisation only.",
+     "What is made. Default: what the name of FILE ends in, else cubin. PTX "
+     "and LTO-IR come out of link-time optimisation only.",
      false, "cubin ptx ltoir relocatable"},
     {"arch", "ARCH",
      "The architecture, e.g. sm_90. Default: that of the device; nvJitLink "

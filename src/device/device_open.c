@@ -157,6 +157,21 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
       device, table->cuDeviceGet(&device->handle, (int)ordinal), "cuDeviceGet");
 }
 
+// Where a device of this driver was lost it may be this one, and an open that
+// works would leave it to the next call to say so. The question is one that a
+// capture elsewhere allows and that meets what is left of a fault.
+static kiln_status_t check_not_lost(kiln_device_t* device) {
+  if (device->lost_too == NULL ||
+      !atomic_load_explicit(device->lost_too, memory_order_acquire)) {
+    return kiln_ok();
+  }
+  size_t available = 0;
+  size_t total = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuMemGetInfo, &available, &total);
+  return status;
+}
+
 static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
   KILNI_RETURN_IF_ERROR(kilni_registry_init(&device->registry));
   device->has_registry = true;
@@ -169,7 +184,7 @@ static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
       device->table->cuDevicePrimaryCtxRetain(&device->context, device->handle),
       "cuDevicePrimaryCtxRetain"));
   device->has_context = true;
-  return kiln_ok();
+  return check_not_lost(device);
 }
 
 kiln_status_t kilni_device_open(const kilni_device_source_t* source,

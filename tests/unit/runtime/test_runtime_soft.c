@@ -524,6 +524,39 @@ static void test_a_time_limit(void** state) {
 // The time limit of one device object ends that one: another, over the same
 // context, is as it was, and says nothing of a fault. What belongs to the one
 // that is lost is lost to the other too.
+static void test_a_lost_device_is_not_opened_again(void** state) {
+  (void)state;
+  world_t world;
+  kiln_runtime_t* runtime = NULL;
+  assert_ok(kiln_runtime_create(NULL, &runtime));
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &world.device));
+  assert_ok(
+      kiln_module_load(world.device, view(kPtx), NULL, NULL, &world.module));
+  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
+  kiln_kernel_t* kernel = kernel_of(&world, "stray");
+  kiln_buffer_t* p = buffer_of(&world, 128);
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 64;
+  assert_ok(kiln_kernel_launch(kernel, world.stream, &config, arguments, 1));
+  assert_says(kiln_stream_synchronize(world.stream), KILN_STATUS_DEVICE_LOST,
+              "out-of-bounds ");
+  kiln_buffer_release(p);
+  kiln_kernel_release(kernel);
+  void* state_of = &world;
+  teardown(&state_of);
+  kiln_device_t* again = NULL;
+  assert_says(kiln_runtime_open_device(runtime, "soft", &again),
+              KILN_STATUS_DEVICE_LOST, "is lost to this process");
+  assert_null(again);
+  kiln_runtime_release(runtime);
+  // Another runtime has a device of its own.
+  assert_ok(kiln_runtime_create(NULL, &runtime));
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &again));
+  kiln_device_release(again);
+  kiln_runtime_release(runtime);
+}
+
 static void test_a_limit_is_of_one_device(void** state) {
   (void)state;
   world_t worlds[2];
@@ -844,6 +877,7 @@ int main(void) {
       TEST(test_a_fault),
       cmocka_unit_test(test_one_fault_one_text),
       TEST(test_a_time_limit),
+      cmocka_unit_test(test_a_lost_device_is_not_opened_again),
       cmocka_unit_test(test_a_limit_is_of_one_device),
       TEST(test_a_forked_child),
       TEST(test_too_much_memory),
