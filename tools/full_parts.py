@@ -57,7 +57,10 @@ FUZZ = {
 # Into how many processes the executions of a target are divided that takes
 # many times as long as the others: a machine with many cores waits for it.
 FUZZ_PROCESSES = {"fuzz_soft_run": 8, "fuzz_soft_code": 4, "fuzz_ptx": 4,
-                  "fuzz_program_text": 6, "fuzz_program_canonical": 4}
+                  "fuzz_program_text": 6, "fuzz_program_canonical": 4,
+                  "fuzz_cli_literal": 4, "fuzz_cli_source": 4,
+                  "fuzz_library_patterns": 4, "fuzz_record": 4,
+                  "fuzz_compat_check": 2}
 
 
 class Late(Exception):

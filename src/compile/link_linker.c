@@ -430,6 +430,9 @@ static void aim_at_soft(kiln_link_facts_t* facts) {
     if (facts->inputs[i].format == KILN_CODE_FORMAT_LTOIR) lto = true;
   }
   if (facts->output == 0 && lto) facts->output = KILN_CODE_FORMAT_PTX;
+  // PTX of PTX is what its own linker makes; nvJitLink needs LTO-IR for it.
+  bool own = facts->output == KILN_CODE_FORMAT_PTX && !lto;
+  if (own && facts->backend != KILN_LINK_BACKEND_NVJITLINK) facts->output = 0;
   if (facts->output == 0 && facts->backend == KILN_LINK_BACKEND_AUTO) {
     facts->backend = KILN_LINK_BACKEND_DRIVER;
   }
