@@ -171,7 +171,7 @@ typedef struct kiln_image_member_t {
 
 // Which of its places and sizes a kernel reads. thread-safe
 //
-// Bit 0 is x, 1 is y, 2 is z.
+// Bit 0 is x, 1 is y, 2 is z. What functions read that it calls is among them.
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_image_threads_t {
   uint32_t tid;     // threadIdx, %tid
@@ -181,8 +181,12 @@ typedef struct kiln_image_threads_t {
 
   // 1 to 3: the last dimension in which it matters where a thread or a block
   // is. What makes a thread's rank in its block, tid.x + ntid.x * (tid.y +
-  // ntid.y * tid.z), is of one, and so is a block's rank in its grid.
+  // ntid.y * tid.z), is of one, and so is a block's rank in its grid. Whether y
+  // or z is 0 does not matter, nor that it is printed.
   uint32_t dimensions;
+
+  uint32_t tid_dimensions;    // the same of where a thread is in its block
+  uint32_t ctaid_dimensions;  // of where a block is in its grid
 } kiln_image_threads_t;
 
 // A way in which a kernel uses what a parameter points to. thread-safe

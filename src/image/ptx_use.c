@@ -248,17 +248,17 @@ kiln_status_t kilni_ptx_use_make(const kilni_ptx_module_t* module,
   out->param_count = f->parameter_count < KILNI_PTX_USE_PARAMS
                          ? f->parameter_count
                          : KILNI_PTX_USE_PARAMS;
-  kilni_ptx_look_t look = {module, f, facts, out, 0, 0, false};
+  kilni_ptx_look_t look = {module, f, facts, out, 0, 0, false, false};
   for (uint32_t i = 0; i < count; i++) {
     look.facts[i].parent = i;
     look.facts[i].pitch = KILNI_PTX_USE_APART;
   }
   count_writes(&look);
-  kilni_ptx_use_threads(&look);
+  kiln_status_t status = kilni_ptx_use_threads(&look, allocator);
   kilni_ptx_use_addresses(&look);
   kilni_ptx_use_pitches(&look);
   kilni_ptx_use_values(&look);
   find_accesses(&look);
   kilni_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
-  return kiln_ok();
+  return status;
 }

@@ -71,7 +71,8 @@ typedef struct kilni_ptx_fact_t {
   uint8_t values;   // KILNI_PTX_VALUE_* bits, at the root
   uint8_t writes;   // 0, 1, or 2 for more
   uint8_t varies;   // 1: it is written with more than constants
-  uint16_t reserved;
+  uint8_t mixed;    // places that lie in it under others, by OR
+  uint8_t reserved;
 } kilni_ptx_fact_t;
 
 // One look at a kernel. one-thread
@@ -84,6 +85,7 @@ typedef struct kilni_ptx_look_t {
   uint64_t unknown;  // parameters whose addresses are lost sight of
   uint8_t counted;   // places that are more than a rank's
   bool changed;
+  bool only_printed;  // what lies in .local memory goes to printf alone
 } kilni_ptx_look_t;
 
 // ---- Between the files ----
@@ -105,7 +107,18 @@ void kilni_ptx_use_pitches(kilni_ptx_look_t* look);
 void kilni_ptx_use_values(kilni_ptx_look_t* look);
 uint32_t kilni_ptx_values_of(const kilni_ptx_look_t* look, uint32_t index);
 // Which dimensions of threads and blocks count (ptx_use_thread.c).
-void kilni_ptx_use_threads(kilni_ptx_look_t* look);
+// OUT_OF_MEMORY.
+kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
+                                    kiln_allocator_t allocator);
+// Notes in `look->use` which places and sizes the functions read that a call of
+// the kernel may reach (ptx_use_call.c). OUT_OF_MEMORY.
+kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
+                                  kiln_allocator_t allocator);
+// The same of one function.
+void kilni_ptx_use_note_reads(kilni_ptx_look_t* look,
+                              const kilni_ptx_function_t* function);
+// Whether what the kernel stores in .local memory is read by printf alone.
+bool kilni_ptx_use_only_prints(const kilni_ptx_look_t* look);
 
 // ---- The whole ----
 

@@ -4,9 +4,14 @@
 //
 // A thread's rank in its block, tid.x + ntid.x * (tid.y + ntid.y * tid.z), is a
 // number of one dimension: a block of one gives the same ranks as any other
-// with so many threads. What y and z are used for beside that counts. The same
-// goes for blocks in a grid.
+// with so many threads. Nor does it count what is printed, and whether y and z
+// are 0, as of the one thread that does what is done once: alone or in an OR of
+// all three. What they are used for beside that counts. The same goes for
+// blocks in a grid.
+#include "base/status_make.h"
 #include "image/ptx_use.h"
+
+enum { DEPTH = 4 };  // of brackets in one operand, at the most
 
 static uint32_t size_of(const kilni_ptx_look_t* look,
                         const kilni_ptx_operand_t* operand) {
@@ -54,6 +59,13 @@ static void count(kilni_ptx_look_t* look, uint32_t places) {
   look->counted = (uint8_t)(look->counted | places);
 }
 
+static uint32_t mixed_of(const kilni_ptx_look_t* look,
+                         const kilni_ptx_operand_t* operand) {
+  return operand->kind == KILNI_PTX_OPERAND_REGISTER
+             ? look->facts[operand->index].mixed
+             : 0;
+}
+
 // What remains of places that are multiplied by something.
 static uint32_t scale(kilni_ptx_look_t* look, uint32_t places, uint32_t size) {
   uint32_t shift = size > KILNI_PTX_SIZE_GRID ? KILNI_PTX_PLACE_BLOCK : 0;
@@ -94,14 +106,28 @@ static void put(kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
   fact->size = (uint8_t)size;
 }
 
+// Of a mixture nothing but whether it is 0 is of one dimension.
+static void put_mixed(kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
+                      uint32_t mixed) {
+  kilni_ptx_fact_t* fact = kilni_ptx_fact(look, to);
+  if (mixed == 0) return;
+  if (fact == NULL) {
+    count(look, mixed);
+    return;
+  }
+  if ((mixed & ~(uint32_t)fact->mixed) != 0) look->changed = true;
+  fact->mixed = (uint8_t)(fact->mixed | mixed);
+}
+
 // All that goes into an instruction counts, and what comes out is no more.
 static void count_all(kilni_ptx_look_t* look, const kilni_ptx_operand_t* ops,
                       uint32_t operand_count, uint32_t depth) {
   for (uint32_t i = 0; i < operand_count; i++) {
-    count(look, places_of(look, &ops[i]));
+    count(look, places_of(look, &ops[i]) | mixed_of(look, &ops[i]));
     if (ops[i].kind == KILNI_PTX_OPERAND_ADDRESS &&
         ops[i].base == KILNI_PTX_BASE_REGISTER) {
-      count(look, look->facts[ops[i].index].places);
+      const kilni_ptx_fact_t* fact = &look->facts[ops[i].index];
+      count(look, (uint32_t)fact->places | fact->mixed);
     }
     const kilni_ptx_operand_t* children =
         kilni_ptx_operand_children(look->module, &ops[i]);
@@ -119,16 +145,60 @@ static bool is_widened(const kilni_ptx_form_t* form) {
          kilni_ptx_type_bytes(types[1]) >= 4;
 }
 
+// Whether an instruction asks only if a whole number is 0.
+static bool asks_for_zero(const kilni_ptx_instruction_t* ins,
+                          const kilni_ptx_form_t* form,
+                          const kilni_ptx_operand_t* ops) {
+  uint32_t types[2];
+  return ins->opcode == KILNI_PTX_OP_SETP && ins->operand_count > 2 &&
+         (kilni_ptx_form_has(form, KILNI_PTX_MOD_EQ) ||
+          kilni_ptx_form_has(form, KILNI_PTX_MOD_NE)) &&
+         kilni_ptx_form_types(form, types) == 1 &&
+         kilni_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
+         ops[2].kind == KILNI_PTX_OPERAND_IMMEDIATE && ops[2].value == 0;
+}
+
+// What a mixture goes into counts, but where it stays one.
+static void count_mixed(kilni_ptx_look_t* look, const kilni_ptx_operand_t* ops,
+                        uint32_t operand_count) {
+  for (uint32_t i = 1; i < operand_count; i++) {
+    count(look, mixed_of(look, &ops[i]));
+  }
+}
+
+// Steps that keep a mixture, and those that count nothing; false for others.
+static bool follow_quietly(kilni_ptx_look_t* look,
+                           const kilni_ptx_instruction_t* ins,
+                           const kilni_ptx_form_t* form,
+                           const kilni_ptx_operand_t* ops) {
+  if (ins->opcode == KILNI_PTX_OP_MOV ||
+      (ins->opcode == KILNI_PTX_OP_CVT && is_widened(form))) {
+    put(look, &ops[0], places_of(look, &ops[1]), size_of(look, &ops[1]));
+    put_mixed(look, &ops[0], mixed_of(look, &ops[1]));
+    return true;
+  }
+  if (ins->opcode == KILNI_PTX_OP_OR) {
+    for (uint32_t i = 1; i < 3; i++) {
+      put_mixed(look, &ops[0],
+                places_of(look, &ops[i]) | mixed_of(look, &ops[i]));
+    }
+    return true;
+  }
+  if (look->only_printed && ins->opcode == KILNI_PTX_OP_ST &&
+      kilni_ptx_form_space(form) == KILNI_PTX_SPACE_LOCAL) {
+    count_all(look, ops, 1, DEPTH);
+    return true;
+  }
+  return asks_for_zero(ins, form, ops);
+}
+
 static void follow(kilni_ptx_look_t* look, const kilni_ptx_instruction_t* ins,
                    const kilni_ptx_operand_t* ops) {
-  enum { DEPTH = 4 };
   const kilni_ptx_form_t* form = kilni_ptx_instruction_form(look->module, ins);
   bool is_low = !kilni_ptx_form_has(form, KILNI_PTX_MOD_HI);
-  bool is_copy = ins->opcode == KILNI_PTX_OP_MOV ||
-                 (ins->opcode == KILNI_PTX_OP_CVT && is_widened(form));
-  if (is_copy) {
-    put(look, &ops[0], places_of(look, &ops[1]), size_of(look, &ops[1]));
-  } else if (ins->opcode == KILNI_PTX_OP_ADD) {
+  if (follow_quietly(look, ins, form, ops)) return;
+  count_mixed(look, ops, ins->operand_count);
+  if (ins->opcode == KILNI_PTX_OP_ADD) {
     put(look, &ops[0], places_of(look, &ops[1]) | places_of(look, &ops[2]), 0);
   } else if (ins->opcode == KILNI_PTX_OP_MUL && is_low) {
     uint32_t size = product_of(size_of(look, &ops[1]), size_of(look, &ops[2]));
@@ -139,64 +209,6 @@ static void follow(kilni_ptx_look_t* look, const kilni_ptx_instruction_t* ins,
   } else {
     count_all(look, ops, ins->operand_count, DEPTH);
   }
-}
-
-static void note_read(kilni_ptx_look_t* look,
-                      const kilni_ptx_operand_t* operand) {
-  kiln_image_threads_t* threads = &look->use->threads;
-  if (operand->kind != KILNI_PTX_OPERAND_SPECIAL) return;
-  uint32_t bits = operand->component == KILNI_PTX_WHOLE
-                      ? 7
-                      : (1u << operand->component & 7);
-  switch (operand->index) {
-    case KILNI_PTX_SREG_TID:
-      threads->tid |= bits;
-      break;
-    case KILNI_PTX_SREG_NTID:
-      threads->ntid |= bits;
-      break;
-    case KILNI_PTX_SREG_CTAID:
-      threads->ctaid |= bits;
-      break;
-    case KILNI_PTX_SREG_NCTAID:
-      threads->nctaid |= bits;
-      break;
-    default:
-      break;
-  }
-}
-
-// What a function reads, by all operands: they are one stretch.
-static void note_reads(kilni_ptx_look_t* look,
-                       const kilni_ptx_function_t* function) {
-  if (function->instruction_count == 0) return;
-  const kilni_ptx_instruction_t* first = &function->instructions[0];
-  const kilni_ptx_instruction_t* last =
-      &function->instructions[function->instruction_count - 1];
-  uint32_t at = 0;
-  if (function->first_instruction != 0) {
-    const kilni_ptx_instruction_t* before = first - 1;
-    at = before->first_operand + before->operand_count;
-  }
-  uint32_t end = last->first_operand + last->operand_count;
-  for (; at < end; at++) note_read(look, &look->module->operands[at]);
-}
-
-static bool has_calls(const kilni_ptx_function_t* f) {
-  for (uint32_t i = 0; i < f->instruction_count; i++) {
-    if (f->instructions[i].opcode == KILNI_PTX_OP_CALL) return true;
-  }
-  return false;
-}
-
-// What is called may be any function, and what it reads is not followed.
-static uint32_t places_of_functions(kilni_ptx_look_t* look) {
-  for (uint32_t i = 0; i < look->module->function_count; i++) {
-    const kilni_ptx_function_t* f = &look->module->functions[i];
-    if (!f->is_entry && f->is_defined) note_reads(look, f);
-  }
-  const kiln_image_threads_t* threads = &look->use->threads;
-  return (threads->tid | threads->ctaid) >> 1;  // y and z
 }
 
 static void sweep(kilni_ptx_look_t* look) {
@@ -210,10 +222,25 @@ static void sweep(kilni_ptx_look_t* look) {
   }
 }
 
-void kilni_ptx_use_threads(kilni_ptx_look_t* look) {
+// The last dimension of which something counts.
+static uint32_t last_of(uint32_t places) {
+  return (places & (KILNI_PTX_PLACE_Z | KILNI_PTX_PLACE_ZY)) != 0 ? 3
+         : (places & KILNI_PTX_PLACE_Y) != 0                      ? 2
+                                                                  : 1;
+}
+
+// y and z of all places that are read.
+static uint32_t places_read(const kiln_image_threads_t* threads) {
+  return threads->tid >> 1 | threads->ctaid >> 1 << KILNI_PTX_PLACE_BLOCK;
+}
+
+kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
+                                    kiln_allocator_t allocator) {
   kiln_image_threads_t* threads = &look->use->threads;
-  uint32_t called = has_calls(look->function) ? places_of_functions(look) : 0;
-  note_reads(look, look->function);
+  KILNI_RETURN_IF_ERROR(kilni_ptx_use_calls(look, allocator));
+  uint32_t called = places_read(threads);
+  kilni_ptx_use_note_reads(look, look->function);
+  look->only_printed = kilni_ptx_use_only_prints(look);
   // The last sweep is one that finds nothing new, and what it counts counts:
   // before, a size that is not known yet makes a product count too early.
   look->changed = true;
@@ -221,11 +248,11 @@ void kilni_ptx_use_threads(kilni_ptx_look_t* look) {
     sweep(look);
   }
   uint32_t counted =
-      called | look->counted | look->counted >> KILNI_PTX_PLACE_BLOCK;
-  if (look->changed) counted = (threads->tid | threads->ctaid) >> 1;
-  threads->dimensions = 1;
-  if ((counted & KILNI_PTX_PLACE_Y) != 0) threads->dimensions = 2;
-  if ((counted & (KILNI_PTX_PLACE_Z | KILNI_PTX_PLACE_ZY)) != 0) {
-    threads->dimensions = 3;
-  }
+      look->changed ? places_read(threads) : called | look->counted;
+  threads->tid_dimensions = last_of(counted & KILNI_PTX_PLACE_ALL);
+  threads->ctaid_dimensions = last_of(counted >> KILNI_PTX_PLACE_BLOCK);
+  threads->dimensions = threads->tid_dimensions > threads->ctaid_dimensions
+                            ? threads->tid_dimensions
+                            : threads->ctaid_dimensions;
+  return kiln_ok();
 }

@@ -32,6 +32,10 @@ static void check_threads(const kiln_image_threads_t* threads) {
   // What is not read does not count.
   require(threads->dimensions < 2 || places > 1);
   require(threads->dimensions < 3 || (places & 4) != 0);
+  require(threads->dimensions == threads->tid_dimensions ||
+          threads->dimensions == threads->ctaid_dimensions);
+  require(threads->tid_dimensions == 1 || threads->tid > 1);
+  require(threads->ctaid_dimensions == 1 || threads->ctaid > 1);
 }
 
 static void check_kernel(const kiln_image_t* image, uint32_t index) {

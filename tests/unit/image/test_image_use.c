@@ -270,6 +270,22 @@ static void only_the_kernel_counts(void** state) {
                           "ret; }\n" ENTRY("k", "call f;")
                               ENTRY("o", READ("%tid.z"))),
       2);
+  // Nor does a function that it does not reach.
+#define FUNC(name, body) \
+  ".func " name "() { .reg .b32 %r1; .reg .b64 %rd1;\n" body " ret; }\n"
+  assert_int_equal(dimensions(PTX_HEAD FUNC("f", "mov.u32 %r1, %ctaid.x;")
+                                  FUNC("g", "mov.u32 %r1, %ctaid.y; call f;")
+                                      ENTRY("k", "call f;")),
+                   1);
+  assert_int_equal(dimensions(PTX_HEAD FUNC("g", "mov.u32 %r1, %tid.z;")
+                                  FUNC("f", "call g;") ENTRY("k", "call f;")),
+                   3);
+  // By an address it may be any.
+  assert_int_equal(
+      dimensions(PTX_HEAD FUNC("g", "mov.u32 %r1, %ctaid.y;") ENTRY(
+          "k", "p0: .callprototype _ ();\ncall %rd1, (), p0;")),
+      2);
+#undef FUNC
 #undef ENTRY
 }
 
@@ -308,6 +324,47 @@ static void ranks_are_of_one_dimension(void** state) {
       1);
 }
 
+// One thread of all does what is done once, and says where it is.
+static void zeroes_and_prints_do_not_count(void** state) {
+  (void)state;
+  DIMENSIONS(PLACE "setp.eq.s32 %p1, %r2, 0; setp.ne.u32 %p1, %r3, 0;", 1);
+  DIMENSIONS(PLACE
+             "or.b32 %r6, %r1, %r2; or.b32 %r7, %r6, %r3; mov.b32 %r8, %r7;\n"
+             "setp.ne.s32 %p1, %r8, 0;",
+             1);
+  DIMENSIONS(PLACE "or.b32 %r6, %r1, %r2;" KEEP("%r6"), 2);
+  DIMENSIONS(PLACE "or.b32 %r6, %r1, %r3; setp.eq.s32 %p1, %r6, 1;", 3);
+  DIMENSIONS(PLACE "or.b32 %r6, %r1, %r2; add.s32 %r7, %r6, 1;", 2);
+  DIMENSIONS(PLACE "setp.lt.s32 %p1, %r2, 0;", 2);
+  DIMENSIONS(PLACE "setp.eq.s32 %p1, %r2, %r1;", 2);
+#define PRINTS                                                             \
+  PTX_HEAD                                                                 \
+  ".extern .func (.param .b32 o) vprintf(.param .b64 a, .param .b64 b);\n" \
+  ".func (.param .b32 o) keeps(.param .b64 a, .param .b64 b) { ret; }\n"   \
+  ".visible .entry k(.param .u64 p) { .local .b8 depot[8];\n"              \
+  ".reg .b32 %r<9>; .reg .b64 %rd<9>; .param .b64 a; .param .b64 b;\n"     \
+  ".param .b32 o; mov.u32 %r1, %tid.y; ld.param.u64 %rd1, [p];\n"          \
+  "mov.u64 %rd2, depot; st.local.v2.u32 [%rd2], {%r1, %r1};\n"
+  assert_int_equal(dimensions(PRINTS "call (o), vprintf, (a, b); ret; }"), 1);
+  assert_int_equal(dimensions(PRINTS "call (o), keeps, (a, b); ret; }"), 2);
+  assert_int_equal(dimensions(PRINTS "ld.local.u32 %r2, [%rd2]; ret; }"), 2);
+  assert_int_equal(dimensions(PRINTS "ld.u32 %r2, [%rd1]; ret; }"), 2);
+#undef PRINTS
+}
+
+static void threads_and_blocks_count_apart(void** state) {
+  (void)state;
+  kiln_image_use_t* use = use_of(PTX_KERNEL(READ("%ctaid.y") READ("%tid.x")));
+  assert_int_equal(kiln_image_use_threads(use)->tid_dimensions, 1);
+  assert_int_equal(kiln_image_use_threads(use)->ctaid_dimensions, 2);
+  kiln_image_use_release(use);
+  use = use_of(PTX_KERNEL(READ("%ctaid.x") READ("%tid.z")));
+  assert_int_equal(kiln_image_use_threads(use)->tid_dimensions, 3);
+  assert_int_equal(kiln_image_use_threads(use)->ctaid_dimensions, 1);
+  assert_int_equal(kiln_image_use_threads(use)->dimensions, 3);
+  kiln_image_use_release(use);
+}
+
 static void what_is_more_than_a_rank_counts(void** state) {
   (void)state;
   // A row and a column.
@@ -316,7 +373,7 @@ static void what_is_more_than_a_rank_counts(void** state) {
              "mul.lo.s32 %r8, %r7, 100;" KEEP("%r8"),
              2);
   DIMENSIONS(PLACE "mad.lo.s32 %r6, %r2, %r4, %r1;\n" KEEP(
-                 "%r6") "setp.eq.s32 %p1, %r2, 0;",
+                 "%r6") "setp.eq.s32 %p1, %r2, 1;",
              2);
   DIMENSIONS(PLACE "mul.lo.s32 %r6, %r2, %r5;" KEEP("%r6"), 2);
   DIMENSIONS(PLACE "mul.lo.s32 %r6, %r3, %r4;" KEEP("%r6"), 3);
@@ -397,6 +454,8 @@ int main(void) {
       cmocka_unit_test(places_are_counted),
       cmocka_unit_test(only_the_kernel_counts),
       cmocka_unit_test(ranks_are_of_one_dimension),
+      cmocka_unit_test(zeroes_and_prints_do_not_count),
+      cmocka_unit_test(threads_and_blocks_count_apart),
       cmocka_unit_test(what_is_more_than_a_rank_counts),
       cmocka_unit_test(parts_that_are_read_are_told),
       cmocka_unit_test(misuse_is_refused),
