@@ -441,8 +441,9 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, "auto cuda:0 soft"},
     {"grid", "X,Y,Z",
      "Blocks. Default: the least that cover the longest buffer, one thread an "
-     "element. A kernel that counts in two or three dimensions (threadIdx.y) "
-     "has none: of PTX and CUDA C++ it is refused without --grid and --block.",
+     "element: not right for one block a row, or a block size in the text. A "
+     "kernel that counts in two or three dimensions (threadIdx.y) has none: of "
+     "PTX and CUDA C++ it is refused without --grid and --block.",
      false, NULL},
     {"block", "X,Y,Z",
      "Threads of a block. Default: what the kernel requires, else 256,1,1, or "

@@ -8,12 +8,13 @@
 #include "cli/cli_literal.h"
 #include "cli/cli_report.h"
 #include "cli/graph_job.h"
+#include "cli/run_element.h"
 #include "cli/run_entry.h"
+#include "cli/run_facts.h"
 #include "cli/run_template.h"
 #include "kiln/graph.h"
 
 #define MAX_KERNELS 4096
-#define MAX_GRID    ((uint64_t)INT32_MAX)
 
 // A graph that is being built. one-thread
 typedef struct building_t {
@@ -174,39 +175,69 @@ static bool set_arguments(const building_t* b,
                   kiln_launch_set_all(made->launch, arguments, count), error);
 }
 
-// The least grid that covers the longest buffer among the arguments.
-static void choose_shape(const building_t* b,
-                         const kilni_cli_graph_node_t* node,
-                         kilni_cli_graph_launch_t* made) {
-  const kiln_kernel_info_t* info = kiln_kernel_info(made->kernel);
-  const uint32_t plain[3] = {kilni_cli_default_block(info->max_threads), 1, 1};
-  memcpy(made->block,
-         node->has_block                ? node->block
-         : info->required_block[0] != 0 ? info->required_block
-                                        : plain,
-         sizeof(made->block));
-  memcpy(made->grid, node->grid, sizeof(made->grid));
-  if (node->has_grid) return;
-  uint64_t longest = 1;
-  for (uint32_t i = 0; i < node->argument_count; i++) {
+static const kilni_cli_shape_t* shape_of(
+    const building_t* b, const kilni_cli_graph_argument_t* given) {
+  return given->kind == KILNI_CLI_ARGUMENT_BUFFER
+             ? &b->job->data[given->index].shape
+         : given->kind == KILNI_CLI_ARGUMENT_MEMORY
+             ? &b->job->sketch->nodes[given->index].shape
+             : NULL;
+}
+
+// What the driver cannot see: of which type data are, and halves.
+static bool check_argument(const building_t* b, const kilni_cli_kernel_t* facts,
+                           uint32_t index,
+                           const kilni_cli_graph_argument_t* given,
+                           kilni_cli_error_t* error) {
+  const kilni_cli_shape_t* shape = shape_of(b, given);
+  if (shape != NULL) {
+    bool is_bytes = given->kind == KILNI_CLI_ARGUMENT_MEMORY ||
+                    kilni_cli_graph_is_of_bytes(&b->job->data[given->index]);
+    return kilni_cli_fit_data(facts, index, shape, is_bytes, error);
+  }
+  kilni_cli_type_t type = given->scalar.type;
+  if (given->kind != KILNI_CLI_ARGUMENT_SCALAR || given->scalar.bytes != 2 ||
+      kilni_cli_fit_half(facts, index, type)) {
+    return true;
+  }
+  char what[256];
+  kilni_cli_param_words(facts, index, what);
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter %s cannot take a value of type %s", what,
+                       kilni_cli_type_info(type)->text);
+  kilni_cli_error_fix(
+      error, "write the number with %s after it",
+      kilni_cli_type_info(kilni_cli_value_type(facts->name, index))->text);
+  return false;
+}
+
+// The shape of the launch, and whether its arguments are what `kiln run` would
+// take, too.
+static bool fit_launch(const building_t* b, const kilni_cli_graph_node_t* node,
+                       kilni_cli_graph_launch_t* made,
+                       kilni_cli_error_t* error) {
+  kilni_cli_kernel_t facts;
+  kiln_image_use_t* use = NULL;
+  kilni_cli_asked_t asked = {node->has_grid ? node->grid : NULL,
+                             node->has_block ? node->block : NULL, 0, ""};
+  bool ok = kilni_cli_facts_make(
+      made->kernel, &b->job->modules[node->code].code, &facts, &use, error);
+  for (uint32_t i = 0; ok && i < node->argument_count; i++) {
     const kilni_cli_graph_argument_t* given = argument_of(b, node, i);
-    uint64_t count = given->kind == KILNI_CLI_ARGUMENT_BUFFER
-                         ? b->job->data[given->index].shape.count
-                     : given->kind == KILNI_CLI_ARGUMENT_MEMORY
-                         ? b->job->sketch->nodes[given->index].shape.count
-                         : 0;
-    if (count > longest) longest = count;
+    const kilni_cli_shape_t* shape = shape_of(b, given);
+    if (shape != NULL && shape->count > asked.longest) {
+      asked.longest = shape->count;
+    }
+    ok = check_argument(b, &facts, i, given, error);
+    if (!ok) kilni_cli_sketch_point(b->job->sketch, &given->name, error);
   }
-  uint64_t threads = made->block[0];
-  for (int i = 1; i < 3; i++) {
-    threads = made->block[i] == 0 || threads > UINT32_MAX
-                  ? threads
-                  : threads * made->block[i];
+  if (ok &&
+      !kilni_cli_fit_launch(&facts, &asked, made->grid, made->block, error)) {
+    kilni_cli_sketch_point(b->job->sketch, &node->name, error);
+    ok = false;
   }
-  uint64_t blocks = (longest + threads - 1) / threads;
-  made->grid[0] = (uint32_t)(blocks > MAX_GRID ? MAX_GRID : blocks);
-  made->grid[1] = 1;
-  made->grid[2] = 1;
+  kiln_image_use_release(use);
+  return ok;
 }
 
 static bool make_launch(building_t* b, uint32_t index,
@@ -222,7 +253,7 @@ static bool make_launch(building_t* b, uint32_t index,
       kilni_cli_sketch_point(job->sketch, &node->name, error);
       return false;
     }
-    choose_shape(b, node, made);
+    if (!fit_launch(b, node, made, error)) return false;
     kiln_launch_config_t config = kiln_launch_config_default();
     memcpy(config.grid, made->grid, sizeof(config.grid));
     memcpy(config.block, made->block, sizeof(config.block));

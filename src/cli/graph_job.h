@@ -99,6 +99,10 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
                              const kilni_cli_call_t* call,
                              kilni_cli_error_t* error);
 
+// Whether the u8 of a buffer stand for the bytes of anything: no file of it
+// says that they are numbers, as a picture and a .npy array do.
+bool kilni_cli_graph_is_of_bytes(const kilni_cli_graph_data_t* data);
+
 // Opens the device, loads the code, makes the buffers and the graph.
 bool kilni_cli_graph_open(kilni_cli_graph_job_t* job, kilni_cli_error_t* error);
 

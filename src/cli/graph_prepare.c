@@ -10,6 +10,7 @@
 #include "cli/cli_output.h"
 #include "cli/cli_program.h"
 #include "cli/graph_job.h"
+#include "cli/run_element.h"
 
 enum { SHAPE_TEXT = 256 };
 
@@ -30,6 +31,17 @@ static bool beside_file(const kilni_cli_sketch_t* sketch, const char* path,
 
 static const char* path_of(const kilni_cli_buffer_t* buffer) {
   return buffer->size == 0 ? NULL : (const char*)buffer->data;
+}
+
+bool kilni_cli_graph_is_of_bytes(const kilni_cli_graph_data_t* data) {
+  const char* const paths[] = {path_of(&data->in), path_of(&data->out)};
+  for (int i = 0; i < 2; i++) {
+    if (paths[i] != NULL &&
+        kilni_cli_format_of(paths[i]) != KILNI_CLI_FORMAT_RAW) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // ---- --in and --out ----
@@ -222,6 +234,29 @@ static bool check_part(const kilni_cli_graph_job_t* job,
   return true;
 }
 
+// A copy converts nothing.
+static bool check_copied(const kilni_cli_graph_job_t* job,
+                         const kilni_cli_graph_node_t* node,
+                         kilni_cli_error_t* error) {
+  const kilni_cli_graph_data_t* from = &job->data[node->from.buffer];
+  const kilni_cli_graph_data_t* to = &job->data[node->to.buffer];
+  if (kilni_cli_type_suits(from->shape.type, kilni_cli_graph_is_of_bytes(from),
+                           to->shape.type) ||
+      kilni_cli_type_suits(to->shape.type, kilni_cli_graph_is_of_bytes(to),
+                           from->shape.type)) {
+    return true;
+  }
+  char has[SHAPE_TEXT], holds[SHAPE_TEXT];
+  kilni_cli_shape_text(&from->shape, holds, sizeof(holds));
+  kilni_cli_shape_text(&to->shape, has, sizeof(has));
+  return kilni_cli_sketch_fail(
+      job->sketch, node->from.name.line, node->from.name.column,
+      KILN_STATUS_INVALID_ARGUMENT,
+      "declare both with the same type, or let a kernel convert the elements",
+      error, "\"%s\" is %s and \"%s\" is %s, and a copy converts nothing",
+      node->from.name.text, holds, node->to.name.text, has);
+}
+
 static bool check_copy(const kilni_cli_graph_job_t* job,
                        const kilni_cli_graph_node_t* node,
                        kilni_cli_error_t* error) {
@@ -231,7 +266,7 @@ static bool check_copy(const kilni_cli_graph_job_t* job,
       !check_part(job, &node->from, &from, error)) {
     return false;
   }
-  if (to == from) return true;
+  if (to == from) return check_copied(job, node, error);
   return kilni_cli_sketch_fail(
       job->sketch, node->from.name.line, node->from.name.column,
       KILN_STATUS_INVALID_ARGUMENT,
@@ -248,16 +283,15 @@ static bool check_fill(const kilni_cli_graph_job_t* job,
   if (!check_part(job, &node->to, &bytes, error)) return false;
   const kilni_cli_shape_t* shape = &job->data[node->to.buffer].shape;
   uint32_t element = kilni_cli_type_info(shape->type)->bytes;
-  if (element != node->value.bytes) {
+  if (!kilni_cli_type_suits(node->value.type, false, shape->type)) {
     char text[SHAPE_TEXT];
     kilni_cli_shape_text(shape, text, sizeof(text));
     return kilni_cli_sketch_fail(
         job->sketch, node->to.name.line, node->to.name.column,
         KILN_STATUS_INVALID_ARGUMENT,
         "write a number of the buffer's own type, such as 0f32", error,
-        "a number of %u bytes for elements of %u bytes: \"%s\" is %s",
-        (unsigned)node->value.bytes, (unsigned)element, node->to.name.text,
-        text);
+        "a number of type %s for elements of another: \"%s\" is %s",
+        kilni_cli_type_info(node->value.type)->text, node->to.name.text, text);
   }
   if (element == 8 &&
       (uint32_t)node->value.bits != (uint32_t)(node->value.bits >> 32)) {

@@ -369,6 +369,8 @@ void kilni_cli_code_deinit(kilni_cli_code_t* code) {
   kiln_code_release(code->code);
   kiln_code_release(code->text);
   kiln_program_code_release(code->lowered);
+  kiln_image_release(code->image);
+  code->image = NULL;
   code->code = NULL;
   code->text = NULL;
   code->lowered = NULL;

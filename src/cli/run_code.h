@@ -8,6 +8,7 @@
 #define KILN_SRC_CLI_RUN_CODE_H_
 
 #include "cli/run_request.h"
+#include "kiln/image.h"
 #include "kiln/program_code.h"
 #include "kiln/runtime.h"
 
@@ -45,6 +46,8 @@ typedef struct kilni_cli_code_t {
   char compile_reason[512];
   const char* link_reason;       // static
   kiln_program_code_t* lowered;  // of a program
+  kiln_image_t* image;           // of its PTX, once asked for; may be NULL
+  bool is_image_tried;           // it was asked for
   kilni_cli_code_times_t times;
   bool left;  // a step still runs: nothing can be closed
 } kilni_cli_code_t;

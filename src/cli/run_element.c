@@ -85,12 +85,11 @@ static kilni_cli_type_t element_of(const char* text, size_t size) {
   return KILNI_CLI_TYPE_NONE;
 }
 
-// The sign of an integer is a matter of how it is read, and halves are often
-// kept as their bits.
-static bool is_compatible(kilni_cli_type_t type, kilni_cli_type_t element) {
+bool kilni_cli_type_suits(kilni_cli_type_t type, bool is_bytes,
+                          kilni_cli_type_t element) {
   const kilni_cli_type_info_t* a = kilni_cli_type_info(type);
   const kilni_cli_type_info_t* b = kilni_cli_type_info(element);
-  if (type == element || strcmp(a->text, "u8") == 0) return true;
+  if (type == element || (is_bytes && type == KILNI_CLI_TYPE_U8)) return true;
   if (a->bytes != b->bytes) return false;
   if (b->kind == 'f') return b->bytes == 2 && a->kind != 'f';
   return a->kind != 'f';
@@ -116,16 +115,20 @@ kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index) {
 }
 
 bool kilni_cli_element_fits(const char* kernel, uint32_t index,
-                            kilni_cli_type_t type, char out_pointee[64],
+                            kilni_cli_type_t type, bool is_bytes,
+                            char out_pointee[KILNI_CLI_TAKEN_TEXT],
                             kilni_cli_type_t* out_type) {
   char signature[NAME_BYTES];
   const char* text = NULL;
   *out_type = KILNI_CLI_TYPE_NONE;
   out_pointee[0] = 0;
   size_t size = read_parameter(kernel, index, signature, &text);
-  if (size == 0 || text[size - 1] != '*' || size > 64) return true;
+  if (size == 0 || text[size - 1] != '*' || size > KILNI_CLI_TAKEN_TEXT) {
+    return true;
+  }
   *out_type = element_of(text, size - 1);
-  if (*out_type == KILNI_CLI_TYPE_NONE || is_compatible(type, *out_type)) {
+  if (*out_type == KILNI_CLI_TYPE_NONE ||
+      kilni_cli_type_suits(type, is_bytes, *out_type)) {
     return true;
   }
   memcpy(out_pointee, text, size - 1);
@@ -153,10 +156,10 @@ static bool contradicts(const kilni_cli_type_info_t* data,
 }
 
 static bool fits_all(const kiln_image_use_t* use, uint32_t index,
-                     kilni_cli_type_t type) {
+                     kilni_cli_type_t type, bool is_bytes) {
   const kilni_cli_type_info_t* data = kilni_cli_type_info(type);
   uint32_t count = kiln_image_use_access_count(use, index);
-  if (count == 0 || strcmp(data->text, "u8") == 0) return true;
+  if (count == 0 || (is_bytes && type == KILNI_CLI_TYPE_U8)) return true;
   for (uint32_t i = 0; i < count; i++) {
     if (!contradicts(data, kiln_image_use_access(use, index, i))) return true;
   }
@@ -170,32 +173,37 @@ static const kiln_image_access_t* clearest(const kiln_image_use_t* use,
                                kiln_image_use_access_count(use, index) - 1);
 }
 
-// A type that fits an access, of the kind of the data if that says nothing.
-static kilni_cli_type_t type_of_access(const kiln_image_access_t* access,
-                                       char kind) {
+// The types that fit an access.
+static const char* types_of_access(const kiln_image_access_t* access,
+                                   char kind) {
   static const char* const kFloats[] = {"u8", "f16", "f32", "f64"};
   static const char* const kSigned[] = {"u8", "i16", "i32", "i64"};
   static const char* const kUnsigned[] = {"u8", "u16", "u32", "u64"};
-  bool floats = access->kind == KILN_IMAGE_ACCESS_FLOAT ||
-                (access->kind == KILN_IMAGE_ACCESS_BITS && kind == 'f');
+  static const char* const kBits[] = {"u8 or i8", "i16, u16, f16 or bf16",
+                                      "i32, u32 or f32", "i64, u64 or f64"};
   uint32_t width = 0;
   while (width < 3 && (1u << width) < access->bytes) width++;
-  const char* text = floats        ? kFloats[width]
-                     : kind == 'u' ? kUnsigned[width]
-                                   : kSigned[width];
-  return kilni_cli_type_find(text, strlen(text));
+  return access->kind == KILN_IMAGE_ACCESS_FLOAT  ? kFloats[width]
+         : access->kind == KILN_IMAGE_ACCESS_BITS ? kBits[width]
+         : kind == 'u'                            ? kUnsigned[width]
+                                                  : kSigned[width];
 }
 
 bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
-                           kilni_cli_type_t type, char out_what[64],
-                           kilni_cli_type_t* out_type) {
+                           kilni_cli_type_t type, bool is_bytes,
+                           char out_what[KILNI_CLI_TAKEN_TEXT],
+                           char out_types[KILNI_CLI_TAKEN_TEXT]) {
   static const char* const kWhat[] = {"", "elements", "integers", "floats"};
-  *out_type = type;
   out_what[0] = 0;
-  if (use_or_null == NULL || fits_all(use_or_null, index, type)) return true;
+  out_types[0] = 0;
+  if (use_or_null == NULL || fits_all(use_or_null, index, type, is_bytes)) {
+    return true;
+  }
   const kiln_image_access_t* access = clearest(use_or_null, index);
-  *out_type = type_of_access(access, kilni_cli_type_info(type)->kind);
-  (void)snprintf(out_what, 64, "%s of %" PRIu32 " byte%s", kWhat[access->kind],
-                 access->bytes, access->bytes == 1 ? "" : "s");
+  (void)snprintf(out_types, KILNI_CLI_TAKEN_TEXT, "%s",
+                 types_of_access(access, kilni_cli_type_info(type)->kind));
+  (void)snprintf(out_what, KILNI_CLI_TAKEN_TEXT, "%s of %" PRIu32 " byte%s",
+                 kWhat[access->kind], access->bytes,
+                 access->bytes == 1 ? "" : "s");
   return false;
 }

@@ -8,22 +8,34 @@
 #include "cli/cli_array.h"
 #include "kiln/image.h"
 
+// Bytes of a text that says what elements are, or of which types they may be.
+#define KILNI_CLI_TAKEN_TEXT 64
+
+// Whether data of one type may stand where elements of another are meant. The
+// sign of an integer does not matter, and a half may be kept as its bits; so
+// may anything as its bytes, which u8 are if `is_bytes`, and not numbers.
+bool kilni_cli_type_suits(kilni_cli_type_t type, bool is_bytes,
+                          kilni_cli_type_t element);
+
 // Whether data of `type` are what parameter `index` of `kernel` points to, as
 // its name in the code says. Where the name says nothing, as of extern "C",
-// and of pointers to structs and void, all data are; u8 are bytes, which suit
-// any pointer. If not, `out_pointee` is what C++ calls it, "float const", and
-// `out_type` the type of such elements.
+// and of pointers to structs and void, all data are. If not, `out_pointee` is
+// what C++ calls it, "float const". `out_type` is the type of such elements;
+// NONE where the name says nothing.
 bool kilni_cli_element_fits(const char* kernel, uint32_t index,
-                            kilni_cli_type_t type, char out_pointee[64],
+                            kilni_cli_type_t type, bool is_bytes,
+                            char out_pointee[KILNI_CLI_TAKEN_TEXT],
                             kilni_cli_type_t* out_type);
 
 // Whether data of `type` may be what the kernel reads and writes by parameter
 // `index`: false only if they contradict every access that `use` knows of it.
 // If not, `out_what` says what the kernel takes its elements for, and
-// `out_type` is a type that fits.
+// `out_types` which types fit: "f32", or "i32, u32 or f32" where what it does
+// says nothing but how wide they are.
 bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
-                           kilni_cli_type_t type, char out_what[64],
-                           kilni_cli_type_t* out_type);
+                           kilni_cli_type_t type, bool is_bytes,
+                           char out_what[KILNI_CLI_TAKEN_TEXT],
+                           char out_types[KILNI_CLI_TAKEN_TEXT]);
 
 // The type of a number that the kernel takes by value, as far as its name says
 // it; NONE for anything else.

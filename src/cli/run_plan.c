@@ -52,15 +52,6 @@ static void word_of(const planner_t* p, uint32_t index, char out[WORD_BYTES]) {
   memcpy(out, name, size + 1);
 }
 
-// "2 ("n")", of a message.
-static void call(const planner_t* p, uint32_t index, char out[256]) {
-  const char* name =
-      index < p->kernel->param_count ? p->kernel->params[index].name : "";
-  (void)snprintf(out, 256,
-                 name[0] != 0 ? "%" PRIu32 " (\"%.100s\")" : "%" PRIu32 "%s",
-                 index, name);
-}
-
 // "2 ("n", an integer of 4 bytes)"
 static void describe(const planner_t* p, uint32_t index, char out[256]) {
   static const char* const KINDS[] = {"a parameter", "an integer", "a float",
@@ -276,7 +267,7 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
                (b->is_expect && slot->expect != NULL);
   if (twice) {
     char what[256];
-    call(p, index, what);
+    kilni_cli_param_words(p->kernel, index, what);
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give each parameter once (or --in, --out and "
                           "--expect)",
@@ -339,7 +330,7 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
     return true;
   }
   char what[256];
-  call(p, index, what);
+  kilni_cli_param_words(p->kernel, index, what);
   const kilni_cli_spec_t* spec =
       slot->out != NULL ? &slot->out->spec : &slot->expect->spec;
   if (spec->kind == KILNI_CLI_SPEC_NONE && slot->expect != NULL) {
@@ -361,10 +352,11 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
     if (p->request->makes_outputs) {
       kilni_cli_error_fix(p->error, "write --buffer %s=TYPE[N,...]", word);
     } else {
-      kilni_cli_error_fix(p->error,
-                          "write --out %s=%s:TYPE[N,...], or :@P to copy "
-                          "those of parameter P",
-                          word, (char*)slot->out->path.data);
+      kilni_cli_error_fix(
+          p->error,
+          "write --out %s=%s:TYPE[N,...], or :@P to copy "
+          "those of parameter P",
+          word, slot->out == NULL ? "FILE" : (char*)slot->out->path.data);
     }
     return false;
   }
@@ -380,7 +372,7 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
                           what);
   }
   if (from >= p->plan->count || !is_buffer(&p->plan->slots[from])) {
-    call(p, from, what);
+    kilni_cli_param_words(p->kernel, from, what);
     return kilni_cli_fail(
         p->error, KILN_STATUS_INVALID_ARGUMENT, "copy the shape of a buffer",
         "parameter %s, whose shape is to be copied, is not a buffer", what);
@@ -421,7 +413,7 @@ static bool check_said_shape(planner_t* p, uint32_t index) {
     return true;
   }
   char what[256];
-  call(p, index, what);
+  kilni_cli_param_words(p->kernel, index, what);
   return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                         "omit the type and shape of the output",
                         "parameter %s has the shape of its input, not the one "
@@ -487,7 +479,7 @@ static bool check_expected(planner_t* p, uint32_t index) {
   if (is_silent && shape->bytes == slot->shape.bytes) *shape = slot->shape;
   if (kilni_cli_expect_fits(shape, &slot->shape)) return true;
   char what[256], holds[256], has[256];
-  call(p, index, what);
+  kilni_cli_param_words(p->kernel, index, what);
   kilni_cli_shape_text(shape, holds, sizeof(holds));
   kilni_cli_shape_text(&slot->shape, has, sizeof(has));
   return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
@@ -498,52 +490,27 @@ static bool check_expected(planner_t* p, uint32_t index) {
                         what, has, (const char*)slot->expect->path.data, holds);
 }
 
-static void fix_element(planner_t* p, kilni_cli_type_t type) {
-  const char* text = kilni_cli_type_info(type)->text;
-  kilni_cli_error_fix(
-      p->error,
-      "give it elements of type %s (of a .npy file by numpy's "
-      "astype)%s",
-      text,
-      strcmp(text, "u8") == 0 ? "" : ", or as u8 the bytes of whatever it is");
-}
-
-// What the kernel does with the data says of which type they cannot be, where
-// its name says nothing.
-static bool check_access(planner_t* p, uint32_t index) {
-  const kilni_cli_shape_t* shape = &p->plan->slots[index].shape;
-  char taken[64], what[256], holds[256];
-  kilni_cli_type_t type;
-  if (kilni_cli_access_fits(p->kernel->use, index, shape->type, taken, &type)) {
-    return true;
+// Whether the u8 of a buffer are bytes of anything: a file of another format
+// than raw bytes says that they are numbers, and so do those that are made up.
+static bool is_of_bytes(planner_t* p, uint32_t index, uint32_t depth) {
+  const kilni_cli_slot_t* slot = &p->plan->slots[index];
+  const kilni_cli_binding_t* const said[] = {slot->in, slot->out, slot->expect};
+  for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+    const kilni_cli_binding_t* b = said[i];
+    uint32_t from;
+    if (b == NULL) continue;
+    if (b->is_made ||
+        (b->path.size != 0 && kilni_cli_format_of((const char*)b->path.data) !=
+                                  KILNI_CLI_FORMAT_RAW)) {
+      return false;
+    }
+    if (b->spec.kind == KILNI_CLI_SPEC_COPY && depth != 0 &&
+        find_parameter(p, b->spec.copied, strlen(b->spec.copied), &from) &&
+        from < p->plan->count && !is_of_bytes(p, from, depth - 1)) {
+      return false;
+    }
   }
-  call(p, index, what);
-  kilni_cli_shape_text(shape, holds, sizeof(holds));
-  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "the kernel uses what parameter %s points to as %s, and "
-                       "its buffer is %s",
-                       what, taken, holds);
-  fix_element(p, type);
-  return false;
-}
-
-// Data of another type than the kernel's own would be read as what they are
-// not.
-static bool check_element(planner_t* p, uint32_t index) {
-  const kilni_cli_shape_t* shape = &p->plan->slots[index].shape;
-  char pointee[64], what[256], holds[256];
-  kilni_cli_type_t type;
-  if (kilni_cli_element_fits(p->kernel->name, index, shape->type, pointee,
-                             &type)) {
-    return type != KILNI_CLI_TYPE_NONE || check_access(p, index);
-  }
-  call(p, index, what);
-  kilni_cli_shape_text(shape, holds, sizeof(holds));
-  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "parameter %s points to %s, and its buffer is %s", what,
-                       pointee, holds);
-  fix_element(p, type);
-  return false;
+  return true;
 }
 
 static bool plan_buffer(planner_t* p, uint32_t index) {
@@ -556,7 +523,11 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
     }
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
-  if (!check_element(p, index)) return false;
+  if (!kilni_cli_fit_data(p->kernel, index, &slot->shape,
+                          is_of_bytes(p, index, KILNI_CLI_MAX_PARAMS),
+                          p->error)) {
+    return false;
+  }
   if (!check_said_shape(p, index) || !check_expected(p, index) ||
       !check_tolerance(p, index)) {
     return false;
@@ -589,7 +560,7 @@ static bool plan_length(planner_t* p, uint32_t index) {
   }
   if (of >= p->plan->count || !is_buffer(&p->plan->slots[of])) {
     char what[256];
-    call(p, of, what);
+    kilni_cli_param_words(p->kernel, of, what);
     return kilni_cli_fail(
         p->error, KILN_STATUS_INVALID_ARGUMENT, "write len(P) with P a buffer",
         "parameter %s is not a buffer, so it has no length", what);
@@ -606,15 +577,6 @@ static bool plan_length(planner_t* p, uint32_t index) {
   }
   return kilni_cli_scalar_length(p->plan->slots[of].shape.count, param->bytes,
                                  true, &slot->scalar, p->error);
-}
-
-// Whether the two bytes are what the kernel takes, as far as its name says it;
-// bits that are no float suit either half.
-static bool check_half(const planner_t* p, uint32_t index) {
-  kilni_cli_type_t given = p->plan->slots[index].scalar.type;
-  kilni_cli_type_t type = kilni_cli_value_type(p->kernel->name, index);
-  return type == given || kilni_cli_type_info(given)->kind != 'f' ||
-         type == KILNI_CLI_TYPE_NONE;
 }
 
 // Bytes suit any parameter of so many.
@@ -645,7 +607,8 @@ static bool plan_scalar(planner_t* p, uint32_t index) {
   const kilni_cli_param_t* param = &p->kernel->params[index];
   const kilni_cli_type_info_t* info = kilni_cli_type_info(slot->scalar.type);
   bool is_float = info->kind == 'f';
-  if (is_half(param) && info->bytes == 2 && check_half(p, index)) {
+  if (is_half(param) && info->bytes == 2 &&
+      kilni_cli_fit_half(p->kernel, index, slot->scalar.type)) {
     slot->bytes = (const uint8_t*)&slot->scalar.bits;
     slot->byte_count = 2;
     return true;
@@ -659,69 +622,23 @@ static bool plan_scalar(planner_t* p, uint32_t index) {
   return true;
 }
 
-uint32_t kilni_cli_default_block(uint32_t max_threads) {
-  enum { WARP = 32, DEFAULT = 256 };
-  if (max_threads == 0 || max_threads >= DEFAULT) return DEFAULT;
-  return max_threads < WARP ? max_threads : max_threads / WARP * WARP;
-}
-
-// How many elements lie side by side is known of no buffer, so that a grid of
-// several dimensions can only be said. The plan has the one for one dimension,
-// which is right of a kernel that counts its threads across all.
-static bool fail_dimensions(planner_t* p) {
-  bool three = p->kernel->dimensions > 2;
-  char shown[KILNI_CLI_ENTRY_SHOWN];
-  (void)kilni_cli_fail(
-      p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-      "the kernel \"%s\" counts in %s dimensions, and nothing says how many "
-      "blocks and threads each has",
-      kilni_cli_entry_shown(p->kernel->name, shown), three ? "three" : "two");
-  kilni_cli_error_fix(p->error,
-                      "give the launch with --grid %s and --block %s; in one "
-                      "dimension it is --grid %" PRIu32 " --block %" PRIu32
-                      ",%" PRIu32 ",%" PRIu32,
-                      three ? "X,Y,Z" : "X,Y", three ? "X,Y,Z" : "X,Y",
-                      p->plan->grid[0], p->plan->block[0], p->plan->block[1],
-                      p->plan->block[2]);
-  return false;
-}
-
 static bool plan_shape(planner_t* p) {
   kilni_cli_plan_t* plan = p->plan;
   const kilni_cli_request_t* r = p->request;
-  const uint32_t* required = p->kernel->required_block;
-  for (int i = 0; i < 3; i++) {
-    plan->block[i] = r->has_block       ? r->block[i]
-                     : required[0] != 0 ? (required[i] == 0 ? 1 : required[i])
-                     : i == 0 ? kilni_cli_default_block(p->kernel->max_threads)
-                              : 1;
-    plan->grid[i] = r->has_grid ? r->grid[i] : 1;
-  }
-  if (r->has_grid) return true;
-  uint64_t longest = 0;
+  kilni_cli_asked_t asked = {r->has_grid ? r->grid : NULL,
+                             r->has_block ? r->block : NULL, 0, "--"};
   for (uint32_t i = 0; i < plan->count; i++) {
-    if (is_buffer(&plan->slots[i]) && plan->slots[i].shape.count > longest) {
-      longest = plan->slots[i].shape.count;
+    uint64_t count = plan->slots[i].shape.count;
+    if (is_buffer(&plan->slots[i]) && count > asked.longest) {
+      asked.longest = count;
     }
   }
-  uint64_t threads = plan->block[0];
-  for (int i = 1; i < 3; i++) {
-    if (threads <= UINT32_MAX) threads *= plan->block[i];
+  if (!kilni_cli_fit_launch(p->kernel, &asked, plan->grid, plan->block,
+                            p->error)) {
+    return false;
   }
-  uint64_t blocks = longest == 0 ? 1 : (longest - 1) / threads + 1;
-  if (blocks > INT32_MAX) {
-    return kilni_cli_fail(
-        p->error, KILN_STATUS_INVALID_ARGUMENT, "give --grid and --block",
-        "a grid for %" PRIu64 " elements has too many blocks", longest);
-  }
-  plan->grid[0] = (uint32_t)blocks;
-  // One block of the shape that the kernel requires is all that it counts in.
-  bool is_one_block = required[0] != 0 && blocks == 1;
-  if (!r->has_block && p->kernel->dimensions > 1 && !is_one_block) {
-    return fail_dimensions(p);
-  }
-  plan->grid_chosen = true;
-  plan->grid_covers = longest;
+  plan->grid_chosen = !r->has_grid;
+  plan->grid_covers = r->has_grid ? 0 : asked.longest;
   return true;
 }
 

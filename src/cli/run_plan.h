@@ -6,35 +6,8 @@
 #ifndef KILN_SRC_CLI_RUN_PLAN_H_
 #define KILN_SRC_CLI_RUN_PLAN_H_
 
+#include "cli/run_fit.h"
 #include "cli/run_request.h"
-#include "kiln/image.h"
-
-#define KILNI_CLI_MAX_PARAMS 256
-
-// What is known of a parameter. thread-safe
-typedef struct kilni_cli_param_t {
-  const char* name;  // "" without one
-  uint32_t bytes;    // 0: not known
-  uint32_t kind;     // KILN_PARAM_KIND_*
-  const char* type;  // of a number of a program: "u32"; else NULL
-} kilni_cli_param_t;
-
-// What is known of the kernel. one-thread
-typedef struct kilni_cli_kernel_t {
-  const char* name;
-  bool params_known;
-  uint32_t param_count;
-  kilni_cli_param_t params[KILNI_CLI_MAX_PARAMS];
-  uint32_t required_block[3];
-  uint32_t max_threads;  // of a block; 0: not known
-  uint32_t dimensions;   // in which it counts; 0: not known
-  // What it does with its parameters; NULL: not known. Borrowed.
-  const kiln_image_use_t* use;
-} kilni_cli_kernel_t;
-
-// Threads of a block where nobody says it: 256, or as many whole warps as the
-// kernel bounds it to.
-uint32_t kilni_cli_default_block(uint32_t max_threads);
 
 // One parameter's part. one-thread
 typedef struct kilni_cli_slot_t {

@@ -15,6 +15,7 @@
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
 #include "cli/run_entry.h"
+#include "cli/run_facts.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 #include "cli/run_template.h"
@@ -134,59 +135,12 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                          kiln_kernel_create(s->module, name, &s->kernel));
 }
 
-// What PTX says of the kernel. Where it says nothing, nothing is known: a text
-// that only a GPU's driver can read, machine code.
-static void find_use(kilni_cli_session_t* s) {
-  if (s->code.text == NULL ||
-      kiln_code_format(s->code.text) != KILN_CODE_FORMAT_PTX) {
-    return;
-  }
-  kiln_image_t* image = NULL;
-  uint32_t index = 0;
-  kiln_status_t status =
-      kiln_image_create(kiln_code_bytes(s->code.text), NULL, &image);
-  if (kiln_status_is_ok(status)) {
-    status = kiln_image_kernel_find(image, s->facts.name, &index);
-  }
-  if (kiln_status_is_ok(status)) {
-    status = kiln_image_use_create(image, index, &s->use);
-  }
-  kiln_image_release(image);
-  if (!kiln_status_is_ok(status)) {
-    kiln_status_free(status);
-    return;
-  }
-  s->facts.use = s->use;
-  s->facts.dimensions = kiln_image_use_threads(s->use)->dimensions;
-}
-
 static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   if (s->request->program != NULL) {
     kilni_cli_program_facts(s->request->program, s->code.lowered, &s->facts);
     return true;
   }
-  const kiln_kernel_info_t* info = kiln_kernel_info(s->kernel);
-  kilni_cli_kernel_t* facts = &s->facts;
-  facts->name = info->name;
-  facts->params_known = info->params_known != 0;
-  facts->param_count = info->param_count;
-  facts->max_threads = info->max_threads;
-  memcpy(facts->required_block, info->required_block,
-         sizeof(facts->required_block));
-  find_use(s);
-  if (facts->param_count > KILNI_CLI_MAX_PARAMS) {
-    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
-                          "pass a struct, or a buffer of them",
-                          "the kernel \"%s\" has %" PRIu32 " parameters",
-                          facts->name, facts->param_count);
-  }
-  for (uint32_t i = 0; i < facts->param_count; i++) {
-    const kiln_kernel_param_t* param = kiln_kernel_param(s->kernel, i);
-    facts->params[i].name = param->name;
-    facts->params[i].bytes = param->bytes;
-    facts->params[i].kind = param->kind;
-  }
-  return true;
+  return kilni_cli_facts_make(s->kernel, &s->code, &s->facts, &s->use, error);
 }
 
 bool kilni_cli_session_load(kilni_cli_session_t* session,

@@ -22,7 +22,7 @@ lines of a block are
   made: A B ...     these files are there afterwards, and no others but the data
   within: S         it took at most S seconds
   skip-without: X   X is user (root may write all), nvrtc, nvjitlink, gpu,
-                    graphviz or terminal
+                    graphviz or terminal; or several of these
 
 Each case has a cache of its own, which is empty at first.
 
@@ -172,8 +172,7 @@ def has_terminal():
     return True
 
 
-def skipped(case, kiln):
-    need = case.get("skip-without")
+def missing(need, kiln):
     if need == "user" and os.geteuid() == 0:
         return "root may write everywhere"
     if need == "nvrtc" and not has_nvrtc(kiln):
@@ -187,6 +186,12 @@ def skipped(case, kiln):
     if need == "terminal" and not has_terminal():
         return "this machine hands out no pseudo-terminals"
     return None
+
+
+def skipped(case, kiln):
+    reasons = [missing(need, kiln)
+               for need in case.get("skip-without", "").split()]
+    return next((reason for reason in reasons if reason), None)
 
 
 def clean_environment(kiln):

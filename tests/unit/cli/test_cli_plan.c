@@ -346,7 +346,7 @@ static void data_are_what_the_pointer_is_of(void** state) {
     kilni_cli_type_t type = kilni_cli_type_find(rows[i].type,
                                                 strlen(rows[i].type)),
                      own;
-    if (kilni_cli_element_fits(rows[i].kernel, 0, type, pointee, &own) !=
+    if (kilni_cli_element_fits(rows[i].kernel, 0, type, true, pointee, &own) !=
         rows[i].fits) {
       fail_msg("%s of %s: \"%s\"", rows[i].type, rows[i].kernel, pointee);
     }
@@ -354,9 +354,16 @@ static void data_are_what_the_pointer_is_of(void** state) {
   kilni_cli_type_t own;
   char pointee[64];
   assert_false(kilni_cli_element_fits("_Z1fN2ns1VIiLi3EEEPKdi", 1,
-                                      kilni_cli_type_find("f32", 3), pointee,
-                                      &own));
+                                      kilni_cli_type_find("f32", 3), true,
+                                      pointee, &own));
   assert_string_equal(pointee, "double const");
+  // u8 that are no bytes of other elements.
+  kilni_cli_type_t u8 = KILNI_CLI_TYPE_U8;
+  assert_false(
+      kilni_cli_element_fits("_Z1fPKfPfi", 0, u8, false, pointee, &own));
+  assert_true(kilni_cli_element_fits("_Z1fPbi", 0, u8, false, pointee, &own));
+  assert_false(kilni_cli_element_fits("_Z1fN2ns1VIiLi3EEEPKdi", 1,
+                                      KILNI_CLI_TYPE_F32, true, pointee, &own));
   assert_string_equal(kilni_cli_type_info(own)->text, "f64");
 }
 
@@ -415,9 +422,9 @@ static void data_are_what_the_kernel_computes_with(void** state) {
       {F64, 8, "i64", "f64"},
       {WORD, 4, "f32", NULL},
       {WORD, 4, "i32", NULL},
-      {WORD, 4, "i64", "i32"},
-      {WORD, 4, "u64", "u32"},
-      {WORD, 4, "f64", "f32"},
+      {WORD, 4, "i64", "i32, u32 or f32"},
+      {WORD, 4, "u64", "i32, u32 or f32"},
+      {WORD, 4, "f64", "i32, u32 or f32"},
       {WORD, 4, "f16", NULL},
       {WORD, 4, "i8", NULL},
       // The low half of a number.
@@ -426,8 +433,8 @@ static void data_are_what_the_kernel_computes_with(void** state) {
       {HALF, 2, "f16", NULL},
       {HALF, 2, "bf16", NULL},
       {HALF, 2, "u16", NULL},
-      {HALF, 2, "f32", "f16"},
-      {HALF, 2, "i32", "i16"},
+      {HALF, 2, "f32", "i16, u16, f16 or bf16"},
+      {HALF, 2, "i32", "i16, u16, f16 or bf16"},
       {HALF, 4, "i32", NULL},
       {BYTE, 1, "f32", NULL},
       {BYTE, 1, "u32", NULL},
@@ -442,25 +449,34 @@ static void data_are_what_the_kernel_computes_with(void** state) {
       {"st.global.u32 [%rd2], 0;", 4, "f32", NULL},
       {"ret;", 4, "f64", NULL},
   };
-  char what[64];
-  kilni_cli_type_t own;
+  char what[64], types[64];
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     kiln_image_use_t* use = use_of(rows[i].body, rows[i].apart);
     kilni_cli_type_t type =
         kilni_cli_type_find(rows[i].data, strlen(rows[i].data));
-    bool fits = kilni_cli_access_fits(use, 0, type, what, &own);
+    bool fits = kilni_cli_access_fits(use, 0, type, true, what, types);
     if (fits != (rows[i].fix == NULL)) {
       fail_msg("%s at \"%s\": \"%s\"", rows[i].data, rows[i].body, what);
     }
     if (!fits) {
-      assert_string_equal(kilni_cli_type_info(own)->text, rows[i].fix);
+      assert_string_equal(types, rows[i].fix);
       // What is proposed is taken.
-      assert_true(kilni_cli_access_fits(use, 0, own, what, &own));
+      kilni_cli_type_t first = kilni_cli_type_find(types, strcspn(types, ", "));
+      assert_true(kilni_cli_access_fits(use, 0, first, true, what, types));
     }
     kiln_image_use_release(use);
   }
-  assert_true(kilni_cli_access_fits(NULL, 0, kilni_cli_type_find("f64", 3),
-                                    what, &own));
+  assert_true(
+      kilni_cli_access_fits(NULL, 0, KILNI_CLI_TYPE_F64, true, what, types));
+  kiln_image_use_t* use = use_of(F32, 4);
+  assert_false(
+      kilni_cli_access_fits(use, 0, KILNI_CLI_TYPE_U8, false, what, types));
+  assert_string_equal(types, "f32");
+  kiln_image_use_release(use);
+  use = use_of(WORD, 4);
+  assert_true(
+      kilni_cli_access_fits(use, 0, KILNI_CLI_TYPE_U8, false, what, types));
+  kiln_image_use_release(use);
 }
 
 static void the_plan_asks_the_kernel(void** state) {
@@ -485,6 +501,45 @@ static void the_plan_asks_the_kernel(void** state) {
   assert_true(kilni_cli_plan_make(&kernel, &r, &plan, &error));
   kilni_cli_buffer_deinit(&b.path);
   kiln_image_use_release(use);
+}
+
+// What a launch is when so much is said of it; no row where it is refused.
+static void a_launch_says_all_that_the_kernel_counts_in(void** state) {
+  (void)state;
+  static const uint32_t LINE[3] = {4, 1, 1}, PLANE[3] = {4, 4, 1};
+  static const struct {
+    uint32_t threads;  // dimensions
+    uint32_t blocks;
+    const uint32_t* grid;
+    const uint32_t* block;
+    uint64_t longest;
+    bool fits;
+  } rows[] = {
+      {1, 1, NULL, NULL, 1000, true}, {0, 0, NULL, NULL, 1000, true},
+      {2, 1, NULL, NULL, 10, false},  {1, 2, NULL, NULL, 10, false},
+      {2, 2, LINE, NULL, 10, false},  {2, 2, PLANE, NULL, 10, false},
+      {1, 2, LINE, NULL, 10, false},  {1, 2, PLANE, NULL, 10, true},
+      {2, 2, NULL, LINE, 4, false},   {2, 2, NULL, PLANE, 16, true},
+      {2, 2, NULL, PLANE, 17, false}, {2, 1, NULL, PLANE, 17, true},
+      {3, 3, LINE, LINE, 10, true},   {1, 3, NULL, PLANE, 17, false},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kilni_cli_kernel_t kernel;
+    kilni_cli_error_t error;
+    uint32_t grid[3], block[3];
+    kilni_cli_asked_t asked = {rows[i].grid, rows[i].block, rows[i].longest,
+                               "--"};
+    make_kernel(&kernel);
+    kernel.thread_dimensions = rows[i].threads;
+    kernel.block_dimensions = rows[i].blocks;
+    if (kilni_cli_fit_launch(&kernel, &asked, grid, block, &error) !=
+        rows[i].fits) {
+      fail_msg("launch %zu", i);
+    }
+    if (rows[i].fits) continue;
+    assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.fix, "--block X,Y"));
+  }
 }
 
 static void unknown_parameters_go_by_position(void** state) {
@@ -519,6 +574,7 @@ int main(void) {
       cmocka_unit_test(data_are_what_the_pointer_is_of),
       cmocka_unit_test(data_are_what_the_kernel_computes_with),
       cmocka_unit_test(the_plan_asks_the_kernel),
+      cmocka_unit_test(a_launch_says_all_that_the_kernel_counts_in),
       cmocka_unit_test(unknown_parameters_go_by_position),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
