@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_files.h"
+#include "cli/cli_list.h"
 #include "cli/cli_npy.h"
 #include "cli/cli_png.h"
 #include "cli/cli_pnm.h"
@@ -88,13 +89,29 @@ static bool is_plain(const char* path) {
   return strlen(path) <= 120 && path[0] != '-';
 }
 
-// The Fix for an input: a line that makes raw bytes of a text of numbers.
+// The Fix for an input: a line that makes raw bytes of a text of numbers. Where
+// nobody said of which type they are, that comes first: floats where a kernel
+// takes integers are no error.
 static void fix_named_input(const char* path, const kilni_cli_named_t* named,
+                            const kilni_cli_buffer_t* file,
                             kilni_cli_type_t type, kilni_cli_error_t* error) {
   const char* bytes = "write :u8 after the name to take the bytes as they are";
-  kilni_cli_type_t as = type == KILNI_CLI_TYPE_NONE ? KILNI_CLI_TYPE_F32 : type;
-  char code = code_of(as);
-  if (!named->is_list || code == 0 || !is_plain(path)) {
+  kilni_cli_list_t list;
+  kilni_cli_list_look(file->data, file->size, &list);
+  bool is_list = named->is_list && is_plain(path) && list.is_plain;
+  if (is_list && type == KILNI_CLI_TYPE_NONE) {
+    const char* name =
+        strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
+    kilni_cli_error_fix(
+        error,
+        "write the type that its numbers shall have after the name, such as "
+        "%s:f32 or %s:i32, to be shown the line that makes raw bytes of them; "
+        "or %s",
+        name, name, bytes);
+    return;
+  }
+  char code = code_of(type);
+  if (!is_list || code == 0 || !kilni_cli_list_fits(&list, type)) {
     kilni_cli_error_fix(error,
                         "convert it to .npy, to raw bytes (.bin) or, a "
                         "picture, to .png, or %s",
@@ -102,18 +119,20 @@ static void fix_named_input(const char* path, const kilni_cli_named_t* named,
     return;
   }
   int stem = (int)(strlen(path) - strlen(named->end));
-  bool is_whole = kilni_cli_type_info(as)->kind != 'f';
+  bool is_whole = kilni_cli_type_info(type)->kind != 'f';
   kilni_cli_error_fix(
       error,
       "make raw bytes of its numbers: python3 -c \"import array, re; "
       "array.array('%c', map(%s, re.findall(r'[^\\s,;]+', "
-      "open('%s').read()))).tofile(open('%.*s.bin', 'wb'))\" and give "
+      "open('%s').read()%s))).tofile(open('%.*s.bin', 'wb'))\" and give "
       "%.*s.bin:%s; or %s",
-      code, is_whole ? "int" : "float", path, stem, path, stem, path,
-      kilni_cli_type_info(as)->text, bytes);
+      code, is_whole ? "int" : "float", path,
+      list.has_head ? ".split(chr(10), 1)[1]" : "", stem, path, stem, path,
+      kilni_cli_type_info(type)->text, bytes);
 }
 
-static bool check_named_input(const char* path, const kilni_cli_spec_t* spec,
+static bool check_named_input(const char* path, const kilni_cli_buffer_t* file,
+                              const kilni_cli_spec_t* spec,
                               kilni_cli_error_t* error) {
   const kilni_cli_named_t* named = kilni_cli_signature_says(path);
   kilni_cli_type_t type = spec->kind == KILNI_CLI_SPEC_NONE
@@ -127,7 +146,7 @@ static bool check_named_input(const char* path, const kilni_cli_spec_t* spec,
                        type == KILNI_CLI_TYPE_NONE
                            ? "numbers"
                            : kilni_cli_type_info(type)->text);
-  fix_named_input(path, named, type, error);
+  fix_named_input(path, named, file, type, error);
   return false;
 }
 
@@ -157,7 +176,7 @@ static bool read_raw(const char* path, kilni_cli_buffer_t* file,
                      kilni_cli_error_t* error) {
   kilni_cli_shape_t shape = spec->shape;
   if (!check_signature(file, spec, error) ||
-      !check_named_input(path, spec, error)) {
+      !check_named_input(path, file, spec, error)) {
     return false;
   }
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
