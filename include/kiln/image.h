@@ -194,7 +194,7 @@ typedef struct kiln_image_threads_t {
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_image_access_t {
   uint32_t kind;   // KILN_IMAGE_ACCESS_*
-  uint32_t bytes;  // of an element: 4 of a vector of floats
+  uint32_t bytes;  // of an element: 4 of a vector of floats, 2 of halves
 
   // How many bytes apart its elements lie, by what the numbers of threads and
   // of turns of loops are multiplied with; the largest where there are several.

@@ -146,6 +146,8 @@ static bool contradicts(const kilni_cli_type_info_t* data,
                    access->pitch < data->bytes;
   switch (access->kind) {
     case KILN_IMAGE_ACCESS_FLOAT:
+      // Halves are often kept as their bits.
+      if (access->bytes == 2 && !is_float) return is_within;
       return !is_float || data->bytes != access->bytes;
     case KILN_IMAGE_ACCESS_INTEGER:
       if (is_float) return is_within || data->bytes == access->bytes;
@@ -176,7 +178,7 @@ static const kiln_image_access_t* clearest(const kiln_image_use_t* use,
 // The types that fit an access.
 static const char* types_of_access(const kiln_image_access_t* access,
                                    char kind) {
-  static const char* const kFloats[] = {"u8", "f16", "f32", "f64"};
+  static const char* const kFloats[] = {"u8", "f16 or bf16", "f32", "f64"};
   static const char* const kSigned[] = {"u8", "i16", "i32", "i64"};
   static const char* const kUnsigned[] = {"u8", "u16", "u32", "u64"};
   static const char* const kBits[] = {"u8 or i8", "i16, u16, f16 or bf16",

@@ -25,9 +25,8 @@ void kilni_cli_param_words(const kilni_cli_kernel_t* kernel, uint32_t index,
 static void fix_element(const char* types, kilni_cli_error_t* error) {
   bool is_u8 = strcmp(types, "u8") == 0;
   kilni_cli_error_fix(
-      error,
-      "give it elements of type %s (of a .npy file by numpy's astype%s)%s",
-      types,
+      error, "give it elements of %s %s (of a .npy file by numpy's astype%s)%s",
+      strstr(types, " or ") == NULL ? "type" : "the kernel's own type,", types,
       is_u8 ? "" : ", or by its view where they are the bits of that type",
       is_u8 ? "" : ", or the bytes of whatever it is in a .bin file as u8");
 }

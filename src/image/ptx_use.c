@@ -123,12 +123,26 @@ static uint32_t kind_of(const kilni_ptx_look_t* look,
                                          : KILN_IMAGE_ACCESS_BITS;
 }
 
+// Whether a value is a half, or two in a word. Compilers load these as integers
+// of their width.
+static bool is_half(const kilni_ptx_look_t* look,
+                    const kilni_ptx_operand_t* value, uint32_t type) {
+  const kilni_ptx_fact_t* fact = kilni_ptx_fact(look, value);
+  uint32_t bytes = kilni_ptx_type_bytes(type);
+  return fact != NULL && fact->writes < 2 && (bytes == 2 || bytes == 4) &&
+         kilni_ptx_values_of(look, value->index) == KILNI_PTX_VALUE_HALF;
+}
+
 static void add_moved(const kilni_ptx_look_t* look,
                       const kilni_ptx_fact_t* address,
                       const kilni_ptx_operand_t* value, uint32_t type,
                       bool is_store, bool constants) {
   uint32_t kind = kind_of(look, value, type, is_store);
   if ((kind == 0) != constants) return;
+  if (kind == KILN_IMAGE_ACCESS_BITS && is_half(look, value, type)) {
+    kind = KILN_IMAGE_ACCESS_FLOAT;
+    type = KILNI_PTX_TYPE_F16;
+  }
   add_access(look, address, kind == 0 ? KILN_IMAGE_ACCESS_BITS : kind, type);
 }
 

@@ -57,8 +57,10 @@ enum {
 enum {
   KILNI_PTX_VALUE_F32 = 1,
   KILNI_PTX_VALUE_F64 = 2,
-  KILNI_PTX_VALUE_BITS = 4,   // of anything else
-  KILNI_PTX_VALUE_NUMBER = 8  // an integer that is converted from or to a float
+  KILNI_PTX_VALUE_BITS = 4,  // of anything else
+  KILNI_PTX_VALUE_NUMBER =
+      8,                     // an integer that is converted from or to a float
+  KILNI_PTX_VALUE_HALF = 16  // f16 or bf16, or two of them in a word
 };
 
 // What is known of a register. one-thread

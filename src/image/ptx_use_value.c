@@ -58,9 +58,19 @@ static void mark_all(const kilni_ptx_look_t* look,
 
 // What arithmetic on a type takes its operands for.
 static uint32_t values_of_type(uint32_t type) {
-  return type == KILNI_PTX_TYPE_F32   ? KILNI_PTX_VALUE_F32
-         : type == KILNI_PTX_TYPE_F64 ? KILNI_PTX_VALUE_F64
-                                      : KILNI_PTX_VALUE_BITS;
+  switch (type) {
+    case KILNI_PTX_TYPE_F32:
+      return KILNI_PTX_VALUE_F32;
+    case KILNI_PTX_TYPE_F64:
+      return KILNI_PTX_VALUE_F64;
+    case KILNI_PTX_TYPE_F16:
+    case KILNI_PTX_TYPE_BF16:
+    case KILNI_PTX_TYPE_F16X2:
+    case KILNI_PTX_TYPE_BF16X2:
+      return KILNI_PTX_VALUE_HALF;
+    default:
+      return KILNI_PTX_VALUE_BITS;
+  }
 }
 
 static uint32_t bits_of(const kilni_ptx_look_t* look, uint32_t index) {
@@ -112,7 +122,8 @@ static void move_through(const kilni_ptx_look_t* look,
 }
 
 static bool is_float(uint32_t type) {
-  return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT;
+  return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT ||
+         values_of_type(type) == KILNI_PTX_VALUE_HALF;
 }
 
 static void convert(const kilni_ptx_look_t* look, const kilni_ptx_form_t* form,

@@ -21,8 +21,8 @@ static void check_access(const kiln_image_access_t* access) {
   require(access->bytes >= 1 && access->bytes <= 16);
   require((access->bytes & (access->bytes - 1)) == 0);
   require((access->pitch & (access->pitch - 1)) == 0);
-  require(access->kind != KILN_IMAGE_ACCESS_FLOAT || access->bytes == 4 ||
-          access->bytes == 8);
+  require(access->kind != KILN_IMAGE_ACCESS_FLOAT ||
+          (access->bytes >= 2 && access->bytes <= 8));
 }
 
 static void check_threads(const kiln_image_threads_t* threads) {

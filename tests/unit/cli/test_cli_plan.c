@@ -397,6 +397,8 @@ static void data_are_what_the_kernel_computes_with(void** state) {
       "ld.global.f64 %fd1, [%rd2]; add.f64 %fd1, %fd1, %fd1;";
   static const char WORD[] = "ld.global.u32 %r2, [%rd2];";
   static const char HALF[] = "ld.global.u16 %h1, [%rd2];";
+  static const char HALF2[] =
+      "ld.global.u32 %r2, [%rd2]; add.f16x2 %r3, %r2, %r2;";
   static const char BYTE[] = "ld.global.u8 %h1, [%rd2];";
   static const char PIXEL[] =
       "ld.global.u8 %h1, [%rd2]; cvt.rn.f32.u16 %f1, %h1;";
@@ -436,6 +438,14 @@ static void data_are_what_the_kernel_computes_with(void** state) {
       {HALF, 2, "f32", "i16, u16, f16 or bf16"},
       {HALF, 2, "i32", "i16, u16, f16 or bf16"},
       {HALF, 4, "i32", NULL},
+      {HALF2, 4, "f16", NULL},
+      {HALF2, 4, "bf16", NULL},
+      {HALF2, 4, "u16", NULL},
+      {HALF2, 4, "u32", NULL},
+      {HALF2, 4, "u8", NULL},
+      {HALF2, 4, "f32", "f16 or bf16"},
+      {HALF2, 4, "f64", "f16 or bf16"},
+      {HALF2, 4, "i64", "f16 or bf16"},
       {BYTE, 1, "f32", NULL},
       {BYTE, 1, "u32", NULL},
       {PIXEL, 1, "u8", NULL},

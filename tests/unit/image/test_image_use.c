@@ -120,8 +120,22 @@ static void what_is_moved_may_be_anything(void** state) {
       "ld.global.b32 %r2, [%rd4]; st.global.b32 [%rd5], %r2;\n"
       "ld.shared.b32 %r2, [tile]; add.f32 %r3, %r2, %r2;",
       "b4/4");
-  SEES("ld.global.u16 %h1, [%rd4]; add.f16 %h2, %h1, %h1;", "b2/4");
+  SEES("ld.global.u16 %h1, [%rd4]; add.f16 %h2, %h1, %h1; xor.b16 %h3, %h1, 1;",
+       "b2/4");
   SEES("ld.global.v2.u64 {%rd8, %rd9}, [%rd4];", "b8/4");
+}
+
+static void halves_are_floats_in_words(void** state) {
+  (void)state;
+  SEES("ld.global.u16 %h1, [%rd4]; add.f16 %h2, %h1, %h1;", "f2/4");
+  SEES("ld.global.b16 %h1, [%rd4]; cvt.f32.bf16 %f1, %h1;", "f2/4");
+  SEES("ld.global.u32 %r2, [%rd4]; add.f16x2 %r3, %r2, %r2;", "f2/4");
+  SEES("cvt.rn.bf16x2.f32 %r2, %f1, %f2; st.global.u32 [%rd4], %r2;", "f2/4");
+  // Words of a vector may be more than what one of them is used as.
+  SEES("ld.global.v2.b32 {%r2, %r3}, [%rd7]; fma.rn.bf16x2 %r4, %r2, %r3, %r3;",
+       "b4/8");
+  SEES("ld.global.u32 %r2, [%rd4]; add.f16x2 %r3, %r2, %r2; not.b32 %r4, %r2;",
+       "b4/4");
 }
 
 static void integers(void** state) {
@@ -446,6 +460,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arithmetic_tells_floats),
       cmocka_unit_test(what_is_moved_may_be_anything),
+      cmocka_unit_test(halves_are_floats_in_words),
       cmocka_unit_test(integers),
       cmocka_unit_test(constants_have_a_width_alone),
       cmocka_unit_test(addresses_are_followed),
