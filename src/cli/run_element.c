@@ -136,6 +136,73 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
   return false;
 }
 
+// The element of one of CUDA's vectors: of "float4" what "float" is.
+static kilni_cli_type_t element_of_vector(const char* text, size_t size) {
+  static const struct {
+    const char* name;
+    kilni_cli_type_t type;
+  } kVectors[] = {
+      {"char", KILNI_CLI_TYPE_I8},      {"uchar", KILNI_CLI_TYPE_U8},
+      {"short", KILNI_CLI_TYPE_I16},    {"ushort", KILNI_CLI_TYPE_U16},
+      {"int", KILNI_CLI_TYPE_I32},      {"uint", KILNI_CLI_TYPE_U32},
+      {"long", KILNI_CLI_TYPE_I64},     {"ulong", KILNI_CLI_TYPE_U64},
+      {"longlong", KILNI_CLI_TYPE_I64}, {"ulonglong", KILNI_CLI_TYPE_U64},
+      {"float", KILNI_CLI_TYPE_F32},    {"double", KILNI_CLI_TYPE_F64},
+      {"__half", KILNI_CLI_TYPE_F16},   {"__nv_bfloat16", KILNI_CLI_TYPE_BF16},
+  };
+  size = without_qualifiers(text, size);
+  if (size < 2 || text[size - 1] < '1' || text[size - 1] > '4') {
+    return KILNI_CLI_TYPE_NONE;
+  }
+  for (size_t i = 0; i < sizeof(kVectors) / sizeof(kVectors[0]); i++) {
+    if (strlen(kVectors[i].name) == size - 1 &&
+        memcmp(kVectors[i].name, text, size - 1) == 0) {
+      return kVectors[i].type;
+    }
+  }
+  return KILNI_CLI_TYPE_NONE;
+}
+
+// Whether the kernel computes with elements of the type behind a parameter.
+static bool computes_with(const kiln_image_use_t* use, uint32_t index,
+                          const kilni_cli_type_info_t* element) {
+  uint32_t kind = element->kind == 'f' ? KILN_IMAGE_ACCESS_FLOAT
+                                       : KILN_IMAGE_ACCESS_INTEGER;
+  uint32_t count = use == NULL ? 0 : kiln_image_use_access_count(use, index);
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_image_access_t* access = kiln_image_use_access(use, index, i);
+    if (access->kind == kind && access->bytes == element->bytes) return true;
+  }
+  return false;
+}
+
+bool kilni_cli_vector_fits(const char* kernel, uint32_t index,
+                           const kiln_image_use_t* use_or_null,
+                           kilni_cli_type_t type, bool is_bytes,
+                           char out_pointee[KILNI_CLI_TAKEN_TEXT],
+                           kilni_cli_type_t* out_type) {
+  char signature[NAME_BYTES];
+  const char* text = NULL;
+  out_pointee[0] = 0;
+  size_t size = read_parameter(kernel, index, signature, &text);
+  if (size == 0 || text[size - 1] != '*' || size > KILNI_CLI_TAKEN_TEXT) {
+    return true;
+  }
+  *out_type = element_of_vector(text, size - 1);
+  if (*out_type == KILNI_CLI_TYPE_NONE) return true;
+  const kilni_cli_type_info_t* element = kilni_cli_type_info(*out_type);
+  // Integers of any width may be packed into others, and halves into integers.
+  bool is_packed = kilni_cli_type_info(type)->kind != 'f' &&
+                   (element->kind != 'f' || element->bytes == 2);
+  if (is_packed || kilni_cli_type_suits(type, is_bytes, *out_type) ||
+      !computes_with(use_or_null, index, element)) {
+    return true;
+  }
+  memcpy(out_pointee, text, size - 1);
+  out_pointee[size - 1] = 0;
+  return false;
+}
+
 // Whether no data of this type are right for an access. Words that are moved
 // may be parts of wider elements or hold several narrower ones: they contradict
 // data only where the places that they are taken from lie within one element.

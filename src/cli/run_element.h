@@ -27,6 +27,14 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
                             char out_pointee[KILNI_CLI_TAKEN_TEXT],
                             kilni_cli_type_t* out_type);
 
+// The same of a vector of CUDA's, "float4", where the kernel computes with what
+// it points to as its name says. What it only moves may be of anything.
+bool kilni_cli_vector_fits(const char* kernel, uint32_t index,
+                           const kiln_image_use_t* use_or_null,
+                           kilni_cli_type_t type, bool is_bytes,
+                           char out_pointee[KILNI_CLI_TAKEN_TEXT],
+                           kilni_cli_type_t* out_type);
+
 // Whether data of `type` may be what the kernel reads and writes by parameter
 // `index`: false only if they contradict every access that `use` knows of it.
 // If not, `out_what` says what the kernel takes its elements for, and

@@ -37,12 +37,15 @@ bool kilni_cli_fit_data(const kilni_cli_kernel_t* kernel, uint32_t index,
   char taken[KILNI_CLI_TAKEN_TEXT], types[KILNI_CLI_TAKEN_TEXT];
   char what[256], holds[256];
   kilni_cli_type_t type;
-  bool is_named = !kilni_cli_element_fits(kernel->name, index, shape->type,
-                                          is_bytes, taken, &type);
+  bool fits = kilni_cli_element_fits(kernel->name, index, shape->type, is_bytes,
+                                     taken, &type);
+  if (fits && type != KILNI_CLI_TYPE_NONE) return true;
+  bool is_named =
+      !fits || !kilni_cli_vector_fits(kernel->name, index, kernel->use,
+                                      shape->type, is_bytes, taken, &type);
   if (is_named) {
     (void)snprintf(types, sizeof(types), "%s", kilni_cli_type_info(type)->text);
-  } else if (type != KILNI_CLI_TYPE_NONE ||
-             kilni_cli_access_fits(kernel->use, index, shape->type, is_bytes,
+  } else if (kilni_cli_access_fits(kernel->use, index, shape->type, is_bytes,
                                    taken, types)) {
     return true;
   }

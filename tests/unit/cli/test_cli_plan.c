@@ -489,6 +489,54 @@ static void data_are_what_the_kernel_computes_with(void** state) {
   kiln_image_use_release(use);
 }
 
+// A name of one of CUDA's vectors, and arithmetic on what it says.
+static void vectors_are_what_their_name_says(void** state) {
+  (void)state;
+  static const char ONE[] =
+      "ld.global.v4.f32 {%f1, %f2, %f3, %f0}, [%rd2]; add.f32 %f1, %f1, %f1;";
+  static const char MOVES[] = "ld.global.v4.f32 {%f1, %f2, %f3, %f0}, [%rd2];";
+  static const char HALF2[] =
+      "ld.global.u32 %r2, [%rd2]; add.f16x2 %r3, %r2, %r2;";
+  static const char PIXEL[] =
+      "ld.global.v4.u8 {%h0, %h1, %h2, %h3}, [%rd2]; cvt.rn.f32.u16 %f1, %h1;";
+  static const struct {
+    const char* name;
+    const char* body;
+    const char* data;
+    bool fits;
+  } rows[] = {
+      {"_Z1fP6float4", ONE, "f32", true},
+      {"_Z1fP6float4", ONE, "u8", true},
+      {"_Z1fP6float4", ONE, "i32", false},
+      {"_Z1fPK6float4", ONE, "f64", false},
+      {"_Z1fP6float4", MOVES, "i32", true},
+      {"_Z1fP6float4", MOVES, "f64", true},
+      {"_Z1fP4Pair", ONE, "i32", true},
+      {"f", ONE, "i32", true},
+      {"_Z1fP7__half2", HALF2, "u32", true},
+      {"_Z1fP7__half2", HALF2, "f16", true},
+      {"_Z1fP7__half2", HALF2, "f32", false},
+      {"_Z1fP6uchar4", PIXEL, "u32", true},
+      {"_Z1fP6uchar4", PIXEL, "f32", false},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kilni_cli_kernel_t kernel;
+    kilni_cli_error_t error;
+    kilni_cli_shape_t shape = {.rank = 1, .dims = {4}};
+    kiln_image_use_t* use = use_of(rows[i].body, 16);
+    make_kernel(&kernel);
+    kernel.name = rows[i].name;
+    kernel.use = use;
+    shape.type = kilni_cli_type_find(rows[i].data, strlen(rows[i].data));
+    assert_true(kilni_cli_shape_finish(&shape, &error));
+    if (kilni_cli_fit_data(&kernel, 0, &shape, true, &error) != rows[i].fits) {
+      fail_msg("%s of %s", rows[i].data, rows[i].name);
+    }
+    if (!rows[i].fits) assert_non_null(strstr(error.message, "points to"));
+    kiln_image_use_release(use);
+  }
+}
+
 static void the_plan_asks_the_kernel(void** state) {
   (void)state;
   kilni_cli_kernel_t kernel;
@@ -583,6 +631,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_is_named_as_cpp_does),
       cmocka_unit_test(data_are_what_the_pointer_is_of),
       cmocka_unit_test(data_are_what_the_kernel_computes_with),
+      cmocka_unit_test(vectors_are_what_their_name_says),
       cmocka_unit_test(the_plan_asks_the_kernel),
       cmocka_unit_test(a_launch_says_all_that_the_kernel_counts_in),
       cmocka_unit_test(unknown_parameters_go_by_position),
