@@ -224,7 +224,7 @@ static void find_accesses(const kilni_ptx_look_t* look) {
   }
 }
 
-static void count_writes(const kilni_ptx_look_t* look) {
+void kilni_ptx_use_writes(const kilni_ptx_look_t* look) {
   const kilni_ptx_function_t* f = look->function;
   for (uint32_t i = 0; i < f->instruction_count; i++) {
     const kilni_ptx_instruction_t* ins = &f->instructions[i];
@@ -267,7 +267,7 @@ kiln_status_t kilni_ptx_use_make(const kilni_ptx_module_t* module,
     look.facts[i].parent = i;
     look.facts[i].pitch = KILNI_PTX_USE_APART;
   }
-  count_writes(&look);
+  kilni_ptx_use_writes(&look);
   kiln_status_t status = kilni_ptx_use_threads(&look, allocator);
   kilni_ptx_use_addresses(&look);
   kilni_ptx_use_pitches(&look);

@@ -113,12 +113,17 @@ uint32_t kilni_ptx_values_of(const kilni_ptx_look_t* look, uint32_t index);
 kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
                                     kiln_allocator_t allocator);
 // Notes in `look->use` which places and sizes the functions read that a call of
-// the kernel may reach (ptx_use_call.c). OUT_OF_MEMORY.
+// the kernel may reach, and adds to `inout_counted` the places that count in
+// them (ptx_use_call.c). OUT_OF_MEMORY.
 kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
-                                  kiln_allocator_t allocator);
-// The same of one function.
-void kilni_ptx_use_note_reads(kilni_ptx_look_t* look,
-                              const kilni_ptx_function_t* function);
+                                  kiln_allocator_t allocator,
+                                  uint32_t* inout_counted);
+// The same of one function, with what is known of its registers, and of all
+// that is read so far if that does not come to an end.
+uint32_t kilni_ptx_use_places(kilni_ptx_look_t* look);
+void kilni_ptx_use_note_reads(kilni_ptx_look_t* look);
+// How often each register is written, and with what (ptx_use.c).
+void kilni_ptx_use_writes(const kilni_ptx_look_t* look);
 // Whether what the kernel stores in .local memory is read by printf alone.
 bool kilni_ptx_use_only_prints(const kilni_ptx_look_t* look);
 

@@ -2,8 +2,8 @@
 //
 // image: what the functions read that a kernel calls, and what it only prints.
 //
-// What goes into a function and what it does is not followed: all that it reads
-// counts. Functions that no call reaches say nothing of the kernel.
+// Each function is looked at by itself: what goes in and comes out counts.
+// Functions that no call reaches say nothing of the kernel.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -36,8 +36,8 @@ static void note_read(kilni_ptx_look_t* look,
 }
 
 // What a function reads, by all operands: they are one stretch.
-void kilni_ptx_use_note_reads(kilni_ptx_look_t* look,
-                              const kilni_ptx_function_t* function) {
+void kilni_ptx_use_note_reads(kilni_ptx_look_t* look) {
+  const kilni_ptx_function_t* function = look->function;
   if (function->instruction_count == 0) return;
   const kilni_ptx_instruction_t* first = &function->instructions[0];
   const kilni_ptx_instruction_t* last =
@@ -86,8 +86,27 @@ static void find_any(calls_t* calls) {
   for (uint32_t i = 0; i < calls->module->function_count; i++) find(calls, i);
 }
 
+// A look at one function for the sake of the kernel that calls it.
+static kiln_status_t look_at(const kilni_ptx_look_t* kernel,
+                             const kilni_ptx_function_t* function,
+                             kiln_allocator_t allocator,
+                             uint32_t* inout_counted) {
+  kilni_ptx_look_t look = {
+      .module = kernel->module, .function = function, .use = kernel->use};
+  size_t count = (size_t)function->register_count + 1;
+  void* facts = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, count, sizeof(kilni_ptx_fact_t), &facts));
+  look.facts = facts;
+  kilni_ptx_use_writes(&look);
+  *inout_counted |= kilni_ptx_use_places(&look);
+  kilni_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
+  return kiln_ok();
+}
+
 kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
-                                  kiln_allocator_t allocator) {
+                                  kiln_allocator_t allocator,
+                                  uint32_t* inout_counted) {
   uint32_t count = look->module->function_count;
   void* found = NULL;
   void* is_found = NULL;
@@ -99,9 +118,9 @@ kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
     calls_t calls = {look->module, found, is_found, 0, false};
     find_called(&calls, look->function);
     if (calls.is_any) find_any(&calls);
-    for (uint32_t i = 0; i < calls.count; i++) {
+    for (uint32_t i = 0; i < calls.count && kiln_status_is_ok(status); i++) {
       const kilni_ptx_function_t* f = &look->module->functions[calls.found[i]];
-      kilni_ptx_use_note_reads(look, f);
+      status = look_at(look, f, allocator, inout_counted);
       if (calls.is_any) continue;
       find_called(&calls, f);
       if (calls.is_any) find_any(&calls);

@@ -234,12 +234,8 @@ static uint32_t places_read(const kiln_image_threads_t* threads) {
   return threads->tid >> 1 | threads->ctaid >> 1 << KILNI_PTX_PLACE_BLOCK;
 }
 
-kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
-                                    kiln_allocator_t allocator) {
-  kiln_image_threads_t* threads = &look->use->threads;
-  KILNI_RETURN_IF_ERROR(kilni_ptx_use_calls(look, allocator));
-  uint32_t called = places_read(threads);
-  kilni_ptx_use_note_reads(look, look->function);
+uint32_t kilni_ptx_use_places(kilni_ptx_look_t* look) {
+  kilni_ptx_use_note_reads(look);
   look->only_printed = kilni_ptx_use_only_prints(look);
   // The last sweep is one that finds nothing new, and what it counts counts:
   // before, a size that is not known yet makes a product count too early.
@@ -247,8 +243,15 @@ kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
   for (uint32_t i = 0; i < KILNI_PTX_USE_SWEEPS && look->changed; i++) {
     sweep(look);
   }
-  uint32_t counted =
-      look->changed ? places_read(threads) : called | look->counted;
+  return look->changed ? places_read(&look->use->threads) : look->counted;
+}
+
+kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
+                                    kiln_allocator_t allocator) {
+  kiln_image_threads_t* threads = &look->use->threads;
+  uint32_t counted = 0;
+  KILNI_RETURN_IF_ERROR(kilni_ptx_use_calls(look, allocator, &counted));
+  counted |= kilni_ptx_use_places(look);
   threads->tid_dimensions = last_of(counted & KILNI_PTX_PLACE_ALL);
   threads->ctaid_dimensions = last_of(counted >> KILNI_PTX_PLACE_BLOCK);
   threads->dimensions = threads->tid_dimensions > threads->ctaid_dimensions

@@ -278,26 +278,33 @@ static void only_the_kernel_counts(void** state) {
   assert_int_equal(dimensions(PTX_HEAD ENTRY("k", "{ " READ("%tid.x") " }")
                                   ENTRY("deep", READ("%tid.y"))),
                    1);
-  // What it calls may be any function.
-  assert_int_equal(
-      dimensions(PTX_HEAD ".func f() { .reg .b32 %r1; mov.u32 %r1, %ctaid.y; "
-                          "ret; }\n" ENTRY("k", "call f;")
-                              ENTRY("o", READ("%tid.z"))),
-      2);
-  // Nor does a function that it does not reach.
+  // What it calls is, and what that calls; not what it does not reach.
 #define FUNC(name, body) \
   ".func " name "() { .reg .b32 %r1; .reg .b64 %rd1;\n" body " ret; }\n"
-  assert_int_equal(dimensions(PTX_HEAD FUNC("f", "mov.u32 %r1, %ctaid.x;")
-                                  FUNC("g", "mov.u32 %r1, %ctaid.y; call f;")
-                                      ENTRY("k", "call f;")),
+  assert_int_equal(dimensions(PTX_HEAD FUNC("f", READ("%ctaid.y")) ENTRY(
+                       "k", "call f;") ENTRY("o", READ("%tid.z"))),
+                   2);
+  assert_int_equal(dimensions(PTX_HEAD FUNC("f", READ("%ctaid.x")) FUNC(
+                       "g", READ("%ctaid.y") "call f;") ENTRY("k", "call f;")),
                    1);
-  assert_int_equal(dimensions(PTX_HEAD FUNC("g", "mov.u32 %r1, %tid.z;")
+  assert_int_equal(dimensions(PTX_HEAD FUNC("g", READ("%tid.z"))
                                   FUNC("f", "call g;") ENTRY("k", "call f;")),
                    3);
   // By an address it may be any.
+  assert_int_equal(dimensions(PTX_HEAD FUNC("g", READ("%ctaid.y")) ENTRY(
+                       "k", "p0: .callprototype _ ();\ncall %rd1, (), p0;")),
+                   2);
+  // In a function the same counts as in a kernel, and what comes out of it.
   assert_int_equal(
-      dimensions(PTX_HEAD FUNC("g", "mov.u32 %r1, %ctaid.y;") ENTRY(
-          "k", "p0: .callprototype _ ();\ncall %rd1, (), p0;")),
+      dimensions(PTX_HEAD FUNC(
+          "f", ".reg .pred %p1; mov.u32 %r1, %tid.y; setp.eq.s32 %p1, %r1, 0;")
+                     ENTRY("k", "call f;")),
+      1);
+  assert_int_equal(
+      dimensions(PTX_HEAD
+                 ".func (.param .b32 o) f() { .reg .b32 %r1; mov.u32 %r1, "
+                 "%tid.y; st.param.b32 [o], %r1; ret; }\n" ENTRY(
+                     "k", "{ .param .b32 q; call (q), f; }")),
       2);
 #undef FUNC
 #undef ENTRY
