@@ -43,7 +43,10 @@ typedef struct kiln_owner_t {
 //
 // Once a kernel has faulted, or a time limit was reached, the device is lost:
 // every further call that would use it is DEVICE_LOST, releases free what the
-// host holds, and what the device may still use is left alone.
+// host holds, and what the device may still use is left alone. A fault is met
+// by every object over the same GPU or software device, also by those of other
+// runtimes; a time limit loses this object alone. When a device comes back
+// stands at kiln_runtime_open_device.
 typedef struct kiln_device_t kiln_device_t;
 
 // Adds a reference, takes one away. NULL is accepted. The last release waits

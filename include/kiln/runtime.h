@@ -160,9 +160,11 @@ KILN_API kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime);
 // is kept there. Nothing is kept by itself. Borrowed. Since 0.1.
 KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 
-// Opens a device by its label. Each call makes a device of its own, so that
-// two users of one runtime do not share a device's state (on a GPU both use
-// its primary context).
+// Opens a device by its label. Each call makes an object of its own, over what
+// a process has once: a GPU's primary context, or the software device of that
+// number, whichever runtime opens it. So objects of two runtimes share memory,
+// a stream's work, and a fault: a kernel that faults on a software device
+// loses it for every runtime of the process, as on a GPU.
 //
 //   "cuda:N"  the driver's GPU number N (N counts the GPUs that
 //             CUDA_VISIBLE_DEVICES leaves visible)
@@ -183,9 +185,12 @@ KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 //   INCOMPATIBLE      the driver is too old (or its kernel part another than
 //                     its library)
 //   UNSUPPORTED       the lane code asked for is not there on this CPU
-//   DEVICE_LOST       a kernel has faulted on it since this runtime opened it
-//                     before: a GPU comes back in a new process, a software
-//                     device in a new runtime
+//   DEVICE_LOST       a kernel has faulted on it in this process, on a GPU
+//                     since this runtime opened one. A GPU comes back in a
+//                     new process. A software device comes back in this one
+//                     too: when every runtime that has opened a software
+//                     device is released, with all that was opened from it,
+//                     the next open begins a new one
 //   DRIVER_ERROR      the driver refused; the native part has its number
 //
 // The caller owns `*out_device`. May take long on a GPU (creating a context

@@ -61,8 +61,13 @@ kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
   }
   kiln_status_free(status);
   told = annotate_lines(told, notes);
-  told = KILNI_ANNOTATE(told, "\"%s\" is lost to this process; \"%s\" met it",
-                        device->name, call);
+  told = KILNI_ANNOTATE(
+      told,
+      device->info.kind == KILN_DEVICE_KIND_SOFT
+          ? "\"%s\" is lost to this process, until every runtime that has "
+            "opened a software device is released; \"%s\" met it"
+          : "\"%s\" is lost to this process; \"%s\" met it",
+      device->name, call);
   return kilni_status_with_fix(told, "%s", fix);
 }
 

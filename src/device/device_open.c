@@ -158,13 +158,13 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
 }
 
 // Where a device of this driver was lost it may be this one, and an open that
-// works would leave it to the next call to say so. The question is one that a
-// capture elsewhere allows and that meets what is left of a fault.
+// works would leave it to the next call to say so. A software device may have
+// been lost by another runtime, and to ask it costs nothing. The question is
+// one that a capture elsewhere allows and that meets what is left of a fault.
 static kiln_status_t check_not_lost(kiln_device_t* device) {
-  if (device->lost_too == NULL ||
-      !atomic_load_explicit(device->lost_too, memory_order_acquire)) {
-    return kiln_ok();
-  }
+  bool lost = device->lost_too != NULL &&
+              atomic_load_explicit(device->lost_too, memory_order_acquire);
+  if (!lost && device->info.kind != KILN_DEVICE_KIND_SOFT) return kiln_ok();
   size_t available = 0;
   size_t total = 0;
   kiln_status_t status;

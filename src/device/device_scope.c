@@ -62,7 +62,35 @@ const char* kilni_device_give_up(kiln_device_t* device) {
   return "what ran was stopped: open the device anew";
 }
 
+// A software device comes back, a GPU does not: after its time limit at once,
+// after a fault when nobody in the process has it any more.
+static kiln_status_t lost_soft_status(const kiln_device_t* device) {
+  kiln_fault_t fault = kiln_fault_default();
+  device->fault((uint32_t)device->handle, &fault);
+  if (fault.kind == KILN_FAULT_NONE) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(DEVICE_LOST,
+                   "\"%s\" is lost to this process: a kernel ran over its time "
+                   "limit",
+                   device->name),
+        "open the device anew, or end the process; what was made on the lost "
+        "one is lost with it");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(DEVICE_LOST,
+                 "\"%s\" is lost to this process: an earlier kernel faulted on "
+                 "it",
+                 device->name),
+      "end the process, or release every runtime that has opened a software "
+      "device, with all that was opened from it, and open it in a new one; "
+      "the first error that named this device says what was wrong");
+}
+
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
+  if (device->fault != NULL && device->info.kind == KILN_DEVICE_KIND_SOFT &&
+      !kilni_device_is_forked(device)) {
+    return lost_soft_status(device);
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(DEVICE_LOST,
                  "\"%s\" is lost to this process: an earlier kernel faulted on "

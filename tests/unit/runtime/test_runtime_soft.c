@@ -558,11 +558,89 @@ static void test_a_lost_device_is_not_opened_again(void** state) {
               KILN_STATUS_DEVICE_LOST, "is lost to this process");
   assert_null(again);
   kiln_runtime_release(runtime);
-  // Another runtime has a device of its own.
+  // That was the last runtime: the next one begins a new device.
   assert_ok(kiln_runtime_create(NULL, &runtime));
   assert_ok(kiln_runtime_open_device(runtime, "soft", &again));
   kiln_device_release(again);
   kiln_runtime_release(runtime);
+}
+
+static kiln_runtime_t* runtime_of_two(void) {
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_runtime_t* runtime = NULL;
+  options.soft_devices = 2;
+  assert_ok(kiln_runtime_create(&options, &runtime));
+  return runtime;
+}
+
+static void fault_on(kiln_runtime_t* runtime) {
+  world_t world;
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &world.device));
+  assert_ok(
+      kiln_module_load(world.device, view(kPtx), NULL, NULL, &world.module));
+  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
+  kiln_kernel_t* kernel = kernel_of(&world, "stray");
+  kiln_buffer_t* p = buffer_of(&world, 128);
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 64;
+  assert_ok(kiln_kernel_launch(kernel, world.stream, &config, arguments, 1));
+  assert_says(kiln_stream_synchronize(world.stream), KILN_STATUS_DEVICE_LOST,
+              "out-of-bounds ");
+  kiln_buffer_release(p);
+  kiln_kernel_release(kernel);
+  void* state = &world;
+  teardown(&state);
+}
+
+// A process has one software device of a number, as it has one primary context
+// of a GPU: a fault loses it for each of its runtimes, others go on, and it
+// comes back when the last of the runtimes is gone.
+static void test_a_fault_is_of_the_process(void** state) {
+  (void)state;
+  kiln_runtime_t* guilty = runtime_of_two();
+  kiln_runtime_t* innocent = runtime_of_two();
+  world_t world;
+  kiln_device_t* second = NULL;
+  kiln_device_t* again = NULL;
+  kiln_module_t* module = NULL;
+  assert_ok(kiln_runtime_open_device(innocent, "soft", &world.device));
+  assert_ok(kiln_runtime_open_device(innocent, "soft:1", &second));
+  assert_ok(
+      kiln_module_load(world.device, view(kPtx), NULL, NULL, &world.module));
+  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
+  fault_on(guilty);
+  assert_says(kiln_module_load(world.device, view(kPtx), NULL, NULL, &module),
+              KILN_STATUS_DEVICE_LOST,
+              "until every runtime that has opened a software device");
+  assert_says(kiln_module_load(world.device, view(kPtx), NULL, NULL, &module),
+              KILN_STATUS_DEVICE_LOST, "release every runtime");
+  assert_ok(kiln_module_load(second, view(kPtx), NULL, NULL, &module));
+  kiln_runtime_t* late = runtime_of_two();
+  assert_says(kiln_runtime_open_device(late, "soft", &again),
+              KILN_STATUS_DEVICE_LOST,
+              "until every runtime that has opened a software device");
+  assert_null(again);
+  kiln_runtime_release(late);
+  kiln_runtime_release(guilty);
+  // What was opened from a runtime holds it.
+  kiln_runtime_release(innocent);
+  late = runtime_of_two();
+  assert_says(kiln_runtime_open_device(late, "soft", &again),
+              KILN_STATUS_DEVICE_LOST, "until every runtime");
+  kiln_runtime_release(late);
+  kiln_module_release(module);
+  kiln_device_release(second);
+  void* opened = &world;
+  teardown(&opened);
+  late = runtime_of_two();
+  assert_ok(kiln_runtime_open_device(late, "soft", &world.device));
+  assert_ok(
+      kiln_module_load(world.device, view(kPtx), NULL, NULL, &world.module));
+  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
+  kiln_runtime_release(late);
+  test_vector_add(&opened);
+  teardown(&opened);
 }
 
 static void test_a_limit_is_of_one_device(void** state) {
@@ -604,6 +682,8 @@ static void test_a_limit_is_of_one_device(void** state) {
               KILN_STATUS_DEVICE_LOST, "is lost");
   assert_ok(kiln_buffer_fill_async(good, other->stream, 0, 64, 0, 4));
   assert_ok(kiln_stream_synchronize(other->stream));
+  assert_says(kiln_stream_synchronize(world->stream), KILN_STATUS_DEVICE_LOST,
+              "open the device anew");
   // Its own limit is told as its own.
   kiln_kernel_release(spin);
   spin = kernel_of(other, "spin");
@@ -886,6 +966,7 @@ int main(void) {
       cmocka_unit_test(test_one_fault_one_text),
       TEST(test_a_time_limit),
       cmocka_unit_test(test_a_lost_device_is_not_opened_again),
+      cmocka_unit_test(test_a_fault_is_of_the_process),
       cmocka_unit_test(test_a_limit_is_of_one_device),
       TEST(test_a_forked_child),
       TEST(test_too_much_memory),
