@@ -178,6 +178,31 @@ static bool has_type(kiln_string_view_t text, defines_t* defines,
   return has;
 }
 
+// Whether the plan of an entry takes that definition beside those of `call`,
+// whose limits the text alone does not have.
+static bool is_taken(const char* file, const kilni_cli_call_t* call,
+                     const char* define, uint32_t type) {
+  kilni_cli_given_t given[MAX_DEFINES];
+  kilni_cli_option_t option = {.name = "define"};
+  kilni_cli_error_t refused;
+  kilni_cli_call_t whole = *call;
+  char value[NAME_BYTES + 16];
+  size_t count = 0;
+  if (kilni_cli_library_name(file) == NULL) return true;
+  for (size_t i = 0; i < call->given_count && count + 1 < MAX_DEFINES; i++) {
+    if (strcmp(call->given[i].option->name, "define") == 0) {
+      given[count++] = call->given[i];
+    }
+  }
+  (void)snprintf(value, sizeof(value), "%s=%s", define,
+                 kiln_program_type_name(type));
+  given[count].option = &option;
+  given[count++].value = value;
+  whole.given = given;
+  whole.given_count = count;
+  return kilni_cli_library_check(file, &whole, &refused);
+}
+
 bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
                                  const char* name, uint32_t type,
                                  char out[KILNI_CLI_DEFINE_BYTES]) {
@@ -192,7 +217,8 @@ bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
                    &ignored) &&
       read_text(file, &memory, &text, &ignored)) {
     while (!found && next_type(text, &at, out)) {
-      found = has_type(text, &defines, out, name, type);
+      found = has_type(text, &defines, out, name, type) &&
+              is_taken(file, call, out, type);
     }
   }
   kilni_cli_buffer_deinit(&memory);

@@ -149,12 +149,45 @@ static bool add_number(kilni_cli_request_t* r,
   return true;
 }
 
+// Whether a sample is all zeroes: then an output that starts so is one that
+// the entry is made for.
+static bool is_zero(const char* content) {
+  return strcmp(content, "count 0 0") == 0;
+}
+
+// What is read and written has to start as something of the user's, beside
+// inputs of the user's: zero in its place would be a result of nothing.
+static bool check_start(const kilni_cli_request_t* r,
+                        const kiln_library_default_t* row,
+                        kilni_cli_error_t* error) {
+  if (row->role != KILN_PROGRAM_ROLE_INOUT || is_zero(row->value)) return true;
+  const kilni_cli_binding_t* out = NULL;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (!is_called(b, row->parameter)) continue;
+    if (b->is_in || b->spec.kind != KILNI_CLI_SPEC_NONE) return true;
+    if (b->is_out) out = b;
+  }
+  if (out == NULL) return true;
+  const char* path = (const char*)out->path.data;
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "\"%s\" of \"%s\" is read before it is written, and "
+                       "nothing says what it starts as",
+                       row->parameter, r->file);
+  kilni_cli_error_fix(error,
+                      "add --in %s=FILE; or write --out %s=%s:TYPE[N], which "
+                      "starts at zero",
+                      row->parameter, row->parameter, path);
+  return false;
+}
+
 bool kilni_cli_defaults_take(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   kiln_library_default_t row;
   const char* entry = kilni_cli_library_name(r->file);
   if (is_positional(r)) return true;
   r->takes_samples = !has_input(r);
   for (uint32_t i = 0; kiln_library_default(entry, i, &row); i++) {
+    if (!r->takes_samples && !check_start(r, &row, error)) return false;
     if (row.is_sample != 0 && !r->takes_samples) continue;
     bool is_number = row.role == KILN_PROGRAM_ROLE_NONE;
     if (row.role == KILN_PROGRAM_ROLE_OUT ||
@@ -517,6 +550,27 @@ static bool disagree(const kilni_cli_request_t* r, const char* word,
   return false;
 }
 
+// That --define, where the entry takes it.
+static void fix_segment(const kilni_cli_request_t* r, const char* word,
+                        size_t size, uint64_t have, kilni_cli_error_t* error) {
+  kiln_library_options_t options = r->options;
+  kilni_cli_error_t refused;
+  if (options.struct_size == 0) options = kiln_library_options_default();
+  options.segment = have;
+  options.count = 1;
+  if (kilni_cli_check(&refused,
+                      kiln_library_check(kilni_cli_library_name(r->file),
+                                         &options, NULL))) {
+    kilni_cli_error_fix(error, "write --define %.*s=%" PRIu64, (int)size, word,
+                        have);
+  } else {
+    kilni_cli_error_fix(error,
+                        "give rows of another length, since there is no "
+                        "--define %.*s=%" PRIu64 ": %.400s",
+                        (int)size, word, have, refused.fix);
+  }
+}
+
 // Extent `last`, counted from 1, is not what that word says.
 static bool fail_extent(const kilni_cli_request_t* r,
                         const kilni_cli_binding_t* b, const char* word,
@@ -539,8 +593,7 @@ static bool fail_extent(const kilni_cli_request_t* r,
                         "--define %.*s=N",
                         (int)size, word);
   } else {
-    kilni_cli_error_fix(error, "write --define %.*s=%" PRIu64, (int)size, word,
-                        have);
+    fix_segment(r, word, size, have, error);
   }
   return false;
 }
@@ -621,15 +674,53 @@ static void append(char* text, size_t capacity, const char* word) {
                  word);
 }
 
-static bool fail_unknown(const char* names, const char* fix,
+// The input that an "extent(P, ...)" is of; NULL where there is none.
+static const kilni_cli_binding_t* bound(const kilni_cli_request_t* r,
+                                        const char* extents) {
+  const char* name = extents + strlen("extent(");
+  size_t size = strcspn(name, ",");
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (b->is_in && is_of(r, b, name, size)) return b;
+  }
+  return NULL;
+}
+
+static bool is_bound(const kilni_cli_request_t* r, const char* extents) {
+  return bound(r, extents) != NULL;
+}
+
+// Whether what an input is to say as two extents or more has one at most: then
+// all that it would say is to be given.
+static bool is_flat(const kilni_cli_request_t* r, const char* extents) {
+  const kilni_cli_binding_t* b = bound(r, extents);
+  return b != NULL && b->array.shape.rank < 2;
+}
+
+static bool fail_unknown(const kilni_cli_request_t* r, const char* names,
                          kilni_cli_error_t* error) {
+  char fix[256] = "";
+  bool is_raw = true;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (!b->is_default || b->extents == NULL || !is_flat(r, b->extents)) {
+      continue;
+    }
+    const char* path = (const char*)bound(r, b->extents)->path.data;
+    if (path != NULL && kilni_cli_format_of(path) != KILNI_CLI_FORMAT_RAW) {
+      is_raw = false;
+    }
+    size_t used = strlen(fix);
+    (void)snprintf(fix + used, sizeof(fix) - used, " --arg %.80s=N",
+                   b->parameter);
+  }
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "not given, and no input has a shape that says it: %s",
                        names);
-  kilni_cli_error_fix(error,
-                      "add%s, or give the input's shape, as in "
-                      "--in P=FILE:TYPE[N,...]",
-                      fix);
+  kilni_cli_error_fix(error, "add%s, or give %s", fix,
+                      is_raw ? "the input's shape, as in "
+                               "--in P=FILE:TYPE[N,...]"
+                             : "an array of two dimensions or more");
   return false;
 }
 
@@ -643,7 +734,7 @@ static void note_choices(const kilni_cli_request_t* r) {
       kilni_cli_note("a sample for %s: %s (--in %s=FILE for your own)",
                      b->parameter, shape, b->parameter);
     }
-    if (!b->is_default) continue;
+    if (!b->is_default || b->is_open) continue;
     if (b->extents != NULL) {
       (void)snprintf(word, sizeof(word), "%s=%" PRIu64, b->parameter,
                      b->value.scalar.bits);
@@ -657,18 +748,18 @@ static void note_choices(const kilni_cli_request_t* r) {
 
 bool kilni_cli_defaults_settle(kilni_cli_request_t* r,
                                kilni_cli_error_t* error) {
-  char names[256] = "", fix[256] = "", word[96];
+  char names[256] = "";
   for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     bool known = true;
     if (!b->is_default || b->extents == NULL) continue;
     if (!settle_one(r, b, &known, error)) return false;
-    if (known) continue;
+    // What is not there at all is missed by its own name, further on.
+    b->is_open = !known && !is_bound(r, b->extents);
+    if (known || b->is_open) continue;
     append(names, sizeof(names), b->parameter);
-    (void)snprintf(word, sizeof(word), " --arg %s=N", b->parameter);
-    (void)snprintf(fix + strlen(fix), sizeof(fix) - strlen(fix), "%s", word);
   }
-  if (names[0] != 0) return fail_unknown(names, fix, error);
+  if (names[0] != 0) return fail_unknown(r, names, error);
   if (!check_given(r, error)) return false;
   note_choices(r);
   return true;

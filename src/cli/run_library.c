@@ -408,8 +408,8 @@ static bool fix_option(const kilni_cli_request_t* r,
                          kiln_library_check(entry.name, &options, NULL))) {
       continue;
     }
-    kilni_cli_program_fix_define(b, is_said ? "write" : "add", kKnown[i].name,
-                                 name, wanted, error);
+    kilni_cli_program_fix_define(r, b, is_said ? "write" : "add",
+                                 kKnown[i].name, name, wanted, error);
     return true;
   }
   return false;
@@ -546,6 +546,43 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   return true;
 }
 
+// What the plan has only with values of a type is named before anything else is
+// missed: without it there is no such parameter.
+static bool check_values(kilni_cli_session_t* s,
+                         const kiln_library_plan_t* first,
+                         kilni_cli_error_t* error) {
+  kilni_cli_request_t* r = s->request;
+  kiln_pipeline_parameter_t p;
+  uint32_t at;
+  if (r->options.value_type != KILN_PROGRAM_TYPE_NONE) return true;
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    kiln_library_plan_t* with = NULL;
+    kilni_cli_error_t none;
+    if (b->is_arg || find(first, b, &at, &p)) continue;
+    kilni_cli_type_t given = b->array.shape.type != KILNI_CLI_TYPE_NONE
+                                 ? b->array.shape.type
+                                 : b->spec.shape.type;
+    const char* text =
+        given != KILNI_CLI_TYPE_NONE ? kilni_cli_type_info(given)->text : "u32";
+    r->options.value_type = kiln_program_type_find(text);
+    bool has = r->options.value_type != KILN_PROGRAM_TYPE_NONE &&
+               make_entry(s, 1, &with, &none) && find(with, b, &at, &p);
+    kiln_library_plan_release(with);
+    r->options.value_type = KILN_PROGRAM_TYPE_NONE;
+    if (!has) continue;
+    (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                         "\"%s\" has \"%.*s\" only with values of a type",
+                         r->file, (int)b->parameter_size, b->parameter);
+    kilni_cli_error_fix(error, "add --define V=%s%s", text,
+                        given != KILNI_CLI_TYPE_NONE
+                            ? ""
+                            : ", or the type that the values have");
+    return false;
+  }
+  return true;
+}
+
 bool kilni_cli_library_prepare(kilni_cli_session_t* session,
                                kilni_cli_plan_t* plan,
                                kiln_library_plan_t** out_entry,
@@ -560,14 +597,15 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
     return false;
   }
   fill_facts(session, first);
-  bool ok = (r->maybe_whole || (give_types(r, first, error) &&
-                                kilni_cli_request_read(r, error))) &&
-            check_missing(r, first, error) && add_outputs(r, first, error) &&
-            fill_outputs(r, first, error) &&
-            kilni_cli_plan_make(&session->facts, r, plan, error) &&
-            check_types(r, plan, first, &count, error) &&
-            make_entry(session, count, out_entry, error) &&
-            kilni_cli_residents_make(session, plan, error);
+  bool ok =
+      (r->maybe_whole ||
+       (give_types(r, first, error) && kilni_cli_request_read(r, error))) &&
+      check_values(session, first, error) && check_missing(r, first, error) &&
+      add_outputs(r, first, error) && fill_outputs(r, first, error) &&
+      kilni_cli_plan_make(&session->facts, r, plan, error) &&
+      check_types(r, plan, first, &count, error) &&
+      make_entry(session, count, out_entry, error) &&
+      kilni_cli_residents_make(session, plan, error);
   for (uint32_t i = 0; ok && i < plan->count; i++) session->order[i] = i;
   // Names of the first one are in the facts and in outputs that were added.
   session->facts.param_count = 0;

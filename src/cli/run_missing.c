@@ -29,6 +29,16 @@ static bool is_sample(const kilni_cli_missing_t* m, uint32_t index) {
   return false;
 }
 
+// Whether the command names data of the user's: numbers that are made up would
+// be mixed into them without a trace.
+static bool has_own_data(const kilni_cli_request_t* r) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    if (b->is_in && !b->is_made && b->content == NULL) return true;
+  }
+  return false;
+}
+
 static const kilni_cli_type_info_t* info_of(const kilni_cli_wanted_t* w) {
   const char* name = kiln_program_type_name(w->type);
   return kilni_cli_type_info(kilni_cli_type_find(name, strlen(name)));
@@ -92,6 +102,20 @@ static bool find_sizes(const kilni_cli_missing_t* m, kiln_program_size_t* out) {
     }
   }
   return try_numbers(m, NUMBER, NUMBER, out) || try_numbers(m, 1, 1, out);
+}
+
+// Whether the number of a missing integer follows from what is given: it is
+// the only one, and no other number agrees with it.
+static bool is_settled(const kilni_cli_missing_t* m, uint32_t index,
+                       const kiln_program_size_t* sizes) {
+  kiln_program_size_t other[KILNI_CLI_MAX_PARAMS];
+  uint32_t missing = 0;
+  for (uint32_t i = 0; i < m->count; i++) {
+    if (is_missing(m, i) && is_number(&m->wanted[i])) missing++;
+  }
+  char kind = kind_of(&m->wanted[index]);
+  return missing == 1 && kind != 'f' && kind != 'b' &&
+         !try_numbers(m, sizes[index].bits + 1, 1, other);
 }
 
 // ---- Words ----
@@ -177,6 +201,33 @@ static bool add_buffer(const kilni_cli_missing_t* m, uint32_t index,
   return add(out, " --out", error) && add_word(out, word, error);
 }
 
+// Whether a number is not known yet, and so no size that it has a part in.
+static bool has_open(const kilni_cli_request_t* r) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    if (r->bindings[i].is_open) return true;
+  }
+  return false;
+}
+
+// What only the user can say, where the rest is the user's own.
+static bool add_own(const kilni_cli_wanted_t* w, kilni_cli_buffer_t* out,
+                    kilni_cli_error_t* error) {
+  char word[128];
+  const char* option = is_number(w)                         ? "arg"
+                       : w->role == KILN_PROGRAM_ROLE_INOUT ? "inout"
+                                                            : "in";
+  (void)snprintf(word, sizeof(word), " --%s %.80s=%s", option, w->name,
+                 is_number(w) ? "VALUE" : "FILE");
+  return add(out, word, error);
+}
+
+static void append(char* text, size_t capacity, const char* between,
+                   const char* word) {
+  size_t used = strlen(text);
+  (void)snprintf(text + used, capacity - used, "%s%s", used == 0 ? "" : between,
+                 word);
+}
+
 // Whether an input is missing: with it given, samples are gone.
 static bool lacks_input(const kilni_cli_missing_t* m) {
   for (uint32_t i = 0; i < m->count; i++) {
@@ -204,6 +255,45 @@ static bool write_command(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
   return ok;
 }
 
+// The whole command beside data of the user's: what would be made up has a
+// word in its place, and stands behind it. Empty where no sizes agree.
+static bool write_own(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
+                      kilni_cli_error_t* error) {
+  kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
+  kilni_cli_buffer_t made = {0};
+  char words[32] = "";
+  if (!find_sizes(m, sizes)) return true;
+  bool ok = add_given(m->request, out, error);
+  for (uint32_t i = 0; ok && i < m->count; i++) {
+    const kilni_cli_wanted_t* w = &m->wanted[i];
+    if (!is_missing(m, i)) continue;
+    if (w->role == KILN_PROGRAM_ROLE_OUT) {
+      ok = add_buffer(m, i, sizes[i].count, out, error);
+    } else if (is_number(w) && is_settled(m, i, sizes)) {
+      ok = add_number(w, sizes[i].bits, out, error);
+    } else {
+      bool is_other = strstr(words, is_number(w) ? "VALUE" : "FILE") == NULL;
+      if (is_other) {
+        append(words, sizeof(words), " and ", is_number(w) ? "VALUE" : "FILE");
+      }
+      ok = add_own(w, out, error) &&
+           (is_number(w) ? add_number(w, sizes[i].bits, &made, error)
+                         : add_buffer(m, i, sizes[i].count, &made, error));
+    }
+  }
+  if (ok && made.size != 0) {
+    ok = add(out, ", with your own in the place of ", error) &&
+         add(out, words, error);
+    if (ok && !has_open(m->request)) {
+      ok = add(out, "; to try it with numbers that are made up, write there",
+               error) &&
+           kilni_cli_buffer_add(out, made.data, made.size, error);
+    }
+  }
+  kilni_cli_buffer_deinit(&made);
+  return ok;
+}
+
 // "x" (in f32)
 static void describe(const kilni_cli_wanted_t* w, char* out, size_t capacity) {
   const char* role = kiln_program_role_name(w->role);
@@ -223,13 +313,6 @@ static void suggest(const kilni_cli_wanted_t* w, char* out, size_t capacity) {
                  counts ? "[N]" : "");
 }
 
-static void append(char* text, size_t capacity, const char* between,
-                   const char* word) {
-  size_t used = strlen(text);
-  (void)snprintf(text + used, capacity - used, "%s%s", used == 0 ? "" : between,
-                 word);
-}
-
 bool kilni_cli_missing_check(const kilni_cli_missing_t* m,
                              kilni_cli_error_t* error) {
   char names[768] = "", trail[sizeof(error->trail)] = "", word[160], line[256];
@@ -246,8 +329,10 @@ bool kilni_cli_missing_check(const kilni_cli_missing_t* m,
   if (missing == 0) return true;
   kilni_cli_buffer_t command = {0};
   kilni_cli_error_t none;
-  bool whole = write_command(m, &command, &none) && command.size != 0 &&
-               command.size < sizeof(error->fix);
+  bool written = has_own_data(m->request) ? write_own(m, &command, &none)
+                                          : write_command(m, &command, &none);
+  bool whole =
+      written && command.size != 0 && command.size < sizeof(error->fix);
   (void)kilni_cli_fail(
       error, KILN_STATUS_INVALID_ARGUMENT, NULL,
       "parameters of the program \"%s\" that are not given: %s",

@@ -52,11 +52,53 @@ static const char* given_type(const kilni_cli_binding_t* b) {
       ->text;
 }
 
-void kilni_cli_program_fix_define(const kilni_cli_binding_t* b,
+// How many bits a number of that type has before it is rounded.
+static uint32_t bits_of(const kilni_cli_type_info_t* info) {
+  if (info->kind != 'f') return info->bytes * 8 - (info->kind == 'i' ? 1 : 0);
+  if (strcmp(info->text, "bf16") == 0) return 8;
+  return info->bytes == 8 ? 53 : info->bytes == 4 ? 24 : 11;
+}
+
+// Whether every number of `from` is one of `to`.
+static bool is_whole_in(const kilni_cli_type_info_t* from,
+                        const kilni_cli_type_info_t* to) {
+  if (from->kind == 'f') {
+    return to->kind == 'f' && to->bytes >= from->bytes &&
+           bits_of(to) >= bits_of(from);
+  }
+  if (from->kind == 'i' && to->kind == 'u') return false;
+  return bits_of(to) >= bits_of(from);
+}
+
+static const kilni_cli_type_info_t* info_of(uint32_t type) {
+  const char* name = kiln_program_type_name(type);
+  return kilni_cli_type_info(kilni_cli_type_find(name, strlen(name)));
+}
+
+// Whether the entry adds elements up, in their own type.
+static bool adds_up(const kilni_cli_request_t* r) {
+  kiln_library_entry_t entry;
+  for (size_t i = 0; i < r->given_count; i++) {
+    const kilni_cli_given_t* given = &r->given[i];
+    if (strcmp(given->option->name, "define") == 0 &&
+        strncmp(given->value, "OPERATION=", 10) == 0 &&
+        strcmp(given->value + 10, "0") != 0) {
+      return false;
+    }
+  }
+  return kiln_library_find(kilni_cli_library_name(r->file), &entry) &&
+         (strcmp(entry.name, "reduce") == 0 ||
+          strstr(entry.text.data, "\nconst OPERATION = 0") != NULL);
+}
+
+void kilni_cli_program_fix_define(const kilni_cli_request_t* r,
+                                  const kilni_cli_binding_t* b,
                                   const char* verb, const char* define,
                                   const char* name, uint32_t type,
                                   kilni_cli_error_t* error) {
   const char* given = given_type(b);
+  const kilni_cli_type_info_t* info =
+      kilni_cli_type_info(kilni_cli_type_find(given, strlen(given)));
   bool is_raw =
       kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW;
   char other[96];
@@ -65,28 +107,74 @@ void kilni_cli_program_fix_define(const kilni_cli_binding_t* b,
                  : is_raw ? "write :%s, or nothing, after the name of the file"
                           : "convert the file to %s",
                  kiln_program_type_name(type));
-  if (define != NULL) {
+  if (define == NULL) {
+    kilni_cli_error_fix(error, "%s; no --define makes \"%s\" %s", other, name,
+                        given);
+  } else if (info->kind != 'f' && info->bytes < 4 && adds_up(r)) {
+    // Their own type would hold hardly any sum.
+    const char* wide = info->kind == 'i' ? "i32" : "u32";
+    kilni_cli_error_fix(error,
+                        "%s %s and %s --define %s=%s; with --define %s=%s sums "
+                        "wrap at %" PRIu32,
+                        b->is_made ? "give it as" : "convert the file to", wide,
+                        verb, define, wide, define, given,
+                        (uint32_t)1 << bits_of(info));
+  } else {
     kilni_cli_error_fix(
         error, "%s --define %s=%s, so that the program takes %s; or %s", verb,
         define, given, given, other);
-  } else {
-    kilni_cli_error_fix(error, "%s; no --define makes \"%s\" %s", other, name,
-                        given);
   }
+}
+
+// A type that the parameter can have by a --define and that holds what the file
+// has, or at least what of it is not negative; NONE where there is none.
+static uint32_t find_wider(const kilni_cli_request_t* r,
+                           const kilni_cli_call_t* call, const char* name,
+                           const kilni_cli_type_info_t* given,
+                           char out[KILNI_CLI_DEFINE_BYTES]) {
+  for (uint32_t round = 0; round < 2; round++) {
+    for (uint32_t type = KILN_PROGRAM_TYPE_NONE + 1;
+         kiln_program_type_name(type)[0] != 0; type++) {
+      const kilni_cli_type_info_t* info = info_of(type);
+      bool fits = round == 0 ? is_whole_in(given, info)
+                             : given->kind == 'i' && info->kind == 'u' &&
+                                   info->bytes >= given->bytes;
+      if (fits && kilni_cli_program_define_of(r->file, call, name, type, out)) {
+        return type;
+      }
+    }
+  }
+  return KILN_PROGRAM_TYPE_NONE;
 }
 
 void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
                                 const kilni_cli_binding_t* b, const char* name,
                                 uint32_t type, kilni_cli_error_t* error) {
   char define[KILNI_CLI_DEFINE_BYTES];
+  const char* text = given_type(b);
+  const kilni_cli_type_info_t* given =
+      kilni_cli_type_info(kilni_cli_type_find(text, strlen(text)));
   kilni_cli_call_t call;
   memset(&call, 0, sizeof(call));
   call.given = r->given;
   call.given_count = r->given_count;
-  bool has = kilni_cli_program_define_of(
-      r->file, &call, name, kiln_program_type_find(given_type(b)), define);
-  kilni_cli_program_fix_define(b, "add", has ? define : NULL, name, type,
-                               error);
+  bool has = kilni_cli_program_define_of(r->file, &call, name,
+                                         kiln_program_type_find(text), define);
+  uint32_t wider = KILN_PROGRAM_TYPE_NONE;
+  if (!has && !is_whole_in(given, info_of(type))) {
+    wider = find_wider(r, &call, name, given, define);
+  }
+  if (wider == KILN_PROGRAM_TYPE_NONE) {
+    kilni_cli_program_fix_define(r, b, "add", has ? define : NULL, name, type,
+                                 error);
+    return;
+  }
+  kilni_cli_error_fix(error,
+                      "%s %s and add --define %s=%s, since none makes \"%s\" "
+                      "%s",
+                      b->is_made ? "give it as" : "convert the file to",
+                      kiln_program_type_name(wider), define,
+                      kiln_program_type_name(wider), name, text);
 }
 
 // The same of a file that says its type itself.

@@ -30,7 +30,8 @@ void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
                                 uint32_t type, kilni_cli_error_t* error);
 
 // The same with that --define, to be added or written; NULL: there is none.
-void kilni_cli_program_fix_define(const kilni_cli_binding_t* binding,
+void kilni_cli_program_fix_define(const kilni_cli_request_t* r,
+                                  const kilni_cli_binding_t* binding,
                                   const char* verb, const char* define,
                                   const char* name, uint32_t type,
                                   kilni_cli_error_t* error);

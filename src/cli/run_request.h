@@ -29,6 +29,7 @@ typedef struct kilni_cli_binding_t {
   bool is_bytes;            // --arg of bytes, which are those of `array`
   const char* untyped;      // a number whose type the program says, or NULL
   bool is_default;          // a number that nobody gave
+  bool is_open;             // the same, and what would say it is not there
   const char* content;      // of a sample, as kiln_library_default says it
   const char* extents;      // its shape; of a number the extent that it is
   kilni_cli_buffer_t path;  // NUL-terminated
