@@ -374,6 +374,8 @@ static const char* why_not_kept(const cached_t* cached,
   *out_more = files->timed != NULL ? files->timed : files->computed;
   if (files->timed != NULL) return "it holds the time of its compilation: ";
   if (files->computed != NULL) return "an #include that a macro computes: ";
+  *out_more = files->unclear;
+  if (files->unclear != NULL) return "what a preprocessor alone can read: ";
   *out_more = "";
   if (cached->too_much) return "it may include more than is looked at";
   if (used != cached->job->compiler) {

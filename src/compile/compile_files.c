@@ -33,6 +33,7 @@ void kilni_files_deinit(kilni_files_t* files) {
                    sizeof(uint32_t));
   kilni_strfree(files->allocator, files->computed);
   kilni_strfree(files->allocator, files->timed);
+  kilni_strfree(files->allocator, files->unclear);
   kiln_allocator_t allocator = files->allocator;
   memset(files, 0, sizeof(*files));
   files->allocator = allocator;
@@ -47,6 +48,9 @@ typedef struct computed_t {
   bool next;
 } computed_t;
 
+// Sets of weak pieces that differ; what is more goes into the last of them.
+enum { MAX_WEAK = 32 };
+
 // A search under way. one-thread
 typedef struct find_t {
   const kilni_files_how_t* how;
@@ -60,6 +64,11 @@ typedef struct find_t {
   computed_t* computed;
   size_t computed_count;
   size_t computed_capacity;
+  bool pastes;
+  kilni_scan_pieces_t strong;  // of all texts
+  kilni_scan_pieces_t weak[MAX_WEAK];
+  size_t weak_count;
+  kilni_scan_pieces_t here;  // weak ones of the text that is scanned
 } find_t;
 
 // ---- The set of paths ----
@@ -280,11 +289,25 @@ static bool defines_unseen(const kiln_compile_options_t* options) {
   return false;
 }
 
+// Of an option only what may be put together counts here.
+static bool take_pasted(void* user, const kilni_scan_found_t* found) {
+  find_t* find = user;
+  if (found->kind == KILNI_SCAN_PASTE) find->pastes = true;
+  if (found->kind == KILNI_SCAN_PIECE) {
+    kilni_scan_add_piece(&find->strong, NULL, found->name);
+  }
+  return true;
+}
+
 static kiln_status_t add_defines(find_t* find) {
   const kiln_compile_options_t* options = find->how->options;
   for (uint32_t i = 0; i < options->define_count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_macros_add_option(&find->macros, options->defines[i]));
+    const char* text = options->defines[i];
+    KILNI_RETURN_IF_ERROR(kilni_macros_add_option(&find->macros, text));
+    const char* value = strchr(text, '=');
+    if (value == NULL) continue;
+    KILNI_RETURN_IF_ERROR(kilni_scan_text(find->files->allocator,
+                                          kilni_sv(value), take_pasted, find));
   }
   return kiln_ok();
 }
@@ -298,6 +321,48 @@ static kiln_status_t note_time(find_t* find, const kilni_scan_found_t* found) {
   return kilni_str_take(&shown, &find->files->timed);
 }
 
+static kiln_status_t note_unclear(find_t* find, const char* what,
+                                  kiln_string_view_t name, const char* file) {
+  if (find->files->unclear != NULL) return kiln_ok();
+  kilni_str_t shown;
+  kilni_str_init(&shown, find->files->allocator, 65536);
+  kilni_str_addf(&shown, "%s%.*s%s%s%s", what, KILNI_SV(name),
+                 file != NULL ? " (" : "", file != NULL ? file : "",
+                 file != NULL ? ")" : "");
+  return kilni_str_take(&shown, &find->files->unclear);
+}
+
+// Weak pieces of a text, beside those of other texts.
+static void keep_weak(find_t* find) {
+  static const kilni_scan_pieces_t none;
+  if (memcmp(&find->here, &none, sizeof(none)) == 0) return;
+  for (size_t i = 0; i < find->weak_count; i++) {
+    if (memcmp(&find->here, &find->weak[i], sizeof(none)) == 0) return;
+  }
+  if (find->weak_count < MAX_WEAK) {
+    find->weak[find->weak_count++] = find->here;
+    return;
+  }
+  uint16_t* last = &find->weak[MAX_WEAK - 1].at[0][0];
+  const uint16_t* more = &find->here.at[0][0];
+  for (size_t i = 0; i < sizeof(none) / sizeof(*last); i++) last[i] |= more[i];
+}
+
+// A time whose name is put together. Pieces that anybody has, T and __, count
+// beside those of their own text alone, since headers of the toolkit have them
+// all; "TI" and "ME__" count wherever they stand.
+static kiln_status_t note_pasted(find_t* find) {
+  static const kilni_scan_pieces_t none;
+  const char* whole = NULL;
+  if (!find->pastes) return kiln_ok();
+  whole = kilni_scan_whole(&find->strong, &none);
+  for (size_t i = 0; i < find->weak_count && whole == NULL; i++) {
+    whole = kilni_scan_whole(&find->strong, &find->weak[i]);
+  }
+  if (whole == NULL) return kiln_ok();
+  return note_unclear(find, "pieces that ## may make ", kilni_sv(whole), NULL);
+}
+
 static bool take_found(void* user, const kilni_scan_found_t* found) {
   find_t* find = user;
   switch (found->kind) {
@@ -309,6 +374,16 @@ static bool take_found(void* user, const kilni_scan_found_t* found) {
       break;
     case KILNI_SCAN_TIME:
       find->status = note_time(find, found);
+      break;
+    case KILNI_SCAN_PIECE:
+      kilni_scan_add_piece(&find->strong, &find->here, found->name);
+      break;
+    case KILNI_SCAN_PASTE:
+      find->pastes = true;
+      break;
+    case KILNI_SCAN_TRIGRAPH:
+      find->status =
+          note_unclear(find, "a trigraph, ", found->name, find->file);
       break;
     default:
       find->status = look_for(find, found);
@@ -329,8 +404,10 @@ static kiln_status_t scan(find_t* find, kiln_string_view_t text,
                           kiln_string_view_t dir, const char* file) {
   find->dir = dir;
   find->file = file;
+  memset(&find->here, 0, sizeof(find->here));
   KILNI_RETURN_IF_ERROR(
       kilni_scan_text(find->files->allocator, text, take_found, find));
+  keep_weak(find);
   return find->status;
 }
 
@@ -484,6 +561,7 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
     status = kilni_strdup(files->allocator, kilni_sv(find.computed[0].shown),
                           &files->computed);
   }
+  if (kiln_status_is_ok(status)) status = note_pasted(&find);
   computed_deinit(&find);
   kilni_macros_deinit(&find.macros);
   kilni_free(files->allocator, flags, (size_t)given * 2 + 1);
@@ -494,7 +572,9 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
 
 static bool note_quote(void* user, const kilni_scan_found_t* found) {
   bool* has = user;
-  *has = found->kind == KILNI_SCAN_QUOTE || found->kind == KILNI_SCAN_COMPUTED;
+  *has = found->kind == KILNI_SCAN_QUOTE ||
+         found->kind == KILNI_SCAN_COMPUTED ||
+         found->kind == KILNI_SCAN_TRIGRAPH;
   return !*has;
 }
 

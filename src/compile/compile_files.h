@@ -48,6 +48,9 @@ typedef struct kilni_files_t {
   char* computed;
   // A macro that stands for a time: "__TIME__ (FILE)". NULL: there is none.
   char* timed;
+  // What only a preprocessor can read: "a trigraph, ??= (FILE)". There may be
+  // more files, or a time. NULL: nothing.
+  char* unclear;
 } kilni_files_t;
 
 void kilni_files_deinit(kilni_files_t* files);

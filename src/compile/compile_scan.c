@@ -26,6 +26,7 @@ typedef struct scan_t {
   kilni_scan_fn_t fn;
   void* user;
   uint32_t endless;
+  bool pastes;  // which was reported
   bool ended;
 } scan_t;
 
@@ -34,13 +35,73 @@ bool kilni_scan_is_word(char c) {
          c == '$' || ((unsigned char)c & 0x80) != 0;
 }
 
+static const char* const kTimes[] = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
+enum { TIMES = sizeof(kTimes) / sizeof(kTimes[0]) };
+
 bool kilni_scan_is_time(kiln_string_view_t word) {
-  static const char* const times[] = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
-  for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-    if (kilni_sv_equal_cstr(word, times[i])) return true;
+  for (size_t i = 0; i < TIMES; i++) {
+    if (kilni_sv_equal_cstr(word, kTimes[i])) return true;
   }
   return false;
 }
+
+// ---- Names that are put together ----
+
+// Nearly every word is none by its first letters.
+static bool is_piece(kiln_string_view_t word) {
+  if (word.size == 0 || word.size > 12 ||
+      memchr("_DATEIMSP", word.data[0], 9) == NULL) {
+    return false;
+  }
+  if (word.size > 2 && word.data[0] == '_' && word.data[1] == '_' &&
+      word.data[2] != 'D' && word.data[2] != 'T') {
+    return false;
+  }
+  for (size_t i = 0; i < TIMES; i++) {
+    size_t size = strlen(kTimes[i]);
+    for (size_t b = 0; b + word.size <= size && word.size < size; b++) {
+      if (memcmp(kTimes[i] + b, word.data, word.size) == 0) return true;
+    }
+  }
+  return false;
+}
+
+// Whether everybody may have it: it has one letter or none.
+static bool is_weak(kiln_string_view_t word) {
+  size_t letters = 0;
+  for (size_t i = 0; i < word.size; i++) letters += word.data[i] != '_';
+  return letters < 2;
+}
+
+void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
+                          kilni_scan_pieces_t* weak, kiln_string_view_t word) {
+  kilni_scan_pieces_t* set = weak != NULL && is_weak(word) ? weak : strong;
+  for (size_t i = 0; i < TIMES; i++) {
+    size_t size = strlen(kTimes[i]);
+    for (size_t b = 0; word.size != 0 && b + word.size <= size; b++) {
+      if (memcmp(kTimes[i] + b, word.data, word.size) != 0) continue;
+      set->at[i][b] |= (uint16_t)(1u << (b + word.size - 1));
+    }
+  }
+}
+
+const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
+                             const kilni_scan_pieces_t* weak) {
+  for (size_t i = 0; i < TIMES; i++) {
+    size_t size = strlen(kTimes[i]);
+    bool reached[17] = {true};  // the characters before have been made
+    for (size_t b = 0; b < size; b++) {
+      uint32_t ends = strong->at[i][b] | weak->at[i][b];
+      for (size_t j = b; reached[b] && j < size; j++) {
+        if ((ends >> j & 1) != 0) reached[j + 1] = true;
+      }
+    }
+    if (reached[size]) return kTimes[i];
+  }
+  return NULL;
+}
+
+// ---- Places ----
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -155,9 +216,27 @@ static void report(scan_t* scan, const kilni_scan_found_t* found) {
   if (!scan->fn(scan->user, found)) scan->ended = true;
 }
 
-static void report_time(scan_t* scan, kiln_string_view_t word) {
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_TIME, .name = word};
-  if (kilni_scan_is_time(word)) report(scan, &found);
+static void report_word(scan_t* scan, kiln_string_view_t word) {
+  kilni_scan_found_t found = {.name = word};
+  if (kilni_scan_is_time(word)) {
+    found.kind = KILNI_SCAN_TIME;
+  } else if (is_piece(word)) {
+    found.kind = KILNI_SCAN_PIECE;
+  }
+  if (found.kind != 0) report(scan, &found);
+}
+
+// What is no word, number or literal.
+static void skip_mark(scan_t* scan) {
+  bool pastes = (*scan->at == '#' && peek(scan, 1) == '#') ||
+                (*scan->at == '%' && peek(scan, 1) == ':' &&
+                 peek(scan, 2) == '%' && peek(scan, 3) == ':');
+  scan->at++;
+  if (!pastes || scan->pastes) return;
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_PASTE};
+  found.name = kilni_sv("##");
+  scan->pastes = true;
+  report(scan, &found);
 }
 
 // ---- Plain text ----
@@ -194,9 +273,9 @@ static kiln_string_view_t take_value(scan_t* scan, char close) {
     if (*scan->at == '"') {
       skip_literal(scan);
     } else if (kilni_scan_is_word(*scan->at)) {
-      report_time(scan, read_word(scan));
+      report_word(scan, read_word(scan));
     } else {
-      scan->at++;
+      skip_mark(scan);
     }
     end = scan->at;
   }
@@ -340,12 +419,12 @@ static void scan_lines(scan_t* scan) {
       skip_number(scan);
     } else if (kilni_scan_is_word(c)) {
       kiln_string_view_t word = read_word(scan);
-      report_time(scan, word);
+      report_word(scan, word);
       if (!at_end(scan) && *scan->at == '"' && is_raw_prefix(word)) {
         skip_raw(scan);
       }
     } else {
-      scan->at++;
+      skip_mark(scan);
     }
     fresh = false;
   }
@@ -362,6 +441,23 @@ static size_t join_lines(kiln_string_view_t text, char* out) {
   return size;
 }
 
+// In the text as it stands: they go before everything else.
+static void find_trigraph(scan_t* scan) {
+  kiln_string_view_t text = scan->text;
+  for (size_t i = 0; i + 2 < text.size; i++) {
+    const char* at = memchr(text.data + i, '?', text.size - 2 - i);
+    if (at == NULL) return;
+    i = (size_t)(at - text.data);
+    if (at[1] != '?' || (at[2] != '=' && at[2] != '/' && at[2] != '\'')) {
+      continue;
+    }
+    kilni_scan_found_t found = {.kind = KILNI_SCAN_TRIGRAPH};
+    found.name = kilni_sv_make(at, 3);
+    report(scan, &found);
+    return;
+  }
+}
+
 kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                               kiln_string_view_t text, kilni_scan_fn_t fn,
                               void* user) {
@@ -376,6 +472,7 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                  .text = text,
                  .fn = fn,
                  .user = user};
+  find_trigraph(&scan);
   scan_lines(&scan);
   kilni_free(allocator, copy, text.size);
   if (scan.endless <= MAX_ENDLESS) return kiln_ok();

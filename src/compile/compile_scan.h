@@ -18,6 +18,11 @@ enum {
   KILNI_SCAN_COMPUTED = 3,  // #include NAME
   KILNI_SCAN_DEFINE = 4,    // #define NAME value, without arguments
   KILNI_SCAN_TIME = 5,      // __DATE__, __TIME__, __TIMESTAMP__, by its name
+  KILNI_SCAN_PIECE = 6,     // a word that is a part of such a name
+  KILNI_SCAN_PASTE = 7,     // ##, which puts pieces together: once of a text
+  // ??=, ??/ or ??', which an old dialect takes for #, \ and ^, so that the
+  // text reads otherwise there: once of a text.
+  KILNI_SCAN_TRIGRAPH = 8,
 };
 
 // Something that is included or asked for. thread-compatible
@@ -39,6 +44,20 @@ bool kilni_scan_is_word(char c);
 
 // True for a macro that stands for a time: each compilation has its own.
 bool kilni_scan_is_time(kiln_string_view_t word);
+
+// Which pieces of the names of times were met. one-thread
+typedef struct kilni_scan_pieces_t {
+  uint16_t at[3][16];  // bit j of [i][b]: characters b to j, of name i
+} kilni_scan_pieces_t;
+
+// Adds a piece; also where its letters stand in several places. `weak`, or
+// NULL, takes those that anybody has, such as T and __.
+void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
+                          kilni_scan_pieces_t* weak, kiln_string_view_t word);
+
+// The name that two sets of pieces make together, NULL if there is none.
+const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
+                             const kilni_scan_pieces_t* weak);
 
 // True for text that may be a part of a header's name, or all of it: nothing
 // but names, digits and the like, without blanks; or one text in quotes.

@@ -48,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                          0,
                          0,
                          NULL,
+                         NULL,
                          NULL};
   kilni_kept_t kept = {reader.format, reader.line, reader.log, reader.note,
                        reader.arch,   names,       name_count, &files};

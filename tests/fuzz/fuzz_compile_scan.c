@@ -17,11 +17,12 @@ typedef struct sum_t {
   uint64_t hash;
   uint64_t count;
   kilni_macros_t* macros;  // NULL: nothing is defined
+  kilni_scan_pieces_t pieces;
 } sum_t;
 
 static bool add(void* user, const kilni_scan_found_t* found) {
   sum_t* sum = user;
-  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_TIME ||
+  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_TRIGRAPH ||
       found->name.size == 0) {
     abort();
   }
@@ -30,6 +31,10 @@ static bool add(void* user, const kilni_scan_found_t* found) {
     sum->hash = sum->hash * 31 + (uint8_t)found->name.data[i];
   }
   if (found->value.data != NULL && !kilni_scan_is_plain(found->value)) abort();
+  if (found->kind == KILNI_SCAN_PIECE) {
+    kilni_scan_add_piece(&sum->pieces, NULL, found->name);
+    (void)kilni_scan_whole(&sum->pieces, &sum->pieces);
+  }
   if (found->kind == KILNI_SCAN_COMPUTED && found->line == 0) abort();
   if (found->kind == KILNI_SCAN_DEFINE && sum->macros != NULL &&
       kilni_macros_add(sum->macros, found->name, found->value) != NULL) {

@@ -322,6 +322,30 @@ static void what_cannot_be_cached_says_why(void** state) {
     expect(kPlain, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "as the time");
     options = kiln_compile_options_default();
   }
+  // What only a preprocessor can read, in the source, a header or an option.
+  static const char* const end[] = {"END=ME__"};
+  static const char* const pair[] = {"CAT(a,b)=a##b"};
+  for (int i = 0; i < 2; i++) {
+    expect("?\?=include \"old.h\"\n", &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+           "a trigraph, ?\?= (kernel.cu)");
+    expect("// why?\?/\nint a;\n", &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+           "a trigraph, ?\?/ (kernel.cu)");
+    expect("#define CAT(a, b) a##b\nconst char a[] = CAT(__TI, ME__);\n",
+           &options, KILN_COMPILE_CACHE_UNCACHEABLE, "## may make __TIME__");
+    write_file("stamp.h", "#define BEGIN __DA\n#define CAT(a, b) a##b\n");
+    options.include_dirs = dirs;
+    options.include_dir_count = 1;
+    expect("#include \"stamp.h\"\n#define END TE__\n", &options,
+           KILN_COMPILE_CACHE_UNCACHEABLE, "## may make __DATE__");
+    options.defines = end;
+    options.define_count = 1;
+    expect("#define A __TI ## END\n", &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+           "## may make __TIME__");
+    options.defines = pair;
+    expect("const char a[] = CAT(__TIME, STAMP__);\n", &options,
+           KILN_COMPILE_CACHE_UNCACHEABLE, "## may make __TIMESTAMP__");
+    options = kiln_compile_options_default();
+  }
   // More than is looked at: compiled all the same.
   enum { TOO_MANY = 65537 };
   char* many = malloc(TOO_MANY * 12 + 1);

@@ -23,8 +23,10 @@ typedef struct list_t {
 static bool note(void* user, const kilni_scan_found_t* found) {
   list_t* list = user;
   size_t used = strlen(list->text);
+  // What anybody has is seen below.
+  if (found->kind == KILNI_SCAN_PIECE && found->name.size < 2) return true;
   snprintf(list->text + used, sizeof(list->text) - used, "%s%c%s:%.*s",
-           used ? " " : "", " qacdt"[found->kind], found -> next ? "n" : "",
+           used ? " " : "", " qacdtp#?"[found->kind], found -> next ? "n" : "",
            (int)found->name.size, found->name.data);
   if (found->kind != KILNI_SCAN_DEFINE) return true;
   bool plain = found->value.data != NULL;
@@ -86,6 +88,14 @@ static void every_form_is_seen(void** state) {
       {"#define S(x) x __TI\\\nME__\n", "t:__TIME__"},
       {"// __TIME__\n/* __DATE__ */ char a[] = \"__TIME__\", __TIME__x;\n", ""},
       {"#include NAME // x\n#include /* y */ A B\n", "c:NAME // x c:A B"},
+      // What ## may put together, and what an old dialect reads otherwise.
+      {"#define CAT(a, b) a##b\nchar a[] = CAT(__TI, ME__);\n",
+       "#:## p:__TI p:ME__"},
+      {"#define A _ %:%: _TIME ## __\n", "#:## p:_TIME p:__ d:A=?"},
+      {"// ## \nchar a[] = \"##\" \"TIME\"; // ME__\n", ""},
+      {"?\?=include \"a.h\"\n", "?:?\?="},
+      {"// why?\?/\n#include \"a.h\"\n", "?:?\?/ q:a.h"},
+      {"int a = b ? c : d; // ?? ?=\n", ""},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     list_t list = {""};
@@ -96,6 +106,44 @@ static void every_form_is_seen(void** state) {
     }
     assert_string_equal(list.text, rows[i].found);
   }
+}
+
+static kilni_scan_pieces_t pieces(const char* words) {
+  kilni_scan_pieces_t set = {0};
+  kiln_string_view_t rest = kilni_sv(words);
+  kiln_string_view_t word;
+  while (kilni_sv_split(&rest, ' ', &word)) {
+    kilni_scan_add_piece(&set, NULL, word);
+  }
+  return set;
+}
+
+static void pieces_make_a_name_or_none(void** state) {
+  (void)state;
+  static const struct {
+    const char* words;
+    const char* whole;
+  } rows[] = {{"__TI ME__", "__TIME__"}, {"_ DATE", "__DATE__"},
+              {"_ T I M E", "__TIME__"}, {"__TIME STAMP__", "__TIMESTAMP__"},
+              {"__TI M__", NULL},        {"TI ME __T", NULL},
+              {"__T ME__", NULL},        {"T _ A", NULL}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kilni_scan_pieces_t set = pieces(rows[i].words);
+    kilni_scan_pieces_t none = {0};
+    const char* whole = kilni_scan_whole(&set, &none);
+    if (rows[i].whole == NULL) {
+      assert_null(whole);
+    } else {
+      assert_non_null(whole);
+      assert_string_equal(whole, rows[i].whole);
+    }
+  }
+  kilni_scan_pieces_t strong = {0}, weak = {0};
+  kilni_scan_add_piece(&strong, &weak, kilni_sv("__"));
+  kilni_scan_add_piece(&strong, &weak, kilni_sv("TIME"));
+  kilni_scan_pieces_t none = {0};
+  assert_null(kilni_scan_whole(&strong, &none));
+  assert_string_equal(kilni_scan_whole(&strong, &weak), "__TIME__");
 }
 
 // What is computed knows its line, continued ones and comments counted.
@@ -121,7 +169,7 @@ static void write_one(kilni_str_t* out) {
   char path[] = "/a/b.h";
   kilni_file_dep_t dep = {path, KILNI_FILE_PRESENT, 0, 7, 8, -9, "0123"};
   kilni_files_t files = {
-      kiln_allocator_libc(), &dep, 1, 1, NULL, 0, 0, NULL, NULL};
+      kiln_allocator_libc(), &dep, 1, 1, NULL, 0, 0, NULL, NULL, NULL};
   kilni_kept_t kept = {KILN_CODE_FORMAT_PTX,
                        13000,
                        {"a log", 5},
@@ -218,6 +266,7 @@ static void raw_strings_without_an_end(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_form_is_seen),
+      cmocka_unit_test(pieces_make_a_name_or_none),
       cmocka_unit_test(raw_strings_without_an_end),
       cmocka_unit_test(a_macro_knows_its_line),
       cmocka_unit_test(what_is_kept_comes_back),
