@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "device/device_scope.h"
+#include "kiln/fault.h"
 
 void kiln_device_retain(kiln_device_t* device) {
   if (device == NULL) return;
@@ -159,12 +160,16 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
 
 // Where a device of this driver was lost it may be this one, and an open that
 // works would leave it to the next call to say so. A software device may have
-// been lost by another runtime, and to ask it costs nothing. The question is
-// one that a capture elsewhere allows and that meets what is left of a fault.
+// been lost by another runtime, too. The question is one that a capture
+// elsewhere allows and that meets what is left of a fault.
 static kiln_status_t check_not_lost(kiln_device_t* device) {
+  kiln_fault_t fault = kiln_fault_default();
+  if (device->fault != NULL && !kilni_device_is_forked(device)) {
+    device->fault((uint32_t)device->handle, &fault);
+  }
   bool lost = device->lost_too != NULL &&
               atomic_load_explicit(device->lost_too, memory_order_acquire);
-  if (!lost && device->info.kind != KILN_DEVICE_KIND_SOFT) return kiln_ok();
+  if (!lost && fault.kind == KILN_FAULT_NONE) return kiln_ok();
   size_t available = 0;
   size_t total = 0;
   kiln_status_t status;

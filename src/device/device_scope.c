@@ -13,6 +13,7 @@
 #include "base/status_make.h"
 #include "base/str.h"
 #include "device/device_scope.h"
+#include "kiln/fault.h"
 
 // The function itself, and not what an analyzer is told of it.
 #undef kilni_device_lost_status
