@@ -29,6 +29,7 @@ typedef enum kilni_soft_constant_kind_t {
   KILNI_SOFT_CONSTANT_NCTAID,     // component `index`
   KILNI_SOFT_CONSTANT_DYNAMIC_BYTES,
   KILNI_SOFT_CONSTANT_TOTAL_BYTES,
+  KILNI_SOFT_CONSTANT_RESERVED,  // `value`, an address of reserved memory
   KILNI_SOFT_CONSTANT_WORKSPACE  // of a cooperative grid: half `index`
 } kilni_soft_constant_kind_t;
 

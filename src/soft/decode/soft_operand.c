@@ -206,6 +206,21 @@ static bool special_constant(const kilni_ptx_operand_t* operand,
     case KILNI_PTX_SREG_GRIDID:
       out->value = 1;
       return true;
+    case KILNI_PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN:
+    case KILNI_PTX_SREG_RESERVED_SMEM_OFFSET_END:
+    case KILNI_PTX_SREG_RESERVED_SMEM_OFFSET:
+      out->kind = KILNI_SOFT_CONSTANT_RESERVED;
+      out->value = KILNI_SOFT_RESERVED_AT;
+      if (operand->index == KILNI_PTX_SREG_RESERVED_SMEM_OFFSET_END) {
+        out->value += KILNI_SOFT_RESERVED_BYTES;
+      } else if (operand->index == KILNI_PTX_SREG_RESERVED_SMEM_OFFSET &&
+                 operand->value == 1) {
+        out->value += KILNI_SOFT_RESERVED_SECOND;
+      }
+      return true;
+    case KILNI_PTX_SREG_RESERVED_SMEM_OFFSET_CAP:
+      out->value = KILNI_SOFT_RESERVED_BYTES;
+      return true;
     case KILNI_PTX_SREG_DYNAMIC_SMEM_SIZE:
       out->kind = KILNI_SOFT_CONSTANT_DYNAMIC_BYTES;
       return true;

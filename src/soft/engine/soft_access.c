@@ -24,9 +24,15 @@ static void* in_global(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
 
 static void* in_shared(const kilni_soft_run_t* run, uint64_t offset,
                        uint32_t bytes) {
-  uint32_t size = run->grid->shared_bytes;
-  if (offset >= size || bytes > size - offset) return NULL;
-  return run->block->shared + offset;
+  const kilni_soft_grid_t* grid = run->grid;
+  uint32_t size = grid->shared_bytes;
+  if (offset < size && bytes <= size - offset) {
+    return run->block->shared + offset;
+  }
+  uint64_t own = offset - KILNI_SOFT_RESERVED_AT;
+  size = grid->reserved_bytes;
+  if (own >= size || bytes > size - own) return NULL;
+  return run->block->memory + grid->reserved_offset + own;
 }
 
 static void* in_local(const kilni_soft_run_t* run, uint32_t lane,

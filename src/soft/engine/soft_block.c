@@ -76,6 +76,8 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
   block->said = 0;
   memset(block->barriers, 0, sizeof(block->barriers));
   memset(block->shared, SHARED_PATTERN, grid->shared_bytes);
+  // What uses it counts on zeroes: nobody but the system can set it up.
+  memset(block->memory + grid->reserved_offset, 0, grid->reserved_bytes);
   if (grid->marks) {
     memset(block->memory + grid->marks_offset, 0,
            KILNI_SOFT_MARKS_SIZE((size_t)grid->shared_bytes));

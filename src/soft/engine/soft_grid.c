@@ -85,6 +85,15 @@ static void fill_constants(const kilni_soft_grid_t* grid,
   }
 }
 
+static bool asks_reserved(const kilni_soft_function_t* function) {
+  for (uint32_t i = 0; i < function->constant_count; i++) {
+    if (function->constants[i].kind == KILNI_SOFT_CONSTANT_RESERVED) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static kiln_status_t make_constants(kilni_soft_grid_t* grid,
                                     const kilni_soft_function_t** reached,
                                     uint32_t* shared) {
@@ -101,6 +110,9 @@ static kiln_status_t make_constants(kilni_soft_grid_t* grid,
         GRID_ALIGN, &area));
     grid->constants[f] = area;
     fill_constants(grid, reached[f], shared, area);
+    if (asks_reserved(reached[f])) {
+      grid->reserved_bytes = KILNI_SOFT_RESERVED_BYTES;
+    }
   }
   return kiln_ok();
 }
@@ -158,6 +170,8 @@ static void lay_out_block(kilni_soft_grid_t* grid) {
   at += grid_round(grid->local_stride * KILNI_SOFT_LANES * grid->warp_count);
   grid->shared_offset = at;
   at += grid_round(grid->shared_bytes);
+  grid->reserved_offset = at;
+  at += grid_round(grid->reserved_bytes);
   grid->marks_offset = at;
   if (grid->marks) at += grid_round(KILNI_SOFT_MARKS_SIZE(grid->shared_bytes));
   grid->block_bytes = at;

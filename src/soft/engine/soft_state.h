@@ -24,6 +24,7 @@ struct kilni_soft_grid_t {
   uint32_t warp_count;
   uint32_t shared_bytes;
   uint32_t static_shared_bytes;
+  uint32_t reserved_bytes;  // of reserved shared memory; 0: nobody asks for it
   // Of a block's memory: where its parts are.
   uint64_t block_bytes;
   uint64_t warps_offset;
@@ -32,6 +33,7 @@ struct kilni_soft_grid_t {
   uint64_t local_offset;
   uint64_t local_stride;  // of a lane
   uint64_t shared_offset;
+  uint64_t reserved_offset;
   uint64_t stack_bytes;  // of a lane's calls
   uint64_t order_step;   // of block numbers, by the seed
   uint64_t order_start;

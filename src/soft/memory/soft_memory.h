@@ -24,9 +24,12 @@
 // windows are the space's own address plus its base.
 #define KILNI_SOFT_SHARED_BASE  0x0000000100000000ull
 #define KILNI_SOFT_SHARED_BYTES 0x0000000001000000ull
-#define KILNI_SOFT_LOCAL_BASE   0x0000000200000000ull
-#define KILNI_SOFT_LOCAL_BYTES  0x0000000100000000ull
-#define KILNI_SOFT_GLOBAL_BASE  0x00007e0000000000ull
+// Of these the system's own, far behind what a block can have, so that no run
+// over an end leads there: on a GPU it lies in front.
+#define KILNI_SOFT_RESERVED_AT 0x0000000000800000ull
+#define KILNI_SOFT_LOCAL_BASE  0x0000000200000000ull
+#define KILNI_SOFT_LOCAL_BYTES 0x0000000100000000ull
+#define KILNI_SOFT_GLOBAL_BASE 0x00007e0000000000ull
 
 // The most memory that a device has; a smaller host has less to give
 // (kilni_soft_memory_total).
@@ -36,6 +39,9 @@
 // For each device.
 #define KILNI_SOFT_WINDOW_BYTES (4 * KILNI_SOFT_TOTAL_BYTES)
 enum { KILNI_SOFT_DEVICES_MOST = 8 };
+// Reserved shared memory: all of it, and where its second part begins, which
+// cooperative groups use.
+enum { KILNI_SOFT_RESERVED_BYTES = 1024, KILNI_SOFT_RESERVED_SECOND = 512 };
 // Reading and writing, of the two bits that say what a device may do.
 enum { KILNI_SOFT_ACCESS_ALL = 3 };
 enum { KILNI_SOFT_ALLOC_ALIGN = 512, KILNI_SOFT_PAGE_BYTES = 2 << 20 };
