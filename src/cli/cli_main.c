@@ -21,8 +21,10 @@ extern char** environ;
 enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20, MOST_NOTES = 8 };
 
 // A variable that is misspelt has no effect, and nothing else would say so.
-static void note_variables(void) {
-  char name[64];
+// One that looks like none is often another program's: the doctor alone names
+// it.
+static void note_variables(bool all) {
+  char name[KILNI_CLI_VARIABLE_BYTES], room[KILNI_CLI_VARIABLE_BYTES];
   size_t notes = 0;
   for (char** at = environ; at != NULL && *at != NULL; at++) {
     const char* equals = strchr(*at, '=');
@@ -30,9 +32,15 @@ static void note_variables(void) {
     if (size == 0 || size >= sizeof(name)) continue;
     memcpy(name, *at, size);
     name[size] = 0;
-    const char* meant = kilni_cli_variable_meant(name);
-    if (meant == NULL) continue;
+    const char* meant = kilni_cli_variable_meant(name, room);
+    bool is_unknown =
+        meant == NULL && all && kilni_cli_variable_is_nobodys(name);
+    if (meant == NULL && !is_unknown) continue;
     if (++notes > MOST_NOTES) return;
+    if (is_unknown) {
+      kilni_cli_note("the variable %s is none that Kiln reads", name);
+      continue;
+    }
     bool is_family = meant[strlen(meant) - 1] == '_';
     kilni_cli_note("warning: the variable %s has no effect; did you mean %s%s?",
                    name, meant, is_family ? "..." : "");
@@ -95,7 +103,7 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
   }
   const kilni_cli_command_t* command = kilni_cli_command_named(argv[1]);
   if (command == NULL) return fail_command(argv[1], error);
-  note_variables();
+  note_variables(strcmp(argv[1], "doctor") == 0);
   return run_command(command, argc - 1, argv + 1, error);
 }
 

@@ -5,13 +5,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli_command.h"
+#include "kiln/locate_catalog.h"
 
-enum { NAME_BYTES = 63, SHORT_NAME = 10 };
+enum { NAME_BYTES = KILNI_CLI_VARIABLE_BYTES - 1, SHORT_NAME = 10 };
 
 static const char kHead[] = "KILN_";
+static const char kPieces[] = "KILN_LOCATE_";
 
 static const char* const kNames[] = {
 #include "cli/cli_variables_gen.inc"
@@ -51,15 +54,95 @@ static bool begins_like(const char* name, const char* family) {
   return false;
 }
 
-const char* kilni_cli_variable_meant(const char* name) {
-  if (strncmp(name, kHead, strlen(kHead)) != 0 || strlen(name) > NAME_BYTES ||
-      is_known(name)) {
-    return NULL;
+// ---- Pieces: KILN_LOCATE_LIB_NVRTC ----
+
+// As locate/ makes it of a kind and a name.
+static void piece_name(const kiln_locate_entry_t* entry,
+                       char out[KILNI_CLI_VARIABLE_BYTES]) {
+  (void)snprintf(out, KILNI_CLI_VARIABLE_BYTES, "%s%s_%s", kPieces,
+                 kiln_locate_kind_name(kiln_locate_entry_kind(entry)),
+                 kiln_locate_entry_name(entry));
+  for (char* at = out; *at != 0; at++) {
+    if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
+    bool is_plain = (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
+    if (!is_plain) *at = '_';
   }
+}
+
+// The piece that is meant, the head of all where none is near; NULL for one
+// that there is.
+static const char* piece_meant(const char* name,
+                               char out[KILNI_CLI_VARIABLE_BYTES]) {
+  char one[KILNI_CLI_VARIABLE_BYTES];
+  size_t best = 3;
+  out[0] = 0;
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
+    piece_name(kiln_locate_entry(i), one);
+    size_t edits = kilni_cli_edits(name, one);
+    if (strcmp(name, one) == 0) return NULL;
+    if (edits >= best) continue;
+    best = edits;
+    memcpy(out, one, sizeof(one));
+  }
+  return out[0] != 0 ? out : kPieces;
+}
+
+// ---- Names that begin otherwise: KLIN_CACHE, kiln_cache ----
+
+static bool has_letters_of(const char* head) {
+  for (const char* at = kHead; *at != 0; at++) {
+    if (strchr(head, *at) == NULL) return false;
+  }
+  return strlen(head) == strlen(kHead);
+}
+
+// A known name whose head has a slip, or whose letters are small; what comes
+// behind the head is exact, as such a head is often another's.
+static const char* head_meant(const char* name,
+                              char out[KILNI_CLI_VARIABLE_BYTES]) {
+  char large[KILNI_CLI_VARIABLE_BYTES];
+  size_t size = 0;
+  for (; name[size] != 0; size++) {
+    char c = name[size];
+    large[size] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+  }
+  large[size] = 0;
+  const char* rest = strchr(large, '_');
+  if (rest == NULL || (size_t)(rest - large) >= strlen(kHead)) return NULL;
+  char head[8];
+  size_t length = (size_t)(rest - large) + 1;
+  memcpy(head, large, length);
+  head[length] = 0;
+  if (kilni_cli_edits(head, kHead) > 1 && !has_letters_of(head)) return NULL;
+  (void)snprintf(out, KILNI_CLI_VARIABLE_BYTES, "%s%.56s", kHead, rest + 1);
+  return is_known(out) && strcmp(out, name) != 0 ? out : NULL;
+}
+
+// ---- The questions ----
+
+const char* kilni_cli_variable_meant(const char* name,
+                                     char out[KILNI_CLI_VARIABLE_BYTES]) {
+  if (strlen(name) > NAME_BYTES) return NULL;
+  if (strncmp(name, kPieces, strlen(kPieces)) == 0) {
+    return piece_meant(name, out);
+  }
+  if (strncmp(name, kHead, strlen(kHead)) != 0) return head_meant(name, out);
+  if (is_known(name)) return NULL;
   for (size_t i = 0; i < NAME_COUNT; i++) {
     bool meant = is_family(kNames[i]) ? begins_like(name, kNames[i])
                                       : is_slip(name, kNames[i]);
     if (meant) return kNames[i];
   }
   return NULL;
+}
+
+bool kilni_cli_variable_is_nobodys(const char* name) {
+  // Of the tests and tools of Kiln itself.
+  static const char* const own[] = {"KILN_TEST_", "KILN_FAULT_", "KILN_SOURCES",
+                                    "KILN_WHEELS"};
+  if (strncmp(name, kHead, strlen(kHead)) != 0 || is_known(name)) return false;
+  for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+    if (strncmp(name, own[i], strlen(own[i])) == 0) return false;
+  }
+  return true;
 }

@@ -20,10 +20,20 @@ static void slips_are_seen(void** state) {
       {"KILN_TRACES", "KILN_TRACE"},
       {"KILN_CACHEDIR", "KILN_CACHE_DIR"},
       {"KILN_LOCAT_LIB_NVRTC", "KILN_LOCATE_"},
+      {"KILN_LOCATE_LIB_NVTRC", "KILN_LOCATE_LIB_NVRTC"},
+      {"KILN_LOCATE_LIB_nvrtc", "KILN_LOCATE_"},
+      {"KILN_LOCATE_NVRTC", "KILN_LOCATE_"},
+      {"KLIN_CACHE", "KILN_CACHE"},
+      {"KLN_CACHE_DIR", "KILN_CACHE_DIR"},
+      {"Kiln_cache", "KILN_CACHE"},
+      {"kiln_locate_lib_nvrtc", "KILN_LOCATE_LIB_NVRTC"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    assert_non_null(kilni_cli_variable_meant(rows[i][0]));
-    assert_string_equal(kilni_cli_variable_meant(rows[i][0]), rows[i][1]);
+    char room[KILNI_CLI_VARIABLE_BYTES];
+    const char* meant = kilni_cli_variable_meant(rows[i][0], room);
+    if (meant == NULL) print_error("%s\n", rows[i][0]);
+    assert_non_null(meant);
+    assert_string_equal(meant, rows[i][1]);
   }
 }
 
@@ -51,18 +61,35 @@ static void others_are_left_alone(void** state) {
       "KILN_BENCH",
       "KILN_PLACE",
       "KILN_COMPAT",
+      "KILN_LOCATE_HEADER_CUDART",
+      "KILN_LOCATE_BINARY_COMPUTE_SANITIZER",
+      "BUILD_CACHE",
+      "CACHE_DIR",
       "KILN_TREE_OF",
       "KILN_SOFT_SOMETHING_THAT_IS_LONGER_THAN_ANY_NAME_THAT_ANYBODY_KNOWS_OF",
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    assert_null(kilni_cli_variable_meant(rows[i]));
+    char room[KILNI_CLI_VARIABLE_BYTES];
+    assert_null(kilni_cli_variable_meant(rows[i], room));
   }
+}
+
+static void what_nobody_reads_is_known(void** state) {
+  (void)state;
+  assert_true(kilni_cli_variable_is_nobodys("KILN_FOO"));
+  assert_true(kilni_cli_variable_is_nobodys("KILN_MY_OWN_THING"));
+  assert_false(kilni_cli_variable_is_nobodys("KILN_CACHE"));
+  assert_false(kilni_cli_variable_is_nobodys("KILN_LOCATE_LIB_NVRTC"));
+  assert_false(kilni_cli_variable_is_nobodys("KILN_TEST_SEED"));
+  assert_false(kilni_cli_variable_is_nobodys("KILN_SOURCES"));
+  assert_false(kilni_cli_variable_is_nobodys("FOO"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slips_are_seen),
       cmocka_unit_test(others_are_left_alone),
+      cmocka_unit_test(what_nobody_reads_is_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
