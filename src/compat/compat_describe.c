@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/str.h"
 #include "compat/compat_rules.h"
 #include "kiln/compat.h"
@@ -93,7 +94,9 @@ void kilni_fact_install(kilni_str_t* str, const kiln_compat_fact_t* fact,
   if (kiln_compat_line_major(line) < 13 && strcmp(extra, "nvvm") == 0) {
     extra = "nvcc";
   }
-  kilni_str_addf(str, "`python3 -m pip install \"cuda-toolkit[%s]==%u.%u.*\"`",
+  kilni_str_addf(str,
+                 "`python3 -m pip install "
+                 "\"cuda-toolkit[%s]==%u.%u.*\"`" KILNI_FIX_ENVIRONMENT,
                  extra, (unsigned)kiln_compat_line_major(line),
                  (unsigned)kiln_compat_line_minor(line));
 }

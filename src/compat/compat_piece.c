@@ -3,6 +3,7 @@
 // compat: the rules about one piece and about two.
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "compat/compat_report.h"
@@ -73,7 +74,8 @@ static kiln_status_t constraint(kilni_check_t* check,
                  check->constraint);
   kilni_str_addf(&finding.fix,
                  "name a toolkit that does (`--root DIR`), run `python3 -m "
-                 "pip install \"cuda-toolkit%s\"`, or widen --ctk-version",
+                 "pip install \"cuda-toolkit%s\"`" KILNI_FIX_ENVIRONMENT
+                 ", or widen --ctk-version",
                  check->constraint);
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
@@ -365,7 +367,8 @@ static kiln_status_t lacks_symbols(kilni_check_t* check, uint32_t verdict,
   unsigned major = (unsigned)kiln_compat_line_major(need->line);
   if (is_linker(lib)) {
     kilni_str_addf(&finding.fix,
-                   "`python3 -m pip install \"nvidia-nvjitlink%s>=%u.%u,<%u\"`",
+                   "`python3 -m pip install "
+                   "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
                    major < 13 ? "-cu12" : "", major,
                    (unsigned)kiln_compat_line_minor(need->line), major + 1);
   } else {

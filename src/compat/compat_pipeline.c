@@ -6,6 +6,7 @@
 // is looked at too, and said without failing anything.
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "compat/compat_report.h"
@@ -131,7 +132,8 @@ static void advise_linker(kilni_str_t* fix, const pipeline_t* pipeline,
     kilni_str_add_cstr(fix, ", or hand over PTX or a cubin instead");
   } else if (kilni_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) {
     kilni_str_addf(fix,
-                   "`python3 -m pip install \"nvidia-nvjitlink%s>=%u.%u,<%u\"`",
+                   "`python3 -m pip install "
+                   "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
                    major < 13 ? "-cu12" : "", major, minor, major + 1);
   } else {
     kilni_fact_install(fix, consumer, producer->line);

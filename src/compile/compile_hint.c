@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/str.h"
 #include "kiln/locate_catalog.h"
 
@@ -199,7 +200,7 @@ static bool say_wheel(const kilni_refusal_t* r, const char* header,
   }
   return say(fix,
              "install the wheel that has <%s>: `python3 -m pip install "
-             "\"%s%s\"`; or " WAY_TO_A_FOLDER,
+             "\"%s%s\"`" KILNI_FIX_ENVIRONMENT "; or " WAY_TO_A_FOLDER,
              header, wheel, version);
 }
 

@@ -21,7 +21,7 @@ typedef struct kilni_refusal_t {
   const char* folders[2];     // where those of the toolkit lie; "" or NULL
 } kilni_refusal_t;
 
-enum { KILNI_HINT_BYTES = 512 };
+enum { KILNI_HINT_BYTES = 704 };
 
 // What to say in place of the error, "" if that says it, and what to do. False
 // where nothing better is known than to read the log.

@@ -5,6 +5,7 @@
 // The program is verified before it is compiled, so that what is wrong with
 // the IR is told in words of the IR. The device library is added lazily: only
 // what the modules lack is taken out of it.
+#include "base/fix_words.h"
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "base/str.h"
@@ -93,7 +94,9 @@ static kiln_status_t add_modules(const run_t* run) {
     if (options->device_library != KILN_SWITCH_ON) return kiln_ok();
     return kilni_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "libNVVM's device library was not found"),
-        "install it, e.g. with `pip install nvidia-nvvm`, or name it in "
+        "install it, e.g. with `python3 -m pip install "
+        "nvidia-nvvm`" KILNI_FIX_ENVIRONMENT
+        ", or name it in "
         "KILN_LOCATE_BITCODE_DEVICE");
   }
   return KILNI_NVVM_STATUS(run->table,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/options.h"
 #include "base/status_make.h"
 #include "compile/link_choice.h"
@@ -554,7 +555,8 @@ static void advise(kilni_str_t* fix, const question_t* question) {
   line_text_t end = line_text(to);
   kilni_str_addf(fix,
                  "install an nvJitLink from %s up to, not including, %s: "
-                 "`python3 -m pip install \"nvidia-nvjitlink%s>=%s,<%s\"`",
+                 "`python3 -m pip install "
+                 "\"nvidia-nvjitlink%s>=%s,<%s\"`" KILNI_FIX_ENVIRONMENT,
                  least.text, end.text, major < 13 ? "-cu12" : "", least.text,
                  end.text);
 }

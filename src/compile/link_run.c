@@ -7,6 +7,7 @@
 // backend. Logs are copied out of the backend while it lives.
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log_line.h"
@@ -544,7 +545,8 @@ static kiln_status_t decide(kiln_link_t* link,
   }
   return kilni_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "no nvJitLink of this machine works"),
-      "install one again, e.g. with `python3 -m pip install nvidia-nvjitlink`");
+      "install one again, e.g. with `python3 -m pip install --force-reinstall "
+      "nvidia-nvjitlink`" KILNI_FIX_ENVIRONMENT);
 }
 
 // Where the options say so, nvJitLink links elsewhere. The driver needs the

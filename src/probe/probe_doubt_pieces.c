@@ -128,13 +128,29 @@ static bool see_builtins(const char* name, void* user) {
   return true;
 }
 
+// The interpreter beside a wheel's library: DIR/bin/python3 of
+// DIR/lib/python3.12/site-packages/...; that of the path where there is none.
+static void wheel_python(const char* path, char out[PATH_BYTES]) {
+  const char* lib = strstr(path, "/lib/python3");
+  if (lib != NULL) {
+    snprintf(out, PATH_BYTES, "%.*s/bin/python3", (int)(lib - path), path);
+    if (kilni_file_look(out).kind == KILNI_FILE_REGULAR) return;
+  }
+  snprintf(out, PATH_BYTES, "python3");
+}
+
 static void nvrtc_fix(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
                       char* fix, size_t capacity) {
   unsigned major = major_of(copy->line);
   unsigned minor = minor_of(copy->line);
   bool apt = probe->packages == KILNI_PROBE_PACKAGES_APT;
   if (copy->scope_id == KILN_LOCATE_SCOPE_WHEEL) {
-    snprintf(fix, capacity, "pip install --force-reinstall nvidia-cuda-nvrtc%s",
+    // The interpreter whose wheels they are: another one has a place of its
+    // own, and the system's may refuse.
+    char python[PATH_BYTES];
+    wheel_python(copy->real_path, python);
+    snprintf(fix, capacity,
+             "%s -m pip install --force-reinstall nvidia-cuda-nvrtc%s", python,
              major == 12 ? "-cu12" : "");
   } else if (copy->scope_id == KILN_LOCATE_SCOPE_CONDA) {
     snprintf(fix, capacity, "conda install --force-reinstall cuda-nvrtc");
@@ -172,7 +188,7 @@ static kiln_status_t about_builtins(kiln_probe_t* probe) {
     builtins_t builtins = {wanted, "", false};
     if (kilni_dir_scan(folder, see_builtins, &builtins) != 0) continue;
     if (builtins.found) continue;
-    char fix[PATH_BYTES + 64];
+    char fix[PATH_BYTES + 128];
     nvrtc_fix(probe, copy, fix, sizeof(fix));
     KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
         probe, "nvrtc-builtins-missing",

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fix_words.h"
 #include "base/status_make.h"
 #include "table/cuda_table.h"
 #include "table/nvjitlink_table.h"
@@ -251,7 +252,9 @@ kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
                  tool->title, (unsigned)row->version / 1000,
                  (unsigned)row->version % 1000 / 10, tool->origin, tool->major,
                  tool->minor, row->name),
-      "install a newer %s, e.g. `pip install %s`", tool->title, tool->package);
+      "install a newer %s, e.g. `python3 -m pip install "
+      "%s`" KILNI_FIX_ENVIRONMENT,
+      tool->title, tool->package);
 }
 
 kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
@@ -323,8 +326,9 @@ kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
       tool->origin, tool->title, tool->major, tool->minor, count);
   return kilni_status_with_fix(
       annotate_missing(status, rows),
-      "install the %s of CUDA %s or newer, e.g. `pip install %s`", tool->title,
-      tool->least, tool->package);
+      "install the %s of CUDA %s or newer, e.g. `python3 -m pip install "
+      "%s`" KILNI_FIX_ENVIRONMENT,
+      tool->title, tool->least, tool->package);
 }
 
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
@@ -370,6 +374,7 @@ kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
                               kilni_dynlib_t** out_library) {
   return kilni_status_with_fix(
       kilni_dynlib_open(host->allocator, library, out_library),
-      "name an existing %s library, or install one, e.g. `pip install %s`",
+      "name an existing %s library, or install one, e.g. `python3 -m pip "
+      "install %s`" KILNI_FIX_ENVIRONMENT,
       tool->title, tool->package);
 }

@@ -111,7 +111,9 @@ static void a_report_prints_itself(void** state) {
       "same dynamic-link component 'cuda_blas_solver_runtime', whose pieces "
       "must be of one line [component, any]\n"
       "  Fix: take both from one toolkit, e.g. `python3 -m pip install "
-      "\"cuda-toolkit[cublas]==12.9.*\"`\n");
+      "\"cuda-toolkit[cublas]==12.9.*\"` (outside an environment after "
+      "`python3 -m venv cuda && . cuda/bin/activate`, which on Debian and "
+      "Ubuntu needs `apt-get install python3-venv`)\n");
   assert_int_equal(length, strlen(text));
   char cut[10];
   kiln_compat_report_format(kit.report, sizeof(cut), cut, &length);

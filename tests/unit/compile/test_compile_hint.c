@@ -89,6 +89,7 @@ static void headers_of_the_toolkit_come_in_wheels(void** state) {
     assert_true(hint_header(CASES[i].header, false));
     assert_fix(CASES[i].wheel);
     assert_fix("python3 -m pip install");
+    assert_fix("python3 -m venv cuda");
     assert_fix("--include");
   }
   // In NVRTC's other words, where it has no folder to look into.

@@ -298,6 +298,36 @@ static void test_builtins(void** state) {
   EXPECT_NONE("nvrtc-builtins-missing");
 }
 
+// A wheel is put right by the interpreter that it belongs to.
+static void test_builtins_of_a_wheel(void** state) {
+  world_t* world = *state;
+  static const char library[] =
+      "env/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13";
+  static const char info[] =
+      "env/lib/python3.12/site-packages/nvidia_cuda_nvrtc-13.1.115.dist-info";
+  char path[WORLD_PATH_BYTES], site[WORLD_PATH_BYTES];
+  snprintf(site, sizeof(site), "%s",
+           world_path(world, "env/lib/python3.12/site-packages"));
+  const char* sites[] = {site};
+  world->options.sites = sites;
+  world->options.site_count = 1;
+  world_put(world, library);
+  snprintf(path, sizeof(path), "%s/RECORD", info);
+  world_text(world, path, "nvidia/cu13/lib/libnvrtc.so.13,,\n");
+  snprintf(path, sizeof(path), "%s/METADATA", info);
+  world_text(world, path,
+             "Metadata-Version: 2.1\nName: nvidia-cuda-nvrtc\n"
+             "Version: 13.1.115\n");
+  EXPECT("nvrtc-builtins-missing", ERROR);
+  assert_true(fix_says(world, "nvrtc-builtins-missing",
+                       "python3 -m pip install --force-reinstall"));
+  assert_false(fix_says(world, "nvrtc-builtins-missing", "env/bin/python3"));
+  world_put(world, "env/bin/python3");
+  assert_true(fix_says(world, "nvrtc-builtins-missing",
+                       "env/bin/python3 -m pip install --force-reinstall "
+                       "nvidia-cuda-nvrtc"));
+}
+
 // Puts what the wheel of NVRTC has into `site`.
 static void put_nvrtc_wheel(const world_t* world, const char* version) {
   char path[256], metadata[256];
@@ -636,6 +666,7 @@ int main(void) {
       TEST(test_an_override_that_leads_nowhere),
       TEST(test_a_search_that_fails),
       TEST(test_builtins),
+      TEST(test_builtins_of_a_wheel),
       TEST(test_flawed_wheels),
       TEST(test_variables),
       TEST(test_hermetic),
