@@ -452,7 +452,9 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker reports success; a name that two inputs define
 //                     (but not a function of LTO-IR that was inlined wherever
 //                     it was called: its name is not in the result);
-//                     kernels of an input that the linker left out
+//                     kernels of an input that the linker left out, or, of
+//                     finished machine code in an object, a fatbin or an
+//                     archive, would leave out, and its variables
 //   BAD_DATA          an input is cut off or damaged, is not of its format, or
 //                     is an object without device code; archives in which no
 //                     member has any, and nothing else; device code in an ELF
@@ -462,7 +464,8 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //   INVALID_ARGUMENT  no input, or as of the choice and the settings; link-time
 //                     optimisation, and no input is LTO-IR
 //   INCOMPATIBLE      machine code for an architecture that the result is not
-//                     for
+//                     for; an object, a fatbin or a member of an archive with
+//                     code for others alone
 //   INCOMPATIBLE, UNSUPPORTED, NOT_FOUND  the choice is a refusal, or the
 //                     linker refuses what the choice could not know
 //   INVALID_STATE     finished or closed before; the driver was chosen and the

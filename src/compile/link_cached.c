@@ -13,8 +13,9 @@
 #include "compile/compile_files.h"
 #include "compile/link_inside.h"
 
-// Counted up whenever the key, or what is kept beside a result, changes.
-enum { KEY_VERSION = 2, MAX_KEPT_BYTES = 64 << 20 };
+// Counted up whenever the key, or what is kept beside a result, changes; and
+// when links are refused that were kept.
+enum { KEY_VERSION = 3, MAX_KEPT_BYTES = 64 << 20 };
 
 // One lookup under way. one-thread
 typedef struct looked_t {

@@ -27,6 +27,7 @@ typedef struct defined_t {
 
 struct kilni_link_names_t {
   kiln_allocator_t allocator;
+  const kilni_link_given_t* given;  // while inputs are read
   char* texts;
   size_t text_size;
   size_t text_capacity;
@@ -39,6 +40,9 @@ struct kilni_link_names_t {
   size_t* own;  // where the names of functions begin that only their input has
   size_t own_count;
   size_t own_capacity;
+  defined_t* kept;  // kernels that are defined as others may be, too
+  size_t kept_count;
+  size_t kept_capacity;
   kiln_status_t doubt;  // the first
   size_t parts;         // with device code
   uint32_t input;       // the one that is read
@@ -48,8 +52,9 @@ struct kilni_link_names_t {
 static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
                               size_t* out_text) {
   size_t size = strlen(name) + 1;
-  if (names->count + names->expected_count + names->own_count >= MAX_NAMES ||
-      names->text_size > MAX_TEXT - size) {
+  size_t count = names->count + names->expected_count + names->own_count +
+                 names->kept_count;
+  if (count >= MAX_NAMES || names->text_size > MAX_TEXT - size) {
     return kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d names", MAX_NAMES),
         "link in two steps");
@@ -103,6 +108,73 @@ static kiln_status_t add_own(void* user, const char* name) {
                 &names->own_capacity);
 }
 
+// Whether the options say that a name may go: they name others.
+static bool may_go(const kiln_link_options_t* options, const char* name,
+                   bool is_variable) {
+  const char* const* list =
+      is_variable ? options->variables_used : options->kernels_used;
+  uint32_t count =
+      is_variable ? options->variables_used_count : options->kernels_used_count;
+  if (is_variable && options->optimize_unused_variables == KILN_SWITCH_ON) {
+    return true;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(list[i], name) == 0) return false;
+  }
+  return count > 0;
+}
+
+static kiln_status_t would_be_lost(const kiln_code_t* input, const char* name,
+                                   bool is_variable) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED,
+                 "the %s \"%s\" of \"%s\" would not be in what comes out: "
+                 "nvJitLink leaves out finished machine code, without a word",
+                 is_variable ? "variable" : "kernel", name,
+                 kiln_code_name(input)),
+      "compile it with relocatable device code (`-rdc=true`), or give it as "
+      "PTX");
+}
+
+// What a linker may leave out of a container; PTX by itself it does not.
+static kiln_status_t add_kept(void* user, const char* name, uint32_t kind) {
+  kilni_link_names_t* names = user;
+  const kilni_link_given_t* given = names->given;
+  const kiln_code_t* input = given->inputs[names->input];
+  bool is_variable = kind == KILNI_IMAGE_KEEP_VARIABLE;
+  bool is_native = given->backend == KILN_LINK_BACKEND_NVJITLINK;
+  if (names->is_text || may_go(given->options, name, is_variable)) {
+    return kiln_ok();
+  }
+  if (kind != KILNI_IMAGE_KEEP_KERNEL && is_native) {
+    return would_be_lost(input, name, is_variable);
+  }
+  void* kept = names->kept;
+  size_t text = 0;
+  if (is_variable) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->kept_count + 1,
+                                   sizeof(defined_t), &names->kept_capacity,
+                                   &kept));
+  names->kept = kept;
+  names->kept[names->kept_count++] = (defined_t){text, names->input, true};
+  return kiln_ok();
+}
+
+// Nothing of a container is for what is linked for.
+static kiln_status_t refuse_misfit(void* user, const char* file,
+                                   const char* targets) {
+  const kilni_link_names_t* names = user;
+  const char* arch = names->given->arch;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INCOMPATIBLE,
+                 "\"%s\" has device code for %s, and the link is for %s", file,
+                 targets, arch),
+      "compile it for %s with relocatable device code (`-rdc=true`), or link "
+      "for one of those",
+      arch);
+}
+
 void kilni_link_names_free(kilni_link_names_t* names) {
   if (names == NULL) return;
   kiln_allocator_t allocator = names->allocator;
@@ -111,6 +183,8 @@ void kilni_link_names_free(kilni_link_names_t* names) {
   kilni_free_array(allocator, names->expected, names->expected_capacity,
                    sizeof(size_t));
   kilni_free_array(allocator, names->own, names->own_capacity, sizeof(size_t));
+  kilni_free_array(allocator, names->kept, names->kept_capacity,
+                   sizeof(defined_t));
   kiln_status_free(names->doubt);
   kilni_free(allocator, names, sizeof(*names));
 }
@@ -168,6 +242,8 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
   kilni_image_link_visit_t visit = {.sm = sm,
                                     .user = names,
                                     .define = asks ? add_name : NULL,
+                                    .keep = asks ? add_kept : NULL,
+                                    .misfit = refuse_misfit,
                                     .inout_parts = &names->parts};
   if (given->lto && given->count > 1) visit.own = add_own;
   if (given->may_crash) {
@@ -291,12 +367,14 @@ kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
       kilni_alloc(given->allocator, sizeof(kilni_link_names_t), &block));
   kilni_link_names_t* names = block;
   names->allocator = given->allocator;
+  names->given = given;
   kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
     status = check_one(given, i, sm, names);
   }
   if (kiln_status_is_ok(status)) status = check_parts(given, names);
   if (kiln_status_is_ok(status)) status = check_twice(given, names);
+  names->given = NULL;
   if (!kiln_status_is_ok(status)) {
     kilni_link_names_free(names);
     return status;
@@ -346,14 +424,20 @@ static bool has_name(const char* const* sorted, size_t count,
   return false;
 }
 
+// A driver may leave out what nobody uses of an archive; nvJitLink does not.
 static kiln_status_t check_kernels(const kilni_link_given_t* given,
                                    const kilni_link_names_t* names,
+                                   const defined_t* items, size_t item_count,
                                    const char* const* sorted, size_t count) {
-  for (size_t i = 0; i < names->count; i++) {
-    const defined_t* item = &names->items[i];
-    const char* name = names->texts + item->text;
-    if (!item->is_kernel || has_name(sorted, count, name)) continue;
-    return kilni_link_lost(given->inputs[item->input], name);
+  for (size_t i = 0; i < item_count; i++) {
+    const kiln_code_t* input = given->inputs[items[i].input];
+    const char* name = names->texts + items[i].text;
+    bool is_chosen = given->backend == KILN_LINK_BACKEND_DRIVER &&
+                     kiln_code_format(input) == KILN_CODE_FORMAT_LIBRARY;
+    if (!items[i].is_kernel || is_chosen || has_name(sorted, count, name)) {
+      continue;
+    }
+    return kilni_link_lost(given, input, name);
   }
   return kiln_ok();
 }
@@ -370,7 +454,12 @@ kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
     sorted[i] = kiln_image_kernel(linked, i)->name;
   }
   kilni_sort(sorted, count, sizeof(const char*), name_is_before);
-  kiln_status_t status = check_kernels(given, names, sorted, count);
+  kiln_status_t status =
+      check_kernels(given, names, names->items, names->count, sorted, count);
+  if (kiln_status_is_ok(status)) {
+    status = check_kernels(given, names, names->kept, names->kept_count, sorted,
+                           count);
+  }
   kilni_free_array(given->allocator, block, count, sizeof(const char*));
   return status;
 }

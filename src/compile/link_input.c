@@ -85,7 +85,20 @@ kiln_status_t kilni_link_input_damage(const kiln_code_t* input) {
 
 // ---- What came out ----
 
-kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel) {
+kiln_status_t kilni_link_lost(const kilni_link_given_t* given,
+                              const kiln_code_t* input, const char* kernel) {
+  // Over machine code nvJitLink reads one list as if the other were there, too.
+  if (given->options->variables_used_count > 0 &&
+      given->options->kernels_used_count == 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LINK_FAILED,
+                   "the kernel \"%s\" of \"%s\" is not in what came out: where "
+                   "variables are named, linkers leave out kernels that are "
+                   "not",
+                   kernel, kiln_code_name(input)),
+        "name each kernel that is to stay, too (`kernels_used`, "
+        "--kernels-used), or no variable");
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the kernel \"%s\" of \"%s\" is not in what came out: linkers "
@@ -97,18 +110,19 @@ kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel) {
 
 // A cubin that was given by itself is there with all of its kernels; of what a
 // container holds, a linker may leave out what nobody uses, but not all.
-static kiln_status_t check_input(const kiln_code_t* input,
+static kiln_status_t check_input(const kilni_link_given_t* given,
+                                 const kiln_code_t* input,
                                  const kiln_image_t* in,
                                  const kiln_image_t* out) {
   bool alone = kiln_code_format(input) == KILN_CODE_FORMAT_CUBIN;
   for (uint32_t i = 0; i < kiln_image_kernel_count(in); i++) {
     const char* name = kiln_image_kernel(in, i)->name;
     uint32_t index = 0;
-    if (!alone) return kilni_link_lost(input, name);
+    if (!alone) return kilni_link_lost(given, input, name);
     kiln_status_t status = kiln_image_kernel_find(out, name, &index);
     bool found = kiln_status_is_ok(status);
     kiln_status_free(status);
-    if (!found) return kilni_link_lost(input, name);
+    if (!found) return kilni_link_lost(given, input, name);
   }
   return kiln_ok();
 }
@@ -118,20 +132,20 @@ static bool is_empty(const kiln_image_t* image) {
          kiln_image_symbol_count(image) == 0;
 }
 
-static kiln_status_t check_inputs(kiln_code_t* const* inputs, size_t count,
-                                  const kiln_image_t* out,
-                                  kiln_allocator_t allocator) {
+static kiln_status_t check_inputs(const kilni_link_given_t* given,
+                                  const kiln_image_t* out) {
   kiln_status_t status = kiln_ok();
   bool empty = is_empty(out);
-  for (size_t i = 0; i < count && kiln_status_is_ok(status); i++) {
-    uint32_t format = kiln_code_format(inputs[i]);
+  for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
+    const kiln_code_t* input = given->inputs[i];
+    uint32_t format = kiln_code_format(input);
     if (!is_machine_code(format) ||
         (format != KILN_CODE_FORMAT_CUBIN && !empty)) {
       continue;
     }
     kiln_image_t* in = NULL;
-    status = read_image(inputs[i], allocator, &in);
-    if (in != NULL) status = check_input(inputs[i], in, out);
+    status = read_image(input, given->allocator, &in);
+    if (in != NULL) status = check_input(given, input, in, out);
     kiln_image_release(in);
   }
   return status;
@@ -144,11 +158,9 @@ kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,
   if (!is_machine_code(kiln_code_format(linked))) return kiln_ok();
   KILNI_RETURN_IF_ERROR(read_image(linked, given->allocator, &out));
   if (out == NULL) return kiln_ok();
-  kiln_status_t status =
-      check_inputs(given->inputs, given->count, out, given->allocator);
-  // A driver may leave out what nobody uses of an archive; nvJitLink does not.
-  if (kiln_status_is_ok(status) && !given->drops_kernels &&
-      given->backend == KILN_LINK_BACKEND_NVJITLINK) {
+  kiln_status_t status = check_inputs(given, out);
+  // Those that the options do not name may go.
+  if (kiln_status_is_ok(status) && given->options->kernels_used_count == 0) {
     status = kilni_link_check_kernels(given, names, out);
   }
   kiln_image_release(out);

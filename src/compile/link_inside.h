@@ -94,8 +94,8 @@ typedef struct kilni_link_given_t {
   const char* arch;  // that is linked for; NULL or "": not known
   uint32_t backend;  // KILN_LINK_BACKEND_*
   bool lto;
-  bool drops_kernels;  // those that the options do not name may go
-  bool may_crash;      // the linker: it makes a cubin in its own process
+  bool may_crash;  // the linker: it makes a cubin in its own process
+  const kiln_link_options_t* options;
 } kilni_link_given_t;
 
 // The names that the inputs define. one-thread
@@ -106,8 +106,8 @@ typedef struct kilni_link_names_t kilni_link_names_t;
 //   BAD_DATA          none has device code; one is damaged, or an object
 //                     without device code; damage
 //                     that a linker which may crash can survive is a doubt
-//   INCOMPATIBLE      machine code for another architecture
-//   LINK_FAILED       a name that two define
+//   INCOMPATIBLE      code for other architectures alone
+//   LINK_FAILED       a name that two define; one that would be left out
 //   INVALID_ARGUMENT  link-time optimisation of what is no LTO-IR
 //   LIMIT_EXCEEDED, OUT_OF_MEMORY
 //
@@ -140,7 +140,8 @@ kiln_status_t kilni_link_check_lto_names(const kilni_link_given_t* given,
 kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
                                        const kilni_link_names_t* names,
                                        const kiln_image_t* linked);
-kiln_status_t kilni_link_lost(const kiln_code_t* input, const char* kernel);
+kiln_status_t kilni_link_lost(const kilni_link_given_t* given,
+                              const kiln_code_t* input, const char* kernel);
 
 // BAD_DATA for machine code by itself that cannot be read to its end; OK for
 // anything else.

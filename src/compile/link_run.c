@@ -582,15 +582,14 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
   KILNI_RETURN_IF_ERROR(make_settings(link, link->chosen, &link->used));
   link->stage = FINISHED;
-  const kiln_link_options_t* options = &link->options.options;
   kilni_link_given_t given = {link->host->allocator,
                               link->inputs,
                               link->input_count,
                               arch_of(link),
                               kiln_link_choice_backend(link->chosen),
                               kiln_link_choice_lto(link->chosen),
-                              options->kernels_used_count != 0,
-                              may_crash(link)};
+                              may_crash(link),
+                              &link->options.options};
   kilni_link_names_t* names = NULL;
   kilni_link_child_t child;
   KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));

@@ -44,6 +44,13 @@ kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
 // The architecture of a cubin by its header, 90 for sm_90; 0: unknown.
 uint32_t kilni_image_cubin_sm(kiln_bytes_view_t bytes);
 
+// What must come out of a link, and may not.
+enum {
+  KILNI_IMAGE_KEEP_KERNEL = 0,    // that others may define, too
+  KILNI_IMAGE_KEEP_FINISHED = 1,  // a kernel of finished machine code
+  KILNI_IMAGE_KEEP_VARIABLE = 2,  // of the same, by a name of the source's
+};
+
 // What a link wants to know of its inputs; zero where nobody asks.
 // thread-compatible
 typedef struct kilni_image_link_visit_t {
@@ -55,6 +62,13 @@ typedef struct kilni_image_link_visit_t {
   // A name that is defined here and may be defined nowhere else; borrowed
   // during the call. NULL: nobody asks, and PTX is not read.
   kiln_status_t (*define)(void* user, const char* name, bool is_kernel);
+  // A name that linkers leave out without a word, though `define` need not have
+  // it, KILNI_IMAGE_KEEP_*; borrowed during the call. NULL: nobody asks.
+  kiln_status_t (*keep)(void* user, const char* name, uint32_t kind);
+  // A container has device code, and none that a linker for `sm` takes: of
+  // which file it is, and what it is for ("sm_90, compute_90"); borrowed during
+  // the call. Not called where that code defines nothing. NULL: nobody asks.
+  kiln_status_t (*misfit)(void* user, const char* file, const char* targets);
   // A name that must be in what comes out, weak ones included; borrowed during
   // the call. NULL: nobody asks. PTX has none.
   kiln_status_t (*expect)(void* user, const char* name);

@@ -297,6 +297,82 @@ static kiln_status_t find_suited(const kiln_image_t* image,
   return kiln_ok();
 }
 
+// What a fatbin has of which a linker takes nothing. one-thread
+typedef struct misfit_t {
+  char targets[128];
+  bool defines;  // a name that would be missing
+} misfit_t;
+
+static kiln_status_t note_defined(void* user, const char* name,
+                                  bool is_kernel) {
+  (void)name;
+  (void)is_kernel;
+  ((misfit_t*)user)->defines = true;
+  return kiln_ok();
+}
+
+static kiln_status_t note_kept(void* user, const char* name, uint32_t kind) {
+  (void)name;
+  (void)kind;
+  ((misfit_t*)user)->defines = true;
+  return kiln_ok();
+}
+
+static void add_target(misfit_t* misfit, const entry_t* entry) {
+  size_t used = strlen(misfit->targets);
+  (void)snprintf(misfit->targets + used, sizeof(misfit->targets) - used,
+                 "%s%s%u", used > 0 ? ", " : "",
+                 entry->kind == KIND_PTX   ? "compute_"
+                 : entry->kind == KIND_ELF ? "sm_"
+                                           : "lto_",
+                 (unsigned)entry->arch);
+}
+
+// Whether an entry that nobody takes defines something. What is damaged there
+// is no error: nobody reads it.
+static kiln_status_t look_into(kiln_image_t* image, const entry_t* entry,
+                               const kilni_image_about_t* about,
+                               misfit_t* misfit) {
+  const kilni_image_link_visit_t* asked = image->link;
+  const kilni_image_link_visit_t visit = {
+      .user = misfit, .define = note_defined, .keep = note_kept};
+  image->link = &visit;
+  kiln_status_t status = entry->kind == KIND_LTOIR
+                             ? note_defined(misfit, "", false)
+                             : read_entry(image, entry, about);
+  image->link = asked;
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  kiln_status_free(status);
+  return kiln_ok();
+}
+
+// Architectures that were renamed; linkers know which is which.
+static bool was_renamed(uint32_t arch) {
+  enum { OLD_NAME = 101, NEW_NAME = 110 };
+  return arch == OLD_NAME || arch == NEW_NAME;
+}
+
+// Nothing of the fatbin suits. LTO-IR for this architecture may.
+static kiln_status_t check_misfit(kiln_image_t* image,
+                                  const kilni_image_part_t* fatbin,
+                                  const kilni_image_about_t* about) {
+  misfit_t misfit = {"", false};
+  uint64_t at = 0;
+  while (at < fatbin->size) {
+    entry_t entry;
+    KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, at, &entry, &at));
+    bool is_code = format_of(entry.kind) != KILN_CODE_FORMAT_UNKNOWN;
+    if (entry.head.size == 0 || !is_code) continue;
+    bool may_suit = entry.kind == KIND_LTOIR && entry.arch <= image->link->sm;
+    if (may_suit || was_renamed(entry.arch)) return kiln_ok();
+    add_target(&misfit, &entry);
+    if (misfit.defines) continue;
+    KILNI_RETURN_IF_ERROR(look_into(image, &entry, about, &misfit));
+  }
+  if (!misfit.defines) return kiln_ok();
+  return image->link->misfit(image->link->user, fatbin->name, misfit.targets);
+}
+
 static kiln_status_t read_one(kiln_image_t* image,
                               const kilni_image_part_t* fatbin,
                               const kilni_image_about_t* about) {
@@ -304,6 +380,9 @@ static kiln_status_t read_one(kiln_image_t* image,
   uint64_t only = fatbin->size;
   bool chooses = image->link != NULL && image->link->sm != 0;
   if (chooses) KILNI_RETURN_IF_ERROR(find_suited(image, fatbin, &only));
+  if (chooses && only == fatbin->size && image->link->misfit != NULL) {
+    KILNI_RETURN_IF_ERROR(check_misfit(image, fatbin, about));
+  }
   while (at < fatbin->size) {
     entry_t entry;
     uint64_t here = at;

@@ -346,18 +346,44 @@ static kiln_status_t report_presence(const kilni_image_link_visit_t* visit,
   return kiln_ok();
 }
 
+static bool is_kernel(const kilni_image_elf_symbol_t* symbol) {
+  return symbol->type == SYMBOL_FUNCTION && (symbol->other & OTHER_ENTRY) != 0;
+}
+
+// A variable that a host may ask for by its name. In finished code all of them
+// are local; those that compilers and their headers made have such names.
+static bool is_askable(const kilni_image_elf_symbol_t* symbol) {
+  return symbol->type != SYMBOL_FUNCTION &&
+         strncmp(symbol->name, "__", 2) != 0 &&
+         strstr(symbol->name, "_INTERNAL_") == NULL &&
+         strchr(symbol->name, '$') == NULL;
+}
+
+// What of finished code could be missed: functions are its own.
+static kiln_status_t report_finished(const kilni_image_link_visit_t* visit,
+                                     const kilni_image_elf_symbol_t* symbol) {
+  if (visit->keep == NULL) return kiln_ok();
+  if (is_kernel(symbol)) {
+    return visit->keep(visit->user, symbol->name, KILNI_IMAGE_KEEP_FINISHED);
+  }
+  if (!is_askable(symbol)) return kiln_ok();
+  return visit->keep(visit->user, symbol->name, KILNI_IMAGE_KEEP_VARIABLE);
+}
+
 static kiln_status_t report_name(const checked_t* checked,
                                  const kilni_image_elf_symbol_t* symbol,
                                  uint32_t at) {
   const kilni_image_link_visit_t* visit = checked->visit;
-  if (checked->is_linked || !is_named(symbol)) return kiln_ok();
+  if (!is_named(symbol)) return kiln_ok();
+  if (checked->is_linked) return report_finished(visit, symbol);
   KILNI_RETURN_IF_ERROR(report_presence(visit, symbol));
   bool is_strong = symbol->binding == BINDING_GLOBAL && !is_special(symbol) &&
                    at != SECTION_UNDEFINED;
-  if (!is_strong || visit->define == NULL) return kiln_ok();
-  bool is_kernel =
-      symbol->type == SYMBOL_FUNCTION && (symbol->other & OTHER_ENTRY) != 0;
-  return visit->define(visit->user, symbol->name, is_kernel);
+  if (is_strong && visit->define != NULL) {
+    return visit->define(visit->user, symbol->name, is_kernel(symbol));
+  }
+  if (is_strong || !is_kernel(symbol) || visit->keep == NULL) return kiln_ok();
+  return visit->keep(visit->user, symbol->name, KILNI_IMAGE_KEEP_KERNEL);
 }
 
 static kiln_status_t check_symbol(const checked_t* checked, uint64_t index) {
@@ -734,6 +760,10 @@ static kiln_status_t define_all(const kilni_ptx_module_t* module,
       bool is_own = function->linkage == KILNI_PTX_LINKAGE_NONE;
       if (is_own && visit->own != NULL) {
         KILNI_RETURN_IF_ERROR(visit->own(visit->user, function->name));
+      }
+      if (function->is_entry && visit->keep != NULL) {
+        KILNI_RETURN_IF_ERROR(
+            visit->keep(visit->user, function->name, KILNI_IMAGE_KEEP_KERNEL));
       }
       continue;
     }

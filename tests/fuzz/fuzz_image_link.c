@@ -20,6 +20,15 @@ static kiln_status_t expect(void* user, const char* name) {
   return define(user, name, false);
 }
 
+static kiln_status_t keep(void* user, const char* name, uint32_t kind) {
+  return define(user, name, kind == KILNI_IMAGE_KEEP_KERNEL);
+}
+
+static kiln_status_t misfit(void* user, const char* file, const char* targets) {
+  (void)define(user, targets, false);
+  return define(user, file, false);
+}
+
 static bool is_promised(kiln_status_t status) {
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK) return true;
@@ -49,6 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   size_t bytes = 0;
   kilni_image_link_visit_t visit = {
       .sm = data[0], .user = &bytes, .define = define};
+  visit.keep = keep;
+  visit.misfit = misfit;
   kiln_bytes_view_t view = {copy, size - 1};
   kiln_status_t status = kilni_image_check_link(
       view, kiln_code_format_of(view), "fuzz", kiln_allocator_libc(), &visit);

@@ -229,15 +229,30 @@ class Test:
                                  ("fatbin of finished code", "fatbin",
                                   ["-fatbin"])):
             path = self.files.make("whole." + end, *words, "whole.cu")
-            if path is None:
-                continue
-            out = self.files.path("left.cubin")
-            done = self.link("left.cubin", [path])
-            said = done.stderr.strip().split("\n")[0]
-            good = done.returncode in (6, 7) and not os.path.exists(out)
-            self.report(form, "cubin", "refused: " + said.replace(
-                self.files.folder + "/", ""), good)
+            self.refused(form, [path], [])
+            for more in [], ["--isolated"], ["--output", "relocatable"]:
+                other = self.files.make("called.o", "-c", "-rdc=true",
+                                        "called.cu")
+                self.refused("object, " + form, [other, path], more)
+            self.refused(form + ", PTX", [path, self.files.make(
+                "called.ptx", "-ptx", "-rdc=true", "called.cu")], [])
+            self.refused(form + ", object with LTO-IR", [path, self.files.make(
+                "called.lto.o", "-c", "-rdc=true", "-dlto", "called.cu")],
+                         ["--lto"])
+        archive = self.files.make("libwhole.a", "-lib", "whole.o", "called.o")
+        self.refused("archive of both", [archive], [])
 
+    def refused(self, form, inputs, more):
+        """Finished code, whose kernel the error names or whose file it is."""
+        if None in inputs:
+            return
+        out = self.files.path("left.cubin")
+        done = self.link("left.cubin", inputs, *more)
+        said = done.stderr.strip().split("\n")[0]
+        good = done.returncode in (6, 7) and not os.path.exists(out) and \
+            ('"w"' in said or "whole.cubin" in said)
+        self.report(form, " ".join(more) or "cubin", "refused: " + said.replace(
+            self.files.folder + "/", ""), good)
 
     def nvlink(self, *names):
         """Whether nvcc's own device linker takes them."""

@@ -597,6 +597,46 @@ static void test_another_architecture(void** state) {
                  "sm_80");
 }
 
+// Nor is what only containers for others hold: nvJitLink calls relocatable code
+// a bad input, and leaves finished code out without a word.
+static void test_containers_for_others(void** state) {
+  world_t* world = *state;
+  static const char* const kFiles[] = {"host_rdc.object", "host.object",
+                                       "archive.library"};
+  kiln_link_options_t options = kiln_link_options_default();
+  options.arch = "sm_80";
+  for (size_t i = 0; i < 3; i++) {
+    kiln_link_t* link = new_link(world, &options);
+    add_ptx(link);
+    assert_null(kiln_link_add_bytes(link, read_data(kFiles[i]), 0, "one.o"));
+    expect_failure(link, KILN_STATUS_INCOMPATIBLE, "sm_90");
+  }
+}
+
+// nvJitLink leaves finished code out of containers and reports success, also
+// where something else comes out.
+static void test_finished_code_beside_another_input(void** state) {
+  world_t* world = *state;
+  static const char* const kFiles[] = {"host.object", "plain.fatbin",
+                                       "zstd.fatbin"};
+  for (size_t i = 0; i < 6; i++) {
+    for (int lto = 0; lto < 2; lto++) {
+      kiln_link_options_t options = kiln_link_options_default();
+      options.arch = "sm_90";
+      options.backend = KILN_LINK_BACKEND_NVJITLINK;
+      options.lto = lto == 1 ? KILN_SWITCH_ON : KILN_SWITCH_DEFAULT;
+      kiln_link_t* link = new_link(world, &options);
+      if (i < 3) add_ptx(link);
+      assert_null(
+          kiln_link_add_bytes(link, read_data(kFiles[i % 3]), 0, "one.o"));
+      if (i >= 3) add_ptx(link);
+      expect_failure(link, KILN_STATUS_LINK_FAILED,
+                     "the kernel \"_Z1kPi\" of \"one.o\" would not be in what "
+                     "comes out");
+    }
+  }
+}
+
 static void test_lto_of_no_ir(void** state) {
   world_t* world = *state;
   kiln_link_options_t options = kiln_link_options_default();
@@ -1116,6 +1156,8 @@ int main(void) {
       TEST(test_what_is_said_without_a_device),
       TEST(test_no_device_code),
       TEST(test_another_architecture),
+      TEST(test_containers_for_others),
+      TEST(test_finished_code_beside_another_input),
       TEST(test_lto_of_no_ir),
       TEST(test_a_kernel_that_is_lost),
       TEST(test_an_error_and_success),

@@ -519,6 +519,83 @@ static void strong_names_are_told(void** state) {
   kiln_status_free(status);
 }
 
+static kiln_status_t note_kept(void* user, const char* name, uint32_t kind) {
+  names_t* names = user;
+  size_t used = strlen(names->text);
+  (void)snprintf(names->text + used, sizeof(names->text) - used, "%s:%u ", name,
+                 (unsigned)kind);
+  return kiln_ok();
+}
+
+static kiln_status_t note_misfit(void* user, const char* from,
+                                 const char* targets) {
+  names_t* names = user;
+  (void)snprintf(names->text, sizeof(names->text), "%s: %s", from, targets);
+  return KILNI_FAIL(INCOMPATIBLE, "no");
+}
+
+static void expect_kept(uint32_t sm, const char* wanted) {
+  names_t names = {0};
+  kilni_image_link_visit_t visit = {.sm = sm, .user = &names};
+  visit.keep = note_kept;
+  assert_null(check_as(&file, file.format, &visit));
+  assert_string_equal(names.text, wanted);
+}
+
+// Kernels that linkers leave out, or that others may define: finished ones,
+// those of PTX that are weak or its own.
+static void what_may_be_left_out_is_told(void** state) {
+  (void)state;
+  static const char* const kFinished[] = {"host.object", "plain.fatbin",
+                                          "lz4.fatbin", "zstd.fatbin"};
+  for (size_t i = 0; i < sizeof(kFinished) / sizeof(kFinished[0]); i++) {
+    read_file(&file, kFinished[i]);
+    expect_kept(90, "_Z1kPi:1 ");
+  }
+  read_file(&file, "host_rdc.object");
+  expect_kept(90, "");
+  static const char kText[] =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry k() { ret; }\n.weak .entry w() { ret; }\n"
+      ".entry own() { ret; }\n.weak .func f() { ret; }\n";
+  memcpy(file.data, kText, sizeof(kText) - 1);
+  file.size = sizeof(kText) - 1;
+  file.format = KILN_CODE_FORMAT_PTX;
+  names_t names = {0};
+  kilni_image_link_visit_t visit = {.sm = 80, .user = &names, .define = note};
+  visit.keep = note_kept;
+  assert_null(check_as(&file, file.format, &visit));
+  assert_string_equal(names.text, "k* w:0 own:0 ");
+}
+
+// A container with nothing for the architecture says what it is for.
+static void what_suits_nobody_is_told(void** state) {
+  (void)state;
+  static const struct {
+    const char* file;
+    uint32_t sm;
+    const char* says;
+  } rows[] = {{"host.object", 80, "sm_90, compute_90"},
+              {"host_rdc.object", 80, "sm_90, compute_90"},
+              {"archive.library", 80, "sm_90, compute_90"},
+              {"plain.fatbin", 75, "sm_80, sm_90, compute_90"},
+              {"plain.fatbin", 86, NULL},
+              {"plain.fatbin", 100, NULL},
+              {"host.object", 90, NULL},
+              {"host.object", 0, NULL}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    names_t names = {0};
+    kilni_image_link_visit_t visit = {.sm = rows[i].sm, .user = &names};
+    visit.misfit = note_misfit;
+    read_file(&file, rows[i].file);
+    kiln_status_t status = check_as(&file, file.format, &visit);
+    bool told = kiln_status_code(status) == KILN_STATUS_INCOMPATIBLE;
+    kiln_status_free(status);
+    assert_true(told == (rows[i].says != NULL));
+    if (told) assert_non_null(strstr(names.text, rows[i].says));
+  }
+}
+
 // As nvJitLink 13.0 and nvlink have it: .visible is strong, and what is weak,
 // common, external or private to its module is not.
 static void names_of_ptx_are_told(void** state) {
@@ -604,6 +681,8 @@ int main(void) {
       cmocka_unit_test(sections_of_a_host_object),
       cmocka_unit_test(bytes_must_be_what_they_are_said_to_be),
       cmocka_unit_test(strong_names_are_told),
+      cmocka_unit_test(what_may_be_left_out_is_told),
+      cmocka_unit_test(what_suits_nobody_is_told),
       cmocka_unit_test(names_of_ptx_are_told),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(a_wrong_byte_is_no_surprise),
