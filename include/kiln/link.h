@@ -244,8 +244,11 @@ typedef struct kiln_link_options_t {
   uint32_t split_compile;
   uint32_t split_compile_extended;
 
-  // With link-time optimisation: the kernels and the variables that will be
-  // used, so that others may be dropped.
+  // The kernels and the variables that will be used, by their names in the
+  // machine code, so that others may be dropped; one that no input has is
+  // refused. Over machine code without link-time optimisation nvJitLink drops
+  // the kernels that are not named also where only variables are: that is
+  // refused.
   const char* const* kernels_used;
   const char* const* variables_used;
 
@@ -470,6 +473,8 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker refuses what the choice could not know
 //   INVALID_STATE     finished or closed before; the driver was chosen and the
 //                     linker has no device
+//   NOT_FOUND         a kernel or a variable that is said to be used, and no
+//                     input has
 //   NOT_FOUND, IO_ERROR  `isolated`, and its program cannot be started
 //   DRIVER_ERROR, LIMIT_EXCEEDED, OUT_OF_MEMORY
 //

@@ -678,9 +678,13 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"fma", BOOL_HELP, "Contract a * b + c into one operation.", false,
      "true false"},
     {"kernels-used", "NAME",
-     "A kernel that will be used; others may be dropped.", true, NULL},
+     "A kernel that will be used, by its name in the machine code; others may "
+     "be dropped. One that no input has is refused.",
+     true, NULL},
     {"variables-used", "NAME",
-     "A variable that will be used; others may be dropped.", true, NULL},
+     "A variable that will be used; others may be dropped. One that no input "
+     "has is refused. Objects need --kernels-used beside it.",
+     true, NULL},
     {"optimize-unused-variables", NULL, "Drop variables that nothing reads.",
      false, NULL},
     {"ptxas-options", "OPTION", "An option for the assembler.", true, NULL},

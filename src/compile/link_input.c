@@ -135,7 +135,8 @@ static bool is_empty(const kiln_image_t* image) {
 static kiln_status_t check_inputs(const kilni_link_given_t* given,
                                   const kiln_image_t* out) {
   kiln_status_t status = kiln_ok();
-  bool empty = is_empty(out);
+  // Where kernels are named, all others may go.
+  bool empty = is_empty(out) && given->options->kernels_used_count == 0;
   for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
     const kiln_code_t* input = given->inputs[i];
     uint32_t format = kiln_code_format(input);

@@ -153,6 +153,27 @@ kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,
                                     const kilni_link_names_t* names,
                                     const kiln_code_t* linked);
 
+// ---- Names that are used ----
+
+// A name of the options that is not in what came out. thread-compatible
+typedef struct kilni_link_missing_t {
+  const char* name;  // borrowed from the options; NULL: all are there
+  bool is_variable;
+} kilni_link_missing_t;
+
+// The first of the names that `options` says are used. UNSUPPORTED: the result
+// is LTO-IR, whose names nobody can read.
+kiln_status_t kilni_link_find_missing(const kiln_link_options_t* options,
+                                      const kiln_code_t* linked,
+                                      kiln_allocator_t allocator,
+                                      kilni_link_missing_t* out_missing);
+
+// What is said of it: NOT_FOUND, LINK_FAILED. `all` is what the same link makes
+// without such names; NULL: nothing.
+kiln_status_t kilni_link_missing_status(const kilni_link_missing_t* missing,
+                                        const kiln_code_t* all,
+                                        kiln_allocator_t allocator);
+
 // ---- The linker ----
 
 const kiln_host_t* kilni_linker_host(const kiln_linker_t* linker);

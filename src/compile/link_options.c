@@ -88,6 +88,21 @@ static kiln_status_t check_line(const char* field, const char* text) {
   return kiln_ok();
 }
 
+// Linkers take "a,b" for two names over LTO-IR, and for one over machine code.
+static kiln_status_t check_names(const char* field, const char* const* list,
+                                 uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(check_line(field, list[i]));
+    if (strchr(list[i], ',') == NULL) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%.400s\" in `%s` is more than one name",
+                   list[i], field),
+        "give each name by itself, as an element of its own (on a command line "
+        "the option once for each)");
+  }
+  return kiln_ok();
+}
+
 // What an option among `extra` would change without its field.
 static kiln_status_t check_extra(const char* text) {
   static const char* const kFields[][2] = {
@@ -143,6 +158,10 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
   for (uint32_t i = 0; i < o->ptxas_options_count; i++) {
     KILNI_RETURN_IF_ERROR(check_line("ptxas_options", o->ptxas_options[i]));
   }
+  KILNI_RETURN_IF_ERROR(
+      check_names("kernels_used", o->kernels_used, o->kernels_used_count));
+  KILNI_RETURN_IF_ERROR(check_names("variables_used", o->variables_used,
+                                    o->variables_used_count));
   if (o->backend > KILN_LINK_BACKEND_DRIVER) {
     return out_of_range("backend", o->backend, "use KILN_LINK_BACKEND_*");
   }

@@ -530,6 +530,57 @@ static kiln_status_t play(kiln_link_t* link,
   return kiln_ok();
 }
 
+// Links once more, without names that are used, for the names that there are.
+static kiln_status_t play_all(kiln_link_t* link,
+                              const kilni_link_backend_t* backend,
+                              kiln_code_t** out_code) {
+  kiln_link_options_t options = link->options.options;
+  kiln_link_settings_t* settings = NULL;
+  kilni_link_aim_t aim = {kiln_link_choice_backend(link->chosen),
+                          kiln_link_choice_output(link->chosen),
+                          kiln_link_choice_lto(link->chosen),
+                          kilni_linker_arch(link->linker)};
+  options.kernels_used_count = 0;
+  options.variables_used_count = 0;
+  KILNI_RETURN_IF_ERROR(kilni_link_settings_make(
+      &options, &aim, link->host->allocator, &settings));
+  kilni_link_plan_t plan = {kiln_link_choice_output(link->chosen),
+                            (uint32_t)settings->count, settings->items,
+                            "linked"};
+  made_t made = {link, backend, NULL};
+  kilni_link_sink_t sink = {&made, take_made};
+  void* session = NULL;
+  size_t input = 0;
+  kiln_status_t status = backend->begin(backend->self, &plan, &session);
+  if (kiln_status_is_ok(status)) {
+    status = add_all(link, backend, session, &input);
+  }
+  if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
+  backend->end(session);
+  kiln_link_settings_release(settings);
+  *out_code = made.code;
+  return status;
+}
+
+// Whether the names that are used are there; `code` is what came out.
+static kiln_status_t check_used(kiln_link_t* link,
+                                const kilni_link_backend_t* backend,
+                                const kiln_code_t* code) {
+  kiln_allocator_t allocator = link->host->allocator;
+  kilni_link_missing_t missing;
+  kiln_code_t* all = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_link_find_missing(&link->options.options, code,
+                                                allocator, &missing));
+  if (missing.name == NULL) return kiln_ok();
+  kiln_status_t status = play_all(link, backend, &all);
+  if (kiln_status_code(status) != KILN_STATUS_OUT_OF_MEMORY) {
+    kiln_status_free(status);
+    status = kilni_link_missing_status(&missing, all, allocator);
+  }
+  kiln_code_release(all);
+  return status;
+}
+
 // Decides who links, until the one that was chosen is what it seemed to be.
 static kiln_status_t decide(kiln_link_t* link,
                             kilni_link_backend_t* out_backend) {
@@ -596,6 +647,13 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   kiln_status_t status = isolate(link, &child, &backend);
   if (kiln_status_is_ok(status)) {
     status = play(link, &backend, &given, names, out_code);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = check_used(link, &backend, *out_code);
+    if (!kiln_status_is_ok(status)) {
+      kiln_code_release(*out_code);
+      *out_code = NULL;
+    }
   }
   if (!kiln_status_is_ok(status)) {
     status = kilni_link_doubt_settle(names, status);

@@ -189,10 +189,6 @@ kiln_status_t kilni_search_all(kiln_locate_t* locate,
 bool kilni_override_is_set(const kiln_locate_t* locate,
                            const kiln_locate_entry_t* entry);
 
-// How many characters to change, add or drop to make one name of the other;
-// case does not count. A large number for long names.
-uint32_t kilni_name_distance(const char* a, const char* b);
-
 // The row of that kind and name, or INVALID_ARGUMENT with the nearest names.
 kiln_status_t kilni_search_entry(uint32_t kind, const char* name,
                                  const kiln_locate_entry_t** out_entry);

@@ -3,35 +3,11 @@
 // locate: rows by name, and what was meant where there is none.
 #include <string.h>
 
+#include "base/name_distance.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 
-enum { NAME_LIMIT = 64, MAX_NEAREST = 3, FAR = 1000 };
-
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-uint32_t kilni_name_distance(const char* a, const char* b) {
-  size_t a_size = strlen(a);
-  size_t b_size = strlen(b);
-  uint32_t row[NAME_LIMIT + 1];
-  if (a_size > NAME_LIMIT || b_size > NAME_LIMIT) return FAR;
-  for (size_t j = 0; j <= b_size; j++) row[j] = (uint32_t)j;
-  for (size_t i = 1; i <= a_size; i++) {
-    uint32_t diagonal = row[0];
-    row[0] = (uint32_t)i;
-    for (size_t j = 1; j <= b_size; j++) {
-      uint32_t above = row[j];
-      uint32_t best = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0u : 1u);
-      if (above + 1 < best) best = above + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      row[j] = best;
-      diagonal = above;
-    }
-  }
-  return row[b_size];
-}
+enum { NAME_LIMIT = 64, MAX_NEAREST = 3 };
 
 // "lib" before the name and what follows ".so" behind it are not the name's.
 static const char* bare(const char* name, char out[NAME_LIMIT + 1]) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/name_distance.h"
 #include "base/file.h"
 #include "base/status_make.h"
 #include "locate/locate.h"

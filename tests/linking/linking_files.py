@@ -242,6 +242,36 @@ class Test:
         archive = self.files.make("libwhole.a", "-lib", "whole.o", "called.o")
         self.refused("archive of both", [archive], [])
 
+    def used(self):
+        """Names that are said to be used: kept, or refused with the nearest."""
+        for form, end, words in (
+                ("objects", "o", ["-c", "-rdc=true"]),
+                ("objects with LTO-IR", "lto.o", ["-c", "-rdc=true", "-dlto"]),
+                ("PTX", "ptx", ["-ptx", "-rdc=true"])):
+            inputs = [self.files.make("%s.%s" % (name, end), *words,
+                                      name + ".cu") for name in ("main",
+                                                                 "called")]
+            if None in inputs:
+                continue
+            lto = ["--lto"] if "LTO" in form else []
+            for names, wanted in (
+                    (["--kernels-used", "k"], None),
+                    (["--kernels-used", "k", "--variables-used", "salt"], None),
+                    (["--kernels-used", "kk"], 'mean "k"'),
+                    (["--kernels-used", "nobody"], 'of: "k"'),
+                    (["--kernels-used", "k", "--variables-used", "sal"],
+                     'mean "salt"'),
+                    (["--kernels-used", "k,k"], "by itself")):
+                done = self.link("used.cubin", inputs, *lto, *names)
+                out = self.files.path("used.cubin")
+                good = done.returncode == 0 and ".text.k" in machine_code(out) \
+                    if wanted is None else \
+                    wanted in done.stderr and not os.path.exists(out)
+                self.report(form, " ".join(names),
+                            "refused" if done.returncode else "links", good)
+                if os.path.exists(out):
+                    os.remove(out)
+
     def refused(self, form, inputs, more):
         """Finished code, whose kernel the error names or whose file it is."""
         if None in inputs:
@@ -384,6 +414,7 @@ def main():
         test.debug()
         test.ltoir()
         test.left_out()
+        test.used()
         test.twice()
         test.twice_lto()
         test.damaged()

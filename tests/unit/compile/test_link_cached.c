@@ -180,7 +180,7 @@ static void miss(world_t* world, kiln_link_options_t* options) {
 
 static void everything_is_in_the_key(void** state) {
   world_t* world = *state;
-  static const char* const kernels[] = {"k"};
+  static const char* const words[] = {"k"};
   static const char other[] = ".version 8.1\n.target sm_75\n.address_size 64\n";
   kiln_link_options_t options = kiln_link_options_default();
   with_nvjitlink(world);
@@ -200,8 +200,8 @@ static void everything_is_in_the_key(void** state) {
   CHANGED(options.debug = KILN_SWITCH_ON);
   CHANGED(options.ftz = KILN_SWITCH_ON);
   CHANGED(options.ftz = KILN_SWITCH_OFF);
-  CHANGED(options.kernels_used = kernels; options.kernels_used_count = 1);
-  CHANGED(options.extra = kernels; options.extra_count = 1);
+  CHANGED(options.ptxas_options = words; options.ptxas_options_count = 1);
+  CHANGED(options.extra = words; options.extra_count = 1);
 #undef CHANGED
 }
 

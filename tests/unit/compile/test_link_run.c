@@ -637,6 +637,44 @@ static void test_finished_code_beside_another_input(void** state) {
   }
 }
 
+// nvJitLink takes a name that no input has, and drops all others.
+static void test_names_that_nobody_has(void** state) {
+  world_t* world = *state;
+  static const char* const kOne[] = {"nobody"};
+  static const char* const kTwo[] = {"one,two"};
+  const struct {
+    uint32_t output;
+    const char* const* kernels;
+    const char* const* variables;
+    kiln_status_code_t code;
+    const char* says;
+  } rows[] = {{KILN_CODE_FORMAT_PTX, kOne, NULL, KILN_STATUS_NOT_FOUND,
+               "no input has the kernel \"nobody\""},
+              {KILN_CODE_FORMAT_PTX, NULL, kOne, KILN_STATUS_NOT_FOUND,
+               "no input has the variable \"nobody\""},
+              {KILN_CODE_FORMAT_LTOIR, kOne, NULL, KILN_STATUS_UNSUPPORTED,
+               "`kernels_used`"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    options.output = rows[i].output;
+    options.kernels_used = rows[i].kernels;
+    options.kernels_used_count = rows[i].kernels != NULL ? 1 : 0;
+    options.variables_used = rows[i].variables;
+    options.variables_used_count = rows[i].variables != NULL ? 1 : 0;
+    kiln_link_t* link = new_link(world, &options);
+    assert_null(kiln_link_add_bytes(
+        link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, "k.ltoir"));
+    expect_failure(link, rows[i].code, rows[i].says);
+  }
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_link_t* link = NULL;
+  options.variables_used = kTwo;
+  options.variables_used_count = 1;
+  expect(kiln_link_create(world->linker, &options, &link),
+         KILN_STATUS_INVALID_ARGUMENT, "more than one name");
+  assert_null(link);
+}
+
 static void test_lto_of_no_ir(void** state) {
   world_t* world = *state;
   kiln_link_options_t options = kiln_link_options_default();
@@ -1158,6 +1196,7 @@ int main(void) {
       TEST(test_another_architecture),
       TEST(test_containers_for_others),
       TEST(test_finished_code_beside_another_input),
+      TEST(test_names_that_nobody_has),
       TEST(test_lto_of_no_ir),
       TEST(test_a_kernel_that_is_lost),
       TEST(test_an_error_and_success),
