@@ -224,6 +224,11 @@ typedef struct kiln_link_options_t {
   // where nvJitLink is to make a cubin.
   const char* arch;
 
+  // Options of what is compiled or assembled. Machine code stays as it was: of
+  // it alone, `max_registers`, `optimization_level` and `ptxas_options` are
+  // refused, as are `ftz`, `prec_div`, `prec_sqrt` and `fma` where nvJitLink
+  // links no LTO-IR, since PTX says itself what it computes. An option that
+  // reaches a part of the inputs is a warning of the settings.
   uint32_t max_registers;       // of a thread
   uint32_t optimization_level;  // KILN_LINK_LEVEL_*
 
@@ -444,7 +449,8 @@ kiln_link_explain(kiln_link_t* link, kiln_link_choice_t** out_choice);
 
 // The options that the backend gets; decides who links first. The caller owns
 // `*out_settings`. Errors as of kiln_link_choice_status and
-// kiln_link_settings_create. Since 0.1.
+// kiln_link_settings_create; INVALID_ARGUMENT for an option that changes
+// nothing in this link. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 
@@ -465,7 +471,8 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     given to the linker, unless it is `isolated` and failed
 //                     over it
 //   INVALID_ARGUMENT  no input, or as of the choice and the settings; link-time
-//                     optimisation, and no input is LTO-IR
+//                     optimisation, and no input is LTO-IR; an option that
+//                     changes nothing in this link
 //   INCOMPATIBLE      machine code for an architecture that the result is not
 //                     for; an object, a fatbin or a member of an archive with
 //                     code for others alone

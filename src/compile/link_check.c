@@ -191,8 +191,7 @@ void kilni_link_names_free(kilni_link_names_t* names) {
 
 // ---- Architectures ----
 
-// The number in "sm_90a"; 0: there is none.
-static uint32_t number_of(const char* arch) {
+uint32_t kilni_link_arch_number(const char* arch) {
   uint32_t number = 0;
   const char* at = arch != NULL ? strchr(arch, '_') : NULL;
   if (at == NULL) return 0;
@@ -359,7 +358,7 @@ static kiln_status_t check_parts(const kilni_link_given_t* given,
 
 kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
                                      kilni_link_names_t** out_names) {
-  uint32_t sm = number_of(given->arch);
+  uint32_t sm = kilni_link_arch_number(given->arch);
   void* block = NULL;
   *out_names = NULL;
   KILNI_RETURN_IF_ERROR(check_lto(given));

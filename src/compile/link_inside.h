@@ -59,6 +59,11 @@ kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
                                        kiln_allocator_t allocator,
                                        kiln_link_settings_t** out_settings);
 
+// A note about them, for the user.
+kiln_status_t kilni_link_settings_warn(kiln_link_settings_t* settings,
+                                       const char* format, ...)
+    KILN_PRINTF(2, 3);
+
 // ---- Backends ----
 
 // nvJitLink over a table. thread-safe
@@ -97,6 +102,16 @@ typedef struct kilni_link_given_t {
   bool may_crash;  // the linker: it makes a cubin in its own process
   const kiln_link_options_t* options;
 } kilni_link_given_t;
+
+// The number in "sm_90a"; 0: there is none.
+uint32_t kilni_link_arch_number(const char* arch);
+
+// INVALID_ARGUMENT for an option that changes nothing in this link; where it
+// reaches a part of the inputs, or the result is right without it, `settings`
+// get a note. OUT_OF_MEMORY.
+kiln_status_t kilni_link_check_effect(const kilni_link_given_t* given,
+                                      uint32_t output,
+                                      kiln_link_settings_t* settings);
 
 // The names that the inputs define. one-thread
 typedef struct kilni_link_names_t kilni_link_names_t;

@@ -262,14 +262,46 @@ static kiln_status_t refusal(const kiln_link_t* link,
   return kilni_linker_annotate(link->linker, status);
 }
 
+static const char* arch_of(const kiln_link_t* link) {
+  const char* arch = link->options.options.arch;
+  if (arch == NULL) arch = kilni_linker_arch(link->linker);
+  return arch != NULL ? arch : "";
+}
+
+// Names can be held against those of a cubin alone.
+static bool may_crash(const kiln_link_t* link,
+                      const kiln_link_choice_t* choice) {
+  return link->options.options.isolated == KILN_SWITCH_ON &&
+         kiln_link_choice_output(choice) == KILN_CODE_FORMAT_CUBIN;
+}
+
+static kilni_link_given_t given_of(const kiln_link_t* link,
+                                   const kiln_link_choice_t* choice) {
+  return (kilni_link_given_t){link->host->allocator,
+                              link->inputs,
+                              link->input_count,
+                              arch_of(link),
+                              kiln_link_choice_backend(choice),
+                              kiln_link_choice_lto(choice),
+                              may_crash(link, choice),
+                              &link->options.options};
+}
+
 static kiln_status_t make_settings(kiln_link_t* link,
                                    const kiln_link_choice_t* choice,
                                    kiln_link_settings_t** out_settings) {
-  kilni_link_aim_t aim = {
-      kiln_link_choice_backend(choice), kiln_link_choice_output(choice),
-      kiln_link_choice_lto(choice), kilni_linker_arch(link->linker)};
-  return kilni_link_settings_make(&link->options.options, &aim,
-                                  link->host->allocator, out_settings);
+  uint32_t output = kiln_link_choice_output(choice);
+  kilni_link_aim_t aim = {kiln_link_choice_backend(choice), output,
+                          kiln_link_choice_lto(choice),
+                          kilni_linker_arch(link->linker)};
+  kilni_link_given_t given = given_of(link, choice);
+  KILNI_RETURN_IF_ERROR(kilni_link_settings_make(
+      &link->options.options, &aim, link->host->allocator, out_settings));
+  kiln_status_t status = kilni_link_check_effect(&given, output, *out_settings);
+  if (kiln_status_is_ok(status)) return status;
+  kiln_link_settings_release(*out_settings);
+  *out_settings = NULL;
+  return status;
 }
 
 kiln_status_t kiln_link_settings(kiln_link_t* link,
@@ -390,12 +422,6 @@ static uint32_t format_of(const made_t* made, kiln_bytes_view_t bytes) {
   if (made->backend->kind != KILN_LINK_BACKEND_DRIVER) return asked;
   uint32_t seen = kiln_code_format_of(bytes);
   return seen != KILN_CODE_FORMAT_UNKNOWN ? seen : asked;
-}
-
-static const char* arch_of(const kiln_link_t* link) {
-  const char* arch = link->options.options.arch;
-  if (arch == NULL) arch = kilni_linker_arch(link->linker);
-  return arch != NULL ? arch : "";
 }
 
 static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
@@ -622,25 +648,12 @@ static kiln_status_t isolate(const kiln_link_t* link, kilni_link_child_t* child,
   return kiln_ok();
 }
 
-// Names can be held against those of a cubin alone.
-static bool may_crash(const kiln_link_t* link) {
-  return link->options.options.isolated == KILN_SWITCH_ON &&
-         kiln_link_choice_output(link->chosen) == KILN_CODE_FORMAT_CUBIN;
-}
-
 static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   kilni_link_backend_t backend;
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
   KILNI_RETURN_IF_ERROR(make_settings(link, link->chosen, &link->used));
   link->stage = FINISHED;
-  kilni_link_given_t given = {link->host->allocator,
-                              link->inputs,
-                              link->input_count,
-                              arch_of(link),
-                              kiln_link_choice_backend(link->chosen),
-                              kiln_link_choice_lto(link->chosen),
-                              may_crash(link),
-                              &link->options.options};
+  kilni_link_given_t given = given_of(link, link->chosen);
   kilni_link_names_t* names = NULL;
   kilni_link_child_t child;
   KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));

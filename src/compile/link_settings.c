@@ -4,6 +4,7 @@
 //
 // A switch that is off says nothing, a list is a list, and what a backend does
 // not have is refused or named in a warning, by the table link_options.inc.
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,22 +89,29 @@ static kiln_status_t add_key(make_t* make, const row_t* row, uint64_t value) {
   return add_item(make, row->key, value, &text);
 }
 
-static kiln_status_t warn_ignored(make_t* make, const row_t* row) {
-  kiln_link_settings_t* s = make->settings;
+kiln_status_t kilni_link_settings_warn(kiln_link_settings_t* s,
+                                       const char* format, ...) {
   void* warnings = s->warnings;
   KILNI_RETURN_IF_ERROR(kilni_grow(s->allocator, s->warning_count + 1,
                                    sizeof(char*), &s->warning_capacity,
                                    &warnings));
   s->warnings = warnings;
   kilni_str_t text;
-  begin_text(make, &text);
-  kilni_str_addf(&text,
-                 "the option `%s` does nothing in the driver's linker and was "
-                 "left out",
-                 row->field);
+  kilni_str_init(&text, s->allocator, 2 * (size_t)KILN_LINK_MAX_OPTION_BYTES);
+  va_list args;
+  va_start(args, format);
+  kilni_str_addv(&text, format, args);
+  va_end(args);
   KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &s->warnings[s->warning_count]));
   s->warning_count++;
   return kiln_ok();
+}
+
+static kiln_status_t warn_ignored(make_t* make, const row_t* row) {
+  return kilni_link_settings_warn(
+      make->settings,
+      "the option `%s` does nothing in the driver's linker and was left out",
+      row->field);
 }
 
 static kiln_status_t refuse(const row_t* row) {

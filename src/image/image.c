@@ -44,6 +44,7 @@ static kiln_status_t check_piece(kiln_image_t* image,
                  format == KILN_CODE_FORMAT_RELOCATABLE ||
                  format == KILN_CODE_FORMAT_LTOIR;
   if (is_code) kilni_image_count_part(image->link);
+  kilni_image_count_piece(image->link, format);
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
       return kilni_image_link_ptx(part, image->link, image->allocator);
@@ -231,6 +232,7 @@ kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
   KILNI_RETURN_IF_ERROR(check_format(&part, format));
   if (format == KILN_CODE_FORMAT_PTX) {
     kilni_image_count_part(visit);
+    kilni_image_count_piece(visit, format);
     return kilni_image_link_ptx(&part, visit, allocator);
   }
   kiln_status_t status = read_code(&image, &part, &about);

@@ -51,6 +51,14 @@ enum {
   KILNI_IMAGE_KEEP_VARIABLE = 2,  // of the same, by a name of the source's
 };
 
+// What is in the pieces that a linker takes. thread-compatible
+typedef struct kilni_image_link_pieces_t {
+  size_t machine;  // machine code, finished or not
+  size_t ptx;
+  size_t ltoir;
+  bool takes_ltoir;  // in: of a fatbin that has some the linker takes that
+} kilni_image_link_pieces_t;
+
 // What a link wants to know of its inputs; zero where nobody asks.
 // thread-compatible
 typedef struct kilni_image_link_visit_t {
@@ -82,6 +90,8 @@ typedef struct kilni_image_link_visit_t {
   // Counted up for each part with device code, for whichever architecture; an
   // archive may have none. NULL: nobody asks.
   size_t* inout_parts;
+  // Counted up for each piece that a linker takes. NULL: nobody asks.
+  kilni_image_link_pieces_t* inout_pieces;
 } kilni_image_link_visit_t;
 
 // Whether a linker can be given this: all that is indexed, sized and named in

@@ -378,6 +378,11 @@ static kiln_status_t read_one(kiln_image_t* image,
                               const kilni_image_about_t* about) {
   uint64_t at = 0;
   uint64_t only = fatbin->size;
+  kilni_image_link_pieces_t* pieces =
+      image->link != NULL ? image->link->inout_pieces : NULL;
+  kilni_image_link_pieces_t before = {0};
+  bool has_ltoir = false;
+  if (pieces != NULL) before = *pieces;
   bool chooses = image->link != NULL && image->link->sm != 0;
   if (chooses) KILNI_RETURN_IF_ERROR(find_suited(image, fatbin, &only));
   if (chooses && only == fatbin->size && image->link->misfit != NULL) {
@@ -389,8 +394,13 @@ static kiln_status_t read_one(kiln_image_t* image,
     KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, here, &entry, &at));
     if (entry.head.size == 0) continue;
     kilni_image_count_part(image->link);
+    has_ltoir = has_ltoir || entry.kind == KIND_LTOIR;
     if (chooses && here != only) continue;
     KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
+  }
+  if (pieces != NULL && has_ltoir && pieces->takes_ltoir) {
+    *pieces = before;
+    pieces->ltoir++;
   }
   return kiln_ok();
 }

@@ -216,6 +216,10 @@ kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
 // Counts a part with device code, where `visit` asks for it; NULL: nobody.
 void kilni_image_count_part(const kilni_image_link_visit_t* visit);
 
+// The same of a piece that the linker takes, by its format.
+void kilni_image_count_piece(const kilni_image_link_visit_t* visit,
+                             uint32_t format);
+
 // LIMIT_EXCEEDED, naming the limit.
 kiln_status_t kilni_image_over(const char* name, const char* what,
                                uint64_t limit);

@@ -67,3 +67,22 @@ kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
 void kilni_image_count_part(const kilni_image_link_visit_t* visit) {
   if (visit != NULL && visit->inout_parts != NULL) (*visit->inout_parts)++;
 }
+
+void kilni_image_count_piece(const kilni_image_link_visit_t* visit,
+                             uint32_t format) {
+  if (visit == NULL || visit->inout_pieces == NULL) return;
+  switch (format) {
+    case KILN_CODE_FORMAT_PTX:
+      visit->inout_pieces->ptx++;
+      break;
+    case KILN_CODE_FORMAT_CUBIN:
+    case KILN_CODE_FORMAT_RELOCATABLE:
+      visit->inout_pieces->machine++;
+      break;
+    case KILN_CODE_FORMAT_LTOIR:
+      visit->inout_pieces->ltoir++;
+      break;
+    default:
+      break;
+  }
+}

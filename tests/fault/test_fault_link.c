@@ -49,12 +49,12 @@ static kiln_status_t add_inputs(kiln_link_t* link, bool all_ltoir) {
 }
 
 static kiln_status_t link_once(const path_t* path, kiln_linker_t* linker) {
-  static const char* const words[] = {"-v", "-O2"};
+  static const char* const words[] = {"-Xnvvm=-a", "-Xnvvm=-b"};
   kiln_link_options_t options = kiln_link_options_default();
   options.output = path->output;
   options.ftz = KILN_SWITCH_ON;
-  options.ptxas_options = words;
-  options.ptxas_options_count = 2;
+  options.extra = words;
+  options.extra_count = 2;
   kiln_link_t* link = NULL;
   kiln_code_t* code = NULL;
   kiln_link_choice_t* choice = NULL;

@@ -32,6 +32,7 @@
 enum { SKIP = 77, MAX_LIBRARIES = 16, MANY_LINKS = 40 };
 
 static const char kSource[] =
+    "__device__ int v = 3;\n"
     "__device__ int twice(int x) { return 2 * x; }\n"
     "extern \"C\" __global__ void k(int* p) { p[threadIdx.x] = "
     "twice(threadIdx.x) + 40; }\n";
@@ -343,11 +344,13 @@ static void try_option(pair_t* pair, kiln_code_t* ltoir, const char* field,
 }
 
 static const char* const* list_of(const char* field) {
-  static const char* const names[] = {"k"};
+  static const char* const kernels[] = {"k"};
+  static const char* const variables[] = {"v"};
   static const char* const ptxas[] = {"-v"};
   static const char* const extra[] = {"-Xptxas=-v"};
   if (strcmp(field, "ptxas_options") == 0) return ptxas;
-  return strcmp(field, "extra") == 0 ? extra : names;
+  if (strcmp(field, "variables_used") == 0) return variables;
+  return strcmp(field, "extra") == 0 ? extra : kernels;
 }
 
 #define TRY_TEXT(field)   SET(field, "sm_80")

@@ -272,6 +272,28 @@ class Test:
                 if os.path.exists(out):
                     os.remove(out)
 
+    def options(self):
+        """Options that change nothing are refused, or a note says so."""
+        made = {end: [self.files.make("%s.%s" % (name, end), *words,
+                                      name + ".cu") for name in ("main",
+                                                                 "called")]
+                for end, words in (("o", ["-c", "-rdc=true"]),
+                                   ("ptx", ["-ptx", "-rdc=true"]))}
+        mixed = [made["o"][0], made["ptx"][1]]
+        for inputs, words, code, said in (
+                (made["o"], ["--max-registers", "24"], 2, "machine code"),
+                (made["o"], ["--ftz", "true"], 2, "no input is LTO-IR"),
+                (made["ptx"], ["--ftz", "true"], 2, "no input is LTO-IR"),
+                (made["o"], ["--lineinfo"], 0, "changes nothing"),
+                (mixed, ["--max-registers", "24"], 0, "machine code stays"),
+                (made["ptx"], ["--max-registers", "24"], 0, "")):
+            if None in inputs:
+                continue
+            done = self.link("options.cubin", inputs, *words)
+            self.report("options", " ".join(words),
+                        "refused" if done.returncode else "links",
+                        done.returncode == code and said in done.stderr)
+
     def refused(self, form, inputs, more):
         """Finished code, whose kernel the error names or whose file it is."""
         if None in inputs:
@@ -415,6 +437,7 @@ def main():
         test.ltoir()
         test.left_out()
         test.used()
+        test.options()
         test.twice()
         test.twice_lto()
         test.damaged()

@@ -198,8 +198,8 @@ static void everything_is_in_the_key(void** state) {
   CHANGED(options.arch = "sm_80");
   CHANGED(options.max_registers = 32);
   CHANGED(options.debug = KILN_SWITCH_ON);
-  CHANGED(options.ftz = KILN_SWITCH_ON);
-  CHANGED(options.ftz = KILN_SWITCH_OFF);
+  CHANGED(options.optimization_level = KILN_LINK_LEVEL_1);
+  CHANGED(options.optimization_level = KILN_LINK_LEVEL_2);
   CHANGED(options.ptxas_options = words; options.ptxas_options_count = 1);
   CHANGED(options.extra = words; options.extra_count = 1);
 #undef CHANGED

@@ -675,6 +675,79 @@ static void test_names_that_nobody_has(void** state) {
   assert_null(link);
 }
 
+static void set_ftz(kiln_link_options_t* o) {
+  o->ftz = KILN_SWITCH_ON;
+}
+static void set_registers(kiln_link_options_t* o) {
+  o->max_registers = 24;
+}
+static void set_level(kiln_link_options_t* o) {
+  o->optimization_level = KILN_LINK_LEVEL_0;
+}
+static void set_debug(kiln_link_options_t* o) {
+  o->debug = KILN_SWITCH_ON;
+}
+
+// nvJitLink takes options that change nothing, without a word: machine code
+// stays as it is, and what PTX computes stands in it.
+static void test_options_that_change_nothing(void** state) {
+  world_t* world = *state;
+  enum { MACHINE = 1, PTX = 2, LTOIR = 4 };
+  static const char* const kChanges = "changes nothing in this link";
+  const struct {
+    void (*set)(kiln_link_options_t* options);
+    uint32_t inputs;
+    uint32_t output;
+    const char* refused;
+    const char* note;
+  } rows[] = {
+      {set_registers, MACHINE, 0, kChanges, NULL},
+      {set_level, MACHINE, 0, kChanges, NULL},
+      {set_ftz, MACHINE, 0, kChanges, NULL},
+      {set_ftz, PTX, 0, kChanges, NULL},
+      {set_ftz, PTX | MACHINE, 0, kChanges, NULL},
+      {set_registers, LTOIR, KILN_CODE_FORMAT_PTX, kChanges, NULL},
+      {set_debug, MACHINE, 0, NULL, "`debug` changes nothing"},
+      {set_registers, PTX | MACHINE, 0, NULL, "reaches PTX and LTO-IR only"},
+      {set_ftz, LTOIR | PTX, 0, NULL, "PTX stays as it was compiled"},
+      {set_ftz, LTOIR | MACHINE, 0, NULL, "machine code stays"},
+      {set_registers, PTX, 0, NULL, NULL},
+      {set_ftz, LTOIR, 0, NULL, NULL},
+      {set_level, LTOIR, KILN_CODE_FORMAT_PTX, NULL, NULL}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    kiln_link_settings_t* settings = NULL;
+    options.arch = "sm_90";
+    options.output = rows[i].output;
+    rows[i].set(&options);
+    kiln_link_t* link = new_link(world, &options);
+    if (rows[i].inputs & PTX) add_ptx(link);
+    if (rows[i].inputs & LTOIR) {
+      assert_null(kiln_link_add_bytes(
+          link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, "k.ltoir"));
+    }
+    if (rows[i].inputs & MACHINE) {
+      assert_null(
+          kiln_link_add_bytes(link, read_data("host_rdc.object"), 0, "one.o"));
+    }
+    kiln_status_t status = kiln_link_settings(link, &settings);
+    if (rows[i].refused != NULL) {
+      expect(status, KILN_STATUS_INVALID_ARGUMENT, rows[i].refused);
+      expect_failure(link, KILN_STATUS_INVALID_ARGUMENT, rows[i].refused);
+      continue;
+    }
+    assert_null(status);
+    assert_int_equal(kiln_link_settings_warning_count(settings),
+                     rows[i].note != NULL ? 1 : 0);
+    if (rows[i].note != NULL) {
+      assert_non_null(
+          strstr(kiln_link_settings_warning(settings, 0), rows[i].note));
+    }
+    kiln_link_settings_release(settings);
+    kiln_link_release(link);
+  }
+}
+
 static void test_lto_of_no_ir(void** state) {
   world_t* world = *state;
   kiln_link_options_t options = kiln_link_options_default();
@@ -1197,6 +1270,7 @@ int main(void) {
       TEST(test_containers_for_others),
       TEST(test_finished_code_beside_another_input),
       TEST(test_names_that_nobody_has),
+      TEST(test_options_that_change_nothing),
       TEST(test_lto_of_no_ir),
       TEST(test_a_kernel_that_is_lost),
       TEST(test_an_error_and_success),
