@@ -11,6 +11,7 @@
 #include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
+#include "cli/cli_code_name.h"
 #include "cli/compile_job.h"
 #include "cli/run_library.h"
 #include "cli/run_request.h"
@@ -267,6 +268,7 @@ static json_t* text_json(const char* text) {
 static bool report_compiled(const kilni_cli_call_t* call, const char* out,
                             const kiln_program_code_t* code,
                             kilni_cli_error_t* error) {
+  kilni_cli_compile_note_name(out, KILN_CODE_FORMAT_PTX);
   if (!call->json) return true;
   kiln_program_launch_t launch;
   kiln_program_code_launch(code, &launch);
@@ -324,17 +326,15 @@ static bool check_options(const kilni_cli_call_t* call,
 // PTX under the name of something else would be taken for that.
 static bool check_name(const kilni_cli_call_t* call, const char* out,
                        kilni_cli_error_t* error) {
-  const char* end = strrchr(out, '.');
-  if (kilni_cli_option_value(call, "output") != NULL) return true;
-  if (end != NULL &&
-      (strcmp(end, ".cubin") == 0 || strcmp(end, ".ltoir") == 0 ||
-       strcmp(end, ".relocatable") == 0)) {
+  bool asked = kilni_cli_option_value(call, "output") != NULL;
+  uint32_t named = kilni_cli_code_name_format(out);
+  if (!asked && named != 0 && named != KILN_CODE_FORMAT_PTX) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "make PTX, and that with `kiln compile FILE.ptx` to "
                           "machine code",
                           "\"%s\": a program becomes PTX", out);
   }
-  return kilni_cli_compile_check_name(out, error);
+  return kilni_cli_code_name_check(out, KILN_CODE_FORMAT_PTX, asked, error);
 }
 
 static bool check_files(const char* file, const char* out,
@@ -352,8 +352,9 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
   kiln_program_t* program = NULL;
   kiln_program_code_t* code = NULL;
   uint32_t arch, max_ulp;
-  bool ok = check_options(call, error) && check_name(call, out, error) &&
+  bool ok = check_options(call, error) &&
             check_files(call->operands[0], out, error) &&
+            check_name(call, out, error) &&
             kilni_cli_ulp_read(call, &max_ulp, error) &&
             read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
             kilni_cli_output_check(out, error) &&

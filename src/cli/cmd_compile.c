@@ -159,8 +159,9 @@ static json_t* text_json(const char* text) {
 }
 
 static bool report(const compile_t* c, kilni_cli_error_t* error) {
-  if (!c->call->json) return true;
   const kiln_code_t* code = c->job.code;
+  kilni_cli_compile_note_name(c->out, kiln_code_format(code));
+  if (!c->call->json) return true;
   const kiln_compile_result_t* result = c->job.result;
   json_t* names = json_array();
   for (uint32_t i = 0; i < kiln_code_lowered_count(code); i++) {

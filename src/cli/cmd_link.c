@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "cli/cli_cache.h"
+#include "cli/cli_code_name.h"
 #include "cli/cli_files.h"
 #include "cli/cli_log.h"
 #include "cli/cli_output.h"
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
-#include "cli/compile_job.h"
 #include "kiln/code.h"
 #include "kiln/compat.h"
 #include "kiln/device.h"
@@ -188,6 +188,18 @@ static const char* own_program(link_run_t* run) {
   return run->program;
 }
 
+// What is made, where the name of its file says that; the name fits it.
+static bool read_name(link_run_t* run) {
+  const char* file = value_of(run, "out-file");
+  kiln_link_options_t* o = &run->options;
+  bool asked = value_of(run, "output") != NULL;
+  if (file == NULL) return true;
+  if (!asked) o->output = kilni_cli_code_name_format(file);
+  uint32_t format =
+      o->output != 0 ? o->output : (uint32_t)KILN_CODE_FORMAT_CUBIN;
+  return kilni_cli_code_name_check(file, format, asked, run->error);
+}
+
 static bool read_options(link_run_t* run) {
   static const char* const BACKENDS[] = {"auto", "nvjitlink", "driver", NULL};
   static const uint32_t BACKEND_VALUES[] = {0, 1, 2};
@@ -208,17 +220,10 @@ static bool read_options(link_run_t* run) {
   o->arch = value_of(run, "arch");
   o->name = value_of(run, "name");
   o->isolated_program = own_program(run);
-  if (value_of(run, "output") == NULL) {
-    const char* file = value_of(run, "out-file");
-    const char* dot = file != NULL ? strrchr(file, '.') : NULL;
-    for (size_t i = 0; dot != NULL && OUTPUTS[i] != NULL; i++) {
-      if (strcmp(dot + 1, OUTPUTS[i]) == 0) o->output = OUTPUT_VALUES[i];
-    }
-    if (!kilni_cli_compile_check_name(file, run->error)) return false;
-  }
   return read_lists(run) &&
          read_word(run, "backend", BACKENDS, BACKEND_VALUES, &o->backend) &&
-         read_word(run, "output", OUTPUTS, OUTPUT_VALUES, &o->output);
+         read_word(run, "output", OUTPUTS, OUTPUT_VALUES, &o->output) &&
+         read_name(run);
 }
 
 // ---- Assumed facts ----
@@ -545,6 +550,10 @@ static bool link_all(link_run_t* run) {
   bool ok =
       kilni_cli_check(run->error, kiln_link_finish(run->link, &run->code));
   show_logs(run);
+  // The software device's linker makes PTX.
+  ok = ok &&
+       kilni_cli_code_name_check(path, kiln_code_format(run->code),
+                                 value_of(run, "output") != NULL, run->error);
   if (!ok) return false;
   kiln_bytes_view_t bytes = kiln_code_bytes(run->code);
   kilni_cli_output_t output;
@@ -639,8 +648,10 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"out-file", "FILE", "Where the result goes; -o FILE is the same.", false,
      "file"},
     {"output", "cubin|ptx|ltoir|relocatable",
-     "What is made. Default: what the name of FILE ends in, else cubin. PTX "
-     "and LTO-IR come out of link-time optimisation only.",
+     "What is made. Default: what the name of FILE ends in, in upper or lower "
+     "case, else cubin; a name that says another format is refused. PTX and "
+     "LTO-IR come out of link-time optimisation only; the software device's "
+     "linker makes PTX of PTX.",
      false, "cubin ptx ltoir relocatable"},
     {"arch", "ARCH",
      "The architecture, e.g. sm_90. Default: that of the device; nvJitLink "

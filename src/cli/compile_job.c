@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli_code_name.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 
@@ -13,27 +14,22 @@
 
 // ---- What was asked for ----
 
-static bool ends_with(const char* text, const char* end) {
-  size_t a = strlen(text), b = strlen(end);
-  return a > b && strcmp(text + a - b, end) == 0;
-}
-
 static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
-  if (ends_with(c->file, ".cu")) {
+  if (kilni_cli_ends_in(c->file, ".cu")) {
     c->kind = KILN_COMPILER_KIND_NVRTC;
     return true;
   }
-  if (ends_with(c->file, ".ll") || ends_with(c->file, ".bc")) {
+  if (kilni_cli_ends_in(c->file, ".ll") || kilni_cli_ends_in(c->file, ".bc")) {
     c->kind = KILN_COMPILER_KIND_NVVM;
     return true;
   }
-  if (ends_with(c->file, ".kiln")) {
+  if (kilni_cli_ends_in(c->file, ".kiln")) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "name an output: `kiln compile FILE.kiln -o "
                           "FILE.ptx`; what comes out is not kept",
                           "compiling the kiln file \"%s\"", c->file);
   }
-  if (ends_with(c->file, ".ptx")) {
+  if (kilni_cli_ends_in(c->file, ".ptx")) {
     c->is_ptx = true;
     return true;
   }
@@ -49,33 +45,24 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
       KILN_CODE_FORMAT_PTX, KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_LTOIR,
       KILN_CODE_FORMAT_RELOCATABLE};
   const char* word = kilni_cli_option_value(c->call, "output");
-  for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
+  uint32_t format = 0;
+  if (word == NULL && out != NULL) format = kilni_cli_code_name_format(out);
+  for (size_t i = 0; word != NULL && i < sizeof(FORMATS) / sizeof(FORMATS[0]);
+       i++) {
     const char* name = kiln_code_format_name(FORMATS[i]);
-    char end[32];
-    (void)snprintf(end, sizeof(end), ".%s", name);
-    bool is_it = word != NULL ? strcmp(word, name) == 0
-                              : out != NULL && ends_with(out, end);
-    if (!is_it) continue;
-    c->asked.options.output = FORMATS[i];
-    return true;
+    if (strcmp(word, name) == 0) format = FORMATS[i];
   }
-  if (word == NULL) return kilni_cli_compile_check_name(out, error);
-  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "use ptx, cubin, ltoir or relocatable",
-                        "no output is called \"%s\"", word);
-}
-
-bool kilni_cli_compile_check_name(const char* out, kilni_cli_error_t* error) {
-  static const char* const OTHERS[] = {".fatbin", ".o", ".obj", ".a", ".so"};
-  for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
-    if (out == NULL || !ends_with(out, OTHERS[i])) continue;
-    return kilni_cli_fail(
-        error, KILN_STATUS_UNSUPPORTED,
-        "name it .ptx, .cubin or .ltoir, or say with --output what it is to "
-        "be; nvcc makes fatbins and objects",
-        "\"%s\": no \"%s\" file is made here", out, OTHERS[i]);
+  if (word != NULL && format == 0) {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "use ptx, cubin, ltoir or relocatable",
+                          "no output is called \"%s\"", word);
   }
-  return true;
+  if (format != 0) c->asked.options.output = format;
+  if (format == 0) {
+    format = c->is_ptx ? (uint32_t)KILN_CODE_FORMAT_CUBIN
+                       : (uint32_t)KILN_CODE_FORMAT_PTX;
+  }
+  return kilni_cli_code_name_check(out, format, word != NULL, error);
 }
 
 bool kilni_cli_compile_read(kilni_cli_compile_t* job,
@@ -92,6 +79,11 @@ bool kilni_cli_compile_read(kilni_cli_compile_t* job,
   return find_output(job, out, error) &&
          kilni_cli_buffer_read_some(&job->source, file, MAX_SOURCE_BYTES,
                                     error);
+}
+
+void kilni_cli_compile_note_name(const char* out, uint32_t format) {
+  if (kilni_cli_code_name_format(out) != 0) return;
+  kilni_cli_note("wrote %s (%s)", out, kiln_code_format_name(format));
 }
 
 bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {

@@ -46,8 +46,8 @@ bool kilni_cli_compile_read(kilni_cli_compile_t* job,
                             const kilni_cli_call_t* call, const char* file,
                             const char* out, kilni_cli_error_t* error);
 
-// Whether the end of an output's name is of what is made here; NULL: it is.
-bool kilni_cli_compile_check_name(const char* out, kilni_cli_error_t* error);
+// A note on what was written, where its name does not say it.
+void kilni_cli_compile_note_name(const char* out, uint32_t format);
 
 // True if one of the options above is given.
 bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call);

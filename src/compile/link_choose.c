@@ -151,7 +151,10 @@ static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
                  question->output == KILN_CODE_FORMAT_PTX ? "PTX" : "LTO-IR",
                  input_name(question->facts, index),
                  kiln_code_format_name(format)),
-      "give LTO-IR only, or ask for a cubin");
+      question->output == KILN_CODE_FORMAT_PTX && format == KILN_CODE_FORMAT_PTX
+          ? "ask for a cubin, or link for the software device (--device soft), "
+            "which joins PTX; or give LTO-IR only"
+          : "give LTO-IR only, or ask for a cubin");
 }
 
 static kiln_status_t read_question(const kiln_link_facts_t* facts,
