@@ -129,7 +129,8 @@ typedef struct kiln_compile_options_t {
   // has left that behind); for a cubin there is none, and it must be given
   // (INVALID_ARGUMENT). One that is newer than the compiler is brought down to
   // its newest, and kiln_compile_result_note says so; for machine code only
-  // inside one major, as it would not load otherwise (UNSUPPORTED).
+  // inside one major, as it would not load otherwise (UNSUPPORTED). One among
+  // `options` counts in its place.
   const char* arch;
 
   // Options as the compiler takes them, one string each, put behind Kiln's

@@ -134,7 +134,23 @@ static void add_resources(json_t* object, const kiln_image_kernel_t* k) {
   }
 }
 
+// Whether a member says what is in it: LTO-IR and NVVM IR do not, nor does what
+// could not be read.
+static bool tells_names(const kiln_image_member_t* m) {
+  return m->unread == NULL && m->format != KILN_CODE_FORMAT_LTOIR &&
+         m->format != KILN_CODE_FORMAT_NVVM;
+}
+
+// Whether there may be names that nobody can read, and none was read.
+static bool hides_names(const kiln_image_t* image, uint32_t count) {
+  for (uint32_t i = 0; count == 0 && i < kiln_image_member_count(image); i++) {
+    if (!tells_names(kiln_image_member(image, i))) return true;
+  }
+  return false;
+}
+
 static json_t* kernels_json(const kiln_image_t* image) {
+  if (hides_names(image, kiln_image_kernel_count(image))) return json_null();
   json_t* kernels = json_array();
   for (uint32_t i = 0; i < kiln_image_kernel_count(image); i++) {
     const kiln_image_kernel_t* k = kiln_image_kernel(image, i);
@@ -155,8 +171,9 @@ static json_t* kernels_json(const kiln_image_t* image) {
 }
 
 static json_t* member_kernels_json(const kiln_image_t* image, uint32_t index) {
-  json_t* kernels = json_array();
   const kiln_image_member_t* m = kiln_image_member(image, index);
+  if (!tells_names(m)) return json_null();
+  json_t* kernels = json_array();
   for (uint32_t i = 0; i < m->kernel_count; i++) {
     const kiln_image_kernel_t* k = kiln_image_member_kernel(image, index, i);
     json_t* kernel =
@@ -198,6 +215,7 @@ static json_t* members_json(const kiln_image_t* image) {
 }
 
 static json_t* symbols_json(const kiln_image_t* image) {
+  if (hides_names(image, kiln_image_symbol_count(image))) return json_null();
   json_t* symbols = json_array();
   for (uint32_t i = 0; i < kiln_image_symbol_count(image); i++) {
     const kiln_image_symbol_t* symbol = kiln_image_symbol(image, i);
@@ -352,7 +370,11 @@ static void print_image(FILE* out, const kiln_image_t* image,
   }
   for (uint32_t i = 0; !plain && i < members; i++) print_member(out, image, i);
   uint32_t count = kiln_image_kernel_count(image);
-  (void)fprintf(out, "%" PRIu32 " kernel%s\n", count, count == 1 ? "" : "s");
+  if (hides_names(image, count)) {
+    (void)fputs("kernels not known: the names in it cannot be read\n", out);
+  } else {
+    (void)fprintf(out, "%" PRIu32 " kernel%s\n", count, count == 1 ? "" : "s");
+  }
   for (uint32_t i = 0; i < count; i++) print_kernel(out, image, i);
   print_symbols(out, image);
 }

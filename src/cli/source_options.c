@@ -59,6 +59,32 @@ static bool collect(const kilni_cli_call_t* call, const char* name,
   return true;
 }
 
+// The architecture that an option of the compiler itself says; NULL: none does.
+static const char* option_arch(const kiln_compile_options_t* o) {
+  static const char* const NAMES[] = {"--gpu-architecture", "-arch"};
+  for (uint32_t i = 0; i < o->option_count; i++) {
+    for (size_t k = 0; k < sizeof(NAMES) / sizeof(NAMES[0]); k++) {
+      size_t length = strlen(NAMES[k]);
+      const char* end = o->options[i] + length;
+      if (strncmp(o->options[i], NAMES[k], length) != 0) continue;
+      if (*end == '=') return end + 1;
+      if (*end == 0 && i + 1 < o->option_count) return o->options[i + 1];
+    }
+  }
+  return NULL;
+}
+
+static bool check_arch(const kiln_compile_options_t* o,
+                       kilni_cli_error_t* error) {
+  const char* other = option_arch(o);
+  if (o->arch == NULL || other == NULL || strcmp(o->arch, other) == 0) {
+    return true;
+  }
+  return kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT, "leave one of the two out",
+      "--arch says \"%s\", and --option \"%s\"", o->arch, other);
+}
+
 bool kilni_cli_source_read(kilni_cli_source_t* out,
                            const kilni_cli_call_t* call, const char* expression,
                            kilni_cli_error_t* error) {
@@ -86,7 +112,8 @@ bool kilni_cli_source_read(kilni_cli_source_t* out,
          collect(call, "option", NULL, &end, &o->options, &o->option_count,
                  error) &&
          collect(call, "pre-include", NULL, &end, &o->pre_includes,
-                 &o->pre_include_count, error);
+                 &o->pre_include_count, error) &&
+         check_arch(o, error);
 }
 
 void kilni_cli_source_deinit(kilni_cli_source_t* source) {

@@ -211,7 +211,7 @@ def compare(where, got, truth):
         if "identifier" in wanted:
             out += differ(here, "identifier", member["identifier"],
                           wanted["identifier"])
-        names = {k["name"]: k for k in member["kernels"]}
+        names = {k["name"]: k for k in member["kernels"] or []}
         if "kernels" in wanted:
             out += differ(here, "kernels", sorted(names),
                           sorted(wanted["kernels"]))
