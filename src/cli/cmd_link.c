@@ -526,6 +526,10 @@ static bool report(link_run_t* run, const char* path, size_t bytes) {
   }
   json_t* object = choice_json(chosen);
   json_t* file = json_string(path);
+  // What came out: PTX of the software device, whatever was asked for.
+  (void)json_object_set_new(
+      object, "output",
+      json_string(kiln_code_format_name(kiln_code_format(run->code))));
   (void)json_object_set_new(object, "file",
                             file != NULL ? file : json_string_nocheck("?"));
   (void)json_object_set_new(object, "bytes", json_integer((json_int_t)bytes));

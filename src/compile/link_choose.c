@@ -136,6 +136,16 @@ static kiln_status_t check_lto(const question_t* question, uint32_t ltoir) {
   return kilni_status_with_fix(status, "leave `lto` at its default");
 }
 
+// Whether the software device would link it: PTX of PTX alone.
+static bool joins_ptx(const question_t* question) {
+  const kiln_link_facts_t* facts = question->facts;
+  for (uint32_t i = 0; i < facts->input_count; i++) {
+    if (facts->inputs[i].format != KILN_CODE_FORMAT_PTX) return false;
+  }
+  return question->output == KILN_CODE_FORMAT_PTX &&
+         facts->lto != KILN_SWITCH_ON;
+}
+
 // A linker that makes LTO-IR or PTX merges LTO-IR; machine code and PTX are no
 // more. nvJitLink: "-ptx requires that all inputs have LTOIR".
 static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
@@ -151,7 +161,7 @@ static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
                  question->output == KILN_CODE_FORMAT_PTX ? "PTX" : "LTO-IR",
                  input_name(question->facts, index),
                  kiln_code_format_name(format)),
-      question->output == KILN_CODE_FORMAT_PTX && format == KILN_CODE_FORMAT_PTX
+      joins_ptx(question)
           ? "ask for a cubin, or link for the software device (--device soft), "
             "which joins PTX; or give LTO-IR only"
           : "give LTO-IR only, or ask for a cubin");

@@ -176,37 +176,42 @@ static kiln_status_t advise(const kilni_link_missing_t* missing,
   return status;
 }
 
+static kiln_status_t say_missing(const kilni_link_missing_t* missing,
+                                 const kiln_image_t* image,
+                                 kiln_allocator_t allocator) {
+  const char* word = word_of(missing->is_variable);
+  const char* field = field_of(missing->is_variable);
+  if (!has(image, missing->is_variable, missing->name)) {
+    return advise(missing, image, allocator,
+                  KILNI_FAIL(NOT_FOUND,
+                             "no input has the %s \"%.400s\", which is said to "
+                             "be used (`%s`)",
+                             word, missing->name, field));
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED,
+                 "the %s \"%.400s\" (`%s`) is not in what came out: the "
+                 "linker drops it where names are given",
+                 word, missing->name, field),
+      "leave out the names that are used");
+}
+
 kiln_status_t kilni_link_missing_status(const kilni_link_missing_t* missing,
                                         const kiln_code_t* all,
                                         kiln_allocator_t allocator) {
   kiln_image_t* image = NULL;
-  const char* word = word_of(missing->is_variable);
-  const char* field = field_of(missing->is_variable);
   if (all != NULL) {
     KILNI_RETURN_IF_ERROR(read_image(all, allocator, &image));
   }
   if (image == NULL) {
     return kilni_status_with_fix(
         KILNI_FAIL(NOT_FOUND,
-                   "the %s \"%.400s\" (`%s`) is not in what came out", word,
-                   missing->name, field),
+                   "the %s \"%.400s\" (`%s`) is not in what came out",
+                   word_of(missing->is_variable), missing->name,
+                   field_of(missing->is_variable)),
         "name it as the inputs have it");
   }
-  kiln_status_t status = kiln_ok();
-  if (has(image, missing->is_variable, missing->name)) {
-    status = kilni_status_with_fix(
-        KILNI_FAIL(LINK_FAILED,
-                   "the %s \"%.400s\" (`%s`) is not in what came out: the "
-                   "linker drops it where names are given",
-                   word, missing->name, field),
-        "leave out the names that are used");
-  } else {
-    status = advise(missing, image, allocator,
-                    KILNI_FAIL(NOT_FOUND,
-                               "no input has the %s \"%.400s\", which is said "
-                               "to be used (`%s`)",
-                               word, missing->name, field));
-  }
+  kiln_status_t status = say_missing(missing, image, allocator);
   kiln_image_release(image);
   return status;
 }
