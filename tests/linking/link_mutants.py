@@ -278,7 +278,7 @@ class Driver:
         with open(source, "wb") as file:
             file.write(data)
         counts, wrong = ["damaged files", name], []
-        code, said = self.kiln(source, base + ".kiln", options, "--isolated",
+        code, said = self.kiln(source, base + ".linked", options, "--isolated",
                                "--isolated-seconds", str(LIMIT_S))
         crash = "ended its process with signal" in said
         verdict = "links" if code == 0 else "crash" if crash else \
@@ -296,7 +296,7 @@ class Driver:
             other = "links" if code == 0 else "fails" if code > 0 else \
                 "crash" if code not in NO_VERDICT else "gave no verdict"
             if "links" == verdict == other:
-                ours = defined(base + ".kiln")
+                ours = defined(base + ".linked")
                 others = defined(base + ".nvlink")
                 # A name itself may be what is damaged.
                 kept = len(ours) == len(self.names) > len(others)
@@ -314,7 +314,7 @@ class Driver:
             if quality == "whole":
                 self.judge(source, said, counts, wrong)
         keep = self.given.keep and (wrong or crash)
-        for end in ("-" + name, ".kiln", ".alone", ".nvlink", ".raw"):
+        for end in ("-" + name, ".linked", ".alone", ".nvlink", ".raw"):
             if os.path.exists(base + end):
                 if keep:
                     shutil.copy(base + end, self.given.keep)
