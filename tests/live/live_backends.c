@@ -207,7 +207,7 @@ static void try_option(trial_t* trial, const char* field, treatment_t treatment,
   SET(field, KILN_SWITCH_OFF, treatment)
 #define TRY_LIST(field, treatment)       \
   options = kiln_link_options_default(); \
-  options.field = names;                 \
+  options.field = list_of(#field);       \
   options.field##_count = 1;             \
   try_option(trial, #field, treatment, options);
 #define SET(field_, value, treatment)    \
@@ -215,8 +215,14 @@ static void try_option(trial_t* trial, const char* field, treatment_t treatment,
   options.field_ = (value);              \
   try_option(trial, #field_, treatment, options);
 
+// Names that are there: others are refused.
+static const char* const* list_of(const char* field) {
+  static const char* const kernels[] = {"fill"};
+  static const char* const variables[] = {"salt"};
+  return strcmp(field, "variables_used") == 0 ? variables : kernels;
+}
+
 static void try_options(trial_t* trial) {
-  static const char* const names[] = {"fill"};
   kiln_link_options_t options;
 #define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
   TRY_##kind(field, treatment)
