@@ -293,10 +293,13 @@ def check_read_only(kiln, numpy):
     expect(not array.flags.writeable, "read_only: not to be written")
     shown = Shown(kiln, buffer, view_of(1, 8, (16,), 0))
     array = numpy.from_dlpack(shown)
-    expect(array.flags.writeable, "without read_only: may be written")
-    array[3] = 9
-    expect(ctypes.c_uint8.from_address(kiln.host(buffer) + 3).value == 9,
-           "what NumPy writes")
+    # NumPy 2.1 and 2.2 take their own arrays for such that only can be read.
+    may = numpy.from_dlpack(numpy.zeros(4)).flags.writeable
+    expect(array.flags.writeable == may, "without read_only: as NumPy's own")
+    if may:
+        array[3] = 9
+        expect(ctypes.c_uint8.from_address(kiln.host(buffer) + 3).value == 9,
+               "what NumPy writes")
     del array
     kiln.lib.kiln_buffer_release(buffer)
 
