@@ -81,9 +81,9 @@ static const char kPtx[] = HEAD
 // A limit within which an endless kernel has begun for certain, on a machine
 // that does much else as well.
 #if defined(TEST_HAS_TSAN)
-static const uint64_t kLimit = 5000000000u;
+static const uint64_t kLimit = 1000000000u;
 #else
-static const uint64_t kLimit = 500000000u;
+static const uint64_t kLimit = 250000000u;
 #endif
 
 // A device and everything to run `kPtx` on it. one-thread
