@@ -78,10 +78,11 @@ static kiln_status_t lost_soft_status(const kiln_device_t* device) {
         "one is lost with it");
   }
   return kilni_status_with_fix(
-      KILNI_FAIL(DEVICE_LOST,
-                 "\"%s\" is lost to this process: an earlier kernel faulted on "
-                 "it",
-                 device->name),
+      KILNI_FAIL(DEVICE_LOST, "\"%s\" is lost to this process: %s",
+                 device->name,
+                 fault.kind == KILN_FAULT_HOST_MEMORY
+                     ? "the host had no memory left for an earlier kernel"
+                     : "an earlier kernel faulted on it"),
       "end the process, or release every runtime that has opened a software "
       "device, with all that was opened from it, and open it in a new one; "
       "the first error that named this device says what was wrong");

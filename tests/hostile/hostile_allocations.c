@@ -186,6 +186,8 @@ static bool run_once(long fails_at, bool and_all_behind) {
   // What was put there before may end so only now.
   status = kiln_stream_synchronize(world.stream);
   if (is_lost) {
+    // No kernel did anything wrong.
+    assert_null(strstr(kiln_status_message(status), "faulted"));
     REFUSED(DEVICE_LOST, status);
   } else if (!kiln_status_is_ok(status)) {
     is_lost = is_lost_over(status);
