@@ -444,7 +444,8 @@ KILN_API kiln_graph_node_t* kiln_graph_inside(const kiln_graph_t* graph);
 //   INVALID_STATE     a node that was removed, a graph that is being captured,
 //                     an argument of the launch that was never given
 //   UNSUPPORTED       the driver is too old: which version has it; a child
-//                     whose nodes allocate, free or choose
+//                     whose nodes allocate, free or choose; a node that does
+//                     so with memory, in a body of a conditional node
 //   DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY, OUT_OF_MEMORY
 //
 // On failure the graph is as it was. `*out_node` is borrowed; `out_node` may be

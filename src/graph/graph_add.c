@@ -300,7 +300,12 @@ static kiln_status_t why_not(const adding_t* a, kiln_status_t status) {
                                    "add the nodes of the child to this graph",
                                    status);
   }
-  if (a->work->kind != KILN_GRAPH_FREE) return status;
+  bool frees = a->work->kind == KILN_GRAPH_FREE;
+  if (!frees && a->work->kind != KILN_GRAPH_ALLOCATE) return status;
+  status = kilni_graph_why_no_body(a->graph, a->work->kind, status);
+  if (!frees || kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
+    return status;
+  }
   return kilni_graph_why_no_free(a->graph, a->work->as.address, status);
 }
 

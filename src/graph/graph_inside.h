@@ -413,6 +413,8 @@ kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
                                       kiln_status_t status);
 kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
                                         kiln_status_t status);
+kiln_status_t kilni_graph_why_no_body(kiln_graph_t* graph, uint32_t kind,
+                                      kiln_status_t status);
 kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
                                       kiln_status_t status);
 // Of edges that are added or taken away, or of `after` of a node.

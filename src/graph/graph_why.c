@@ -237,6 +237,33 @@ kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
           "`free_on_launch`"));
 }
 
+// The conditional node that a graph is inside of, at any depth; NULL: none.
+static const kiln_graph_node_t* chooser_of(const kiln_graph_t* graph) {
+  const kiln_graph_node_t* node = kiln_graph_inside(graph);
+  while (node != NULL && node->kind != KILN_GRAPH_CONDITIONAL) {
+    node = kiln_graph_inside(node->graph);
+  }
+  return node;
+}
+
+kiln_status_t kilni_graph_why_no_body(kiln_graph_t* graph, uint32_t kind,
+                                      kiln_status_t status) {
+  const kiln_graph_node_t* node = chooser_of(graph);
+  if (node == NULL || (!is_result(status, KILN_CU_ERROR_INVALID_VALUE) &&
+                       !is_result(status, KILN_CU_ERROR_NOT_SUPPORTED))) {
+    return status;
+  }
+  char text[KILNI_NODE_TEXT];
+  return instead(
+      status,
+      kilni_status_with_fix(
+          KILNI_FAIL(UNSUPPORTED,
+                     "a body of the conditional node \"%s\" has no %s nodes",
+                     kilni_node_says(node, text), kilni_graph_kind_name(kind)),
+          "add it to the graph that the conditional node is in, before that "
+          "node or after it"));
+}
+
 // The node of the graph that frees an address already.
 static kiln_graph_node_t* freed_by(kiln_graph_t* graph, uint64_t address) {
   for (uint32_t i = 0; i < graph->node_count; i++) {

@@ -181,6 +181,30 @@ static void test_a_condition_of_two_nodes(void** state) {
   kiln_graph_release(chooses);
 }
 
+// What a body of a conditional node cannot have is refused by the node's name;
+// beside that node it can be.
+static void test_what_a_body_has_not(void** state) {
+  (void)state;
+  kiln_graph_t* chooses = NULL;
+  kiln_graph_t* body = NULL;
+  kiln_graph_condition_t condition = {0, NULL};
+  assert_null(kiln_graph_create(kit.device, &chooses));
+  assert_null(kiln_graph_add_condition(chooses, NULL, &condition));
+  kiln_graph_node_t* node = add(chooses, choice(condition), "choose");
+  assert_null(kiln_graph_node_inner(node, 0, &body));
+  kiln_graph_work_t work = kiln_graph_work_allocate(4096);
+  assert_says(
+      kiln_graph_add(body, NULL, 0, &work, NULL), KILN_STATUS_UNSUPPORTED,
+      "a body of the conditional node \"choose\" has no allocate nodes");
+  kiln_graph_node_t* beside = add(chooses, work, "beside");
+  work = kiln_graph_work_free(kiln_graph_node_address(beside));
+  assert_says(kiln_graph_add(body, NULL, 0, &work, NULL),
+              KILN_STATUS_UNSUPPORTED, "has no free nodes");
+  kiln_graph_release(body);
+  kiln_graph_exec_release(make_exec(chooses));
+  kiln_graph_release(chooses);
+}
+
 static void test_a_condition_of_nobody(void** state) {
   (void)state;
   kiln_graph_work_t work = choice((kiln_graph_condition_t){0x1234, graph});
@@ -269,7 +293,7 @@ int main(void) {
       T(test_what_cannot_be_copied),       T(test_a_child_that_chooses),
       T(test_a_condition_of_two_nodes),    T(test_a_condition_of_nobody),
       T(test_edges_that_are_refused),      T(test_a_stream_that_is_captured),
-      T(test_names_of_nodes_inside),
+      T(test_names_of_nodes_inside),       T(test_what_a_body_has_not),
 #undef T
   };
   return cmocka_run_group_tests_name("graph_why", tests, NULL, NULL);
