@@ -45,8 +45,11 @@ typedef struct kiln_owner_t {
 // every further call that would use it is DEVICE_LOST, releases free what the
 // host holds, and what the device may still use is left alone. A fault is met
 // by every object over the same GPU or software device, also by those of other
-// runtimes; a time limit loses this object alone. When a device comes back
-// stands at kiln_runtime_open_device.
+// runtimes; a time limit loses this object alone. The software device then ends
+// the work of this object's streams, and what it put on a default stream; what
+// others have running goes on. Where another object's work waits by an event or
+// a graph for what was ended, a time limit is met by every object, as a fault.
+// When a device comes back stands at kiln_runtime_open_device.
 typedef struct kiln_device_t kiln_device_t;
 
 // Adds a reference, takes one away. NULL is accepted. The last release waits

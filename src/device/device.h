@@ -46,8 +46,11 @@ typedef struct kilni_device_source_t {
   // What a node of a graph is called in faults; false where it is not kept.
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
-  // Ends what runs on it; where that was.
-  void (*give_up)(uint32_t device, kiln_fault_t* out_place);
+  // Says whom the calling thread's work on default streams is for from now on,
+  // and whose the streams are that it makes.
+  void (*act_for)(uint64_t owner);
+  // Ends what runs on it for `owner`; where that was.
+  void (*give_up)(uint32_t device, uint64_t owner, kiln_fault_t* out_place);
   // Set once the device is lost: its driver may still run and must not be taken
   // down. NULL if nobody asks.
   atomic_bool* lost;

@@ -126,7 +126,8 @@ struct kiln_device_t {
   void (*fault)(uint32_t device, kiln_fault_t* out_fault);
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
-  void (*give_up)(uint32_t device, kiln_fault_t* out_place);
+  void (*act_for)(uint64_t owner);
+  void (*give_up)(uint32_t device, uint64_t owner, kiln_fault_t* out_place);
   // Of a whole device: where its work was when a time limit ended it, KILNI_
   // PLACE_*. Another object over the same context has another.
   atomic_uint place_state;

@@ -45,13 +45,18 @@ void kilni_device_mark_lost(kiln_device_t* device) {
   if (late != NULL) kilni_late_lose(late);
 }
 
+// Whose work it is: of all objects over a context, of all runtimes.
+static uint64_t owner_of(const kiln_device_t* device) {
+  return (uint64_t)(uintptr_t)device->whole;
+}
+
 const char* kilni_device_give_up(kiln_device_t* device) {
   kilni_device_mark_lost(device);
   if (device->give_up == NULL) {
     return "work that runs can only be ended with the process";
   }
   kiln_fault_t place = kiln_fault_default();
-  device->give_up((uint32_t)device->handle, &place);
+  device->give_up((uint32_t)device->handle, owner_of(device), &place);
   kiln_device_t* whole = device->whole;
   unsigned int none = KILNI_PLACE_NONE;
   if (atomic_compare_exchange_strong(&whole->place_state, &none,
@@ -187,6 +192,9 @@ kiln_status_t kilni_device_check_memory(const kiln_device_t* device,
 
 static kiln_cu_result_t make_current(kilni_scope_t* scope) {
   const kiln_cuda_table_t* table = scope->device->table;
+  if (scope->device->act_for != NULL) {
+    scope->device->act_for(owner_of(scope->device));
+  }
   kiln_cu_result_t result = table->cuCtxGetCurrent(&scope->previous);
   if (result != KILN_CU_SUCCESS) return result;
   if (scope->previous == scope->device->context) return KILN_CU_SUCCESS;

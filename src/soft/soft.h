@@ -58,11 +58,19 @@ void kilni_soft_stop(void);
 // context; kind NONE if there is none.
 void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault);
 
-// Stops what runs on a device, and skips what waits to run there, without an
-// error: for a host that has given the device up and waits for nothing of it.
-// Returns when what ran has stopped, or after half a second. `*out_place`:
-// where that was; kind NONE if it is not known.
-void kilni_soft_give_up(uint32_t device, kiln_fault_t* out_place);
+// Says whom the calling thread's work is for from now on, as far as it puts it
+// on a default stream, and whose the streams are that it makes: what is put on
+// those is their maker's. 0: nobody's.
+void kilni_soft_act_for(uint64_t owner);
+
+// Stops what runs on a device for `owner`, and skips what waits to run there
+// for it, without an error: for a host that has given that up and waits for
+// nothing of it. The work of others goes on, but where it was asked to wait for
+// what is stopped (an event): the device then fails for all with
+// LAUNCH_TIMEOUT. Returns when what ran has stopped, or after half a second.
+// `*out_place`: where that was; kind NONE if it is not known.
+void kilni_soft_give_up(uint32_t device, uint64_t owner,
+                        kiln_fault_t* out_place);
 
 // What a node of a graph (CUgraphNode) is called in faults, there and in what
 // is copied or made of the graph from now on; "" takes the name away. False for

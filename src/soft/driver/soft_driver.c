@@ -14,6 +14,7 @@
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_global.h"
 #include "soft/driver/soft_graph.h"
+#include "soft/soft.h"
 #include "table/cuda_abi.h"
 
 // The functions themselves, and not what an analyzer is told of them.
@@ -40,6 +41,7 @@ static _Thread_local struct {
   uint32_t epoch;   // of the driver that the rest belongs to
   uint32_t depth;
   uint32_t in_callback;
+  uint64_t acts_for;
   kiln_cu_capture_mode_t capture_mode;
   uint64_t thread_streams[KILNI_SOFT_DEVICES_MOST];
   uint64_t stack[KILNI_SOFT_STACK_LIMIT];
@@ -94,6 +96,14 @@ bool kilni_soft_global_is_forked(void) {
 
 void kilni_soft_global_set(kilni_soft_driver_t* driver) {
   atomic_store(&kilni_soft_global.driver, driver);
+}
+
+void kilni_soft_act_for(uint64_t owner) {
+  kilni_soft_thread.acts_for = owner;
+}
+
+uint64_t kilni_soft_acts_for(void) {
+  return kilni_soft_thread.acts_for;
 }
 
 uint32_t* kilni_soft_global_users(void) {

@@ -41,6 +41,7 @@ enum {
 struct kilni_soft_stream_t {
   kilni_soft_context_t* context;
   uint64_t handle;  // 0: a default stream
+  uint64_t owner;   // whom its work is for; 0: whomever a thread acts for
   unsigned int flags;
   int priority;
   uint64_t pending;                        // its tasks that are not done
@@ -121,7 +122,7 @@ struct kilni_soft_context_t {
   unsigned int flags;
   kiln_cu_result_t sticky;
   uint32_t reserved;
-  uint64_t given_up;  // tasks with a lower ticket are skipped
+  uint64_t giving_up;  // whose work is being given up
   size_t stack_bytes;
   size_t printf_bytes;
   uint64_t pending;             // tasks of its streams
@@ -240,6 +241,8 @@ uint64_t kilni_soft_current_pop(void);
 // How this thread lives with captures; gives what it was.
 kiln_cu_capture_mode_t kilni_soft_capture_exchange(kiln_cu_capture_mode_t mode);
 kiln_cu_capture_mode_t kilni_soft_capture_mode(void);
+// Whom this thread acts for (kilni_soft_act_for).
+uint64_t kilni_soft_acts_for(void);
 // A number of the calling thread, unlike that of every other there ever was.
 uint64_t kilni_soft_thread_number(void);
 // The per-thread default stream of this thread on a device, as a handle.
@@ -342,10 +345,10 @@ typedef struct kilni_soft_place_t {
   uint32_t turns;   // of a loop
 } kilni_soft_place_t;
 
-// Before the work is given up, and when it is over: `inout_fault` is what a
-// kernel's end has said. Locked.
+// Before the work of `owner` is given up, and when it is over: `inout_fault` is
+// what a kernel's end has said. Locked.
 void kilni_soft_place_find(kilni_soft_driver_t* driver,
-                           const kilni_soft_context_t* context,
+                           const kilni_soft_context_t* context, uint64_t owner,
                            kilni_soft_place_t* out_place);
 void kilni_soft_place_take(const kilni_soft_place_t* place,
                            kiln_fault_t* inout_fault);

@@ -491,6 +491,7 @@ kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
     for (size_t i = 0; end->wanted && i < plan.count; i++) {
       kilni_soft_task_want(driver, plan.tasks[i]);
     }
+    for (size_t i = 0; i < plan.count; i++) plan.tasks[i]->owner = task->owner;
     kilni_soft_queue_commit(driver, plan.tasks, plan.count, false);
   }
   free_plan(&plan, result != KILN_CU_SUCCESS);

@@ -80,7 +80,7 @@ static void tell_wait(kilni_soft_driver_t* driver,
 }
 
 void kilni_soft_place_find(kilni_soft_driver_t* driver,
-                           const kilni_soft_context_t* context,
+                           const kilni_soft_context_t* context, uint64_t owner,
                            kilni_soft_place_t* out_place) {
   const kilni_soft_queue_t* queue = &driver->queue;
   kilni_soft_task_t* const lists[] = {queue->running, queue->between,
@@ -89,14 +89,15 @@ void kilni_soft_place_find(kilni_soft_driver_t* driver,
   const kilni_soft_task_t* wait = NULL;
   for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
     for (kilni_soft_task_t* task = lists[i]; task != NULL; task = task->next) {
-      if (task->stream->context != context) continue;
+      if (task->stream->context != context || task->owner != owner) continue;
       if (task->work.kind == KILNI_SOFT_TASK_VALUES) wait = task;
       loop = find_loop(driver, task, loop);
     }
   }
   for (size_t i = 0; i < queue->ready_count; i++) {
     kilni_soft_task_t* task = queue->ready[i];
-    if (task->stream->context == context) loop = find_loop(driver, task, loop);
+    if (task->stream->context != context || task->owner != owner) continue;
+    loop = find_loop(driver, task, loop);
   }
   out_place->turns = 0;
   out_place->at = kiln_fault_default();

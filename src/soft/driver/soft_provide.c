@@ -420,14 +420,15 @@ void kilni_soft_stop(void) {
   kilni_soft_global_unlock();
 }
 
-void kilni_soft_give_up(uint32_t device, kiln_fault_t* out_place) {
+void kilni_soft_give_up(uint32_t device, uint64_t owner,
+                        kiln_fault_t* out_place) {
   *out_place = kiln_fault_default();
   if (kilni_soft_global_is_forked()) return;
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL && device < driver->device_count) {
     kilni_mutex_lock(&driver->lock);
-    kilni_soft_queue_give_up(driver, &driver->contexts[device]);
+    kilni_soft_queue_give_up(driver, &driver->contexts[device], owner);
     if (driver->places[device].kind != KILN_FAULT_NONE) {
       *out_place = driver->places[device];
     }

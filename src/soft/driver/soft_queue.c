@@ -315,29 +315,97 @@ static void cancel_running(kilni_soft_driver_t* driver,
   }
 }
 
+// ---- Giving up ----
+
 static bool runs(const kilni_soft_queue_t* queue,
-                 const kilni_soft_context_t* context) {
+                 const kilni_soft_context_t* context, uint64_t owner) {
   for (const kilni_soft_task_t* task = queue->running; task != NULL;
        task = task->next) {
-    if (task->stream->context == context) return true;
+    if (task->stream->context == context && task->given_up &&
+        task->owner == owner) {
+      return true;
+    }
   }
   return false;
 }
 
+// Whether somebody else has asked to wait for `task`.
+static bool has_others(const kilni_soft_task_t* task) {
+  const kilni_soft_edge_t* edge = task->waiters;
+  while (edge != NULL &&
+         (!edge->is_asked || edge->owner->owner == task->owner)) {
+    edge = edge->next;
+  }
+  return edge != NULL;
+}
+
+// Marks `task` and what it waits for, as far as it is the owner's and no walk
+// of this number met it. True if others have asked to wait for some of that.
+static bool give_up_from(kilni_soft_task_t* task, uint64_t owner,
+                         uint64_t walk) {
+  bool others = false;
+  if (task == NULL || task->walk == walk) return false;
+  task->walk = walk;
+  task->walk_next = NULL;
+  while (task != NULL) {
+    kilni_soft_task_t* list = task->walk_next;
+    if (task->owner == owner) {
+      task->given_up = true;
+      others = has_others(task) || others;
+      if (task->inside > 0) kilni_soft_grid_cancel(task->work.as.grid);
+    }
+    for (size_t i = 0; i < task->edge_count; i++) {
+      kilni_soft_task_t* blocker = task->edges[i].blocker;
+      if (blocker == NULL || blocker->walk == walk) continue;
+      blocker->walk = walk;
+      blocker->walk_next = list;
+      list = blocker;
+    }
+    task = list;
+  }
+  return others;
+}
+
+// Every task that is not done is the last of its stream, or that waits for it.
+static bool give_up_work(kilni_soft_driver_t* driver,
+                         kilni_soft_context_t* context, uint64_t owner) {
+  uint64_t walk = ++driver->queue.walks;
+  bool others = give_up_from(context->legacy.last, owner, walk);
+  for (kilni_soft_stream_t* stream = context->streams; stream != NULL;
+       stream = stream->next) {
+    others = give_up_from(stream->last, owner, walk) || others;
+  }
+  return others;
+}
+
+// Work of others waits for what never comes: no result of it may be taken.
+static void fail_for_all(kilni_soft_driver_t* driver,
+                         kilni_soft_context_t* context) {
+  kiln_fault_t* fault = &driver->faults[context->device];
+  *fault = kiln_fault_default();
+  fault->kind = KILN_FAULT_TIME_LIMIT;
+  context->sticky = KILN_CU_ERROR_LAUNCH_TIMEOUT;
+  cancel_running(driver, context);
+}
+
 void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
-                              kilni_soft_context_t* context) {
+                              kilni_soft_context_t* context, uint64_t owner) {
   kiln_fault_t* place = &driver->places[context->device];
   kilni_soft_place_t found;
-  kilni_soft_place_find(driver, context, &found);
-  context->given_up = driver->queue.tickets + 1;
+  kilni_soft_place_find(driver, context, owner, &found);
+  context->giving_up = owner;
   place->kind = KILN_FAULT_NONE;
-  cancel_running(driver, context);
+  bool others = give_up_work(driver, context, owner) &&
+                context->sticky == KILN_CU_SUCCESS;
+  if (others) fail_for_all(driver, context);
   // Where the threads are is known at the end of their turns: soon.
   uint64_t until = kilni_time_ns() + GIVE_UP_NS;
-  while (runs(&driver->queue, context) &&
+  while (runs(&driver->queue, context, owner) &&
          kilni_cond_wait_until(&driver->queue.done, &driver->lock, until)) {
   }
   kilni_soft_place_take(&found, place);
+  kiln_fault_t* fault = &driver->faults[context->device];
+  if (others && place->kind != KILN_FAULT_NONE) *fault = *place;
 }
 
 // The first fault is told to the log, without the lock, and only then made
@@ -377,7 +445,8 @@ static void end_grid(kilni_soft_driver_t* driver, const kilni_soft_task_t* task,
   kiln_cu_result_t result = fault_result(fault->kind);
   if (result != KILN_CU_SUCCESS) {
     fail_context(driver, task, result, &told);
-  } else if (fault->has_thread && task->ticket < context->given_up &&
+  } else if (fault->has_thread && task->given_up &&
+             task->owner == context->giving_up &&
              driver->places[context->device].kind == KILN_FAULT_NONE) {
     kilni_soft_fault_name_node(&told, task);
     driver->places[context->device] = told;
@@ -649,8 +718,7 @@ static kilni_soft_task_t* find_running(const kilni_soft_queue_t* queue) {
 static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
   const kilni_soft_context_t* context = task->stream->context;
-  bool skipped =
-      context->sticky != KILN_CU_SUCCESS || task->ticket < context->given_up;
+  bool skipped = context->sticky != KILN_CU_SUCCESS || task->given_up;
   if (skipped) {
     end_kernel(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {
@@ -879,6 +947,7 @@ static size_t link_blockers(kilni_soft_stream_t* stream,
       edge->owner = task;
       edge->blocker = blocker;
       edge->is_ahead = i == 0 && blocker == ahead;
+      edge->is_asked = i == 1;
       edge->next = blocker->waiters;
       blocker->waiters = edge;
     }
@@ -921,6 +990,7 @@ kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   task->work = *work;
   task->stream = stream;
+  task->owner = stream->owner != 0 ? stream->owner : kilni_soft_acts_for();
   task->refs = 1;
   task->edge_room = room;
   return KILN_CU_SUCCESS;
@@ -943,6 +1013,7 @@ static void link_edge(kilni_soft_task_t* task, kilni_soft_edge_t* edge,
   edge->owner = task;
   edge->blocker = blocker;
   edge->is_ahead = false;
+  edge->is_asked = true;
   edge->next = blocker->waiters;
   blocker->waiters = edge;
   task->blockers++;

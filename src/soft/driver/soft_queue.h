@@ -106,6 +106,7 @@ typedef struct kilni_soft_edge_t {
   kilni_soft_task_t* owner;
   kilni_soft_task_t* blocker;  // NULL once it is done
   bool is_ahead;               // the owner may begin before it has ended
+  bool is_asked;               // by an event or a graph, not by streams alone
   struct kilni_soft_edge_t* next;
 } kilni_soft_edge_t;
 
@@ -117,6 +118,7 @@ struct kilni_soft_task_t {
   kilni_soft_stream_t* stream;
   const kilni_soft_node_t* node;  // of a graph, that it does; NULL: none
   uint64_t ticket;                // counts tasks in the order they were issued
+  uint64_t owner;                 // whom it was issued for; 0: not known
   uint64_t done_ns;
   uint32_t refs;      // the queue, events, waiting threads
   uint32_t blockers;  // tasks it still waits for
@@ -131,6 +133,7 @@ struct kilni_soft_task_t {
   bool begun;     // a worker was in its kernel, which may be put aside
   bool released;  // all its blocks let what comes behind begin
   bool over;      // its kernel has ended; but for `ahead` it is done
+  bool given_up;  // it is skipped, or its kernel cancelled
   kilni_soft_edge_t* waiters;
   kilni_soft_task_t* next;  // in the list of running kernels, or of those done
   kilni_soft_task_t* walk_next;  // while edges are followed
@@ -180,10 +183,11 @@ typedef struct kilni_soft_queue_t {
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
                                      uint32_t workers, uint64_t seed,
                                      bool latest);
-// Cancels the context's running kernels, and has what was issued on it so far
-// skipped. Locked.
+// Cancels the running kernels that were issued on the context for `owner`, and
+// has what else was issued for it so far skipped; the work of others goes on.
+// Where others have asked to wait for that, the context fails for all. Locked.
 void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
-                              kilni_soft_context_t* context);
+                              kilni_soft_context_t* context, uint64_t owner);
 // Cancels running kernels, ends the workers and everything that is queued.
 void kilni_soft_queue_stop(kilni_soft_driver_t* driver);
 

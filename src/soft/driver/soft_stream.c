@@ -110,6 +110,7 @@ static kiln_cu_result_t row_create_with_priority(kiln_cu_stream_t* stream,
   result =
       make_stream(driver, kilni_soft_current(driver), flags, priority, &made);
   if (result == KILN_CU_SUCCESS) {
+    made->owner = kilni_soft_acts_for();
     *stream = (kiln_cu_stream_t)(uintptr_t)made->handle;
   }
   return kilni_soft_leave(driver, result);

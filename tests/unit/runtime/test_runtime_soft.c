@@ -34,7 +34,7 @@ enum { COUNT = 10000, BYTES = COUNT * 4 };
   "  mad.lo.s32 %r4, %r1, %r2, %r3;\n"
 
 // p[i] = q[i] + p[i] for i < n; then one that spins, one that strays, one
-// that takes dynamic shared memory.
+// that takes dynamic shared memory, one that waits for p[0] and sets p[1].
 static const char kPtx[] = HEAD
     ".extern .shared .align 4 .b8 pool[];\n"
     ".visible .entry add(.param .u64 p, .param .u64 q, .param .u32 "
@@ -67,6 +67,14 @@ static const char kPtx[] = HEAD
     "  st.shared.u32 [pool+60000], %r5;\n"
     "  ld.shared.u32 %r6, [pool+60000];\n"
     "  st.global.u32 [%rd1], %r6;\n"
+    "  ret;\n}\n"
+    ".visible .entry poll(.param .u64 p)\n{\n" INDEX
+    "  ld.param.u64 %rd1, [p];\n"
+    "$look:\n"
+    "  ld.volatile.global.u32 %r5, [%rd1];\n"
+    "  setp.eq.u32 %p1, %r5, 0;\n"
+    "  @%p1 bra $look;\n"
+    "  st.global.u32 [%rd1+4], 77;\n"
     "  ret;\n}\n";
 
 // gcc defines a macro, clang has a feature.
@@ -703,6 +711,129 @@ static void test_a_limit_is_of_one_device(void** state) {
   }
 }
 
+// ---- A limit and the work of others ----
+
+// Opens the device for a runtime with workers for what never ends and for what
+// goes on beside it. The caller's in all but the device.
+static kiln_runtime_t* runtime_of_workers(void) {
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_runtime_t* runtime = NULL;
+  options.soft_workers = 4;
+  assert_ok(kiln_runtime_create(&options, &runtime));
+  return runtime;
+}
+
+static void open_on(kiln_runtime_t* runtime, world_t* world) {
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &world->device));
+  assert_ok(
+      kiln_module_load(world->device, view(kPtx), NULL, NULL, &world->module));
+  assert_ok(kiln_stream_create(world->device, NULL, &world->stream));
+}
+
+static void launch_poll(world_t* world, kiln_stream_t* stream,
+                        kiln_buffer_t* p) {
+  kiln_kernel_t* kernel = kernel_of(world, "poll");
+  kiln_argument_t argument = kiln_arg_buffer(p);
+  assert_ok(kiln_kernel_launch(kernel, stream, NULL, &argument, 1));
+  kiln_kernel_release(kernel);
+}
+
+static void launch_spin(world_t* world, kiln_stream_t* stream) {
+  kiln_kernel_t* kernel = kernel_of(world, "spin");
+  assert_ok(kiln_kernel_launch(kernel, stream, NULL, NULL, 0));
+  kiln_kernel_release(kernel);
+}
+
+// `mine` runs a kernel, and behind it a fill, while the limit of `other` ends:
+// the kernel goes on, and its result is there when the wait says so.
+static void check_goes_on(world_t* mine, kiln_stream_t* my_stream,
+                          world_t* other, kiln_stream_t* other_stream) {
+  static const uint32_t kZeroes[3];
+  static const uint32_t kGo = 1;
+  uint32_t back[3] = {0};
+  bool ready = true;
+  kiln_fault_t fault = kiln_fault_default();
+  kiln_buffer_t* p = buffer_of(mine, sizeof(kZeroes));
+  assert_ok(kiln_buffer_write(p, 0, sizeof(kZeroes), kZeroes));
+  launch_poll(mine, my_stream, p);
+  assert_ok(kiln_buffer_fill_async(p, my_stream, 8, 4, 9, 4));
+  launch_spin(other, other_stream);
+  assert_says(kiln_stream_wait(other_stream, kLimit), KILN_STATUS_DEVICE_LOST,
+              "in kernel \"spin\"");
+  assert_ok(kiln_stream_query(my_stream, &ready));
+  assert_false(ready);
+  kiln_stream_t* beside = NULL;
+  assert_ok(kiln_stream_create(mine->device, NULL, &beside));
+  assert_ok(kiln_buffer_write_async(p, beside, 0, sizeof(kGo), &kGo));
+  assert_ok(kiln_stream_synchronize(my_stream));
+  assert_ok(kiln_buffer_read(p, 0, sizeof(back), back));
+  assert_int_equal(back[1], 77);
+  assert_int_equal(back[2], 9);
+  assert_ok(kiln_device_fault(mine->device, &fault));
+  assert_int_equal(fault.kind, KILN_FAULT_NONE);
+  assert_ok(kiln_device_synchronize(mine->device));
+  kiln_stream_release(beside);
+  kiln_buffer_release(p);
+}
+
+static kiln_stream_t* default_of(const world_t* world, uint32_t which) {
+  kiln_stream_t* stream = NULL;
+  assert_ok(kiln_stream_default(world->device, which, &stream));
+  return stream;
+}
+
+// Of two objects of one runtime, and of two runtimes; each on a stream of its
+// own, or one of them on a default stream, which both have.
+static void test_a_limit_spares_the_work_of_others(void** state) {
+  (void)state;
+  for (int i = 0; i < 6; i++) {
+    kiln_runtime_t* first = runtime_of_workers();
+    kiln_runtime_t* second = i % 2 == 0 ? first : runtime_of_workers();
+    world_t mine;
+    world_t other;
+    open_on(first, &mine);
+    open_on(second, &other);
+    uint32_t which = i == 5 ? KILN_STREAM_PER_THREAD : KILN_STREAM_LEGACY;
+    kiln_stream_t* shared = default_of(i < 4 ? &other : &mine, which);
+    check_goes_on(&mine, i < 4 ? mine.stream : shared, &other,
+                  i == 2 || i == 3 ? shared : other.stream);
+    kiln_stream_release(shared);
+    void* worlds[] = {&mine, &other};
+    teardown(&worlds[0]);
+    teardown(&worlds[1]);
+    if (second != first) kiln_runtime_release(second);
+    kiln_runtime_release(first);
+  }
+}
+
+// Work that waits for what the limit has ended gives no result: its object is
+// lost as well.
+static void test_a_limit_ends_what_waits_for_it(void** state) {
+  (void)state;
+  kiln_runtime_t* runtime = runtime_of_workers();
+  world_t mine;
+  world_t other;
+  open_on(runtime, &mine);
+  open_on(runtime, &other);
+  kiln_buffer_t* p = buffer_of(&mine, 128);
+  kiln_event_t* event = NULL;
+  assert_ok(kiln_event_create(other.device, NULL, &event));
+  launch_spin(&other, other.stream);
+  assert_ok(kiln_event_record(event, other.stream));
+  assert_ok(kiln_stream_wait_event(mine.stream, event));
+  assert_ok(kiln_buffer_fill_async(p, mine.stream, 0, 4, 9, 4));
+  assert_says(kiln_stream_wait(other.stream, kLimit), KILN_STATUS_DEVICE_LOST,
+              "in kernel \"spin\"");
+  assert_says(kiln_stream_synchronize(mine.stream), KILN_STATUS_DEVICE_LOST,
+              "in kernel \"spin\"");
+  kiln_event_release(event);
+  kiln_buffer_release(p);
+  void* worlds[] = {&mine, &other};
+  teardown(&worlds[0]);
+  teardown(&worlds[1]);
+  kiln_runtime_release(runtime);
+}
+
 // What a forked child does with a runtime of its own; 0: all as it should be.
 static int be_a_child(const world_t* of_parent) {
   world_t kept = *of_parent;  // setup writes to its place
@@ -968,6 +1099,8 @@ int main(void) {
       cmocka_unit_test(test_a_lost_device_is_not_opened_again),
       cmocka_unit_test(test_a_fault_is_of_the_process),
       cmocka_unit_test(test_a_limit_is_of_one_device),
+      cmocka_unit_test(test_a_limit_spares_the_work_of_others),
+      cmocka_unit_test(test_a_limit_ends_what_waits_for_it),
       TEST(test_a_forked_child),
       TEST(test_too_much_memory),
       TEST(test_threads),
