@@ -665,6 +665,165 @@ static bool check_conditions(kilni_cli_sketcher_t* s) {
   return true;
 }
 
+// ---- Memory, and when it is there ----
+
+// The edges of all nodes, by where one walks from. one-thread
+typedef struct walk_t {
+  const kilni_cli_sketch_t* sketch;
+  bool back;        // against the edges
+  uint32_t* first;  // of each node, in `list`; one more than there are
+  uint32_t* list;   // nodes
+  uint32_t* stack;
+  uint32_t* met;  // 0: not
+} walk_t;
+
+static bool walk_init(kilni_cli_sketcher_t* s, walk_t* walk, bool back) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  size_t nodes = (size_t)k->node_count + 1;
+  uint32_t* words = calloc(3 * nodes + k->edge_count, sizeof(*words));
+  *walk = (walk_t){.sketch = k, .back = back, .first = words};
+  if (words == NULL) {
+    return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to read \"%s\"", k->file);
+  }
+  walk->stack = words + nodes;
+  walk->met = walk->stack + nodes;
+  walk->list = walk->met + nodes;
+  for (uint32_t i = 0; i < k->edge_count; i++) {
+    walk->first[back ? k->edges[i].to : k->edges[i].from]++;
+  }
+  for (uint32_t i = 1; i < nodes; i++) walk->first[i] += walk->first[i - 1];
+  for (uint32_t i = k->edge_count; i-- > 0;) {
+    const kilni_cli_graph_edge_t* edge = &k->edges[i];
+    uint32_t at = --walk->first[back ? edge->to : edge->from];
+    walk->list[at] = back ? edge->from : edge->to;
+  }
+  return true;
+}
+
+// Marks every node that is met from `node`, but not itself.
+static void walk_from(walk_t* walk, uint32_t node) {
+  uint32_t count = 1;
+  memset(walk->met, 0, walk->sketch->node_count * sizeof(*walk->met));
+  walk->stack[0] = node;
+  while (count > 0) {
+    uint32_t at = walk->stack[--count];
+    for (uint32_t i = walk->first[at]; i < walk->first[at + 1]; i++) {
+      uint32_t next = walk->list[i];
+      if (walk->met[next] != 0) continue;
+      walk->met[next] = 1;
+      walk->stack[count++] = next;
+    }
+  }
+}
+
+// The node outside of all braces that `node` is inside of, or is.
+static uint32_t outermost(const kilni_cli_sketch_t* k, uint32_t node) {
+  while (k->nodes[node].scope != 0) {
+    uint32_t scope = KILNI_CLI_GRAPH_NONE;
+    uint32_t around = k->node_count;
+    while (scope != k->nodes[node].scope && around-- > 0) {
+      uint32_t bodies = k->nodes[around].body_count;
+      scope = bodies > 0 ? k->nodes[around].body : KILNI_CLI_GRAPH_NONE;
+      while (bodies-- > 1 && scope != k->nodes[node].scope) {
+        scope = k->scopes[scope].next;
+      }
+    }
+    node = around;
+  }
+  return node;
+}
+
+// The kernel that has `argument`.
+static uint32_t user_of(const kilni_cli_sketch_t* k, uint32_t argument) {
+  uint32_t node = 0;
+  while (argument - k->nodes[node].argument >= k->nodes[node].argument_count) {
+    node++;
+  }
+  return node;
+}
+
+// Says how the graph orders `user`, which stands in `outer`, and the node
+// `other` that makes the memory or frees it, and how it has to.
+static bool fail_order(kilni_cli_sketcher_t* s, const walk_t* walk,
+                       const kilni_cli_name_t* at, uint32_t user,
+                       uint32_t other) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  uint32_t outer = outermost(k, user);
+  bool frees = k->nodes[other].kind == KILNI_CLI_GRAPH_FREE;
+  const char* from = k->nodes[frees ? outer : other].name.text;
+  const char* to = k->nodes[frees ? other : outer].name.text;
+  char fix[4 * KILNI_CLI_GRAPH_MAX_NAME + 80];
+  walk_t ahead;
+  if (!walk_init(s, &ahead, !walk->back)) return false;
+  walk_from(&ahead, other);
+  bool turned = ahead.met[outer] != 0;
+  free(ahead.first);
+  if (turned) {
+    (void)snprintf(fix, sizeof(fix),
+                   "remove the edges by which \"%s\" comes before \"%s\", and "
+                   "draw %s -> %s",
+                   to, from, from, to);
+  } else {
+    (void)snprintf(fix, sizeof(fix), "draw an edge: %s -> %s", from, to);
+  }
+  if (frees) {
+    return kilni_cli_sketcher_fail_at(
+        s, at, fix, "the kernel \"%s\" uses \"%s\" %s \"%s\" frees it",
+        k->nodes[user].name.text, at->text,
+        turned ? "after" : "and need not have ended when",
+        k->nodes[other].name.text);
+  }
+  return kilni_cli_sketcher_fail_at(
+      s, at, fix, "the kernel \"%s\" uses \"%s\", which %s allocated %s it",
+      k->nodes[user].name.text, at->text, turned ? "is" : "need not be",
+      turned ? "after" : "before");
+}
+
+// Every kernel that takes the memory of `allocation` is met by that walk.
+static bool check_users(kilni_cli_sketcher_t* s, walk_t* walk,
+                        uint32_t allocation, uint32_t from) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  walk_from(walk, from);
+  for (uint32_t i = 0; i < k->argument_count; i++) {
+    const kilni_cli_graph_argument_t* argument = &k->arguments[i];
+    if (argument->kind != KILNI_CLI_ARGUMENT_MEMORY ||
+        argument->index != allocation) {
+      continue;
+    }
+    uint32_t user = user_of(k, i);
+    if (walk->met[outermost(k, user)] == 0) {
+      return fail_order(s, walk, &argument->name, user, from);
+    }
+  }
+  return true;
+}
+
+// What a launch allocates is there from its `allocate` to its `free`, by edges.
+static bool check_memory(kilni_cli_sketcher_t* s) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  walk_t on;
+  walk_t back;
+  bool any = false;
+  for (uint32_t i = 0; i < k->argument_count; i++) {
+    any = any || k->arguments[i].kind == KILNI_CLI_ARGUMENT_MEMORY;
+  }
+  if (!any) return true;
+  if (!walk_init(s, &on, false)) return false;
+  bool ok = walk_init(s, &back, true);
+  for (uint32_t i = 0; ok && i < k->node_count; i++) {
+    const kilni_cli_graph_node_t* node = &k->nodes[i];
+    if (node->kind == KILNI_CLI_GRAPH_ALLOCATE) {
+      ok = check_users(s, &on, i, i);
+    } else if (node->kind == KILNI_CLI_GRAPH_FREE) {
+      ok = check_users(s, &back, node->other, i);
+    }
+  }
+  free(on.first);
+  free(back.first);
+  return ok;
+}
+
 // ---- The whole ----
 
 static bool start(kilni_cli_sketcher_t* s) {
@@ -711,7 +870,8 @@ bool kilni_cli_sketch_init(kilni_cli_sketch_t* out, const char* file,
   begin_line(&s);
   s.usage = "a statement";
   bool ok = start(&s) && kilni_cli_sketcher_block(&s, 0, 0) &&
-            check_doubles(&s) && check_circles(&s) && check_conditions(&s);
+            check_doubles(&s) && check_circles(&s) && check_conditions(&s) &&
+            check_memory(&s);
   free(s.symbols);
   free(s.list);
   return ok;

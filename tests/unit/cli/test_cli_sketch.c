@@ -208,6 +208,59 @@ static void test_rules(void** state) {
            "expected the end of the line, not `else`");
 }
 
+// Like fails_at, and the Fix says `fix`.
+static void fix_is(const char* text, unsigned line, unsigned column,
+                   const char* says, const char* fix) {
+  char all[4096];
+  kilni_cli_sketch_t sketch;
+  kilni_cli_error_t error;
+  fails_at(text, line, column, says);
+  (void)snprintf(all, sizeof(all), "%s%s", HEAD, text);
+  assert_false(read_text(&sketch, all, &error));
+  kilni_cli_sketch_deinit(&sketch);
+  assert_string_equal(error.fix, fix);
+}
+
+// Edges lead from what allocates to every use, and from there to what frees.
+static void test_memory(void** state) {
+  (void)state;
+  static const char* const GOOD[] = {
+      "allocate m : f32[4]\nkernel k = scale(x, m)\nm -> k",
+      "allocate m : f32[4]\nfree f = m\nm -> f",
+      "allocate m : f32[4]\nfree f = m\nkernel k = scale(m, m)\nempty e\n"
+      "kernel l = scale(m)\nm -> e -> k, l -> f",
+      "condition c\nallocate m : f32[4]\nif i = c { empty z } else {\n"
+      "condition d\nwhile w = d {\nempty e\nkernel k = scale(m)\n}\n}\n"
+      "free f = m\nm -> i -> f"};
+  for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
+    char all[4096];
+    kilni_cli_sketch_t sketch;
+    (void)snprintf(all, sizeof(all), "%s%s", HEAD, GOOD[i]);
+    reads(&sketch, all);
+    kilni_cli_sketch_deinit(&sketch);
+  }
+  fix_is("allocate m : f32[4]\nkernel k = scale(x, m)\nempty e\nm -> e", 2, 21,
+         "\"k\" uses \"m\", which need not be allocated before it",
+         "draw an edge: m -> k");
+  fix_is("allocate m : f32[4]\nkernel k = scale(m)\nk -> m", 2, 18,
+         "\"k\" uses \"m\", which is allocated after it",
+         "remove the edges by which \"k\" comes before \"m\", and draw m -> k");
+  fix_is("allocate m : f32[4]\nfree f = m\nkernel k = scale(m)\nm -> f, k", 3,
+         18, "\"k\" uses \"m\" and need not have ended when \"f\" frees it",
+         "draw an edge: k -> f");
+  fix_is(
+      "allocate m : f32[4]\nfree f = m\nkernel k = scale(m)\nempty e\n"
+      "m -> f -> e -> k",
+      3, 18, "\"k\" uses \"m\" after \"f\" frees it",
+      "remove the edges by which \"f\" comes before \"k\", and draw k -> f");
+  fix_is(
+      "condition c\nallocate m : f32[4]\nif i = c { empty z } else {\n"
+      "condition d\nwhile w = d {\nempty e\nkernel k = scale(m)\n}\n}\n"
+      "free f = m\nm -> i, f",
+      7, 18, "\"k\" uses \"m\" and need not have ended",
+      "draw an edge: i -> f");
+}
+
 // 2 to the power of 20 nodes, in 20 lines.
 static void test_growth(void** state) {
   (void)state;
@@ -236,9 +289,10 @@ static void test_growth(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_whole), cmocka_unit_test(test_bodies),
-      cmocka_unit_test(test_words), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_rules), cmocka_unit_test(test_growth),
+      cmocka_unit_test(test_whole),  cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_words),  cmocka_unit_test(test_names),
+      cmocka_unit_test(test_rules),  cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_growth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
