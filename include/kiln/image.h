@@ -200,6 +200,10 @@ typedef struct kiln_image_access_t {
   // of turns of loops are multiplied with; the largest where there are several.
   // 0: that is not known.
   uint32_t pitch;
+
+  // Of a struct that is passed by value: where the member lies that is loaded.
+  // The kernel then uses the parameter itself so, and `pitch` is 0.
+  uint32_t offset;
 } kiln_image_access_t;
 
 // What a kernel does with its parameters and its thread numbers. thread-safe

@@ -283,6 +283,8 @@ typedef struct struct_t {
   kilni_cli_buffer_t* out;
   kilni_cli_error_t* error;
   uint32_t depth;
+  kilni_cli_member_fn_t* visit;  // NULL: nobody asks
+  void* user;
 } struct_t;
 
 static bool fail_struct(const struct_t* s, const char* what) {
@@ -346,8 +348,12 @@ static bool parse_member(struct_t* s, size_t* inout_alignment) {
   if (bytes == 0) return fail_struct(s, "a member has no size");
   if (bytes > *inout_alignment) *inout_alignment = bytes;
   s->at += size;
-  return pad_to(s, bytes) &&
-         kilni_cli_buffer_add(s->out, &value.scalar.bits, bytes, s->error);
+  if (!pad_to(s, bytes)) return false;
+  if (s->visit != NULL &&
+      !s->visit(s->user, (uint32_t)s->out->size, value.scalar.type)) {
+    return false;
+  }
+  return kilni_cli_buffer_add(s->out, &value.scalar.bits, bytes, s->error);
 }
 
 static void skip_blanks(struct_t* s) {
@@ -409,7 +415,13 @@ static bool parse_members(struct_t* s, size_t* inout_alignment) {
 
 bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
                             kilni_cli_error_t* error) {
-  struct_t s = {text, text + 1, out, error, 0};
+  return kilni_cli_struct_visit(text, out, NULL, NULL, error);
+}
+
+bool kilni_cli_struct_visit(const char* text, kilni_cli_buffer_t* out,
+                            kilni_cli_member_fn_t* visit, void* user,
+                            kilni_cli_error_t* error) {
+  struct_t s = {text, text + 1, out, error, 0, visit, user};
   size_t alignment = 1;
   if (text[0] != '{') return fail_struct(&s, "it does not begin with a brace");
   if (!parse_members(&s, &alignment)) return false;

@@ -34,6 +34,16 @@ enum { KILNI_CLI_MAX_STRUCT_BYTES = 32764 };  // of a kernel's parameters
 bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
                             kilni_cli_error_t* error);
 
+// Asked of each number in it, with the place of its first byte; false, with the
+// error, ends the reading.
+typedef bool kilni_cli_member_fn_t(void* user, uint32_t offset,
+                                   kilni_cli_type_t type);
+
+// The same with `visit`, which may be NULL.
+bool kilni_cli_struct_visit(const char* text, kilni_cli_buffer_t* out,
+                            kilni_cli_member_fn_t* visit, void* user,
+                            kilni_cli_error_t* error);
+
 // True for a value that says its own type, as those above do.
 bool kilni_cli_value_is_typed(const char* text);
 

@@ -258,21 +258,76 @@ static const char* types_of_access(const kiln_image_access_t* access,
                                                   : kSigned[width];
 }
 
-bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
-                           kilni_cli_type_t type, bool is_bytes,
-                           char out_what[KILNI_CLI_TAKEN_TEXT],
-                           char out_types[KILNI_CLI_TAKEN_TEXT]) {
+static void tell_access(const kiln_image_access_t* access,
+                        kilni_cli_type_t type,
+                        char out_what[KILNI_CLI_TAKEN_TEXT],
+                        char out_types[KILNI_CLI_TAKEN_TEXT]) {
   static const char* const kWhat[] = {"", "elements", "integers", "floats"};
-  out_what[0] = 0;
-  out_types[0] = 0;
-  if (use_or_null == NULL || fits_all(use_or_null, index, type, is_bytes)) {
-    return true;
-  }
-  const kiln_image_access_t* access = clearest(use_or_null, index);
   (void)snprintf(out_types, KILNI_CLI_TAKEN_TEXT, "%s",
                  types_of_access(access, kilni_cli_type_info(type)->kind));
   (void)snprintf(out_what, KILNI_CLI_TAKEN_TEXT, "%s of %" PRIu32 " byte%s",
                  kWhat[access->kind], access->bytes,
                  access->bytes == 1 ? "" : "s");
+}
+
+bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
+                           kilni_cli_type_t type, bool is_bytes,
+                           char out_what[KILNI_CLI_TAKEN_TEXT],
+                           char out_types[KILNI_CLI_TAKEN_TEXT]) {
+  out_what[0] = 0;
+  out_types[0] = 0;
+  if (use_or_null == NULL || fits_all(use_or_null, index, type, is_bytes)) {
+    return true;
+  }
+  tell_access(clearest(use_or_null, index), type, out_what, out_types);
+  return false;
+}
+
+// ---- Members of structs ----
+
+// Whether no number of this type at `offset` is right for a load of a member.
+// A byte may be one of several, of anything.
+static bool contradicts_member(const kilni_cli_type_info_t* data,
+                               uint32_t offset,
+                               const kiln_image_access_t* access) {
+  if (data->bytes == 1) return false;
+  if (access->offset == offset) return contradicts(data, access);
+  return access->kind == KILN_IMAGE_ACCESS_FLOAT;
+}
+
+// Whether one of the loads at `place` is right with it.
+static bool suits_a_load(const kiln_image_use_t* use, uint32_t index,
+                         uint32_t place, uint32_t offset,
+                         const kilni_cli_type_info_t* data) {
+  uint32_t count = kiln_image_use_access_count(use, index);
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_image_access_t* access = kiln_image_use_access(use, index, i);
+    if (access->offset == place && !contradicts_member(data, offset, access)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool kilni_cli_member_fits(const kiln_image_use_t* use_or_null, uint32_t index,
+                           uint32_t offset, kilni_cli_type_t type,
+                           char out_what[KILNI_CLI_TAKEN_TEXT],
+                           char out_types[KILNI_CLI_TAKEN_TEXT]) {
+  const kilni_cli_type_info_t* data = kilni_cli_type_info(type);
+  const kiln_image_access_t* found = NULL;
+  uint32_t count =
+      use_or_null == NULL ? 0 : kiln_image_use_access_count(use_or_null, index);
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_image_access_t* access =
+        kiln_image_use_access(use_or_null, index, i);
+    if (access->offset < offset || access->offset - offset >= data->bytes) {
+      continue;
+    }
+    if (!suits_a_load(use_or_null, index, access->offset, offset, data)) {
+      found = access;
+    }
+  }
+  if (found == NULL) return true;
+  tell_access(found, type, out_what, out_types);
   return false;
 }

@@ -45,6 +45,15 @@ bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
                            char out_what[KILNI_CLI_TAKEN_TEXT],
                            char out_types[KILNI_CLI_TAKEN_TEXT]);
 
+// Whether a number of `type` may be the member at `offset` of the struct that
+// the kernel takes by value as parameter `index`: false only if it contradicts
+// every way in which the kernel reads a place in it. If not, the texts are
+// those of kilni_cli_access_fits.
+bool kilni_cli_member_fits(const kiln_image_use_t* use_or_null, uint32_t index,
+                           uint32_t offset, kilni_cli_type_t type,
+                           char out_what[KILNI_CLI_TAKEN_TEXT],
+                           char out_types[KILNI_CLI_TAKEN_TEXT]);
+
 // The type of a number that the kernel takes by value, as far as its name says
 // it; NONE for anything else.
 kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index);

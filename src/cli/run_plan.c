@@ -579,14 +579,52 @@ static bool plan_length(planner_t* p, uint32_t index) {
                                  true, &slot->scalar, p->error);
 }
 
-// Bytes suit any parameter of so many.
+// A member of a struct as it is read. one-thread
+typedef struct member_t {
+  planner_t* p;
+  uint32_t index;
+} member_t;
+
+static bool check_member(void* user, uint32_t offset, kilni_cli_type_t type) {
+  const member_t* m = user;
+  char taken[KILNI_CLI_TAKEN_TEXT], types[KILNI_CLI_TAKEN_TEXT], what[256];
+  if (kilni_cli_member_fits(m->p->kernel->use, m->index, offset, type, taken,
+                            types)) {
+    return true;
+  }
+  kilni_cli_param_words(m->p->kernel, m->index, what);
+  (void)kilni_cli_fail(m->p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "the kernel uses byte %" PRIu32
+                       " of parameter %s as %s, and its member there is %s",
+                       offset, what, taken, kilni_cli_type_info(type)->text);
+  kilni_cli_error_fix(m->p->error,
+                      "write the members in their order, each with its type: "
+                      "%s there",
+                      types);
+  return false;
+}
+
+// Whether the kernel computes with the members as numbers of their types.
+static bool check_members(planner_t* p, uint32_t index) {
+  member_t member = {p, index};
+  kilni_cli_buffer_t again;
+  const char* text = p->plan->slots[index].arg->members;
+  if (text == NULL || p->kernel->use == NULL) return true;
+  memset(&again, 0, sizeof(again));
+  bool ok =
+      kilni_cli_struct_visit(text, &again, check_member, &member, p->error);
+  kilni_cli_buffer_deinit(&again);
+  return ok;
+}
+
+// The bytes of a file suit any parameter of so many.
 static bool plan_bytes(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   slot->bytes = slot->arg->array.data.data;
   slot->byte_count = (uint32_t)slot->arg->array.data.size;
   if (!p->kernel->params_known ||
       p->kernel->params[index].bytes == slot->byte_count) {
-    return true;
+    return check_members(p, index);
   }
   char what[256], write[256];
   describe(p, index, what);

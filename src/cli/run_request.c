@@ -208,6 +208,7 @@ static bool read_bytes(kilni_cli_binding_t* b, const char* rest,
                        kilni_cli_error_t* error) {
   b->is_bytes = true;
   if (rest[0] == '{') {
+    b->members = rest;
     return kilni_cli_struct_parse(rest, &b->array.data, error);
   }
   if (rest[1] != 0) {

@@ -27,6 +27,7 @@ typedef struct kilni_cli_binding_t {
   kilni_cli_spec_t spec;
   kilni_cli_value_t value;
   bool is_bytes;            // --arg of bytes, which are those of `array`
+  const char* members;      // the same, as they were written; NULL: of a file
   const char* untyped;      // a number whose type the program says, or NULL
   bool is_default;          // a number that nobody gave
   bool is_open;             // the same, and what would say it is not there

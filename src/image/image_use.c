@@ -9,7 +9,10 @@
 #include "image/image_inside.h"
 #include "image/ptx_use.h"
 
-enum { MAX_ACCESSES = (KILNI_PTX_USE_KINDS - 1) * KILNI_PTX_USE_WIDTHS };
+enum {
+  MAX_WAYS = (KILNI_PTX_USE_KINDS - 1) * KILNI_PTX_USE_WIDTHS,
+  MAX_ACCESSES = MAX_WAYS + KILNI_PTX_USE_MEMBERS
+};
 
 // The accesses of one parameter. thread-safe
 typedef struct list_t {
@@ -37,6 +40,17 @@ static void fill_list(const kilni_ptx_param_use_t* param, list_t* out) {
   }
 }
 
+static void fill_members(const kilni_ptx_use_t* found, list_t* lists) {
+  for (uint32_t i = 0; i < found->member_count; i++) {
+    const kilni_ptx_member_use_t* member = &found->members[i];
+    list_t* list = &lists[member->param];
+    kiln_image_access_t* access = &list->accesses[list->count++];
+    access->kind = member->kind;
+    access->bytes = member->bytes;
+    access->offset = member->offset;
+  }
+}
+
 static kiln_status_t fill(kiln_image_use_t* use,
                           const kilni_ptx_module_t* module, uint32_t function) {
   void* seen = NULL;
@@ -57,6 +71,7 @@ static kiln_status_t fill(kiln_image_use_t* use,
     for (uint32_t i = 0; i < use->param_count; i++) {
       fill_list(&found->params[i], &use->params[i]);
     }
+    fill_members(found, use->params);
   }
   kilni_free(use->allocator, seen, sizeof(kilni_ptx_use_t));
   return status;

@@ -164,6 +164,69 @@ static void add_atomic(const kilni_ptx_look_t* look,
   add_access(look, address, kind, type);
 }
 
+// ---- Structs by value ----
+
+static void add_member(const kilni_ptx_look_t* look,
+                       const kilni_ptx_member_use_t* member) {
+  kilni_ptx_use_t* use = look->use;
+  for (uint32_t i = 0; i < use->member_count; i++) {
+    if (memcmp(&use->members[i], member, sizeof(*member)) == 0) return;
+  }
+  if (use->member_count == KILNI_PTX_USE_MEMBERS) return;
+  use->members[use->member_count++] = *member;
+}
+
+// A load from a parameter that is an array of bytes, as a struct is in PTX.
+static void add_loaded(const kilni_ptx_look_t* look,
+                       const kilni_ptx_instruction_t* ins) {
+  const kilni_ptx_form_t* form = kilni_ptx_instruction_form(look->module, ins);
+  const kilni_ptx_operand_t* ops =
+      kilni_ptx_instruction_operands(look->module, ins);
+  uint32_t first = look->function->first_parameter;
+  uint32_t types[2];
+  if (ins->opcode != KILNI_PTX_OP_LD || ops == NULL || ins->operand_count < 2 ||
+      kilni_ptx_form_space(form) != KILNI_PTX_SPACE_PARAM ||
+      ops[1].kind != KILNI_PTX_OPERAND_ADDRESS ||
+      ops[1].base != KILNI_PTX_BASE_VARIABLE || ops[1].index < first ||
+      ops[1].index - first >= look->use->param_count ||
+      look->module->variables[ops[1].index].dimension_count == 0 ||
+      kilni_ptx_form_types(form, types) == 0) {
+    return;
+  }
+  const kilni_ptx_operand_t* parts =
+      ops[0].kind == KILNI_PTX_OPERAND_VECTOR
+          ? kilni_ptx_operand_children(look->module, &ops[0])
+          : &ops[0];
+  uint32_t count = parts == &ops[0] ? 1 : ops[0].count;
+  uint32_t bytes = kilni_ptx_type_bytes(types[1]);
+  for (uint32_t i = 0; parts != NULL && i < count; i++) {
+    bool half = is_half(look, &parts[i], types[1]);
+    kilni_ptx_member_use_t member = {
+        ops[1].index - first, (uint32_t)ops[1].value + i * bytes,
+        half ? KILN_IMAGE_ACCESS_FLOAT
+             : kind_of(look, &parts[i], types[1], false),
+        half ? 2 : bytes};
+    add_member(look, &member);
+  }
+}
+
+// A struct whose address goes somewhere may be read otherwise there.
+static void find_members(const kilni_ptx_look_t* look) {
+  const kilni_ptx_function_t* f = look->function;
+  kilni_ptx_use_t* use = look->use;
+  for (uint32_t i = 0; i < f->instruction_count; i++) {
+    add_loaded(look, &f->instructions[i]);
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < use->member_count; i++) {
+    if ((look->unknown >> use->members[i].param & 1) != 0) continue;
+    use->members[kept++] = use->members[i];
+  }
+  use->member_count = kept;
+}
+
+// ---- The accesses ----
+
 // The accesses of one instruction: those that only store constants, or the
 // others.
 static void add_accesses(const kilni_ptx_look_t* look,
@@ -273,6 +336,7 @@ kiln_status_t kilni_ptx_use_make(const kilni_ptx_module_t* module,
   kilni_ptx_use_pitches(&look);
   kilni_ptx_use_values(&look);
   find_accesses(&look);
+  find_members(&look);
   kilni_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
   return status;
 }

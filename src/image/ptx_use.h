@@ -12,11 +12,12 @@
 #include "kiln/image.h"
 
 enum {
-  KILNI_PTX_USE_PARAMS = 64,  // those behind are not looked at
-  KILNI_PTX_USE_KINDS = 4,    // KILN_IMAGE_ACCESS_*, 0 unused
-  KILNI_PTX_USE_WIDTHS = 5,   // 1, 2, 4, 8, 16 bytes
-  KILNI_PTX_USE_SWEEPS = 64,  // over a kernel, until nothing is new
-  KILNI_PTX_USE_APART = 63    // that nothing is known to be nearer than
+  KILNI_PTX_USE_PARAMS = 64,   // those behind are not looked at
+  KILNI_PTX_USE_KINDS = 4,     // KILN_IMAGE_ACCESS_*, 0 unused
+  KILNI_PTX_USE_WIDTHS = 5,    // 1, 2, 4, 8, 16 bytes
+  KILNI_PTX_USE_MEMBERS = 64,  // of structs by value; more are not looked at
+  KILNI_PTX_USE_SWEEPS = 64,   // over a kernel, until nothing is new
+  KILNI_PTX_USE_APART = 63     // that nothing is known to be nearer than
 };
 
 // How the memory behind a parameter is read and written. thread-compatible
@@ -27,12 +28,21 @@ typedef struct kilni_ptx_param_use_t {
   uint8_t pitch[KILNI_PTX_USE_KINDS][KILNI_PTX_USE_WIDTHS];
 } kilni_ptx_param_use_t;
 
+// How a member of a struct that is passed by value is read. thread-compatible
+typedef struct kilni_ptx_member_use_t {
+  uint32_t param;
+  uint32_t offset;
+  uint32_t kind;  // KILN_IMAGE_ACCESS_*
+  uint32_t bytes;
+} kilni_ptx_member_use_t;
+
 // What is known of a kernel. thread-compatible
 typedef struct kilni_ptx_use_t {
   kiln_image_threads_t threads;
   uint32_t param_count;  // at most KILNI_PTX_USE_PARAMS
-  uint32_t reserved;
+  uint32_t member_count;
   kilni_ptx_param_use_t params[KILNI_PTX_USE_PARAMS];
+  kilni_ptx_member_use_t members[KILNI_PTX_USE_MEMBERS];
 } kilni_ptx_use_t;
 
 // Of what a launch is sized by, the products that make a thread's rank.

@@ -138,6 +138,53 @@ static void halves_are_floats_in_words(void** state) {
        "b4/4");
 }
 
+// What a struct that is passed by value is read as: "f4@0 b4@4".
+static const char* members(const char* body) {
+  static char out[160];
+  char text[2048];
+  (void)snprintf(text, sizeof(text),
+                 ".version 8.0\n.target sm_75\n.address_size 64\n"
+                 ".visible .entry k(.param .u64 q, .param .align 8 .b8 p[32])\n"
+                 "{\n.reg .b32 %%r<9>; .reg .f32 %%f<9>; .reg .b64 %%rd<9>;\n"
+                 ".reg .f64 %%fd<9>; .reg .b16 %%rs<9>;\n%s\nret;\n}\n",
+                 body);
+  kiln_image_use_t* use = use_of(text);
+  out[0] = 0;
+  for (uint32_t i = 0; i < kiln_image_use_access_count(use, 1); i++) {
+    const kiln_image_access_t* a = kiln_image_use_access(use, 1, i);
+    size_t used = strlen(out);
+    assert_int_equal(a->pitch, 0);
+    (void)snprintf(out + used, sizeof(out) - used, "%s%c%u@%u",
+                   used == 0 ? "" : " ", " bif"[a->kind], a -> bytes,
+                   a -> offset);
+  }
+  assert_int_equal(kiln_image_use_access_count(use, 0), 0);
+  kiln_image_use_release(use);
+  return out;
+}
+
+static void members_of_structs_are_told(void** state) {
+  (void)state;
+  assert_string_equal(
+      members("ld.param.f32 %f1, [p]; ld.param.u32 %r1, [p+4];\n"
+              "cvt.rn.f32.s32 %f2, %r1; mul.f32 %f3, %f1, %f2;"),
+      "f4@0 b4@4");
+  assert_string_equal(
+      members("ld.param.v2.b32 {%r1, %r2}, [p+8];\n"
+              "add.f32 %r3, %r1, %r1; ld.param.b64 %rd1, [p+16];\n"
+              "add.f64 %rd2, %rd1, %rd1; ld.param.s32 %r4, [p+24];"),
+      "b4@8 b4@12 f8@16 i4@24");
+  assert_string_equal(
+      members("ld.param.b16 %rs1, [p+2]; add.f16 %rs2, %rs1, %rs1;"), "f2@2");
+  // Both ways, as of a union; and whoever has its address may read all of it.
+  assert_string_equal(members("ld.param.f32 %f1, [p]; add.f32 %f2, %f1, %f1;\n"
+                              "ld.param.u32 %r1, [p]; add.u32 %r2, %r1, %r1;"),
+                      "f4@0 b4@0");
+  assert_string_equal(members("ld.param.f32 %f1, [p]; add.f32 %f2, %f1, %f1;\n"
+                              "mov.b64 %rd1, p;"),
+                      "");
+}
+
 static void integers(void** state) {
   (void)state;
   SEES("ld.global.s32 %r2, [%rd4];", "i4/4");
@@ -468,6 +515,7 @@ int main(void) {
       cmocka_unit_test(arithmetic_tells_floats),
       cmocka_unit_test(what_is_moved_may_be_anything),
       cmocka_unit_test(halves_are_floats_in_words),
+      cmocka_unit_test(members_of_structs_are_told),
       cmocka_unit_test(integers),
       cmocka_unit_test(constants_have_a_width_alone),
       cmocka_unit_test(addresses_are_followed),
