@@ -421,9 +421,9 @@ KILN_API void kiln_link_retain(kiln_link_t* link);
 KILN_API void kiln_link_release(kiln_link_t* link);
 
 // Adds an input behind those there are: PTX, a cubin (relocatable or not), a
-// fatbin, an object file, an archive or LTO-IR. `code` is retained; bytes are
-// copied; a file is read at once. `format` is KILN_CODE_FORMAT_*; 0: seen from
-// the bytes. `name` is for messages and may be NULL.
+// fatbin, an object file, an archive of those or LTO-IR. `code` is retained;
+// bytes are copied; a file is read at once. `format` is KILN_CODE_FORMAT_*; 0:
+// seen from the bytes. `name` is for messages and may be NULL.
 //
 //   INVALID_ARGUMENT  a format that no linker takes, no bytes
 //   BAD_DATA          the format is not to be seen from the bytes
@@ -463,7 +463,9 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     it was called: its name is not in the result);
 //                     kernels of an input that the linker left out, or, of
 //                     finished machine code in an object, a fatbin or an
-//                     archive, would leave out, and its variables
+//                     archive, would leave out, and its variables; an archive
+//                     with a member that is PTX, LTO-IR, a cubin or a fatbin by
+//                     itself: linkers take objects only out of archives
 //   BAD_DATA          an input is cut off or damaged, is not of its format, or
 //                     is an object without device code; archives in which no
 //                     member has any, and nothing else; device code in an ELF

@@ -175,6 +175,21 @@ static kiln_status_t refuse_misfit(void* user, const char* file,
       arch);
 }
 
+// Linkers look into an archive's objects, and pass over all else.
+static kiln_status_t refuse_loose(void* user, const char* archive,
+                                  const char* member, uint32_t format) {
+  (void)user;
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED,
+                 "the %s \"%.200s\" in the archive \"%s\" would not be linked: "
+                 "out of archives linkers take objects of the host only, and "
+                 "leave out other members without a word",
+                 kiln_code_format_name(format), member, archive),
+      "take it out of the archive (`ar x '%s' '%.200s' && ar d '%s' '%.200s'`) "
+      "and link \"%.200s\" as an input of its own",
+      archive, member, archive, member, member);
+}
+
 void kilni_link_names_free(kilni_link_names_t* names) {
   if (names == NULL) return;
   kiln_allocator_t allocator = names->allocator;
@@ -243,6 +258,7 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
                                     .define = asks ? add_name : NULL,
                                     .keep = asks ? add_kept : NULL,
                                     .misfit = refuse_misfit,
+                                    .loose = refuse_loose,
                                     .inout_parts = &names->parts};
   if (given->lto && given->count > 1) visit.own = add_own;
   if (given->may_crash) {

@@ -77,6 +77,11 @@ typedef struct kilni_image_link_visit_t {
   // which file it is, and what it is for ("sm_90, compute_90"); borrowed during
   // the call. Not called where that code defines nothing. NULL: nobody asks.
   kiln_status_t (*misfit)(void* user, const char* file, const char* targets);
+  // A member of an archive is device code by itself, in no object of a host,
+  // KILN_CODE_FORMAT_*: what linkers leave out of archives. Called before it is
+  // read; both names are borrowed during the call. NULL: nobody asks.
+  kiln_status_t (*loose)(void* user, const char* archive, const char* member,
+                         uint32_t format);
   // A name that must be in what comes out, weak ones included; borrowed during
   // the call. NULL: nobody asks. PTX has none.
   kiln_status_t (*expect)(void* user, const char* name);

@@ -284,17 +284,44 @@ static void show_name(const char* name, char out[SHOWN_NAME_BYTES]) {
   out[i] = 0;
 }
 
+// Device code that is in no object. An archive in an archive counts where it
+// holds some; what NVVM IR begins like is an object of Clang's, too.
+static bool is_loose(const kilni_image_part_t* part, uint32_t format) {
+  switch (format) {
+    case KILN_CODE_FORMAT_PTX:
+    case KILN_CODE_FORMAT_CUBIN:
+    case KILN_CODE_FORMAT_RELOCATABLE:
+    case KILN_CODE_FORMAT_FATBIN:
+    case KILN_CODE_FORMAT_LTOIR:
+      return true;
+    case KILN_CODE_FORMAT_LIBRARY:
+      return may_hold_code(part);
+    default:
+      return false;
+  }
+}
+
+static kiln_status_t report_loose(const kiln_image_t* image,
+                                  const kilni_image_part_t* part,
+                                  const char* shown, uint32_t format) {
+  const kilni_image_link_visit_t* link = image->link;
+  if (link == NULL || link->loose == NULL || !is_loose(part, format)) {
+    return kiln_ok();
+  }
+  return link->loose(link->user, part->name, shown, format);
+}
+
 static kiln_status_t read_member(kiln_image_t* image,
                                  const archive_member_t* member,
                                  const kilni_image_about_t* outer) {
   kiln_bytes_view_t bytes = {member->body.data, (size_t)member->body.size};
   bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
   // What is not code is not read.
-  if (!is_elf && kiln_code_format_of(bytes) == KILN_CODE_FORMAT_UNKNOWN) {
-    return kiln_ok();
-  }
+  uint32_t format = kiln_code_format_of(bytes);
+  if (!is_elf && format == KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();
   char shown[SHOWN_NAME_BYTES];
   show_name(member->name, shown);
+  KILNI_RETURN_IF_ERROR(report_loose(image, &member->body, shown, format));
   char name[SHOWN_NAME_BYTES + 256];
   (void)snprintf(name, sizeof(name), "%.200s(%s)", member->body.name, shown);
   kilni_image_part_t part = member->body;

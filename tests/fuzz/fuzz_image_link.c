@@ -29,6 +29,12 @@ static kiln_status_t misfit(void* user, const char* file, const char* targets) {
   return define(user, file, false);
 }
 
+static kiln_status_t loose(void* user, const char* archive, const char* member,
+                           uint32_t format) {
+  (void)define(user, archive, false);
+  return define(user, member, format == KILN_CODE_FORMAT_PTX);
+}
+
 static bool is_promised(kiln_status_t status) {
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK) return true;
@@ -60,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .sm = data[0], .user = &bytes, .define = define};
   visit.keep = keep;
   visit.misfit = misfit;
+  visit.loose = loose;
   kiln_bytes_view_t view = {copy, size - 1};
   kiln_status_t status = kilni_image_check_link(
       view, kiln_code_format_of(view), "fuzz", kiln_allocator_libc(), &visit);

@@ -585,6 +585,51 @@ static void test_no_device_code(void** state) {
   kiln_link_release(link);
 }
 
+// An archive of one member, which follows its head.
+static kiln_bytes_view_t archive_of(const char* name, kiln_bytes_view_t member,
+                                    char* room, size_t size) {
+  int head = snprintf(room, size, "!<arch>\n%-16s%-12d%-6d%-6d%-8d%-10zu`\n",
+                      name, 0, 0, 0, 644, member.size);
+  assert_true(head == 68 && head + member.size < size);
+  memcpy(room + head, member.data, member.size);
+  return (kiln_bytes_view_t){(const uint8_t*)room, (size_t)head + member.size};
+}
+
+// nvJitLink looks into objects of the host only, and passes over all else.
+static void test_code_by_itself_in_an_archive(void** state) {
+  world_t* world = *state;
+  static char text[1 << 16];
+  static const uint8_t kFatbin[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16};
+  static const uint8_t kBitcode[16] = {'B', 'C', 0xc0, 0xde};
+  const struct {
+    const char* member;
+    kiln_bytes_view_t bytes;
+    const char* says;  // NULL: it is left to the host
+  } rows[] = {
+      {"k.ltoir/", {kLtoir, sizeof(kLtoir)}, "the ltoir \"k.ltoir\" in the"},
+      {"k.ptx/", {(const uint8_t*)kPtx, strlen(kPtx)}, "the ptx \"k.ptx\" in"},
+      {"k.cubin/", {kCubin, sizeof(kCubin)}, "the cubin \"k.cubin\" in"},
+      {"k.o/", {kRelocatable, sizeof(kRelocatable)}, "the relocatable \"k.o\""},
+      {"k.fatbin/", {kFatbin, sizeof(kFatbin)}, "the fatbin \"k.fatbin\" in"},
+      {"host.bc/", {kBitcode, sizeof(kBitcode)}, NULL},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_link_t* link = new_link(world, NULL);
+    kiln_code_t* code = NULL;
+    add_ptx(link);
+    assert_null(kiln_link_add_bytes(
+        link, archive_of(rows[i].member, rows[i].bytes, text, sizeof(text)), 0,
+        "lib.a"));
+    if (rows[i].says != NULL) {
+      expect_failure(link, KILN_STATUS_LINK_FAILED, rows[i].says);
+      continue;
+    }
+    assert_null(kiln_link_finish(link, &code));
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+}
+
 static void test_another_architecture(void** state) {
   world_t* world = *state;
   kiln_link_options_t options = kiln_link_options_default();
@@ -1266,6 +1311,7 @@ int main(void) {
       TEST(test_lines_of_ltoir),
       TEST(test_what_is_said_without_a_device),
       TEST(test_no_device_code),
+      TEST(test_code_by_itself_in_an_archive),
       TEST(test_another_architecture),
       TEST(test_containers_for_others),
       TEST(test_finished_code_beside_another_input),
