@@ -461,6 +461,9 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker reports success; a name that two inputs define
 //                     (but not a function of LTO-IR that was inlined wherever
 //                     it was called: its name is not in the result);
+//                     a function that one input declares or defines with
+//                     parameters or a result of other sizes than another (not
+//                     of LTO-IR, whose types nobody can read);
 //                     kernels of an input that the linker left out, or, of
 //                     finished machine code in an object, a fatbin or an
 //                     archive, would leave out, and its variables; an archive

@@ -15,7 +15,7 @@
 
 // Counted up whenever the key, or what is kept beside a result, changes; and
 // when links are refused that were kept.
-enum { KEY_VERSION = 4, MAX_KEPT_BYTES = 64 << 20 };
+enum { KEY_VERSION = 5, MAX_KEPT_BYTES = 64 << 20 };
 
 // One lookup under way. one-thread
 typedef struct looked_t {

@@ -43,6 +43,9 @@ struct kilni_link_names_t {
   defined_t* kept;  // kernels that are defined as others may be, too
   size_t kept_count;
   size_t kept_capacity;
+  defined_t* types;  // of functions; each has its type after its name
+  size_t type_count;
+  size_t type_capacity;
   kiln_status_t doubt;  // the first
   size_t parts;         // with device code
   uint32_t input;       // the one that is read
@@ -53,7 +56,7 @@ static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
                               size_t* out_text) {
   size_t size = strlen(name) + 1;
   size_t count = names->count + names->expected_count + names->own_count +
-                 names->kept_count;
+                 names->kept_count + names->type_count;
   if (count >= MAX_NAMES || names->text_size > MAX_TEXT - size) {
     return kilni_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d names", MAX_NAMES),
@@ -175,6 +178,22 @@ static kiln_status_t refuse_misfit(void* user, const char* file,
       arch);
 }
 
+// The type of a function. Its text follows that of the name.
+static kiln_status_t add_type(void* user, const char* name, const char* type) {
+  kilni_link_names_t* names = user;
+  void* types = names->types;
+  size_t text = 0;
+  size_t after = 0;
+  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(add_text(names, type, &after));
+  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->type_count + 1,
+                                   sizeof(defined_t), &names->type_capacity,
+                                   &types));
+  names->types = types;
+  names->types[names->type_count++] = (defined_t){text, names->input, false};
+  return kiln_ok();
+}
+
 // Linkers look into an archive's objects, and pass over all else.
 static kiln_status_t refuse_loose(void* user, const char* archive,
                                   const char* member, uint32_t format) {
@@ -199,6 +218,8 @@ void kilni_link_names_free(kilni_link_names_t* names) {
                    sizeof(size_t));
   kilni_free_array(allocator, names->own, names->own_capacity, sizeof(size_t));
   kilni_free_array(allocator, names->kept, names->kept_capacity,
+                   sizeof(defined_t));
+  kilni_free_array(allocator, names->types, names->type_capacity,
                    sizeof(defined_t));
   kiln_status_free(names->doubt);
   kilni_free(allocator, names, sizeof(*names));
@@ -261,6 +282,9 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
                                     .loose = refuse_loose,
                                     .inout_parts = &names->parts};
   if (given->lto && given->count > 1) visit.own = add_own;
+  if (asks && given->backend == KILN_LINK_BACKEND_NVJITLINK) {
+    visit.prototype = add_type;
+  }
   if (given->may_crash) {
     visit.expect = add_expected;
     visit.inout_doubt = &names->doubt;
@@ -306,17 +330,18 @@ static bool is_before(const void* a, const void* b) {
 }
 
 static kiln_status_t sort_names(const kilni_link_names_t* names,
+                                const defined_t* items, size_t count,
                                 sorted_t** out_sorted) {
   void* block = NULL;
   *out_sorted = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(names->allocator, names->count,
-                                          sizeof(sorted_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(names->allocator, count, sizeof(sorted_t), &block));
   sorted_t* sorted = block;
-  for (size_t i = 0; i < names->count; i++) {
-    sorted[i] = (sorted_t){names->texts + names->items[i].text,
-                           names->items[i].text, names->items[i].input};
+  for (size_t i = 0; i < count; i++) {
+    sorted[i] =
+        (sorted_t){names->texts + items[i].text, items[i].text, items[i].input};
   }
-  kilni_sort(sorted, names->count, sizeof(sorted_t), is_before);
+  kilni_sort(sorted, count, sizeof(sorted_t), is_before);
   *out_sorted = sorted;
   return kiln_ok();
 }
@@ -337,7 +362,7 @@ static kiln_status_t check_twice(const kilni_link_given_t* given,
                                  const kilni_link_names_t* names) {
   sorted_t* sorted = NULL;
   size_t found = 0;
-  KILNI_RETURN_IF_ERROR(sort_names(names, &sorted));
+  KILNI_RETURN_IF_ERROR(sort_names(names, names->items, names->count, &sorted));
   for (size_t i = 1; i < names->count; i++) {
     if (strcmp(sorted[i].name, sorted[i - 1].name) == 0 &&
         (found == 0 || sorted[i].order < sorted[found].order)) {
@@ -351,6 +376,65 @@ static kiln_status_t check_twice(const kilni_link_given_t* given,
                    kiln_code_name(given->inputs[sorted[found - 1].input]));
   }
   kilni_free_array(names->allocator, sorted, names->count, sizeof(sorted_t));
+  return status;
+}
+
+// ---- Types of functions ----
+
+// As nvJitLink compares them: "b1" is "b".
+static bool is_same_type(const char* one, const char* two) {
+  while (true) {
+    if (*one != *two) return false;
+    if (*one == 0) return true;
+    bool is_byte = *one == 'b';
+    one++;
+    two++;
+    if (!is_byte) continue;
+    if (one[0] == '1' && (one[1] < '0' || one[1] > '9')) one++;
+    if (two[0] == '1' && (two[1] < '0' || two[1] > '9')) two++;
+  }
+}
+
+static const char* type_of(const sorted_t* sorted) {
+  return sorted->name + strlen(sorted->name) + 1;
+}
+
+static kiln_status_t unlike(const kilni_link_given_t* given,
+                            const sorted_t* second, const sorted_t* first) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED,
+                 "Prototype doesn't match for '%.400s' in '%s', first declared "
+                 "in '%s': its parameters or its result have other sizes",
+                 second->name, kiln_code_name(given->inputs[second->input]),
+                 kiln_code_name(given->inputs[first->input])),
+      "declare it with the same types in all sources, e.g. in one header that "
+      "all of them include; compile what tools of another CUDA release "
+      "compiled anew");
+}
+
+// A function that inputs declare with other types than the first that has it.
+// nvJitLink says so on the process's own standard error, and reports success.
+static kiln_status_t check_types(const kilni_link_given_t* given,
+                                 const kilni_link_names_t* names) {
+  sorted_t* sorted = NULL;
+  size_t found = 0;
+  size_t found_first = 0;
+  size_t first = 0;
+  KILNI_RETURN_IF_ERROR(
+      sort_names(names, names->types, names->type_count, &sorted));
+  for (size_t i = 1; i < names->type_count; i++) {
+    if (strcmp(sorted[i].name, sorted[first].name) != 0) {
+      first = i;
+    } else if (!is_same_type(type_of(&sorted[i]), type_of(&sorted[first])) &&
+               (found == 0 || sorted[i].order < sorted[found].order)) {
+      found = i;
+      found_first = first;
+    }
+  }
+  kiln_status_t status = kiln_ok();
+  if (found != 0) status = unlike(given, &sorted[found], &sorted[found_first]);
+  kilni_free_array(names->allocator, sorted, names->type_count,
+                   sizeof(sorted_t));
   return status;
 }
 
@@ -389,6 +473,7 @@ kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
   }
   if (kiln_status_is_ok(status)) status = check_parts(given, names);
   if (kiln_status_is_ok(status)) status = check_twice(given, names);
+  if (kiln_status_is_ok(status)) status = check_types(given, names);
   names->given = NULL;
   if (!kiln_status_is_ok(status)) {
     kilni_link_names_free(names);

@@ -88,6 +88,11 @@ typedef struct kilni_image_link_visit_t {
   // A function that is defined here and seen nowhere else; borrowed during the
   // call. NULL: nobody asks.
   kiln_status_t (*own)(void* user, const char* name);
+  // The type of a function that others may define or call, as nvJitLink
+  // compares it ("#iii" of `int ff(int, int)`); borrowed during the call. Of a
+  // function that is defined elsewhere, where something here uses it. NULL:
+  // nobody asks. PTX has none unless `define` is asked for as well.
+  kiln_status_t (*prototype)(void* user, const char* name, const char* type);
   // The linker runs where it may crash: damage that it may survive, and that
   // hides no name, is no error then. The first is put here, and the caller
   // frees it. NULL: it is an error.

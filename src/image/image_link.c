@@ -15,7 +15,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/status_make.h"
+#include "base/str.h"
 #include "image/image.h"
 #include "image/image_cubin.h"
 #include "image/image_elf.h"
@@ -71,6 +73,9 @@ enum {
 
 // A call graph's marks, which are no symbols, count down from 2^32 - 1.
 #define CALL_MARKS 0xffffff00u
+// After this one, up to the next, the second number of a pair is no symbol but
+// where the text of the first one's type is: its address is taken here.
+#define CALL_MARK_TYPES 0xfffffffeu
 
 // A cubin while it is checked. one-thread
 typedef struct checked_t {
@@ -471,11 +476,20 @@ static kiln_status_t check_calls(const checked_t* checked,
                                  const kilni_image_section_t* section) {
   kilni_image_part_t bytes;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&checked->elf, section, &bytes));
+  uint32_t mark = 0;
   for (uint64_t at = 0; at + 4 <= bytes.size; at += 4) {
     uint32_t symbol = kilni_image_u32(bytes.data + at);
-    if (symbol >= CALL_MARKS || symbol < checked->symtab.count) continue;
+    bool is_second = at % CALL_BYTES != 0;
+    if (symbol >= CALL_MARKS) {
+      if (is_second) mark = symbol;
+      continue;
+    }
+    uint64_t count = is_second && mark == CALL_MARK_TYPES
+                         ? checked->symtab.names.size
+                         : checked->symtab.count;
+    if (symbol < count) continue;
     return kilni_image_bad(&bytes, at, "a call names symbol %u of %" PRIu64,
-                           symbol, checked->symtab.count);
+                           symbol, count);
   }
   return kiln_ok();
 }
@@ -603,6 +617,63 @@ static kiln_status_t check_code(const checked_t* checked,
   return bad_section(checked, section, "is the code of symbol", index);
 }
 
+// Where damage passes as a doubt, a type that cannot be read is none.
+static kiln_status_t report_prototype(const checked_t* checked,
+                                      const uint8_t* entry) {
+  const kilni_image_link_visit_t* visit = checked->visit;
+  const kilni_image_part_t* texts = &checked->symtab.names;
+  uint32_t index = kilni_image_u32(entry);
+  uint32_t text = kilni_image_u32(entry + 4);
+  kilni_image_elf_symbol_t symbol;
+  if (index >= checked->symtab.count || text >= texts->size ||
+      memchr(texts->data + text, 0, (size_t)(texts->size - text)) == NULL) {
+    return kiln_ok();
+  }
+  kiln_status_t wrong =
+      kilni_image_elf_symbol(&checked->symtab, index, &symbol);
+  bool is_seen = kiln_status_is_ok(wrong) && symbol.name[0] != 0 &&
+                 symbol.binding != BINDING_LOCAL;
+  kiln_status_free(wrong);
+  if (!is_seen || texts->data[text] != '#') return kiln_ok();
+  return visit->prototype(visit->user, symbol.name,
+                          (const char*)texts->data + text);
+}
+
+// Whether a pair is a symbol and where its type is. `*inout_mark` is the call
+// graph's mark that it follows.
+static bool has_type(const kilni_image_section_t* section, const uint8_t* pair,
+                     uint32_t* inout_mark) {
+  uint32_t second = kilni_image_u32(pair + 4);
+  if (section->type == TYPE_PROTOTYPE) return true;
+  if (second >= CALL_MARKS) {
+    *inout_mark = second;
+    return false;
+  }
+  return *inout_mark == CALL_MARK_TYPES;
+}
+
+static kiln_status_t report_prototypes(const checked_t* checked) {
+  if (checked->visit->prototype == NULL) return kiln_ok();
+  for (uint32_t i = 1; i < checked->elf.count; i++) {
+    kilni_image_section_t section;
+    kilni_image_part_t bytes;
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked, kilni_image_elf_section(&checked->elf, i, &section)));
+    uint32_t mark = 0;
+    if (section.type != TYPE_PROTOTYPE && section.type != TYPE_CALLGRAPH) {
+      continue;
+    }
+    KILNI_RETURN_IF_ERROR(
+        kilni_image_elf_bytes(&checked->elf, &section, &bytes));
+    for (uint64_t at = 0; at + PROTOTYPE_BYTES <= bytes.size;
+         at += PROTOTYPE_BYTES) {
+      if (!has_type(&section, bytes.data + at, &mark)) continue;
+      KILNI_RETURN_IF_ERROR(report_prototype(checked, bytes.data + at));
+    }
+  }
+  return kiln_ok();
+}
+
 // What a function owns names the section of its code; other sections none.
 static kiln_status_t check_owner(const checked_t* checked,
                                  const kilni_image_section_t* section) {
@@ -724,7 +795,8 @@ kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
   if (checked.symtab_index == 0) {
     return kilni_image_bad(part, 60, "no section holds the symbols");
   }
-  return check_all_references(&checked);
+  KILNI_RETURN_IF_ERROR(check_all_references(&checked));
+  return report_prototypes(&checked);
 }
 
 // ---- Names of a cubin ----
@@ -781,6 +853,109 @@ static kiln_status_t define_all(const kilni_ptx_module_t* module,
   return kiln_ok();
 }
 
+// ---- Types of PTX's functions ----
+
+// As ptxas 13.0 writes it: a letter of the kind, and of an array its length;
+// 0: of what functions cannot take.
+static char letter_of(uint32_t type) {
+  kilni_ptx_class_t class_ = kilni_ptx_type_class(type);
+  bool is_plain = class_ == KILNI_PTX_CLASS_UNSIGNED ||
+                  class_ == KILNI_PTX_CLASS_SIGNED ||
+                  class_ == KILNI_PTX_CLASS_BITS;
+  if (type == KILNI_PTX_TYPE_F32) return 'f';
+  if (type == KILNI_PTX_TYPE_F64) return 'd';
+  if (type == KILNI_PTX_TYPE_F16) return 'h';
+  if (!is_plain) return 0;
+  switch (kilni_ptx_type_bits(type)) {
+    case 8:
+      return 'b';
+    case 16:
+      return 'h';
+    case 32:
+      return 'i';
+    case 64:
+      return 'l';
+    case 128:
+      return 'x';
+    default:
+      return 0;
+  }
+}
+
+static bool add_types(const kilni_ptx_module_t* module, uint32_t first,
+                      uint32_t count, kilni_str_t* inout_text) {
+  for (uint32_t i = 0; i < count; i++) {
+    const kilni_ptx_variable_t* variable = &module->variables[first + i];
+    char letter = letter_of(variable->type);
+    if (letter == 0 || variable->vector > 1 || variable->dimension_count > 1) {
+      return false;
+    }
+    kilni_str_add_char(inout_text, letter);
+    if (variable->dimension_count == 0) continue;
+    kilni_str_addf(inout_text, "%" PRIu64,
+                   variable->unsized ? 0 : variable->dimensions[0]);
+  }
+  return true;
+}
+
+static kiln_status_t report_type(const kilni_ptx_module_t* module,
+                                 const kilni_ptx_function_t* function,
+                                 const kilni_image_link_visit_t* visit,
+                                 kiln_allocator_t allocator) {
+  enum { MAX_TYPE_BYTES = 1 << 16 };
+  kilni_str_t text;
+  if (function->return_count > 1) return kiln_ok();
+  kilni_str_init(&text, allocator, MAX_TYPE_BYTES);
+  kilni_str_add_cstr(&text, function->return_count == 0 ? "#v" : "#");
+  bool is_known = add_types(module, function->first_return,
+                            function->return_count, &text) &&
+                  add_types(module, function->first_parameter,
+                            function->parameter_count, &text);
+  kiln_status_t status = kilni_str_status(&text);
+  if (is_known && kiln_status_is_ok(status)) {
+    status =
+        visit->prototype(visit->user, function->name, kilni_str_cstr(&text));
+  }
+  kilni_str_deinit(&text);
+  return status;
+}
+
+// Functions that something names: ptxas drops the declarations of others.
+static void mark_used(const kilni_ptx_module_t* module, bool* used) {
+  for (uint32_t i = 0; i < module->operand_count; i++) {
+    const kilni_ptx_operand_t* operand = &module->operands[i];
+    bool names = operand->kind == KILNI_PTX_OPERAND_FUNCTION ||
+                 (operand->kind == KILNI_PTX_OPERAND_ADDRESS &&
+                  operand->base == KILNI_PTX_BASE_FUNCTION);
+    if (names && operand->index < module->function_count) {
+      used[operand->index] = true;
+    }
+  }
+}
+
+static kiln_status_t report_types(const kilni_ptx_module_t* module,
+                                  const kilni_image_link_visit_t* visit,
+                                  kiln_allocator_t allocator) {
+  void* block = NULL;
+  uint32_t count = module->function_count;
+  if (visit->prototype == NULL) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, count, sizeof(bool), &block));
+  bool* used = block;
+  mark_used(module, used);
+  kiln_status_t status = kiln_ok();
+  for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
+    const kilni_ptx_function_t* function = &module->functions[i];
+    if (function->is_entry || function->linkage == KILNI_PTX_LINKAGE_NONE ||
+        (!function->is_defined && !used[i])) {
+      continue;
+    }
+    status = report_type(module, function, visit, allocator);
+  }
+  kilni_free_array(allocator, block, count, sizeof(bool));
+  return status;
+}
+
 // Whether the text is right is for its compiler to say, which may be newer.
 kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
                                    const kilni_image_link_visit_t* visit,
@@ -796,6 +971,9 @@ kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
     return kiln_ok();
   }
   status = define_all(module, visit);
+  if (kiln_status_is_ok(status)) {
+    status = report_types(module, visit, allocator);
+  }
   kilni_ptx_module_release(module);
   return status;
 }

@@ -35,6 +35,11 @@ static kiln_status_t loose(void* user, const char* archive, const char* member,
   return define(user, member, format == KILN_CODE_FORMAT_PTX);
 }
 
+static kiln_status_t prototype(void* user, const char* name, const char* type) {
+  (void)define(user, name, false);
+  return define(user, type, false);
+}
+
 static bool is_promised(kiln_status_t status) {
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK) return true;
@@ -67,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   visit.keep = keep;
   visit.misfit = misfit;
   visit.loose = loose;
+  visit.prototype = prototype;
   kiln_bytes_view_t view = {copy, size - 1};
   kiln_status_t status = kilni_image_check_link(
       view, kiln_code_format_of(view), "fuzz", kiln_allocator_libc(), &visit);

@@ -506,6 +506,53 @@ static void test_two_definitions(void** state) {
 }
 
 // What is said before a link is what the link says.
+// nvJitLink reports success over them.
+static void test_types_that_differ(void** state) {
+  world_t* world = *state;
+  static const char kHead[] = ".version 8.0\n.target sm_90\n.address_size 64\n";
+  static const char kTwo[] =
+      ".extern .func (.param .b32 r) ff(.param .b32 a, .param .b32 b);\n"
+      ".visible .entry k() { .param .b32 x; .param .b32 y; "
+      "call (x), ff, (y, y); ret; }\n";
+  const struct {
+    const char* second;
+    bool links;
+  } rows[] = {
+      {".visible .func (.param .b32 r) ff(.param .b32 a) { ret; }\n", false},
+      {".visible .func (.param .b32 r) ff(.param .f32 a, .param .b32 b) { ret; "
+       "}\n",
+       false},
+      {".weak .func ff(.param .b32 a, .param .b32 b) { ret; }\n", false},
+      {".visible .func (.param .b32 r) ff(.param .u32 a, .param .s32 b) { ret; "
+       "}\n",
+       true},
+      {".func (.param .b32 r) ff(.param .b32 a) { ret; }\n", true},
+      {".extern .func (.param .b32 r) ff(.param .b32 a);\n", true},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    char texts[2][512];
+    (void)snprintf(texts[0], sizeof(texts[0]), "%s%s", kHead, kTwo);
+    (void)snprintf(texts[1], sizeof(texts[1]), "%s%s", kHead, rows[i].second);
+    kiln_link_t* link = new_link(world, NULL);
+    for (size_t k = 0; k < 2; k++) {
+      kiln_bytes_view_t text = {(const uint8_t*)texts[k], strlen(texts[k])};
+      assert_null(kiln_link_add_bytes(link, text, 0, k == 0 ? "1.o" : "2.o"));
+    }
+    kiln_code_t* code = NULL;
+    kiln_status_t status = kiln_link_finish(link, &code);
+    if (rows[i].links) {
+      assert_null(status);
+    } else {
+      expect(
+          status, KILN_STATUS_LINK_FAILED,
+          "Prototype doesn't match for 'ff' in '2.o', first declared in '1.o'");
+      assert_null(code);
+    }
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+}
+
 static void test_what_is_said_without_a_device(void** state) {
   world_t* world = *state;
   kiln_compat_driver_t driver = kiln_compat_driver_default();
@@ -1309,6 +1356,7 @@ int main(void) {
       TEST(test_two_definitions),
       TEST(test_a_damaged_input),
       TEST(test_lines_of_ltoir),
+      TEST(test_types_that_differ),
       TEST(test_what_is_said_without_a_device),
       TEST(test_no_device_code),
       TEST(test_code_by_itself_in_an_archive),

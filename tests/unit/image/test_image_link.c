@@ -616,6 +616,65 @@ static void names_of_ptx_are_told(void** state) {
   expect_names(&file, 80, "");
 }
 
+static kiln_status_t ignore_defined(void* user, const char* name,
+                                    bool is_kernel) {
+  (void)user;
+  (void)name;
+  (void)is_kernel;
+  return kiln_ok();
+}
+
+static kiln_status_t note_type(void* user, const char* name, const char* type) {
+  names_t* names = user;
+  size_t used = strlen(names->text);
+  (void)snprintf(names->text + used, sizeof(names->text) - used, "%s%s ", name,
+                 type);
+  return kiln_ok();
+}
+
+// As ptxas 13.0 has them in .nv.prototype.
+static void types_of_functions_are_told(void** state) {
+  (void)state;
+  names_t names = {0};
+  kilni_image_link_visit_t visit = {.user = &names, .prototype = note_type};
+  read_relocatable();
+  assert_null(check_as(&file, file.format, &visit));
+  assert_string_equal(names.text, "_Z1gi#ii _Z5otheri#ii ");
+  static const char kText[] =
+      ".version 8.3\n.target sm_90\n.address_size 64\n"
+      ".extern .func (.param .b32 r) used(.param .b64 a, .param .f32 b);\n"
+      ".extern .func (.param .b32 r) named(.param .b16 a);\n"
+      ".extern .func idle(.param .b64 a);\n"
+      ".func (.param .b32 r) own(.param .b32 a) { ret; }\n"
+      ".weak .func (.param .align 8 .b8 r[16]) w(.param .f64 a, .param .b8 b,\n"
+      "  .param .align 4 .b8 c[]) { ret; }\n"
+      ".visible .func f(.reg .u32 a, .param .b128 b) { .reg .b64 %r;\n"
+      "  .param .b32 x; .param .b64 y; .param .f32 z;\n"
+      "  mov.u64 %r, named; call (x), used, (y, z); ret; }\n"
+      ".visible .entry k(.param .b32 a) { ret; }\n";
+  memcpy(file.data, kText, sizeof(kText) - 1);
+  file.size = sizeof(kText) - 1;
+  file.format = KILN_CODE_FORMAT_PTX;
+  names_t ptx = {0};
+  kilni_image_link_visit_t both = {
+      .user = &ptx, .prototype = note_type, .define = ignore_defined};
+  assert_null(check_as(&file, file.format, &both));
+  assert_string_equal(ptx.text, "used#ilf named#ih w#b16dbb0 f#vix ");
+}
+
+// Where the address of a function is taken, the call graph has its type beside
+// it, and not the index of a symbol. taken.cubin is of
+//   extern "C" __device__ int f0(int x 10), f1(int x 9), f2(int x 8);
+//   extern "C" __global__ void k(void** p) { p[0] = (void*)f0; ... }
+static void types_of_taken_functions_are_told(void** state) {
+  (void)state;
+  names_t names = {0};
+  kilni_image_link_visit_t visit = {.user = &names, .prototype = note_type};
+  read_file(&file, "taken.cubin");
+  assert_null(check_as(&file, file.format, &visit));
+  assert_string_equal(names.text, "f0#iiiiiiiiiii f1#iiiiiiiiii f2#iiiiiiiii ");
+}
+
 static kiln_status_t check_faulted(kiln_allocator_t allocator, void* user) {
   const file_t* given = user;
   static const kilni_image_link_visit_t kNobody;
@@ -684,6 +743,8 @@ int main(void) {
       cmocka_unit_test(what_may_be_left_out_is_told),
       cmocka_unit_test(what_suits_nobody_is_told),
       cmocka_unit_test(names_of_ptx_are_told),
+      cmocka_unit_test(types_of_functions_are_told),
+      cmocka_unit_test(types_of_taken_functions_are_told),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(a_wrong_byte_is_no_surprise),
   };
