@@ -442,7 +442,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_link_add_file(kiln_link_t* link,
                                                         uint32_t format);
 
 // Says who would link what there is, without linking or loading anything.
-// OK also where that is a refusal, as kiln_link_choose. The caller owns
+// OK also where that is a refusal, as kiln_link_choose. Code that is newer than
+// the driver which the software device is like does not keep it from linking,
+// or nvJitLink from linking for it: it reads PTX 6.0 to 9.x. The caller owns
 // `*out_choice`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_link_explain(kiln_link_t* link, kiln_link_choice_t** out_choice);

@@ -607,6 +607,15 @@ static bool serve(link_run_t* run) {
   _exit(0);
 }
 
+// For a device its linker is asked: the software device's joins PTX. What is
+// assumed of nvJitLink it does not know.
+static bool choose_for(link_run_t* run) {
+  if (run->device == NULL || run->assumes_nvjitlink) return choose(run);
+  return begin_link(run) &&
+         kilni_cli_check(run->error,
+                         kiln_link_explain(run->link, &run->choice));
+}
+
 static bool run_all(link_run_t* run) {
   if (value_of(run, "serve") != NULL) return serve(run);
   if (!read_options(run) || !read_assumed(run) || !check_files(run) ||
@@ -617,7 +626,7 @@ static bool run_all(link_run_t* run) {
                  run->assumes_nvjitlink;
   if (!is_pure && !open_runtime(run)) return false;
   if (value_of(run, "explain") == NULL) return link_all(run);
-  return choose(run) && explain(run);
+  return choose_for(run) && explain(run);
 }
 
 static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {

@@ -162,8 +162,9 @@ static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
                  input_name(question->facts, index),
                  kiln_code_format_name(format)),
       joins_ptx(question)
-          ? "ask for a cubin, or link for the software device (--device soft), "
-            "which joins PTX; or give LTO-IR only"
+          ? "ask for a cubin, or let the software device join the PTX "
+            "(--device "
+            "soft, without --backend nvjitlink); or give LTO-IR only"
           : "give LTO-IR only, or ask for a cubin");
 }
 

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "compile/compile.h"
 #include "compile/compile_identity.h"
+#include "compile/link_choice.h"
 #include "compile/link_inside.h"
 #include "kiln/toolkit.h"
 #include "locate/locate.h"
@@ -438,6 +439,42 @@ static void aim_at_soft(kiln_link_facts_t* facts) {
   }
 }
 
+// Whether something is newer than the driver that the software device is like.
+static bool is_past_driver(const kiln_link_facts_t* facts) {
+  uint32_t line = facts->driver.line;
+  for (uint32_t i = 0; i < facts->input_count; i++) {
+    const kiln_link_input_fact_t* input = &facts->inputs[i];
+    if (input->line > line || input->ptx_isa > kiln_compat_line_ptx_isa(line)) {
+      return true;
+    }
+  }
+  for (uint32_t i = 0; i < facts->nvjitlink_count; i++) {
+    if (facts->nvjitlinks[i] > line) return true;
+  }
+  return false;
+}
+
+// It reads PTX of later tools, too: what it does not know it refuses by its
+// name, as where PTX is loaded without a link.
+static kiln_status_t choose_for_soft(const kiln_linker_t* linker,
+                                     kiln_link_facts_t* facts,
+                                     kiln_link_choice_t** out_choice) {
+  bool is_past = facts->driver.state == KILN_COMPAT_DRIVER_KNOWN &&
+                 !linker->has_driver && is_past_driver(facts);
+  if (is_past) facts->driver = kiln_compat_driver_default();
+  KILNI_RETURN_IF_ERROR(
+      kiln_link_choose(facts, &linker->host->allocator, out_choice));
+  if (!is_past || kiln_link_choice_backend(*out_choice) == 0) return kiln_ok();
+  kiln_status_t status = kilni_link_choice_because(
+      *out_choice,
+      "the software device reads PTX 6.0 to 9.x, whatever wrote it");
+  if (!kiln_status_is_ok(status)) {
+    kiln_link_choice_release(*out_choice);
+    *out_choice = NULL;
+  }
+  return status;
+}
+
 kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
                                   kiln_link_facts_t* facts,
                                   kiln_link_choice_t** out_choice) {
@@ -459,7 +496,9 @@ kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
     facts->nvjitlinks = lines;
   }
   kiln_status_t status =
-      kiln_link_choose(facts, &linker->host->allocator, out_choice);
+      linker->is_soft
+          ? choose_for_soft(linker, facts, out_choice)
+          : kiln_link_choose(facts, &linker->host->allocator, out_choice);
   facts->nvjitlinks = NULL;
   facts->nvjitlink_count = 0;
   return status;

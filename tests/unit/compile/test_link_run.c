@@ -1098,6 +1098,49 @@ static void test_soft(void** state) {
   kiln_link_release(link);
 }
 
+// It is like a driver of 13.0, and runs PTX of later tools: so it links that,
+// and loads what newer linkers make.
+static void test_soft_and_newer_code(void** state) {
+  world_t* world = *state;
+  static const char kNewer[] =
+      ".version 9.5\n.target sm_75\n.address_size 64\n.visible .entry k() "
+      "{ ret; }\n";
+  with_driver(world, 13000);
+  world->wish.is_soft = true;
+  world->fake.output = kNewer;
+  world->table.minor = 5;
+  const struct {
+    kiln_bytes_view_t bytes;
+    uint32_t backend;
+    uint32_t chosen;
+  } rows[] = {
+      {{(const uint8_t*)kNewer, sizeof(kNewer) - 1},
+       KILN_LINK_BACKEND_AUTO,
+       KILN_LINK_BACKEND_DRIVER},
+      {{(const uint8_t*)kNewer, sizeof(kNewer) - 1},
+       KILN_LINK_BACKEND_DRIVER,
+       KILN_LINK_BACKEND_DRIVER},
+      {{kLtoir, sizeof(kLtoir)},
+       KILN_LINK_BACKEND_AUTO,
+       KILN_LINK_BACKEND_NVJITLINK},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    options.backend = rows[i].backend;
+    options.output = KILN_CODE_FORMAT_PTX;
+    kiln_link_t* link = new_link(world, &options);
+    kiln_code_t* code = NULL;
+    assert_null(kiln_link_add_bytes(link, rows[i].bytes, 0, "k"));
+    assert_null(kiln_link_finish(link, &code));
+    assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                     rows[i].chosen);
+    assert_true(has_reason(kiln_link_chosen(link), "reads PTX 6.0 to 9.x"));
+    assert_int_equal(kiln_code_format(code), KILN_CODE_FORMAT_PTX);
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+}
+
 // A machine without nvJitLink (L15): said once, however many links there are.
 static void test_absent_is_said_once(void** state) {
   world_t* world = *state;
@@ -1375,6 +1418,7 @@ int main(void) {
       TEST(test_rows),
       TEST(test_wanted_backend),
       TEST(test_soft),
+      TEST(test_soft_and_newer_code),
       TEST(test_absent_is_said_once),
       TEST(test_a_copy_that_does_not_load),
       TEST(test_options_of_the_driver),
