@@ -100,12 +100,29 @@ kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name) {
       "remove that byte: `tr -d '\\000'` makes a copy without");
 }
 
+kiln_status_t kilni_code_check_thin(kiln_bytes_view_t bytes, const char* name) {
+  enum { MAGIC_BYTES = 8 };
+  if (bytes.size < MAGIC_BYTES ||
+      memcmp(bytes.data, "!<thin>\n", MAGIC_BYTES) != 0) {
+    return kiln_ok();
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA,
+                 "\"%s\" is a thin archive: it names its members and does not "
+                 "hold them",
+                 name),
+      "give the members (`ar t '%s'` lists them), or an archive that holds "
+      "them (`ar rcs`, without T)",
+      name);
+}
+
 static kiln_status_t decide_format(kiln_bytes_view_t bytes,
                                    const kiln_code_options_t* options,
                                    uint32_t* out_format) {
   const char* name = or_else(options->name, "code");
   uint32_t seen = kiln_code_format_of(bytes);
   uint32_t wanted = options->format;
+  KILNI_RETURN_IF_ERROR(kilni_code_check_thin(bytes, name));
   if (wanted > KILN_CODE_FORMAT_NVVM ||
       (wanted != KILN_CODE_FORMAT_UNKNOWN && !may_be(wanted, seen))) {
     return kilni_status_with_fix(

@@ -20,6 +20,8 @@ static bool is_elf(const kilni_image_part_t* part) {
 }
 
 static kiln_status_t unknown_format(const kilni_image_part_t* part) {
+  kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
+  KILNI_RETURN_IF_ERROR(kilni_code_check_thin(bytes, part->name));
   return kilni_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "%s: neither PTX, nor a cubin, a fatbin, LTO-IR, NVVM IR, a "

@@ -13,6 +13,9 @@
 // the offset, where something else comes after that.
 kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name);
 
+// BAD_DATA for a thin archive, which only names the files that it is of.
+kiln_status_t kilni_code_check_thin(kiln_bytes_view_t bytes, const char* name);
+
 // kiln_code_create for a room above, whose allocator must not outlive what
 // `keep` keeps.
 kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,

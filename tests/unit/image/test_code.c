@@ -183,10 +183,36 @@ static void elf_files_of_other_kinds_are_named(void** state) {
   }
 }
 
+// Whatever it is given as: nobody could read its members.
+static void a_thin_archive_is_named(void** state) {
+  (void)state;
+  static const uint32_t kFormats[] = {0, KILN_CODE_FORMAT_LIBRARY,
+                                      KILN_CODE_FORMAT_PTX};
+  static const char kText[] =
+      "!<thin>\n"
+      "k.o/            0           0     0     644     6         `\n";
+  kiln_bytes_view_t bytes = view(kText, sizeof(kText) - 1);
+  for (size_t i = 0; i < sizeof(kFormats) / sizeof(kFormats[0]); i++) {
+    kiln_code_options_t options = kiln_code_options_default();
+    kiln_code_t* code = NULL;
+    options.format = kFormats[i];
+    kiln_status_t status = kiln_code_create(bytes, &options, &code);
+    assert_non_null(strstr(kiln_status_message(status), "thin archive"));
+    expect(status, KILN_STATUS_BAD_DATA);
+    assert_null(code);
+  }
+  kiln_image_t* image = NULL;
+  kiln_status_t status = kiln_image_create(bytes, NULL, &image);
+  assert_non_null(strstr(kiln_status_message(status), "thin archive"));
+  expect(status, KILN_STATUS_BAD_DATA);
+  assert_null(image);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(formats_are_seen_from_the_first_bytes),
       cmocka_unit_test(elf_files_of_other_kinds_are_named),
+      cmocka_unit_test(a_thin_archive_is_named),
       cmocka_unit_test(code_holds_copies_of_everything),
       cmocka_unit_test(what_is_no_code_is_refused),
       cmocka_unit_test(the_bytes_say_what_a_cubin_is),
