@@ -421,9 +421,10 @@ KILN_API void kiln_link_retain(kiln_link_t* link);
 KILN_API void kiln_link_release(kiln_link_t* link);
 
 // Adds an input behind those there are: PTX, a cubin (relocatable or not), a
-// fatbin, an object file, an archive of those or LTO-IR. `code` is retained;
-// bytes are copied; a file is read at once. `format` is KILN_CODE_FORMAT_*; 0:
-// seen from the bytes. `name` is for messages and may be NULL.
+// fatbin, an object file, an archive of object files or LTO-IR. `code` is
+// retained; bytes are copied; a file is read at once. `format` is
+// KILN_CODE_FORMAT_*; 0: seen from the bytes. `name` is for messages and may be
+// NULL.
 //
 //   INVALID_ARGUMENT  a format that no linker takes, no bytes
 //   BAD_DATA          the format is not to be seen from the bytes

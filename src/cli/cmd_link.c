@@ -748,7 +748,8 @@ const kilni_cli_command_t kilni_cli_command_link = {
     "FILE...",
     "Link device code, with nvJitLink or with the driver.",
     "FILE is PTX, a cubin (relocatable or not), a fatbin, an object file, an "
-    "archive of those or LTO-IR, recognised by its content; they are linked in "
+    "archive of object files or LTO-IR, recognised by its content; they are "
+    "linked in "
     "the order given. Who links is decided for this link, by the versions of "
     "the driver, "
     "of each nvJitLink and of the inputs; --explain shows the decision and its "

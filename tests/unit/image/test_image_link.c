@@ -670,7 +670,7 @@ static void types_of_taken_functions_are_told(void** state) {
   (void)state;
   names_t names = {0};
   kilni_image_link_visit_t visit = {.user = &names, .prototype = note_type};
-  read_file(&file, "taken.cubin");
+  read_file(&file, "../link_data/taken.cubin");
   assert_null(check_as(&file, file.format, &visit));
   assert_string_equal(names.text, "f0#iiiiiiiiiii f1#iiiiiiiiii f2#iiiiiiiii ");
 }
