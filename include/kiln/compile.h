@@ -288,10 +288,11 @@ typedef struct kiln_compile_result_t kiln_compile_result_t;
 // names, options, defines, headers, architecture, and the compiler by version
 // and identity, wherever it lies. Included files are found by a scan of both
 // sides of every condition, and each must be as it was. A source with an
-// #include that a macro computes, one in which __DATE__, __TIME__ or
-// __TIMESTAMP__ stands or may be put together by ##, one with a trigraph for #,
-// a backslash or ^, each itself or in what it includes, and options that write
-// or read files of their own (--time, precompiled headers), are not cached.
+// #include or a __has_include that a macro computes, one in which __DATE__,
+// __TIME__ or __TIMESTAMP__ stands or may be put together by ##, one with a
+// trigraph for #, a backslash or ^, each itself or in what it includes, and
+// options that write or read files of their own (--time, precompiled headers),
+// are not cached. Such a macro is followed where one can say what it asks for.
 //
 // The caller owns `*out_result`. Leaves locale, context and environment of the
 // caller as they were. Since 0.1.

@@ -61,6 +61,8 @@ typedef struct find_t {
   const char* file;        // that is scanned, for people
   size_t next_file;        // of files->items, not yet scanned
   kilni_macros_t macros;
+  kilni_macros_t words;  // that were used, each without a value
+  kilni_str_t askers;    // names of macros, with a space behind each
   computed_t* computed;
   size_t computed_count;
   size_t computed_capacity;
@@ -69,6 +71,8 @@ typedef struct find_t {
   kilni_scan_pieces_t weak[MAX_WEAK];
   size_t weak_count;
   kilni_scan_pieces_t here;  // weak ones of the text that is scanned
+  kilni_scan_pieces_t asks;  // weak ones of __has_include, of all texts
+  bool asks_here;            // one text has them all
 } find_t;
 
 // ---- The set of paths ----
@@ -289,14 +293,39 @@ static bool defines_unseen(const kiln_compile_options_t* options) {
   return false;
 }
 
-// Of an option only what may be put together counts here.
-static bool take_pasted(void* user, const kilni_scan_found_t* found) {
+static bool take_found(void* user, const kilni_scan_found_t* found);
+
+// Of an option its value is known already, and a time is another's question.
+static bool take_option(void* user, const kilni_scan_found_t* found) {
   find_t* find = user;
-  if (found->kind == KILNI_SCAN_PASTE) find->pastes = true;
-  if (found->kind == KILNI_SCAN_PIECE) {
-    kilni_scan_add_piece(&find->strong, NULL, found->name);
+  if (found->kind == KILNI_SCAN_DEFINE || found->kind == KILNI_SCAN_TIME) {
+    return true;
   }
+  if (found->kind != KILNI_SCAN_PIECE) return take_found(user, found);
+  kilni_scan_add_piece(&find->strong, NULL, found->name);
   return true;
+}
+
+// "NAME=VALUE" as the #define that it stands for.
+static kiln_status_t scan_option(find_t* find, const char* before,
+                                 const char* option) {
+  kilni_str_t text;
+  kilni_str_init(&text, find->files->allocator, 2u << 20);
+  const char* equal = strchr(option, '=');
+  size_t name = equal != NULL ? (size_t)(equal - option) : strlen(option);
+  kilni_str_addf(&text, "#define %s%.*s", before, (int)name, option);
+  if (equal != NULL) kilni_str_addf(&text, " %s", equal + 1);
+  kiln_status_t status = kilni_str_status(&text);
+  find->file = "an option";
+  find->dir = kilni_sv_make(NULL, 0);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_scan_text(find->files->allocator,
+                             kilni_sv_make(kilni_str_cstr(&text), text.size),
+                             take_option, find);
+  }
+  kilni_str_deinit(&text);
+  if (!kiln_status_is_ok(status)) return status;
+  return find->status;
 }
 
 static kiln_status_t add_defines(find_t* find) {
@@ -304,10 +333,11 @@ static kiln_status_t add_defines(find_t* find) {
   for (uint32_t i = 0; i < options->define_count; i++) {
     const char* text = options->defines[i];
     KILNI_RETURN_IF_ERROR(kilni_macros_add_option(&find->macros, text));
-    const char* value = strchr(text, '=');
-    if (value == NULL) continue;
-    KILNI_RETURN_IF_ERROR(kilni_scan_text(find->files->allocator,
-                                          kilni_sv(value), take_pasted, find));
+    KILNI_RETURN_IF_ERROR(scan_option(find, "", text));
+  }
+  // What a raw one may define, under whatever name.
+  for (uint32_t i = 0; i < options->option_count; i++) {
+    KILNI_RETURN_IF_ERROR(scan_option(find, "_ ", options->options[i]));
   }
   return kiln_ok();
 }
@@ -332,9 +362,24 @@ static kiln_status_t note_unclear(find_t* find, const char* what,
   return kilni_str_take(&shown, &find->files->unclear);
 }
 
+// Those of __has_include: whether a text has them all, and what all have.
+static void keep_asks(find_t* find) {
+  enum { ASKS = KILNI_SCAN_NAMES - 1 };
+  static const kilni_scan_pieces_t none;
+  kilni_scan_pieces_t alone = {0};
+  uint16_t* here = find->here.at[ASKS];
+  memcpy(alone.at[ASKS], here, sizeof(alone.at[ASKS]));
+  if (kilni_scan_whole(&alone, &none) != NULL) find->asks_here = true;
+  for (size_t i = 0; i < sizeof(none.at[0]) / sizeof(*here); i++) {
+    find->asks.at[ASKS][i] |= here[i];
+  }
+  memset(here, 0, sizeof(alone.at[ASKS]));
+}
+
 // Weak pieces of a text, beside those of other texts.
 static void keep_weak(find_t* find) {
   static const kilni_scan_pieces_t none;
+  keep_asks(find);
   if (memcmp(&find->here, &none, sizeof(none)) == 0) return;
   for (size_t i = 0; i < find->weak_count; i++) {
     if (memcmp(&find->here, &find->weak[i], sizeof(none)) == 0) return;
@@ -348,14 +393,24 @@ static void keep_weak(find_t* find) {
   for (size_t i = 0; i < sizeof(none) / sizeof(*last); i++) last[i] |= more[i];
 }
 
-// A time whose name is put together. Pieces that anybody has, T and __, count
-// beside those of their own text alone, since headers of the toolkit have them
-// all; "TI" and "ME__" count wherever they stand.
+static bool has_part_of_asks(const kilni_scan_pieces_t* pieces) {
+  static const kilni_scan_pieces_t none;
+  enum { ASKS = KILNI_SCAN_NAMES - 1 };
+  return memcmp(pieces->at[ASKS], none.at[ASKS], sizeof(none.at[ASKS])) != 0;
+}
+
+// A time or a __has_include whose name is put together. Pieces that anybody
+// has, T and __, count beside those of their own text alone, since headers of
+// the toolkit have them all; "TI" and "ME__" count wherever they stand.
 static kiln_status_t note_pasted(find_t* find) {
   static const kilni_scan_pieces_t none;
   const char* whole = NULL;
   if (!find->pastes) return kiln_ok();
   whole = kilni_scan_whole(&find->strong, &none);
+  // A piece that nobody has by chance, such as __has_, may meet all others.
+  if (whole == NULL && (find->asks_here || has_part_of_asks(&find->strong))) {
+    whole = kilni_scan_whole(&find->strong, &find->asks);
+  }
   for (size_t i = 0; i < find->weak_count && whole == NULL; i++) {
     whole = kilni_scan_whole(&find->strong, &find->weak[i]);
   }
@@ -363,9 +418,39 @@ static kiln_status_t note_pasted(find_t* find) {
   return note_unclear(find, "pieces that ## may make ", kilni_sv(whole), NULL);
 }
 
+static kiln_status_t add_asker(find_t* find, kiln_string_view_t name) {
+  kilni_str_add(&find->askers, name);
+  kilni_str_add_char(&find->askers, ' ');
+  return kilni_str_status(&find->askers);
+}
+
+// A macro that asks __has_include for what its callers say, where not all of
+// them are known: it stands in another macro, is called with one, or outside of
+// a condition.
+static kiln_status_t note_askers(find_t* find) {
+  kiln_string_view_t rest = {find->askers.data, find->askers.size};
+  kiln_string_view_t name;
+  while (rest.size != 0 && kilni_sv_split(&rest, ' ', &name)) {
+    if (name.size == 0 || !kilni_macros_has(&find->words, name)) continue;
+    return note_unclear(find, "a __has_include by the macro ", name, NULL);
+  }
+  return kiln_ok();
+}
+
 static bool take_found(void* user, const kilni_scan_found_t* found) {
   find_t* find = user;
   switch (found->kind) {
+    case KILNI_SCAN_WORD:
+      find->status =
+          kilni_macros_add(&find->words, found->name, kilni_sv_make(NULL, 0));
+      break;
+    case KILNI_SCAN_ASKER:
+      find->status = add_asker(find, found->name);
+      break;
+    case KILNI_SCAN_ASKS:
+      find->status =
+          note_unclear(find, "what a macro asks ", found->name, find->file);
+      break;
     case KILNI_SCAN_DEFINE:
       find->status = kilni_macros_add(&find->macros, found->name, found->value);
       break;
@@ -552,6 +637,8 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
       kilni_alloc(files->allocator, (size_t)given * 2 + 1, &flags));
   find.header_seen = flags;
   kilni_macros_init(&find.macros, files->allocator);
+  kilni_macros_init(&find.words, files->allocator);
+  kilni_str_init(&find.askers, files->allocator, 64u << 20);
   kiln_status_t status = add_defines(&find);
   if (kiln_status_is_ok(status)) {
     status = find_all(&find, find.header_seen + given);
@@ -561,9 +648,12 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
     status = kilni_strdup(files->allocator, kilni_sv(find.computed[0].shown),
                           &files->computed);
   }
+  if (kiln_status_is_ok(status)) status = note_askers(&find);
   if (kiln_status_is_ok(status)) status = note_pasted(&find);
   computed_deinit(&find);
   kilni_macros_deinit(&find.macros);
+  kilni_macros_deinit(&find.words);
+  kilni_str_deinit(&find.askers);
   kilni_free(files->allocator, flags, (size_t)given * 2 + 1);
   return status;
 }
@@ -573,7 +663,7 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
 static bool note_quote(void* user, const kilni_scan_found_t* found) {
   bool* has = user;
   *has = found->kind == KILNI_SCAN_QUOTE ||
-         found->kind == KILNI_SCAN_COMPUTED ||
+         found->kind == KILNI_SCAN_COMPUTED || found->kind == KILNI_SCAN_ASKS ||
          found->kind == KILNI_SCAN_TRIGRAPH;
   return !*has;
 }

@@ -145,6 +145,10 @@ kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
   return kiln_ok();
 }
 
+bool kilni_macros_has(const kilni_macros_t* macros, kiln_string_view_t name) {
+  return macros->slot_count != 0 && *slot_of(macros, name) != 0;
+}
+
 kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
                                       const char* define) {
   const char* equal = strchr(define, '=');

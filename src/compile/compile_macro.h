@@ -33,6 +33,9 @@ void kilni_macros_deinit(kilni_macros_t* macros);
 kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
                                kiln_string_view_t value);
 
+// True for a name that was added, with whatever value.
+bool kilni_macros_has(const kilni_macros_t* macros, kiln_string_view_t name);
+
 // "NAME" or "NAME=VALUE", as options define it.
 kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
                                       const char* define);

@@ -26,6 +26,11 @@ typedef struct scan_t {
   kilni_scan_fn_t fn;
   void* user;
   uint32_t endless;
+  // The #define that the place stands in, with the names of its arguments; no
+  // data: none.
+  kiln_string_view_t macro;
+  kiln_string_view_t params;
+  bool asking;  // in what a __has_include asks for
   bool pastes;  // which was reported
   bool ended;
 } scan_t;
@@ -35,20 +40,40 @@ bool kilni_scan_is_word(char c) {
          c == '$' || ((unsigned char)c & 0x80) != 0;
 }
 
-static const char* const kTimes[] = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
-enum { TIMES = sizeof(kTimes) / sizeof(kTimes[0]) };
+static const char kAsks[] = "__has_include";
+static const char* const kNames[] = {"__DATE__", "__TIME__", "__TIMESTAMP__",
+                                     kAsks};
+enum { NAMES = sizeof(kNames) / sizeof(kNames[0]), TIMES = NAMES - 1 };
 
 bool kilni_scan_is_time(kiln_string_view_t word) {
   for (size_t i = 0; i < TIMES; i++) {
-    if (kilni_sv_equal_cstr(word, kTimes[i])) return true;
+    if (kilni_sv_equal_cstr(word, kNames[i])) return true;
   }
   return false;
 }
 
+static bool is_asks(kiln_string_view_t word, bool* out_next) {
+  *out_next = kilni_sv_equal_cstr(word, "__has_include_next");
+  return *out_next || kilni_sv_equal_cstr(word, kAsks);
+}
+
 // ---- Names that are put together ----
+
+// One letter is no piece of it: small letters are everybody's names.
+static bool is_piece_of_asks(kiln_string_view_t word, size_t at) {
+  return (word.size > 1 || kAsks[at] == '_') &&
+         at + word.size <= sizeof(kAsks) - 1 &&
+         memcmp(kAsks + at, word.data, word.size) == 0;
+}
 
 // Nearly every word is none by its first letters.
 static bool is_piece(kiln_string_view_t word) {
+  if (word.size > 1 && word.size < sizeof(kAsks) - 1 &&
+      memchr("_hasinclude", word.data[0], 11) != NULL) {
+    for (size_t b = 0; b < sizeof(kAsks) - 1; b++) {
+      if (is_piece_of_asks(word, b)) return true;
+    }
+  }
   if (word.size == 0 || word.size > 12 ||
       memchr("_DATEIMSP", word.data[0], 9) == NULL) {
     return false;
@@ -58,9 +83,9 @@ static bool is_piece(kiln_string_view_t word) {
     return false;
   }
   for (size_t i = 0; i < TIMES; i++) {
-    size_t size = strlen(kTimes[i]);
+    size_t size = strlen(kNames[i]);
     for (size_t b = 0; b + word.size <= size && word.size < size; b++) {
-      if (memcmp(kTimes[i] + b, word.data, word.size) == 0) return true;
+      if (memcmp(kNames[i] + b, word.data, word.size) == 0) return true;
     }
   }
   return false;
@@ -73,13 +98,20 @@ static bool is_weak(kiln_string_view_t word) {
   return letters < 2;
 }
 
+// Such as "has" and "include": a word of any text.
+static bool is_common(kiln_string_view_t word) {
+  return memchr(word.data, '_', word.size) == NULL;
+}
+
 void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
                           kilni_scan_pieces_t* weak, kiln_string_view_t word) {
-  kilni_scan_pieces_t* set = weak != NULL && is_weak(word) ? weak : strong;
-  for (size_t i = 0; i < TIMES; i++) {
-    size_t size = strlen(kTimes[i]);
+  for (size_t i = 0; i < NAMES; i++) {
+    bool common = is_weak(word) || (i == TIMES && is_common(word));
+    kilni_scan_pieces_t* set = weak != NULL && common ? weak : strong;
+    size_t size = strlen(kNames[i]);
     for (size_t b = 0; word.size != 0 && b + word.size <= size; b++) {
-      if (memcmp(kTimes[i] + b, word.data, word.size) != 0) continue;
+      if (i == TIMES && !is_piece_of_asks(word, b)) continue;
+      if (memcmp(kNames[i] + b, word.data, word.size) != 0) continue;
       set->at[i][b] |= (uint16_t)(1u << (b + word.size - 1));
     }
   }
@@ -87,8 +119,8 @@ void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
 
 const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
                              const kilni_scan_pieces_t* weak) {
-  for (size_t i = 0; i < TIMES; i++) {
-    size_t size = strlen(kTimes[i]);
+  for (size_t i = 0; i < NAMES; i++) {
+    size_t size = strlen(kNames[i]);
     bool reached[17] = {true};  // the characters before have been made
     for (size_t b = 0; b < size; b++) {
       uint32_t ends = strong->at[i][b] | weak->at[i][b];
@@ -96,7 +128,7 @@ const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
         if ((ends >> j & 1) != 0) reached[j + 1] = true;
       }
     }
-    if (reached[size]) return kTimes[i];
+    if (reached[size]) return kNames[i];
   }
   return NULL;
 }
@@ -213,17 +245,23 @@ static void skip_number(scan_t* scan) {
 }
 
 static void report(scan_t* scan, const kilni_scan_found_t* found) {
-  if (!scan->fn(scan->user, found)) scan->ended = true;
+  if (!scan->ended && !scan->fn(scan->user, found)) scan->ended = true;
 }
 
+static void take_asked(scan_t* scan, kiln_string_view_t word);
+
 static void report_word(scan_t* scan, kiln_string_view_t word) {
-  kilni_scan_found_t found = {.name = word};
-  if (kilni_scan_is_time(word)) {
-    found.kind = KILNI_SCAN_TIME;
-  } else if (is_piece(word)) {
-    found.kind = KILNI_SCAN_PIECE;
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_WORD, .name = word};
+  bool next = false;
+  if (is_asks(word, &next)) {
+    take_asked(scan, word);
+    return;
   }
-  if (found.kind != 0) report(scan, &found);
+  if (kilni_scan_is_time(word)) found.kind = KILNI_SCAN_TIME;
+  report(scan, &found);
+  if (found.kind == KILNI_SCAN_TIME || !is_piece(word)) return;
+  found.kind = KILNI_SCAN_PIECE;
+  report(scan, &found);
 }
 
 // What is no word, number or literal.
@@ -338,18 +376,163 @@ static void take_include(scan_t* scan, bool next) {
   report_computed(scan, next, '\n');
 }
 
+// The arguments that begin here, without their parentheses.
+static kiln_string_view_t params_at(const scan_t* scan) {
+  const char* at = scan->at + 1;
+  size_t size = 0;
+  while (at + size < scan->end && at[size] != ')' && at[size] != '\n') size++;
+  return kilni_sv_make(at, size);
+}
+
 // What takes arguments is no part of a header's name.
 static void take_define(scan_t* scan) {
   skip_blanks(scan);
   if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return;
   kilni_scan_found_t found = {.kind = KILNI_SCAN_DEFINE};
   found.name = read_word(scan);
-  if (!at_end(scan) && *scan->at == '(') return;
+  scan->macro = found.name;
+  scan->params = kilni_sv_make(NULL, 0);
+  if (!at_end(scan) && *scan->at == '(') {
+    scan->params = params_at(scan);
+    return;
+  }
   found.value = take_value(scan, '\n');
   report(scan, &found);
 }
 
-// What __has_include, or a macro that stands for it, asks for.
+// ---- What __has_include asks for ----
+
+// How many words stand in the arguments of the macro, and whether `word` does.
+static size_t params_of(const scan_t* scan, kiln_string_view_t word,
+                        bool* out_has) {
+  scan_t names = {.at = scan->params.data,
+                  .end = scan->params.data + scan->params.size};
+  size_t count = 0;
+  *out_has = false;
+  while (scan->params.data != NULL && names.at != names.end) {
+    if (!kilni_scan_is_word(*names.at) && !is_digit(*names.at)) {
+      names.at++;
+      continue;
+    }
+    if (kilni_sv_equal(read_word(&names), word)) *out_has = true;
+    count++;
+  }
+  return count;
+}
+
+// <name> that begins here, none of whose words is an argument of the macro.
+static bool asks_for_angle(const scan_t* scan) {
+  scan_t name = {.at = scan->at, .end = scan->end};
+  if (at_end(&name) || *name.at != '<') return false;
+  while (!at_end(&name) && *name.at != '\n' && *name.at != '>') {
+    if (!kilni_scan_is_word(*name.at)) {
+      name.at++;
+      continue;
+    }
+    bool has = false;
+    (void)params_of(scan, read_word(&name), &has);
+    if (has) return false;
+  }
+  return !at_end(&name) && *name.at == '>';
+}
+
+// True where the macro of one argument asks for just that, so that whoever
+// calls it says what for.
+static bool asks_for_argument(scan_t* scan) {
+  if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return false;
+  bool has = false;
+  bool one = params_of(scan, read_word(scan), &has) == 1 && has;
+  skip_blanks(scan);
+  return one && !at_end(scan) && *scan->at == ')';
+}
+
+// __has_include in a #define. A name in quotes is looked for beside whoever
+// calls the macro, who may be anybody.
+static void take_asked_of_macro(scan_t* scan, kiln_string_view_t word,
+                                bool next) {
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
+  skip_blanks(scan);
+  bool called = !at_end(scan) && *scan->at == '(';
+  if (called) {
+    scan->at++;
+    skip_blanks(scan);
+  }
+  if (called && asks_for_angle(scan)) {
+    report_computed(scan, next, ')');
+    return;
+  }
+  // A macro may also be another name for it.
+  bool renames = !called && scan->params.data == NULL &&
+                 (at_end(scan) || *scan->at == '\n');
+  if (!next && (renames || (called && asks_for_argument(scan)))) {
+    found.kind = KILNI_SCAN_ASKER;
+    found.name = scan->macro;
+  }
+  report(scan, &found);
+}
+
+// Behind __has_include, wherever that is but in a condition.
+static void take_asked(scan_t* scan, kiln_string_view_t word) {
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
+  bool next = false;
+  (void)is_asks(word, &next);
+  if (scan->asking) {
+    report(scan, &found);
+    return;
+  }
+  scan->asking = true;
+  if (scan->macro.data != NULL) {
+    take_asked_of_macro(scan, word, next);
+  } else {
+    skip_blanks(scan);
+    if (at_end(scan) || *scan->at != '(') {
+      report(scan, &found);
+    } else {
+      scan->at++;
+      skip_blanks(scan);
+      if (!take_name(scan, next)) report_computed(scan, next, ')');
+    }
+  }
+  scan->asking = false;
+}
+
+// defined NAME, defined(NAME): nothing is asked for.
+static void skip_defined(scan_t* scan) {
+  skip_blanks(scan);
+  if (!at_end(scan) && *scan->at == '(') scan->at++;
+  skip_blanks(scan);
+  if (!at_end(scan) && kilni_scan_is_word(*scan->at)) (void)read_word(scan);
+}
+
+// A word of a condition: what __has_include, or a macro that stands for it,
+// asks for.
+static void take_condition_word(scan_t* scan) {
+  kiln_string_view_t word = read_word(scan);
+  if (kilni_sv_equal_cstr(word, "defined")) {
+    skip_defined(scan);
+    return;
+  }
+  bool next = false;
+  bool asks = is_asks(word, &next);
+  skip_blanks(scan);
+  bool called = !at_end(scan) && *scan->at == '(';
+  if (called) {
+    scan->at++;
+    skip_blanks(scan);
+    if (take_name(scan, next)) return;
+  }
+  if (!asks) {
+    report_word(scan, word);
+  } else if (called) {
+    scan->asking = true;
+    report_computed(scan, next, ')');
+    scan->asking = false;
+  } else {
+    kilni_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
+    report(scan, &found);
+  }
+}
+
 static void take_condition(scan_t* scan) {
   while (!at_end(scan) && *scan->at != '\n') {
     skip_blanks(scan);
@@ -361,17 +544,19 @@ static void take_condition(scan_t* scan) {
     } else if (!kilni_scan_is_word(*scan->at)) {
       scan->at++;
     } else {
-      kiln_string_view_t word = read_word(scan);
-      bool next = kilni_sv_equal_cstr(word, "__has_include_next");
-      bool asks = next || kilni_sv_equal_cstr(word, "__has_include");
-      skip_blanks(scan);
-      if (at_end(scan) || *scan->at != '(') continue;
-      scan->at++;
-      skip_blanks(scan);
-      if (take_name(scan, next) || !asks) continue;
-      report_computed(scan, next, ')');
+      take_condition_word(scan);
     }
   }
+}
+
+// Directives that ask whether a name is defined, or undefine it.
+static bool is_about_a_name(kiln_string_view_t word) {
+  static const char* const words[] = {"ifdef", "ifndef", "elifdef", "elifndef",
+                                      "undef"};
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    if (kilni_sv_equal_cstr(word, words[i])) return true;
+  }
+  return false;
 }
 
 static void take_directive(scan_t* scan) {
@@ -389,6 +574,8 @@ static void take_directive(scan_t* scan) {
   } else if (kilni_sv_equal_cstr(word, "if") ||
              kilni_sv_equal_cstr(word, "elif")) {
     take_condition(scan);
+  } else if (is_about_a_name(word)) {
+    skip_defined(scan);
   }
 }
 
@@ -408,6 +595,7 @@ static void scan_lines(scan_t* scan) {
     char c = *scan->at;
     if (c == '\n') {
       scan->at++;
+      scan->macro = kilni_sv_make(NULL, 0);
       fresh = true;
       continue;
     }

@@ -18,11 +18,19 @@ enum {
   KILNI_SCAN_COMPUTED = 3,  // #include NAME
   KILNI_SCAN_DEFINE = 4,    // #define NAME value, without arguments
   KILNI_SCAN_TIME = 5,      // __DATE__, __TIME__, __TIMESTAMP__, by its name
-  KILNI_SCAN_PIECE = 6,     // a word that is a part of such a name
+  KILNI_SCAN_PIECE = 6,     // a word that is a part of such a name, or of
+                            // __has_include
   KILNI_SCAN_PASTE = 7,     // ##, which puts pieces together: once of a text
   // ??=, ??/ or ??', which an old dialect takes for #, \ and ^, so that the
   // text reads otherwise there: once of a text.
   KILNI_SCAN_TRIGRAPH = 8,
+  // A macro whose callers say what it asks __has_include for. Where a condition
+  // calls it with "name" or <name>, that is found as if it were included.
+  KILNI_SCAN_ASKER = 9,
+  KILNI_SCAN_ASKS = 10,  // a __has_include that may ask for anything
+  // A name that is used, but for what #ifdef and the like ask for, and for the
+  // calls in conditions that are found otherwise.
+  KILNI_SCAN_WORD = 11,
 };
 
 // Something that is included or asked for. thread-compatible
@@ -45,13 +53,17 @@ bool kilni_scan_is_word(char c);
 // True for a macro that stands for a time: each compilation has its own.
 bool kilni_scan_is_time(kiln_string_view_t word);
 
-// Which pieces of the names of times were met. one-thread
+enum { KILNI_SCAN_NAMES = 4 };
+
+// Which pieces of the names of times and of __has_include were met. one-thread
 typedef struct kilni_scan_pieces_t {
-  uint16_t at[3][16];  // bit j of [i][b]: characters b to j, of name i
+  // The last of the names is __has_include.
+  uint16_t at[KILNI_SCAN_NAMES]
+             [16];  // bit j of [i][b]: characters b to j, of name i
 } kilni_scan_pieces_t;
 
 // Adds a piece; also where its letters stand in several places. `weak`, or
-// NULL, takes those that anybody has, such as T and __.
+// NULL, takes those that anybody has, such as T and __, or "include".
 void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
                           kilni_scan_pieces_t* weak, kiln_string_view_t word);
 

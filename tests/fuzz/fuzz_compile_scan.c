@@ -22,7 +22,7 @@ typedef struct sum_t {
 
 static bool add(void* user, const kilni_scan_found_t* found) {
   sum_t* sum = user;
-  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_TRIGRAPH ||
+  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_WORD ||
       found->name.size == 0) {
     abort();
   }

@@ -411,6 +411,64 @@ static void macros_name_headers(void** state) {
   expect(source, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "HEADER");
 }
 
+// A header that appears is seen also where a macro asks for it; where nobody
+// can say what is asked for, nothing is kept.
+static void macros_ask_for_headers(void** state) {
+  (void)state;
+  const char* const dirs[] = {g_dir};
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.include_dirs = dirs;
+  options.include_dir_count = 1;
+  static const char* const followed[] = {
+      "#define HAVE __has_include(<asked.h>)\n#if HAVE\n#endif\n",
+      "#define HAS(x) __has_include(x)\n#if HAS(<asked.h>)\n#endif\n",
+      "#define HAS __has_include\n#if HAS(<asked.h>)\n#endif\n",
+      "#define N asked\n#define HAVE __has_include(<N.h>)\n#if HAVE\n#endif\n",
+      "int a = __has_include(<asked.h>);\n",
+  };
+  for (size_t i = 0; i < sizeof(followed) / sizeof(followed[0]); i++) {
+    remove_file("asked.h");
+    miss(followed[i], &options);
+    hit(followed[i], &options);
+    write_file("asked.h", "\n");
+    expect(followed[i], &options, KILN_COMPILE_CACHE_MISS, "changed");
+  }
+  static const char* const unclear[] = {
+      "#define HAVE __has_include(\"asked.h\")\n#if HAVE\n#endif\n",
+      "#define T(x) __has_include(x)\n#define H <a.h>\n#if T(H)\n#endif\n",
+      "#define HAS(x) __has_include(<x>)\n#if HAS(asked.h)\n#endif\n",
+      "#define HAS(x) __has_include(x)\n#define HAVE HAS(<asked.h>)\n",
+      "#define HAS __has_include\nint a = HAS(<asked.h>);\n",
+  };
+  for (size_t i = 0; i < sizeof(unclear) / sizeof(unclear[0]); i++) {
+    expect(unclear[i], &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+           "__has_include");
+  }
+  static const char pasted[] =
+      "#define ASK __has_##include\n#if ASK(<asked.h>)\n#endif\n";
+  expect(pasted, &options, KILN_COMPILE_CACHE_UNCACHEABLE,
+         "## may make __has_include");
+  // Words of any text do not make it together.
+  write_file("asks.h", "#define CAT(a, b) a##b\nint include, _;\n");
+  options.defines = NULL;
+  miss("#include <asks.h>\nint has;\n", &options);
+  write_file("asks.h", "#define HAVE __has_include(\"asked.h\")\n");
+  expect("#include <asks.h>\n#if HAVE\n#endif\n", &options,
+         KILN_COMPILE_CACHE_UNCACHEABLE, "asks.h)");
+  // In an option.
+  static const char condition[] = "#if HAVE\n#endif\n";
+  const char* define = "HAVE=__has_include(<asked.h>)";
+  options.defines = &define;
+  options.define_count = 1;
+  remove_file("asked.h");
+  miss(condition, &options);
+  hit(condition, &options);
+  write_file("asked.h", "\n");
+  expect(condition, &options, KILN_COMPILE_CACHE_MISS, "changed");
+  define = "HAS(x)=__has_include(<x>)";
+  expect(condition, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "an option");
+}
+
 // Headers that include each other by ever longer names come to an end.
 static void circles_end(void** state) {
   (void)state;
@@ -451,6 +509,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_cannot_be_cached_says_why, fresh,
                                       done),
       cmocka_unit_test_setup_teardown(macros_name_headers, fresh, done),
+      cmocka_unit_test_setup_teardown(macros_ask_for_headers, fresh, done),
       cmocka_unit_test_setup_teardown(a_hit_looks_once_at_each_header, fresh,
                                       done),
       cmocka_unit_test_setup_teardown(circles_end, fresh, done),

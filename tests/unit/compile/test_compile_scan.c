@@ -25,9 +25,10 @@ static bool note(void* user, const kilni_scan_found_t* found) {
   size_t used = strlen(list->text);
   // What anybody has is seen below.
   if (found->kind == KILNI_SCAN_PIECE && found->name.size < 2) return true;
+  if (found->kind == KILNI_SCAN_WORD) return true;
   snprintf(list->text + used, sizeof(list->text) - used, "%s%c%s:%.*s",
-           used ? " " : "", " qacdtp#?"[found->kind], found -> next ? "n" : "",
-           (int)found->name.size, found->name.data);
+           used ? " " : "", " qacdtp#?!*"[found->kind],
+           found -> next ? "n" : "", (int)found->name.size, found->name.data);
   if (found->kind != KILNI_SCAN_DEFINE) return true;
   bool plain = found->value.data != NULL;
   used = strlen(list->text);
@@ -49,7 +50,7 @@ static void every_form_is_seen(void** state) {
       {"/* a\n b */ #include \"a.h\"\n", "q:a.h"},
       {"%:include <a.h>\n", "a:a.h"},
       {"#inc\\\nlude \\\r\n\"a.h\"\n", "q:a.h"},
-      {"int x; #include \"no.h\"\n", ""},
+      {"int x; #include \"no.h\"\n", "p:include"},
       {"// #include \"no.h\"\n// \\\n#include \"no.h\"\n", ""},
       {"/* #include \"no.h\" */\n", ""},
       {"const char* s = \"\\\"\\n#include <no>\";\n", ""},
@@ -68,7 +69,22 @@ static void every_form_is_seen(void** state) {
       {"#elif defined(__has_include) && __has_include ( <a.h> )\n", "a:a.h"},
       {"#if HAS(<a.h>)\n", "a:a.h"},
       {"#if (1 < 2) && (3 > 2)\n", ""},
-      {"#define HAS(x) __has_include(x)\n", ""},
+      {"#ifdef __has_include\n#elif defined __has_include\n#endif\n", ""},
+      {"#define HAS(x) __has_include(x)\n", "!:HAS"},
+      {"#define HAS(...) (__has_include ( __VA_ARGS__ ))\n", "*:__has_include"},
+      {"#define HAS __has_include // x\n", "!:HAS d:HAS=?"},
+      {"#define HAS(x) __has_include\n", "*:__has_include"},
+      {"#define HAS(x, y) __has_include(x)\n", "*:__has_include"},
+      {"#define HAS(x) __has_include(<x>)\n", "*:__has_include"},
+      {"#define HAS(x) __has_include(<y.h>)\n", "c:<y.h>"},
+      {"#define HAS(x) __has_include_next(x)\n", "*:__has_include_next"},
+      {"#define HAVE __has_include(<y.h>) && 1\n", "c:<y.h> d:HAVE=?"},
+      {"#define HAVE __has_include(\"y.h\")\n", "*:__has_include d:HAVE=?"},
+      {"#define HAVE __has_include(NAME)\n", "*:__has_include d:HAVE=?"},
+      {"#define A\nint a = __has_include(\"y.h\");\n", "d:A= q:y.h"},
+      {"#if CALL(__has_include, <a.h>)\n", "*:__has_include"},
+      {"#define CALL(a) a##include(<a.h>)\n#if CALL(__has_)\n",
+       "#:## p:include p:__has_"},
       {"#if __has_include(NAME)\n", "c:NAME"},
       {"#if __has_include( NAME /* ) */ ) && 1\n", "c:NAME /* ) */"},
       {"#include_next <a.h>\n#if __has_include_next(<b.h>)\n", "an:a.h an:b.h"},
@@ -93,7 +109,7 @@ static void every_form_is_seen(void** state) {
        "#:## p:__TI p:ME__"},
       {"#define A _ %:%: _TIME ## __\n", "#:## p:_TIME p:__ d:A=?"},
       {"// ## \nchar a[] = \"##\" \"TIME\"; // ME__\n", ""},
-      {"?\?=include \"a.h\"\n", "?:?\?="},
+      {"?\?=include \"a.h\"\n", "?:?\?= p:include"},
       {"// why?\?/\n#include \"a.h\"\n", "?:?\?/ q:a.h"},
       {"int a = b ? c : d; // ?? ?=\n", ""},
   };
