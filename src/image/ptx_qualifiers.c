@@ -10,7 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum demand_t { DEMAND_ONLY, DEMAND_WITHOUT, DEMAND_WITH } demand_t;
+typedef enum demand_t {
+  DEMAND_ONLY,
+  DEMAND_WITHOUT,
+  DEMAND_WITH,
+  DEMAND_WITHOUT_OLD,
+} demand_t;
 
 typedef struct qualifier_t {
   const char* when;
@@ -105,6 +110,13 @@ static bool fail_missing(kilni_ptx_reader_t* reader,
                         word ? word : "", words);
 }
 
+// Whether the text is of a version that no ptxas judged for us.
+static bool is_new(const kilni_ptx_reader_t* reader) {
+  const kilni_ptx_module_t* module = &reader->arena->module;
+  return module->version_major > 9 ||
+         (module->version_major == 9 && module->version_minor > 0);
+}
+
 bool kilni_ptx_qualifiers_check(kilni_ptx_reader_t* reader,
                                 const kilni_ptx_token_t* at, uint32_t opcode,
                                 const uint16_t* modifiers, uint32_t count) {
@@ -119,6 +131,9 @@ bool kilni_ptx_qualifiers_check(kilni_ptx_reader_t* reader,
       case DEMAND_ONLY:
         if (has_only(&spelling, row->words, &other)) break;
         return fail_other(reader, at, opcode, word, other);
+      case DEMAND_WITHOUT_OLD:
+        if (is_new(reader)) break;
+        // fallthrough
       case DEMAND_WITHOUT:
         other = find_any(&spelling, row->words, size, ' ');
         if (other == NULL) break;

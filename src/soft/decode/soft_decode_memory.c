@@ -125,6 +125,8 @@ static bool read_access(kilni_soft_lower_t* lower,
       access->space = KILNI_SOFT_SPACE_LOCAL;
     }
   }
+  // Nobody else sees what is local, and no access is left out.
+  if (access->space == KILNI_SOFT_SPACE_LOCAL) access->sync = false;
   access->bytes = kilni_ptx_type_bytes(access->type);
   uint32_t bits = kilni_ptx_type_bits(access->type);
   if (bits != 8 && bits != 16 && bits != 32 && bits != 64) access->bad = true;

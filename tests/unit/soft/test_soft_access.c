@@ -71,6 +71,35 @@ static void test_spaces(void** state) {
   }
 }
 
+// What NVRTC makes of a volatile variable of a thread from PTX 9.1 on.
+static const char volatile_ptx[] =
+    ".version 9.5\n.target sm_90\n.address_size 64\n" SOFT_KIT_KERNEL(
+        ".local .align 16 .b8 mine[64];\n.reg .f64 %fd<4>;\n"
+        "mov.u64 %rd10, mine;\ncvta.local.u64 %rd11, %rd10;\n"
+        "st.volatile.local.u32 [%rd10], %r4;\n"
+        "cvt.u16.u32 %rs1, %r4;\nst.volatile.local.u8 [%rd10+4], %rs1;\n"
+        "mov.f64 %fd1, 0d4008000000000000;\n"
+        "st.volatile.local.f64 [mine+8], %fd1;\n"
+        "st.volatile.local.v2.u32 [mine+16], {%r4, 5};\n"
+        "ld.volatile.u32 %r10, [%rd11];\nst.volatile.u32 [%rd11], 100;\n"
+        "ld.volatile.local.u32 %r11, [%rd10];\n"
+        "ld.volatile.local.s8 %r12, [%rd10+4];\n"
+        "ld.volatile.local.f64 %fd2, [%rd10+8];\ncvt.rzi.u32.f64 %r13, %fd2;\n"
+        "ld.volatile.local.v2.u32 {%r14, %r15}, [mine+16];\n"
+        "add.u32 %r30, %r10, %r11;\nadd.u32 %r30, %r30, %r12;\n"
+        "add.u32 %r30, %r30, %r13;\nadd.u32 %r30, %r30, %r14;\n"
+        "add.u32 %r30, %r30, %r15;\nst.global.u32 [%rd1], %r30;\nret;\n");
+
+static void test_volatile_local(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(volatile_ptx, 1, 64);
+    for (uint32_t i = 0; i < 64; i++) {
+      assert_int_equal(out[i], i + 100 + i + 3 + i + 5);
+    }
+  }
+}
+
 // Rows of a tile and permuted vectors, which whole warps take by eights and by
 // rows of 16 bytes; of lanes that store vectors to one place that of the lowest
 // of the last eight stays.
@@ -533,6 +562,7 @@ static void test_calls_that_do_not_fit(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_spaces),
+      cmocka_unit_test(test_volatile_local),
       cmocka_unit_test(test_tiles),
       cmocka_unit_test(test_the_lowest_lane_remains),
       cmocka_unit_test(test_overlap),
