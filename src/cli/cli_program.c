@@ -156,31 +156,55 @@ static bool next_type(kiln_string_view_t text, size_t* inout_at,
   return false;
 }
 
-// Whether the parameter is of that type with one more definition.
+// Whether the parameter is of that type with one more definition, or another
+// value of one that is given.
 static bool has_type(kiln_string_view_t text, defines_t* defines,
                      const char* define, const char* name, uint32_t type) {
   kiln_program_parse_options_t options = kiln_program_parse_options_default();
   kiln_program_t* program = NULL;
   kiln_program_parameter_info_t p;
   uint32_t index;
-  for (uint32_t i = 0; i < defines->count; i++) {
-    if (strcmp(defines->names[i], define) == 0) return false;
-  }
-  if (defines->count == MAX_DEFINES) return false;
-  defines->items[defines->count].name = define;
-  defines->items[defines->count].value = kiln_program_type_name(type);
+  uint32_t at = 0;
+  while (at < defines->count && strcmp(defines->names[at], define) != 0) at++;
+  if (at == MAX_DEFINES) return false;
+  kiln_program_define_t before = {0};
+  if (at < defines->count) before = defines->items[at];
+  defines->items[at].name = define;
+  defines->items[at].value = kiln_program_type_name(type);
   options.defines = defines->items;
-  options.define_count = defines->count + 1;
+  options.define_count = at < defines->count ? defines->count : at + 1;
   kiln_status_free(kiln_program_parse(text, &options, NULL, &program));
   bool has = program != NULL &&
              kiln_program_find_parameter(program, name, &index) &&
              kiln_program_parameter(program, index, &p) && p.type == type;
   kiln_program_release(program);
+  defines->items[at] = before;
   return has;
 }
 
-// Whether the plan of an entry takes that definition beside those of `call`,
-// whose limits the text alone does not have.
+// Whether it is the definition that says the type of the parameter.
+static bool says_type(kiln_string_view_t text, defines_t* defines,
+                      const char* define, const char* name, uint32_t type) {
+  static const uint32_t others[] = {
+      KILN_PROGRAM_TYPE_F32, KILN_PROGRAM_TYPE_U32, KILN_PROGRAM_TYPE_I32};
+  if (!has_type(text, defines, define, name, type)) return false;
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    if (others[i] != type && has_type(text, defines, define, name, others[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether an option is --define of that name.
+static bool defines_it(const kilni_cli_given_t* given, const char* define) {
+  size_t size = strlen(define);
+  return strcmp(given->option->name, "define") == 0 &&
+         strncmp(given->value, define, size) == 0 && given->value[size] == '=';
+}
+
+// Whether the plan of an entry takes that definition beside the others of
+// `call`, whose limits the text alone does not have.
 static bool is_taken(const char* file, const kilni_cli_call_t* call,
                      const char* define, uint32_t type) {
   kilni_cli_given_t given[MAX_DEFINES];
@@ -191,7 +215,8 @@ static bool is_taken(const char* file, const kilni_cli_call_t* call,
   size_t count = 0;
   if (kilni_cli_library_name(file) == NULL) return true;
   for (size_t i = 0; i < call->given_count && count + 1 < MAX_DEFINES; i++) {
-    if (strcmp(call->given[i].option->name, "define") == 0) {
+    if (strcmp(call->given[i].option->name, "define") == 0 &&
+        !defines_it(&call->given[i], define)) {
       given[count++] = call->given[i];
     }
   }
@@ -218,7 +243,7 @@ bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
                    &ignored) &&
       read_text(file, &memory, &text, &ignored)) {
     while (!found && next_type(text, &at, out)) {
-      found = has_type(text, &defines, out, name, type) &&
+      found = says_type(text, &defines, out, name, type) &&
               is_taken(file, call, out, type);
     }
   }

@@ -297,8 +297,10 @@ static bool check_fill(const kilni_cli_graph_job_t* job,
       (uint32_t)node->value.bits != (uint32_t)(node->value.bits >> 32)) {
     return kilni_cli_sketch_fail(
         job->sketch, node->to.name.line, node->to.name.column,
-        KILN_STATUS_UNSUPPORTED, "let a kernel write it", error,
-        "a fill with 8 bytes whose halves are not the same");
+        KILN_STATUS_UNSUPPORTED,
+        "declare a second buffer that holds it, and copy that: `copy NAME = TO "
+        "<- FROM`",
+        error, "a fill with 8 bytes whose halves are not the same");
   }
   return true;
 }

@@ -147,6 +147,19 @@ static uint32_t find_wider(const kilni_cli_request_t* r,
   return KILN_PROGRAM_TYPE_NONE;
 }
 
+// How a definition is added, or gets another value.
+static const char* verb_of(const kilni_cli_request_t* r, const char* define) {
+  size_t size = strlen(define);
+  for (size_t i = 0; i < r->given_count; i++) {
+    const kilni_cli_given_t* given = &r->given[i];
+    if (strcmp(given->option->name, "define") == 0 &&
+        strncmp(given->value, define, size) == 0 && given->value[size] == '=') {
+      return "write";
+    }
+  }
+  return "add";
+}
+
 void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
                                 const kilni_cli_binding_t* b, const char* name,
                                 uint32_t type, kilni_cli_error_t* error) {
@@ -165,15 +178,15 @@ void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
     wider = find_wider(r, &call, name, given, define);
   }
   if (wider == KILN_PROGRAM_TYPE_NONE) {
-    kilni_cli_program_fix_define(r, b, "add", has ? define : NULL, name, type,
-                                 error);
+    kilni_cli_program_fix_define(r, b, has ? verb_of(r, define) : "add",
+                                 has ? define : NULL, name, type, error);
     return;
   }
   kilni_cli_error_fix(error,
-                      "%s %s and add --define %s=%s, since none makes \"%s\" "
+                      "%s %s and %s --define %s=%s, since none makes \"%s\" "
                       "%s",
                       b->is_made ? "give it as" : "convert the file to",
-                      kiln_program_type_name(wider), define,
+                      kiln_program_type_name(wider), verb_of(r, define), define,
                       kiln_program_type_name(wider), name, text);
 }
 
