@@ -323,14 +323,16 @@ static bool fail_open_end(struct_t* s, size_t open) {
                        s->text, open, open == 1 ? "" : "s");
   if (strlen(s->text) > 200) {
     kilni_cli_error_fix(s->error,
-                        "add the member that is missing, or write %s where "
-                        "they are padding",
+                        "write each inner struct in braces of its own, add "
+                        "the member that is missing, or write %s where they "
+                        "are padding",
                         fill);
     return false;
   }
   kilni_cli_error_fix(s->error,
-                      "add the member that is missing; where they are "
-                      "padding, write them, such as '%.*s%s%s'",
+                      "write each inner struct in braces of its own, or add "
+                      "the member that is missing; where they are padding, "
+                      "write them, such as '%.*s%s%s'",
                       (int)(s->at - s->text), s->text, fill, s->at);
   return false;
 }

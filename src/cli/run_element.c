@@ -107,6 +107,16 @@ static size_t read_parameter(const char* kernel, uint32_t index,
   return size == 0 ? 0 : without_qualifiers(*out_text, size);
 }
 
+bool kilni_cli_is_pointer(const char* kernel, uint32_t index,
+                          const kiln_image_use_t* use_or_null) {
+  char signature[NAME_BYTES];
+  const char* text = NULL;
+  size_t size = read_parameter(kernel, index, signature, &text);
+  if (size != 0) return text[size - 1] == '*';
+  return use_or_null != NULL &&
+         kiln_image_use_access_count(use_or_null, index) != 0;
+}
+
 kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index) {
   char signature[NAME_BYTES];
   const char* text = NULL;

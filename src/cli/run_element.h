@@ -54,6 +54,11 @@ bool kilni_cli_member_fits(const kiln_image_use_t* use_or_null, uint32_t index,
                            char out_what[KILNI_CLI_TAKEN_TEXT],
                            char out_types[KILNI_CLI_TAKEN_TEXT]);
 
+// Whether the parameter is a pointer, as the kernel's name in C++ or what its
+// PTX does with it says; false where neither says anything.
+bool kilni_cli_is_pointer(const char* kernel, uint32_t index,
+                          const kiln_image_use_t* use_or_null);
+
 // The type of a number that the kernel takes by value, as far as its name says
 // it; NONE for anything else.
 kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index);

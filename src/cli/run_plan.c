@@ -114,9 +114,17 @@ static void suggest_struct(const char* word, uint32_t bytes, char* out,
   (void)snprintf(out, capacity,
                  "--arg %s=@FILE, a file of its %" PRIu32
                  " bytes, or its members with their types%s%s%s%s%s",
-                 word, bytes, members[0] != 0 ? ", such as --arg '" : "",
+                 word, bytes,
+                 members[0] != 0 ? ", such as --arg '"
+                                 : ", each inner struct in braces of its own",
                  members[0] != 0 ? word : "", members[0] != 0 ? "={" : "",
                  members, members[0] != 0 ? "}'" : "");
+}
+
+static bool is_pointer(const planner_t* p, uint32_t index) {
+  return p->kernel->params_known &&
+         (p->kernel->params[index].kind == KILN_PARAM_KIND_POINTER ||
+          kilni_cli_is_pointer(p->kernel->name, index, p->kernel->use));
 }
 
 // The number that was given, as one of a type that the parameter can take.
@@ -137,7 +145,7 @@ static bool suggest_same(const planner_t* p, uint32_t index,
   bool is_number = param->kind == KILN_PARAM_KIND_UNKNOWN ||
                    param->kind == KILN_PARAM_KIND_INTEGER ||
                    param->kind == KILN_PARAM_KIND_FLOAT || is_half(param);
-  if (!is_number || kind == 'b' || param->bytes > 8 ||
+  if (!is_number || is_pointer(p, index) || kind == 'b' || param->bytes > 8 ||
       (is_float && width == 0)) {
     return false;
   }
@@ -158,6 +166,22 @@ static bool suggest_same(const planner_t* p, uint32_t index,
   return true;
 }
 
+// An integer of 4 bytes counts something, as a rule: the elements of a buffer.
+static void suggest_count(const planner_t* p, const char* word, char* out,
+                          size_t capacity) {
+  for (uint32_t i = 0; i < p->plan->count; i++) {
+    char buffer[WORD_BYTES];
+    if (!is_buffer(&p->plan->slots[i])) continue;
+    word_of(p, i, buffer);
+    (void)snprintf(out, capacity,
+                   "--arg '%s=len(%s)', if it counts those elements, or a "
+                   "number such as 1024i32",
+                   word, buffer);
+    return;
+  }
+  (void)snprintf(out, capacity, "--arg %s=NUMBER, such as 1024i32", word);
+}
+
 // What to write for a parameter that has no value, or a wrong one.
 static void suggest(const planner_t* p, uint32_t index, char* out,
                     size_t capacity) {
@@ -176,15 +200,13 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
   if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT && !is_struct &&
       p->request->makes_outputs) {
     (void)snprintf(out, capacity, "--buffer %s=TYPE[N], --in %s=FILE%s", word,
-                   word,
-                   kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
+                   word, is_pointer(p, index) ? "" : ", or a u64 or i64");
     return;
   }
   if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT && !is_struct) {
-    (void)snprintf(out, capacity,
-                   "--in %s=FILE, --out %s=FILE:TYPE[N], --inout %s=FILE%s",
-                   word, word, word,
-                   kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
+    (void)snprintf(
+        out, capacity, "--in %s=FILE, --out %s=FILE:TYPE[N], --inout %s=FILE%s",
+        word, word, word, is_pointer(p, index) ? "" : ", or a u64 or i64");
     return;
   }
   if (p->kernel->params_known && is_half(&p->kernel->params[index])) {
@@ -196,16 +218,18 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
     suggest_struct(word, bytes, out, capacity);
     return;
   }
-  const char* type =
-      kind == KILN_PARAM_KIND_FLOAT ? (bytes == 8   ? "2.5f64"
-                                       : bytes == 4 ? "2.5f32"
-                                                    : "2.5f16")
-      : bytes == 8                  ? "1i64"
-      : bytes == 4
-          ? (kind == KILN_PARAM_KIND_INTEGER ? "1i32" : "1i32 or 2.5f32")
-      : bytes == 2 ? "1i16"
-      : bytes == 1 ? "1u8 or true"
-                   : "VALUE";
+  if (bytes == 4 && kind == KILN_PARAM_KIND_INTEGER) {
+    suggest_count(p, word, out, capacity);
+    return;
+  }
+  const char* type = kind == KILN_PARAM_KIND_FLOAT ? (bytes == 8   ? "2.5f64"
+                                                      : bytes == 4 ? "2.5f32"
+                                                                   : "2.5f16")
+                     : bytes == 8                  ? "1i64"
+                     : bytes == 4                  ? "1i32 or 2.5f32"
+                     : bytes == 2                  ? "1i16"
+                     : bytes == 1                  ? "1u8 or true"
+                                                   : "VALUE";
   (void)snprintf(out, capacity, "--arg %s=%s", word, type);
 }
 
