@@ -83,10 +83,14 @@ static bool tell(const kilni_cli_call_t* call, const char* name,
     (void)fprintf(call->results, "%s: %s\n", entry.name, entry.summary);
     for (uint32_t i = 0; kiln_library_default(name, i, &row); i++) {
       bool shaped = row.shape[0] != 0;
-      (void)fprintf(call->results, "  %s %s%s%s%s%s%s\n", role_of(&row),
-                    row.parameter, shaped ? " [" : "", row.shape,
-                    shaped ? "]" : "", row.value[0] != 0 ? " = " : "",
-                    row.value);
+      // Every input is one, and says so by its content.
+      bool is_sample =
+          row.is_sample != 0 && (row.role == KILN_PROGRAM_ROLE_NONE ||
+                                 row.role == KILN_PROGRAM_ROLE_OUT);
+      (void)fprintf(call->results, "  %s%s %s%s%s%s%s%s\n",
+                    is_sample ? "sample " : "", role_of(&row), row.parameter,
+                    shaped ? " [" : "", row.shape, shaped ? "]" : "",
+                    row.value[0] != 0 ? " = " : "", row.value);
     }
     if (text[0] != 0) (void)fprintf(call->results, "%s\n", text);
     ok = kilni_cli_results_flush(call->results, error);
