@@ -697,14 +697,33 @@ static bool is_flat(const kilni_cli_request_t* r, const char* extents) {
   return b != NULL && b->array.shape.rank < 2;
 }
 
+// How many dimensions an "extent(P, K)" asks of P.
+static uint32_t dimensions_of(const char* extents) {
+  const char* comma = strchr(extents, ',');
+  long place = comma != NULL ? strtol(comma + 1, NULL, 10) : 0;
+  return (uint32_t)(place < 0 ? -place : place + 1);
+}
+
+// Whether an input that has several extents lacks the one that is asked for.
+static bool lacks(const kilni_cli_request_t* r, const char* extents) {
+  uint64_t count;
+  const char* end;
+  return is_bound(r, extents) && !read_extent(r, extents, &count, &end);
+}
+
 static bool fail_unknown(const kilni_cli_request_t* r, const char* names,
                          kilni_cli_error_t* error) {
   char fix[256] = "";
   bool is_raw = true;
+  uint32_t dimensions = 2;
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (!b->is_default || b->extents == NULL || !is_flat(r, b->extents)) {
+    if (!b->is_default || b->extents == NULL ||
+        (!is_flat(r, b->extents) && !lacks(r, b->extents))) {
       continue;
+    }
+    if (!is_flat(r, b->extents) && dimensions_of(b->extents) > dimensions) {
+      dimensions = dimensions_of(b->extents);
     }
     const char* path = (const char*)bound(r, b->extents)->path.data;
     if (path != NULL && kilni_cli_format_of(path) != KILNI_CLI_FORMAT_RAW) {
@@ -717,10 +736,18 @@ static bool fail_unknown(const kilni_cli_request_t* r, const char* names,
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "not given, and no input has a shape that says it: %s",
                        names);
-  kilni_cli_error_fix(error, "add%s, or give %s", fix,
-                      is_raw ? "the input's shape, as in "
-                               "--in P=FILE:TYPE[N,...]"
-                             : "an array of two dimensions or more");
+  // No entry asks for more than four.
+  const char* array = dimensions == 2   ? "two dimensions or more"
+                      : dimensions == 3 ? "three dimensions or more"
+                                        : "four dimensions";
+  if (is_raw && dimensions == 2) {
+    kilni_cli_error_fix(error,
+                        "add%s, or give the input's shape, as in --in "
+                        "P=FILE:TYPE[N,...]",
+                        fix);
+  } else {
+    kilni_cli_error_fix(error, "add%s, or give an array of %s", fix, array);
+  }
   return false;
 }
 
