@@ -107,6 +107,21 @@ static size_t read_parameter(const char* kernel, uint32_t index,
   return size == 0 ? 0 : without_qualifiers(*out_text, size);
 }
 
+// What a pointer points to, as text; its size, or 0 where it is no pointer or
+// too long a text.
+static size_t read_pointee(const char* kernel, uint32_t index,
+                           char out_pointee[KILNI_CLI_TAKEN_TEXT]) {
+  char signature[NAME_BYTES];
+  const char* text = NULL;
+  size_t size = read_parameter(kernel, index, signature, &text);
+  if (size < 2 || text[size - 1] != '*' || size > KILNI_CLI_TAKEN_TEXT) {
+    return 0;
+  }
+  memcpy(out_pointee, text, size - 1);
+  out_pointee[size - 1] = 0;
+  return size - 1;
+}
+
 bool kilni_cli_is_pointer(const char* kernel, uint32_t index,
                           const kiln_image_use_t* use_or_null) {
   char signature[NAME_BYTES];
@@ -128,21 +143,17 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
                             kilni_cli_type_t type, bool is_bytes,
                             char out_pointee[KILNI_CLI_TAKEN_TEXT],
                             kilni_cli_type_t* out_type) {
-  char signature[NAME_BYTES];
-  const char* text = NULL;
+  char pointee[KILNI_CLI_TAKEN_TEXT];
   *out_type = KILNI_CLI_TYPE_NONE;
   out_pointee[0] = 0;
-  size_t size = read_parameter(kernel, index, signature, &text);
-  if (size == 0 || text[size - 1] != '*' || size > KILNI_CLI_TAKEN_TEXT) {
-    return true;
-  }
-  *out_type = element_of(text, size - 1);
+  size_t size = read_pointee(kernel, index, pointee);
+  if (size == 0) return true;
+  *out_type = element_of(pointee, size);
   if (*out_type == KILNI_CLI_TYPE_NONE ||
       kilni_cli_type_suits(type, is_bytes, *out_type)) {
     return true;
   }
-  memcpy(out_pointee, text, size - 1);
-  out_pointee[size - 1] = 0;
+  memcpy(out_pointee, pointee, size + 1);
   return false;
 }
 
@@ -191,14 +202,12 @@ bool kilni_cli_vector_fits(const char* kernel, uint32_t index,
                            kilni_cli_type_t type, bool is_bytes,
                            char out_pointee[KILNI_CLI_TAKEN_TEXT],
                            kilni_cli_type_t* out_type) {
-  char signature[NAME_BYTES];
-  const char* text = NULL;
+  char pointee[KILNI_CLI_TAKEN_TEXT];
+  *out_type = KILNI_CLI_TYPE_NONE;
   out_pointee[0] = 0;
-  size_t size = read_parameter(kernel, index, signature, &text);
-  if (size == 0 || text[size - 1] != '*' || size > KILNI_CLI_TAKEN_TEXT) {
-    return true;
-  }
-  *out_type = element_of_vector(text, size - 1);
+  size_t size = read_pointee(kernel, index, pointee);
+  if (size == 0) return true;
+  *out_type = element_of_vector(pointee, size);
   if (*out_type == KILNI_CLI_TYPE_NONE) return true;
   const kilni_cli_type_info_t* element = kilni_cli_type_info(*out_type);
   // Integers of any width may be packed into others, and halves into integers.
@@ -208,8 +217,7 @@ bool kilni_cli_vector_fits(const char* kernel, uint32_t index,
       !computes_with(use_or_null, index, element)) {
     return true;
   }
-  memcpy(out_pointee, text, size - 1);
-  out_pointee[size - 1] = 0;
+  memcpy(out_pointee, pointee, size + 1);
   return false;
 }
 

@@ -11,11 +11,9 @@
 #include "compile/link_inside.h"
 #include "image/image.h"
 
-// The image of some code; NULL where it cannot be read, which is for linkers to
-// say. Only OUT_OF_MEMORY.
-static kiln_status_t read_image(const kiln_code_t* code,
-                                kiln_allocator_t allocator,
-                                kiln_image_t** out_image) {
+kiln_status_t kilni_link_read_image(const kiln_code_t* code,
+                                    kiln_allocator_t allocator,
+                                    kiln_image_t** out_image) {
   kiln_image_options_t options = kiln_image_options_default();
   options.name = kiln_code_name(code);
   options.allocator = &allocator;
@@ -145,7 +143,7 @@ static kiln_status_t check_inputs(const kilni_link_given_t* given,
       continue;
     }
     kiln_image_t* in = NULL;
-    status = read_image(input, given->allocator, &in);
+    status = kilni_link_read_image(input, given->allocator, &in);
     if (in != NULL) status = check_input(given, input, in, out);
     kiln_image_release(in);
   }
@@ -157,7 +155,7 @@ kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,
                                     const kiln_code_t* linked) {
   kiln_image_t* out = NULL;
   if (!is_machine_code(kiln_code_format(linked))) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(read_image(linked, given->allocator, &out));
+  KILNI_RETURN_IF_ERROR(kilni_link_read_image(linked, given->allocator, &out));
   if (out == NULL) return kiln_ok();
   kiln_status_t status = check_inputs(given, out);
   // Those that the options do not name may go.

@@ -64,6 +64,14 @@ kiln_status_t kilni_link_settings_warn(kiln_link_settings_t* settings,
                                        const char* format, ...)
     KILN_PRINTF(2, 3);
 
+// ---- Images ----
+
+// The image of some code. NULL where it cannot be read: linkers say so of what
+// goes in, and what comes out may be for a newer Kiln. Only OUT_OF_MEMORY.
+kiln_status_t kilni_link_read_image(const kiln_code_t* code,
+                                    kiln_allocator_t allocator,
+                                    kiln_image_t** out_image);
+
 // ---- Backends ----
 
 // nvJitLink over a table. thread-safe

@@ -50,20 +50,6 @@ static bool has(const kiln_image_t* image, bool is_variable, const char* name) {
   return false;
 }
 
-// NULL where it cannot be read, which a newer Kiln may.
-static kiln_status_t read_image(const kiln_code_t* code,
-                                kiln_allocator_t allocator,
-                                kiln_image_t** out_image) {
-  kiln_image_options_t options = kiln_image_options_default();
-  *out_image = NULL;
-  options.allocator = &allocator;
-  kiln_status_t status =
-      kiln_image_create(kiln_code_bytes(code), &options, out_image);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_free(status);
-  return kiln_ok();
-}
-
 // ---- What is missing ----
 
 static const char* first_missing(const kiln_image_t* image, bool is_variable,
@@ -91,7 +77,7 @@ kiln_status_t kilni_link_find_missing(const kiln_link_options_t* options,
                    field_of(options->kernels_used_count == 0)),
         "name them in the link that makes machine code or PTX of it");
   }
-  KILNI_RETURN_IF_ERROR(read_image(linked, allocator, &image));
+  KILNI_RETURN_IF_ERROR(kilni_link_read_image(linked, allocator, &image));
   if (image == NULL) return kiln_ok();
   out_missing->name = first_missing(image, false, options->kernels_used,
                                     options->kernels_used_count);
@@ -201,7 +187,7 @@ kiln_status_t kilni_link_missing_status(const kilni_link_missing_t* missing,
                                         kiln_allocator_t allocator) {
   kiln_image_t* image = NULL;
   if (all != NULL) {
-    KILNI_RETURN_IF_ERROR(read_image(all, allocator, &image));
+    KILNI_RETURN_IF_ERROR(kilni_link_read_image(all, allocator, &image));
   }
   if (image == NULL) {
     return kilni_status_with_fix(

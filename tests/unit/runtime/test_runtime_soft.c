@@ -537,50 +537,6 @@ static void test_a_time_limit(void** state) {
   assert_int_equal(teardown(&other), 0);
 }
 
-// The time limit of one device object ends that one: another, over the same
-// context, is as it was, and says nothing of a fault. What belongs to the one
-// that is lost is lost to the other too.
-static void test_a_lost_device_is_not_opened_again(void** state) {
-  (void)state;
-  world_t world;
-  kiln_runtime_t* runtime = NULL;
-  assert_ok(kiln_runtime_create(NULL, &runtime));
-  assert_ok(kiln_runtime_open_device(runtime, "soft", &world.device));
-  assert_ok(
-      kiln_module_load(world.device, view(kPtx), NULL, NULL, &world.module));
-  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
-  kiln_kernel_t* kernel = kernel_of(&world, "stray");
-  kiln_buffer_t* p = buffer_of(&world, 128);
-  kiln_argument_t arguments[] = {kiln_arg_buffer(p)};
-  kiln_launch_config_t config = kiln_launch_config_default();
-  config.block[0] = 64;
-  assert_ok(kiln_kernel_launch(kernel, world.stream, &config, arguments, 1));
-  assert_says(kiln_stream_synchronize(world.stream), KILN_STATUS_DEVICE_LOST,
-              "out-of-bounds ");
-  kiln_buffer_release(p);
-  kiln_kernel_release(kernel);
-  void* state_of = &world;
-  teardown(&state_of);
-  kiln_device_t* again = NULL;
-  assert_says(kiln_runtime_open_device(runtime, "soft", &again),
-              KILN_STATUS_DEVICE_LOST, "is lost to this process");
-  assert_null(again);
-  kiln_runtime_release(runtime);
-  // That was the last runtime: the next one begins a new device.
-  assert_ok(kiln_runtime_create(NULL, &runtime));
-  assert_ok(kiln_runtime_open_device(runtime, "soft", &again));
-  kiln_device_release(again);
-  kiln_runtime_release(runtime);
-}
-
-static kiln_runtime_t* runtime_of_two(void) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_runtime_t* runtime = NULL;
-  options.soft_devices = 2;
-  assert_ok(kiln_runtime_create(&options, &runtime));
-  return runtime;
-}
-
 static void fault_on(kiln_runtime_t* runtime) {
   world_t world;
   assert_ok(kiln_runtime_open_device(runtime, "soft", &world.device));
@@ -599,6 +555,31 @@ static void fault_on(kiln_runtime_t* runtime) {
   kiln_kernel_release(kernel);
   void* state = &world;
   teardown(&state);
+}
+
+static void test_a_lost_device_is_not_opened_again(void** state) {
+  (void)state;
+  kiln_runtime_t* runtime = NULL;
+  assert_ok(kiln_runtime_create(NULL, &runtime));
+  fault_on(runtime);
+  kiln_device_t* again = NULL;
+  assert_says(kiln_runtime_open_device(runtime, "soft", &again),
+              KILN_STATUS_DEVICE_LOST, "is lost to this process");
+  assert_null(again);
+  kiln_runtime_release(runtime);
+  // That was the last runtime: the next one begins a new device.
+  assert_ok(kiln_runtime_create(NULL, &runtime));
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &again));
+  kiln_device_release(again);
+  kiln_runtime_release(runtime);
+}
+
+static kiln_runtime_t* runtime_of_two(void) {
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_runtime_t* runtime = NULL;
+  options.soft_devices = 2;
+  assert_ok(kiln_runtime_create(&options, &runtime));
+  return runtime;
 }
 
 // A process has one software device of a number, as it has one primary context
@@ -651,6 +632,9 @@ static void test_a_fault_is_of_the_process(void** state) {
   teardown(&opened);
 }
 
+// The time limit of one device object ends that one: another, over the same
+// context, is as it was, and says nothing of a fault. What belongs to the one
+// that is lost is lost to the other too.
 static void test_a_limit_is_of_one_device(void** state) {
   (void)state;
   world_t worlds[2];
