@@ -50,15 +50,20 @@ static void take_keys(kilni_cli_screen_t* screen) {
   screen->changed = tcsetattr(STDIN_FILENO, TCSADRAIN, &keys) == 0;
 }
 
+static const int kSignals[] = {SIGINT,  SIGTERM, SIGHUP,
+                               SIGQUIT, SIGTSTP, SIGWINCH};
+
 void kilni_cli_screen_hold(kilni_cli_screen_t* screen) {
   memset(screen, 0, sizeof(*screen));
   (void)sigemptyset(&screen->signals);
-  (void)sigaddset(&screen->signals, SIGINT);
-  (void)sigaddset(&screen->signals, SIGTERM);
-  (void)sigaddset(&screen->signals, SIGHUP);
-  (void)sigaddset(&screen->signals, SIGQUIT);
-  (void)sigaddset(&screen->signals, SIGTSTP);
-  (void)sigaddset(&screen->signals, SIGWINCH);
+  for (size_t i = 0; i < sizeof(kSignals) / sizeof(kSignals[0]); i++) {
+    struct sigaction action;
+    // What was ignored already is not for this program: SIGHUP under nohup.
+    if (sigaction(kSignals[i], NULL, &action) == 0 &&
+        action.sa_handler != SIG_IGN) {
+      (void)sigaddset(&screen->signals, kSignals[i]);
+    }
+  }
   (void)sigprocmask(SIG_BLOCK, &screen->signals, &screen->mask);
 }
 

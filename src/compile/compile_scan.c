@@ -405,11 +405,12 @@ static void take_define(scan_t* scan) {
 // How many words stand in the arguments of the macro, and whether `word` does.
 static size_t params_of(const scan_t* scan, kiln_string_view_t word,
                         bool* out_has) {
+  *out_has = false;
+  if (scan->params.data == NULL) return 0;
   scan_t names = {.at = scan->params.data,
                   .end = scan->params.data + scan->params.size};
   size_t count = 0;
-  *out_has = false;
-  while (scan->params.data != NULL && names.at != names.end) {
+  while (names.at != names.end) {
     if (!kilni_scan_is_word(*names.at) && !is_digit(*names.at)) {
       names.at++;
       continue;

@@ -35,7 +35,8 @@ def size_to(descriptor, rows, columns):
 class Top:
     """One run in a terminal of its own."""
 
-    def __init__(self, kiln, *options, rows=40, columns=120):
+    def __init__(self, kiln, *options, rows=40, columns=120,
+                 hang_up=signal.SIG_DFL):
         self.outer, self.inner = pty.openpty()
         size_to(self.outer, rows, columns)
         self.found = termios.tcgetattr(self.inner)
@@ -43,7 +44,8 @@ class Top:
         # A process group that the terminal's signals reach.
         self.process = subprocess.Popen(
             [kiln, "top", *options], stdin=self.inner, stdout=self.inner,
-            stderr=subprocess.PIPE, env={**os.environ, "TERM": "xterm"})
+            stderr=subprocess.PIPE, env={**os.environ, "TERM": "xterm"},
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, hang_up))
 
     def read(self, seconds):
         end = time.monotonic() + seconds
@@ -96,6 +98,15 @@ def ends_by_signal(kiln, number):
     top.until_pages(1)
     top.process.send_signal(number)
     top.finish(-number)
+
+
+def ignores_what_it_was_told_to(kiln):
+    top = Top(kiln, "--interval", "0.1", hang_up=signal.SIG_IGN)
+    top.until_pages(1)
+    top.process.send_signal(signal.SIGHUP)
+    top.until_pages(top.text.count(b"\x1b[J") + 3)
+    os.write(top.outer, b"q")
+    top.finish(0)
 
 
 def counts_its_pages(kiln):
@@ -157,11 +168,12 @@ def main():
         ends_by_key(kiln, key, options.sees)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         ends_by_signal(kiln, number)
+    ignores_what_it_was_told_to(kiln)
     counts_its_pages(kiln)
     fits_the_terminal(kiln)
     without_a_terminal(kiln)
     on_a_dumb_one(kiln)
-    print("kiln top: the terminal is left as it was found, 9 ways")
+    print("kiln top: the terminal is left as it was found, 10 ways")
     return 0
 
 

@@ -75,6 +75,10 @@ static const char kPtx[] = HEAD
     "  setp.eq.u32 %p1, %r5, 0;\n"
     "  @%p1 bra $look;\n"
     "  st.global.u32 [%rd1+4], 77;\n"
+    "  ret;\n}\n"
+    ".visible .entry let_go(.param .u64 p)\n{\n" INDEX
+    "  ld.param.u64 %rd1, [p];\n"
+    "  st.volatile.global.u32 [%rd1], 1;\n"
     "  ret;\n}\n";
 
 // gcc defines a macro, clang has a feature.
@@ -714,9 +718,9 @@ static void open_on(kiln_runtime_t* runtime, world_t* world) {
   assert_ok(kiln_stream_create(world->device, NULL, &world->stream));
 }
 
-static void launch_poll(world_t* world, kiln_stream_t* stream,
-                        kiln_buffer_t* p) {
-  kiln_kernel_t* kernel = kernel_of(world, "poll");
+static void launch_on(world_t* world, const char* name, kiln_stream_t* stream,
+                      kiln_buffer_t* p) {
+  kiln_kernel_t* kernel = kernel_of(world, name);
   kiln_argument_t argument = kiln_arg_buffer(p);
   assert_ok(kiln_kernel_launch(kernel, stream, NULL, &argument, 1));
   kiln_kernel_release(kernel);
@@ -733,13 +737,12 @@ static void launch_spin(world_t* world, kiln_stream_t* stream) {
 static void check_goes_on(world_t* mine, kiln_stream_t* my_stream,
                           world_t* other, kiln_stream_t* other_stream) {
   static const uint32_t kZeroes[3];
-  static const uint32_t kGo = 1;
   uint32_t back[3] = {0};
   bool ready = true;
   kiln_fault_t fault = kiln_fault_default();
   kiln_buffer_t* p = buffer_of(mine, sizeof(kZeroes));
   assert_ok(kiln_buffer_write(p, 0, sizeof(kZeroes), kZeroes));
-  launch_poll(mine, my_stream, p);
+  launch_on(mine, "poll", my_stream, p);
   assert_ok(kiln_buffer_fill_async(p, my_stream, 8, 4, 9, 4));
   launch_spin(other, other_stream);
   assert_says(kiln_stream_wait(other_stream, kLimit), KILN_STATUS_DEVICE_LOST,
@@ -748,7 +751,7 @@ static void check_goes_on(world_t* mine, kiln_stream_t* my_stream,
   assert_false(ready);
   kiln_stream_t* beside = NULL;
   assert_ok(kiln_stream_create(mine->device, NULL, &beside));
-  assert_ok(kiln_buffer_write_async(p, beside, 0, sizeof(kGo), &kGo));
+  launch_on(mine, "let_go", beside, p);
   assert_ok(kiln_stream_synchronize(my_stream));
   assert_ok(kiln_buffer_read(p, 0, sizeof(back), back));
   assert_int_equal(back[1], 77);
