@@ -134,12 +134,12 @@ int main(int argc, char** argv) {
   const char* only = NULL;
   if (argc == 3 && strcmp(argv[1], "--lanes") == 0) only = argv[2];
   static bench_report_t report = {.device = "soft"};
-  kilni_env_t env;
-  check(kilni_env_init(&env, kiln_allocator_libc()));
+  kilni_base_env_t env;
+  check(kilni_base_env_init(&env, kiln_allocator_libc()));
   kiln_host_t host = {.allocator = kiln_allocator_libc(),
                       .env = &env,
                       .worker_count = 1,
-                      .process_id = kilni_process_id()};
+                      .process_id = kilni_base_process_id()};
   static const char* const sets[] = {"plain", "avx2", "avx512"};
   for (size_t s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
     const kilni_soft_lane_set_t* lanes = kilni_soft_lanes_choose(sets[s]);
@@ -152,6 +152,6 @@ int main(int argc, char** argv) {
     }
   }
   bench_report_print(&report);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   return 0;
 }

@@ -92,10 +92,10 @@ static const subject_t kSubjects[] = {
 };
 // clang-format on
 
-static kiln_host_t make_host(const kilni_env_t* env) {
+static kiln_host_t make_host(const kilni_base_env_t* env) {
   kiln_host_t host = {.allocator = kiln_allocator_libc(), .env = env};
   host.worker_count = 1;
-  host.process_id = kilni_process_id();
+  host.process_id = kilni_base_process_id();
   return host;
 }
 
@@ -157,10 +157,10 @@ static void load_code(run_t* run, const subject_t* subject, const char* root,
   size_t size;
   kilni_ptx_module_t* module;
   snprintf(path, sizeof(path), "%s/%s", root, subject->file);
-  check(kilni_file_read(run->host.allocator, path, 1 << 24, &text, &size));
+  check(kilni_base_file_read(run->host.allocator, path, 1 << 24, &text, &size));
   check(kilni_ptx_module_create((kiln_bytes_view_t){text, size}, path, NULL,
                                 run->host.allocator, &module));
-  kilni_file_free(run->host.allocator, text, size);
+  kilni_base_file_free(run->host.allocator, text, size);
   check(kilni_soft_memory_create(&run->host, true, &run->memory));
   check(kilni_soft_code_create(&run->host, module, lanes, run->memory,
                                &run->code));
@@ -190,7 +190,7 @@ static void close_run(run_t* run) {
 
 // A second worker, which waits for the kernel without sleeping.
 typedef struct helper_t {
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   atomic_int ready;
   _Atomic(kilni_soft_grid_t*) grid;
 } helper_t;
@@ -218,7 +218,7 @@ static uint64_t run_once(run_t* run, const subject_t* subject, int workers,
   }
   helper_t helper = {.ready = 0};
   if (workers > 1) {
-    check(kilni_thread_start(&helper.thread, "bench", help, &helper));
+    check(kilni_base_thread_start(&helper.thread, "bench", help, &helper));
     while (!atomic_load(&helper.ready)) {
     }
   }
@@ -227,7 +227,7 @@ static uint64_t run_once(run_t* run, const subject_t* subject, int workers,
   check(kilni_soft_grid_create(&run->host, run->memory, &launch, &grid));
   atomic_store(&helper.grid, grid);
   kilni_soft_grid_work(grid);
-  kilni_thread_join(&helper.thread);
+  kilni_base_thread_join(&helper.thread);
   uint64_t spent = bench_time_ns() - start;
   const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
   if (fault->kind != KILNI_SOFT_FAULT_NONE) {
@@ -323,8 +323,8 @@ int main(int argc, char** argv) {
     if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
     if (strcmp(argv[i], "--workers") == 0) workers = atoi(argv[i + 1]);
   }
-  kilni_env_t env;
-  check(kilni_env_init(&env, kiln_allocator_libc()));
+  kilni_base_env_t env;
+  check(kilni_base_env_init(&env, kiln_allocator_libc()));
   kiln_host_t host = make_host(&env);
   static bench_report_t report;
   report.device = "soft";
@@ -338,6 +338,6 @@ int main(int argc, char** argv) {
     }
   }
   bench_report_print(&report);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   return 0;
 }

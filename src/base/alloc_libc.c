@@ -6,7 +6,7 @@
 
 #include "kiln/allocator.h"
 
-static void* allocate(size_t size, size_t align) {
+static void* alloc_libc_allocate(size_t size, size_t align) {
   if (align <= _Alignof(max_align_t)) return malloc(size);
   size_t rounded = (size + align - 1) & ~(align - 1);
   return rounded < size ? NULL : aligned_alloc(align, rounded);
@@ -15,13 +15,13 @@ static void* allocate(size_t size, size_t align) {
 static void* libc_fn(void* ptr, size_t old_size, size_t new_size, size_t align,
                      void* user) {
   (void)user;
-  if (ptr == NULL) return allocate(new_size, align);
+  if (ptr == NULL) return alloc_libc_allocate(new_size, align);
   if (new_size == 0) {
     free(ptr);
     return NULL;
   }
   if (align <= _Alignof(max_align_t)) return realloc(ptr, new_size);
-  void* block = allocate(new_size, align);
+  void* block = alloc_libc_allocate(new_size, align);
   if (block == NULL) return NULL;
   memcpy(block, ptr, old_size < new_size ? old_size : new_size);
   free(ptr);

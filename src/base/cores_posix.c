@@ -275,12 +275,12 @@ static uint64_t group_limit(const char* prefix, const char* controller,
   return least;
 }
 
-uint32_t kilni_core_quota(const char* prefix) {
+uint32_t kilni_base_core_quota(const char* prefix) {
   uint64_t cores = group_limit(prefix, "cpu", cores_of);
   return cores == UINT64_MAX ? 0 : (uint32_t)cores;
 }
 
-uint64_t kilni_memory_left(const char* prefix) {
+uint64_t kilni_base_memory_left(const char* prefix) {
   char folder[PATH_BYTES];
   uint64_t left = UINT64_MAX;
   if (snprintf(folder, sizeof(folder), "%s/proc", prefix) < PATH_BYTES) {
@@ -302,8 +302,8 @@ static uint32_t cores_to_run_on(void) {
   return online > 0 ? (uint32_t)online : 1;
 }
 
-uint32_t kilni_core_count(void) {
+uint32_t kilni_base_core_count(void) {
   uint32_t cores = cores_to_run_on();
-  uint32_t quota = kilni_core_quota("");
+  uint32_t quota = kilni_base_core_quota("");
   return quota && quota < cores ? quota : cores;
 }

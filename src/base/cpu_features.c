@@ -25,18 +25,18 @@ __attribute__((target("xsave"))) static uint64_t saved_registers(void) {
   return __builtin_ia32_xgetbv(0);
 }
 
-static bool has_all(unsigned bits, unsigned wanted) {
+static bool cpu_features_has_all(unsigned bits, unsigned wanted) {
   return (bits & wanted) == wanted;
 }
 
-uint32_t kilni_cpu_features(void) {
+uint32_t kilni_base_cpu_features(void) {
   unsigned a = 0, b = 0, c1 = 0, d = 0;
   if (!__get_cpuid(1, &a, &b, &c1, &d)) return 0;
   unsigned ca = 0;
   if (!__get_cpuid(kLeafAmd, &a, &b, &ca, &d)) return 0;
-  if (!has_all(c1, bit_CMPXCHG16B | bit_POPCNT | bit_SSE3 | bit_SSSE3 |
-                       bit_SSE4_1 | bit_SSE4_2) ||
-      !has_all(ca, bit_LAHF_LM)) {
+  if (!cpu_features_has_all(c1, bit_CMPXCHG16B | bit_POPCNT | bit_SSE3 |
+                                    bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2) ||
+      !cpu_features_has_all(ca, bit_LAHF_LM)) {
     return 0;
   }
   uint32_t features = KILNI_CPU_V2;
@@ -45,23 +45,26 @@ uint32_t kilni_cpu_features(void) {
     features |= KILNI_CPU_INTEL;
   }
   bool says_whole = vendor == INTEL || vendor == AMD || vendor == HYGON;
-  if (says_whole && has_all(c1, bit_AVX)) features |= KILNI_CPU_WHOLE16;
+  if (says_whole && cpu_features_has_all(c1, bit_AVX))
+    features |= KILNI_CPU_WHOLE16;
   unsigned b7 = 0, c7 = 0;
-  if (!has_all(c1, bit_OSXSAVE | bit_AVX | bit_F16C | bit_FMA | bit_MOVBE) ||
-      !has_all(ca, bit_LZCNT) ||
+  if (!cpu_features_has_all(
+          c1, bit_OSXSAVE | bit_AVX | bit_F16C | bit_FMA | bit_MOVBE) ||
+      !cpu_features_has_all(ca, bit_LZCNT) ||
       !__get_cpuid_count(LEAF_EXTENDED, 0, &a, &b7, &c7, &d) ||
-      !has_all(b7, bit_AVX2 | bit_BMI | bit_BMI2)) {
+      !cpu_features_has_all(b7, bit_AVX2 | bit_BMI | bit_BMI2)) {
     return features;
   }
   uint64_t saved = saved_registers();
   if ((saved & XCR0_AVX) != XCR0_AVX) return features;
   features |= KILNI_CPU_V3;
-  if ((saved & XCR0_AVX512) == XCR0_AVX512 && has_all(b7, AVX512ER)) {
+  if ((saved & XCR0_AVX512) == XCR0_AVX512 &&
+      cpu_features_has_all(b7, AVX512ER)) {
     features |= KILNI_CPU_AVX512ER;
   }
   if ((saved & XCR0_AVX512) == XCR0_AVX512 &&
-      has_all(b7, bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ |
-                      bit_AVX512VL)) {
+      cpu_features_has_all(b7, bit_AVX512F | bit_AVX512BW | bit_AVX512CD |
+                                   bit_AVX512DQ | bit_AVX512VL)) {
     features |= KILNI_CPU_V4;
   }
   return features;
@@ -72,13 +75,13 @@ uint32_t kilni_cpu_features(void) {
 
 static const unsigned long kHwcapUscat = 1ul << 25;
 
-uint32_t kilni_cpu_features(void) {
+uint32_t kilni_base_cpu_features(void) {
   return getauxval(AT_HWCAP) & kHwcapUscat ? KILNI_CPU_WHOLE16 : 0;
 }
 
 #else
 
-uint32_t kilni_cpu_features(void) {
+uint32_t kilni_base_cpu_features(void) {
   return 0;
 }
 

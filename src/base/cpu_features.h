@@ -23,6 +23,6 @@ enum {
 };
 
 // Bits KILNI_CPU_*; 0 on other machines than x86-64 and aarch64.
-uint32_t kilni_cpu_features(void);
+uint32_t kilni_base_cpu_features(void);
 
 #endif  // KILN_SRC_BASE_CPU_FEATURES_H_

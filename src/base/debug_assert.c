@@ -11,7 +11,8 @@
 
 enum { TEXT_BYTES = 512 };
 
-void kilni_assert_failed(const char* file, int line, const char* condition) {
+void kilni_base_assert_failed(const char* file, int line,
+                              const char* condition) {
   char text[TEXT_BYTES];
   int length = snprintf(text, sizeof(text), "%s:%d: assert failed: %s\n", file,
                         line, condition);

@@ -12,7 +12,8 @@
 
 #if defined(KILNI_DEBUG) || defined(__clang_analyzer__)
 #define KILNI_ASSERT(condition) \
-  ((condition) ? (void)0 : kilni_assert_failed(__FILE__, __LINE__, #condition))
+  ((condition) ? (void)0        \
+               : kilni_base_assert_failed(__FILE__, __LINE__, #condition))
 #else
 // Compiled all the same, so that it does not rot and its names are used.
 #define KILNI_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
@@ -20,8 +21,7 @@
 
 // Writes "FILE:LINE: assert failed: CONDITION" to standard error and stops the
 // process where a debugger shows the caller. Called by KILNI_ASSERT only.
-__attribute__((cold, noreturn)) void kilni_assert_failed(const char* file,
-                                                         int line,
-                                                         const char* condition);
+__attribute__((cold, noreturn)) void kilni_base_assert_failed(
+    const char* file, int line, const char* condition);
 
 #endif  // KILN_SRC_BASE_DEBUG_ASSERT_H_

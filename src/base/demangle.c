@@ -36,17 +36,17 @@ typedef struct reader_t {
   char arena[ARENA_BYTES];
 } reader_t;
 
-static text_t read_type(reader_t* r);
+static text_t demangle_read_type(reader_t* r);
 
 // ---- Texts ----
 
-static const char* at(const reader_t* r, text_t text) {
+static const char* demangle_at(const reader_t* r, text_t text) {
   return r->arena + text;
 }
 
 // Up to four texts as one; NULL ends them.
-static text_t join(reader_t* r, const char* a, const char* b, const char* c,
-                   const char* d) {
+static text_t demangle_join(reader_t* r, const char* a, const char* b,
+                            const char* c, const char* d) {
   const char* const parts[] = {a, b, c, d};
   text_t text = r->used;
   uint32_t used = r->used;
@@ -63,18 +63,18 @@ static text_t join(reader_t* r, const char* a, const char* b, const char* c,
   return text;
 }
 
-static text_t add(reader_t* r, const char* words) {
-  return join(r, words, NULL, NULL, NULL);
+static text_t demangle_add(reader_t* r, const char* words) {
+  return demangle_join(r, words, NULL, NULL, NULL);
 }
 
 // Notes a text that later parts of the name may refer to.
-static text_t note(reader_t* r, text_t text) {
+static text_t demangle_note(reader_t* r, text_t text) {
   if (text == NONE || r->seen_count == MAX_SEEN) return NONE;
   r->seen[r->seen_count++] = text;
   return text;
 }
 
-static bool take(reader_t* r, char c) {
+static bool demangle_take(reader_t* r, char c) {
   if (*r->at != c) return false;
   r->at++;
   return true;
@@ -83,7 +83,7 @@ static bool take(reader_t* r, char c) {
 // ---- Parts of a name ----
 
 // "_" is 0, "0_" is 1, "Z_" is 36.
-static bool read_index(reader_t* r, uint32_t base, uint32_t* out) {
+static bool demangle_read_index(reader_t* r, uint32_t base, uint32_t* out) {
   uint32_t value = 0;
   bool is_first = *r->at == '_';
   while (*r->at != '_') {
@@ -104,10 +104,11 @@ static bool read_index(reader_t* r, uint32_t base, uint32_t* out) {
 static text_t read_substitution(reader_t* r) {
   uint32_t index;
   r->at++;
-  if (take(r, 't')) return add(r, "std");
-  if (take(r, 'a')) return add(r, "std::allocator");
-  if (take(r, 's')) return add(r, "std::string");
-  if (!read_index(r, 36, &index) || index >= r->seen_count) return NONE;
+  if (demangle_take(r, 't')) return demangle_add(r, "std");
+  if (demangle_take(r, 'a')) return demangle_add(r, "std::allocator");
+  if (demangle_take(r, 's')) return demangle_add(r, "std::string");
+  if (!demangle_read_index(r, 36, &index) || index >= r->seen_count)
+    return NONE;
   return r->seen[index];
 }
 
@@ -115,14 +116,14 @@ static text_t read_substitution(reader_t* r) {
 static text_t read_template_parameter(reader_t* r) {
   uint32_t index;
   r->at++;
-  if (!r->is_named || !read_index(r, 10, &index) ||
+  if (!r->is_named || !demangle_read_index(r, 10, &index) ||
       index >= r->argument_count || *r->at == 'I') {
     return NONE;
   }
   return r->arguments[index];
 }
 
-static bool is_word(const char* text, size_t size) {
+static bool demangle_is_word(const char* text, size_t size) {
   for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)text[i];
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -136,38 +137,41 @@ static bool is_word(const char* text, size_t size) {
 static text_t read_source_name(reader_t* r) {
   static const char HIDDEN[] = "_GLOBAL__N_";
   size_t size = 0;
-  (void)take(r, 'L');
+  (void)demangle_take(r, 'L');
   if (*r->at < '1' || *r->at > '9') return NONE;
   while (*r->at >= '0' && *r->at <= '9') {
     size = size * 10 + (size_t)(*r->at++ - '0');
     if (size >= MAX_TEXT) return NONE;
   }
   char word[MAX_TEXT];
-  if (memchr(r->at, 0, size) != NULL || !is_word(r->at, size)) return NONE;
+  if (memchr(r->at, 0, size) != NULL || !demangle_is_word(r->at, size))
+    return NONE;
   memcpy(word, r->at, size);
   word[size] = 0;
   r->at += size;
   // nvcc adds a hash of the file.
   if (strncmp(word, HIDDEN, sizeof(HIDDEN) - 1) == 0) {
-    return add(r, "(anonymous namespace)");
+    return demangle_add(r, "(anonymous namespace)");
   }
-  return add(r, word);
+  return demangle_add(r, word);
 }
 
 // ---- Arguments of templates ----
 
 // The digits of "Li4E", with the sign and what C++ puts after them.
-static text_t read_integer(reader_t* r, const char* suffix, const char* cast) {
+static text_t demangle_read_integer(reader_t* r, const char* suffix,
+                                    const char* cast) {
   char digits[32];
   size_t size = 0;
-  if (take(r, 'n')) digits[size++] = '-';
+  if (demangle_take(r, 'n')) digits[size++] = '-';
   while (*r->at >= '0' && *r->at <= '9' && size < sizeof(digits) - 1) {
     digits[size++] = *r->at++;
   }
   digits[size] = 0;
-  if (size == 0 || digits[size - 1] == '-' || !take(r, 'E')) return NONE;
-  if (cast == NULL) return join(r, digits, suffix, NULL, NULL);
-  return join(r, "(", cast, ")", digits);
+  if (size == 0 || digits[size - 1] == '-' || !demangle_take(r, 'E'))
+    return NONE;
+  if (cast == NULL) return demangle_join(r, digits, suffix, NULL, NULL);
+  return demangle_join(r, "(", cast, ")", digits);
 }
 
 // L<type><value>E, after the L.
@@ -178,29 +182,30 @@ static text_t read_literal(reader_t* r) {
   } INTEGERS[] = {{'i', ""},   {'j', "u"},  {'l', "l"},
                   {'m', "ul"}, {'x', "ll"}, {'y', "ull"}};
   for (size_t i = 0; i < sizeof(INTEGERS) / sizeof(INTEGERS[0]); i++) {
-    if (take(r, INTEGERS[i].letter)) {
-      return read_integer(r, INTEGERS[i].suffix, NULL);
+    if (demangle_take(r, INTEGERS[i].letter)) {
+      return demangle_read_integer(r, INTEGERS[i].suffix, NULL);
     }
   }
-  if (take(r, 'b')) {
+  if (demangle_take(r, 'b')) {
     bool is_true = *r->at == '1';
     if (*r->at != '0' && !is_true) return NONE;
     r->at++;
-    return take(r, 'E') ? add(r, is_true ? "true" : "false") : NONE;
+    return demangle_take(r, 'E') ? demangle_add(r, is_true ? "true" : "false")
+                                 : NONE;
   }
   // Characters and values of an enum; numbers with a point are left out.
   if (strchr("fdeg_", *r->at) != NULL) return NONE;
-  text_t type = read_type(r);
+  text_t type = demangle_read_type(r);
   if (type == NONE) return NONE;
-  return read_integer(r, "", at(r, type));
+  return demangle_read_integer(r, "", demangle_at(r, type));
 }
 
 static text_t read_arguments(reader_t* r, bool is_pack);
 
-static text_t read_argument(reader_t* r) {
-  if (take(r, 'L')) return read_literal(r);
-  if (take(r, 'J')) return read_arguments(r, true);
-  return read_type(r);
+static text_t demangle_read_argument(reader_t* r) {
+  if (demangle_take(r, 'L')) return read_literal(r);
+  if (demangle_take(r, 'J')) return read_arguments(r, true);
+  return demangle_read_type(r);
 }
 
 // Up to the E: "<float, 4>", or of a pack "float, 4". Those of a template are
@@ -208,16 +213,17 @@ static text_t read_argument(reader_t* r) {
 static text_t read_arguments(reader_t* r, bool is_pack) {
   text_t list[MAX_SEEN];
   uint32_t count = 0;
-  text_t text = add(r, "");
+  text_t text = demangle_add(r, "");
   if (r->depth >= MAX_DEPTH) return NONE;
   r->depth++;
-  while (text != NONE && !take(r, 'E')) {
-    text_t one = count < MAX_SEEN ? read_argument(r) : NONE;
+  while (text != NONE && !demangle_take(r, 'E')) {
+    text_t one = count < MAX_SEEN ? demangle_read_argument(r) : NONE;
     if (one == NONE) return NONE;
     list[count++] = one;
-    if (at(r, one)[0] == 0) continue;  // a pack of nothing
-    text =
-        join(r, at(r, text), at(r, text)[0] != 0 ? ", " : "", at(r, one), NULL);
+    if (demangle_at(r, one)[0] == 0) continue;  // a pack of nothing
+    text = demangle_join(r, demangle_at(r, text),
+                         demangle_at(r, text)[0] != 0 ? ", " : "",
+                         demangle_at(r, one), NULL);
   }
   r->depth--;
   if (text == NONE || is_pack) return text;
@@ -225,7 +231,7 @@ static text_t read_arguments(reader_t* r, bool is_pack) {
     memcpy(r->arguments, list, count * sizeof(list[0]));
     r->argument_count = count;
   }
-  return join(r, "<", at(r, text), ">", NULL);
+  return demangle_join(r, "<", demangle_at(r, text), ">", NULL);
 }
 
 // ---- Names ----
@@ -235,7 +241,7 @@ static text_t read_arguments(reader_t* r, bool is_pack) {
 static text_t read_nested(reader_t* r, bool is_function) {
   text_t name = NONE;
   bool ends_in_arguments = false;
-  while (!take(r, 'E')) {
+  while (!demangle_take(r, 'E')) {
     bool is_noted = true;
     ends_in_arguments = false;
     if (*r->at == 'S' && name == NONE) {
@@ -247,33 +253,37 @@ static text_t read_nested(reader_t* r, bool is_function) {
       r->at++;
       text_t arguments = read_arguments(r, false);
       if (arguments == NONE) return NONE;
-      name = join(r, at(r, name), at(r, arguments), NULL, NULL);
+      name = demangle_join(r, demangle_at(r, name), demangle_at(r, arguments),
+                           NULL, NULL);
       ends_in_arguments = true;
     } else {
       text_t part = read_source_name(r);
       if (part == NONE) return NONE;
       if (name != NONE) {
-        name = join(r, at(r, name), "::", at(r, part), NULL);
+        name = demangle_join(r, demangle_at(r, name),
+                             "::", demangle_at(r, part), NULL);
       } else {
         name = part;
       }
     }
     if (name == NONE) return NONE;
     if (is_function && *r->at == 'E') is_noted = false;
-    if (is_noted && note(r, name) == NONE) return NONE;
+    if (is_noted && demangle_note(r, name) == NONE) return NONE;
   }
   if (is_function) r->is_template = ends_in_arguments;
   return name;
 }
 
 // A name without N: "3add", "St4pair", "S1_", with arguments or not.
-static text_t read_plain(reader_t* r, bool is_function) {
+static text_t demangle_read_plain(reader_t* r, bool is_function) {
   text_t name;
   bool is_noted = true;
   if (strncmp(r->at, "St", 2) == 0) {
     r->at += 2;
     text_t word = read_source_name(r);
-    name = word == NONE ? NONE : join(r, "std::", at(r, word), NULL, NULL);
+    name = word == NONE
+               ? NONE
+               : demangle_join(r, "std::", demangle_at(r, word), NULL, NULL);
   } else if (*r->at == 'S') {
     name = read_substitution(r);
     is_noted = false;
@@ -282,15 +292,17 @@ static text_t read_plain(reader_t* r, bool is_function) {
   }
   if (name == NONE) return NONE;
   bool has_arguments = *r->at == 'I';
-  if (is_noted && (has_arguments || !is_function) && note(r, name) == NONE) {
+  if (is_noted && (has_arguments || !is_function) &&
+      demangle_note(r, name) == NONE) {
     return NONE;
   }
   if (is_function) r->is_template = has_arguments;
-  if (!take(r, 'I')) return name;
+  if (!demangle_take(r, 'I')) return name;
   text_t arguments = read_arguments(r, false);
   if (arguments == NONE) return NONE;
-  name = join(r, at(r, name), at(r, arguments), NULL, NULL);
-  return is_function ? name : note(r, name);
+  name = demangle_join(r, demangle_at(r, name), demangle_at(r, arguments), NULL,
+                       NULL);
+  return is_function ? name : demangle_note(r, name);
 }
 
 // ---- Types ----
@@ -344,14 +356,15 @@ static const char* builtin_name(char c) {
 
 // K, V and r before a type, which stand after it in words.
 static text_t read_qualified(reader_t* r) {
-  bool is_restrict = take(r, 'r');
-  bool is_volatile = take(r, 'V');
-  bool is_const = take(r, 'K');
-  text_t inner = read_type(r);
+  bool is_restrict = demangle_take(r, 'r');
+  bool is_volatile = demangle_take(r, 'V');
+  bool is_const = demangle_take(r, 'K');
+  text_t inner = demangle_read_type(r);
   if (inner == NONE) return NONE;
-  return note(r, join(r, at(r, inner), is_const ? " const" : "",
-                      is_volatile ? " volatile" : "",
-                      is_restrict ? " __restrict" : ""));
+  return demangle_note(
+      r, demangle_join(r, demangle_at(r, inner), is_const ? " const" : "",
+                       is_volatile ? " volatile" : "",
+                       is_restrict ? " __restrict" : ""));
 }
 
 // D and one more letter.
@@ -363,12 +376,12 @@ static text_t read_long_builtin(reader_t* r) {
     size_t size = strlen(NAMES[i][0]);
     if (strncmp(r->at, NAMES[i][0], size) != 0) continue;
     r->at += size;
-    return add(r, NAMES[i][1]);
+    return demangle_add(r, NAMES[i][1]);
   }
   // A pack of parameters: "Dp" and the pack of types, as it is written out.
   if (strncmp(r->at, "DpT", 3) != 0) return NONE;
   r->at += 2;
-  return note(r, note(r, read_template_parameter(r)));
+  return demangle_note(r, demangle_note(r, read_template_parameter(r)));
 }
 
 static text_t read_type_inside(reader_t* r) {
@@ -379,13 +392,14 @@ static text_t read_type_inside(reader_t* r) {
                                      : NULL;
   if (name != NULL) {
     r->at++;
-    return add(r, name);
+    return demangle_add(r, name);
   }
   if (mark != NULL) {
     r->at++;
-    text_t inner = read_type(r);
+    text_t inner = demangle_read_type(r);
     if (inner == NONE) return NONE;
-    return note(r, join(r, at(r, inner), mark, NULL, NULL));
+    return demangle_note(
+        r, demangle_join(r, demangle_at(r, inner), mark, NULL, NULL));
   }
   switch (*r->at) {
     case 'r':
@@ -395,19 +409,19 @@ static text_t read_type_inside(reader_t* r) {
     case 'D':
       return read_long_builtin(r);
     case 'T':
-      return note(r, read_template_parameter(r));
+      return demangle_note(r, read_template_parameter(r));
     case 'N':
       r->at++;
       return read_nested(r, false);
     case 'u':
       r->at++;
-      return note(r, read_source_name(r));
+      return demangle_note(r, read_source_name(r));
     default:
-      return read_plain(r, false);
+      return demangle_read_plain(r, false);
   }
 }
 
-static text_t read_type(reader_t* r) {
+static text_t demangle_read_type(reader_t* r) {
   if (r->depth >= MAX_DEPTH) return NONE;
   r->depth++;
   text_t type = read_type_inside(r);
@@ -418,22 +432,24 @@ static text_t read_type(reader_t* r) {
 // ---- All of it ----
 
 // The types of the parameters, up to the end of the name: "(float*, int)".
-static text_t read_parameters(reader_t* r) {
-  if (r->is_template && read_type(r) == NONE) return NONE;
-  if (strcmp(r->at, "v") == 0) return add(r, "()");
-  text_t text = add(r, "");
+static text_t demangle_read_parameters(reader_t* r) {
+  if (r->is_template && demangle_read_type(r) == NONE) return NONE;
+  if (strcmp(r->at, "v") == 0) return demangle_add(r, "()");
+  text_t text = demangle_add(r, "");
   while (text != NONE && *r->at != 0) {
-    text_t one = read_type(r);
+    text_t one = demangle_read_type(r);
     if (one == NONE) return NONE;
-    if (at(r, one)[0] == 0) continue;  // a pack of nothing
-    text =
-        join(r, at(r, text), at(r, text)[0] != 0 ? ", " : "", at(r, one), NULL);
+    if (demangle_at(r, one)[0] == 0) continue;  // a pack of nothing
+    text = demangle_join(r, demangle_at(r, text),
+                         demangle_at(r, text)[0] != 0 ? ", " : "",
+                         demangle_at(r, one), NULL);
   }
-  return text == NONE ? NONE : join(r, "(", at(r, text), ")", NULL);
+  return text == NONE ? NONE
+                      : demangle_join(r, "(", demangle_at(r, text), ")", NULL);
 }
 
-static bool write_text(const char* text, size_t* inout_used, size_t capacity,
-                       char* out) {
+static bool demangle_write_text(const char* text, size_t* inout_used,
+                                size_t capacity, char* out) {
   size_t size = strlen(text);
   if (size >= capacity - *inout_used) return false;
   memcpy(out + *inout_used, text, size + 1);
@@ -441,8 +457,8 @@ static bool write_text(const char* text, size_t* inout_used, size_t capacity,
   return true;
 }
 
-bool kilni_demangle(const char* name, bool with_parameters, size_t capacity,
-                    char* out) {
+bool kilni_base_demangle(const char* name, bool with_parameters,
+                         size_t capacity, char* out) {
   reader_t r;
   size_t used = 0;
   if (capacity == 0 || out == NULL) return false;
@@ -451,21 +467,24 @@ bool kilni_demangle(const char* name, bool with_parameters, size_t capacity,
   memset(&r, 0, offsetof(reader_t, seen));
   r.is_template = r.is_named = false;
   r.at = name + 2;
-  text_t text = take(&r, 'N') ? read_nested(&r, true) : read_plain(&r, true);
+  text_t text = demangle_take(&r, 'N') ? read_nested(&r, true)
+                                       : demangle_read_plain(&r, true);
   if (text == NONE) return false;
   r.is_named = true;
   // A name without parameters is one of data.
   bool has_parameters = *r.at != 0;
-  text_t list = has_parameters ? read_parameters(&r) : text;
+  text_t list = has_parameters ? demangle_read_parameters(&r) : text;
   // Either way of writing it reads the same names.
   if (list == NONE ||
       (has_parameters &&
-       strlen(at(&r, text)) + strlen(at(&r, list)) >= MAX_TEXT)) {
+       strlen(demangle_at(&r, text)) + strlen(demangle_at(&r, list)) >=
+           MAX_TEXT)) {
     return false;
   }
   bool shows = has_parameters && with_parameters;
-  bool ok = write_text(at(&r, text), &used, capacity, out) &&
-            (!shows || write_text(at(&r, list), &used, capacity, out));
+  bool ok = demangle_write_text(demangle_at(&r, text), &used, capacity, out) &&
+            (!shows ||
+             demangle_write_text(demangle_at(&r, list), &used, capacity, out));
   if (!ok) out[0] = 0;
   return ok;
 }

@@ -12,7 +12,7 @@
 #include "base/status_make.h"
 #include "base/str.h"
 
-struct kilni_dynlib_t {
+struct kilni_base_dynlib_t {
   kiln_allocator_t allocator;
   void* handle;
   char* path;
@@ -26,7 +26,7 @@ static kiln_status_t open_error(const char* name) {
       strncmp(sentence + size, ": ", 2) == 0) {
     sentence += size + 2;  // the name is in our own sentence
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "the library \"%s\" cannot be opened: %s", name,
                  sentence ? sentence : "the loader gives no reason"),
       "install it, or add its folder to LD_LIBRARY_PATH");
@@ -43,23 +43,25 @@ static int open_mode(uint32_t flags) {
   return mode;
 }
 
-kiln_status_t kilni_dynlib_open(kiln_allocator_t allocator, const char* name,
-                                kilni_dynlib_t** out_library) {
-  return kilni_dynlib_open_with(allocator, name, 0, out_library);
+kiln_status_t kilni_base_dynlib_open(kiln_allocator_t allocator,
+                                     const char* name,
+                                     kilni_base_dynlib_t** out_library) {
+  return kilni_base_dynlib_open_with(allocator, name, 0, out_library);
 }
 
-kiln_status_t kilni_dynlib_open_with(kiln_allocator_t allocator,
-                                     const char* name, uint32_t flags,
-                                     kilni_dynlib_t** out_library) {
+kiln_status_t kilni_base_dynlib_open_with(kiln_allocator_t allocator,
+                                          const char* name, uint32_t flags,
+                                          kilni_base_dynlib_t** out_library) {
   *out_library = NULL;
   void* block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_dynlib_t), &block));
-  kilni_dynlib_t* library = block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kilni_base_dynlib_t), &block));
+  kilni_base_dynlib_t* library = block;
   library->allocator = allocator;
   library->handle = dlopen(name, open_mode(flags));
   if (library->handle == NULL) {
     kiln_status_t status = open_error(name);
-    kilni_dynlib_close(library);
+    kilni_base_dynlib_close(library);
     return status;
   }
   struct link_map* map = NULL;
@@ -68,31 +70,32 @@ kiln_status_t kilni_dynlib_open_with(kiln_allocator_t allocator,
     path = map->l_name;
   }
   kiln_status_t status =
-      kilni_strdup(allocator, kilni_sv(path), &library->path);
+      kilni_base_strdup(allocator, kilni_base_sv(path), &library->path);
   if (!kiln_status_is_ok(status)) {
-    kilni_dynlib_close(library);
+    kilni_base_dynlib_close(library);
     return status;
   }
   *out_library = library;
   return kiln_ok();
 }
 
-void kilni_dynlib_close(kilni_dynlib_t* library) {
+void kilni_base_dynlib_close(kilni_base_dynlib_t* library) {
   if (library == NULL) return;
   if (library->handle != NULL) dlclose(library->handle);
-  kilni_strfree(library->allocator, library->path);
-  kilni_free(library->allocator, library, sizeof(*library));
+  kilni_base_strfree(library->allocator, library->path);
+  kilni_base_free(library->allocator, library, sizeof(*library));
 }
 
-void* kilni_dynlib_symbol(const kilni_dynlib_t* library, const char* name) {
+void* kilni_base_dynlib_symbol(const kilni_base_dynlib_t* library,
+                               const char* name) {
   return dlsym(library->handle, name);
 }
 
-const char* kilni_dynlib_path(const kilni_dynlib_t* library) {
+const char* kilni_base_dynlib_path(const kilni_base_dynlib_t* library) {
   return library->path;
 }
 
-void* kilni_dynlib_handle(const kilni_dynlib_t* library) {
+void* kilni_base_dynlib_handle(const kilni_base_dynlib_t* library) {
   return library->handle;
 }
 
@@ -145,23 +148,25 @@ static const char* dynamic_find(const dynamic_t* dynamic, ElfW(Sxword) tag,
   return NULL;
 }
 
-const char* kilni_dynlib_mapped_need(const kilni_dynlib_mapped_t* mapped,
-                                     uint32_t index) {
+const char* kilni_base_dynlib_mapped_need(
+    const kilni_base_dynlib_mapped_t* mapped, uint32_t index) {
   return dynamic_find(mapped->inside, DT_NEEDED, index);
 }
 
-const char* kilni_dynlib_mapped_runpath(const kilni_dynlib_mapped_t* mapped) {
+const char* kilni_base_dynlib_mapped_runpath(
+    const kilni_base_dynlib_mapped_t* mapped) {
   const char* text = dynamic_find(mapped->inside, DT_RUNPATH, 0);
   return text ? text : "";
 }
 
-const char* kilni_dynlib_mapped_rpath(const kilni_dynlib_mapped_t* mapped) {
+const char* kilni_base_dynlib_mapped_rpath(
+    const kilni_base_dynlib_mapped_t* mapped) {
   const char* text = dynamic_find(mapped->inside, DT_RPATH, 0);
   return text ? text : "";
 }
 
-bool kilni_dynlib_mapped_holds(const kilni_dynlib_mapped_t* mapped,
-                               const void* address) {
+bool kilni_base_dynlib_mapped_holds(const kilni_base_dynlib_mapped_t* mapped,
+                                    const void* address) {
   const dynamic_t* dynamic = mapped->inside;
   const struct dl_phdr_info* info = dynamic->info;
   for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -177,23 +182,25 @@ bool kilni_dynlib_mapped_holds(const kilni_dynlib_mapped_t* mapped,
 
 // What each_mapped hands to its callback. one-thread
 typedef struct visit_t {
-  kilni_dynlib_mapped_fn_t fn;
+  kilni_base_dynlib_mapped_fn_t fn;
   void* user;
 } visit_t;
 
-static int on_object(struct dl_phdr_info* info, size_t size, void* user) {
+static int dynlib_posix_on_object(struct dl_phdr_info* info, size_t size,
+                                  void* user) {
   (void)size;
   const visit_t* visit = user;
   dynamic_t dynamic;
   dynamic_read(info, &dynamic);
   const char* soname = dynamic_find(&dynamic, DT_SONAME, 0);
-  kilni_dynlib_mapped_t mapped = {
+  kilni_base_dynlib_mapped_t mapped = {
       info->dlpi_name != NULL ? info->dlpi_name : "",
       soname != NULL ? soname : "", &dynamic};
   return visit->fn(&mapped, visit->user) ? 0 : 1;
 }
 
-void kilni_dynlib_each_mapped(kilni_dynlib_mapped_fn_t fn, void* user) {
+void kilni_base_dynlib_each_mapped(kilni_base_dynlib_mapped_fn_t fn,
+                                   void* user) {
   visit_t visit = {fn, user};
-  (void)dl_iterate_phdr(on_object, &visit);
+  (void)dl_iterate_phdr(dynlib_posix_on_object, &visit);
 }

@@ -33,66 +33,71 @@ enum {
 enum { KILNI_ELF_X86_64 = 62, KILNI_ELF_AARCH64 = 183 };
 
 // An open ELF file. one-thread
-typedef struct kilni_elf_t kilni_elf_t;
+typedef struct kilni_base_elf_t kilni_base_elf_t;
 
-// The symbols that kilni_elf_symbols_each visits. thread-compatible
-typedef struct kilni_elf_symbol_t {
+// The symbols that kilni_base_elf_symbols_each visits. thread-compatible
+typedef struct kilni_base_elf_symbol_t {
   kiln_string_view_t name;  // without a version; borrowed during the visit
   uint64_t value;
   uint64_t size;
   bool defined;
-} kilni_elf_symbol_t;
+} kilni_base_elf_symbol_t;
 
 // Opens a file; the path is copied for messages. NOT_FOUND, PERMISSION_DENIED,
 // IO_ERROR; UNSUPPORTED for what is no ELF file (or one of another byte order),
 // BAD_DATA for a broken one.
-kiln_status_t kilni_elf_open(kiln_allocator_t allocator, const char* path,
-                             kilni_elf_t** out_elf);
+kiln_status_t kilni_base_elf_open(kiln_allocator_t allocator, const char* path,
+                                  kilni_base_elf_t** out_elf);
 
 // The same over bytes, which must outlive the object; `name` for messages.
-kiln_status_t kilni_elf_open_bytes(kiln_allocator_t allocator,
-                                   kiln_bytes_view_t bytes, const char* name,
-                                   kilni_elf_t** out_elf);
-void kilni_elf_close(kilni_elf_t* elf);  // NULL is accepted
+kiln_status_t kilni_base_elf_open_bytes(kiln_allocator_t allocator,
+                                        kiln_bytes_view_t bytes,
+                                        const char* name,
+                                        kilni_base_elf_t** out_elf);
+void kilni_base_elf_close(kilni_base_elf_t* elf);  // NULL is accepted
 
 // ---- Known once it is open; borrowed from the object ----
 
-uint32_t kilni_elf_machine(const kilni_elf_t* elf);
-uint32_t kilni_elf_bits(const kilni_elf_t* elf);  // 32 or 64
-uint64_t kilni_elf_file_bytes(const kilni_elf_t* elf);
-bool kilni_elf_is_dynamic(const kilni_elf_t* elf);      // has .dynamic
-const char* kilni_elf_soname(const kilni_elf_t* elf);   // or NULL
-const char* kilni_elf_rpath(const kilni_elf_t* elf);    // or NULL
-const char* kilni_elf_runpath(const kilni_elf_t* elf);  // or NULL
-uint32_t kilni_elf_needed_count(const kilni_elf_t* elf);
-const char* kilni_elf_needed(const kilni_elf_t* elf, uint32_t index);
+uint32_t kilni_base_elf_machine(const kilni_base_elf_t* elf);
+uint32_t kilni_base_elf_bits(const kilni_base_elf_t* elf);  // 32 or 64
+uint64_t kilni_base_elf_file_bytes(const kilni_base_elf_t* elf);
+bool kilni_base_elf_is_dynamic(const kilni_base_elf_t* elf);     // has .dynamic
+const char* kilni_base_elf_soname(const kilni_base_elf_t* elf);  // or NULL
+const char* kilni_base_elf_rpath(const kilni_base_elf_t* elf);   // or NULL
+const char* kilni_base_elf_runpath(const kilni_base_elf_t* elf);  // or NULL
+uint32_t kilni_base_elf_needed_count(const kilni_base_elf_t* elf);
+const char* kilni_base_elf_needed(const kilni_base_elf_t* elf, uint32_t index);
 
 // ---- Read when asked for ----
 
 // The build id as lower-case hexadecimal; "" without one. `out_text` has room
 // for 2 * KILNI_ELF_MAX_BUILD_ID + 1 bytes.
-kiln_status_t kilni_elf_build_id(kilni_elf_t* elf, char* out_text);
+kiln_status_t kilni_base_elf_build_id(kilni_base_elf_t* elf, char* out_text);
 
 // Visits the dynamic symbols whose name begins with `prefix`, until `fn`
 // returns false. A file without any is not an error.
-typedef bool (*kilni_elf_symbol_fn_t)(const kilni_elf_symbol_t* symbol,
-                                      void* user);
-kiln_status_t kilni_elf_symbols_each(kilni_elf_t* elf, const char* prefix,
-                                     kilni_elf_symbol_fn_t fn, void* user);
+typedef bool (*kilni_base_elf_symbol_fn_t)(
+    const kilni_base_elf_symbol_t* symbol, void* user);
+kiln_status_t kilni_base_elf_symbols_each(kilni_base_elf_t* elf,
+                                          const char* prefix,
+                                          kilni_base_elf_symbol_fn_t fn,
+                                          void* user);
 
 // Visits the names of the version nodes that the file defines
 // ("libnvJitLink.so.13"), then those that it needs of others.
-typedef bool (*kilni_elf_version_fn_t)(const char* name, const char* library,
-                                       void* user);
-kiln_status_t kilni_elf_versions_each(kilni_elf_t* elf,
-                                      kilni_elf_version_fn_t fn, void* user);
+typedef bool (*kilni_base_elf_version_fn_t)(const char* name,
+                                            const char* library, void* user);
+kiln_status_t kilni_base_elf_versions_each(kilni_base_elf_t* elf,
+                                           kilni_base_elf_version_fn_t fn,
+                                           void* user);
 
 // Seeks `needle` in the section `section` (".rodata") and copies the printable
 // text that begins there, at most `capacity` - 1 bytes and a NUL, up to the
 // first control character. At most `limit` bytes of the section are read, and
 // none of the rest of the file. "" where it is not there.
-kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
-                                  const char* needle, uint64_t limit,
-                                  size_t capacity, char* out_text);
+kiln_status_t kilni_base_elf_text_find(kilni_base_elf_t* elf,
+                                       const char* section, const char* needle,
+                                       uint64_t limit, size_t capacity,
+                                       char* out_text);
 
 #endif  // KILN_SRC_BASE_ELF_H_

@@ -19,28 +19,28 @@ enum {
 };
 
 // One program header.
-typedef struct kilni_elf_segment_t {
+typedef struct kilni_base_elf_segment_t {
   uint32_t type;
   uint64_t offset;
   uint64_t address;
   uint64_t size;  // in the file
-} kilni_elf_segment_t;
+} kilni_base_elf_segment_t;
 
 // The piece of the file that was read last: names that are asked for one by one
 // lie near each other.
-typedef struct kilni_elf_piece_t {
+typedef struct kilni_base_elf_piece_t {
   uint64_t offset;
   size_t size;
   uint8_t data[KILNI_ELF_PIECE_BYTES];
-} kilni_elf_piece_t;
+} kilni_base_elf_piece_t;
 
-struct kilni_elf_t {
+struct kilni_base_elf_t {
   kiln_allocator_t allocator;
-  kilni_window_t window;
+  kilni_base_window_t window;
   char* name;
   uint8_t* head;
   size_t head_size;
-  kilni_elf_piece_t* piece;
+  kilni_base_elf_piece_t* piece;
   uint32_t machine;
   bool wide;  // 64 bits
   bool is_dynamic;
@@ -48,7 +48,7 @@ struct kilni_elf_t {
   uint32_t section_size;
   uint32_t section_count;
   uint32_t section_names;
-  kilni_elf_segment_t* segments;
+  kilni_base_elf_segment_t* segments;
   uint32_t segment_count;
   // Addresses, as .dynamic gives them; 0 where it does not.
   uint64_t strings;
@@ -68,39 +68,42 @@ struct kilni_elf_t {
   size_t needed_capacity;
 };
 
-static inline uint16_t kilni_elf_get16(const uint8_t* at) {
+static inline uint16_t kilni_base_elf_get16(const uint8_t* at) {
   return (uint16_t)(at[0] | at[1] << 8);
 }
 
-static inline uint32_t kilni_elf_get32(const uint8_t* at) {
-  return (uint32_t)kilni_elf_get16(at) | (uint32_t)kilni_elf_get16(at + 2)
-                                             << 16;
+static inline uint32_t kilni_base_elf_get32(const uint8_t* at) {
+  return (uint32_t)kilni_base_elf_get16(at) |
+         (uint32_t)kilni_base_elf_get16(at + 2) << 16;
 }
 
-static inline uint64_t kilni_elf_get64(const uint8_t* at) {
-  return (uint64_t)kilni_elf_get32(at) | (uint64_t)kilni_elf_get32(at + 4)
-                                             << 32;
+static inline uint64_t kilni_base_elf_get64(const uint8_t* at) {
+  return (uint64_t)kilni_base_elf_get32(at) |
+         (uint64_t)kilni_base_elf_get32(at + 4) << 32;
 }
 
 // A word of the file's own width.
-static inline uint64_t kilni_elf_get_word(const kilni_elf_t* elf,
-                                          const uint8_t* at) {
-  return elf->wide ? kilni_elf_get64(at) : kilni_elf_get32(at);
+static inline uint64_t kilni_base_elf_get_word(const kilni_base_elf_t* elf,
+                                               const uint8_t* at) {
+  return elf->wide ? kilni_base_elf_get64(at) : kilni_base_elf_get32(at);
 }
 
 // Errors that name the file.
-kiln_status_t kilni_elf_broken(const kilni_elf_t* elf, const char* what);
-kiln_status_t kilni_elf_too_many(const kilni_elf_t* elf, const char* what,
-                                 uint64_t count, uint64_t limit);
+kiln_status_t kilni_base_elf_broken(const kilni_base_elf_t* elf,
+                                    const char* what);
+kiln_status_t kilni_base_elf_too_many(const kilni_base_elf_t* elf,
+                                      const char* what, uint64_t count,
+                                      uint64_t limit);
 
 // `size` bytes at a place in the file, or at an address of a loaded segment;
 // BAD_DATA where the file has not all of them.
-kiln_status_t kilni_elf_fetch(const kilni_elf_t* elf, uint64_t offset,
-                              size_t size, void* out);
-kiln_status_t kilni_elf_fetch_address(const kilni_elf_t* elf, uint64_t address,
-                                      size_t size, void* out);
-// The text at `offset` of .dynstr, as a copy that kilni_strfree frees.
-kiln_status_t kilni_elf_fetch_text(const kilni_elf_t* elf, uint64_t offset,
-                                   char** out_text);
+kiln_status_t kilni_base_elf_fetch(const kilni_base_elf_t* elf, uint64_t offset,
+                                   size_t size, void* out);
+kiln_status_t kilni_base_elf_fetch_address(const kilni_base_elf_t* elf,
+                                           uint64_t address, size_t size,
+                                           void* out);
+// The text at `offset` of .dynstr, as a copy that kilni_base_strfree frees.
+kiln_status_t kilni_base_elf_fetch_text(const kilni_base_elf_t* elf,
+                                        uint64_t offset, char** out_text);
 
 #endif  // KILN_SRC_BASE_ELF_INSIDE_H_

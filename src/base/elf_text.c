@@ -22,9 +22,9 @@ static void build_id_in(const uint8_t* notes, size_t size, char* out_text) {
   static const char digits[] = "0123456789abcdef";
   size_t at = 0;
   while (size - at >= 12) {
-    uint64_t name = kilni_elf_get32(notes + at);
-    uint64_t bytes = kilni_elf_get32(notes + at + 4);
-    uint32_t type = kilni_elf_get32(notes + at + 8);
+    uint64_t name = kilni_base_elf_get32(notes + at);
+    uint64_t bytes = kilni_base_elf_get32(notes + at + 4);
+    uint32_t type = kilni_base_elf_get32(notes + at + 8);
     uint64_t name_room = (name + 3) & ~(uint64_t)3;
     uint64_t left = size - at - 12;
     if (name_room > left || bytes > left - name_room) return;
@@ -45,21 +45,22 @@ static void build_id_in(const uint8_t* notes, size_t size, char* out_text) {
   }
 }
 
-kiln_status_t kilni_elf_build_id(kilni_elf_t* elf, char* out_text) {
+kiln_status_t kilni_base_elf_build_id(kilni_base_elf_t* elf, char* out_text) {
   out_text[0] = 0;
   for (uint32_t i = 0; i < elf->segment_count && out_text[0] == 0; i++) {
-    const kilni_elf_segment_t* segment = &elf->segments[i];
+    const kilni_base_elf_segment_t* segment = &elf->segments[i];
     if (segment->type != KILNI_ELF_PT_NOTE) continue;
     if (segment->size > KILNI_ELF_MAX_NOTES) {
-      return kilni_elf_too_many(elf, "bytes of notes", segment->size,
-                                KILNI_ELF_MAX_NOTES);
+      return kilni_base_elf_too_many(elf, "bytes of notes", segment->size,
+                                     KILNI_ELF_MAX_NOTES);
     }
     void* notes;
     size_t size = (size_t)segment->size;
-    KILNI_RETURN_IF_ERROR(kilni_alloc(elf->allocator, size, &notes));
-    kiln_status_t status = kilni_elf_fetch(elf, segment->offset, size, notes);
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc(elf->allocator, size, &notes));
+    kiln_status_t status =
+        kilni_base_elf_fetch(elf, segment->offset, size, notes);
     if (kiln_status_is_ok(status)) build_id_in(notes, size, out_text);
-    kilni_free(elf->allocator, notes, size);
+    kilni_base_free(elf->allocator, notes, size);
     KILNI_RETURN_IF_ERROR(status);
   }
   return kiln_ok();
@@ -76,26 +77,26 @@ typedef struct section_t {
   uint32_t link;
 } section_t;
 
-static section_t section_at(const kilni_elf_t* elf, const uint8_t* at) {
+static section_t section_at(const kilni_base_elf_t* elf, const uint8_t* at) {
   section_t section;
-  section.name = kilni_elf_get32(at);
-  section.type = kilni_elf_get32(at + 4);
+  section.name = kilni_base_elf_get32(at);
+  section.type = kilni_base_elf_get32(at + 4);
   if (elf->wide) {
-    section.offset = kilni_elf_get64(at + 24);
-    section.size = kilni_elf_get64(at + 32);
-    section.link = kilni_elf_get32(at + 40);
+    section.offset = kilni_base_elf_get64(at + 24);
+    section.size = kilni_base_elf_get64(at + 32);
+    section.link = kilni_base_elf_get32(at + 40);
   } else {
-    section.offset = kilni_elf_get32(at + 16);
-    section.size = kilni_elf_get32(at + 20);
-    section.link = kilni_elf_get32(at + 24);
+    section.offset = kilni_base_elf_get32(at + 16);
+    section.size = kilni_base_elf_get32(at + 20);
+    section.link = kilni_base_elf_get32(at + 24);
   }
   return section;
 }
 
 // How many sections there are and which holds their names. Numbers that do not
 // fit the header stand in the first section.
-static kiln_status_t count_sections(const kilni_elf_t* elf, uint64_t* out_count,
-                                    uint64_t* out_names) {
+static kiln_status_t count_sections(const kilni_base_elf_t* elf,
+                                    uint64_t* out_count, uint64_t* out_names) {
   *out_count = elf->section_count;
   *out_names = elf->section_names;
   if (elf->section_offset == 0) {
@@ -104,19 +105,19 @@ static kiln_status_t count_sections(const kilni_elf_t* elf, uint64_t* out_count,
   }
   if (elf->section_size < (elf->wide ? 64u : 40u) ||
       elf->section_size > MAX_SECTION_SIZE) {
-    return kilni_elf_broken(elf, "its section headers have no size");
+    return kilni_base_elf_broken(elf, "its section headers have no size");
   }
   if (*out_count == 0 || *out_names == SHN_IS_XINDEX) {
     uint8_t first[64];
-    KILNI_RETURN_IF_ERROR(
-        kilni_elf_fetch(elf, elf->section_offset, elf->wide ? 64 : 40, first));
+    KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, elf->section_offset,
+                                               elf->wide ? 64 : 40, first));
     section_t section = section_at(elf, first);
     if (*out_count == 0) *out_count = section.size;
     if (*out_names == SHN_IS_XINDEX) *out_names = section.link;
   }
   if (*out_count > KILNI_ELF_MAX_SECTIONS) {
-    return kilni_elf_too_many(elf, "sections", *out_count,
-                              KILNI_ELF_MAX_SECTIONS);
+    return kilni_base_elf_too_many(elf, "sections", *out_count,
+                                   KILNI_ELF_MAX_SECTIONS);
   }
   return kiln_ok();
 }
@@ -129,22 +130,24 @@ static bool names_equal(const char* names, size_t size, uint32_t at,
 }
 
 // Finds a section in a table of headers, with the names of all of them.
-static kiln_status_t find_in_table(const kilni_elf_t* elf, const uint8_t* table,
-                                   uint64_t count, uint64_t names,
-                                   const char* name, section_t* out_section) {
+static kiln_status_t find_in_table(const kilni_base_elf_t* elf,
+                                   const uint8_t* table, uint64_t count,
+                                   uint64_t names, const char* name,
+                                   section_t* out_section) {
   if (names >= count) return kiln_ok();  // they have no names
   section_t holder = section_at(elf, table + names * elf->section_size);
   if (holder.size > MAX_SECTION_NAMES) {
-    return kilni_elf_too_many(elf, "bytes of section names", holder.size,
-                              MAX_SECTION_NAMES);
+    return kilni_base_elf_too_many(elf, "bytes of section names", holder.size,
+                                   MAX_SECTION_NAMES);
   }
   if (holder.size > elf->window.size) {
-    return kilni_elf_broken(elf, "its section names are longer than it is");
+    return kilni_base_elf_broken(elf,
+                                 "its section names are longer than it is");
   }
   void* text;
   size_t size = (size_t)holder.size;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(elf->allocator, size, &text));
-  kiln_status_t status = kilni_elf_fetch(elf, holder.offset, size, text);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(elf->allocator, size, &text));
+  kiln_status_t status = kilni_base_elf_fetch(elf, holder.offset, size, text);
   for (uint64_t i = 0; kiln_status_is_ok(status) && i < count; i++) {
     section_t section = section_at(elf, table + i * elf->section_size);
     if (names_equal(text, size, section.name, name)) {
@@ -152,12 +155,12 @@ static kiln_status_t find_in_table(const kilni_elf_t* elf, const uint8_t* table,
       break;
     }
   }
-  kilni_free(elf->allocator, text, size);
+  kilni_base_free(elf->allocator, text, size);
   return status;
 }
 
 // A section by its name; of size 0 where there is none.
-static kiln_status_t find_section(const kilni_elf_t* elf, const char* name,
+static kiln_status_t find_section(const kilni_base_elf_t* elf, const char* name,
                                   section_t* out_section) {
   memset(out_section, 0, sizeof(*out_section));
   uint64_t count;
@@ -167,14 +170,16 @@ static kiln_status_t find_section(const kilni_elf_t* elf, const char* name,
   void* table;
   size_t size = (size_t)count * elf->section_size;
   if (size > elf->window.size) {
-    return kilni_elf_broken(elf, "its section headers are longer than it is");
+    return kilni_base_elf_broken(elf,
+                                 "its section headers are longer than it is");
   }
-  KILNI_RETURN_IF_ERROR(kilni_alloc(elf->allocator, size, &table));
-  kiln_status_t status = kilni_elf_fetch(elf, elf->section_offset, size, table);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(elf->allocator, size, &table));
+  kiln_status_t status =
+      kilni_base_elf_fetch(elf, elf->section_offset, size, table);
   if (kiln_status_is_ok(status)) {
     status = find_in_table(elf, table, count, names, name, out_section);
   }
-  kilni_free(elf->allocator, table, size);
+  kilni_base_free(elf->allocator, table, size);
   return status;
 }
 
@@ -213,11 +218,12 @@ static size_t needle_find(const needle_t* needle, const uint8_t* data,
 }
 
 // Copies the printable text at `offset`, which ends before `end`.
-static kiln_status_t copy_text(const kilni_elf_t* elf, uint64_t offset,
-                               uint64_t end, size_t capacity, char* out_text) {
+static kiln_status_t elf_text_copy_text(const kilni_base_elf_t* elf,
+                                        uint64_t offset, uint64_t end,
+                                        size_t capacity, char* out_text) {
   size_t room = capacity - 1;
   if (end - offset < room) room = (size_t)(end - offset);
-  KILNI_RETURN_IF_ERROR(kilni_elf_fetch(elf, offset, room, out_text));
+  KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, offset, room, out_text));
   size_t length = 0;
   while (length < room && out_text[length] >= ' ' && out_text[length] < 127) {
     length++;
@@ -226,7 +232,7 @@ static kiln_status_t copy_text(const kilni_elf_t* elf, uint64_t offset,
   return kiln_ok();
 }
 
-static kiln_status_t find_in_range(const kilni_elf_t* elf,
+static kiln_status_t find_in_range(const kilni_base_elf_t* elf,
                                    const needle_t* needle, uint64_t begin,
                                    uint64_t end, uint8_t* piece,
                                    uint64_t* out_offset) {
@@ -234,7 +240,7 @@ static kiln_status_t find_in_range(const kilni_elf_t* elf,
     uint64_t left = end - at;
     size_t size =
         left < KILNI_ELF_SCAN_BYTES ? (size_t)left : KILNI_ELF_SCAN_BYTES;
-    KILNI_RETURN_IF_ERROR(kilni_elf_fetch(elf, at, size, piece));
+    KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, at, size, piece));
     size_t found = needle_find(needle, piece, size);
     if (found < size) {
       *out_offset = at + found;
@@ -246,9 +252,10 @@ static kiln_status_t find_in_range(const kilni_elf_t* elf,
   return kiln_ok();
 }
 
-kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
-                                  const char* text, uint64_t limit,
-                                  size_t capacity, char* out_text) {
+kiln_status_t kilni_base_elf_text_find(kilni_base_elf_t* elf,
+                                       const char* section, const char* text,
+                                       uint64_t limit, size_t capacity,
+                                       char* out_text) {
   out_text[0] = 0;
   needle_t needle;
   needle_init(&needle, text);
@@ -258,7 +265,7 @@ kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
   if (found.type == SHT_IS_NOBITS) return kiln_ok();
   if (found.offset > elf->window.size ||
       found.size > elf->window.size - found.offset) {
-    return kilni_elf_broken(elf, "a section lies beyond its end");
+    return kilni_base_elf_broken(elf, "a section lies beyond its end");
   }
   uint64_t end = found.offset + found.size;
   uint64_t stop = found.size < limit ? end : found.offset + limit;
@@ -266,11 +273,11 @@ kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
                     ? (size_t)(stop - found.offset)
                     : KILNI_ELF_SCAN_BYTES;
   void* piece;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(elf->allocator, size, &piece));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(elf->allocator, size, &piece));
   uint64_t offset = 0;
   kiln_status_t status =
       find_in_range(elf, &needle, found.offset, stop, piece, &offset);
-  kilni_free(elf->allocator, piece, size);
+  kilni_base_free(elf->allocator, piece, size);
   if (!kiln_status_is_ok(status) || offset == 0) return status;
-  return copy_text(elf, offset, end, capacity, out_text);
+  return elf_text_copy_text(elf, offset, end, capacity, out_text);
 }

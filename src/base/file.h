@@ -10,17 +10,19 @@
 
 // Reads a whole file. The block has a NUL behind its `size` bytes. NOT_FOUND,
 // PERMISSION_DENIED, IO_ERROR, or LIMIT_EXCEEDED above `limit` bytes; each
-// names the path. Free with kilni_file_free.
-kiln_status_t kilni_file_read(kiln_allocator_t allocator, const char* path,
-                              size_t limit, uint8_t** out_data,
-                              size_t* out_size);
-void kilni_file_free(kiln_allocator_t allocator, uint8_t* data, size_t size);
+// names the path. Free with kilni_base_file_free.
+kiln_status_t kilni_base_file_read(kiln_allocator_t allocator, const char* path,
+                                   size_t limit, uint8_t** out_data,
+                                   size_t* out_size);
+void kilni_base_file_free(kiln_allocator_t allocator, uint8_t* data,
+                          size_t size);
 
 // Writes a file whole or not at all: a temporary file beside it, synced, then
 // renamed over `path`; removed again on every failure. A link is followed. A
 // device or pipe is written through, since it cannot be replaced.
-kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
-                               const void* data, size_t size);
+kiln_status_t kilni_base_file_write(kiln_allocator_t allocator,
+                                    const char* path, const void* data,
+                                    size_t size);
 
 // What a path leads to.
 enum {
@@ -32,7 +34,7 @@ enum {
 };
 
 // What the system says of a path. thread-safe
-typedef struct kilni_file_look_t {
+typedef struct kilni_base_file_look_t {
   uint32_t kind;   // KILNI_FILE_*
   int error;       // errno, where `kind` is NONE or ERROR
   uint32_t mode;   // permission bits
@@ -42,71 +44,74 @@ typedef struct kilni_file_look_t {
   uint64_t size;
   int64_t modified_ns;  // when its bytes last changed, since 1970
   uint64_t links;       // names that it has
-} kilni_file_look_t;
+} kilni_base_file_look_t;
 
 // One stat, links followed. Never fails: `kind` says it.
-kilni_file_look_t kilni_file_look(const char* path);
-bool kilni_file_can_execute(const char* path);
-uint32_t kilni_file_user(void);  // the user id that files are opened with
+kilni_base_file_look_t kilni_base_file_look(const char* path);
+bool kilni_base_file_can_execute(const char* path);
+uint32_t kilni_base_file_user(void);  // the user id that files are opened with
 
 // The target of a link, cut to `capacity` with its NUL; false for what is no
 // link or cannot be read.
-bool kilni_link_read(const char* path, size_t capacity, char* out_target);
+bool kilni_base_link_read(const char* path, size_t capacity, char* out_target);
 
-bool kilni_link_is(const char* path);  // its last part
+bool kilni_base_link_is(const char* path);  // its last part
 
 // Calls `fn` for each entry of a folder except . and .., as the system gives
 // them and with no copy of the list. 0, or errno.
-typedef bool (*kilni_dir_fn_t)(const char* name, void* user);
-int kilni_dir_scan(const char* path, kilni_dir_fn_t fn, void* user);
+typedef bool (*kilni_base_dir_fn_t)(const char* name, void* user);
+int kilni_base_dir_scan(const char* path, kilni_base_dir_fn_t fn, void* user);
 
 // The system's words for an errno, in `buffer`.
-const char* kilni_error_text(int error, size_t capacity, char* buffer);
+const char* kilni_base_error_text(int error, size_t capacity, char* buffer);
 
-bool kilni_file_exists(const char* path);
-bool kilni_dir_exists(const char* path);
+bool kilni_base_file_exists(const char* path);
+bool kilni_base_dir_exists(const char* path);
 
 // Calls `fn` for each entry of a folder except . and .., in name order.
 // `fn` returns false to stop.
-kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
-                             kilni_dir_fn_t fn, void* user);
+kiln_status_t kilni_base_dir_each(kiln_allocator_t allocator, const char* path,
+                                  kilni_base_dir_fn_t fn, void* user);
 
 // The same in whatever order the system has them, without keeping any: for
 // folders of which a caller wants a few entries of very many.
-kiln_status_t kilni_dir_visit(const char* path, kilni_dir_fn_t fn, void* user);
+kiln_status_t kilni_base_dir_visit(const char* path, kilni_base_dir_fn_t fn,
+                                   void* user);
 
-// The path with links resolved, freed by kilni_strfree.
-kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
-                              char** out_path);
+// The path with links resolved, freed by kilni_base_strfree.
+kiln_status_t kilni_base_path_real(kiln_allocator_t allocator, const char* path,
+                                   char** out_path);
 
 // A file, or bytes in its place, read in pieces. one-thread
 //
 // Never mapped: a file that shrinks while it is read is an error, not a fault.
-typedef struct kilni_window_t {
+typedef struct kilni_base_window_t {
   const char* name;  // borrowed; for messages
   int handle;        // -1: bytes
   uint64_t size;     // when it was opened
   kiln_bytes_view_t bytes;
-} kilni_window_t;
+} kilni_base_window_t;
 
 // Opens an ordinary file; a pipe or device is refused without waiting for it.
 // `path` is borrowed until the window is closed. NOT_FOUND, PERMISSION_DENIED,
 // IO_ERROR, BAD_DATA for what is no ordinary file.
-kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window);
+kiln_status_t kilni_base_window_open(const char* path,
+                                     kilni_base_window_t* out_window);
 // The same for what may well not be there: no status, and no words, for that.
 // `*out_there` says whether it was opened.
-kiln_status_t kilni_window_open_if(const char* path, kilni_window_t* out_window,
-                                   bool* out_there);
-void kilni_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
-                           kilni_window_t* out_window);
-void kilni_window_close(kilni_window_t* window);
+kiln_status_t kilni_base_window_open_if(const char* path,
+                                        kilni_base_window_t* out_window,
+                                        bool* out_there);
+void kilni_base_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
+                                kilni_base_window_t* out_window);
+void kilni_base_window_close(kilni_base_window_t* window);
 
 // Reads up to `size` bytes at `offset`; fewer only at the end.
-kiln_status_t kilni_window_read_some(const kilni_window_t* window,
-                                     uint64_t offset, size_t size, void* out,
-                                     size_t* out_size);
+kiln_status_t kilni_base_window_read_some(const kilni_base_window_t* window,
+                                          uint64_t offset, size_t size,
+                                          void* out, size_t* out_size);
 // Reads exactly that; BAD_DATA if the file ends before.
-kiln_status_t kilni_window_read(const kilni_window_t* window, uint64_t offset,
-                                size_t size, void* out);
+kiln_status_t kilni_base_window_read(const kilni_base_window_t* window,
+                                     uint64_t offset, size_t size, void* out);
 
 #endif  // KILN_SRC_BASE_FILE_H_

@@ -10,6 +10,7 @@
 struct stat;
 
 // Fills every field.
-void kilni_file_look_fill(const struct stat* info, kilni_file_look_t* out_look);
+void kilni_base_file_look_fill(const struct stat* info,
+                               kilni_base_file_look_t* out_look);
 
 #endif  // KILN_SRC_BASE_FILE_LOOK_H_

@@ -26,7 +26,7 @@ enum {
   ERROR_TEXT_BYTES = 256
 };
 
-static kiln_status_code_t code_of(int error) {
+static kiln_status_code_t file_posix_code_of(int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
@@ -67,7 +67,7 @@ static const char* fix_of(int error) {
   }
 }
 
-const char* kilni_error_text(int error, size_t capacity, char* buffer) {
+const char* kilni_base_error_text(int error, size_t capacity, char* buffer) {
   if (strerror_r(error, buffer, capacity) != 0) {
     snprintf(buffer, capacity, "error %d", error);
   }
@@ -76,15 +76,15 @@ const char* kilni_error_text(int error, size_t capacity, char* buffer) {
 
 // `verb` completes "the file ... cannot be".
 static kiln_status_t file_error(int error, const char* verb, const char* path) {
-  kiln_status_code_t code = code_of(error);
-  if (code == KILN_STATUS_OUT_OF_MEMORY) return kilni_status_bare(code);
+  kiln_status_code_t code = file_posix_code_of(error);
+  if (code == KILN_STATUS_OUT_OF_MEMORY) return kilni_base_status_bare(code);
   char text[ERROR_TEXT_BYTES];
-  kilni_error_text(error, sizeof(text), text);
+  kilni_base_error_text(error, sizeof(text), text);
   kiln_status_t status =
-      kilni_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
-                        "\"%s\" cannot be %s: %s", path, verb, text);
-  status = kilni_status_with_native(status, "errno", error, text);
-  return kilni_status_with_fix(status, "%s", fix_of(error));
+      kilni_base_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
+                             "\"%s\" cannot be %s: %s", path, verb, text);
+  status = kilni_base_status_with_native(status, "errno", error, text);
+  return kilni_base_status_with_fix(status, "%s", fix_of(error));
 }
 
 static int open_retry(const char* path, int flags, mode_t mode) {
@@ -96,7 +96,7 @@ static int open_retry(const char* path, int flags, mode_t mode) {
 }
 
 static kiln_status_t over_limit(const char* path, size_t limit) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is larger than the limit of %zu bytes",
                  path, limit),
       "check that it is the file you meant");
@@ -115,15 +115,15 @@ typedef struct reading_t {
 
 // Reads to the end, whatever size the system claims: pipes and /proc claim 0,
 // and of what they claim /sys has less.
-static kiln_status_t read_all(reading_t* reading, size_t claimed) {
+static kiln_status_t file_posix_read_all(reading_t* reading, size_t claimed) {
   size_t wanted = (claimed > 0 ? claimed : FIRST_READ_BYTES) + 1;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_unset(reading->allocator, wanted, &reading->data));
+      kilni_base_alloc_unset(reading->allocator, wanted, &reading->data));
   reading->capacity = wanted;
   for (;;) {
     if (reading->size + 1 >= reading->capacity) {
-      KILNI_RETURN_IF_ERROR(kilni_grow(reading->allocator, wanted, 1,
-                                       &reading->capacity, &reading->data));
+      KILNI_RETURN_IF_ERROR(kilni_base_grow(
+          reading->allocator, wanted, 1, &reading->capacity, &reading->data));
     }
     // One byte stays free for the NUL.
     size_t room = reading->capacity - reading->size - 1;
@@ -150,14 +150,14 @@ static kiln_status_t read_finish(reading_t* reading) {
   kiln_allocator_t allocator = reading->allocator;
   void* data = allocator.fn(reading->data, reading->capacity, exact,
                             KILNI_ALLOC_ALIGN, allocator.user);
-  if (data == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  if (data == NULL) return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   reading->data = data;
   reading->capacity = exact;
   ((char*)data)[reading->size] = 0;
   return kiln_ok();
 }
 
-static kiln_status_t read_open(reading_t* reading) {
+static kiln_status_t file_posix_read_open(reading_t* reading) {
   struct stat info;
   if (fstat(reading->fd, &info) != 0) {
     return file_error(errno, "read", reading->path);
@@ -171,34 +171,35 @@ static kiln_status_t read_open(reading_t* reading) {
     }
     claimed = (size_t)info.st_size;
   }
-  KILNI_RETURN_IF_ERROR(read_all(reading, claimed));
+  KILNI_RETURN_IF_ERROR(file_posix_read_all(reading, claimed));
   return read_finish(reading);
 }
 
-kiln_status_t kilni_file_read(kiln_allocator_t allocator, const char* path,
-                              size_t limit, uint8_t** out_data,
-                              size_t* out_size) {
+kiln_status_t kilni_base_file_read(kiln_allocator_t allocator, const char* path,
+                                   size_t limit, uint8_t** out_data,
+                                   size_t* out_size) {
   *out_data = NULL;
   *out_size = 0;
   reading_t reading = {.allocator = allocator, .path = path, .limit = limit};
   reading.fd = open_retry(path, O_RDONLY, 0);
   if (reading.fd < 0) return file_error(errno, "opened", path);
-  kiln_status_t status = read_open(&reading);
+  kiln_status_t status = file_posix_read_open(&reading);
   close(reading.fd);
   if (kiln_status_is_ok(status)) {
     *out_data = reading.data;
     *out_size = reading.size;
   } else {
-    kilni_free(allocator, reading.data, reading.capacity);
+    kilni_base_free(allocator, reading.data, reading.capacity);
   }
   return status;
 }
 
-void kilni_file_free(kiln_allocator_t allocator, uint8_t* data, size_t size) {
-  kilni_free(allocator, data, size + 1);
+void kilni_base_file_free(kiln_allocator_t allocator, uint8_t* data,
+                          size_t size) {
+  kilni_base_free(allocator, data, size + 1);
 }
 
-static int write_all(int fd, const void* data, size_t size) {
+static int file_posix_write_all(int fd, const void* data, size_t size) {
   const char* from = data;
   while (size > 0) {
     ssize_t written = write(fd, from, size);
@@ -211,11 +212,11 @@ static int write_all(int fd, const void* data, size_t size) {
 }
 
 // A device or pipe (/dev/stdout) has no "beside it" and cannot be replaced.
-static kiln_status_t write_through(const char* path, const void* data,
-                                   size_t size) {
+static kiln_status_t file_posix_write_through(const char* path,
+                                              const void* data, size_t size) {
   int fd = open_retry(path, O_WRONLY, 0);
   if (fd < 0) return file_error(errno, "opened", path);
-  int error = write_all(fd, data, size);
+  int error = file_posix_write_all(fd, data, size);
   if (close(fd) != 0 && error == 0) error = errno;
   return error ? file_error(error, "written", path) : kiln_ok();
 }
@@ -229,17 +230,17 @@ static kiln_status_t open_temp(kiln_allocator_t allocator, const char* path,
   const char* slash = strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
   for (int i = 0; i < TEMP_NAME_TRIES; i++) {
-    kilni_str_t name;
-    kilni_str_init(&name, allocator, SIZE_MAX - 1);
-    kilni_str_add(&name, kilni_sv_make(path, folder));
-    kilni_str_addf(&name, ".kiln-%llu-%llx.tmp",
-                   (unsigned long long)kilni_process_id(),
-                   (unsigned long long)kilni_time_ns());
-    KILNI_RETURN_IF_ERROR(kilni_str_take(&name, out_temp));
+    kilni_base_str_t name;
+    kilni_base_str_init(&name, allocator, SIZE_MAX - 1);
+    kilni_base_str_add(&name, kilni_base_sv_make(path, folder));
+    kilni_base_str_addf(&name, ".kiln-%llu-%llx.tmp",
+                        (unsigned long long)kilni_base_process_id(),
+                        (unsigned long long)kilni_base_time_ns());
+    KILNI_RETURN_IF_ERROR(kilni_base_str_take(&name, out_temp));
     *out_fd = open_retry(*out_temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (*out_fd >= 0) return kiln_ok();
     int error = errno;
-    kilni_strfree(allocator, *out_temp);
+    kilni_base_strfree(allocator, *out_temp);
     *out_temp = NULL;
     if (error != EEXIST) return file_error(error, "created", path);
   }
@@ -247,7 +248,7 @@ static kiln_status_t open_temp(kiln_allocator_t allocator, const char* path,
 }
 
 static int write_and_sync(int fd, const void* data, size_t size) {
-  int error = write_all(fd, data, size);
+  int error = file_posix_write_all(fd, data, size);
   if (error == 0 && fsync(fd) != 0) error = errno;
   if (close(fd) != 0 && error == 0) error = errno;
   return error;
@@ -265,27 +266,28 @@ static kiln_status_t replace(kiln_allocator_t allocator, const char* path,
   int error = write_and_sync(fd, data, size);
   if (error == 0 && rename(temp, path) != 0) error = errno;
   if (error != 0) unlink(temp);
-  kilni_strfree(allocator, temp);
+  kilni_base_strfree(allocator, temp);
   return error ? file_error(error, "written", path) : kiln_ok();
 }
 
-kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
-                               const void* data, size_t size) {
+kiln_status_t kilni_base_file_write(kiln_allocator_t allocator,
+                                    const char* path, const void* data,
+                                    size_t size) {
   struct stat info;
   bool exists = stat(path, &info) == 0;
   if (!exists) return replace(allocator, path, NULL, data, size);
   if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "written", path);
-  if (!S_ISREG(info.st_mode)) return write_through(path, data, size);
+  if (!S_ISREG(info.st_mode)) return file_posix_write_through(path, data, size);
   // Through a link: what it points to is replaced, not the link.
   char* target;
-  KILNI_RETURN_IF_ERROR(kilni_path_real(allocator, path, &target));
+  KILNI_RETURN_IF_ERROR(kilni_base_path_real(allocator, path, &target));
   kiln_status_t status = replace(allocator, target, &info, data, size);
-  kilni_strfree(allocator, target);
+  kilni_base_strfree(allocator, target);
   return status;
 }
 
-void kilni_file_look_fill(const struct stat* info,
-                          kilni_file_look_t* out_look) {
+void kilni_base_file_look_fill(const struct stat* info,
+                               kilni_base_file_look_t* out_look) {
   out_look->kind = S_ISREG(info->st_mode)   ? KILNI_FILE_REGULAR
                    : S_ISDIR(info->st_mode) ? KILNI_FILE_DIR
                                             : KILNI_FILE_OTHER;
@@ -300,8 +302,8 @@ void kilni_file_look_fill(const struct stat* info,
   out_look->links = (uint64_t)info->st_nlink;
 }
 
-kilni_file_look_t kilni_file_look(const char* path) {
-  kilni_file_look_t look;
+kilni_base_file_look_t kilni_base_file_look(const char* path) {
+  kilni_base_file_look_t look;
   memset(&look, 0, sizeof(look));
   struct stat info;
   if (stat(path, &info) != 0) {
@@ -310,19 +312,19 @@ kilni_file_look_t kilni_file_look(const char* path) {
     look.kind = absent ? KILNI_FILE_NONE : KILNI_FILE_ERROR;
     return look;
   }
-  kilni_file_look_fill(&info, &look);
+  kilni_base_file_look_fill(&info, &look);
   return look;
 }
 
-bool kilni_file_can_execute(const char* path) {
+bool kilni_base_file_can_execute(const char* path) {
   return access(path, X_OK) == 0;
 }
 
-uint32_t kilni_file_user(void) {
+uint32_t kilni_base_file_user(void) {
   return (uint32_t)geteuid();
 }
 
-bool kilni_link_read(const char* path, size_t capacity, char* out_target) {
+bool kilni_base_link_read(const char* path, size_t capacity, char* out_target) {
   out_target[0] = 0;
   ssize_t size = readlink(path, out_target, capacity);
   if (size <= 0 || (size_t)size >= capacity) {
@@ -333,12 +335,12 @@ bool kilni_link_read(const char* path, size_t capacity, char* out_target) {
   return true;
 }
 
-bool kilni_link_is(const char* path) {
+bool kilni_base_link_is(const char* path) {
   char target[1];
   return readlink(path, target, sizeof(target)) > 0;
 }
 
-int kilni_dir_scan(const char* path, kilni_dir_fn_t fn, void* user) {
+int kilni_base_dir_scan(const char* path, kilni_base_dir_fn_t fn, void* user) {
   DIR* folder = opendir(path);
   if (folder == NULL) return errno;
   int error = 0;
@@ -358,12 +360,12 @@ int kilni_dir_scan(const char* path, kilni_dir_fn_t fn, void* user) {
   return error;
 }
 
-bool kilni_file_exists(const char* path) {
+bool kilni_base_file_exists(const char* path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
 }
 
-bool kilni_dir_exists(const char* path) {
+bool kilni_base_dir_exists(const char* path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
@@ -375,27 +377,28 @@ typedef struct names_t {
   size_t capacity;
 } names_t;
 
-static int compare_names(const void* a, const void* b) {
+static int file_posix_compare_names(const void* a, const void* b) {
   return strcmp(*(char* const*)a, *(char* const*)b);
 }
 
 static kiln_status_t names_add(kiln_allocator_t allocator, names_t* names,
                                const char* name) {
   void* items = names->items;
-  KILNI_RETURN_IF_ERROR(kilni_grow(allocator, names->count + 1, sizeof(char*),
-                                   &names->capacity, &items));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
+      allocator, names->count + 1, sizeof(char*), &names->capacity, &items));
   names->items = items;
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(allocator, kilni_sv(name), &names->items[names->count]));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(allocator, kilni_base_sv(name),
+                                          &names->items[names->count]));
   names->count++;
   return kiln_ok();
 }
 
 static void names_deinit(kiln_allocator_t allocator, names_t* names) {
   for (size_t i = 0; i < names->count; i++) {
-    kilni_strfree(allocator, names->items[i]);
+    kilni_base_strfree(allocator, names->items[i]);
   }
-  kilni_free_array(allocator, names->items, names->capacity, sizeof(char*));
+  kilni_base_free_array(allocator, names->items, names->capacity,
+                        sizeof(char*));
 }
 
 static kiln_status_t names_read(kiln_allocator_t allocator, DIR* folder,
@@ -410,7 +413,7 @@ static kiln_status_t names_read(kiln_allocator_t allocator, DIR* folder,
       continue;
     }
     if (names->count == DIR_MAX_ENTRIES) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has more than %d entries", path,
                      (int)DIR_MAX_ENTRIES),
           "name another folder, or take files out of this one");
@@ -419,15 +422,15 @@ static kiln_status_t names_read(kiln_allocator_t allocator, DIR* folder,
   }
 }
 
-kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
-                             kilni_dir_fn_t fn, void* user) {
+kiln_status_t kilni_base_dir_each(kiln_allocator_t allocator, const char* path,
+                                  kilni_base_dir_fn_t fn, void* user) {
   DIR* folder = opendir(path);
   if (folder == NULL) return file_error(errno, "listed", path);
   names_t names = {NULL, 0, 0};
   kiln_status_t status = names_read(allocator, folder, path, &names);
   closedir(folder);
   if (kiln_status_is_ok(status) && names.count > 0) {
-    qsort(names.items, names.count, sizeof(char*), compare_names);
+    qsort(names.items, names.count, sizeof(char*), file_posix_compare_names);
     for (size_t i = 0; i < names.count; i++) {
       if (!fn(names.items[i], user)) break;
     }
@@ -436,44 +439,46 @@ kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
   return status;
 }
 
-kiln_status_t kilni_dir_visit(const char* path, kilni_dir_fn_t fn, void* user) {
-  const int error = kilni_dir_scan(path, fn, user);
+kiln_status_t kilni_base_dir_visit(const char* path, kilni_base_dir_fn_t fn,
+                                   void* user) {
+  const int error = kilni_base_dir_scan(path, fn, user);
   return error ? file_error(error, "listed", path) : kiln_ok();
 }
 
-kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
-                              char** out_path) {
+kiln_status_t kilni_base_path_real(kiln_allocator_t allocator, const char* path,
+                                   char** out_path) {
   *out_path = NULL;
   void* buffer;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, PATH_MAX, &buffer));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, PATH_MAX, &buffer));
   kiln_status_t status;
   if (realpath(path, buffer) == NULL) {
     status = file_error(errno, "resolved", path);
   } else {
-    status = kilni_strdup(allocator, kilni_sv(buffer), out_path);
+    status = kilni_base_strdup(allocator, kilni_base_sv(buffer), out_path);
   }
-  kilni_free(allocator, buffer, PATH_MAX);
+  kilni_base_free(allocator, buffer, PATH_MAX);
   return status;
 }
 
 // ---- Windows ----
 
 // Without waiting: a pipe of that name may never have a writer.
-static int open_window(const char* path, kilni_window_t* out_window) {
-  kilni_window_t window = {path, -1, 0, {NULL, 0}};
+static int file_posix_open_window(const char* path,
+                                  kilni_base_window_t* out_window) {
+  kilni_base_window_t window = {path, -1, 0, {NULL, 0}};
   *out_window = window;
   return open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
 // Takes the handle over, also on failure.
 static kiln_status_t start_window(const char* path, int handle,
-                                  kilni_window_t* window) {
+                                  kilni_base_window_t* window) {
   struct stat info;
   kiln_status_t status = kiln_ok();
   if (fstat(handle, &info) != 0) {
     status = file_error(errno, "read", path);
   } else if (!S_ISREG(info.st_mode)) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         KILNI_FAIL(BAD_DATA, "\"%s\" is no ordinary file", path),
         "name a file, not a folder, a pipe or a device");
   }
@@ -486,16 +491,18 @@ static kiln_status_t start_window(const char* path, int handle,
   return kiln_ok();
 }
 
-kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window) {
-  int handle = open_window(path, out_window);
+kiln_status_t kilni_base_window_open(const char* path,
+                                     kilni_base_window_t* out_window) {
+  int handle = file_posix_open_window(path, out_window);
   if (handle < 0) return file_error(errno, "opened", path);
   return start_window(path, handle, out_window);
 }
 
-kiln_status_t kilni_window_open_if(const char* path, kilni_window_t* out_window,
-                                   bool* out_there) {
+kiln_status_t kilni_base_window_open_if(const char* path,
+                                        kilni_base_window_t* out_window,
+                                        bool* out_there) {
   *out_there = false;
-  int handle = open_window(path, out_window);
+  int handle = file_posix_open_window(path, out_window);
   if (handle < 0) {
     bool absent = errno == ENOENT || errno == ENOTDIR;
     return absent ? kiln_ok() : file_error(errno, "opened", path);
@@ -505,20 +512,20 @@ kiln_status_t kilni_window_open_if(const char* path, kilni_window_t* out_window,
   return kiln_ok();
 }
 
-void kilni_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
-                           kilni_window_t* out_window) {
-  kilni_window_t window = {name, -1, bytes.size, bytes};
+void kilni_base_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
+                                kilni_base_window_t* out_window) {
+  kilni_base_window_t window = {name, -1, bytes.size, bytes};
   *out_window = window;
 }
 
-void kilni_window_close(kilni_window_t* window) {
+void kilni_base_window_close(kilni_base_window_t* window) {
   if (window->handle >= 0) close(window->handle);
   window->handle = -1;
 }
 
-kiln_status_t kilni_window_read_some(const kilni_window_t* window,
-                                     uint64_t offset, size_t size, void* out,
-                                     size_t* out_size) {
+kiln_status_t kilni_base_window_read_some(const kilni_base_window_t* window,
+                                          uint64_t offset, size_t size,
+                                          void* out, size_t* out_size) {
   *out_size = 0;
   if (offset >= window->size) return kiln_ok();
   if (window->handle < 0) {
@@ -540,13 +547,13 @@ kiln_status_t kilni_window_read_some(const kilni_window_t* window,
   return kiln_ok();
 }
 
-kiln_status_t kilni_window_read(const kilni_window_t* window, uint64_t offset,
-                                size_t size, void* out) {
+kiln_status_t kilni_base_window_read(const kilni_base_window_t* window,
+                                     uint64_t offset, size_t size, void* out) {
   size_t got;
   KILNI_RETURN_IF_ERROR(
-      kilni_window_read_some(window, offset, size, out, &got));
+      kilni_base_window_read_some(window, offset, size, out, &got));
   if (got == size) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "\"%s\" ends before byte %llu, where more should be",
                  window->name, (unsigned long long)(offset + size)),
       "install the package that the file belongs to again");

@@ -26,7 +26,7 @@ enum { KILNI_LOCK_TRY = 1, KILNI_LOCK_RELEASE = 2 };
 // The system calls. All return 0 or more, or minus an errno; what a folder
 // opens and makes is this user's alone (0700, 0600) and closed by exec.
 // thread-safe
-typedef struct kilni_folder_calls_t {
+typedef struct kilni_base_folder_calls_t {
   int (*open_folder)(void* user, const char* path);
   int (*make_folder)(void* user, const char* path);
   int (*open)(void* user, int folder, const char* name, uint32_t how);
@@ -35,9 +35,9 @@ typedef struct kilni_folder_calls_t {
                   void* out);
   int64_t (*write)(void* user, int file, uint64_t offset, size_t size,
                    const void* data);
-  int (*look)(void* user, int handle, kilni_file_look_t* out_look);
+  int (*look)(void* user, int handle, kilni_base_file_look_t* out_look);
   int (*look_at)(void* user, int folder, const char* name,
-                 kilni_file_look_t* out_look);  // of a link itself
+                 kilni_base_file_look_t* out_look);  // of a link itself
   // Gives a file a name, which must be free.
   int (*link)(void* user, int file, int folder, const char* name);
   int (*rename)(void* user, int folder, const char* from, const char* to);
@@ -48,29 +48,29 @@ typedef struct kilni_folder_calls_t {
   // and ends with it. -EAGAIN: another has it.
   int (*lock)(void* user, int file, uint64_t offset, uint32_t what);
   // Calls `fn` with each name but . and .., in any order.
-  int (*list)(void* user, int folder, kilni_dir_fn_t fn, void* fn_user);
+  int (*list)(void* user, int folder, kilni_base_dir_fn_t fn, void* fn_user);
   void* user;
-} kilni_folder_calls_t;
+} kilni_base_folder_calls_t;
 
 // The system's own.
-kilni_folder_calls_t kilni_folder_calls_system(void);
+kilni_base_folder_calls_t kilni_base_folder_calls_system(void);
 
 // Opens a folder; `make_from` SIZE_MAX, or how much of `path` must be there:
 // what is missing behind that is made. 0 and `*out_folder`, or minus an errno.
-int kilni_folder_open(const kilni_folder_calls_t* calls, const char* path,
-                      size_t make_from, int* out_folder);
+int kilni_base_folder_open(const kilni_base_folder_calls_t* calls,
+                           const char* path, size_t make_from, int* out_folder);
 
 // Opens a file; an interruption is not seen.
-int kilni_folder_open_file(const kilni_folder_calls_t* calls, int folder,
-                           const char* name, uint32_t how);
+int kilni_base_folder_open_file(const kilni_base_folder_calls_t* calls,
+                                int folder, const char* name, uint32_t how);
 // Up to `size` bytes, fewer only at the end; or minus an errno.
-int64_t kilni_folder_read(const kilni_folder_calls_t* calls, int file,
-                          uint64_t offset, size_t size, void* out);
+int64_t kilni_base_folder_read(const kilni_base_folder_calls_t* calls, int file,
+                               uint64_t offset, size_t size, void* out);
 // All of them: 0, or minus an errno.
-int kilni_folder_write(const kilni_folder_calls_t* calls, int file,
-                       uint64_t offset, size_t size, const void* data);
+int kilni_base_folder_write(const kilni_base_folder_calls_t* calls, int file,
+                            uint64_t offset, size_t size, const void* data);
 
 // Whether an errno of `lock` says that the file system has no locks.
-bool kilni_folder_has_no_locks(int error);
+bool kilni_base_folder_has_no_locks(int error);
 
 #endif  // KILN_SRC_BASE_FOLDER_H_

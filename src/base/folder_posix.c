@@ -71,22 +71,22 @@ static int64_t call_write(void* user, int file, uint64_t offset, size_t size,
   return done < 0 ? -errno : done;
 }
 
-static int call_look(void* user, int handle, kilni_file_look_t* out_look) {
+static int call_look(void* user, int handle, kilni_base_file_look_t* out_look) {
   (void)user;
   struct stat info;
   memset(out_look, 0, sizeof(*out_look));
   if (fstat(handle, &info) != 0) return -errno;
-  kilni_file_look_fill(&info, out_look);
+  kilni_base_file_look_fill(&info, out_look);
   return 0;
 }
 
 static int call_look_at(void* user, int folder, const char* name,
-                        kilni_file_look_t* out_look) {
+                        kilni_base_file_look_t* out_look) {
   (void)user;
   struct stat info;
   memset(out_look, 0, sizeof(*out_look));
   if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
-  kilni_file_look_fill(&info, out_look);
+  kilni_base_file_look_fill(&info, out_look);
   return 0;
 }
 
@@ -130,7 +130,8 @@ static int call_lock(void* user, int file, uint64_t offset, uint32_t what) {
   return code == -EACCES ? -EAGAIN : code;
 }
 
-static int call_list(void* user, int folder, kilni_dir_fn_t fn, void* fn_user) {
+static int call_list(void* user, int folder, kilni_base_dir_fn_t fn,
+                     void* fn_user) {
   (void)user;
   // A handle of its own: the place in the list belongs to what is opened.
   int handle = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -158,8 +159,8 @@ static int call_list(void* user, int folder, kilni_dir_fn_t fn, void* fn_user) {
   return -error;
 }
 
-kilni_folder_calls_t kilni_folder_calls_system(void) {
-  kilni_folder_calls_t calls = {
+kilni_base_folder_calls_t kilni_base_folder_calls_system(void) {
+  kilni_base_folder_calls_t calls = {
       call_open_folder, call_make_folder, call_open,   call_close,
       call_read,        call_write,       call_look,   call_look_at,
       call_link,        call_rename,      call_remove, call_touch,
@@ -169,7 +170,8 @@ kilni_folder_calls_t kilni_folder_calls_system(void) {
 
 // ---- What is made of them ----
 
-static int open_folder(const kilni_folder_calls_t* calls, const char* path) {
+static int folder_posix_open_folder(const kilni_base_folder_calls_t* calls,
+                                    const char* path) {
   int handle;
   do {
     handle = calls->open_folder(calls->user, path);
@@ -178,8 +180,8 @@ static int open_folder(const kilni_folder_calls_t* calls, const char* path) {
 }
 
 // Makes the folders of `path` behind its first `from` bytes.
-static int make_folders(const kilni_folder_calls_t* calls, const char* path,
-                        size_t from) {
+static int make_folders(const kilni_base_folder_calls_t* calls,
+                        const char* path, size_t from) {
   char part[MAX_PATH_BYTES];
   size_t length = strlen(path);
   if (length >= sizeof(part)) return -ENAMETOOLONG;
@@ -197,22 +199,23 @@ static int make_folders(const kilni_folder_calls_t* calls, const char* path,
   return 0;
 }
 
-int kilni_folder_open(const kilni_folder_calls_t* calls, const char* path,
-                      size_t make_from, int* out_folder) {
+int kilni_base_folder_open(const kilni_base_folder_calls_t* calls,
+                           const char* path, size_t make_from,
+                           int* out_folder) {
   *out_folder = -1;
-  int handle = open_folder(calls, path);
+  int handle = folder_posix_open_folder(calls, path);
   if (handle == -ENOENT && make_from != SIZE_MAX) {
     int code = make_folders(calls, path, make_from);
     if (code < 0) return code;
-    handle = open_folder(calls, path);
+    handle = folder_posix_open_folder(calls, path);
   }
   if (handle < 0) return handle;
   *out_folder = handle;
   return 0;
 }
 
-int kilni_folder_open_file(const kilni_folder_calls_t* calls, int folder,
-                           const char* name, uint32_t how) {
+int kilni_base_folder_open_file(const kilni_base_folder_calls_t* calls,
+                                int folder, const char* name, uint32_t how) {
   int file;
   do {
     file = calls->open(calls->user, folder, name, how);
@@ -220,8 +223,8 @@ int kilni_folder_open_file(const kilni_folder_calls_t* calls, int folder,
   return file;
 }
 
-int64_t kilni_folder_read(const kilni_folder_calls_t* calls, int file,
-                          uint64_t offset, size_t size, void* out) {
+int64_t kilni_base_folder_read(const kilni_base_folder_calls_t* calls, int file,
+                               uint64_t offset, size_t size, void* out) {
   size_t done = 0;
   while (done < size) {
     int64_t got = calls->read(calls->user, file, offset + done, size - done,
@@ -234,8 +237,8 @@ int64_t kilni_folder_read(const kilni_folder_calls_t* calls, int file,
   return (int64_t)done;
 }
 
-int kilni_folder_write(const kilni_folder_calls_t* calls, int file,
-                       uint64_t offset, size_t size, const void* data) {
+int kilni_base_folder_write(const kilni_base_folder_calls_t* calls, int file,
+                            uint64_t offset, size_t size, const void* data) {
   size_t done = 0;
   while (done < size) {
     int64_t put = calls->write(calls->user, file, offset + done, size - done,
@@ -249,7 +252,7 @@ int kilni_folder_write(const kilni_folder_calls_t* calls, int file,
   return 0;
 }
 
-bool kilni_folder_has_no_locks(int error) {
+bool kilni_base_folder_has_no_locks(int error) {
   switch (error < 0 ? -error : error) {
     case ENOLCK:
     case EOPNOTSUPP:

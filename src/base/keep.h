@@ -10,17 +10,17 @@
 #include <stddef.h>
 
 // Who is kept, and how. All NULL keeps nobody. thread-safe
-typedef struct kilni_keep_t {
+typedef struct kilni_base_keep_t {
   void* object;
   void (*retain)(void* object);
   void (*release)(void* object);
-} kilni_keep_t;
+} kilni_base_keep_t;
 
-static inline void kilni_keep_retain(kilni_keep_t keep) {
+static inline void kilni_base_keep_retain(kilni_base_keep_t keep) {
   if (keep.retain != NULL) keep.retain(keep.object);
 }
 
-static inline void kilni_keep_release(kilni_keep_t keep) {
+static inline void kilni_base_keep_release(kilni_base_keep_t keep) {
   if (keep.release != NULL) keep.release(keep.object);
 }
 

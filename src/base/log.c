@@ -8,15 +8,15 @@
 
 enum { LOG_LINE_MAX_BYTES = 2048 };
 
-bool kilni_log_wants(const kiln_log_sink_t* sink, kiln_log_level_t level) {
+bool kilni_base_log_wants(const kiln_log_sink_t* sink, kiln_log_level_t level) {
   if (sink == NULL || sink->fn == NULL) return false;
   uint32_t max = sink->max_level ? sink->max_level : KILN_LOG_WARNING;
   return (uint32_t)level <= max;
 }
 
-void kilni_log_line(const kiln_log_sink_t* sink, kiln_log_level_t level,
-                    const char* room, const char* format, ...) {
-  if (!kilni_log_wants(sink, level)) return;
+void kilni_base_log_line(const kiln_log_sink_t* sink, kiln_log_level_t level,
+                         const char* room, const char* format, ...) {
+  if (!kilni_base_log_wants(sink, level)) return;
   char line[LOG_LINE_MAX_BYTES];
   va_list args;
   va_start(args, format);

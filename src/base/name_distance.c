@@ -8,11 +8,11 @@
 
 enum { NAME_LIMIT = 64, FAR = 1000 };
 
-static char lower(char c) {
+static char name_distance_lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-uint32_t kilni_name_distance(const char* a, const char* b) {
+uint32_t kilni_base_name_distance(const char* a, const char* b) {
   size_t a_size = strlen(a);
   size_t b_size = strlen(b);
   uint32_t row[NAME_LIMIT + 1];
@@ -23,7 +23,10 @@ uint32_t kilni_name_distance(const char* a, const char* b) {
     row[0] = (uint32_t)i;
     for (size_t j = 1; j <= b_size; j++) {
       uint32_t above = row[j];
-      uint32_t best = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0u : 1u);
+      uint32_t best =
+          diagonal +
+          (name_distance_lower(a[i - 1]) == name_distance_lower(b[j - 1]) ? 0u
+                                                                          : 1u);
       if (above + 1 < best) best = above + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
       row[j] = best;

@@ -8,16 +8,16 @@
 
 #include "base/status_make.h"
 
-static bool is_zero(const uint8_t* data, size_t size) {
+static bool options_is_zero(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < size; i++) {
     if (data[i] != 0) return false;
   }
   return true;
 }
 
-kiln_status_t kilni_options_too_small(const char* name, uint32_t given,
-                                      size_t first) {
-  return kilni_status_with_fix(
+kiln_status_t kilni_base_options_too_small(const char* name, uint32_t given,
+                                           size_t first) {
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`struct_size` of \"%s\" is %u, and no version of it has "
                  "fewer than %zu bytes",
@@ -26,8 +26,9 @@ kiln_status_t kilni_options_too_small(const char* name, uint32_t given,
       name);
 }
 
-kiln_status_t kilni_options_read_since(const void* options, const char* name,
-                                       size_t first, size_t size, void* out) {
+kiln_status_t kilni_base_options_read_since(const void* options,
+                                            const char* name, size_t first,
+                                            size_t size, void* out) {
   uint32_t struct_size = (uint32_t)size;
   memset(out, 0, size);
   memcpy(out, &struct_size, sizeof(struct_size));
@@ -35,10 +36,10 @@ kiln_status_t kilni_options_read_since(const void* options, const char* name,
 
   uint32_t given;
   memcpy(&given, options, sizeof(given));
-  if (given < first) return kilni_options_too_small(name, given, first);
+  if (given < first) return kilni_base_options_too_small(name, given, first);
   const uint8_t* bytes = options;
-  if (given > size && !is_zero(bytes + size, given - size)) {
-    return kilni_status_with_fix(
+  if (given > size && !options_is_zero(bytes + size, given - size)) {
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE,
                    "\"%s\" has %u bytes and sets a field behind the %zu that "
                    "this library knows",
@@ -51,26 +52,26 @@ kiln_status_t kilni_options_read_since(const void* options, const char* name,
   return kiln_ok();
 }
 
-kiln_status_t kilni_options_read(const void* options, const char* name,
-                                 size_t size, void* out) {
-  return kilni_options_read_since(options, name, size, size, out);
+kiln_status_t kilni_base_options_read(const void* options, const char* name,
+                                      size_t size, void* out) {
+  return kilni_base_options_read_since(options, name, size, size, out);
 }
 
-kiln_status_t kilni_options_not_reserved(const char* name) {
-  return kilni_status_with_fix(
+kiln_status_t kilni_base_options_not_reserved(const char* name) {
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`reserved` of \"%s\" is not zero", name),
       "set every field that is not used to 0, or start from the struct's "
       "_default() function");
 }
 
-kiln_status_t kilni_options_read_reserved(const void* options, const char* name,
-                                          size_t size,
-                                          kilni_reserved_t reserved,
-                                          void* out) {
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, name, size, out));
-  if (is_zero((const uint8_t*)out + reserved.offset, reserved.bytes)) {
+kiln_status_t kilni_base_options_read_reserved(const void* options,
+                                               const char* name, size_t size,
+                                               kilni_base_reserved_t reserved,
+                                               void* out) {
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, name, size, out));
+  if (options_is_zero((const uint8_t*)out + reserved.offset, reserved.bytes)) {
     return kiln_ok();
   }
-  (void)kilni_options_read(NULL, name, size, out);
-  return kilni_options_not_reserved(name);
+  (void)kilni_base_options_read(NULL, name, size, out);
+  return kilni_base_options_not_reserved(name);
 }

@@ -18,7 +18,7 @@ typedef struct open_how_t {
 
 enum { NO_LINKS = 4 };
 
-bool kilni_path_has_no_link(const char* path) {
+bool kilni_base_path_has_no_link(const char* path) {
 #if defined(SYS_openat2)
   const open_how_t how = {O_PATH | O_CLOEXEC, 0, NO_LINKS};
   long handle = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
@@ -31,8 +31,8 @@ bool kilni_path_has_no_link(const char* path) {
 #endif
 }
 
-uint32_t kilni_path_files_in(const char* folder, const char* const* names,
-                             uint32_t count) {
+uint32_t kilni_base_path_files_in(const char* folder, const char* const* names,
+                                  uint32_t count) {
   uint32_t there = 0;
   int handle = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return 0;

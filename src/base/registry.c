@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Handles are addresses or small numbers: their low bits say little.
-static size_t chain_of(kilni_registry_key_t key) {
+static size_t chain_of(kilni_base_registry_key_t key) {
   uint64_t mixed = key.key ^ ((uint64_t)key.kind << 57);
   mixed *= UINT64_C(0x9e3779b97f4a7c15);
   return (size_t)(mixed >> 58) % KILNI_REGISTRY_CHAINS;
@@ -14,7 +14,7 @@ static size_t chain_of(kilni_registry_key_t key) {
 
 // A reference more, unless there is none left. The memory is there as long as
 // the lock is held: an object leaves the registry before it is freed.
-static bool try_retain(atomic_uint* references) {
+static bool registry_try_retain(atomic_uint* references) {
   unsigned int seen = atomic_load_explicit(references, memory_order_relaxed);
   while (seen != 0) {
     if (atomic_compare_exchange_weak_explicit(references, &seen, seen + 1,
@@ -26,32 +26,35 @@ static bool try_retain(atomic_uint* references) {
   return false;
 }
 
-static bool is_at(const kilni_registry_entry_t* entry,
-                  kilni_registry_key_t key) {
+static bool is_at(const kilni_base_registry_entry_t* entry,
+                  kilni_base_registry_key_t key) {
   return entry->key == key.key && entry->kind == key.kind;
 }
 
-static void* find(kilni_registry_t* registry, kilni_registry_key_t key) {
-  kilni_registry_entry_t* entry = registry->chains[chain_of(key)];
+static void* registry_find(kilni_base_registry_t* registry,
+                           kilni_base_registry_key_t key) {
+  kilni_base_registry_entry_t* entry = registry->chains[chain_of(key)];
   for (; entry != NULL; entry = entry->next) {
-    if (is_at(entry, key) && try_retain(entry->references)) {
+    if (is_at(entry, key) && registry_try_retain(entry->references)) {
       return entry->object;
     }
   }
   return NULL;
 }
 
-static void take_out(kilni_registry_t* registry, kilni_registry_entry_t** at) {
-  kilni_registry_entry_t* entry = *at;
+static void registry_take_out(kilni_base_registry_t* registry,
+                              kilni_base_registry_entry_t** at) {
+  kilni_base_registry_entry_t* entry = *at;
   *at = entry->next;
   memset(entry, 0, sizeof(*entry));
   registry->count--;
 }
 
-static void enter(kilni_registry_t* registry, kilni_registry_entry_t* entry,
-                  kilni_registry_key_t key, void* object,
-                  atomic_uint* references) {
-  kilni_registry_entry_t** chain = &registry->chains[chain_of(key)];
+static void registry_enter(kilni_base_registry_t* registry,
+                           kilni_base_registry_entry_t* entry,
+                           kilni_base_registry_key_t key, void* object,
+                           atomic_uint* references) {
+  kilni_base_registry_entry_t** chain = &registry->chains[chain_of(key)];
   entry->registry = registry;
   entry->key = key.key;
   entry->kind = key.kind;
@@ -62,65 +65,66 @@ static void enter(kilni_registry_t* registry, kilni_registry_entry_t* entry,
   registry->count++;
 }
 
-kiln_status_t kilni_registry_init(kilni_registry_t* registry) {
+kiln_status_t kilni_base_registry_init(kilni_base_registry_t* registry) {
   memset(registry, 0, sizeof(*registry));
-  return kilni_mutex_init(&registry->lock);
+  return kilni_base_mutex_init(&registry->lock);
 }
 
-void kilni_registry_deinit(kilni_registry_t* registry) {
-  kilni_mutex_deinit(&registry->lock);
+void kilni_base_registry_deinit(kilni_base_registry_t* registry) {
+  kilni_base_mutex_deinit(&registry->lock);
 }
 
-void kilni_registry_put(kilni_registry_t* registry,
-                        kilni_registry_entry_t* entry, kilni_registry_key_t key,
-                        void* object, atomic_uint* references) {
-  kilni_mutex_lock(&registry->lock);
-  kilni_registry_entry_t** at = &registry->chains[chain_of(key)];
+void kilni_base_registry_put(kilni_base_registry_t* registry,
+                             kilni_base_registry_entry_t* entry,
+                             kilni_base_registry_key_t key, void* object,
+                             atomic_uint* references) {
+  kilni_base_mutex_lock(&registry->lock);
+  kilni_base_registry_entry_t** at = &registry->chains[chain_of(key)];
   while (*at != NULL) {
     if (is_at(*at, key)) {
-      take_out(registry, at);
+      registry_take_out(registry, at);
     } else {
       at = &(*at)->next;
     }
   }
-  enter(registry, entry, key, object, references);
-  kilni_mutex_unlock(&registry->lock);
+  registry_enter(registry, entry, key, object, references);
+  kilni_base_mutex_unlock(&registry->lock);
 }
 
-void* kilni_registry_add(kilni_registry_t* registry,
-                         kilni_registry_entry_t* entry,
-                         kilni_registry_key_t key, void* object,
-                         atomic_uint* references) {
-  kilni_mutex_lock(&registry->lock);
-  void* found = find(registry, key);
-  if (found == NULL) enter(registry, entry, key, object, references);
-  kilni_mutex_unlock(&registry->lock);
+void* kilni_base_registry_add(kilni_base_registry_t* registry,
+                              kilni_base_registry_entry_t* entry,
+                              kilni_base_registry_key_t key, void* object,
+                              atomic_uint* references) {
+  kilni_base_mutex_lock(&registry->lock);
+  void* found = registry_find(registry, key);
+  if (found == NULL) registry_enter(registry, entry, key, object, references);
+  kilni_base_mutex_unlock(&registry->lock);
   return found;
 }
 
-void* kilni_registry_find(kilni_registry_t* registry,
-                          kilni_registry_key_t key) {
-  kilni_mutex_lock(&registry->lock);
-  void* found = find(registry, key);
-  kilni_mutex_unlock(&registry->lock);
+void* kilni_base_registry_find(kilni_base_registry_t* registry,
+                               kilni_base_registry_key_t key) {
+  kilni_base_mutex_lock(&registry->lock);
+  void* found = registry_find(registry, key);
+  kilni_base_mutex_unlock(&registry->lock);
   return found;
 }
 
-void kilni_registry_remove(kilni_registry_t* registry,
-                           kilni_registry_entry_t* entry) {
-  kilni_mutex_lock(&registry->lock);
+void kilni_base_registry_remove(kilni_base_registry_t* registry,
+                                kilni_base_registry_entry_t* entry) {
+  kilni_base_mutex_lock(&registry->lock);
   if (entry->registry == registry) {
-    kilni_registry_key_t key = {entry->key, entry->kind, 0};
-    kilni_registry_entry_t** at = &registry->chains[chain_of(key)];
+    kilni_base_registry_key_t key = {entry->key, entry->kind, 0};
+    kilni_base_registry_entry_t** at = &registry->chains[chain_of(key)];
     while (*at != entry) at = &(*at)->next;
-    take_out(registry, at);
+    registry_take_out(registry, at);
   }
-  kilni_mutex_unlock(&registry->lock);
+  kilni_base_mutex_unlock(&registry->lock);
 }
 
-size_t kilni_registry_count(kilni_registry_t* registry) {
-  kilni_mutex_lock(&registry->lock);
+size_t kilni_base_registry_count(kilni_base_registry_t* registry) {
+  kilni_base_mutex_lock(&registry->lock);
   size_t count = registry->count;
-  kilni_mutex_unlock(&registry->lock);
+  kilni_base_mutex_unlock(&registry->lock);
   return count;
 }

@@ -36,7 +36,7 @@ static void schedule(const uint8_t* block, uint32_t w[64]) {
   }
 }
 
-static void add_block(uint32_t state[8], const uint8_t* block) {
+static void sha256_add_block(uint32_t state[8], const uint8_t* block) {
   uint32_t w[64];
   uint32_t s[8];
   schedule(block, w);
@@ -54,7 +54,7 @@ static void add_block(uint32_t state[8], const uint8_t* block) {
   for (int i = 0; i < 8; i++) state[i] += s[i];
 }
 
-void kilni_sha256_init(kilni_sha256_t* hash) {
+void kilni_base_sha256_init(kilni_base_sha256_t* hash) {
   static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
                                     0xa54ff53a, 0x510e527f, 0x9b05688c,
                                     0x1f83d9ab, 0x5be0cd19};
@@ -62,7 +62,8 @@ void kilni_sha256_init(kilni_sha256_t* hash) {
   memcpy(hash->state, start, sizeof(start));
 }
 
-void kilni_sha256_add(kilni_sha256_t* hash, const void* data, size_t size) {
+void kilni_base_sha256_add(kilni_base_sha256_t* hash, const void* data,
+                           size_t size) {
   const uint8_t* from = data;
   while (size > 0) {
     size_t used = (size_t)(hash->size % KILNI_SHA256_BLOCK);
@@ -73,27 +74,27 @@ void kilni_sha256_add(kilni_sha256_t* hash, const void* data, size_t size) {
     from += part;
     size -= part;
     if (used + part == KILNI_SHA256_BLOCK) {
-      add_block(hash->state, hash->block);
+      sha256_add_block(hash->state, hash->block);
     }
   }
 }
 
-void kilni_sha256_finish(kilni_sha256_t* hash,
-                         uint8_t out_digest[KILNI_SHA256_BYTES]) {
+void kilni_base_sha256_finish(kilni_base_sha256_t* hash,
+                              uint8_t out_digest[KILNI_SHA256_BYTES]) {
   uint64_t bits = hash->size * 8;
   static const uint8_t padding[KILNI_SHA256_BLOCK] = {0x80};
   size_t used = (size_t)(hash->size % KILNI_SHA256_BLOCK);
-  kilni_sha256_add(hash, padding, (used < 56 ? 56 : 120) - used);
+  kilni_base_sha256_add(hash, padding, (used < 56 ? 56 : 120) - used);
   uint8_t length[8];
   for (int i = 0; i < 8; i++) length[i] = (uint8_t)(bits >> (56 - 8 * i));
-  kilni_sha256_add(hash, length, sizeof(length));
+  kilni_base_sha256_add(hash, length, sizeof(length));
   for (int i = 0; i < KILNI_SHA256_BYTES; i++) {
     out_digest[i] = (uint8_t)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
   }
 }
 
-void kilni_sha256_text(const uint8_t digest[KILNI_SHA256_BYTES],
-                       char out_text[KILNI_SHA256_TEXT_BYTES]) {
+void kilni_base_sha256_text(const uint8_t digest[KILNI_SHA256_BYTES],
+                            char out_text[KILNI_SHA256_TEXT_BYTES]) {
   static const char letters[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   for (int i = 0; i < KILNI_SHA256_TEXT_BYTES - 1; i++) {

@@ -14,21 +14,22 @@ enum { KILNI_SHA256_BYTES = 32, KILNI_SHA256_BLOCK = 64 };
 // A hash while it is made. one-thread
 //
 // `init`, any number of adds, `finish`.
-typedef struct kilni_sha256_t {
+typedef struct kilni_base_sha256_t {
   uint32_t state[8];
   uint64_t size;  // bytes so far
   uint8_t block[KILNI_SHA256_BLOCK];
-} kilni_sha256_t;
+} kilni_base_sha256_t;
 
-void kilni_sha256_init(kilni_sha256_t* hash);
-void kilni_sha256_add(kilni_sha256_t* hash, const void* data, size_t size);
-void kilni_sha256_finish(kilni_sha256_t* hash,
-                         uint8_t out_digest[KILNI_SHA256_BYTES]);
+void kilni_base_sha256_init(kilni_base_sha256_t* hash);
+void kilni_base_sha256_add(kilni_base_sha256_t* hash, const void* data,
+                           size_t size);
+void kilni_base_sha256_finish(kilni_base_sha256_t* hash,
+                              uint8_t out_digest[KILNI_SHA256_BYTES]);
 
 // The digest as URL-safe base64 without padding, as RECORD files have it, and
 // a NUL.
 enum { KILNI_SHA256_TEXT_BYTES = 44 };
-void kilni_sha256_text(const uint8_t digest[KILNI_SHA256_BYTES],
-                       char out_text[KILNI_SHA256_TEXT_BYTES]);
+void kilni_base_sha256_text(const uint8_t digest[KILNI_SHA256_BYTES],
+                            char out_text[KILNI_SHA256_TEXT_BYTES]);
 
 #endif  // KILN_SRC_BASE_SHA256_H_

@@ -15,11 +15,11 @@
 #include "base/status_make.h"
 
 // The functions themselves, and not what an analyzer is told of them.
-#undef kilni_status_bare
-#undef kilni_status_make
-#undef kilni_status_with_fix
-#undef kilni_status_with_native
-#undef kilni_status_annotate
+#undef kilni_base_status_bare
+#undef kilni_base_status_make
+#undef kilni_base_status_with_fix
+#undef kilni_base_status_with_native
+#undef kilni_base_status_annotate
 
 enum {
   CODE_BITS = 5,
@@ -58,7 +58,7 @@ static kiln_status_t status_from(struct kiln_status_payload_t* payload,
   return (kiln_status_t)((uintptr_t)payload | (uintptr_t)code);
 }
 
-kiln_status_t kilni_status_bare(kiln_status_code_t code) {
+kiln_status_t kilni_base_status_bare(kiln_status_code_t code) {
   return status_from(NULL, code);
 }
 
@@ -143,14 +143,15 @@ static const char* payload_string(const struct kiln_status_payload_t* payload,
   return offset ? (const char*)payload + offset : NULL;
 }
 
-kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
-                                     kiln_status_code_t code, const char* room,
-                                     const char* file, int line,
-                                     const char* format, va_list args) {
+kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
+                                          kiln_status_code_t code,
+                                          const char* room, const char* file,
+                                          int line, const char* format,
+                                          va_list args) {
   const size_t capacity = sizeof(struct kiln_status_payload_t) + 256;
   struct kiln_status_payload_t* payload =
       allocator.fn(NULL, 0, capacity, PAYLOAD_ALIGN, allocator.user);
-  if (payload == NULL) return kilni_status_bare(code);
+  if (payload == NULL) return kilni_base_status_bare(code);
   memset(payload, 0, sizeof(*payload));
   payload->allocator = allocator;
   payload->capacity = (uint32_t)capacity;
@@ -163,19 +164,19 @@ kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
   return status_from(payload, code);
 }
 
-kiln_status_t kilni_status_make(kiln_status_code_t code, const char* room,
-                                const char* file, int line, const char* format,
-                                ...) {
+kiln_status_t kilni_base_status_make(kiln_status_code_t code, const char* room,
+                                     const char* file, int line,
+                                     const char* format, ...) {
   va_list args;
   va_start(args, format);
-  kiln_status_t status = kilni_status_make_with(kiln_allocator_libc(), code,
-                                                room, file, line, format, args);
+  kiln_status_t status = kilni_base_status_make_with(
+      kiln_allocator_libc(), code, room, file, line, format, args);
   va_end(args);
   return status;
 }
 
-kiln_status_t kilni_status_annotate(kiln_status_t status, const char* room,
-                                    const char* format, ...) {
+kiln_status_t kilni_base_status_annotate(kiln_status_t status, const char* room,
+                                         const char* format, ...) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return status;
   char text[LINE_MAX_BYTES];
@@ -189,8 +190,8 @@ kiln_status_t kilni_status_annotate(kiln_status_t status, const char* room,
   return status_from(payload, kiln_status_code(status));
 }
 
-kiln_status_t kilni_status_with_fix(kiln_status_t status, const char* format,
-                                    ...) {
+kiln_status_t kilni_base_status_with_fix(kiln_status_t status,
+                                         const char* format, ...) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return status;
   va_list args;
@@ -201,8 +202,9 @@ kiln_status_t kilni_status_with_fix(kiln_status_t status, const char* format,
   return status_from(payload, kiln_status_code(status));
 }
 
-kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
-                                       int64_t number, const char* name) {
+kiln_status_t kilni_base_status_with_native(kiln_status_t status,
+                                            const char* domain, int64_t number,
+                                            const char* name) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return status;
   uint32_t domain_offset = payload_appendf(&payload, KIND_TEXT, "%s", domain);
@@ -216,7 +218,8 @@ kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
   return status_from(payload, kiln_status_code(status));
 }
 
-kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second) {
+kiln_status_t kilni_base_status_join(kiln_status_t first,
+                                     kiln_status_t second) {
   if (kiln_status_is_ok(first)) return second;
   if (kiln_status_is_ok(second)) return first;
   first = KILNI_ANNOTATE(first, "and then: %s", kiln_status_message(second));
@@ -315,7 +318,7 @@ kiln_status_t kiln_status_clone(kiln_status_t status) {
   kiln_allocator_t libc = kiln_allocator_libc();
   struct kiln_status_payload_t* copy =
       libc.fn(NULL, 0, payload->capacity, PAYLOAD_ALIGN, libc.user);
-  if (copy == NULL) return kilni_status_bare(kiln_status_code(status));
+  if (copy == NULL) return kilni_base_status_bare(kiln_status_code(status));
   memcpy(copy, payload, payload->used);
   copy->allocator = libc;
   return status_from(copy, kiln_status_code(status));

@@ -11,7 +11,7 @@
 #include "base/status_make.h"
 
 // The function itself, and not what an analyzer is told of it.
-#undef kilni_status_of_argument
+#undef kilni_base_status_of_argument
 
 enum { MOST_CLAUSES = 4, WORD_BYTES = 64, CHOICE_BYTES = 256 };
 
@@ -34,7 +34,7 @@ typedef struct condition_t {
 
 // The next word; false at the end, and for one that is more than a name, a
 // member or a number.
-static bool take_word(const char** at, char* word) {
+static bool status_argument_take_word(const char** at, char* word) {
   size_t size = strcspn(*at, " ");
   if (size == 0 || size >= WORD_BYTES) return false;
   memcpy(word, *at, size);
@@ -45,18 +45,20 @@ static bool take_word(const char** at, char* word) {
 }
 
 static bool take_clause(const char** at, clause_t* clause) {
-  return take_word(at, clause->left) && take_word(at, clause->op) &&
-         take_word(at, clause->right);
+  return status_argument_take_word(at, clause->left) &&
+         status_argument_take_word(at, clause->op) &&
+         status_argument_take_word(at, clause->right);
 }
 
-static bool read_condition(const char* text, condition_t* c) {
+static bool status_argument_read_condition(const char* text, condition_t* c) {
   memset(c, 0, sizeof(*c));
   for (const char* at = text;;) {
     if (!take_clause(&at, &c->clauses[c->count])) return false;
     c->count++;
     if (*at == 0) return c->count > 0 && !(c->both && c->either);
     char between[WORD_BYTES];
-    if (!take_word(&at, between) || c->count == MOST_CLAUSES) return false;
+    if (!status_argument_take_word(&at, between) || c->count == MOST_CLAUSES)
+      return false;
     bool both = strcmp(between, "&&") == 0;
     if (!both && strcmp(between, "||") != 0) return false;
     c->both |= both;
@@ -102,27 +104,28 @@ typedef struct place_t {
   const char* name;
 } place_t;
 
-#define SAY(p, ...)                                                     \
-  kilni_status_make(KILN_STATUS_INVALID_ARGUMENT, (p)->room, (p)->file, \
-                    (p)->line, __VA_ARGS__)
+#define SAY(p, ...)                                                          \
+  kilni_base_status_make(KILN_STATUS_INVALID_ARGUMENT, (p)->room, (p)->file, \
+                         (p)->line, __VA_ARGS__)
 
 static kiln_status_t say_null(const place_t* p) {
   const char* tail = tail_of(p->name);
   bool out = strncmp(tail, "out_", 4) == 0 || strncmp(tail, "inout_", 6) == 0;
   kiln_status_t status = SAY(p, "`%s` is NULL", p->name);
-  return out ? kilni_status_with_fix(status, "pass where it shall be written")
-             : kilni_status_with_fix(status, "pass one that is not NULL");
+  return out ? kilni_base_status_with_fix(status,
+                                          "pass where it shall be written")
+             : kilni_base_status_with_fix(status, "pass one that is not NULL");
 }
 
 static kiln_status_t say_list(const place_t* p, const clause_t* list,
                               const clause_t* count) {
   if (strcmp(tail_of(list->left), "data") == 0 &&
       tail_of(list->left) != list->left) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         SAY(p, "`%s` has a size, and its data is NULL", p->name),
         "pass where the bytes are, or a size of 0");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       SAY(p, "`%s` is NULL, and `%s` is not 0", p->name, tail_of(count->left)),
       "pass one that is not NULL, or 0 for `%s`", tail_of(count->left));
 }
@@ -130,37 +133,38 @@ static kiln_status_t say_list(const place_t* p, const clause_t* list,
 static kiln_status_t say_at_most(const place_t* p, const clause_t* c) {
   const char* most = tail_of(c->right);
   if (strcmp(most, "KILN_SWITCH_ON") == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         SAY(p, "`%s` is not a switch", p->name),
         "set it to KILN_SWITCH_DEFAULT, KILN_SWITCH_OFF or KILN_SWITCH_ON");
   }
   if (strncmp(most, "KILN_", 5) == 0 && c->op[1] == '=') {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         SAY(p, "`%s` is none of its values", p->name),
         "set it to one of its values, of which %s is the last", most);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       SAY(p, "`%s` is too large", p->name), "pass one %s %s",
       c->op[1] == '=' ? "of at most" : "less than", most);
 }
 
-static kiln_status_t say_one(const place_t* p, const clause_t* c,
-                             const char* text) {
+static kiln_status_t status_argument_say_one(const place_t* p,
+                                             const clause_t* c,
+                                             const char* text) {
   if (is(c, "!=", "NULL")) return say_null(p);
   if (is_above_zero(c)) {
-    return kilni_status_with_fix(SAY(p, "`%s` is 0", p->name),
-                                 "pass one of 1 or more");
+    return kilni_base_status_with_fix(SAY(p, "`%s` is 0", p->name),
+                                      "pass one of 1 or more");
   }
   if (is(c, ">=", "0")) {
-    return kilni_status_with_fix(SAY(p, "`%s` is below 0", p->name),
-                                 "pass one of 0 or more");
+    return kilni_base_status_with_fix(SAY(p, "`%s` is below 0", p->name),
+                                      "pass one of 0 or more");
   }
   if (is(c, "==", "0")) {
-    return kilni_status_with_fix(SAY(p, "`%s` is not 0", p->name),
-                                 "leave it 0");
+    return kilni_base_status_with_fix(SAY(p, "`%s` is not 0", p->name),
+                                      "leave it 0");
   }
   if (is_at_most(c)) return say_at_most(p, c);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       SAY(p, "`%s` breaks its contract: %s", p->name, text),
       "pass one for which that holds");
 }
@@ -193,8 +197,8 @@ static bool say_several(const place_t* p, const condition_t* c,
   if (c->either && is_of_one(c) && all_are(c, "==")) {
     char choices[CHOICE_BYTES];
     list_choices(c, choices);
-    *out = kilni_status_with_fix(SAY(p, "`%s` is none of its values", p->name),
-                                 "set it to %s", choices);
+    *out = kilni_base_status_with_fix(
+        SAY(p, "`%s` is none of its values", p->name), "set it to %s", choices);
     return true;
   }
   if (c->count != 2) return false;
@@ -209,7 +213,7 @@ static bool say_several(const place_t* p, const condition_t* c,
   bool from_one = is_above_zero(a);
   if (c->both && is_of_one(c) && (from_one || strcmp(a->op, ">=") == 0) &&
       strcmp(b->op, "<=") == 0) {
-    *out = kilni_status_with_fix(
+    *out = kilni_base_status_with_fix(
         SAY(p, "`%s` is out of its range", p->name), "pass one from %s to %s",
         from_one ? "1" : tail_of(a->right), tail_of(b->right));
     return true;
@@ -218,24 +222,25 @@ static bool say_several(const place_t* p, const condition_t* c,
   if (c->both && is(a, "!=", "NULL") && is(b, "!=", "0") &&
       strncmp(b->left, a->left, size) == 0 &&
       strcmp(b->left + size, "[0]") == 0) {
-    *out = kilni_status_with_fix(SAY(p, "`%s` is NULL or empty", p->name),
-                                 "pass one of at least one character");
+    *out = kilni_base_status_with_fix(SAY(p, "`%s` is NULL or empty", p->name),
+                                      "pass one of at least one character");
     return true;
   }
   return false;
 }
 
-kiln_status_t kilni_status_of_argument(const char* room, const char* file,
-                                       int line, const char* name,
-                                       const char* condition) {
+kiln_status_t kilni_base_status_of_argument(const char* room, const char* file,
+                                            int line, const char* name,
+                                            const char* condition) {
   const place_t place = {room, file, line, name};
   condition_t read;
   kiln_status_t status;
-  if (read_condition(condition, &read)) {
-    if (read.count == 1) return say_one(&place, &read.clauses[0], condition);
+  if (status_argument_read_condition(condition, &read)) {
+    if (read.count == 1)
+      return status_argument_say_one(&place, &read.clauses[0], condition);
     if (say_several(&place, &read, &status)) return status;
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       SAY(&place, "`%s` breaks its contract: %s", name, condition),
       "pass one for which that holds");
 }

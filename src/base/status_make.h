@@ -20,40 +20,44 @@
 
 // A bare code: no payload, no allocation. For out of memory, not-ready,
 // timeouts and the end of an iteration.
-kiln_status_t kilni_status_bare(kiln_status_code_t code);
+kiln_status_t kilni_base_status_bare(kiln_status_code_t code);
 
 // A status with a payload from the C library's allocator (a status may outlive
 // every object of its runtime, and so every allocator that a user lent).
 // Without memory it is the bare code.
-kiln_status_t kilni_status_make(kiln_status_code_t code, const char* room,
-                                const char* file, int line, const char* format,
-                                ...) KILN_PRINTF(5, 6);
+kiln_status_t kilni_base_status_make(kiln_status_code_t code, const char* room,
+                                     const char* file, int line,
+                                     const char* format, ...) KILN_PRINTF(5, 6);
 
 // The same with an allocator of the caller's, which must outlive the status.
-kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
-                                     kiln_status_code_t code, const char* room,
-                                     const char* file, int line,
-                                     const char* format, va_list args);
+kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
+                                          kiln_status_code_t code,
+                                          const char* room, const char* file,
+                                          int line, const char* format,
+                                          va_list args);
 
 // Each takes `status` and gives it back with more said; OK stays OK and a bare
 // code stays bare. Annotations read from the inside out, newest last.
-kiln_status_t kilni_status_annotate(kiln_status_t status, const char* room,
-                                    const char* format, ...) KILN_PRINTF(3, 4);
-kiln_status_t kilni_status_with_fix(kiln_status_t status, const char* format,
-                                    ...) KILN_PRINTF(2, 3);
-kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
-                                       int64_t number, const char* name);
+kiln_status_t kilni_base_status_annotate(kiln_status_t status, const char* room,
+                                         const char* format, ...)
+    KILN_PRINTF(3, 4);
+kiln_status_t kilni_base_status_with_fix(kiln_status_t status,
+                                         const char* format, ...)
+    KILN_PRINTF(2, 3);
+kiln_status_t kilni_base_status_with_native(kiln_status_t status,
+                                            const char* domain, int64_t number,
+                                            const char* name);
 
 // The operation's own error wins: if both failed, `second` becomes an
 // annotation of `first` and is ended.
-kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
+kiln_status_t kilni_base_status_join(kiln_status_t first, kiln_status_t second);
 
-#define KILNI_FAIL(code, ...)                                           \
-  kilni_status_make(KILN_STATUS_##code, KILNI_ROOM, __FILE__, __LINE__, \
-                    __VA_ARGS__)
+#define KILNI_FAIL(code, ...)                                                \
+  kilni_base_status_make(KILN_STATUS_##code, KILNI_ROOM, __FILE__, __LINE__, \
+                         __VA_ARGS__)
 
 #define KILNI_ANNOTATE(status, ...) \
-  kilni_status_annotate((status), KILNI_ROOM, __VA_ARGS__)
+  kilni_base_status_annotate((status), KILNI_ROOM, __VA_ARGS__)
 
 #define KILNI_RETURN_IF_ERROR(expr)                              \
   do {                                                           \
@@ -77,38 +81,39 @@ kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
     if ((given_ == NULL) != (said_ == NULL)) __builtin_unreachable(); \
     said_;                                                            \
   })
-#define kilni_status_bare(...) \
-  kilni_analyzed_error(kilni_status_bare(__VA_ARGS__))
-#define kilni_status_make(...) \
-  kilni_analyzed_error(kilni_status_make(__VA_ARGS__))
-#define kilni_status_with_fix(status, ...) \
-  kilni_analyzed_same(status, kilni_status_with_fix(given_, __VA_ARGS__))
-#define kilni_status_with_native(status, ...) \
-  kilni_analyzed_same(status, kilni_status_with_native(given_, __VA_ARGS__))
-#define kilni_status_annotate(status, ...) \
-  kilni_analyzed_same(status, kilni_status_annotate(given_, __VA_ARGS__))
+#define kilni_base_status_bare(...) \
+  kilni_analyzed_error(kilni_base_status_bare(__VA_ARGS__))
+#define kilni_base_status_make(...) \
+  kilni_analyzed_error(kilni_base_status_make(__VA_ARGS__))
+#define kilni_base_status_with_fix(status, ...) \
+  kilni_analyzed_same(status, kilni_base_status_with_fix(given_, __VA_ARGS__))
+#define kilni_base_status_with_native(status, ...) \
+  kilni_analyzed_same(status,                      \
+                      kilni_base_status_with_native(given_, __VA_ARGS__))
+#define kilni_base_status_annotate(status, ...) \
+  kilni_analyzed_same(status, kilni_base_status_annotate(given_, __VA_ARGS__))
 #endif
 
 // What breaks the condition `condition` of `name`, written as C, and what to do
 // about it. Out of the way of those who keep theirs.
 __attribute__((cold)) kiln_status_t
-kilni_status_of_argument(const char* room, const char* file, int line,
-                         const char* name, const char* condition);
+kilni_base_status_of_argument(const char* room, const char* file, int line,
+                              const char* name, const char* condition);
 
 #ifdef __clang_analyzer__
-#define kilni_status_of_argument(...) \
-  kilni_analyzed_error(kilni_status_of_argument(__VA_ARGS__))
+#define kilni_base_status_of_argument(...) \
+  kilni_analyzed_error(kilni_base_status_of_argument(__VA_ARGS__))
 #endif
 
 // INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
 // doors, which forgive their callers more than the inside forgives itself. What
 // is said comes from the condition: keep to names that the caller knows.
-#define KILNI_CHECK_ARGUMENT(condition, name)                                 \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      return kilni_status_of_argument(KILNI_ROOM, __FILE__, __LINE__, (name), \
-                                      #condition);                            \
-    }                                                                         \
+#define KILNI_CHECK_ARGUMENT(condition, name)                              \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      return kilni_base_status_of_argument(KILNI_ROOM, __FILE__, __LINE__, \
+                                           (name), #condition);            \
+    }                                                                      \
   } while (0)
 
 // The same where the condition is of the inside: `what` is wrong with it, and
@@ -116,7 +121,7 @@ kilni_status_of_argument(const char* room, const char* file, int line,
 #define KILNI_CHECK_ARGUMENT_SAYS(condition, name, what, fix)            \
   do {                                                                   \
     if (!(condition)) {                                                  \
-      return kilni_status_with_fix(                                      \
+      return kilni_base_status_with_fix(                                 \
           KILNI_FAIL(INVALID_ARGUMENT, "`%s` %s", (name), (what)), "%s", \
           (fix));                                                        \
     }                                                                    \

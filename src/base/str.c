@@ -9,69 +9,70 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 
-kiln_string_view_t kilni_sv(const char* text) {
-  return kilni_sv_make(text, text ? strlen(text) : 0);
+kiln_string_view_t kilni_base_sv(const char* text) {
+  return kilni_base_sv_make(text, text ? strlen(text) : 0);
 }
 
-kiln_string_view_t kilni_sv_make(const char* data, size_t size) {
+kiln_string_view_t kilni_base_sv_make(const char* data, size_t size) {
   return (kiln_string_view_t){data, size};
 }
 
-bool kilni_sv_equal(kiln_string_view_t a, kiln_string_view_t b) {
+bool kilni_base_sv_equal(kiln_string_view_t a, kiln_string_view_t b) {
   if (a.size != b.size) return false;
   return a.size == 0 || memcmp(a.data, b.data, a.size) == 0;
 }
 
-bool kilni_sv_equal_cstr(kiln_string_view_t a, const char* b) {
-  return kilni_sv_equal(a, kilni_sv(b));
+bool kilni_base_sv_equal_cstr(kiln_string_view_t a, const char* b) {
+  return kilni_base_sv_equal(a, kilni_base_sv(b));
 }
 
-bool kilni_sv_starts_with(kiln_string_view_t text, const char* prefix) {
+bool kilni_base_sv_starts_with(kiln_string_view_t text, const char* prefix) {
   size_t size = strlen(prefix);
   if (text.size < size) return false;
   return size == 0 || memcmp(text.data, prefix, size) == 0;
 }
 
-bool kilni_sv_ends_with(kiln_string_view_t text, const char* suffix) {
+bool kilni_base_sv_ends_with(kiln_string_view_t text, const char* suffix) {
   size_t size = strlen(suffix);
   if (text.size < size) return false;
   return size == 0 || memcmp(text.data + text.size - size, suffix, size) == 0;
 }
 
-bool kilni_sv_split(kiln_string_view_t* inout, char separator,
-                    kiln_string_view_t* out_part) {
-  *out_part = kilni_sv_make(NULL, 0);
+bool kilni_base_sv_split(kiln_string_view_t* inout, char separator,
+                         kiln_string_view_t* out_part) {
+  *out_part = kilni_base_sv_make(NULL, 0);
   if (inout->size == 0) return false;
   const char* end = memchr(inout->data, separator, inout->size);
   if (end == NULL) {
     *out_part = *inout;
-    *inout = kilni_sv_make(NULL, 0);
+    *inout = kilni_base_sv_make(NULL, 0);
     return true;
   }
   size_t size = (size_t)(end - inout->data);
-  *out_part = kilni_sv_make(inout->data, size);
-  *inout = kilni_sv_make(end + 1, inout->size - size - 1);
+  *out_part = kilni_base_sv_make(inout->data, size);
+  *inout = kilni_base_sv_make(end + 1, inout->size - size - 1);
   return true;
 }
 
-static int digit_of(char c) {
+static int str_digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
 
-bool kilni_sv_to_u64(kiln_string_view_t text, uint64_t* out_value) {
+bool kilni_base_sv_to_u64(kiln_string_view_t text, uint64_t* out_value) {
   *out_value = 0;
   uint64_t base = 10;
-  if (kilni_sv_starts_with(text, "0x") || kilni_sv_starts_with(text, "0X")) {
+  if (kilni_base_sv_starts_with(text, "0x") ||
+      kilni_base_sv_starts_with(text, "0X")) {
     base = 16;
-    text = kilni_sv_make(text.data + 2, text.size - 2);
+    text = kilni_base_sv_make(text.data + 2, text.size - 2);
   }
   if (text.size == 0) return false;
   uint64_t value = 0;
   for (size_t i = 0; i < text.size; i++) {
-    int digit = digit_of(text.data[i]);
+    int digit = str_digit_of(text.data[i]);
     if (digit < 0 || (uint64_t)digit >= base) return false;
     if (value > (UINT64_MAX - (uint64_t)digit) / base) return false;
     value = value * base + (uint64_t)digit;
@@ -80,24 +81,24 @@ bool kilni_sv_to_u64(kiln_string_view_t text, uint64_t* out_value) {
   return true;
 }
 
-void kilni_str_init(kilni_str_t* str, kiln_allocator_t allocator,
-                    size_t limit) {
+void kilni_base_str_init(kilni_base_str_t* str, kiln_allocator_t allocator,
+                         size_t limit) {
   memset(str, 0, sizeof(*str));
   str->allocator = allocator;
   str->limit = limit;
   str->failed = KILN_STATUS_OK;
 }
 
-void kilni_str_deinit(kilni_str_t* str) {
-  kilni_free(str->allocator, str->data, str->capacity);
-  kilni_str_init(str, str->allocator, str->limit);
+void kilni_base_str_deinit(kilni_base_str_t* str) {
+  kilni_base_free(str->allocator, str->data, str->capacity);
+  kilni_base_str_init(str, str->allocator, str->limit);
 }
 
 // Most texts are longer than this: less at first would be moved at once.
 enum { FIRST_BYTES = 64 };
 
 // Makes room for `size` more bytes and a NUL.
-static bool str_reserve(kilni_str_t* str, size_t size) {
+static bool str_reserve(kilni_base_str_t* str, size_t size) {
   if (str->failed != KILN_STATUS_OK) return false;
   if (size > str->limit || str->size > str->limit - size) {
     str->failed = KILN_STATUS_LIMIT_EXCEEDED;
@@ -111,28 +112,29 @@ static bool str_reserve(kilni_str_t* str, size_t size) {
   size_t wanted = str->size + size + 1;
   if (wanted < FIRST_BYTES) wanted = FIRST_BYTES;
   kiln_status_t status =
-      kilni_grow(str->allocator, wanted, 1, &str->capacity, &data);
+      kilni_base_grow(str->allocator, wanted, 1, &str->capacity, &data);
   str->failed = kiln_status_code(status);
   str->data = data;
   return kiln_status_is_ok(status);
 }
 
-void kilni_str_add(kilni_str_t* str, kiln_string_view_t text) {
+void kilni_base_str_add(kilni_base_str_t* str, kiln_string_view_t text) {
   if (text.size == 0 || !str_reserve(str, text.size)) return;
   memcpy(str->data + str->size, text.data, text.size);
   str->size += text.size;
   str->data[str->size] = 0;
 }
 
-void kilni_str_add_cstr(kilni_str_t* str, const char* text) {
-  kilni_str_add(str, kilni_sv(text));
+void kilni_base_str_add_cstr(kilni_base_str_t* str, const char* text) {
+  kilni_base_str_add(str, kilni_base_sv(text));
 }
 
-void kilni_str_add_char(kilni_str_t* str, char c) {
-  kilni_str_add(str, kilni_sv_make(&c, 1));
+void kilni_base_str_add_char(kilni_base_str_t* str, char c) {
+  kilni_base_str_add(str, kilni_base_sv_make(&c, 1));
 }
 
-void kilni_str_addv(kilni_str_t* str, const char* format, va_list args) {
+void kilni_base_str_addv(kilni_base_str_t* str, const char* format,
+                         va_list args) {
   // Into what is free already; a second time only where that is too little.
   if (str->data == NULL) (void)str_reserve(str, 0);
   size_t room = str->data != NULL ? str->capacity - str->size : 0;
@@ -158,51 +160,51 @@ void kilni_str_addv(kilni_str_t* str, const char* format, va_list args) {
   str->size += size;
 }
 
-void kilni_str_addf(kilni_str_t* str, const char* format, ...) {
+void kilni_base_str_addf(kilni_base_str_t* str, const char* format, ...) {
   va_list args;
   va_start(args, format);
-  kilni_str_addv(str, format, args);
+  kilni_base_str_addv(str, format, args);
   va_end(args);
 }
 
-kiln_status_t kilni_str_status(const kilni_str_t* str) {
+kiln_status_t kilni_base_str_status(const kilni_base_str_t* str) {
   if (str->failed == KILN_STATUS_LIMIT_EXCEEDED) {
     return KILNI_FAIL(LIMIT_EXCEEDED, "a text grew over its limit of %zu bytes",
                       str->limit);
   }
-  return kilni_status_bare(str->failed);
+  return kilni_base_status_bare(str->failed);
 }
 
-const char* kilni_str_cstr(const kilni_str_t* str) {
+const char* kilni_base_str_cstr(const kilni_base_str_t* str) {
   return str->data ? str->data : "";
 }
 
-kiln_status_t kilni_str_take(kilni_str_t* str, char** out_text) {
+kiln_status_t kilni_base_str_take(kilni_base_str_t* str, char** out_text) {
   *out_text = NULL;
-  kiln_status_t status = kilni_str_status(str);
+  kiln_status_t status = kilni_base_str_status(str);
   if (kiln_status_is_ok(status)) {
-    status = kilni_strdup(str->allocator, kilni_sv_make(str->data, str->size),
-                          out_text);
+    status = kilni_base_strdup(
+        str->allocator, kilni_base_sv_make(str->data, str->size), out_text);
   }
-  kilni_str_deinit(str);
+  kilni_base_str_deinit(str);
   return status;
 }
 
-kiln_status_t kilni_strdup(kiln_allocator_t allocator, kiln_string_view_t text,
-                           char** out_text) {
+kiln_status_t kilni_base_strdup(kiln_allocator_t allocator,
+                                kiln_string_view_t text, char** out_text) {
   *out_text = NULL;
   if (text.size == SIZE_MAX) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   void* block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, text.size + 1, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, text.size + 1, &block));
   if (text.size > 0) memcpy(block, text.data, text.size);
   *out_text = block;
   return kiln_ok();
 }
 
-void kilni_strfree(kiln_allocator_t allocator, char* text) {
-  if (text != NULL) kilni_free(allocator, text, strlen(text) + 1);
+void kilni_base_strfree(kiln_allocator_t allocator, char* text) {
+  if (text != NULL) kilni_base_free(allocator, text, strlen(text) + 1);
 }
 
 // ---- Names in messages ----
@@ -218,7 +220,7 @@ static size_t sequence(const unsigned char* s) {
 
 // What moves a terminal's cursor, ends a line, or has text stand in another
 // order: of 2 and 3 bytes, as UTF-8 has it.
-static bool is_control(uint32_t c) {
+static bool str_is_control(uint32_t c) {
   return (c >= 0x80 && c < 0xa0) || c == 0x61c ||
          (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069);
@@ -233,7 +235,7 @@ static void show_one(const unsigned char* s, size_t size, char out[8]) {
   }
   if (size == 1 && (c < 0x20 || c >= 0x7f)) {
     (void)snprintf(out, 8, "\\x%02x", (unsigned)c);
-  } else if (size > 1 && size < 4 && is_control(c)) {
+  } else if (size > 1 && size < 4 && str_is_control(c)) {
     (void)snprintf(out, 8, "\\u%04x", (unsigned)(c & 0xffff));
   } else {
     memcpy(out, s, size);
@@ -241,7 +243,7 @@ static void show_one(const unsigned char* s, size_t size, char out[8]) {
   }
 }
 
-size_t kilni_show(const char* text, size_t capacity, char* out) {
+size_t kilni_base_show(const char* text, size_t capacity, char* out) {
   const unsigned char* s = (const unsigned char*)text;
   size_t used = 0;
   while (*s != 0) {

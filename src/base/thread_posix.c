@@ -20,9 +20,9 @@ static const uint64_t kNsPerSecond = 1000000000u;
 
 static kiln_status_t system_error(int error, const char* what) {
   if (error == 0) return kiln_ok();
-  if (error == ENOMEM) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  if (error == ENOMEM) return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   if (error == EAGAIN) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "the system has no room for %s", what),
         "raise the limit on threads (ulimit -u) or use fewer");
   }
@@ -30,23 +30,23 @@ static kiln_status_t system_error(int error, const char* what) {
                     error);
 }
 
-kiln_status_t kilni_mutex_init(kilni_mutex_t* mutex) {
+kiln_status_t kilni_base_mutex_init(kilni_base_mutex_t* mutex) {
   return system_error(pthread_mutex_init(&mutex->handle, NULL), "a lock");
 }
 
-void kilni_mutex_deinit(kilni_mutex_t* mutex) {
+void kilni_base_mutex_deinit(kilni_base_mutex_t* mutex) {
   pthread_mutex_destroy(&mutex->handle);
 }
 
-void kilni_mutex_lock(kilni_mutex_t* mutex) {
+void kilni_base_mutex_lock(kilni_base_mutex_t* mutex) {
   pthread_mutex_lock(&mutex->handle);
 }
 
-void kilni_mutex_unlock(kilni_mutex_t* mutex) {
+void kilni_base_mutex_unlock(kilni_base_mutex_t* mutex) {
   pthread_mutex_unlock(&mutex->handle);
 }
 
-kiln_status_t kilni_cond_init(kilni_cond_t* cond) {
+kiln_status_t kilni_base_cond_init(kilni_base_cond_t* cond) {
   pthread_condattr_t attributes;
   int error = pthread_condattr_init(&attributes);
   if (error == 0) {
@@ -57,16 +57,17 @@ kiln_status_t kilni_cond_init(kilni_cond_t* cond) {
   return system_error(error, "a condition variable");
 }
 
-void kilni_cond_deinit(kilni_cond_t* cond) {
+void kilni_base_cond_deinit(kilni_base_cond_t* cond) {
   pthread_cond_destroy(&cond->handle);
 }
 
-void kilni_cond_wait(kilni_cond_t* cond, kilni_mutex_t* mutex) {
+void kilni_base_cond_wait(kilni_base_cond_t* cond, kilni_base_mutex_t* mutex) {
   pthread_cond_wait(&cond->handle, &mutex->handle);
 }
 
-bool kilni_cond_wait_until(kilni_cond_t* cond, kilni_mutex_t* mutex,
-                           uint64_t deadline_ns) {
+bool kilni_base_cond_wait_until(kilni_base_cond_t* cond,
+                                kilni_base_mutex_t* mutex,
+                                uint64_t deadline_ns) {
   struct timespec at;
   at.tv_sec = (time_t)(deadline_ns / kNsPerSecond);
   at.tv_nsec = (long)(deadline_ns % kNsPerSecond);
@@ -74,11 +75,11 @@ bool kilni_cond_wait_until(kilni_cond_t* cond, kilni_mutex_t* mutex,
          ETIMEDOUT;
 }
 
-void kilni_cond_signal(kilni_cond_t* cond) {
+void kilni_base_cond_signal(kilni_base_cond_t* cond) {
   pthread_cond_signal(&cond->handle);
 }
 
-void kilni_cond_broadcast(kilni_cond_t* cond) {
+void kilni_base_cond_broadcast(kilni_base_cond_t* cond) {
   pthread_cond_broadcast(&cond->handle);
 }
 
@@ -86,14 +87,14 @@ void kilni_cond_broadcast(kilni_cond_t* cond) {
 // on, so that a start allocates nothing of ours.
 typedef struct handover_t {
   char name[NAME_MAX_BYTES];
-  kilni_thread_fn_t fn;
+  kilni_base_thread_fn_t fn;
   void* user;
   sem_t copied;
 } handover_t;
 
-static void* thread_main(void* argument) {
+static void* thread_posix_thread_main(void* argument) {
   handover_t* handover = argument;
-  kilni_thread_fn_t fn = handover->fn;
+  kilni_base_thread_fn_t fn = handover->fn;
   void* user = handover->user;
   pthread_setname_np(pthread_self(), handover->name);
   sem_post(&handover->copied);
@@ -101,8 +102,9 @@ static void* thread_main(void* argument) {
   return NULL;
 }
 
-kiln_status_t kilni_thread_start(kilni_thread_t* thread, const char* name,
-                                 kilni_thread_fn_t fn, void* user) {
+kiln_status_t kilni_base_thread_start(kilni_base_thread_t* thread,
+                                      const char* name,
+                                      kilni_base_thread_fn_t fn, void* user) {
   memset(thread, 0, sizeof(*thread));
   handover_t handover = {.fn = fn, .user = user};
   size_t length = strlen(name);
@@ -117,7 +119,8 @@ kiln_status_t kilni_thread_start(kilni_thread_t* thread, const char* name,
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread->handle, NULL, thread_main, &handover);
+  int error = pthread_create(&thread->handle, NULL, thread_posix_thread_main,
+                             &handover);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (error == 0) {
     while (sem_wait(&handover.copied) != 0 && errno == EINTR) continue;
@@ -127,46 +130,46 @@ kiln_status_t kilni_thread_start(kilni_thread_t* thread, const char* name,
   return system_error(error, "a thread");
 }
 
-void kilni_thread_join(kilni_thread_t* thread) {
+void kilni_base_thread_join(kilni_base_thread_t* thread) {
   if (!thread->started) return;
   pthread_join(thread->handle, NULL);
   thread->started = false;
 }
 
-void kilni_thread_detach(kilni_thread_t* thread) {
+void kilni_base_thread_detach(kilni_base_thread_t* thread) {
   if (!thread->started) return;
   pthread_detach(thread->handle);
   thread->started = false;
 }
 
-bool kilni_thread_is_current(const kilni_thread_t* thread) {
+bool kilni_base_thread_is_current(const kilni_base_thread_t* thread) {
   return thread->started && pthread_equal(thread->handle, pthread_self());
 }
 
-void kilni_thread_yield(void) {
+void kilni_base_thread_yield(void) {
   sched_yield();
 }
 
-uint64_t kilni_time_ns(void) {
+uint64_t kilni_base_time_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * kNsPerSecond + (uint64_t)now.tv_nsec;
 }
 
-uint64_t kilni_date_ns(void) {
+uint64_t kilni_base_date_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return (uint64_t)now.tv_sec * kNsPerSecond + (uint64_t)now.tv_nsec;
 }
 
-uint64_t kilni_thread_self(void) {
+uint64_t kilni_base_thread_self(void) {
   return (uint64_t)pthread_self();
 }
 
-uint64_t kilni_thread_number(void) {
+uint64_t kilni_base_thread_number(void) {
   return (uint64_t)syscall(SYS_gettid);
 }
 
-uint64_t kilni_process_id(void) {
+uint64_t kilni_base_process_id(void) {
   return (uint64_t)getpid();
 }

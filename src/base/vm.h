@@ -4,43 +4,43 @@
 //
 // For the one user that needs more addresses than memory: the software device
 // reserves its whole address window and commits what is allocated. Sizes and
-// addresses are multiples of kilni_vm_page_bytes.
+// addresses are multiples of kilni_base_vm_page_bytes.
 #ifndef KILN_SRC_BASE_VM_H_
 #define KILN_SRC_BASE_VM_H_
 
 #include "kiln/status.h"
 
-size_t kilni_vm_page_bytes(void);
+size_t kilni_base_vm_page_bytes(void);
 
 // Addresses without memory behind them: any access is a host fault. Bare
 // OUT_OF_MEMORY when the host (or a limit on it) has no such range.
-kiln_status_t kilni_vm_reserve(size_t bytes, void** out_base);
-void kilni_vm_release(void* base, size_t bytes);
+kiln_status_t kilni_base_vm_reserve(size_t bytes, void** out_base);
+void kilni_base_vm_release(void* base, size_t bytes);
 
 // Makes a part of a reserved range readable and writable. Fresh bytes are
 // zero and take memory when they are touched.
-kiln_status_t kilni_vm_commit(void* at, size_t bytes);
+kiln_status_t kilni_base_vm_commit(void* at, size_t bytes);
 
 // Gives the memory of a committed part back. The part stays accessible and
 // reads as zero, so that a thread which still holds its address cannot crash.
-void kilni_vm_discard(void* at, size_t bytes);
+void kilni_base_vm_discard(void* at, size_t bytes);
 
 // Bytes of a committed part that no memory stands behind yet, since nobody has
 // touched them.
-uint64_t kilni_vm_untouched(void* at, size_t bytes);
+uint64_t kilni_base_vm_untouched(void* at, size_t bytes);
 
 // Memory that can stand at several places of reserved ranges at once, and keeps
 // its content at none. Zero at first. Bare OUT_OF_MEMORY.
-kiln_status_t kilni_vm_share_create(size_t bytes, int* out_share);
-void kilni_vm_share_close(int share);  // -1 is accepted
+kiln_status_t kilni_base_vm_share_create(size_t bytes, int* out_share);
+void kilni_base_vm_share_close(int share);  // -1 is accepted
 // Puts the whole of it at `at`, readable and writable.
-kiln_status_t kilni_vm_share_map(int share, void* at, size_t bytes);
-// Puts fresh bytes there instead, as behind kilni_vm_discard.
-void kilni_vm_share_unmap(void* at, size_t bytes);
+kiln_status_t kilni_base_vm_share_map(int share, void* at, size_t bytes);
+// Puts fresh bytes there instead, as behind kilni_base_vm_discard.
+void kilni_base_vm_share_unmap(void* at, size_t bytes);
 
 // A word of 1 that is 0 in every forked child; NULL where the system has no
-// such memory. Ended by kilni_vm_fork_unmark, which accepts NULL.
-const volatile uint64_t* kilni_vm_fork_mark(void);
-void kilni_vm_fork_unmark(const volatile uint64_t* mark);
+// such memory. Ended by kilni_base_vm_fork_unmark, which accepts NULL.
+const volatile uint64_t* kilni_base_vm_fork_mark(void);
+void kilni_base_vm_fork_unmark(const volatile uint64_t* mark);
 
 #endif  // KILN_SRC_BASE_VM_H_

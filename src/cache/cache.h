@@ -11,16 +11,16 @@
 // As kiln_cache_create, with the environment of the caller, which is copied as
 // far as it is needed. NULL reads the process's own.
 kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
-                                 const kilni_env_t* env,
+                                 const kilni_base_env_t* env,
                                  kiln_cache_t** out_cache);
 
 // Builds a key's bytes from named fields. one-thread
 //
 // No two different lists of fields give the same bytes: each carries its type,
 // its name and its length. Any number of adds, then `view`; a failure is
-// remembered and told by `status`, as in kilni_str_t.
+// remembered and told by `status`, as in kilni_base_str_t.
 typedef struct kilni_cache_key_builder_t {
-  kilni_str_t bytes;
+  kilni_base_str_t bytes;
 } kilni_cache_key_builder_t;
 
 void kilni_cache_key_init(kilni_cache_key_builder_t* builder,

@@ -19,7 +19,7 @@ enum { DEFAULT_WAIT_MS = 60000 };
 // ---- The folder ----
 
 static kiln_status_t not_absolute(const char* whose, const char* path) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s is \"%s\", which is no absolute path",
                  whose, path),
       "begin it with a slash");
@@ -30,31 +30,32 @@ static kiln_status_t set_directory(kiln_cache_t* cache, const char* path,
                                    const char* below) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;
-  kilni_str_t text;
-  kilni_str_init(&text, cache->allocator, SIZE_MAX - 1);
-  kilni_str_add(&text, kilni_sv_make(path, length));
-  if (below[0] != 0 && path[length - 1] != '/') kilni_str_add_char(&text, '/');
-  kilni_str_add_cstr(&text, below);
-  return kilni_str_take(&text, &cache->directory);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, cache->allocator, SIZE_MAX - 1);
+  kilni_base_str_add(&text, kilni_base_sv_make(path, length));
+  if (below[0] != 0 && path[length - 1] != '/')
+    kilni_base_str_add_char(&text, '/');
+  kilni_base_str_add_cstr(&text, below);
+  return kilni_base_str_take(&text, &cache->directory);
 }
 
 static kiln_status_t choose_directory(kiln_cache_t* cache, const char* option,
-                                      const kilni_env_t* env) {
+                                      const kilni_base_env_t* env) {
   if (option != NULL) {
     if (option[0] != '/') return not_absolute("the cache's folder", option);
     return set_directory(cache, option, "");
   }
-  const char* own = kilni_env_text(env, KILNI_ENV_KILN_CACHE_DIR);
+  const char* own = kilni_base_env_text(env, KILNI_ENV_KILN_CACHE_DIR);
   if (own != NULL) {
     if (own[0] != '/') return not_absolute("KILN_CACHE_DIR", own);
     return set_directory(cache, own, "");
   }
   // A relative path in these two counts as none.
-  const char* caches = kilni_env_text(env, KILNI_ENV_XDG_CACHE_HOME);
+  const char* caches = kilni_base_env_text(env, KILNI_ENV_XDG_CACHE_HOME);
   if (caches != NULL && caches[0] == '/') {
     return set_directory(cache, caches, "kiln");
   }
-  const char* home = kilni_env_text(env, KILNI_ENV_HOME);
+  const char* home = kilni_base_env_text(env, KILNI_ENV_HOME);
   if (home != NULL && home[0] == '/') {
     cache->home_size = strlen(home);
     while (cache->home_size > 1 && home[cache->home_size - 1] == '/') {
@@ -68,21 +69,21 @@ static kiln_status_t choose_directory(kiln_cache_t* cache, const char* option,
 // ---- Options ----
 
 static kiln_status_t bad_switch(const char* name) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "kiln_cache_options_t has a bad `%s`", name),
       "it takes KILN_SWITCH_*; 0 is the default");
 }
 
 static kiln_status_t take_options(kiln_cache_t* cache,
                                   const kiln_cache_options_t* options,
-                                  const kilni_env_t* env) {
+                                  const kilni_base_env_t* env) {
   if (options->memory > KILN_SWITCH_ON) return bad_switch("memory");
   if (options->disk > KILN_SWITCH_ON) return bad_switch("disk");
   bool on = true;
-  KILNI_RETURN_IF_ERROR(kilni_env_switch(env, KILNI_ENV_KILN_CACHE, &on));
+  KILNI_RETURN_IF_ERROR(kilni_base_env_switch(env, KILNI_ENV_KILN_CACHE, &on));
   uint64_t disk_bytes = 0;
   KILNI_RETURN_IF_ERROR(
-      kilni_env_u64(env, KILNI_ENV_KILN_CACHE_MAX_BYTES, &disk_bytes));
+      kilni_base_env_u64(env, KILNI_ENV_KILN_CACHE_MAX_BYTES, &disk_bytes));
   if (options->disk != KILN_SWITCH_DEFAULT) {
     on = options->disk == KILN_SWITCH_ON;
   }
@@ -105,43 +106,44 @@ static void destroy(kiln_cache_t* cache) {
   kiln_allocator_t allocator = cache->allocator;
   kilni_cache_memory_deinit(&cache->memory);
   kilni_cache_disk_close(cache);
-  kilni_strfree(allocator, (char*)atomic_load(&cache->problem));
-  kilni_strfree(allocator, cache->directory);
-  if (cache->has_changed) kilni_cond_deinit(&cache->changed);
-  if (cache->has_lock) kilni_mutex_deinit(&cache->lock);
-  kilni_free(allocator, cache, sizeof(*cache));
+  kilni_base_strfree(allocator, (char*)atomic_load(&cache->problem));
+  kilni_base_strfree(allocator, cache->directory);
+  if (cache->has_changed) kilni_base_cond_deinit(&cache->changed);
+  if (cache->has_lock) kilni_base_mutex_deinit(&cache->lock);
+  kilni_base_free(allocator, cache, sizeof(*cache));
 }
 
 static kiln_status_t fill(kiln_cache_t* cache,
                           const kiln_cache_options_t* options,
-                          const kilni_env_t* env) {
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&cache->lock));
+                          const kilni_base_env_t* env) {
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&cache->lock));
   cache->has_lock = true;
-  KILNI_RETURN_IF_ERROR(kilni_cond_init(&cache->changed));
+  KILNI_RETURN_IF_ERROR(kilni_base_cond_init(&cache->changed));
   cache->has_changed = true;
   if (env != NULL) return take_options(cache, options, env);
-  kilni_env_t own;
-  KILNI_RETURN_IF_ERROR(kilni_env_init(&own, cache->allocator));
+  kilni_base_env_t own;
+  KILNI_RETURN_IF_ERROR(kilni_base_env_init(&own, cache->allocator));
   kiln_status_t status = take_options(cache, options, &own);
-  kilni_env_deinit(&own);
+  kilni_base_env_deinit(&own);
   return status;
 }
 
 kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
-                                 const kilni_env_t* env,
+                                 const kilni_base_env_t* env,
                                  kiln_cache_t** out_cache) {
   KILNI_CHECK_ARGUMENT(out_cache != NULL, "out_cache");
   *out_cache = NULL;
   kiln_cache_options_t how;
-  KILNI_RETURN_IF_ERROR(
-      kilni_options_read(options, "kiln_cache_options_t", sizeof(how), &how));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_cache_options_t",
+                                                sizeof(how), &how));
   if (how.log != NULL) {
     KILNI_CHECK_RESERVED(how.log->reserved, kiln_log_sink_t);
   }
   kiln_allocator_t allocator =
       how.allocator != NULL ? *how.allocator : kiln_allocator_libc();
   void* block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_cache_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kiln_cache_t), &block));
   kiln_cache_t* cache = block;
   atomic_init(&cache->references, 1);
   atomic_init(&cache->folder, -1);
@@ -149,8 +151,8 @@ kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
   cache->allocator = allocator;
   cache->memory.allocator = allocator;
   if (how.log != NULL) cache->log = *how.log;
-  cache->process_id = kilni_process_id();
-  cache->calls = kilni_folder_calls_system();
+  cache->process_id = kilni_base_process_id();
+  cache->calls = kilni_base_folder_calls_system();
   kiln_status_t status = fill(cache, &how, env);
   if (!kiln_status_is_ok(status)) {
     destroy(cache);
@@ -171,7 +173,7 @@ void kiln_cache_retain(kiln_cache_t* cache) {
 }
 
 void kiln_cache_release(kiln_cache_t* cache) {
-  if (cache == NULL || cache->process_id != kilni_process_id()) return;
+  if (cache == NULL || cache->process_id != kilni_base_process_id()) return;
   if (atomic_fetch_sub_explicit(&cache->references, 1, memory_order_acq_rel) ==
       1) {
     destroy(cache);
@@ -179,9 +181,9 @@ void kiln_cache_release(kiln_cache_t* cache) {
 }
 
 kiln_status_t kilni_cache_check_fork(const kiln_cache_t* cache) {
-  uint64_t here = kilni_process_id();
+  uint64_t here = kilni_base_process_id();
   if (here == cache->process_id) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the cache was made in process %llu and is used in its "
                  "forked child %llu",
@@ -206,7 +208,8 @@ const char* kiln_cache_disk_problem(const kiln_cache_t* cache) {
 void kilni_cache_note_problem(kiln_cache_t* cache, const char* text) {
   char* copy = NULL;
   uintptr_t none = 0;
-  kiln_status_t status = kilni_strdup(cache->allocator, kilni_sv(text), &copy);
+  kiln_status_t status =
+      kilni_base_strdup(cache->allocator, kilni_base_sv(text), &copy);
   if (!kiln_status_is_ok(status)) {
     // Said all the same, but it may be said again.
     kiln_status_free(status);
@@ -217,13 +220,13 @@ void kilni_cache_note_problem(kiln_cache_t* cache, const char* text) {
     KILNI_LOG(&cache->log, WARNING, "%s", text);
     return;
   }
-  kilni_strfree(cache->allocator, copy);
+  kilni_base_strfree(cache->allocator, copy);
   KILNI_LOG(&cache->log, DEBUG, "%s", text);
 }
 
 void kiln_cache_stats(kiln_cache_t* cache, kiln_cache_stats_t* out_stats) {
   memset(out_stats, 0, sizeof(*out_stats));
-  if (cache == NULL || cache->process_id != kilni_process_id()) return;
+  if (cache == NULL || cache->process_id != kilni_base_process_id()) return;
   const kilni_cache_counts_t* counts = &cache->counts;
   out_stats->memory_hits = atomic_load(&counts->memory_hits);
   out_stats->disk_hits = atomic_load(&counts->disk_hits);
@@ -243,10 +246,10 @@ void kiln_cache_stats(kiln_cache_t* cache, kiln_cache_stats_t* out_stats) {
   out_stats->store_failures = atomic_load(&counts->store_failures);
   out_stats->disk_evicted = atomic_load(&counts->disk_evicted);
   out_stats->disk_limit_bytes = cache->disk_bytes;
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   out_stats->memory_evicted = cache->memory.evicted;
   out_stats->memory_entries = cache->memory.count;
   out_stats->memory_used_bytes = cache->memory.used_bytes;
   out_stats->memory_limit_bytes = cache->memory.limit_bytes;
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
 }

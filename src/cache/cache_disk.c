@@ -38,7 +38,7 @@ void kilni_cache_disk_trouble(kiln_cache_t* cache, int error,
                               const char* what) {
   char text[ERROR_BYTES];
   char problem[PROBLEM_BYTES];
-  kilni_error_text(error < 0 ? -error : error, sizeof(text), text);
+  kilni_base_error_text(error < 0 ? -error : error, sizeof(text), text);
   snprintf(problem, sizeof(problem),
            "the cache folder \"%s\" cannot be %s (%s): what is made is kept in "
            "memory only",
@@ -59,13 +59,13 @@ static void refuse(kiln_cache_t* cache, const char* why) {
 
 // 0, or minus an errno.
 static int can_be_used(kiln_cache_t* cache, int folder) {
-  kilni_file_look_t look;
+  kilni_base_file_look_t look;
   int code = cache->calls.look(cache->calls.user, folder, &look);
   if (code < 0) {
     kilni_cache_disk_trouble(cache, code, "looked at");
     return code;
   }
-  if (look.owner != kilni_file_user()) {
+  if (look.owner != kilni_base_file_user()) {
     refuse(cache, "it belongs to another user");
     return -EPERM;
   }
@@ -77,10 +77,10 @@ static int can_be_used(kiln_cache_t* cache, int folder) {
 }
 
 static bool open_folder(kiln_cache_t* cache, bool make) {
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   int folder;
-  int code = kilni_folder_open(calls, cache->directory,
-                               make ? cache->home_size : SIZE_MAX, &folder);
+  int code = kilni_base_folder_open(
+      calls, cache->directory, make ? cache->home_size : SIZE_MAX, &folder);
   if (code == -ENOENT && !make) return false;
   if (code < 0) {
     kilni_cache_disk_trouble(cache, code, "opened");
@@ -117,10 +117,11 @@ kiln_status_t kilni_cache_disk_error(const kiln_cache_t* cache) {
   if (problem[0] == 0) problem = "the cache folder cannot be used";
   const char* fix = "name another folder with KILN_CACHE_DIR";
   if (error == EPERM || error == EACCES || error == EROFS) {
-    return kilni_status_with_fix(KILNI_FAIL(PERMISSION_DENIED, "%s", problem),
-                                 "%s", fix);
+    return kilni_base_status_with_fix(
+        KILNI_FAIL(PERMISSION_DENIED, "%s", problem), "%s", fix);
   }
-  return kilni_status_with_fix(KILNI_FAIL(IO_ERROR, "%s", problem), "%s", fix);
+  return kilni_base_status_with_fix(KILNI_FAIL(IO_ERROR, "%s", problem), "%s",
+                                    fix);
 }
 
 void kilni_cache_disk_close(kiln_cache_t* cache) {
@@ -143,8 +144,8 @@ static void temporary_name(kiln_cache_t* cache, size_t capacity,
                            char* out_name) {
   uint32_t number = (uint32_t)atomic_fetch_add(&cache->temporaries, 1);
   snprintf(out_name, capacity, KILNI_CACHE_TEMPORARY "%llu-%llx-%u",
-           (unsigned long long)kilni_process_id(),
-           (unsigned long long)kilni_date_ns(), number);
+           (unsigned long long)kilni_base_process_id(),
+           (unsigned long long)kilni_base_date_ns(), number);
 }
 
 // ---- Reading ----
@@ -167,8 +168,9 @@ static kiln_status_t read_image(kiln_cache_t* cache, int file,
       kilni_cache_entry_create(cache->allocator, &read->layout, &entry));
   size_t rest = read->layout.total - KILNI_CACHE_HEAD_BYTES;
   memcpy(entry->image, head, KILNI_CACHE_HEAD_BYTES);
-  int64_t got = kilni_folder_read(&cache->calls, file, KILNI_CACHE_HEAD_BYTES,
-                                  rest, entry->image + KILNI_CACHE_HEAD_BYTES);
+  int64_t got =
+      kilni_base_folder_read(&cache->calls, file, KILNI_CACHE_HEAD_BYTES, rest,
+                             entry->image + KILNI_CACHE_HEAD_BYTES);
   if (got < 0) {
     failed(read, (int)got);
   } else if ((uint64_t)got < rest) {
@@ -199,11 +201,12 @@ static kiln_status_t read_open(kiln_cache_t* cache, int file, const char* name,
     bad(read, KILN_CACHE_STATE_FOREIGN, "it is no ordinary file");
     return kiln_ok();
   }
-  if (read->look.owner != kilni_file_user()) {
+  if (read->look.owner != kilni_base_file_user()) {
     bad(read, KILN_CACHE_STATE_FOREIGN, "it belongs to another user");
     return kiln_ok();
   }
-  int64_t got = kilni_folder_read(&cache->calls, file, 0, sizeof(head), head);
+  int64_t got =
+      kilni_base_folder_read(&cache->calls, file, 0, sizeof(head), head);
   if (got < 0) {
     failed(read, (int)got);
     return kiln_ok();
@@ -224,8 +227,8 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
                                     kilni_cache_read_t* out_read) {
   memset(out_read, 0, sizeof(*out_read));
   out_read->why = "";
-  int file = kilni_folder_open_file(&cache->calls, atomic_load(&cache->folder),
-                                    name, KILNI_OPEN_READ);
+  int file = kilni_base_folder_open_file(
+      &cache->calls, atomic_load(&cache->folder), name, KILNI_OPEN_READ);
   if (file == -ELOOP) {
     bad(out_read, KILN_CACHE_STATE_FOREIGN, "it is a link");
     return kiln_ok();
@@ -235,7 +238,7 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
     return kiln_ok();
   }
   kiln_status_t status = read_open(cache, file, name, whole, out_read);
-  int64_t now = (int64_t)(kilni_date_ns() / kNsPerS);
+  int64_t now = (int64_t)(kilni_base_date_ns() / kNsPerS);
   if (mark && out_read->entry != NULL &&
       now - atomic_load(&out_read->entry->marked_s) > MARK_AFTER_S) {
     // By the open file: its name may be another's by now.
@@ -248,7 +251,7 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
 
 bool kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
                                  const kilni_cache_read_t* read) {
-  kilni_file_look_t now;
+  kilni_base_file_look_t now;
   int folder = atomic_load(&cache->folder);
   int code = cache->calls.look_at(cache->calls.user, folder, name, &now);
   // Only the file that was read: a good one may stand there by now.
@@ -267,9 +270,9 @@ static void report_bad(kiln_cache_t* cache, const char* name,
   kiln_log_level_t level = atomic_exchange(&cache->warned_bad, true)
                                ? KILN_LOG_DEBUG
                                : KILN_LOG_WARNING;
-  kilni_log_line(&cache->log, level, KILNI_ROOM,
-                 "the cache entry \"%s/%s\" is not used: %s", cache->directory,
-                 name, read->why);
+  kilni_base_log_line(&cache->log, level, KILNI_ROOM,
+                      "the cache entry \"%s/%s\" is not used: %s",
+                      cache->directory, name, read->why);
   if (corrupt) (void)kilni_cache_disk_remove_bad(cache, name, read);
 }
 
@@ -305,7 +308,7 @@ void kilni_cache_disk_mark(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
   int folder = atomic_load(&cache->folder);
   int64_t marked = atomic_load(&entry->marked_s);
   if (folder < 0 || marked == 0) return;
-  int64_t now = (int64_t)(kilni_date_ns() / kNsPerS);
+  int64_t now = (int64_t)(kilni_base_date_ns() / kNsPerS);
   if (now - marked <= MARK_AFTER_S ||
       !atomic_compare_exchange_strong(&entry->marked_s, &marked, now)) {
     return;
@@ -322,19 +325,20 @@ static int lock_file(kiln_cache_t* cache, int file) {
   do {
     code = cache->calls.lock(cache->calls.user, file, 0, KILNI_LOCK_TRY);
   } while (code == -EINTR);
-  return kilni_folder_has_no_locks(code) ? 0 : code;
+  return kilni_base_folder_has_no_locks(code) ? 0 : code;
 }
 
 // A temporary file that nobody will take for left over.
 static int open_temporary(kiln_cache_t* cache, int folder, size_t capacity,
                           char* out_name) {
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   for (int i = 0; i < TEMPORARY_TRIES; i++) {
     temporary_name(cache, capacity, out_name);
-    int file = kilni_folder_open_file(calls, folder, out_name, KILNI_OPEN_NEW);
+    int file =
+        kilni_base_folder_open_file(calls, folder, out_name, KILNI_OPEN_NEW);
     if (file == -EEXIST) continue;
     if (file < 0) return file;
-    kilni_file_look_t look;
+    kilni_base_file_look_t look;
     int code = lock_file(cache, file);
     // Between its making and its lock somebody may have tidied it away.
     if (code == 0) code = calls->look(calls->user, file, &look);
@@ -350,7 +354,7 @@ static int open_temporary(kiln_cache_t* cache, int folder, size_t capacity,
 
 static int rename_into(kiln_cache_t* cache, int folder, const char* temporary,
                        const char* name) {
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   int code = calls->rename(calls->user, folder, temporary, name);
   if (code < 0) (void)calls->remove(calls->user, folder, temporary);
   return code < 0 ? code : 0;
@@ -361,8 +365,8 @@ static int publish_named(kiln_cache_t* cache, int folder, const char* name,
   char temporary[KILNI_CACHE_FILE_BYTES * 2];
   int file = open_temporary(cache, folder, sizeof(temporary), temporary);
   if (file < 0) return file;
-  int code = kilni_folder_write(&cache->calls, file, 0, entry->layout.total,
-                                entry->image);
+  int code = kilni_base_folder_write(&cache->calls, file, 0,
+                                     entry->layout.total, entry->image);
   if (code < 0) {
     (void)cache->calls.remove(cache->calls.user, folder, temporary);
   } else {
@@ -375,7 +379,7 @@ static int publish_named(kiln_cache_t* cache, int folder, const char* name,
 // Gives a file without a name the name of an entry, in place of what has it.
 static int name_file(kiln_cache_t* cache, int file, int folder,
                      const char* name) {
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   char temporary[KILNI_CACHE_FILE_BYTES * 2];
   int code = calls->link(calls->user, file, folder, name);
   if (code != -EEXIST) return code;
@@ -389,16 +393,16 @@ static int name_file(kiln_cache_t* cache, int file, int folder,
 // 1 if it must be done with a name.
 static int publish_unnamed(kiln_cache_t* cache, int folder, const char* name,
                            const kiln_cache_entry_t* entry) {
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   if (atomic_load(&cache->needs_names)) return 1;
-  int file = kilni_folder_open_file(calls, folder, "", KILNI_OPEN_UNNAMED);
+  int file = kilni_base_folder_open_file(calls, folder, "", KILNI_OPEN_UNNAMED);
   if (file < 0) {
     // Nobody says in one way that there are no such files.
     atomic_store(&cache->needs_names, true);
     return 1;
   }
-  int code =
-      kilni_folder_write(calls, file, 0, entry->layout.total, entry->image);
+  int code = kilni_base_folder_write(calls, file, 0, entry->layout.total,
+                                     entry->image);
   if (code == 0 && name_file(cache, file, folder, name) < 0) {
     atomic_store(&cache->needs_names, true);
     code = 1;
@@ -422,7 +426,7 @@ void kilni_cache_disk_put(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
     kilni_cache_disk_trouble(cache, code, "written");
     return;
   }
-  atomic_store(&entry->marked_s, (int64_t)(kilni_date_ns() / kNsPerS));
+  atomic_store(&entry->marked_s, (int64_t)(kilni_base_date_ns() / kNsPerS));
   atomic_fetch_add(&cache->counts.stored, 1);
   kilni_cache_tidy_after(cache, entry->layout.total);
 }
@@ -444,8 +448,9 @@ void kilni_cache_disk_remove(kiln_cache_t* cache,
 static int locks_of(kiln_cache_t* cache) {
   int locks = atomic_load(&cache->locks);
   if (locks != -1) return locks;
-  int file = kilni_folder_open_file(&cache->calls, atomic_load(&cache->folder),
-                                    KILNI_CACHE_LOCKS, KILNI_OPEN_LOCK);
+  int file =
+      kilni_base_folder_open_file(&cache->calls, atomic_load(&cache->folder),
+                                  KILNI_CACHE_LOCKS, KILNI_OPEN_LOCK);
   if (file < 0) return file;
   if (atomic_compare_exchange_strong(&cache->locks, &locks, file)) return file;
   cache->calls.close(cache->calls.user, file);

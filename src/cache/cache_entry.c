@@ -14,19 +14,19 @@ kiln_status_t kilni_cache_entry_create(kiln_allocator_t allocator,
   *out_entry = NULL;
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_cache_entry_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_cache_entry_t), &block));
   kiln_cache_entry_t* entry = block;
-  kiln_status_t status = kilni_alloc_aligned(allocator, layout->total,
-                                             KILNI_CACHE_PAYLOAD_ALIGN, &block);
+  kiln_status_t status = kilni_base_alloc_aligned(
+      allocator, layout->total, KILNI_CACHE_PAYLOAD_ALIGN, &block);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, entry, sizeof(*entry));
+    kilni_base_free(allocator, entry, sizeof(*entry));
     return status;
   }
   entry->image = block;
   atomic_init(&entry->references, 1);
   atomic_init(&entry->marked_s, 0);
   entry->allocator = allocator;
-  entry->process_id = kilni_process_id();
+  entry->process_id = kilni_base_process_id();
   entry->layout = *layout;
   entry->hash = layout->key_hash;
   kilni_cache_hash_text(&entry->hash, entry->name);
@@ -53,15 +53,15 @@ void kiln_cache_entry_retain(kiln_cache_entry_t* entry) {
 }
 
 void kiln_cache_entry_release(kiln_cache_entry_t* entry) {
-  if (entry == NULL || entry->process_id != kilni_process_id()) return;
+  if (entry == NULL || entry->process_id != kilni_base_process_id()) return;
   if (atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) !=
       1) {
     return;
   }
   kiln_allocator_t allocator = entry->allocator;
-  kilni_free_aligned(allocator, entry->image, entry->layout.total,
-                     KILNI_CACHE_PAYLOAD_ALIGN);
-  kilni_free(allocator, entry, sizeof(*entry));
+  kilni_base_free_aligned(allocator, entry->image, entry->layout.total,
+                          KILNI_CACHE_PAYLOAD_ALIGN);
+  kilni_base_free(allocator, entry, sizeof(*entry));
 }
 
 static kiln_bytes_view_t part(const kiln_cache_entry_t* entry, size_t at,

@@ -66,7 +66,7 @@ kiln_status_t kilni_cache_layout_make(const kiln_cache_key_t* key,
                                       kilni_cache_layout_t* out_layout) {
   memset(out_layout, 0, sizeof(*out_layout));
   if (!within_limits(key->bytes.size, metadata.size, payload.size)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "an entry of kind \"%s\" with a key of %zu, metadata of %zu "
                    "and a payload of %zu bytes is over the cache's limits",

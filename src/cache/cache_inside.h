@@ -160,15 +160,15 @@ struct kiln_cache_t {
   char* directory;   // NULL: none
   size_t home_size;  // the part of `directory` that must be there; 0: none
   bool has_lock, has_changed;
-  kilni_mutex_t lock;    // of all below, but for the atomics
-  kilni_cond_t changed;  // a flight is done
+  kilni_base_mutex_t lock;    // of all below, but for the atomics
+  kilni_base_cond_t changed;  // a flight is done
   kilni_cache_memory_t memory;
   kilni_cache_flight_t* flights;
   kilni_cache_counts_t counts;
   atomic_bool warned_bad;    // of a file that is not GOOD
   atomic_uintptr_t problem;  // char*; of the disk, the first
   // The folder, once it is open; -1 before.
-  kilni_folder_calls_t calls;
+  kilni_base_folder_calls_t calls;
   atomic_int folder;
   atomic_int locks;           // the file of locks; -1: not open
   atomic_int folder_refused;  // an errno; 0: not so
@@ -213,7 +213,7 @@ typedef struct kilni_cache_read_t {
   uint32_t state;
   int error;  // where `state` is ERROR
   const char* why;
-  kilni_file_look_t look;
+  kilni_base_file_look_t look;
   kilni_cache_layout_t layout;  // as far as the head tells
   kiln_cache_entry_t* entry;    // GOOD and whole; the caller's
 } kilni_cache_read_t;

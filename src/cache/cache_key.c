@@ -24,16 +24,17 @@ enum {
 
 void kilni_cache_key_init(kilni_cache_key_builder_t* builder,
                           kiln_allocator_t allocator) {
-  kilni_str_init(&builder->bytes, allocator, (size_t)KILN_CACHE_MAX_KEY_BYTES);
+  kilni_base_str_init(&builder->bytes, allocator,
+                      (size_t)KILN_CACHE_MAX_KEY_BYTES);
 }
 
 void kilni_cache_key_deinit(kilni_cache_key_builder_t* builder) {
-  kilni_str_deinit(&builder->bytes);
+  kilni_base_str_deinit(&builder->bytes);
 }
 
 static void add_raw(kilni_cache_key_builder_t* builder, const void* data,
                     size_t size) {
-  kilni_str_add(&builder->bytes, kilni_sv_make(data, size));
+  kilni_base_str_add(&builder->bytes, kilni_base_sv_make(data, size));
 }
 
 static void add_number(kilni_cache_key_builder_t* builder, uint64_t value,
@@ -85,7 +86,7 @@ void kilni_cache_key_add_texts(kilni_cache_key_builder_t* builder,
 }
 
 kiln_status_t kilni_cache_key_status(const kilni_cache_key_builder_t* builder) {
-  return kilni_str_status(&builder->bytes);
+  return kilni_base_str_status(&builder->bytes);
 }
 
 kiln_bytes_view_t kilni_cache_key_view(
@@ -116,7 +117,8 @@ bool kilni_cache_key_next(kilni_cache_key_reader_t* reader,
   uint8_t type = (uint8_t)take_number(&rest, 1);
   uint64_t name_size = take_number(&rest, 4);
   if (rest.size < 8 || name_size > rest.size - 8) return false;
-  out_field->name = kilni_sv_make((const char*)rest.data, (size_t)name_size);
+  out_field->name =
+      kilni_base_sv_make((const char*)rest.data, (size_t)name_size);
   rest.data += name_size;
   rest.size -= (size_t)name_size;
   uint64_t size = take_number(&rest, 8);
@@ -150,7 +152,7 @@ kiln_status_t kilni_cache_check_key(const kiln_cache_key_t* key) {
   KILNI_CHECK_RESERVED(key->reserved, kiln_cache_key_t);
   KILNI_CHECK_ARGUMENT(key->bytes.size == 0 || key->bytes.data != NULL, "key");
   if (key->kind == NULL || !kilni_cache_kind_is_good(key->kind)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "the kind of a cache key is no word"),
         "set it to 1 to %d bytes of a-z, 0-9, - and _",
         (int)KILN_CACHE_KIND_BYTES - 1);

@@ -30,17 +30,17 @@ static void count(atomic_uint_fast64_t* counter) {
 static kiln_cache_entry_t* memory_get(kiln_cache_t* cache,
                                       const kilni_cache_hash_t* hash,
                                       const kiln_cache_key_t* key) {
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   kiln_cache_entry_t* entry = kilni_cache_memory_get(&cache->memory, hash, key);
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
   if (entry != NULL) kilni_cache_disk_mark(cache, entry);
   return entry;
 }
 
 static void memory_put(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   kiln_cache_entry_t* gone = kilni_cache_memory_put(&cache->memory, entry);
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
   kilni_cache_release_list(gone);
 }
 
@@ -59,7 +59,7 @@ static kiln_status_t entry_of(kiln_cache_t* cache, const kiln_cache_key_t* key,
                               kiln_cache_entry_t** out_entry) {
   kilni_cache_layout_t layout;
   KILNI_RETURN_IF_ERROR(kilni_cache_layout_make(
-      key, metadata, payload, kilni_date_ns() / 1000000000, &layout));
+      key, metadata, payload, kilni_base_date_ns() / 1000000000, &layout));
   KILNI_RETURN_IF_ERROR(
       kilni_cache_entry_create(cache->allocator, &layout, out_entry));
   kilni_cache_image_write(&layout, key, metadata, payload, (*out_entry)->image);
@@ -131,10 +131,10 @@ kiln_status_t kiln_cache_remove(kiln_cache_t* cache,
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
   KILNI_RETURN_IF_ERROR(kilni_cache_check_key(key));
   kilni_cache_hash_t hash = kilni_cache_key_hash(key);
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   kiln_cache_entry_t* gone =
       kilni_cache_memory_take(&cache->memory, &hash, key);
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
   kiln_cache_entry_release(gone);
   if (kilni_cache_disk_open(cache, false)) {
     kilni_cache_disk_remove(cache, &hash);
@@ -161,7 +161,7 @@ static kiln_status_t check_cancelled(const call_t* call) {
   if (request->cancelled == NULL || !request->cancelled(request->user)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(CANCELLED,
                  "the wait for an entry that another makes was ended"),
       "ask for it again; `cancelled` of the request said so");
@@ -202,12 +202,12 @@ static kiln_status_t make(call_t* call) {
   kiln_status_t status = call->request->make(call->request->user, &output);
   if (kiln_status_is_ok(status) &&
       (view_is_bad(output.payload) || view_is_bad(output.metadata))) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`make` gave bytes at NULL"),
         "give where the payload and the metadata are, or a size of 0");
   }
   if (kiln_status_is_ok(status) && output.reserved != 0) {
-    status = kilni_options_not_reserved("kiln_cache_output_t");
+    status = kilni_base_options_not_reserved("kiln_cache_output_t");
   }
   if (kiln_status_is_ok(status)) {
     status = entry_of(cache, &call->request->key, output.metadata,
@@ -226,9 +226,9 @@ static kiln_status_t make(call_t* call) {
 
 // A pause that ends early when a flight of this cache is done.
 static void pause_until(kiln_cache_t* cache, uint64_t until_ns) {
-  kilni_mutex_lock(&cache->lock);
-  (void)kilni_cond_wait_until(&cache->changed, &cache->lock, until_ns);
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
+  (void)kilni_base_cond_wait_until(&cache->changed, &cache->lock, until_ns);
+  kilni_base_mutex_unlock(&cache->lock);
 }
 
 // Waits for the lock of the key, or for the entry that another process makes
@@ -246,7 +246,7 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
     if (call->entry != NULL || lock != KILNI_CACHE_LOCK_BUSY) return kiln_ok();
     if (!waited) count(&cache->counts.lock_waits);
     waited = true;
-    uint64_t now = kilni_time_ns();
+    uint64_t now = kilni_base_time_ns();
     if (now >= call->deadline_ns) {
       count(&cache->counts.lock_timeouts);
       return kiln_ok();
@@ -293,16 +293,16 @@ static kilni_cache_flight_t* find_flight(const call_t* call) {
 // Under the lock, which is released.
 static void leave_flight(kiln_cache_t* cache, kilni_cache_flight_t* flight) {
   bool last = --flight->users == 0;
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
   if (!last) return;
   kiln_cache_entry_release(flight->entry);
-  kilni_free(cache->allocator, flight, sizeof(*flight));
+  kilni_base_free(cache->allocator, flight, sizeof(*flight));
 }
 
 static void end_flight(call_t* call, kilni_cache_flight_t* flight,
                        kiln_status_t status) {
   kiln_cache_t* cache = call->cache;
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   flight->done = true;
   flight->alone = kiln_status_is_ok(status) && !call->shareable;
   if (kiln_status_is_ok(status) && call->shareable) {
@@ -312,7 +312,7 @@ static void end_flight(call_t* call, kilni_cache_flight_t* flight,
   kilni_cache_flight_t** at = &cache->flights;
   while (*at != flight) at = &(*at)->next;
   *at = flight->next;
-  kilni_cond_broadcast(&cache->changed);
+  kilni_base_cond_broadcast(&cache->changed);
   leave_flight(cache, flight);
 }
 
@@ -327,15 +327,15 @@ static kiln_status_t wait_for_flight(const call_t* call,
   bool asks = call->request->cancelled != NULL;
   kiln_status_t status = kiln_ok();
   while (!flight->done && kiln_status_is_ok(status)) {
-    uint64_t now = kilni_time_ns();
+    uint64_t now = kilni_base_time_ns();
     if (now >= call->deadline_ns) break;
     uint64_t until = call->deadline_ns;
     if (asks && now + kAskNs < until) until = now + kAskNs;
-    (void)kilni_cond_wait_until(&cache->changed, &cache->lock, until);
+    (void)kilni_base_cond_wait_until(&cache->changed, &cache->lock, until);
     if (!asks || flight->done) continue;
-    kilni_mutex_unlock(&cache->lock);
+    kilni_base_mutex_unlock(&cache->lock);
     status = check_cancelled(call);
-    kilni_mutex_lock(&cache->lock);
+    kilni_base_mutex_lock(&cache->lock);
   }
   return status;
 }
@@ -371,13 +371,13 @@ static kiln_status_t join_flight(call_t* call, kilni_cache_flight_t* flight,
 static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
                                 uint32_t* out_next) {
   kiln_cache_t* cache = call->cache;
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   kilni_cache_flight_t* flight = find_flight(call);
   if (flight != NULL) {
-    bool can_wait =
-        flight->thread != own->thread && kilni_time_ns() < call->deadline_ns;
+    bool can_wait = flight->thread != own->thread &&
+                    kilni_base_time_ns() < call->deadline_ns;
     if (can_wait) return join_flight(call, flight, out_next);
-    kilni_mutex_unlock(&cache->lock);
+    kilni_base_mutex_unlock(&cache->lock);
     *out_next = NEXT_ALONE;
     return kiln_ok();
   }
@@ -385,7 +385,7 @@ static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
   kiln_cache_entry_t* entry =
       kilni_cache_memory_get(&cache->memory, &call->hash, &call->request->key);
   if (entry != NULL && entry != call->refused) {
-    kilni_mutex_unlock(&cache->lock);
+    kilni_base_mutex_unlock(&cache->lock);
     *out_next = NEXT_AGAIN;
     if (accept(call, entry, KILN_CACHE_FROM_OTHER)) {
       count(&cache->counts.shared);
@@ -395,7 +395,7 @@ static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
   }
   own->next = cache->flights;
   cache->flights = own;
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
   kiln_cache_entry_release(entry);
   *out_next = NEXT_FLY;
   return kiln_ok();
@@ -411,11 +411,11 @@ static kiln_status_t get_or_make(call_t* call) {
     return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(cache->allocator, sizeof(kilni_cache_flight_t), &block));
+      kilni_base_alloc(cache->allocator, sizeof(kilni_cache_flight_t), &block));
   kilni_cache_flight_t* own = block;
   own->hash = call->hash;
   own->key = key;
-  own->thread = kilni_thread_self();
+  own->thread = kilni_base_thread_self();
   own->users = 1;
   uint32_t next = NEXT_AGAIN;
   kiln_status_t status = kiln_ok();
@@ -427,7 +427,7 @@ static kiln_status_t get_or_make(call_t* call) {
     end_flight(call, own, status);
     return status;
   }
-  kilni_free(cache->allocator, own, sizeof(*own));
+  kilni_base_free(cache->allocator, own, sizeof(*own));
   KILNI_RETURN_IF_ERROR(status);
   return next == NEXT_ALONE ? make(call) : kiln_ok();
 }
@@ -442,8 +442,8 @@ kiln_status_t kiln_cache_get_or_make(kiln_cache_t* cache,
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
   KILNI_CHECK_ARGUMENT(request != NULL, "request");
   kiln_cache_request_t wanted;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(request, "kiln_cache_request_t",
-                                           sizeof(wanted), &wanted));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(request, "kiln_cache_request_t",
+                                                sizeof(wanted), &wanted));
   KILNI_CHECK_ARGUMENT(wanted.make != NULL, "request->make");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
   KILNI_RETURN_IF_ERROR(kilni_cache_check_key(&wanted.key));
@@ -452,7 +452,7 @@ kiln_status_t kiln_cache_get_or_make(kiln_cache_t* cache,
   if (wait_ms == KILN_CACHE_NO_WAIT) wait_ms = 0;
   call_t call = {.cache = cache, .request = &wanted, .shareable = true};
   call.hash = kilni_cache_key_hash(&wanted.key);
-  call.deadline_ns = kilni_time_ns() + wait_ms * kNsPerMs;
+  call.deadline_ns = kilni_base_time_ns() + wait_ms * kNsPerMs;
   kiln_status_t status = get_or_make(&call);
   kiln_cache_entry_release(call.refused);
   KILNI_RETURN_IF_ERROR(status);

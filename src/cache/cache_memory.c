@@ -62,8 +62,8 @@ static void grow(kilni_cache_memory_t* memory) {
   size_t count =
       memory->bucket_count ? memory->bucket_count * 4 : (size_t)FIRST_BUCKETS;
   void* block;
-  kiln_status_t status = kilni_alloc_array(memory->allocator, count,
-                                           sizeof(kiln_cache_entry_t*), &block);
+  kiln_status_t status = kilni_base_alloc_array(
+      memory->allocator, count, sizeof(kiln_cache_entry_t*), &block);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return;
@@ -81,7 +81,7 @@ static void grow(kilni_cache_memory_t* memory) {
       memory->buckets[bucket] = entry;
     }
   }
-  kilni_free_array(memory->allocator, old, old_count, sizeof(*old));
+  kilni_base_free_array(memory->allocator, old, old_count, sizeof(*old));
 }
 
 // Out of the table and the order of use.
@@ -174,8 +174,8 @@ void kilni_cache_release_list(kiln_cache_entry_t* list) {
 
 void kilni_cache_memory_deinit(kilni_cache_memory_t* memory) {
   kilni_cache_release_list(kilni_cache_memory_take_all(memory));
-  kilni_free_array(memory->allocator, memory->buckets, memory->bucket_count,
-                   sizeof(*memory->buckets));
+  kilni_base_free_array(memory->allocator, memory->buckets,
+                        memory->bucket_count, sizeof(*memory->buckets));
   memory->buckets = NULL;
   memory->bucket_count = 0;
 }

@@ -49,21 +49,21 @@ static bool is_temporary(const char* name) {
 // Whether nobody writes it any more: its writer would hold its lock. Where
 // there are no locks its age has to do.
 static bool is_left_over(kiln_cache_t* cache, int file) {
-  const kilni_folder_calls_t* calls = &cache->calls;
-  kilni_file_look_t look;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
+  kilni_base_file_look_t look;
   int code = calls->lock(calls->user, file, 0, KILNI_LOCK_TRY);
   if (code >= 0) return true;
-  if (!kilni_folder_has_no_locks(code)) return false;
+  if (!kilni_base_folder_has_no_locks(code)) return false;
   if (calls->look(calls->user, file, &look) < 0) return false;
-  int64_t now = (int64_t)kilni_date_ns();
+  int64_t now = (int64_t)kilni_base_date_ns();
   return now - look.modified_ns > LEFT_OVER_AFTER_S * (int64_t)kNsPerS;
 }
 
 static void remove_left_over(kilni_cache_listing_t* listing, const char* name) {
   kiln_cache_t* cache = listing->cache;
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   int folder = atomic_load(&cache->folder);
-  int file = kilni_folder_open_file(calls, folder, name, KILNI_OPEN_WRITE);
+  int file = kilni_base_folder_open_file(calls, folder, name, KILNI_OPEN_WRITE);
   if (file == -ENOENT) return;
   if (file < 0) {
     listing->report.failures++;
@@ -92,8 +92,8 @@ static bool add_name(const char* name, void* user) {
   if (!is_entry(name)) return true;
   void* items = listing->items;
   listing->status =
-      kilni_grow(listing->cache->allocator, listing->count + 1,
-                 sizeof(*listing->items), &listing->capacity, &items);
+      kilni_base_grow(listing->cache->allocator, listing->count + 1,
+                      sizeof(*listing->items), &listing->capacity, &items);
   if (!kiln_status_is_ok(listing->status)) return false;
   listing->items = items;
   kilni_cache_listed_t* item = &listing->items[listing->count++];
@@ -110,31 +110,31 @@ kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
   if (!kilni_cache_disk_open(cache, false)) {
     return kilni_cache_disk_error(cache);
   }
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   int code = calls->list(calls->user, atomic_load(&cache->folder), add_name,
                          out_listing);
   if (!kiln_status_is_ok(out_listing->status)) return out_listing->status;
   if (code >= 0) return kiln_ok();
   kilni_cache_disk_trouble(cache, code, "listed");
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(IO_ERROR, "the cache folder \"%s\" cannot be listed",
                  cache->directory),
       "check the folder and its disk");
 }
 
 void kilni_cache_listing_deinit(kilni_cache_listing_t* listing) {
-  kilni_free_array(listing->cache->allocator, listing->items, listing->capacity,
-                   sizeof(*listing->items));
+  kilni_base_free_array(listing->cache->allocator, listing->items,
+                        listing->capacity, sizeof(*listing->items));
   listing->items = NULL;
 }
 
 void kilni_cache_listing_look(kilni_cache_listing_t* listing) {
-  const kilni_folder_calls_t* calls = &listing->cache->calls;
+  const kilni_base_folder_calls_t* calls = &listing->cache->calls;
   int folder = atomic_load(&listing->cache->folder);
   size_t kept = 0;
   for (size_t i = 0; i < listing->count; i++) {
     kilni_cache_listed_t item = listing->items[i];
-    kilni_file_look_t look;
+    kilni_base_file_look_t look;
     int code = calls->look_at(calls->user, folder, item.name, &look);
     if (code == -ENOENT) continue;
     if (code < 0) {
@@ -177,7 +177,7 @@ static void remove_listed(kilni_cache_listing_t* listing,
 static void evict(kilni_cache_listing_t* listing) {
   kiln_cache_t* cache = listing->cache;
   uint64_t limit = cache->disk_bytes;
-  int64_t now = (int64_t)kilni_date_ns();
+  int64_t now = (int64_t)kilni_base_date_ns();
   bool over = listing->report.bytes > limit;
   uint64_t target = over ? limit - limit / MARGIN_PARTS : limit;
   for (size_t i = 0; i < listing->count; i++) {
@@ -207,14 +207,14 @@ static kiln_status_t trim(kiln_cache_t* cache,
 
 // Its time is when the folder was last tidied, by whomever.
 static bool is_due(kiln_cache_t* cache) {
-  const kilni_folder_calls_t* calls = &cache->calls;
+  const kilni_base_folder_calls_t* calls = &cache->calls;
   int locks = atomic_load(&cache->locks);
-  kilni_file_look_t look;
+  kilni_base_file_look_t look;
   if (atomic_load(&cache->stored_since_tidy) > cache->disk_bytes / TIDY_PARTS) {
     return true;
   }
   if (locks < 0 || calls->look(calls->user, locks, &look) < 0) return false;
-  int64_t now = (int64_t)kilni_date_ns();
+  int64_t now = (int64_t)kilni_base_date_ns();
   return now - look.modified_ns > TIDY_EVERY_S * (int64_t)kNsPerS;
 }
 
@@ -244,9 +244,9 @@ kiln_status_t kiln_cache_clear(kiln_cache_t* cache,
   if (out_report != NULL) memset(out_report, 0, sizeof(*out_report));
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
-  kilni_mutex_lock(&cache->lock);
+  kilni_base_mutex_lock(&cache->lock);
   kiln_cache_entry_t* gone = kilni_cache_memory_take_all(&cache->memory);
-  kilni_mutex_unlock(&cache->lock);
+  kilni_base_mutex_unlock(&cache->lock);
   kilni_cache_release_list(gone);
   kilni_cache_listing_t listing;
   kiln_status_t status = kilni_cache_list(cache, true, &listing);

@@ -130,7 +130,7 @@ kiln_status_t kiln_cache_get_named(kiln_cache_t* cache, const char* name,
   char file[KILNI_CACHE_FILE_BYTES];
   size_t digits = strspn(name, "0123456789abcdef");
   if (digits != KILN_CACHE_NAME_BYTES - 1 || name[digits] != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no name of a cache entry",
                    name),
         "give the 32 hexadecimal digits that the list of entries shows");

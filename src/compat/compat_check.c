@@ -20,19 +20,19 @@ static const char* text_or_empty(const char* text) {
 static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
                                kiln_compat_fact_t* out) {
   if (given == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`facts[%u]` is NULL", (unsigned)index),
         "pass as many facts as `fact_count` says");
   }
   KILNI_RETURN_IF_ERROR(
-      kilni_options_read(given, "kiln_compat_fact_t", sizeof(*out), out));
+      kilni_base_options_read(given, "kiln_compat_fact_t", sizeof(*out), out));
   if (out->name == NULL || out->kind < KILN_COMPAT_KIND_LIB ||
       out->kind > KILN_COMPAT_KIND_STUB ||
       out->class_id < KILN_COMPAT_CLASS_CTK ||
       out->class_id > KILN_COMPAT_CLASS_OTHER ||
       (out->tag_count > 0 && out->tags == NULL) ||
       (out->need_count > 0 && out->needs == NULL)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`facts[%u]` lacks its name, kind, class, or a list that it "
                    "counts",
@@ -55,12 +55,12 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
 static kiln_status_t read_use(const kiln_compat_use_t* given, uint32_t index,
                               kiln_compat_use_t* out) {
   if (given == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`uses[%u]` is NULL", (unsigned)index),
         "pass as many uses as `use_count` says");
   }
   KILNI_RETURN_IF_ERROR(
-      kilni_options_read(given, "kiln_compat_use_t", sizeof(*out), out));
+      kilni_base_options_read(given, "kiln_compat_use_t", sizeof(*out), out));
   if (out->producer_kind == 0) out->producer_kind = KILN_COMPAT_KIND_LIB;
   if (out->consumer_kind == 0) out->consumer_kind = KILN_COMPAT_KIND_LIB;
   if (out->producer == NULL || out->consumer == NULL ||
@@ -68,7 +68,7 @@ static kiln_status_t read_use(const kiln_compat_use_t* given, uint32_t index,
       out->consumer_kind > KILN_COMPAT_KIND_STUB ||
       out->artifact < KILN_COMPAT_ARTIFACT_LTOIR ||
       out->artifact > KILN_COMPAT_ARTIFACT_NVVM) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`uses[%u]` lacks its producer, consumer or artifact",
                    (unsigned)index),
@@ -220,8 +220,8 @@ static kiln_status_t read_rest(const kiln_compat_request_t* request,
   check->driver = kiln_compat_driver_default();
   if (request->driver != NULL) {
     KILNI_RETURN_IF_ERROR(
-        kilni_options_read(request->driver, "kiln_compat_driver_t",
-                           sizeof(check->driver), &check->driver));
+        kilni_base_options_read(request->driver, "kiln_compat_driver_t",
+                                sizeof(check->driver), &check->driver));
   }
   KILNI_CHECK_ARGUMENT(check->driver.state <= KILN_COMPAT_DRIVER_KNOWN,
                        "driver->state");
@@ -235,7 +235,7 @@ static kiln_status_t read_rest(const kiln_compat_request_t* request,
 static kiln_status_t check_limits(const kiln_compat_request_t* request) {
   if (request->fact_count > KILN_COMPAT_MAX_FACTS ||
       request->use_count > KILN_COMPAT_MAX_USES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "a request with %u facts and %u uses; the limits are %d "
                    "and %d",
@@ -272,8 +272,8 @@ kiln_status_t kiln_compat_check(const kiln_compat_request_t* request,
                                 kiln_compat_report_t** out_report) {
   *out_report = NULL;
   kiln_compat_request_t read;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(request, "kiln_compat_request_t",
-                                           sizeof(read), &read));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      request, "kiln_compat_request_t", sizeof(read), &read));
   KILNI_RETURN_IF_ERROR(check_limits(&read));
   kilni_check_t check;
   memset(&check, 0, sizeof(check));
@@ -281,19 +281,19 @@ kiln_status_t kiln_compat_check(const kiln_compat_request_t* request,
       read.allocator != NULL ? *read.allocator : kiln_allocator_libc();
   arrays_t arrays = {NULL, NULL};
   void* block = NULL;
-  kiln_status_t status = kilni_alloc_array(check.allocator, read.fact_count,
-                                           sizeof(kiln_compat_fact_t), &block);
+  kiln_status_t status = kilni_base_alloc_array(
+      check.allocator, read.fact_count, sizeof(kiln_compat_fact_t), &block);
   arrays.facts = block;
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(check.allocator, read.use_count,
-                               sizeof(kiln_compat_use_t), &block);
+    status = kilni_base_alloc_array(check.allocator, read.use_count,
+                                    sizeof(kiln_compat_use_t), &block);
     arrays.uses = kiln_status_is_ok(status) ? block : NULL;
   }
   if (kiln_status_is_ok(status)) status = make_report(&read, &arrays, &check);
-  kilni_free_array(check.allocator, arrays.facts, read.fact_count,
-                   sizeof(kiln_compat_fact_t));
-  kilni_free_array(check.allocator, arrays.uses, read.use_count,
-                   sizeof(kiln_compat_use_t));
+  kilni_base_free_array(check.allocator, arrays.facts, read.fact_count,
+                        sizeof(kiln_compat_fact_t));
+  kilni_base_free_array(check.allocator, arrays.uses, read.use_count,
+                        sizeof(kiln_compat_use_t));
   if (kiln_status_is_ok(status)) {
     *out_report = check.report;
   } else {

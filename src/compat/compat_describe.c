@@ -26,34 +26,36 @@ kilni_line_text_t kilni_line_text(uint32_t line) {
   return out;
 }
 
-void kilni_fact_describe(kilni_str_t* str, const kiln_compat_fact_t* fact) {
-  kilni_str_addf(str, "%s:%s of %s", kiln_compat_kind_word(fact->kind),
-                 fact->name, kilni_line_text(fact->line).text);
+void kilni_fact_describe(kilni_base_str_t* str,
+                         const kiln_compat_fact_t* fact) {
+  kilni_base_str_addf(str, "%s:%s of %s", kiln_compat_kind_word(fact->kind),
+                      fact->name, kilni_line_text(fact->line).text);
   bool has_path = fact->path[0] != '\0';
   bool has_evidence = fact->evidence[0] != '\0';
   if (!has_path && !has_evidence) return;
-  kilni_str_add_cstr(str, " (");
-  if (has_path) kilni_str_addf(str, "\"%s\"", fact->path);
-  if (has_path && has_evidence) kilni_str_add_cstr(str, ", ");
-  if (has_evidence) kilni_str_addf(str, "by %s", fact->evidence);
-  kilni_str_add_cstr(str, ")");
+  kilni_base_str_add_cstr(str, " (");
+  if (has_path) kilni_base_str_addf(str, "\"%s\"", fact->path);
+  if (has_path && has_evidence) kilni_base_str_add_cstr(str, ", ");
+  if (has_evidence) kilni_base_str_addf(str, "by %s", fact->evidence);
+  kilni_base_str_add_cstr(str, ")");
 }
 
-void kilni_driver_describe(kilni_str_t* str,
+void kilni_driver_describe(kilni_base_str_t* str,
                            const kiln_compat_driver_t* driver) {
-  kilni_str_addf(str, "the driver of %s", kilni_line_text(driver->line).text);
+  kilni_base_str_addf(str, "the driver of %s",
+                      kilni_line_text(driver->line).text);
   bool has_release = driver->release != NULL || driver->branch != 0;
   bool has_evidence = driver->evidence != NULL && driver->evidence[0] != '\0';
   if (!has_release && !has_evidence) return;
-  kilni_str_add_cstr(str, " (");
+  kilni_base_str_add_cstr(str, " (");
   if (driver->release != NULL) {
-    kilni_str_addf(str, "release %s", driver->release);
+    kilni_base_str_addf(str, "release %s", driver->release);
   } else if (has_release) {
-    kilni_str_addf(str, "branch %u", (unsigned)driver->branch);
+    kilni_base_str_addf(str, "branch %u", (unsigned)driver->branch);
   }
-  if (has_release && has_evidence) kilni_str_add_cstr(str, ", ");
-  if (has_evidence) kilni_str_addf(str, "by %s", driver->evidence);
-  kilni_str_add_cstr(str, ")");
+  if (has_release && has_evidence) kilni_base_str_add_cstr(str, ", ");
+  if (has_evidence) kilni_base_str_addf(str, "by %s", driver->evidence);
+  kilni_base_str_add_cstr(str, ")");
 }
 
 // The extra of the wheel cuda-toolkit that brings a piece.
@@ -82,7 +84,7 @@ static const struct {
     {KILN_COMPAT_KIND_BINARY, "ptxas", "nvcc"},
 };
 
-void kilni_fact_install(kilni_str_t* str, const kiln_compat_fact_t* fact,
+void kilni_fact_install(kilni_base_str_t* str, const kiln_compat_fact_t* fact,
                         uint32_t line) {
   const char* extra = "all";
   for (size_t i = 0; i < sizeof(extras) / sizeof(extras[0]); i++) {
@@ -94,9 +96,9 @@ void kilni_fact_install(kilni_str_t* str, const kiln_compat_fact_t* fact,
   if (kiln_compat_line_major(line) < 13 && strcmp(extra, "nvvm") == 0) {
     extra = "nvcc";
   }
-  kilni_str_addf(str,
-                 "`python3 -m pip install "
-                 "\"cuda-toolkit[%s]==%u.%u.*\"`" KILNI_FIX_ENVIRONMENT,
-                 extra, (unsigned)kiln_compat_line_major(line),
-                 (unsigned)kiln_compat_line_minor(line));
+  kilni_base_str_addf(str,
+                      "`python3 -m pip install "
+                      "\"cuda-toolkit[%s]==%u.%u.*\"`" KILNI_FIX_ENVIRONMENT,
+                      extra, (unsigned)kiln_compat_line_major(line),
+                      (unsigned)kiln_compat_line_minor(line));
 }

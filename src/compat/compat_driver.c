@@ -39,67 +39,70 @@ uint32_t kilni_driver_runs(const kiln_compat_driver_t* driver, uint32_t line) {
                                  : KILNI_DRIVER_OLDER_BRANCH;
 }
 
-static void explain(kilni_str_t* message, const kilni_check_t* check,
+static void explain(kilni_base_str_t* message, const kilni_check_t* check,
                     const kiln_compat_fact_t* fact, uint32_t runs) {
   uint32_t major = kiln_compat_line_major(fact->line);
   unsigned least = (unsigned)kilni_driver_least_branch(major);
   kilni_driver_describe(message, &check->driver);
   switch (runs) {
     case KILNI_DRIVER_OLDER_MAJOR:
-      kilni_str_addf(message, " is of an older major than ");
+      kilni_base_str_addf(message, " is of an older major than ");
       kilni_fact_describe(message, fact);
-      kilni_str_add_cstr(message, ", which needs driver major >= its own");
+      kilni_base_str_add_cstr(message, ", which needs driver major >= its own");
       return;
     case KILNI_DRIVER_OLDER_BRANCH:
-      kilni_str_addf(message, " is older than ");
+      kilni_base_str_addf(message, " is older than ");
       kilni_fact_describe(message, fact);
-      kilni_str_addf(message,
-                     ", and its branch %u is below %u, from which on every "
-                     "CUDA %u.x runs",
-                     (unsigned)check->driver.branch, least, (unsigned)major);
+      kilni_base_str_addf(
+          message,
+          ", and its branch %u is below %u, from which on every "
+          "CUDA %u.x runs",
+          (unsigned)check->driver.branch, least, (unsigned)major);
       return;
     case KILNI_DRIVER_NO_BRANCH:
-      kilni_str_addf(message, " is older than ");
+      kilni_base_str_addf(message, " is older than ");
       kilni_fact_describe(message, fact);
-      kilni_str_addf(message,
-                     ", and whether its branch is at least %u, from which on "
-                     "every CUDA %u.x runs, is not known",
-                     least, (unsigned)major);
+      kilni_base_str_addf(
+          message,
+          ", and whether its branch is at least %u, from which on "
+          "every CUDA %u.x runs, is not known",
+          least, (unsigned)major);
       return;
     default:
-      kilni_str_addf(message, " is older than ");
+      kilni_base_str_addf(message, " is older than ");
       kilni_fact_describe(message, fact);
-      kilni_str_addf(message,
-                     ", and CUDA %u.x knows no compatibility between minors",
-                     (unsigned)major);
+      kilni_base_str_addf(
+          message, ", and CUDA %u.x knows no compatibility between minors",
+          (unsigned)major);
   }
 }
 
-static void advise(kilni_str_t* fix, const kilni_check_t* check,
+static void advise(kilni_base_str_t* fix, const kilni_check_t* check,
                    const kiln_compat_fact_t* fact, uint32_t runs) {
   uint32_t least =
       kilni_driver_least_branch(kiln_compat_line_major(fact->line));
   if (runs == KILNI_DRIVER_NO_BRANCH) {
-    kilni_str_addf(fix,
-                   "give the driver's release, as `nvidia-smi "
-                   "--query-gpu=driver_version --format=csv,noheader` prints "
-                   "it: `--driver %u.%u,RELEASE`; ",
-                   (unsigned)kiln_compat_line_major(check->driver.line),
-                   (unsigned)kiln_compat_line_minor(check->driver.line));
+    kilni_base_str_addf(
+        fix,
+        "give the driver's release, as `nvidia-smi "
+        "--query-gpu=driver_version --format=csv,noheader` prints "
+        "it: `--driver %u.%u,RELEASE`; ",
+        (unsigned)kiln_compat_line_major(check->driver.line),
+        (unsigned)kiln_compat_line_minor(check->driver.line));
   } else if (least != 0) {
-    kilni_str_addf(fix, "install display driver %u or newer, or ",
-                   (unsigned)least);
+    kilni_base_str_addf(fix, "install display driver %u or newer, or ",
+                        (unsigned)least);
   } else {
-    kilni_str_addf(fix, "install a driver of %s or newer, or ",
-                   kilni_line_text(fact->line).text);
+    kilni_base_str_addf(fix, "install a driver of %s or newer, or ",
+                        kilni_line_text(fact->line).text);
   }
   if (runs != KILNI_DRIVER_NO_BRANCH) {
-    kilni_str_addf(fix, "take a toolkit of %s or older: ",
-                   kilni_line_text(check->driver.line).text);
+    kilni_base_str_addf(fix, "take a toolkit of %s or older: ",
+                        kilni_line_text(check->driver.line).text);
     kilni_fact_install(fix, fact, check->driver.line);
-    kilni_str_add_cstr(fix, "; ");
+    kilni_base_str_add_cstr(fix, "; ");
   }
-  kilni_str_add_cstr(
+  kilni_base_str_add_cstr(
       fix,
       "where a cuda-compat package lets an older driver run it, "
       "`--forward-compat`, KILN_COMPAT=strict,forward_compat or "
@@ -148,13 +151,14 @@ kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check) {
                             KILN_COMPAT_USE_ANY, KILN_COMPAT_VERDICT_UNKNOWN,
                             true);
   finding.names_driver = true;
-  kilni_str_add_cstr(&finding.message,
-                     "the driver's CUDA version is not known, and so not "
-                     "whether it runs ");
+  kilni_base_str_add_cstr(&finding.message,
+                          "the driver's CUDA version is not known, and so not "
+                          "whether it runs ");
   kilni_fact_describe(&finding.message, first);
-  kilni_str_add_cstr(&finding.fix,
-                     "say which driver it is for, `--driver 13.0,580.65.06`, "
-                     "or that there is none, `--driver none`; `kiln doctor` "
-                     "shows why it cannot be asked");
+  kilni_base_str_add_cstr(
+      &finding.fix,
+      "say which driver it is for, `--driver 13.0,580.65.06`, "
+      "or that there is none, `--driver none`; `kiln doctor` "
+      "shows why it cannot be asked");
   return kilni_compat_report_add(check->report, &finding, &check->driver);
 }

@@ -99,7 +99,8 @@ static uint32_t line_of_pin(const char* name, const kilni_version_t* version) {
   for (size_t i = first_pin_of(normal);
        i < count && strcmp(pins[i].name, normal) == 0; i++) {
     kilni_version_t pin;
-    if (kilni_version_parse(kilni_sv(pins[i].version), 0, &pin, NULL, NULL) &&
+    if (kilni_version_parse(kilni_base_sv(pins[i].version), 0, &pin, NULL,
+                            NULL) &&
         kilni_version_same_prefix(version, &pin,
                                   kilni_version_release_count(&pin))) {
       return pins[i].line;
@@ -126,8 +127,8 @@ kiln_compat_evidence_t kiln_compat_evidence_of_wheel(const char* name,
   kiln_compat_evidence_t evidence = {KILN_COMPAT_SOURCE_WHEEL, 0, NULL};
   kilni_version_t parts;
   if (name == NULL || version == NULL ||
-      !kilni_version_parse(kilni_sv(version), KILNI_VERSION_LOCAL, &parts, NULL,
-                           NULL)) {
+      !kilni_version_parse(kilni_base_sv(version), KILNI_VERSION_LOCAL, &parts,
+                           NULL, NULL)) {
     return evidence;
   }
   evidence.line = is_line_numbered(name) ? line_of_release(&parts)
@@ -177,7 +178,7 @@ static bool admits_minor(kiln_string_view_t spec, uint32_t major,
                          uint32_t minor) {
   char text[24];
   snprintf(text, sizeof(text), "%u.%u", (unsigned)major, (unsigned)minor);
-  return kilni_spec_admits(spec, kilni_sv(text), true);
+  return kilni_spec_admits(spec, kilni_base_sv(text), true);
 }
 
 // The only line that a specifier leaves: 12.9 of ">=12.9,<12.10.0a0". conda's
@@ -188,7 +189,7 @@ static uint32_t line_of_toolkit(const char* toolkit) {
   bool is_bare = toolkit[0] >= '0' && toolkit[0] <= '9';
   int size = snprintf(text, sizeof(text), "%s%s", is_bare ? "==" : "", toolkit);
   if (size <= 2 || (size_t)size >= sizeof(text)) return 0;
-  kiln_string_view_t spec = kilni_sv(text);
+  kiln_string_view_t spec = kilni_base_sv(text);
   uint32_t line = 0;
   for (uint32_t major = FIRST_MAJOR; major <= LAST_MAJOR; major++) {
     for (uint32_t minor = 0; minor <= LAST_MINOR; minor++) {
@@ -237,8 +238,8 @@ kiln_compat_evidence_t kiln_compat_evidence_of_package(const char* name,
   if (toolkit != NULL) evidence.line = line_of_toolkit(toolkit);
   if (evidence.line != 0 || !is_line_numbered_package(name)) return evidence;
   kilni_version_t parts;
-  if (kilni_version_parse(kilni_sv(version), KILNI_VERSION_LOCAL, &parts, NULL,
-                          NULL)) {
+  if (kilni_version_parse(kilni_base_sv(version), KILNI_VERSION_LOCAL, &parts,
+                          NULL, NULL)) {
     evidence.line = line_of_release(&parts);
   }
   return evidence;
@@ -285,16 +286,17 @@ kiln_compat_evidence_t kiln_compat_evidence_of_pin(const char* toolkit_version,
   kilni_version_t toolkit;
   if (toolkit_version == NULL || pin_name == NULL || specifier == NULL ||
       name == NULL || version == NULL || !same_written_name(pin_name, name) ||
-      !kilni_version_parse(kilni_sv(toolkit_version), KILNI_VERSION_LOCAL,
+      !kilni_version_parse(kilni_base_sv(toolkit_version), KILNI_VERSION_LOCAL,
                            &toolkit, NULL, NULL)) {
     return evidence;
   }
-  kiln_string_view_t spec = kilni_version_trim(kilni_sv(specifier));
+  kiln_string_view_t spec = kilni_version_trim(kilni_base_sv(specifier));
   if (spec.size >= 2 && spec.data[0] == '(' &&
       spec.data[spec.size - 1] == ')') {
-    spec = kilni_sv_make(spec.data + 1, spec.size - 2);
+    spec = kilni_base_sv_make(spec.data + 1, spec.size - 2);
   }
-  if (spec.size == 0 || !kilni_spec_admits(spec, kilni_sv(version), true)) {
+  if (spec.size == 0 ||
+      !kilni_spec_admits(spec, kilni_base_sv(version), true)) {
     return evidence;
   }
   evidence.line = line_of_release(&toolkit);

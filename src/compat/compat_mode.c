@@ -45,7 +45,7 @@ static const word_t driver_words[] = {
 
 static const word_t* find_word(const word_t* words, kiln_string_view_t text) {
   for (; words->word != NULL; words++) {
-    if (kilni_sv_equal_cstr(text, words->word)) return words;
+    if (kilni_base_sv_equal_cstr(text, words->word)) return words;
   }
   return NULL;
 }
@@ -64,7 +64,7 @@ static void apply(const word_t* word, const char* from,
 
 static kiln_status_t bad_value(const char* name, const char* text,
                                const char* allowed) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the variable %s is \"%s\"", name, text),
       "set %s to %s, or unset it", name, allowed);
 }
@@ -74,7 +74,7 @@ static kiln_status_t apply_one(const char* name, const char* text,
                                const word_t* words, const char* allowed,
                                kiln_compat_policy_t* policy) {
   if (text == NULL || text[0] == '\0') return kiln_ok();
-  const word_t* word = find_word(words, kilni_sv(text));
+  const word_t* word = find_word(words, kilni_base_sv(text));
   if (word == NULL) return bad_value(name, text, allowed);
   apply(word, name, policy);
   return kiln_ok();
@@ -88,12 +88,12 @@ static kiln_status_t apply_kiln(const char* text,
       "off, warn, best_effort or strict, with \",forward_compat\" behind it to "
       "waive the driver rule";
   if (text == NULL || text[0] == '\0') return kiln_ok();
-  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t rest = kilni_base_sv(text);
   kiln_string_view_t part;
   bool has_mode = false;
   bool has_forward = false;
   bool is_good = text[strlen(text) - 1] != ',';
-  while (is_good && kilni_sv_split(&rest, ',', &part)) {
+  while (is_good && kilni_base_sv_split(&rest, ',', &part)) {
     const word_t* word = find_word(kiln_words, part);
     is_good = word != NULL && !has_forward && !(word->mode != 0 && has_mode);
     if (!is_good) break;

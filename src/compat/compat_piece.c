@@ -23,17 +23,18 @@ static kiln_status_t line_unknown(kilni_check_t* check,
   finding.parties[0] = fact;
   kilni_fact_describe(&finding.message, fact);
   if (is_contested) {
-    kilni_str_addf(&finding.message,
-                   ": what says its line disagrees, %s says %s", fact->against,
-                   kilni_line_text(fact->against_line).text);
-    kilni_str_add_cstr(&finding.fix,
-                       "install it again from one source: the file was "
-                       "changed behind its installer's back");
+    kilni_base_str_addf(
+        &finding.message, ": what says its line disagrees, %s says %s",
+        fact->against, kilni_line_text(fact->against_line).text);
+    kilni_base_str_add_cstr(&finding.fix,
+                            "install it again from one source: the file was "
+                            "changed behind its installer's back");
   } else {
-    kilni_str_add_cstr(&finding.message,
-                       ": nothing in the file, its owner or its folder says "
-                       "its line");
-    kilni_str_add_cstr(
+    kilni_base_str_add_cstr(
+        &finding.message,
+        ": nothing in the file, its owner or its folder says "
+        "its line");
+    kilni_base_str_add_cstr(
         &finding.fix,
         "install it as a wheel, or take it from a toolkit with its "
         "include/cuda.h; `--verify` reads more of the file");
@@ -49,11 +50,13 @@ static kiln_status_t evidence_disagrees(kilni_check_t* check,
                             KILN_COMPAT_VERDICT_COMPATIBLE, false);
   finding.parties[0] = fact;
   kilni_fact_describe(&finding.message, fact);
-  kilni_str_addf(&finding.message, "; less sure, and not followed: %s says %s",
-                 fact->against, kilni_line_text(fact->against_line).text);
-  kilni_str_add_cstr(&finding.fix,
-                     "nothing, if the two were installed apart on purpose; "
-                     "`kiln doctor` shows which package owns which file");
+  kilni_base_str_addf(&finding.message,
+                      "; less sure, and not followed: %s says %s",
+                      fact->against, kilni_line_text(fact->against_line).text);
+  kilni_base_str_add_cstr(
+      &finding.fix,
+      "nothing, if the two were installed apart on purpose; "
+      "`kiln doctor` shows which package owns which file");
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
@@ -70,13 +73,14 @@ static kiln_status_t constraint(kilni_check_t* check,
                             KILN_COMPAT_VERDICT_INCOMPATIBLE, true);
   finding.parties[0] = fact;
   kilni_fact_describe(&finding.message, fact);
-  kilni_str_addf(&finding.message, " does not satisfy ctk_version%s",
-                 check->constraint);
-  kilni_str_addf(&finding.fix,
-                 "name a toolkit that does (`--root DIR`), run `python3 -m "
-                 "pip install \"cuda-toolkit%s\"`" KILNI_FIX_ENVIRONMENT
-                 ", or widen --ctk-version",
-                 check->constraint);
+  kilni_base_str_addf(&finding.message, " does not satisfy ctk_version%s",
+                      check->constraint);
+  kilni_base_str_addf(
+      &finding.fix,
+      "name a toolkit that does (`--root DIR`), run `python3 -m "
+      "pip install \"cuda-toolkit%s\"`" KILNI_FIX_ENVIRONMENT
+      ", or widen --ctk-version",
+      check->constraint);
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
@@ -137,13 +141,14 @@ static bool same_component(const kiln_compat_fact_t* a,
 
 // The tags that both carry, in the order of `a`, quoted.
 static uint32_t shared_tags(const kiln_compat_fact_t* a,
-                            const kiln_compat_fact_t* b, kilni_str_t* out) {
+                            const kiln_compat_fact_t* b,
+                            kilni_base_str_t* out) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < a->tag_count; i++) {
     for (uint32_t j = 0; j < b->tag_count; j++) {
       if (strcmp(a->tags[i], b->tags[j]) != 0) continue;
       if (out != NULL) {
-        kilni_str_addf(out, "%s'%s'", count > 0 ? ", " : "", a->tags[i]);
+        kilni_base_str_addf(out, "%s'%s'", count > 0 ? ", " : "", a->tags[i]);
       }
       count++;
       break;
@@ -164,45 +169,46 @@ static uint32_t relation(const kiln_compat_fact_t* a,
   return 0;
 }
 
-static void explain_pair(kilni_str_t* message, uint32_t rule,
+static void explain_pair(kilni_base_str_t* message, uint32_t rule,
                          const kiln_compat_fact_t* a,
                          const kiln_compat_fact_t* b) {
   kilni_fact_describe(message, a);
-  kilni_str_add_cstr(message, " and ");
+  kilni_base_str_add_cstr(message, " and ");
   kilni_fact_describe(message, b);
   switch (rule) {
     case KILN_COMPAT_RULE_HEADER_COMPILER:
-      kilni_str_add_cstr(message,
-                         ": a compiler's headers must be of its own line");
+      kilni_base_str_add_cstr(message,
+                              ": a compiler's headers must be of its own line");
       return;
     case KILN_COMPAT_RULE_COMPONENT:
-      kilni_str_addf(message,
-                     " are in the same dynamic-link component '%s', whose "
-                     "pieces must be of one line",
-                     a->component);
+      kilni_base_str_addf(message,
+                          " are in the same dynamic-link component '%s', whose "
+                          "pieces must be of one line",
+                          a->component);
       return;
     default:
-      kilni_str_addf(message, " share the companion tag ");
+      kilni_base_str_addf(message, " share the companion tag ");
       shared_tags(a, b, message);
-      kilni_str_add_cstr(message, ", and must be of one line");
+      kilni_base_str_add_cstr(message, ", and must be of one line");
   }
 }
 
-static void advise_pair(kilni_str_t* fix, uint32_t rule,
+static void advise_pair(kilni_base_str_t* fix, uint32_t rule,
                         const kiln_compat_fact_t* a,
                         const kiln_compat_fact_t* b) {
   // The piece to change: the header of a compiler, else the older one.
   const kiln_compat_fact_t* keep = a->line >= b->line ? a : b;
   if (rule == KILN_COMPAT_RULE_HEADER_COMPILER) keep = is_compiler(a) ? a : b;
   const kiln_compat_fact_t* change = keep == a ? b : a;
-  kilni_str_add_cstr(fix, "take both from one toolkit, e.g. ");
+  kilni_base_str_add_cstr(fix, "take both from one toolkit, e.g. ");
   kilni_fact_install(fix, change, keep->line);
   if (rule == KILN_COMPAT_RULE_HEADER_COMPILER && keep->line >= 13030 &&
       kilni_fact_is(keep, KILN_COMPAT_KIND_LIB, "nvrtc")) {
-    kilni_str_add_cstr(fix,
-                       ", or compile with the headers that this NVRTC brings: "
-                       "nvrtcInstallBundledHeaders, then "
-                       "--use-bundled-headers=DIR");
+    kilni_base_str_add_cstr(
+        fix,
+        ", or compile with the headers that this NVRTC brings: "
+        "nvrtcInstallBundledHeaders, then "
+        "--use-bundled-headers=DIR");
   }
 }
 
@@ -243,17 +249,18 @@ static kiln_status_t other_majors(kilni_check_t* check,
   finding.parties[0] = a;
   finding.parties[1] = b;
   kilni_fact_describe(&finding.message, a);
-  kilni_str_addf(&finding.message, " is built for CUDA %u and ",
-                 (unsigned)major_a);
+  kilni_base_str_addf(&finding.message, " is built for CUDA %u and ",
+                      (unsigned)major_a);
   kilni_fact_describe(&finding.message, b);
-  kilni_str_addf(&finding.message,
-                 " is built for CUDA %u, and both are in the same dynamic-link "
-                 "component '%s'",
-                 (unsigned)major_b, a->component);
-  kilni_str_addf(&finding.fix,
-                 "install the one of the other's major: wheels of such "
-                 "products end in -cu%u and -cu%u",
-                 (unsigned)major_a, (unsigned)major_b);
+  kilni_base_str_addf(
+      &finding.message,
+      " is built for CUDA %u, and both are in the same dynamic-link "
+      "component '%s'",
+      (unsigned)major_b, a->component);
+  kilni_base_str_addf(&finding.fix,
+                      "install the one of the other's major: wheels of such "
+                      "products end in -cu%u and -cu%u",
+                      (unsigned)major_a, (unsigned)major_b);
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
@@ -304,15 +311,16 @@ static kiln_status_t other_releases(kilni_check_t* check,
   finding.parties[0] = a;
   finding.parties[1] = b;
   kilni_fact_describe(&finding.message, a);
-  kilni_str_addf(&finding.message, " is of release %s and ", a->release);
+  kilni_base_str_addf(&finding.message, " is of release %s and ", a->release);
   kilni_fact_describe(&finding.message, b);
-  kilni_str_addf(&finding.message,
-                 " of release %s, and both are of one product (", b->release);
+  kilni_base_str_addf(&finding.message,
+                      " of release %s, and both are of one product (",
+                      b->release);
   shared_tags(a, b, &finding.message);
-  kilni_str_add_cstr(&finding.message, ")");
-  kilni_str_add_cstr(&finding.fix,
-                     "take both from one installation of that product; "
-                     "`kiln find --trail` shows what tells each release");
+  kilni_base_str_add_cstr(&finding.message, ")");
+  kilni_base_str_add_cstr(&finding.fix,
+                          "take both from one installation of that product; "
+                          "`kiln find --trail` shows what tells each release");
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
@@ -357,20 +365,21 @@ static kiln_status_t lacks_symbols(kilni_check_t* check, uint32_t verdict,
   finding.parties[0] = fact;
   finding.parties[1] = lib;
   kilni_fact_describe(&finding.message, fact);
-  kilni_str_addf(&finding.message, " needs %s of %s or newer", need->name,
-                 kilni_line_text(need->line).text);
+  kilni_base_str_addf(&finding.message, " needs %s of %s or newer", need->name,
+                      kilni_line_text(need->line).text);
   if (need->text != NULL && need->text[0] != '\0') {
-    kilni_str_addf(&finding.message, " (%s)", need->text);
+    kilni_base_str_addf(&finding.message, " (%s)", need->text);
   }
-  kilni_str_add_cstr(&finding.message, ", and there is ");
+  kilni_base_str_add_cstr(&finding.message, ", and there is ");
   kilni_fact_describe(&finding.message, lib);
   unsigned major = (unsigned)kiln_compat_line_major(need->line);
   if (is_linker(lib)) {
-    kilni_str_addf(&finding.fix,
-                   "`python3 -m pip install "
-                   "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
-                   major < 13 ? "-cu12" : "", major,
-                   (unsigned)kiln_compat_line_minor(need->line), major + 1);
+    kilni_base_str_addf(
+        &finding.fix,
+        "`python3 -m pip install "
+        "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
+        major < 13 ? "-cu12" : "", major,
+        (unsigned)kiln_compat_line_minor(need->line), major + 1);
   } else {
     kilni_fact_install(&finding.fix, lib, need->line);
   }

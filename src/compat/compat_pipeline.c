@@ -28,25 +28,25 @@ static uint32_t use_of_artifact(uint32_t artifact) {
   return uses[artifact];
 }
 
-static void add_word(kilni_str_t* str, const pipeline_t* pipeline) {
+static void add_word(kilni_base_str_t* str, const pipeline_t* pipeline) {
   static const char* const words[] = {"?",      "LTO-IR",  "PTX",
                                       "an ELF", "a cubin", "NVVM IR"};
-  kilni_str_add_cstr(str, words[pipeline->artifact]);
+  kilni_base_str_add_cstr(str, words[pipeline->artifact]);
 }
 
 // "PTX made by X goes to Y", in one sentence that the rule goes on with.
-static void start(kilni_str_t* message, const kilni_check_t* check,
+static void start(kilni_base_str_t* message, const kilni_check_t* check,
                   const pipeline_t* pipeline) {
   add_word(message, pipeline);
-  kilni_str_add_cstr(message, " from ");
+  kilni_base_str_add_cstr(message, " from ");
   kilni_fact_describe(message, pipeline->producer);
-  kilni_str_add_cstr(message, " to ");
+  kilni_base_str_add_cstr(message, " to ");
   if (pipeline->consumer != NULL) {
     kilni_fact_describe(message, pipeline->consumer);
   } else if (check->driver.state == KILN_COMPAT_DRIVER_KNOWN) {
     kilni_driver_describe(message, &check->driver);
   } else {
-    kilni_str_add_cstr(message, "the driver");
+    kilni_base_str_add_cstr(message, "the driver");
   }
 }
 
@@ -120,21 +120,23 @@ static bool same_isa(uint32_t a, uint32_t b) {
   return isa != 0 && isa == kiln_compat_line_ptx_isa(b);
 }
 
-static void advise_linker(kilni_str_t* fix, const pipeline_t* pipeline,
+static void advise_linker(kilni_base_str_t* fix, const pipeline_t* pipeline,
                           uint32_t how) {
   const kiln_compat_fact_t* producer = pipeline->producer;
   const kiln_compat_fact_t* consumer = pipeline->consumer;
   unsigned major = (unsigned)kiln_compat_line_major(producer->line);
   unsigned minor = (unsigned)kiln_compat_line_minor(producer->line);
   if (how == NEWER_MAJOR) {
-    kilni_str_add_cstr(fix, "take the producer from the linker's toolkit: ");
+    kilni_base_str_add_cstr(fix,
+                            "take the producer from the linker's toolkit: ");
     kilni_fact_install(fix, producer, consumer->line);
-    kilni_str_add_cstr(fix, ", or hand over PTX or a cubin instead");
+    kilni_base_str_add_cstr(fix, ", or hand over PTX or a cubin instead");
   } else if (kilni_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) {
-    kilni_str_addf(fix,
-                   "`python3 -m pip install "
-                   "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
-                   major < 13 ? "-cu12" : "", major, minor, major + 1);
+    kilni_base_str_addf(
+        fix,
+        "`python3 -m pip install "
+        "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
+        major < 13 ? "-cu12" : "", major, minor, major + 1);
   } else {
     kilni_fact_install(fix, consumer, producer->line);
   }
@@ -184,24 +186,28 @@ static kiln_status_t link_range(kilni_check_t* check,
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
   if (how >= SAME && pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF) {
-    kilni_str_add_cstr(&finding.message,
-                       ": relocatable code is linked; finished code is left "
-                       "out of the result, and success is reported");
-    kilni_str_add_cstr(&finding.fix,
-                       "compile it with -rdc=true and declare a cubin, or hand "
-                       "over PTX or LTO-IR");
+    kilni_base_str_add_cstr(
+        &finding.message,
+        ": relocatable code is linked; finished code is left "
+        "out of the result, and success is reported");
+    kilni_base_str_add_cstr(
+        &finding.fix,
+        "compile it with -rdc=true and declare a cubin, or hand "
+        "over PTX or LTO-IR");
     return add(check, &finding);
   }
   if (how == NEWER_MAJOR) {
-    kilni_str_add_cstr(&finding.message,
-                       ": nobody promises that LTO-IR links across majors, "
-                       "also where the linker is the newer one");
+    kilni_base_str_add_cstr(
+        &finding.message,
+        ": nobody promises that LTO-IR links across majors, "
+        "also where the linker is the newer one");
   } else {
-    kilni_str_addf(&finding.message, ": %s must be >= the producer version",
-                   pipeline->consumer->name);
+    kilni_base_str_addf(&finding.message,
+                        ": %s must be >= the producer version",
+                        pipeline->consumer->name);
     if (verdict == OPEN) {
-      kilni_str_add_cstr(&finding.message,
-                         ", and what an older one does is promised nowhere");
+      kilni_base_str_add_cstr(
+          &finding.message, ", and what an older one does is promised nowhere");
     }
   }
   advise_linker(&finding.fix, pipeline, how);
@@ -233,18 +239,19 @@ static kiln_status_t nvvm_ir(kilni_check_t* check, const pipeline_t* pipeline,
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_NVVM_IR, NO);
   if (knows_both) {
-    kilni_str_addf(&finding.message,
-                   ": NVVM IR %u.%u goes to a reader of %u.%u",
-                   (unsigned)(producer->nvvm_ir / 1000),
-                   (unsigned)(producer->nvvm_ir % 1000),
-                   (unsigned)(consumer->nvvm_ir / 1000),
-                   (unsigned)(consumer->nvvm_ir % 1000));
+    kilni_base_str_addf(&finding.message,
+                        ": NVVM IR %u.%u goes to a reader of %u.%u",
+                        (unsigned)(producer->nvvm_ir / 1000),
+                        (unsigned)(producer->nvvm_ir % 1000),
+                        (unsigned)(consumer->nvvm_ir / 1000),
+                        (unsigned)(consumer->nvvm_ir % 1000));
   } else {
-    kilni_str_add_cstr(&finding.message,
-                       ": a pipeline with NVVM in it needs one line on both "
-                       "sides while the IR versions are not known");
+    kilni_base_str_add_cstr(
+        &finding.message,
+        ": a pipeline with NVVM in it needs one line on both "
+        "sides while the IR versions are not known");
   }
-  kilni_str_add_cstr(&finding.fix, "take both from one toolkit, e.g. ");
+  kilni_base_str_add_cstr(&finding.fix, "take both from one toolkit, e.g. ");
   kilni_fact_install(
       &finding.fix, producer->line > consumer->line ? consumer : producer,
       producer->line > consumer->line ? producer->line : consumer->line);
@@ -265,13 +272,13 @@ static kiln_status_t not_for_driver(kilni_check_t* check,
   kilni_finding_t finding;
   init(&finding, check, pipeline,
        is_lto ? KILN_COMPAT_RULE_LTO_DRIVER : KILN_COMPAT_RULE_NVVM_IR, NO);
-  kilni_str_add_cstr(&finding.message, ": no driver loads it");
-  kilni_str_add_cstr(&finding.fix,
-                     is_lto ? "link it with nvJitLink first, and load the "
-                              "cubin: `lib:nvrtc>lib:nvJitLink:ltoir` and "
-                              "`lib:nvJitLink>lib:cuda:cubin`"
-                            : "compile it with libNVVM first, and load the "
-                              "PTX: `lib:nvvm>lib:cuda:ptx`");
+  kilni_base_str_add_cstr(&finding.message, ": no driver loads it");
+  kilni_base_str_add_cstr(
+      &finding.fix, is_lto ? "link it with nvJitLink first, and load the "
+                             "cubin: `lib:nvrtc>lib:nvJitLink:ltoir` and "
+                             "`lib:nvJitLink>lib:cuda:cubin`"
+                           : "compile it with libNVVM first, and load the "
+                             "PTX: `lib:nvvm>lib:cuda:ptx`");
   return add(check, &finding);
 }
 
@@ -282,12 +289,12 @@ static kiln_status_t driver_unknown(kilni_check_t* check,
   init(&finding, check, pipeline,
        is_ptx ? KILN_COMPAT_RULE_PTX_DRIVER : KILN_COMPAT_RULE_CUBIN_DRIVER,
        OPEN);
-  kilni_str_add_cstr(&finding.message,
-                     check->driver.state == KILN_COMPAT_DRIVER_NONE
-                         ? ": there is no driver here"
-                         : ": the driver's version is not known");
-  kilni_str_add_cstr(&finding.fix,
-                     "say which driver it is for: `--driver 13.0,580.65.06`");
+  kilni_base_str_add_cstr(&finding.message,
+                          check->driver.state == KILN_COMPAT_DRIVER_NONE
+                              ? ": there is no driver here"
+                              : ": the driver's version is not known");
+  kilni_base_str_add_cstr(
+      &finding.fix, "say which driver it is for: `--driver 13.0,580.65.06`");
   return add(check, &finding);
 }
 
@@ -304,20 +311,22 @@ static kiln_status_t ptx_driver(kilni_check_t* check,
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_PTX_DRIVER, NO);
   if (isa != 0 && known != 0) {
-    kilni_str_addf(&finding.message,
-                   ": it is PTX %u.%u, and that driver knows PTX up to %u.%u",
-                   (unsigned)(isa / 10), (unsigned)(isa % 10),
-                   (unsigned)(known / 10), (unsigned)(known % 10));
+    kilni_base_str_addf(
+        &finding.message,
+        ": it is PTX %u.%u, and that driver knows PTX up to %u.%u",
+        (unsigned)(isa / 10), (unsigned)(isa % 10), (unsigned)(known / 10),
+        (unsigned)(known % 10));
   } else {
-    kilni_str_addf(&finding.message, ": PTX needs a driver of %s or newer",
-                   kilni_line_text(from).text);
+    kilni_base_str_addf(&finding.message, ": PTX needs a driver of %s or newer",
+                        kilni_line_text(from).text);
   }
-  kilni_str_addf(&finding.fix,
-                 "hand the driver a cubin instead, take the compiler of %s (",
-                 kilni_line_text(to).text);
+  kilni_base_str_addf(
+      &finding.fix,
+      "hand the driver a cubin instead, take the compiler of %s (",
+      kilni_line_text(to).text);
   kilni_fact_install(&finding.fix, pipeline->producer, to);
-  kilni_str_addf(&finding.fix, "), or install a driver of %s or newer",
-                 kilni_line_text(from).text);
+  kilni_base_str_addf(&finding.fix, "), or install a driver of %s or newer",
+                      kilni_line_text(from).text);
   return add(check, &finding);
 }
 
@@ -331,17 +340,18 @@ static kiln_status_t cubin_driver(kilni_check_t* check,
   init(&finding, check, pipeline, KILN_COMPAT_RULE_CUBIN_DRIVER,
        runs == KILNI_DRIVER_NO_BRANCH ? OPEN : NO);
   if (runs == KILNI_DRIVER_OLDER_MAJOR) {
-    kilni_str_add_cstr(&finding.message,
-                       ": machine code of a newer major is not loaded");
+    kilni_base_str_add_cstr(&finding.message,
+                            ": machine code of a newer major is not loaded");
   } else {
-    kilni_str_addf(&finding.message,
-                   ": machine code of CUDA %u.x needs branch %u of the display "
-                   "driver",
-                   (unsigned)major, (unsigned)kilni_driver_least_branch(major));
+    kilni_base_str_addf(
+        &finding.message,
+        ": machine code of CUDA %u.x needs branch %u of the display "
+        "driver",
+        (unsigned)major, (unsigned)kilni_driver_least_branch(major));
   }
-  kilni_str_addf(&finding.fix, "install display driver %u or newer, or ",
-                 (unsigned)kilni_driver_least_branch(major));
-  kilni_str_add_cstr(&finding.fix, "compile with an older toolkit: ");
+  kilni_base_str_addf(&finding.fix, "install display driver %u or newer, or ",
+                      (unsigned)kilni_driver_least_branch(major));
+  kilni_base_str_add_cstr(&finding.fix, "compile with an older toolkit: ");
   kilni_fact_install(&finding.fix, pipeline->producer, check->driver.line);
   return add(check, &finding);
 }
@@ -354,13 +364,15 @@ static kiln_status_t no_rule(kilni_check_t* check, const pipeline_t* pipeline) {
   if (!pipeline->declared) return kiln_ok();
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
-  kilni_str_addf(&finding.message, ": nothing is known of what %s:%s takes",
-                 kiln_compat_kind_word(pipeline->consumer->kind),
-                 pipeline->consumer->name);
-  kilni_str_add_cstr(&finding.fix,
-                     "declare it only where one takes what the other makes: "
-                     "`lib:nvrtc>lib:nvJitLink:ltoir`, "
-                     "`lib:nvJitLink>lib:cuda:cubin`");
+  kilni_base_str_addf(&finding.message,
+                      ": nothing is known of what %s:%s takes",
+                      kiln_compat_kind_word(pipeline->consumer->kind),
+                      pipeline->consumer->name);
+  kilni_base_str_add_cstr(
+      &finding.fix,
+      "declare it only where one takes what the other makes: "
+      "`lib:nvrtc>lib:nvJitLink:ltoir`, "
+      "`lib:nvJitLink>lib:cuda:cubin`");
   return add(check, &finding);
 }
 
@@ -375,13 +387,15 @@ static kiln_status_t line_unknown(kilni_check_t* check,
   }
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
-  kilni_str_addf(&finding.message,
-                 ": %s:%s has a version of its own, and no toolkit's, which "
-                 "the rules compare",
-                 kiln_compat_kind_word(fact->kind), fact->name);
-  kilni_str_add_cstr(&finding.fix,
-                     "see what its maker says it takes, and leave the use out "
-                     "of the check");
+  kilni_base_str_addf(
+      &finding.message,
+      ": %s:%s has a version of its own, and no toolkit's, which "
+      "the rules compare",
+      kiln_compat_kind_word(fact->kind), fact->name);
+  kilni_base_str_add_cstr(
+      &finding.fix,
+      "see what its maker says it takes, and leave the use out "
+      "of the check");
   return add(check, &finding);
 }
 

@@ -40,7 +40,7 @@ kiln_status_t kilni_compat_report_create(kiln_allocator_t allocator,
   *out_report = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_compat_report_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_compat_report_t), &block));
   kiln_compat_report_t* report = block;
   report->allocator = allocator;
   report->mode = mode;
@@ -51,11 +51,11 @@ kiln_status_t kilni_compat_report_create(kiln_allocator_t allocator,
 
 static void entry_deinit(kiln_allocator_t allocator, entry_t* entry) {
   for (int i = 0; i < 3; i++) {
-    kilni_strfree(allocator, entry->items[i]);
-    kilni_strfree(allocator, entry->paths[i]);
+    kilni_base_strfree(allocator, entry->items[i]);
+    kilni_base_strfree(allocator, entry->paths[i]);
   }
-  kilni_strfree(allocator, entry->message);
-  kilni_strfree(allocator, entry->fix);
+  kilni_base_strfree(allocator, entry->message);
+  kilni_base_strfree(allocator, entry->fix);
   memset(entry, 0, sizeof(*entry));
 }
 
@@ -73,9 +73,9 @@ void kiln_compat_report_release(kiln_compat_report_t* report) {
   for (uint32_t i = 0; i < report->count; i++) {
     entry_deinit(report->allocator, &report->entries[i]);
   }
-  kilni_free_array(report->allocator, report->entries, report->capacity,
-                   sizeof(entry_t));
-  kilni_free(report->allocator, report, sizeof(*report));
+  kilni_base_free_array(report->allocator, report->entries, report->capacity,
+                        sizeof(entry_t));
+  kilni_base_free(report->allocator, report, sizeof(*report));
 }
 
 // ---- Writing ----
@@ -88,21 +88,21 @@ void kilni_compat_finding_init(kilni_finding_t* finding,
   finding->use = use;
   finding->verdict = verdict;
   finding->counts = counts;
-  kilni_str_init(&finding->message, allocator, KILNI_COMPAT_MAX_TEXT);
-  kilni_str_init(&finding->fix, allocator, KILNI_COMPAT_MAX_TEXT);
+  kilni_base_str_init(&finding->message, allocator, KILNI_COMPAT_MAX_TEXT);
+  kilni_base_str_init(&finding->fix, allocator, KILNI_COMPAT_MAX_TEXT);
 }
 
 static kiln_status_t add_party(kiln_allocator_t allocator, entry_t* entry,
                                const char* kind, const char* name,
                                const char* path, uint32_t line) {
   uint32_t index = entry->view.party_count;
-  kilni_str_t item;
-  kilni_str_init(&item, allocator, KILNI_COMPAT_MAX_TEXT);
-  if (kind != NULL) kilni_str_addf(&item, "%s:", kind);
-  kilni_str_add_cstr(&item, name);
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&item, &entry->items[index]));
+  kilni_base_str_t item;
+  kilni_base_str_init(&item, allocator, KILNI_COMPAT_MAX_TEXT);
+  if (kind != NULL) kilni_base_str_addf(&item, "%s:", kind);
+  kilni_base_str_add_cstr(&item, name);
+  KILNI_RETURN_IF_ERROR(kilni_base_str_take(&item, &entry->items[index]));
   KILNI_RETURN_IF_ERROR(
-      kilni_strdup(allocator, kilni_sv(path), &entry->paths[index]));
+      kilni_base_strdup(allocator, kilni_base_sv(path), &entry->paths[index]));
   entry->parties[index].item = entry->items[index];
   entry->parties[index].path = entry->paths[index];
   entry->parties[index].line = line;
@@ -128,8 +128,9 @@ static kiln_status_t fill(kiln_allocator_t allocator, kilni_finding_t* finding,
     KILNI_RETURN_IF_ERROR(
         add_party(allocator, entry, NULL, "driver", NULL, line));
   }
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&finding->message, &entry->message));
-  return kilni_str_take(&finding->fix, &entry->fix);
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_str_take(&finding->message, &entry->message));
+  return kilni_base_str_take(&finding->fix, &entry->fix);
 }
 
 kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
@@ -139,22 +140,22 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
   memset(&entry, 0, sizeof(entry));
   kiln_status_t status = kiln_ok();
   if (report->count == KILNI_COMPAT_MAX_FINDINGS) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a check with more than %d findings",
                    (int)KILNI_COMPAT_MAX_FINDINGS),
         "check fewer pieces at once");
   }
   if (kiln_status_is_ok(status)) {
     void* entries = report->entries;
-    status = kilni_grow(report->allocator, report->count + 1, sizeof(entry_t),
-                        &report->capacity, &entries);
+    status = kilni_base_grow(report->allocator, report->count + 1,
+                             sizeof(entry_t), &report->capacity, &entries);
     report->entries = entries;
   }
   if (kiln_status_is_ok(status)) {
     status = fill(report->allocator, finding, driver, &entry);
   }
-  kilni_str_deinit(&finding->message);
-  kilni_str_deinit(&finding->fix);
+  kilni_base_str_deinit(&finding->message);
+  kilni_base_str_deinit(&finding->fix);
   if (!kiln_status_is_ok(status)) {
     entry_deinit(report->allocator, &entry);
     return status;
@@ -269,7 +270,7 @@ kiln_status_t kiln_compat_report_status(const kiln_compat_report_t* report,
                        kiln_compat_rule_word(first->rule))
           : KILNI_FAIL(INSUFFICIENT_METADATA, "%s (rule %s)", first->message,
                        kiln_compat_rule_word(first->rule));
-  status = kilni_status_with_fix(status, "%s", first->fix);
+  status = kilni_base_status_with_fix(status, "%s", first->fix);
   uint32_t least = failing_from(report, mode);
   for (uint32_t i = 1; i < report->count; i++) {
     const kiln_compat_finding_t* next = &report->entries[i].view;

@@ -24,8 +24,8 @@ typedef struct kilni_finding_t {
   bool counts;
   bool names_driver;
   const kiln_compat_fact_t* parties[2];
-  kilni_str_t message;
-  kilni_str_t fix;
+  kilni_base_str_t message;
+  kilni_base_str_t fix;
 } kilni_finding_t;
 
 kiln_status_t kilni_compat_report_create(kiln_allocator_t allocator,

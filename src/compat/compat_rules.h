@@ -71,12 +71,12 @@ typedef struct kilni_line_text_t {
 kilni_line_text_t kilni_line_text(uint32_t line);
 
 // Adds `lib:nvrtc of CUDA 13.0 ("/path"; by symbol ...)`.
-void kilni_fact_describe(kilni_str_t* str, const kiln_compat_fact_t* fact);
+void kilni_fact_describe(kilni_base_str_t* str, const kiln_compat_fact_t* fact);
 // Adds `the driver of CUDA 13.0 (release 580.65.06; ...)`.
-void kilni_driver_describe(kilni_str_t* str,
+void kilni_driver_describe(kilni_base_str_t* str,
                            const kiln_compat_driver_t* driver);
 // Adds the command that installs the piece of a line from wheels.
-void kilni_fact_install(kilni_str_t* str, const kiln_compat_fact_t* fact,
+void kilni_fact_install(kilni_base_str_t* str, const kiln_compat_fact_t* fact,
                         uint32_t line);
 
 #endif  // KILN_SRC_COMPAT_COMPAT_RULES_H_

@@ -32,7 +32,7 @@ static bool is_arbitrary(kiln_string_view_t text) {
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
     if (c == ';' || c == ')') return false;
-    if (kilni_version_trim(kilni_sv_make(&c, 1)).size == 0) return false;
+    if (kilni_version_trim(kilni_base_sv_make(&c, 1)).size == 0) return false;
   }
   return true;
 }
@@ -41,11 +41,11 @@ bool kilni_clause_parse(kiln_string_view_t text, kilni_clause_t* out_clause) {
   memset(out_clause, 0, sizeof(*out_clause));
   text = kilni_version_trim(text);
   for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
-    if (!kilni_sv_starts_with(text, operators[i].text)) continue;
+    if (!kilni_base_sv_starts_with(text, operators[i].text)) continue;
     size_t skip = strlen(operators[i].text);
     out_clause->op = operators[i].op;
-    out_clause->text =
-        kilni_version_trim(kilni_sv_make(text.data + skip, text.size - skip));
+    out_clause->text = kilni_version_trim(
+        kilni_base_sv_make(text.data + skip, text.size - skip));
     if (out_clause->op == KILNI_OP_ARBITRARY) {
       return is_arbitrary(out_clause->text);
     }
@@ -62,7 +62,7 @@ bool kilni_clause_parse(kiln_string_view_t text, kilni_clause_t* out_clause) {
 
 bool kilni_clause_next(kiln_string_view_t* inout_list,
                        kiln_string_view_t* out_text) {
-  while (kilni_sv_split(inout_list, ',', out_text)) {
+  while (kilni_base_sv_split(inout_list, ',', out_text)) {
     *out_text = kilni_version_trim(*out_text);
     if (out_text->size > 0) return true;
   }
@@ -199,14 +199,14 @@ static kiln_status_t check_spec(const char* spec, size_t* out_count) {
   KILNI_CHECK_ARGUMENT(spec != NULL, "spec");
   size_t size = strlen(spec);
   if (size > KILN_COMPAT_MAX_SPEC_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a specifier of %zu bytes; the limit is %d",
                    size, (int)KILN_COMPAT_MAX_SPEC_BYTES),
         "give one like \">=12.9,<13\"");
   }
   kiln_string_view_t bad;
-  if (find_bad(kilni_sv_make(spec, size), &bad, out_count)) {
-    return kilni_status_with_fix(
+  if (find_bad(kilni_base_sv_make(spec, size), &bad, out_count)) {
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "\"%.*s\" in \"%s\" is no PEP 440 specifier", KILNI_SV(bad),
                    spec),
@@ -219,7 +219,7 @@ kiln_status_t kiln_compat_spec_check(const char* spec) {
   size_t count;
   KILNI_RETURN_IF_ERROR(check_spec(spec, &count));
   if (count == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" holds no PEP 440 specifier", spec),
         "give one like \">=13.2,<14\", \"==12.9\" or \"~=12.8\"");
   }
@@ -249,9 +249,10 @@ kiln_status_t kiln_compat_spec_admits(const char* spec, const char* version,
   KILNI_RETURN_IF_ERROR(check_spec(spec, &count));
   bool admitted = prereleases == KILN_SWITCH_ON;
   if (prereleases == KILN_SWITCH_DEFAULT) {
-    admitted = any_names_prerelease(kilni_sv(spec));
+    admitted = any_names_prerelease(kilni_base_sv(spec));
   }
-  *out_admits = kilni_spec_admits(kilni_sv(spec), kilni_sv(version), admitted);
+  *out_admits =
+      kilni_spec_admits(kilni_base_sv(spec), kilni_base_sv(version), admitted);
   return kiln_ok();
 }
 

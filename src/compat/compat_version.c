@@ -53,7 +53,7 @@ static char peek(const cursor_t* cursor, size_t ahead) {
 static kiln_string_view_t take_digits(cursor_t* cursor) {
   const char* start = cursor->at;
   while (is_digit(peek(cursor, 0))) cursor->at++;
-  return kilni_sv_make(start, (size_t)(cursor->at - start));
+  return kilni_base_sv_make(start, (size_t)(cursor->at - start));
 }
 
 // Moves behind `word` (lower case) if the text goes on with it.
@@ -109,7 +109,7 @@ static bool take_release(cursor_t* cursor, kilni_version_t* version) {
     take_digits(cursor);
   }
   version->release =
-      kilni_sv_make(first.data, (size_t)(cursor->at - first.data));
+      kilni_base_sv_make(first.data, (size_t)(cursor->at - first.data));
   return true;
 }
 
@@ -135,7 +135,7 @@ static bool take_local(cursor_t* cursor, kilni_version_t* version) {
     cursor->at++;
   }
   version->has_local = true;
-  version->local = kilni_sv_make(start, (size_t)(cursor->at - start));
+  version->local = kilni_base_sv_make(start, (size_t)(cursor->at - start));
   return true;
 }
 
@@ -187,7 +187,7 @@ static int order_numbers(kiln_string_view_t a, kiln_string_view_t b) {
 // The next number of a release; an empty one (0) behind its end.
 static kiln_string_view_t next_number(kiln_string_view_t* inout) {
   kiln_string_view_t part = {NULL, 0};
-  if (!kilni_sv_split(inout, '.', &part)) part.size = 0;
+  if (!kilni_base_sv_split(inout, '.', &part)) part.size = 0;
   return part;
 }
 
@@ -300,15 +300,15 @@ static kiln_status_t parse_public(const char* text, const char* name,
   KILNI_CHECK_ARGUMENT(text != NULL, name);
   size_t size = strlen(text);
   if (size > KILN_COMPAT_MAX_VERSION_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a version of %zu bytes; the limit is %d",
                    size, (int)KILN_COMPAT_MAX_VERSION_BYTES),
         "give one like \"13.0.88\"");
   }
   size_t at = 0;
-  if (!kilni_version_parse(kilni_sv_make(text, size), KILNI_VERSION_LOCAL,
+  if (!kilni_version_parse(kilni_base_sv_make(text, size), KILNI_VERSION_LOCAL,
                            out_version, NULL, &at)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no version, from byte %zu on",
                    text, at),
         "give one as PEP 440 has it, like \"13.0.88\" or \"1.0rc1\"");

@@ -172,7 +172,7 @@ kiln_status_t kiln_compat_artifact_parse(const char* word,
       return kiln_ok();
     }
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no kind of artifact", word),
       "write ltoir, ptx, elf, cubin or nvvm");
 }
@@ -217,7 +217,7 @@ kiln_status_t kiln_compat_driver_parse(const char* text,
   if (strcmp(text, "none") == 0) {
     driver.state = KILN_COMPAT_DRIVER_NONE;
   } else if (strcmp(text, "unknown") != 0 && !read_driver(text, &driver)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes no driver", text),
         "write the driver's CUDA version, with its release behind a comma if "
         "it is known (\"13.0\", \"13.0,580.65.06\"), or \"none\"");

@@ -28,20 +28,22 @@ typedef struct kilni_compiler_wish_t {
 // `keep` outlive or are kept by the compiler; they keep the toolkit too.
 // `out_found`, if not NULL, receives every copy that the search met, also on
 // failure; NULL where a library was named, and where the search itself failed.
-kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
+kiln_status_t kilni_compiler_open(const kiln_host_t* host,
+                                  kilni_base_keep_t keep,
                                   const kilni_compiler_wish_t* wish,
                                   kiln_locate_set_t** out_found,
                                   kiln_compiler_t** out_compiler);
 
 // A compiler over a table that somebody else has filled and that needs no
 // library to stay open: the null provider, a wrapper. It has no include folder.
-kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
+kiln_status_t kilni_compiler_create(const kiln_host_t* host,
+                                    kilni_base_keep_t keep,
                                     const kiln_nvrtc_table_t* table,
                                     kiln_compiler_t** out_compiler);
 
 // The same over a table of libNVVM. It has no device library.
 kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
-                                         kilni_keep_t keep,
+                                         kilni_base_keep_t keep,
                                          const kiln_nvvm_table_t* table,
                                          kiln_compiler_t** out_compiler);
 
@@ -56,7 +58,7 @@ typedef struct kilni_linker_wish_t {
   const kiln_compat_driver_t* driver;   // that will load; NULL: the device's,
                                         // else the one that the toolkit asks
   const kilni_link_backend_t* device;   // the driver's linker; NULL: no device
-  kilni_keep_t device_keep;             // what that belongs to
+  kilni_base_keep_t device_keep;        // what that belongs to
   const char* device_library;           // the file that the driver is in; NULL:
                                         // it cannot be told from another
   bool trace;                           // log every call into nvJitLink
@@ -66,7 +68,8 @@ typedef struct kilni_linker_wish_t {
 } kilni_linker_wish_t;
 
 // A linker; looks for nothing yet. `host` outlives it, `keep` is kept.
-kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
+kiln_status_t kilni_linker_create(const kiln_host_t* host,
+                                  kilni_base_keep_t keep,
                                   const kilni_linker_wish_t* wish,
                                   kiln_linker_t** out_linker);
 

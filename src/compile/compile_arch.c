@@ -70,14 +70,15 @@ static uint32_t newest_below(const kiln_compiler_t* compiler, uint32_t number) {
 static kiln_status_t note_lowered(const kiln_compiler_t* compiler,
                                   const char* wanted,
                                   kiln_compile_result_t* result) {
-  kilni_str_t note;
-  kilni_str_init(&note, result->allocator, 1024);
-  kilni_str_addf(&note,
-                 "%s is newer than NVRTC %u.%u: compiled for %s, the newest "
-                 "that it knows",
-                 wanted, (unsigned)compiler->table.major,
-                 (unsigned)compiler->table.minor, result->arch);
-  return kilni_str_take(&note, &result->note);
+  kilni_base_str_t note;
+  kilni_base_str_init(&note, result->allocator, 1024);
+  kilni_base_str_addf(
+      &note,
+      "%s is newer than NVRTC %u.%u: compiled for %s, the newest "
+      "that it knows",
+      wanted, (unsigned)compiler->table.major, (unsigned)compiler->table.minor,
+      result->arch);
+  return kilni_base_str_take(&note, &result->note);
 }
 
 // Brings an architecture down that the compiler does not know yet. What is
@@ -92,7 +93,7 @@ static kiln_status_t lower(const kiln_compiler_t* compiler,
   if (best == 0) return kiln_ok();
   bool machine = is_machine_code(result->format);
   if (machine && best / 10 != number / 10) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "NVRTC %u.%u knows no %s, and a %s for sm_%u would not load "
                    "there",
@@ -128,14 +129,14 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
     return kiln_ok();
   }
   if (arch == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a %s is made for one real architecture, and none is given",
                    kiln_code_format_name(result->format)),
         "set `arch` (--arch) to that of the device, e.g. \"sm_90\"");
   }
   if (machine && strncmp(arch, "sm_", 3) != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a %s is made for one real architecture, not for \"%s\"",
                    kiln_code_format_name(result->format), arch),
@@ -143,7 +144,7 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
   }
   // What is none is no failed compilation; raw options are the compiler's.
   if (strlen(arch) >= sizeof(result->arch) || (raw == NULL && !is_arch(arch))) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", arch),
         "use e.g. \"sm_90\" or \"compute_80\"");
   }

@@ -23,10 +23,10 @@ enum { KEY_VERSION = 2, MAX_KEPT_BYTES = 64 << 20 };
 typedef struct cached_t {
   const kilni_compile_job_t* job;
   kilni_files_how_t how;
-  kilni_line_t dirs;  // absolute
-  char* working_dir;  // absolute
-  char* source_dir;   // absolute
-  kilni_str_t kept;   // the metadata of a new entry
+  kilni_line_t dirs;      // absolute
+  char* working_dir;      // absolute
+  char* source_dir;       // absolute
+  kilni_base_str_t kept;  // the metadata of a new entry
   kilni_files_t files;
   bool too_much;  // there are more files than are looked at
   bool changed;   // an entry was there, and a file of it has changed
@@ -88,49 +88,49 @@ static const char* why_not(const kilni_compile_job_t* job) {
 static kiln_status_t set_reason(kiln_compile_result_t* result, uint32_t cache,
                                 const char* reason, const char* more) {
   result->cache = cache;
-  kilni_strfree(result->allocator, result->cache_reason);
+  kilni_base_strfree(result->allocator, result->cache_reason);
   result->cache_reason = NULL;
-  kilni_str_t text;
-  kilni_str_init(&text, result->allocator, 1 << 17);
-  kilni_str_add_cstr(&text, reason);
-  kilni_str_add_cstr(&text, more);
-  return kilni_str_take(&text, &result->cache_reason);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, result->allocator, 1 << 17);
+  kilni_base_str_add_cstr(&text, reason);
+  kilni_base_str_add_cstr(&text, more);
+  return kilni_base_str_take(&text, &result->cache_reason);
 }
 
 // ---- Where headers are looked for ----
 
 static kiln_status_t add_dir(cached_t* cached, const char* dir) {
   if (dir[0] == '/') return kilni_line_add(&cached->dirs, dir, "");
-  kilni_str_t path;
-  kilni_str_init(&path, cached->job->result->allocator, 65536);
-  kilni_str_addf(&path, "%s/%s", cached->working_dir, dir);
-  kiln_status_t status = kilni_str_status(&path);
+  kilni_base_str_t path;
+  kilni_base_str_init(&path, cached->job->result->allocator, 65536);
+  kilni_base_str_addf(&path, "%s/%s", cached->working_dir, dir);
+  kiln_status_t status = kilni_base_str_status(&path);
   if (kiln_status_is_ok(status)) {
-    status = kilni_line_add(&cached->dirs, kilni_str_cstr(&path), "");
+    status = kilni_line_add(&cached->dirs, kilni_base_str_cstr(&path), "");
   }
-  kilni_str_deinit(&path);
+  kilni_base_str_deinit(&path);
   return status;
 }
 
 static kiln_status_t find_source_dir(cached_t* cached) {
   const char* name = cached->job->name;
   const char* slash = strrchr(name, '/');
-  kilni_str_t path;
-  kilni_str_init(&path, cached->job->result->allocator, 65536);
-  if (name[0] != '/') kilni_str_add_cstr(&path, cached->working_dir);
+  kilni_base_str_t path;
+  kilni_base_str_init(&path, cached->job->result->allocator, 65536);
+  if (name[0] != '/') kilni_base_str_add_cstr(&path, cached->working_dir);
   if (slash != NULL) {
-    if (name[0] != '/') kilni_str_add_char(&path, '/');
+    if (name[0] != '/') kilni_base_str_add_char(&path, '/');
     size_t size = slash == name ? 1 : (size_t)(slash - name);
-    kilni_str_add(&path, kilni_sv_make(name, size));
+    kilni_base_str_add(&path, kilni_base_sv_make(name, size));
   }
-  return kilni_str_take(&path, &cached->source_dir);
+  return kilni_base_str_take(&path, &cached->source_dir);
 }
 
 static kiln_status_t find_dirs(cached_t* cached) {
   const kilni_compile_job_t* job = cached->job;
   const kiln_compile_options_t* options = job->options;
   KILNI_RETURN_IF_ERROR(
-      kilni_path_real(job->result->allocator, ".", &cached->working_dir));
+      kilni_base_path_real(job->result->allocator, ".", &cached->working_dir));
   KILNI_RETURN_IF_ERROR(find_source_dir(cached));
   for (uint32_t i = 0; i < options->include_dir_count; i++) {
     KILNI_RETURN_IF_ERROR(add_dir(cached, options->include_dirs[i]));
@@ -168,7 +168,8 @@ static kiln_status_t add_folders(const cached_t* cached,
   KILNI_RETURN_IF_ERROR(
       kilni_files_has_quotes(allocator, job->source, &beside));
   if (beside) {
-    kilni_cache_key_add_text(key, "source-dir", kilni_sv(cached->source_dir));
+    kilni_cache_key_add_text(key, "source-dir",
+                             kilni_base_sv(cached->source_dir));
   }
   bool names_source =
       options->lineinfo == KILN_SWITCH_ON || options->debug == KILN_SWITCH_ON;
@@ -178,11 +179,11 @@ static kiln_status_t add_folders(const cached_t* cached,
     const kiln_compile_file_t* file = &options->headers[i];
     KILNI_RETURN_IF_ERROR(kilni_files_has_quotes(
         allocator,
-        kilni_sv_make((const char*)file->bytes.data, file->bytes.size),
+        kilni_base_sv_make((const char*)file->bytes.data, file->bytes.size),
         &beside));
   }
   if (beside) {
-    kilni_cache_key_add_text(key, "dir", kilni_sv(cached->working_dir));
+    kilni_cache_key_add_text(key, "dir", kilni_base_sv(cached->working_dir));
   }
   return kiln_ok();
 }
@@ -191,7 +192,7 @@ static void add_files(kilni_cache_key_builder_t* key, const char* field,
                       const kiln_compile_file_t* files, uint32_t count) {
   kilni_cache_key_add_u64(key, field, count);
   for (uint32_t i = 0; i < count; i++) {
-    kilni_cache_key_add_text(key, "file", kilni_sv(files[i].name));
+    kilni_cache_key_add_text(key, "file", kilni_base_sv(files[i].name));
     kilni_cache_key_add_bytes(key, "bytes", files[i].bytes);
   }
 }
@@ -216,11 +217,11 @@ static kiln_status_t build_key(const cached_t* cached,
   const kilni_compile_job_t* job = cached->job;
   const kiln_compile_options_t* options = job->options;
   const kiln_compiler_t* compiler = job->compiler;
-  kilni_cache_key_add_text(key, "tool", kilni_sv(compiler->identity));
+  kilni_cache_key_add_text(key, "tool", kilni_base_sv(compiler->identity));
   kilni_cache_key_add_u64(key, "line", kiln_compiler_version(compiler));
   kilni_cache_key_add_u64(key, "output", job->result->format);
-  kilni_cache_key_add_text(key, "arch", kilni_sv(options->arch));
-  kilni_cache_key_add_text(key, "name", kilni_sv(job->name));
+  kilni_cache_key_add_text(key, "arch", kilni_base_sv(options->arch));
+  kilni_cache_key_add_text(key, "name", kilni_base_sv(job->name));
   kilni_cache_key_add_text(key, "source", job->source);
   KILNI_RETURN_IF_ERROR(add_typed(job, key));
   kilni_cache_key_add_texts(key, "raw", options->options,
@@ -278,8 +279,8 @@ static kiln_status_t fill_code(const kilni_compile_job_t* job,
                                kiln_bytes_view_t payload) {
   kiln_compile_result_t* result = job->result;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(result->allocator, reader->name_count,
-                                          sizeof(kiln_code_name_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      result->allocator, reader->name_count, sizeof(kiln_code_name_t), &block));
   kiln_code_name_t* names = block;
   for (uint32_t i = 0; i < reader->name_count; i++) {
     (void)kilni_kept_name(reader, &names[i]);
@@ -294,8 +295,8 @@ static kiln_status_t fill_code(const kilni_compile_job_t* job,
   how.allocator = &result->allocator;
   kiln_status_t status =
       kilni_code_create(payload, &how, result->keep, &result->code);
-  kilni_free_array(result->allocator, block, reader->name_count,
-                   sizeof(kiln_code_name_t));
+  kilni_base_free_array(result->allocator, block, reader->name_count,
+                        sizeof(kiln_code_name_t));
   return status;
 }
 
@@ -307,16 +308,16 @@ static kiln_status_t fill_result(const cached_t* cached,
   kilni_kept_reader_t reader;
   if (!kilni_kept_open(&reader, kiln_cache_entry_metadata(entry)) ||
       reader.arch.size >= sizeof(result->arch)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INTERNAL, "a checked entry of the cache is not whole"),
         "clear the cache with `kiln cache clear`, and report this");
   }
   memcpy(result->arch, reader.arch.data, reader.arch.size + 1);
   KILNI_RETURN_IF_ERROR(
-      kilni_strdup(result->allocator, reader.log, &result->log));
+      kilni_base_strdup(result->allocator, reader.log, &result->log));
   if (reader.note.size != 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_strdup(result->allocator, reader.note, &result->note));
+        kilni_base_strdup(result->allocator, reader.note, &result->note));
   }
   KILNI_RETURN_IF_ERROR(
       fill_code(job, &reader, kiln_cache_entry_payload(entry)));
@@ -344,8 +345,8 @@ static kiln_status_t write_kept(cached_t* cached) {
   const kiln_compile_result_t* result = cached->job->result;
   uint32_t count = kiln_code_lowered_count(result->code);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(result->allocator, (size_t)count * 2,
-                                          sizeof(char*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      result->allocator, (size_t)count * 2, sizeof(char*), &block));
   const char** names = block;
   for (uint32_t i = 0; i < count; i++) {
     const kiln_code_name_t* name = kiln_code_lowered(result->code, i);
@@ -354,15 +355,16 @@ static kiln_status_t write_kept(cached_t* cached) {
   }
   kilni_kept_t kept = {result->format,
                        kiln_code_producer_line(result->code),
-                       kilni_sv(kiln_compile_result_log(result)),
-                       kilni_sv(kiln_compile_result_note(result)),
-                       kilni_sv(result->arch),
+                       kilni_base_sv(kiln_compile_result_log(result)),
+                       kilni_base_sv(kiln_compile_result_note(result)),
+                       kilni_base_sv(result->arch),
                        names,
                        count,
                        &cached->files};
   kilni_kept_write(&cached->kept, &kept);
-  kilni_free_array(result->allocator, block, (size_t)count * 2, sizeof(char*));
-  return kilni_str_status(&cached->kept);
+  kilni_base_free_array(result->allocator, block, (size_t)count * 2,
+                        sizeof(char*));
+  return kilni_base_str_status(&cached->kept);
 }
 
 // Why the result that was just made is not to be kept, and of what; NULL: it
@@ -487,9 +489,9 @@ static void cached_deinit(cached_t* cached) {
   kiln_allocator_t allocator = cached->job->result->allocator;
   kilni_files_deinit(&cached->files);
   kilni_line_deinit(&cached->dirs);
-  kilni_strfree(allocator, cached->working_dir);
-  kilni_strfree(allocator, cached->source_dir);
-  kilni_str_deinit(&cached->kept);
+  kilni_base_strfree(allocator, cached->working_dir);
+  kilni_base_strfree(allocator, cached->source_dir);
+  kilni_base_str_deinit(&cached->kept);
 }
 
 static kiln_status_t run_uncached(cached_t* cached, const char* reason) {
@@ -516,7 +518,7 @@ kiln_status_t kilni_compile_cached(const kilni_compile_job_t* job) {
   cached.job = job;
   cached.dirs.allocator = job->result->allocator;
   cached.files.allocator = job->result->allocator;
-  kilni_str_init(&cached.kept, job->result->allocator, MAX_KEPT_BYTES);
+  kilni_base_str_init(&cached.kept, job->result->allocator, MAX_KEPT_BYTES);
   const char* reason = options->cache != NULL ? why_not(job) : NULL;
   kiln_status_t status = kiln_ok();
   if (options->cache != NULL || options->list_headers == KILN_SWITCH_ON) {

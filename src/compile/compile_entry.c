@@ -11,11 +11,11 @@
 #include "compile/compile_files.h"
 
 static bool is_field(const kilni_cache_key_field_t* field, const char* name) {
-  return kilni_sv_equal_cstr(field->name, name);
+  return kilni_base_sv_equal_cstr(field->name, name);
 }
 
 static kiln_string_view_t text_of(const kilni_cache_key_field_t* field) {
-  return kilni_sv_make((const char*)field->value.data, field->value.size);
+  return kilni_base_sv_make((const char*)field->value.data, field->value.size);
 }
 
 // "NVRTC build 1a2b..., 3 bytes" is NVRTC's.
@@ -53,7 +53,7 @@ bool kiln_compile_entry_read(const kiln_cache_entry_t* entry,
   kilni_cache_key_field_t field;
   kilni_kept_reader_t kept;
   memset(out_entry, 0, sizeof(*out_entry));
-  out_entry->tool = kilni_sv_make("", 0);
+  out_entry->tool = kilni_base_sv_make("", 0);
   out_entry->name = out_entry->tool;
   out_entry->arch = out_entry->tool;
   if (entry == NULL ||
@@ -75,7 +75,7 @@ bool kiln_compile_entry_holds(const kiln_cache_entry_t* entry,
   kilni_kept_reader_t kept;
   kilni_file_dep_t dep;
   kiln_code_name_t name;
-  *out_changed = kilni_sv_make("", 0);
+  *out_changed = kilni_base_sv_make("", 0);
   if (entry == NULL ||
       !kilni_kept_open(&kept, kiln_cache_entry_metadata(entry))) {
     return false;
@@ -86,7 +86,7 @@ bool kiln_compile_entry_holds(const kiln_cache_entry_t* entry,
   for (uint32_t i = 0; i < kept.file_count; i++) {
     if (!kilni_kept_file(&kept, &dep)) return false;
     if (kilni_file_dep_holds(memory, &dep, true)) continue;
-    *out_changed = kilni_sv(dep.path);
+    *out_changed = kilni_base_sv(dep.path);
     return false;
   }
   return true;

@@ -25,15 +25,15 @@ static const uint64_t kFreshNs = UINT64_C(2000000000);
 
 void kilni_files_deinit(kilni_files_t* files) {
   for (size_t i = 0; i < files->count; i++) {
-    kilni_strfree(files->allocator, files->items[i].path);
+    kilni_base_strfree(files->allocator, files->items[i].path);
   }
-  kilni_free_array(files->allocator, files->items, files->capacity,
-                   sizeof(kilni_file_dep_t));
-  kilni_free_array(files->allocator, files->slots, files->slot_count,
-                   sizeof(uint32_t));
-  kilni_strfree(files->allocator, files->computed);
-  kilni_strfree(files->allocator, files->timed);
-  kilni_strfree(files->allocator, files->unclear);
+  kilni_base_free_array(files->allocator, files->items, files->capacity,
+                        sizeof(kilni_file_dep_t));
+  kilni_base_free_array(files->allocator, files->slots, files->slot_count,
+                        sizeof(uint32_t));
+  kilni_base_strfree(files->allocator, files->computed);
+  kilni_base_strfree(files->allocator, files->timed);
+  kilni_base_strfree(files->allocator, files->unclear);
   kiln_allocator_t allocator = files->allocator;
   memset(files, 0, sizeof(*files));
   files->allocator = allocator;
@@ -61,8 +61,8 @@ typedef struct find_t {
   const char* file;        // that is scanned, for people
   size_t next_file;        // of files->items, not yet scanned
   kilni_macros_t macros;
-  kilni_macros_t words;  // that were used, each without a value
-  kilni_str_t askers;    // names of macros, with a space behind each
+  kilni_macros_t words;     // that were used, each without a value
+  kilni_base_str_t askers;  // names of macros, with a space behind each
   computed_t* computed;
   size_t computed_count;
   size_t computed_capacity;
@@ -90,7 +90,8 @@ static uint32_t* slot_of(const kilni_files_t* files, kiln_string_view_t path) {
   size_t mask = files->slot_count - 1;
   for (size_t at = (size_t)hash_of(path) & mask;; at = (at + 1) & mask) {
     uint32_t index = files->slots[at];
-    if (index == 0 || kilni_sv_equal_cstr(path, files->items[index - 1].path)) {
+    if (index == 0 ||
+        kilni_base_sv_equal_cstr(path, files->items[index - 1].path)) {
       return &files->slots[at];
     }
   }
@@ -102,14 +103,14 @@ static kiln_status_t grow_slots(kilni_files_t* files) {
   uint32_t* old = files->slots;
   size_t wanted = old_count != 0 ? old_count * 2 : 256;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(files->allocator, wanted, sizeof(uint32_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(files->allocator, wanted,
+                                               sizeof(uint32_t), &block));
   files->slots = block;
   files->slot_count = wanted;
   for (size_t i = 0; i < files->count; i++) {
-    *slot_of(files, kilni_sv(files->items[i].path)) = (uint32_t)(i + 1);
+    *slot_of(files, kilni_base_sv(files->items[i].path)) = (uint32_t)(i + 1);
   }
-  kilni_free_array(files->allocator, old, old_count, sizeof(uint32_t));
+  kilni_base_free_array(files->allocator, old, old_count, sizeof(uint32_t));
   return kiln_ok();
 }
 
@@ -122,26 +123,26 @@ static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
     return kiln_ok();
   }
   if (files->count == KILNI_FILES_MAX) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "the source may include more than %u files",
                    (unsigned)KILNI_FILES_MAX),
         "compile it without a cache");
   }
   void* items = files->items;
   kiln_status_t status =
-      kilni_grow(files->allocator, files->count + 1, sizeof(kilni_file_dep_t),
-                 &files->capacity, &items);
+      kilni_base_grow(files->allocator, files->count + 1,
+                      sizeof(kilni_file_dep_t), &files->capacity, &items);
   files->items = items;
   KILNI_RETURN_IF_ERROR(status);
   kilni_file_dep_t* dep = &files->items[files->count];
-  KILNI_RETURN_IF_ERROR(kilni_strdup(files->allocator, path, &dep->path));
-  kilni_file_look_t look = kilni_file_look(dep->path);
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(files->allocator, path, &dep->path));
+  kilni_base_file_look_t look = kilni_base_file_look(dep->path);
   if (look.kind == KILNI_FILE_REGULAR) {
     dep->state = KILNI_FILE_PRESENT;
     dep->size = look.size;
     dep->inode = look.inode;
     dep->modified_ns = look.modified_ns;
-    uint64_t now = kilni_date_ns();
+    uint64_t now = kilni_base_date_ns();
     if (look.modified_ns > 0 && (uint64_t)look.modified_ns + kFreshNs > now) {
       dep->state = KILNI_FILE_FRESH;
     }
@@ -156,21 +157,22 @@ static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
 
 static kiln_status_t look_in(find_t* find, kiln_string_view_t dir,
                              kiln_string_view_t name, bool* out_there) {
-  kilni_str_t path;
-  kilni_str_init(&path, find->files->allocator, 65536);
+  kilni_base_str_t path;
+  kilni_base_str_init(&path, find->files->allocator, 65536);
   if (name.data[0] != '/') {
-    kilni_str_add(&path, dir);
-    kilni_str_add_char(&path, '/');
+    kilni_base_str_add(&path, dir);
+    kilni_base_str_add_char(&path, '/');
   }
-  kilni_str_add(&path, name);
-  kiln_status_t status = kilni_str_status(&path);
+  kilni_base_str_add(&path, name);
+  kiln_status_t status = kilni_base_str_status(&path);
   kilni_file_dep_t* dep = NULL;
   if (kiln_status_is_ok(status)) {
     status = add_path(find->files,
-                      kilni_sv_make(kilni_str_cstr(&path), path.size), &dep);
+                      kilni_base_sv_make(kilni_base_str_cstr(&path), path.size),
+                      &dep);
   }
   *out_there = kiln_status_is_ok(status) && dep->state != KILNI_FILE_ABSENT;
-  kilni_str_deinit(&path);
+  kilni_base_str_deinit(&path);
   return status;
 }
 
@@ -181,7 +183,7 @@ static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
   bool there = is_given(find, name);
   if (there && !found->next) return kiln_ok();
   if (name.data[0] == '/') {
-    return look_in(find, kilni_sv(""), name, &there);
+    return look_in(find, kilni_base_sv(""), name, &there);
   }
   if (found->kind == KILNI_SCAN_QUOTE && find->dir.data != NULL) {
     KILNI_RETURN_IF_ERROR(look_in(find, find->dir, name, &there));
@@ -189,7 +191,7 @@ static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
   }
   for (size_t i = 0; i < find->how->dir_count; i++) {
     KILNI_RETURN_IF_ERROR(
-        look_in(find, kilni_sv(find->how->dirs[i]), name, &there));
+        look_in(find, kilni_base_sv(find->how->dirs[i]), name, &there));
     if (there && !found->next) return kiln_ok();
   }
   return kiln_ok();
@@ -200,12 +202,12 @@ static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
 static void computed_deinit(find_t* find) {
   kiln_allocator_t allocator = find->files->allocator;
   for (size_t i = 0; i < find->computed_count; i++) {
-    kilni_strfree(allocator, find->computed[i].text);
-    kilni_strfree(allocator, find->computed[i].shown);
-    kilni_strfree(allocator, find->computed[i].dir);
+    kilni_base_strfree(allocator, find->computed[i].text);
+    kilni_base_strfree(allocator, find->computed[i].shown);
+    kilni_base_strfree(allocator, find->computed[i].dir);
   }
-  kilni_free_array(allocator, find->computed, find->computed_capacity,
-                   sizeof(computed_t));
+  kilni_base_free_array(allocator, find->computed, find->computed_capacity,
+                        sizeof(computed_t));
 }
 
 static kiln_status_t fill_computed(const find_t* find,
@@ -216,30 +218,31 @@ static kiln_status_t fill_computed(const find_t* find,
   if (name.size > 200) name.size = 200;
   computed->next = found->next;
   computed->plain = found->value.data != NULL;
-  KILNI_RETURN_IF_ERROR(kilni_strdup(
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
       allocator, computed->plain ? found->value : name, &computed->text));
   if (find->dir.data != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, find->dir, &computed->dir));
+    KILNI_RETURN_IF_ERROR(
+        kilni_base_strdup(allocator, find->dir, &computed->dir));
   }
-  kilni_str_t shown;
-  kilni_str_init(&shown, allocator, 65536);
-  kilni_str_addf(&shown, "%.*s (%s:%u)", KILNI_SV(name), find->file,
-                 (unsigned)found->line);
-  return kilni_str_take(&shown, &computed->shown);
+  kilni_base_str_t shown;
+  kilni_base_str_init(&shown, allocator, 65536);
+  kilni_base_str_addf(&shown, "%.*s (%s:%u)", KILNI_SV(name), find->file,
+                      (unsigned)found->line);
+  return kilni_base_str_take(&shown, &computed->shown);
 }
 
 static kiln_status_t add_computed(find_t* find,
                                   const kilni_scan_found_t* found) {
   if (find->computed_count == KILNI_FILES_MAX) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %u headers are named by macros",
                    (unsigned)KILNI_FILES_MAX),
         "compile it without a cache");
   }
   void* items = find->computed;
   kiln_status_t status =
-      kilni_grow(find->files->allocator, find->computed_count + 1,
-                 sizeof(computed_t), &find->computed_capacity, &items);
+      kilni_base_grow(find->files->allocator, find->computed_count + 1,
+                      sizeof(computed_t), &find->computed_capacity, &items);
   find->computed = items;
   KILNI_RETURN_IF_ERROR(status);
   computed_t* computed = &find->computed[find->computed_count++];
@@ -261,22 +264,22 @@ static kiln_status_t look_for_both(void* user,
 
 // Looks for what each may mean by now.
 static kiln_status_t look_for_computed(find_t* find) {
-  kilni_strfree(find->files->allocator, find->files->computed);
+  kilni_base_strfree(find->files->allocator, find->files->computed);
   find->files->computed = NULL;
   for (size_t i = 0; i < find->computed_count; i++) {
     const computed_t* computed = &find->computed[i];
     bool all = false;
     kiln_string_view_t none = {NULL, 0};
-    find->dir = computed->dir != NULL ? kilni_sv(computed->dir) : none;
+    find->dir = computed->dir != NULL ? kilni_base_sv(computed->dir) : none;
     if (computed->plain) {
       KILNI_RETURN_IF_ERROR(kilni_macros_expand(
-          &find->macros, kilni_sv(computed->text),
+          &find->macros, kilni_base_sv(computed->text),
           computed->next ? look_for_both : look_for_expanded, find, &all));
     }
     if (all || find->files->computed != NULL) continue;
-    KILNI_RETURN_IF_ERROR(kilni_strdup(find->files->allocator,
-                                       kilni_sv(computed->shown),
-                                       &find->files->computed));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(find->files->allocator,
+                                            kilni_base_sv(computed->shown),
+                                            &find->files->computed));
   }
   return kiln_ok();
 }
@@ -309,21 +312,22 @@ static bool take_option(void* user, const kilni_scan_found_t* found) {
 // "NAME=VALUE" as the #define that it stands for.
 static kiln_status_t scan_option(find_t* find, const char* before,
                                  const char* option) {
-  kilni_str_t text;
-  kilni_str_init(&text, find->files->allocator, 2u << 20);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, find->files->allocator, 2u << 20);
   const char* equal = strchr(option, '=');
   size_t name = equal != NULL ? (size_t)(equal - option) : strlen(option);
-  kilni_str_addf(&text, "#define %s%.*s", before, (int)name, option);
-  if (equal != NULL) kilni_str_addf(&text, " %s", equal + 1);
-  kiln_status_t status = kilni_str_status(&text);
+  kilni_base_str_addf(&text, "#define %s%.*s", before, (int)name, option);
+  if (equal != NULL) kilni_base_str_addf(&text, " %s", equal + 1);
+  kiln_status_t status = kilni_base_str_status(&text);
   find->file = "an option";
-  find->dir = kilni_sv_make(NULL, 0);
+  find->dir = kilni_base_sv_make(NULL, 0);
   if (kiln_status_is_ok(status)) {
-    status = kilni_scan_text(find->files->allocator,
-                             kilni_sv_make(kilni_str_cstr(&text), text.size),
-                             take_option, find);
+    status = kilni_scan_text(
+        find->files->allocator,
+        kilni_base_sv_make(kilni_base_str_cstr(&text), text.size), take_option,
+        find);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   if (!kiln_status_is_ok(status)) return status;
   return find->status;
 }
@@ -345,21 +349,21 @@ static kiln_status_t add_defines(find_t* find) {
 // The first is enough.
 static kiln_status_t note_time(find_t* find, const kilni_scan_found_t* found) {
   if (find->files->timed != NULL) return kiln_ok();
-  kilni_str_t shown;
-  kilni_str_init(&shown, find->files->allocator, 65536);
-  kilni_str_addf(&shown, "%.*s (%s)", KILNI_SV(found->name), find->file);
-  return kilni_str_take(&shown, &find->files->timed);
+  kilni_base_str_t shown;
+  kilni_base_str_init(&shown, find->files->allocator, 65536);
+  kilni_base_str_addf(&shown, "%.*s (%s)", KILNI_SV(found->name), find->file);
+  return kilni_base_str_take(&shown, &find->files->timed);
 }
 
 static kiln_status_t note_unclear(find_t* find, const char* what,
                                   kiln_string_view_t name, const char* file) {
   if (find->files->unclear != NULL) return kiln_ok();
-  kilni_str_t shown;
-  kilni_str_init(&shown, find->files->allocator, 65536);
-  kilni_str_addf(&shown, "%s%.*s%s%s%s", what, KILNI_SV(name),
-                 file != NULL ? " (" : "", file != NULL ? file : "",
-                 file != NULL ? ")" : "");
-  return kilni_str_take(&shown, &find->files->unclear);
+  kilni_base_str_t shown;
+  kilni_base_str_init(&shown, find->files->allocator, 65536);
+  kilni_base_str_addf(&shown, "%s%.*s%s%s%s", what, KILNI_SV(name),
+                      file != NULL ? " (" : "", file != NULL ? file : "",
+                      file != NULL ? ")" : "");
+  return kilni_base_str_take(&shown, &find->files->unclear);
 }
 
 // Those of __has_include: whether a text has them all, and what all have.
@@ -415,13 +419,14 @@ static kiln_status_t note_pasted(find_t* find) {
     whole = kilni_scan_whole(&find->strong, &find->weak[i]);
   }
   if (whole == NULL) return kiln_ok();
-  return note_unclear(find, "pieces that ## may make ", kilni_sv(whole), NULL);
+  return note_unclear(find, "pieces that ## may make ", kilni_base_sv(whole),
+                      NULL);
 }
 
 static kiln_status_t add_asker(find_t* find, kiln_string_view_t name) {
-  kilni_str_add(&find->askers, name);
-  kilni_str_add_char(&find->askers, ' ');
-  return kilni_str_status(&find->askers);
+  kilni_base_str_add(&find->askers, name);
+  kilni_base_str_add_char(&find->askers, ' ');
+  return kilni_base_str_status(&find->askers);
 }
 
 // A macro that asks __has_include for what its callers say, where not all of
@@ -430,7 +435,7 @@ static kiln_status_t add_asker(find_t* find, kiln_string_view_t name) {
 static kiln_status_t note_askers(find_t* find) {
   kiln_string_view_t rest = {find->askers.data, find->askers.size};
   kiln_string_view_t name;
-  while (rest.size != 0 && kilni_sv_split(&rest, ' ', &name)) {
+  while (rest.size != 0 && kilni_base_sv_split(&rest, ' ', &name)) {
     if (name.size == 0 || !kilni_macros_has(&find->words, name)) continue;
     return note_unclear(find, "a __has_include by the macro ", name, NULL);
   }
@@ -441,8 +446,8 @@ static bool take_found(void* user, const kilni_scan_found_t* found) {
   find_t* find = user;
   switch (found->kind) {
     case KILNI_SCAN_WORD:
-      find->status =
-          kilni_macros_add(&find->words, found->name, kilni_sv_make(NULL, 0));
+      find->status = kilni_macros_add(&find->words, found->name,
+                                      kilni_base_sv_make(NULL, 0));
       break;
     case KILNI_SCAN_ASKER:
       find->status = add_asker(find, found->name);
@@ -500,7 +505,7 @@ static kiln_status_t scan(find_t* find, kiln_string_view_t text,
 static bool is_given(find_t* find, kiln_string_view_t name) {
   const kiln_compile_options_t* options = find->how->options;
   for (uint32_t i = 0; i < options->header_count; i++) {
-    if (!kilni_sv_equal_cstr(name, options->headers[i].name)) continue;
+    if (!kilni_base_sv_equal_cstr(name, options->headers[i].name)) continue;
     find->header_seen[i] = true;
     return true;
   }
@@ -509,21 +514,22 @@ static bool is_given(find_t* find, kiln_string_view_t name) {
 
 static kiln_status_t scan_given(find_t* find, uint32_t index) {
   const kiln_compile_file_t* file = &find->how->options->headers[index];
-  kiln_string_view_t folder = folder_of(kilni_sv(file->name));
-  kilni_str_t dir;
-  kilni_str_init(&dir, find->files->allocator, 65536);
+  kiln_string_view_t folder = folder_of(kilni_base_sv(file->name));
+  kilni_base_str_t dir;
+  kilni_base_str_init(&dir, find->files->allocator, 65536);
   if (folder.size == 0 || folder.data[0] != '/') {
-    kilni_str_add_cstr(&dir, find->how->working_dir);
-    if (folder.size != 0) kilni_str_add_char(&dir, '/');
+    kilni_base_str_add_cstr(&dir, find->how->working_dir);
+    if (folder.size != 0) kilni_base_str_add_char(&dir, '/');
   }
-  kilni_str_add(&dir, folder);
-  kiln_status_t status = kilni_str_status(&dir);
+  kilni_base_str_add(&dir, folder);
+  kiln_status_t status = kilni_base_str_status(&dir);
   if (kiln_status_is_ok(status)) {
     status = scan(
-        find, kilni_sv_make((const char*)file->bytes.data, file->bytes.size),
-        kilni_sv_make(kilni_str_cstr(&dir), dir.size), file->name);
+        find,
+        kilni_base_sv_make((const char*)file->bytes.data, file->bytes.size),
+        kilni_base_sv_make(kilni_base_str_cstr(&dir), dir.size), file->name);
   }
-  kilni_str_deinit(&dir);
+  kilni_base_str_deinit(&dir);
   return status;
 }
 
@@ -533,16 +539,16 @@ static kiln_status_t real_folder(find_t* find, const char* path,
                                  char** out_dir) {
   kiln_allocator_t allocator = find->files->allocator;
   KILNI_RETURN_IF_ERROR(
-      kilni_strdup(allocator, folder_of(kilni_sv(path)), out_dir));
+      kilni_base_strdup(allocator, folder_of(kilni_base_sv(path)), out_dir));
   if (strstr(*out_dir, "/..") == NULL) return kiln_ok();
   char* real = NULL;
-  kiln_status_t status = kilni_path_real(allocator, *out_dir, &real);
+  kiln_status_t status = kilni_base_path_real(allocator, *out_dir, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return kiln_ok();
   }
-  kilni_strfree(allocator, *out_dir);
+  kilni_base_strfree(allocator, *out_dir);
   *out_dir = real;
   return kiln_ok();
 }
@@ -553,8 +559,8 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
   if (dep->state == KILNI_FILE_ABSENT) return kiln_ok();
   uint8_t* data = NULL;
   size_t size = 0;
-  kiln_status_t status = kilni_file_read(files->allocator, dep->path,
-                                         KILNI_FILES_MAX_BYTES, &data, &size);
+  kiln_status_t status = kilni_base_file_read(
+      files->allocator, dep->path, KILNI_FILES_MAX_BYTES, &data, &size);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY ||
       kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED) {
     return status;
@@ -569,7 +575,7 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
   files->bytes += size;
   char* dir = NULL;
   if (files->bytes > KILNI_FILES_MAX_ALL_BYTES) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "what the source may include is over 1 GiB"),
         "compile it without a cache");
   }
@@ -577,11 +583,11 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
     status = real_folder(find, dep->path, &dir);
   }
   if (kiln_status_is_ok(status)) {
-    status = scan(find, kilni_sv_make((const char*)data, size), kilni_sv(dir),
-                  dep->path);
+    status = scan(find, kilni_base_sv_make((const char*)data, size),
+                  kilni_base_sv(dir), dep->path);
   }
-  kilni_strfree(files->allocator, dir);
-  kilni_file_free(files->allocator, data, size);
+  kilni_base_strfree(files->allocator, dir);
+  kilni_base_file_free(files->allocator, data, size);
   return status;
 }
 
@@ -607,15 +613,16 @@ static kiln_status_t find_all(find_t* find, bool* done) {
   const kilni_files_how_t* how = find->how;
   for (uint32_t i = 0; i < how->options->pre_include_count; i++) {
     kilni_scan_found_t first = {.kind = KILNI_SCAN_QUOTE};
-    first.name = kilni_sv(how->options->pre_includes[i]);
+    first.name = kilni_base_sv(how->options->pre_includes[i]);
     if (first.name.size == 0) continue;
-    find->dir = kilni_sv(how->working_dir);
+    find->dir = kilni_base_sv(how->working_dir);
     KILNI_RETURN_IF_ERROR(look_for(find, &first));
   }
   kiln_string_view_t none = {NULL, 0};
-  KILNI_RETURN_IF_ERROR(scan(
-      find, how->source,
-      how->source_dir != NULL ? kilni_sv(how->source_dir) : none, how->name));
+  KILNI_RETURN_IF_ERROR(
+      scan(find, how->source,
+           how->source_dir != NULL ? kilni_base_sv(how->source_dir) : none,
+           how->name));
   KILNI_RETURN_IF_ERROR(scan_rest(find, done));
   // What the macros lead to may define more of them.
   for (size_t seen = SIZE_MAX; find->computed_count != 0;) {
@@ -634,27 +641,28 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
   uint32_t given = how->options->header_count;
   void* flags = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(files->allocator, (size_t)given * 2 + 1, &flags));
+      kilni_base_alloc(files->allocator, (size_t)given * 2 + 1, &flags));
   find.header_seen = flags;
   kilni_macros_init(&find.macros, files->allocator);
   kilni_macros_init(&find.words, files->allocator);
-  kilni_str_init(&find.askers, files->allocator, 64u << 20);
+  kilni_base_str_init(&find.askers, files->allocator, 64u << 20);
   kiln_status_t status = add_defines(&find);
   if (kiln_status_is_ok(status)) {
     status = find_all(&find, find.header_seen + given);
   }
   if (kiln_status_is_ok(status) && find.computed_count != 0 &&
       files->computed == NULL && defines_unseen(how->options)) {
-    status = kilni_strdup(files->allocator, kilni_sv(find.computed[0].shown),
-                          &files->computed);
+    status = kilni_base_strdup(files->allocator,
+                               kilni_base_sv(find.computed[0].shown),
+                               &files->computed);
   }
   if (kiln_status_is_ok(status)) status = note_askers(&find);
   if (kiln_status_is_ok(status)) status = note_pasted(&find);
   computed_deinit(&find);
   kilni_macros_deinit(&find.macros);
   kilni_macros_deinit(&find.words);
-  kilni_str_deinit(&find.askers);
-  kilni_free(files->allocator, flags, (size_t)given * 2 + 1);
+  kilni_base_str_deinit(&find.askers);
+  kilni_base_free(files->allocator, flags, (size_t)given * 2 + 1);
   return status;
 }
 
@@ -678,21 +686,21 @@ static bool content_holds(kiln_allocator_t allocator,
                           const kilni_file_dep_t* dep) {
   uint8_t* data = NULL;
   size_t size = 0;
-  kiln_status_t status = kilni_file_read(allocator, dep->path,
-                                         KILNI_FILES_MAX_BYTES, &data, &size);
+  kiln_status_t status = kilni_base_file_read(
+      allocator, dep->path, KILNI_FILES_MAX_BYTES, &data, &size);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return false;
   }
   char digest[KILN_CACHE_NAME_BYTES];
   kilni_cache_digest((kiln_bytes_view_t){data, size}, digest);
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return strcmp(digest, dep->digest) == 0;
 }
 
 bool kilni_file_dep_holds(kiln_allocator_t allocator,
                           const kilni_file_dep_t* dep, bool verify) {
-  kilni_file_look_t look = kilni_file_look(dep->path);
+  kilni_base_file_look_t look = kilni_base_file_look(dep->path);
   if (dep->state == KILNI_FILE_ABSENT) {
     return look.kind != KILNI_FILE_REGULAR;
   }

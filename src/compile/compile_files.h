@@ -94,7 +94,7 @@ typedef struct kilni_kept_t {
 } kilni_kept_t;
 
 // Writes it as bytes.
-void kilni_kept_write(kilni_str_t* out, const kilni_kept_t* kept);
+void kilni_kept_write(kilni_base_str_t* out, const kilni_kept_t* kept);
 
 // What stands in such bytes, one piece after the other. one-thread
 typedef struct kilni_kept_reader_t {

@@ -11,13 +11,14 @@ static const uint64_t kAskNs = 20000000;
 kiln_status_t kilni_gate_init(kilni_gate_t* gate, uint32_t most_running,
                               uint64_t most_bytes) {
   memset(gate, 0, sizeof(*gate));
-  gate->most_running = most_running != 0 ? most_running : kilni_core_count();
+  gate->most_running =
+      most_running != 0 ? most_running : kilni_base_core_count();
   gate->most_bytes = most_bytes;
-  kiln_status_t status = kilni_mutex_init(&gate->lock);
+  kiln_status_t status = kilni_base_mutex_init(&gate->lock);
   if (!kiln_status_is_ok(status)) return status;
-  status = kilni_cond_init(&gate->moved);
+  status = kilni_base_cond_init(&gate->moved);
   if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&gate->lock);
+    kilni_base_mutex_deinit(&gate->lock);
     return status;
   }
   gate->is_made = true;
@@ -26,8 +27,8 @@ kiln_status_t kilni_gate_init(kilni_gate_t* gate, uint32_t most_running,
 
 void kilni_gate_deinit(kilni_gate_t* gate) {
   if (!gate->is_made) return;
-  kilni_cond_deinit(&gate->moved);
-  kilni_mutex_deinit(&gate->lock);
+  kilni_base_cond_deinit(&gate->moved);
+  kilni_base_mutex_deinit(&gate->lock);
   gate->is_made = false;
 }
 
@@ -50,39 +51,39 @@ static void step_out(kilni_gate_t* gate, const kilni_gate_place_t* place) {
   kilni_gate_place_t** at = &gate->first;
   while (*at != place) at = &(*at)->next;
   *at = place->next;
-  kilni_cond_broadcast(&gate->moved);
+  kilni_base_cond_broadcast(&gate->moved);
 }
 
 bool kilni_gate_enter(kilni_gate_t* gate, uint64_t bytes,
                       bool (*cancelled)(void* user), void* user) {
   kilni_gate_place_t place;
   bool gave_up = false;
-  kilni_mutex_lock(&gate->lock);
+  kilni_base_mutex_lock(&gate->lock);
   join(gate, &place);
   while (!gave_up && (gate->first != &place || !has_room(gate, bytes))) {
     if (cancelled == NULL) {
-      kilni_cond_wait(&gate->moved, &gate->lock);
+      kilni_base_cond_wait(&gate->moved, &gate->lock);
       continue;
     }
-    (void)kilni_cond_wait_until(&gate->moved, &gate->lock,
-                                kilni_time_ns() + kAskNs);
-    kilni_mutex_unlock(&gate->lock);
+    (void)kilni_base_cond_wait_until(&gate->moved, &gate->lock,
+                                     kilni_base_time_ns() + kAskNs);
+    kilni_base_mutex_unlock(&gate->lock);
     gave_up = cancelled(user);
-    kilni_mutex_lock(&gate->lock);
+    kilni_base_mutex_lock(&gate->lock);
   }
   if (!gave_up) {
     gate->running++;
     gate->used_bytes += bytes;
   }
   step_out(gate, &place);
-  kilni_mutex_unlock(&gate->lock);
+  kilni_base_mutex_unlock(&gate->lock);
   return !gave_up;
 }
 
 void kilni_gate_leave(kilni_gate_t* gate, uint64_t bytes) {
-  kilni_mutex_lock(&gate->lock);
+  kilni_base_mutex_lock(&gate->lock);
   gate->running--;
   gate->used_bytes -= bytes;
-  kilni_cond_broadcast(&gate->moved);
-  kilni_mutex_unlock(&gate->lock);
+  kilni_base_cond_broadcast(&gate->moved);
+  kilni_base_mutex_unlock(&gate->lock);
 }

@@ -14,8 +14,8 @@ typedef struct kilni_gate_place_t {
 // A queue: first come, first served. The lock is held while a caller takes its
 // place and while it leaves, never while it compiles. thread-safe
 typedef struct kilni_gate_t {
-  kilni_mutex_t lock;
-  kilni_cond_t moved;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t moved;
   kilni_gate_place_t* first;  // on the stacks of those that wait
   uint64_t used_bytes;
   uint64_t most_bytes;  // 0: no limit

@@ -318,13 +318,13 @@ static bool find_main(kiln_string_view_t text, bool* out_launches) {
       kiln_string_view_t word = {text.data + begin, i - begin};
       size_t open = i;
       while (open < text.size && text.data[open] == ' ') open++;
-      if (after_type && kilni_sv_equal(word, kilni_sv("main")) &&
+      if (after_type && kilni_base_sv_equal(word, kilni_base_sv("main")) &&
           open < text.size && text.data[open] == '(') {
         found = true;
       }
-      after_type = kilni_sv_equal(word, kilni_sv("int")) ||
-                   kilni_sv_equal(word, kilni_sv("void")) ||
-                   kilni_sv_equal(word, kilni_sv("auto"));
+      after_type = kilni_base_sv_equal(word, kilni_base_sv("int")) ||
+                   kilni_base_sv_equal(word, kilni_base_sv("void")) ||
+                   kilni_base_sv_equal(word, kilni_base_sv("auto"));
       continue;
     }
     if (c == '<' && i + 2 < text.size && text.data[i + 1] == '<' &&

@@ -16,14 +16,14 @@
 static kiln_status_t by_build_id(kiln_allocator_t allocator, const char* path,
                                  char out_text[KILNI_IDENTITY_BYTES]) {
   char build_id[2 * KILNI_ELF_MAX_BUILD_ID + 1] = "";
-  kilni_elf_t* elf = NULL;
+  kilni_base_elf_t* elf = NULL;
   uint64_t bytes = 0;
-  kiln_status_t status = kilni_elf_open(allocator, path, &elf);
+  kiln_status_t status = kilni_base_elf_open(allocator, path, &elf);
   if (kiln_status_is_ok(status)) {
-    bytes = kilni_elf_file_bytes(elf);
-    status = kilni_elf_build_id(elf, build_id);
+    bytes = kilni_base_elf_file_bytes(elf);
+    status = kilni_base_elf_build_id(elf, build_id);
   }
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   if (kiln_status_is_ok(status) && build_id[0] != 0) {
     snprintf(out_text, KILNI_IDENTITY_BYTES, "build %s, %llu bytes", build_id,
              (unsigned long long)bytes);
@@ -37,9 +37,9 @@ static kiln_status_t by_content(kiln_allocator_t allocator, const char* path,
   size_t size = 0;
   char digest[KILN_CACHE_NAME_BYTES];
   KILNI_RETURN_IF_ERROR(
-      kilni_file_read(allocator, path, SIZE_MAX / 2, &data, &size));
+      kilni_base_file_read(allocator, path, SIZE_MAX / 2, &data, &size));
   kilni_cache_digest((kiln_bytes_view_t){data, size}, digest);
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   snprintf(out_text, KILNI_IDENTITY_BYTES, "file %s, %zu bytes", digest, size);
   return kiln_ok();
 }

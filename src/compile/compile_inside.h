@@ -25,19 +25,20 @@ enum {
 
 struct kiln_compiler_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   atomic_uint references;
   uint32_t kind;
   uint32_t scope;
   uint32_t file_line;  // the line that the file says; 0 unknown
   atomic_bool loaded;  // the fields down to `archs` are there
-  kilni_mutex_t lock;  // of loading, and of the heap for precompiled headers
+  kilni_base_mutex_t
+      lock;  // of loading, and of the heap for precompiled headers
   bool has_lock;
   kiln_nvrtc_table_t table;
   kiln_nvvm_table_t nvvm;
-  kilni_dynlib_t* library;  // NULL: the table is somebody else's
-  bool traced;              // the table is a trace wrapper of ours
-  int* archs;               // ascending
+  kilni_base_dynlib_t* library;  // NULL: the table is somebody else's
+  bool traced;                   // the table is a trace wrapper of ours
+  int* archs;                    // ascending
   size_t arch_count;
   uint32_t ir_version;
   char* path;
@@ -63,7 +64,7 @@ struct kiln_compiler_t {
 
 struct kiln_compile_result_t {
   kiln_allocator_t allocator;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   atomic_uint references;
   uint32_t format;
   uint32_t pch;

@@ -10,23 +10,24 @@
 
 static const char kMagic[4] = {'K', 'C', 'R', '1'};
 
-static void put_u32(kilni_str_t* out, uint32_t value) {
-  for (int i = 0; i < 4; i++) kilni_str_add_char(out, (char)(value >> (8 * i)));
+static void put_u32(kilni_base_str_t* out, uint32_t value) {
+  for (int i = 0; i < 4; i++)
+    kilni_base_str_add_char(out, (char)(value >> (8 * i)));
 }
 
-static void put_u64(kilni_str_t* out, uint64_t value) {
+static void put_u64(kilni_base_str_t* out, uint64_t value) {
   put_u32(out, (uint32_t)value);
   put_u32(out, (uint32_t)(value >> 32));
 }
 
-static void put_text(kilni_str_t* out, kiln_string_view_t text) {
+static void put_text(kilni_base_str_t* out, kiln_string_view_t text) {
   put_u32(out, (uint32_t)text.size);
-  kilni_str_add(out, text);
-  kilni_str_add_char(out, 0);
+  kilni_base_str_add(out, text);
+  kilni_base_str_add_char(out, 0);
 }
 
-void kilni_kept_write(kilni_str_t* out, const kilni_kept_t* kept) {
-  kilni_str_add(out, kilni_sv_make(kMagic, sizeof(kMagic)));
+void kilni_kept_write(kilni_base_str_t* out, const kilni_kept_t* kept) {
+  kilni_base_str_add(out, kilni_base_sv_make(kMagic, sizeof(kMagic)));
   put_u32(out, kept->format);
   put_u32(out, kept->line);
   put_text(out, kept->log);
@@ -35,16 +36,17 @@ void kilni_kept_write(kilni_str_t* out, const kilni_kept_t* kept) {
   put_u32(out, kept->name_count);
   put_u32(out, (uint32_t)kept->files->count);
   for (uint32_t i = 0; i < kept->name_count * 2; i++) {
-    put_text(out, kilni_sv(kept->names[i]));
+    put_text(out, kilni_base_sv(kept->names[i]));
   }
   for (size_t i = 0; i < kept->files->count; i++) {
     const kilni_file_dep_t* dep = &kept->files->items[i];
-    put_text(out, kilni_sv(dep->path));
+    put_text(out, kilni_base_sv(dep->path));
     put_u32(out, dep->state);
     put_u64(out, dep->size);
     put_u64(out, dep->inode);
     put_u64(out, (uint64_t)dep->modified_ns);
-    kilni_str_add(out, kilni_sv_make(dep->digest, sizeof(dep->digest)));
+    kilni_base_str_add(out,
+                       kilni_base_sv_make(dep->digest, sizeof(dep->digest)));
   }
 }
 
@@ -75,9 +77,9 @@ static kiln_string_view_t take_text(kilni_kept_reader_t* reader) {
   const uint8_t* at = take(reader, (size_t)size + 1);
   if (at == NULL || at[size] != 0 || memchr(at, 0, size) != NULL) {
     reader->bad = true;
-    return kilni_sv_make("", 0);
+    return kilni_base_sv_make("", 0);
   }
-  return kilni_sv_make((const char*)at, size);
+  return kilni_base_sv_make((const char*)at, size);
 }
 
 bool kilni_kept_open(kilni_kept_reader_t* reader, kiln_bytes_view_t bytes) {

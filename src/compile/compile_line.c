@@ -14,9 +14,10 @@
 
 void kilni_line_deinit(kilni_line_t* line) {
   for (size_t i = 0; i < line->count; i++) {
-    kilni_strfree(line->allocator, line->items[i]);
+    kilni_base_strfree(line->allocator, line->items[i]);
   }
-  kilni_free_array(line->allocator, line->items, line->capacity, sizeof(char*));
+  kilni_base_free_array(line->allocator, line->items, line->capacity,
+                        sizeof(char*));
   line->items = NULL;
   line->count = 0;
   line->capacity = 0;
@@ -25,16 +26,16 @@ void kilni_line_deinit(kilni_line_t* line) {
 kiln_status_t kilni_line_add(kilni_line_t* line, const char* prefix,
                              const char* text) {
   void* items = line->items;
-  kiln_status_t status = kilni_grow(line->allocator, line->count + 1,
-                                    sizeof(char*), &line->capacity, &items);
+  kiln_status_t status = kilni_base_grow(
+      line->allocator, line->count + 1, sizeof(char*), &line->capacity, &items);
   line->items = items;
   KILNI_RETURN_IF_ERROR(status);
-  kilni_str_t option;
-  kilni_str_init(&option, line->allocator, KILNI_COMPILE_MAX_OPTION_BYTES);
-  kilni_str_add_cstr(&option, prefix);
-  kilni_str_add_cstr(&option, text);
+  kilni_base_str_t option;
+  kilni_base_str_init(&option, line->allocator, KILNI_COMPILE_MAX_OPTION_BYTES);
+  kilni_base_str_add_cstr(&option, prefix);
+  kilni_base_str_add_cstr(&option, text);
   char* copy = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&option, &copy));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_take(&option, &copy));
   line->items[line->count++] = copy;
   return kiln_ok();
 }
@@ -44,20 +45,20 @@ kiln_status_t kilni_line_add(kilni_line_t* line, const char* prefix,
 static kiln_status_t check_list(const char* const* texts, uint32_t count,
                                 const char* field) {
   if (count > 0 && texts == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is NULL and its count is %u", field,
                    (unsigned)count),
         "set both or neither");
   }
   if (count > KILNI_COMPILE_MAX_OPTIONS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %u entries, more than %u", field,
                    (unsigned)count, (unsigned)KILNI_COMPILE_MAX_OPTIONS),
         "give fewer, or put them into a header");
   }
   for (uint32_t i = 0; i < count; i++) {
     if (texts[i] != NULL) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s[%u]` is NULL", field, (unsigned)i),
         "give %u texts, or a smaller count", (unsigned)count);
   }
@@ -68,7 +69,7 @@ static kiln_status_t check_files(const kiln_compile_file_t* files,
                                  uint32_t count, bool texts,
                                  const char* field) {
   if (count > KILNI_COMPILE_MAX_OPTIONS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %u entries, more than %u", field,
                    (unsigned)count, (unsigned)KILNI_COMPILE_MAX_OPTIONS),
         "give fewer");
@@ -78,7 +79,7 @@ static kiln_status_t check_files(const kiln_compile_file_t* files,
     bool bad = file == NULL || file->name == NULL || file->name[0] == 0 ||
                (file->bytes.data == NULL && file->bytes.size != 0);
     if (!bad && file->bytes.size > KILNI_COMPILE_MAX_SOURCE_BYTES) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has %zu bytes, more than %u",
                      file->name, file->bytes.size,
                      (unsigned)KILNI_COMPILE_MAX_SOURCE_BYTES),
@@ -89,7 +90,7 @@ static kiln_status_t check_files(const kiln_compile_file_t* files,
       bad = true;
     }
     if (!bad) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s[%u]` has no name, no bytes%s", field,
                    (unsigned)i, texts ? " or a NUL among them" : ""),
         "give a name and the whole text of each");
@@ -99,7 +100,7 @@ static kiln_status_t check_files(const kiln_compile_file_t* files,
 
 static kiln_status_t check_switch(uint32_t value, const char* field) {
   if (value <= KILN_SWITCH_ON) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is no KILN_SWITCH_*",
                  field, (unsigned)value),
       "use KILN_SWITCH_ON, KILN_SWITCH_OFF or 0");
@@ -143,7 +144,7 @@ static kiln_status_t check_switches(const kiln_compile_options_t* options) {
     case KILN_CODE_FORMAT_RELOCATABLE:
       return kiln_ok();
     default:
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "no compiler makes %s (`output` is %u)",
                      kiln_code_format_name(options->output),
                      (unsigned)options->output),
@@ -183,7 +184,7 @@ static kiln_status_t add(making_t* making, const char* prefix, const char* text,
   if (prefix[0] == 0) return kiln_ok();
   if (since > making->version) {
     size_t name = strcspn(prefix, "=");
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "NVRTC %u.%u has no option %.*s, which came with %u.%u",
                    (unsigned)(making->version / 1000),
@@ -275,7 +276,7 @@ kiln_status_t kilni_line_add_nvrtc(kilni_line_t* line,
 // ---- libNVVM ----
 
 static kiln_status_t no_such(const char* field) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "libNVVM has no option for `%s`", field),
       "leave it at its default; NVVM IR is compiled with `arch`, `debug`, "
       "`optimize`, `ftz`, `prec_sqrt`, `prec_div`, `fma`, and `options`");

@@ -39,27 +39,29 @@ typedef struct kilni_macro_t {
 void kilni_macros_init(kilni_macros_t* macros, kiln_allocator_t allocator) {
   memset(macros, 0, sizeof(*macros));
   macros->allocator = allocator;
-  kilni_str_init(&macros->text, allocator, MAX_TEXT_BYTES);
+  kilni_base_str_init(&macros->text, allocator, MAX_TEXT_BYTES);
 }
 
 void kilni_macros_deinit(kilni_macros_t* macros) {
-  kilni_free_array(macros->allocator, macros->items, macros->capacity,
-                   sizeof(macro_t));
-  kilni_free_array(macros->allocator, macros->slots, macros->slot_count,
-                   sizeof(uint32_t));
-  kilni_str_deinit(&macros->text);
+  kilni_base_free_array(macros->allocator, macros->items, macros->capacity,
+                        sizeof(macro_t));
+  kilni_base_free_array(macros->allocator, macros->slots, macros->slot_count,
+                        sizeof(uint32_t));
+  kilni_base_str_deinit(&macros->text);
 }
 
 // ---- The table ----
 
 static kiln_string_view_t name_of(const kilni_macros_t* macros,
                                   const macro_t* macro) {
-  return kilni_sv_make(macros->text.data + macro->name_at, macro->name_size);
+  return kilni_base_sv_make(macros->text.data + macro->name_at,
+                            macro->name_size);
 }
 
 static kiln_string_view_t value_of(const kilni_macros_t* macros,
                                    const macro_t* macro) {
-  return kilni_sv_make(macros->text.data + macro->value_at, macro->value_size);
+  return kilni_base_sv_make(macros->text.data + macro->value_at,
+                            macro->value_size);
 }
 
 static uint64_t hash_of(kiln_string_view_t text) {
@@ -77,7 +79,7 @@ static uint32_t* slot_of(const kilni_macros_t* macros,
   for (size_t at = (size_t)hash_of(name) & mask;; at = (at + 1) & mask) {
     uint32_t* slot = &macros->slots[at];
     if (*slot == 0 ||
-        kilni_sv_equal(name, name_of(macros, &macros->items[*slot - 1]))) {
+        kilni_base_sv_equal(name, name_of(macros, &macros->items[*slot - 1]))) {
       return slot;
     }
   }
@@ -89,15 +91,15 @@ static kiln_status_t grow(kilni_macros_t* macros) {
   uint32_t* old = macros->slots;
   size_t wanted = old_count != 0 ? old_count * 2 : 1024;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(macros->allocator, wanted, sizeof(uint32_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(macros->allocator, wanted,
+                                               sizeof(uint32_t), &block));
   macros->slots = block;
   macros->slot_count = wanted;
   for (size_t i = 0; i < old_count; i++) {
     if (old[i] == 0) continue;
     *slot_of(macros, name_of(macros, &macros->items[old[i] - 1])) = old[i];
   }
-  kilni_free_array(macros->allocator, old, old_count, sizeof(uint32_t));
+  kilni_base_free_array(macros->allocator, old, old_count, sizeof(uint32_t));
   return kiln_ok();
 }
 
@@ -111,7 +113,7 @@ static bool has_value(const kilni_macros_t* macros, uint32_t index,
     ++*out_count;
     const macro_t* macro = &macros->items[index - 1];
     if (macro->opaque != (value.data == NULL)) continue;
-    if (macro->opaque || kilni_sv_equal(value, value_of(macros, macro))) {
+    if (macro->opaque || kilni_base_sv_equal(value, value_of(macros, macro))) {
       return true;
     }
   }
@@ -124,20 +126,21 @@ kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
   uint32_t* slot = slot_of(macros, name);
   uint32_t count = 0;
   if (has_value(macros, *slot, value, &count)) return kiln_ok();
-  if (count >= MAX_VALUES) value = kilni_sv_make(NULL, 0);
+  if (count >= MAX_VALUES) value = kilni_base_sv_make(NULL, 0);
   macro_t macro = {0, name.size, 0, value.size, *slot, value.data == NULL};
   if (*slot != 0) {
     macro.name_at = macros->items[*slot - 1].name_at;
   } else {
     macro.name_at = macros->text.size;
-    kilni_str_add(&macros->text, name);
+    kilni_base_str_add(&macros->text, name);
   }
   macro.value_at = macros->text.size;
-  if (value.data != NULL) kilni_str_add(&macros->text, value);
-  KILNI_RETURN_IF_ERROR(kilni_str_status(&macros->text));
+  if (value.data != NULL) kilni_base_str_add(&macros->text, value);
+  KILNI_RETURN_IF_ERROR(kilni_base_str_status(&macros->text));
   void* items = macros->items;
-  kiln_status_t status = kilni_grow(macros->allocator, macros->count + 1,
-                                    sizeof(macro_t), &macros->capacity, &items);
+  kiln_status_t status =
+      kilni_base_grow(macros->allocator, macros->count + 1, sizeof(macro_t),
+                      &macros->capacity, &items);
   macros->items = items;
   KILNI_RETURN_IF_ERROR(status);
   macros->items[macros->count++] = macro;
@@ -152,11 +155,11 @@ bool kilni_macros_has(const kilni_macros_t* macros, kiln_string_view_t name) {
 kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
                                       const char* define) {
   const char* equal = strchr(define, '=');
-  kiln_string_view_t name = kilni_sv(define);
-  kiln_string_view_t value = kilni_sv("1");
+  kiln_string_view_t name = kilni_base_sv(define);
+  kiln_string_view_t value = kilni_base_sv("1");
   if (equal != NULL) {
     name.size = (size_t)(equal - define);
-    value = kilni_sv(equal + 1);
+    value = kilni_base_sv(equal + 1);
   }
   // One that takes arguments is no part of a header's name.
   if (name.size == 0 || memchr(name.data, '(', name.size) != NULL) {
@@ -202,7 +205,7 @@ static bool emit(expand_t* expand, size_t size) {
   if (++expand->headers > MAX_HEADERS) return give_up(expand);
   kilni_scan_found_t found = {0};
   found.kind = close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE;
-  found.name = kilni_sv_make(out + 1, size - 2);
+  found.name = kilni_base_sv_make(out + 1, size - 2);
   expand->status = expand->fn(expand->user, &found);
   return kiln_status_is_ok(expand->status);
 }
@@ -231,18 +234,19 @@ static kiln_string_view_t token_of(kiln_string_view_t text) {
       size++;
     }
   }
-  return kilni_sv_make(text.data, size);
+  return kilni_base_sv_make(text.data, size);
 }
 
 // A name that a compiler may have defined before anybody else.
 static bool is_compilers(kiln_string_view_t word) {
-  return word.data[0] == '_' || kilni_sv_equal_cstr(word, "linux") ||
-         kilni_sv_equal_cstr(word, "unix") || kilni_sv_equal_cstr(word, "i386");
+  return word.data[0] == '_' || kilni_base_sv_equal_cstr(word, "linux") ||
+         kilni_base_sv_equal_cstr(word, "unix") ||
+         kilni_base_sv_equal_cstr(word, "i386");
 }
 
 static bool is_active(const frame_t* frame, kiln_string_view_t word) {
   for (; frame != NULL; frame = frame->below) {
-    if (kilni_sv_equal(frame->name, word)) return true;
+    if (kilni_base_sv_equal(frame->name, word)) return true;
   }
   return false;
 }

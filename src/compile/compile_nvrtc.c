@@ -32,16 +32,17 @@ static kiln_status_t take_log(const run_t* run) {
       table, table->nvrtcGetProgramLogSize(run->program, &bytes),
       "nvrtcGetProgramLogSize"));
   void* text = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes + 1, &text));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(result->allocator, bytes + 1, &text));
   kiln_status_t status =
       KILNI_NVRTC_STATUS(table, table->nvrtcGetProgramLog(run->program, text),
                          "nvrtcGetProgramLog");
   if (kiln_status_is_ok(status)) {
-    kilni_strfree(result->allocator, result->log);
+    kilni_base_strfree(result->allocator, result->log);
     result->log = NULL;
-    status = kilni_strdup(result->allocator, kilni_sv(text), &result->log);
+    status =
+        kilni_base_strdup(result->allocator, kilni_base_sv(text), &result->log);
   }
-  kilni_free(result->allocator, text, bytes + 1);
+  kilni_base_free(result->allocator, text, bytes + 1);
   return status;
 }
 
@@ -76,14 +77,14 @@ static kiln_status_t take_code(const run_t* run, const kiln_code_name_t* names,
   KILNI_RETURN_IF_ERROR(KILNI_NVRTC_STATUS(
       run->table, output.size(run->program, &bytes), output.size_call));
   if (bytes == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(COMPILE_FAILED, "the compiler gave no %s for \"%s\"",
                    kiln_code_format_name(result->format), result->arch),
         "look at the options: some ask for another kind of output, or for "
         "none");
   }
   void* code = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes, &code));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(result->allocator, bytes, &code));
   const uint8_t* data = code;
   kiln_status_t status = KILNI_NVRTC_STATUS(
       run->table, output.get(run->program, code), output.call);
@@ -93,7 +94,7 @@ static kiln_status_t take_code(const run_t* run, const kiln_code_name_t* names,
     kiln_bytes_view_t view = {data, text ? bytes - 1 : bytes};
     status = kilni_compile_take(run->job, view, names, name_count);
   }
-  kilni_free(result->allocator, code, bytes);
+  kilni_base_free(result->allocator, code, bytes);
   return status;
 }
 
@@ -104,8 +105,8 @@ static kiln_status_t take_all(const run_t* run) {
   uint32_t count = options->name_expression_count;
   if (options->syntax_only == KILN_SWITCH_ON) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(kiln_code_name_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, count, sizeof(kiln_code_name_t), &block));
   kiln_code_name_t* names = block;
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
@@ -117,7 +118,7 @@ static kiln_status_t take_all(const run_t* run) {
         "nvrtcGetLoweredName");
   }
   if (kiln_status_is_ok(status)) status = take_code(run, names, count);
-  kilni_free_array(allocator, block, count, sizeof(kiln_code_name_t));
+  kilni_base_free_array(allocator, block, count, sizeof(kiln_code_name_t));
   return status;
 }
 
@@ -194,12 +195,12 @@ static bool read_pch(const run_t* run) {
     size_t bytes = 0;
     kiln_compiler_t* compiler = run->job->compiler;
     // The heap is the library's: one caller at a time changes it.
-    kilni_mutex_lock(&compiler->lock);
+    kilni_base_mutex_lock(&compiler->lock);
     bool grown = table->nvrtcGetPCHHeapSizeRequired(run->program, &bytes) ==
                      KILN_NVRTC_SUCCESS &&
                  bytes != 0 &&
                  table->nvrtcSetPCHHeapSize(bytes) == KILN_NVRTC_SUCCESS;
-    kilni_mutex_unlock(&compiler->lock);
+    kilni_base_mutex_unlock(&compiler->lock);
     if (grown) {
       KILNI_LOG(&compiler->host->log, INFO,
                 "the heap for precompiled headers has %zu bytes now", bytes);
@@ -249,7 +250,7 @@ static kiln_status_t run_once(run_t* run, bool* inout_again) {
                                 (int)count, count != 0 ? texts : NULL, names),
       "nvrtcCreateProgram"));
   kiln_status_t status = compile_program(run, inout_again);
-  return kilni_status_join(
+  return kilni_base_status_join(
       status,
       KILNI_NVRTC_STATUS(table, table->nvrtcDestroyProgram(&run->program),
                          "nvrtcDestroyProgram"));
@@ -272,24 +273,24 @@ kiln_status_t kilni_compile_nvrtc(const kilni_compile_job_t* job) {
   char* source = NULL;
   // Texts with their NUL, which are copies, and behind them the names.
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, 2 * count + 1, sizeof(char*), &block));
+      kilni_base_alloc_array(allocator, 2 * count + 1, sizeof(char*), &block));
   char** texts = block;
   const char** names = block;
-  kiln_status_t status = kilni_strdup(allocator, job->source, &source);
+  kiln_status_t status = kilni_base_strdup(allocator, job->source, &source);
   for (size_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     const kiln_compile_file_t* file = &options->headers[i];
     names[count + i] = file->name;
-    status = kilni_strdup(
+    status = kilni_base_strdup(
         allocator,
-        kilni_sv_make((const char*)file->bytes.data, file->bytes.size),
+        kilni_base_sv_make((const char*)file->bytes.data, file->bytes.size),
         &texts[i]);
   }
   if (kiln_status_is_ok(status)) {
     run_t run = {job, &job->compiler->table, NULL, source, names};
     status = run_twice(&run);
   }
-  for (size_t i = 0; i < count; i++) kilni_strfree(allocator, texts[i]);
-  kilni_strfree(allocator, source);
-  kilni_free_array(allocator, block, 2 * count + 1, sizeof(char*));
+  for (size_t i = 0; i < count; i++) kilni_base_strfree(allocator, texts[i]);
+  kilni_base_strfree(allocator, source);
+  kilni_base_free_array(allocator, block, 2 * count + 1, sizeof(char*));
   return status;
 }

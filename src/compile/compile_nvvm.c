@@ -27,15 +27,16 @@ static kiln_status_t take_log(const run_t* run) {
       table, table->nvvmGetProgramLogSize(run->program, &bytes),
       "nvvmGetProgramLogSize"));
   void* text = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes + 1, &text));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(result->allocator, bytes + 1, &text));
   kiln_status_t status = KILNI_NVVM_STATUS(
       table, table->nvvmGetProgramLog(run->program, text), "nvvmGetProgramLog");
   if (kiln_status_is_ok(status)) {
-    kilni_strfree(result->allocator, result->log);
+    kilni_base_strfree(result->allocator, result->log);
     result->log = NULL;
-    status = kilni_strdup(result->allocator, kilni_sv(text), &result->log);
+    status =
+        kilni_base_strdup(result->allocator, kilni_base_sv(text), &result->log);
   }
-  kilni_free(result->allocator, text, bytes + 1);
+  kilni_base_free(result->allocator, text, bytes + 1);
   return status;
 }
 
@@ -47,13 +48,13 @@ static kiln_status_t take_code(const run_t* run) {
       table, table->nvvmGetCompiledResultSize(run->program, &bytes),
       "nvvmGetCompiledResultSize"));
   void* code = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes, &code));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(result->allocator, bytes, &code));
   const uint8_t* data = code;
   kiln_status_t status =
       KILNI_NVVM_STATUS(table, table->nvvmGetCompiledResult(run->program, code),
                         "nvvmGetCompiledResult");
   if (kiln_status_is_ok(status) && bytes == 0) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         KILNI_FAIL(COMPILE_FAILED, "libNVVM gave no %s for \"%s\"",
                    kiln_code_format_name(result->format), result->arch),
         "look at the options: some ask for another kind of output");
@@ -63,7 +64,7 @@ static kiln_status_t take_code(const run_t* run) {
     kiln_bytes_view_t view = {data, text ? bytes - 1 : bytes};
     status = kilni_compile_take(run->job, view, NULL, 0);
   }
-  kilni_free(result->allocator, code, bytes);
+  kilni_base_free(result->allocator, code, bytes);
   return status;
 }
 
@@ -92,7 +93,7 @@ static kiln_status_t add_modules(const run_t* run) {
   if (options->device_library == KILN_SWITCH_OFF) return kiln_ok();
   if (compiler->device_bytes == 0) {
     if (options->device_library != KILN_SWITCH_ON) return kiln_ok();
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "libNVVM's device library was not found"),
         "install it, e.g. with `python3 -m pip install "
         "nvidia-nvvm`" KILNI_FIX_ENVIRONMENT
@@ -125,8 +126,8 @@ static kiln_status_t compile_program(const run_t* run) {
   KILNI_RETURN_IF_ERROR(add_modules(run));
   void* block = NULL;
   kiln_allocator_t allocator = job->result->allocator;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, line->count + 1, sizeof(char*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, line->count + 1,
+                                               sizeof(char*), &block));
   const char** options = block;
   for (size_t i = 0; i < line->count; i++) options[i] = line->items[i];
   int count = (int)line->count;
@@ -139,7 +140,7 @@ static kiln_status_t compile_program(const run_t* run) {
     result = table->nvvmCompileProgram(run->program, count, options);
     cancelled = kilni_compile_is_cancelled(job->options);
   }
-  kilni_free_array(allocator, block, line->count + 1, sizeof(char*));
+  kilni_base_free_array(allocator, block, line->count + 1, sizeof(char*));
   KILNI_RETURN_IF_ERROR(take_log(run));
   if (cancelled) return kilni_compile_cancelled(job);
   if (result != KILN_NVVM_SUCCESS) return refused(run, result, call);
@@ -150,14 +151,14 @@ kiln_status_t kilni_compile_nvvm(const kilni_compile_job_t* job) {
   run_t run = {job, &job->compiler->nvvm, NULL};
   const kiln_nvvm_table_t* table = run.table;
   if (job->source.size == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is empty", job->name),
         "give NVVM IR, as bitcode or as text");
   }
   KILNI_RETURN_IF_ERROR(KILNI_NVVM_STATUS(
       table, table->nvvmCreateProgram(&run.program), "nvvmCreateProgram"));
   kiln_status_t status = compile_program(&run);
-  return kilni_status_join(
+  return kilni_base_status_join(
       status, KILNI_NVVM_STATUS(table, table->nvvmDestroyProgram(&run.program),
                                 "nvvmDestroyProgram"));
 }

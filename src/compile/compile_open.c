@@ -32,33 +32,34 @@ void kiln_compiler_retain(kiln_compiler_t* compiler) {
 
 static void destroy(kiln_compiler_t* compiler) {
   kiln_allocator_t allocator = compiler->host->allocator;
-  kilni_keep_t keep = compiler->keep;
+  kilni_base_keep_t keep = compiler->keep;
   kiln_compiler_release(atomic_load(&compiler->instead));
   if (compiler->traced && compiler->kind == KILN_COMPILER_KIND_NVVM) {
     kilni_nvvm_trace_remove(&compiler->nvvm);
   } else if (compiler->traced) {
     kilni_nvrtc_trace_remove(&compiler->table);
   }
-  kilni_dynlib_close(compiler->library);
+  kilni_base_dynlib_close(compiler->library);
   kiln_locate_item_release(compiler->located);
   for (uint32_t i = 0; i < compiler->unchecked_count; i++) {
     kiln_locate_item_release(compiler->unchecked[i]);
   }
-  kilni_strfree(allocator, compiler->path);
-  kilni_strfree(allocator, compiler->include_dir);
-  kilni_strfree(allocator, compiler->include_dir2);
-  kilni_strfree(allocator, compiler->device_file);
-  kilni_file_free(allocator, compiler->device_code, compiler->device_bytes);
-  kilni_free_array(allocator, compiler->archs, compiler->arch_count,
-                   sizeof(int));
+  kilni_base_strfree(allocator, compiler->path);
+  kilni_base_strfree(allocator, compiler->include_dir);
+  kilni_base_strfree(allocator, compiler->include_dir2);
+  kilni_base_strfree(allocator, compiler->device_file);
+  kilni_base_file_free(allocator, compiler->device_code,
+                       compiler->device_bytes);
+  kilni_base_free_array(allocator, compiler->archs, compiler->arch_count,
+                        sizeof(int));
   kilni_gate_deinit(&compiler->gate);
-  if (compiler->has_lock) kilni_mutex_deinit(&compiler->lock);
-  kilni_free(allocator, compiler, sizeof(*compiler));
-  kilni_keep_release(keep);
+  if (compiler->has_lock) kilni_base_mutex_deinit(&compiler->lock);
+  kilni_base_free(allocator, compiler, sizeof(*compiler));
+  kilni_base_keep_release(keep);
 }
 
 void kiln_compiler_release(kiln_compiler_t* compiler) {
-  if (compiler == NULL || kilni_host_is_forked(compiler->host)) return;
+  if (compiler == NULL || kilni_base_host_is_forked(compiler->host)) return;
   if (atomic_fetch_sub_explicit(&compiler->references, 1,
                                 memory_order_acq_rel) == 1) {
     destroy(compiler);
@@ -72,14 +73,14 @@ static kiln_status_t read_archs(kiln_compiler_t* compiler) {
       KILNI_NVRTC_STATUS(table, table->nvrtcGetNumSupportedArchs(&count),
                          "nvrtcGetNumSupportedArchs"));
   if (count <= 0 || count > 4096) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" says it knows %d architectures",
                    compiler->path, count),
         "install NVRTC again, from one CUDA toolkit");
   }
   void* archs = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(compiler->host->allocator,
-                                          (size_t)count, sizeof(int), &archs));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      compiler->host->allocator, (size_t)count, sizeof(int), &archs));
   compiler->archs = archs;
   compiler->arch_count = (size_t)count;
   return KILNI_NVRTC_STATUS(table, table->nvrtcGetSupportedArchs(archs),
@@ -115,7 +116,7 @@ static kiln_status_t read_known(kiln_compiler_t* compiler) {
 
 static kiln_status_t default_text(kiln_compiler_t* compiler, char** text) {
   if (*text != NULL) return kiln_ok();
-  return kilni_strdup(compiler->host->allocator, kilni_sv(""), text);
+  return kilni_base_strdup(compiler->host->allocator, kilni_base_sv(""), text);
 }
 
 static kiln_status_t no_includes(kiln_compiler_t* compiler) {
@@ -175,8 +176,9 @@ static kiln_status_t take_beside(kiln_compiler_t* compiler,
   KILNI_RETURN_IF_ERROR(locate_beside(toolkit, library, kind, name, &located));
   kiln_status_t status = kiln_ok();
   if (kiln_locate_item_found(located)) {
-    status = kilni_strdup(compiler->host->allocator,
-                          kilni_sv(kiln_locate_item_path(located)), out_path);
+    status = kilni_base_strdup(compiler->host->allocator,
+                               kilni_base_sv(kiln_locate_item_path(located)),
+                               out_path);
     if (kiln_status_is_ok(status) && is_checked_later(compiler)) {
       compiler->unchecked[compiler->unchecked_count++] = located;
       return kiln_ok();
@@ -210,7 +212,7 @@ static kiln_status_t find_headers(kiln_compiler_t* compiler,
   compiler->has_cccl = compiler->include_dir2 != NULL;
   if (compiler->include_dir != NULL && compiler->include_dir2 != NULL &&
       strcmp(compiler->include_dir, compiler->include_dir2) == 0) {
-    kilni_strfree(compiler->host->allocator, compiler->include_dir2);
+    kilni_base_strfree(compiler->host->allocator, compiler->include_dir2);
     compiler->include_dir2 = NULL;
   }
   return kiln_ok();
@@ -223,9 +225,9 @@ static kiln_status_t find_device_library(kiln_compiler_t* compiler,
                                     KILN_LOCATE_KIND_BITCODE, "device",
                                     &compiler->device_file));
   if (compiler->device_file == NULL) return kiln_ok();
-  return kilni_file_read(compiler->host->allocator, compiler->device_file,
-                         MAX_DEVICE_BYTES, &compiler->device_code,
-                         &compiler->device_bytes);
+  return kilni_base_file_read(compiler->host->allocator, compiler->device_file,
+                              MAX_DEVICE_BYTES, &compiler->device_code,
+                              &compiler->device_bytes);
 }
 
 // What goes with the library, and which one it is.
@@ -241,12 +243,12 @@ static kiln_status_t find_rest(kiln_compiler_t* compiler,
 
 // ---- Opening ----
 
-static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
+static kiln_status_t create(const kiln_host_t* host, kilni_base_keep_t keep,
                             const kilni_compiler_wish_t* wish,
                             kiln_compiler_t** out_compiler) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(kiln_compiler_t), &block));
+      kilni_base_alloc(host->allocator, sizeof(kiln_compiler_t), &block));
   kiln_compiler_t* compiler = block;
   compiler->host = host;
   compiler->keep = keep;
@@ -254,11 +256,11 @@ static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
       wish->kind != 0 ? wish->kind : (uint32_t)KILN_COMPILER_KIND_NVRTC;
   compiler->toolkit = wish->toolkit;
   compiler->trace = wish->trace;
-  kilni_keep_retain(keep);
+  kilni_base_keep_retain(keep);
   atomic_init(&compiler->references, 1);
   atomic_init(&compiler->instead, NULL);
   atomic_init(&compiler->loaded, false);
-  kiln_status_t status = kilni_mutex_init(&compiler->lock);
+  kiln_status_t status = kilni_base_mutex_init(&compiler->lock);
   compiler->has_lock = kiln_status_is_ok(status);
   if (kiln_status_is_ok(status)) {
     uint32_t most = wish->max_concurrent;
@@ -305,10 +307,10 @@ static kiln_status_t open_table(kiln_compiler_t* compiler, const char* path,
                             ? fill_nvvm(compiler, path, trace)
                             : fill_nvrtc(compiler, path, trace));
   if (compiler->path == NULL) {
-    const char* taken = kilni_dynlib_path(compiler->library);
+    const char* taken = kilni_base_dynlib_path(compiler->library);
     if (taken[0] == 0) taken = path;
-    KILNI_RETURN_IF_ERROR(kilni_strdup(compiler->host->allocator,
-                                       kilni_sv(taken), &compiler->path));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        compiler->host->allocator, kilni_base_sv(taken), &compiler->path));
   }
   return read_known(compiler);
 }
@@ -339,9 +341,9 @@ static kiln_status_t open_lazily(kiln_compiler_t* compiler,
   compiler->scope = kiln_locate_item_scope(located);
   compiler->located = located;
   kiln_locate_item_retain(located);
-  KILNI_RETURN_IF_ERROR(kilni_strdup(compiler->host->allocator,
-                                     kilni_sv(kiln_locate_item_path(located)),
-                                     &compiler->path));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+      compiler->host->allocator, kilni_base_sv(kiln_locate_item_path(located)),
+      &compiler->path));
   return find_rest(compiler, wish->toolkit, located);
 }
 
@@ -354,7 +356,8 @@ kiln_status_t kilni_compiler_load(kiln_compiler_t* compiler) {
                     compiler->trace);
 }
 
-static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
+static kiln_status_t try_located(const kiln_host_t* host,
+                                 kilni_base_keep_t keep,
                                  const kilni_compiler_wish_t* wish,
                                  kiln_locate_item_t* located,
                                  kiln_compiler_t** out_compiler) {
@@ -385,8 +388,8 @@ static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
 static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
                                  kiln_compiler_t** out_compiler) {
   compiler->scope = KILN_LOCATE_SCOPE_OVERRIDE;
-  kiln_status_t status = kilni_strdup(compiler->host->allocator,
-                                      kilni_sv(origin), &compiler->path);
+  kiln_status_t status = kilni_base_strdup(
+      compiler->host->allocator, kilni_base_sv(origin), &compiler->path);
   if (kiln_status_is_ok(status)) status = no_includes(compiler);
   if (kiln_status_is_ok(status)) status = read_known(compiler);
   if (kiln_status_is_ok(status)) status = kilni_compiler_identify(compiler);
@@ -398,7 +401,8 @@ static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
   return kiln_ok();
 }
 
-kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
+kiln_status_t kilni_compiler_create(const kiln_host_t* host,
+                                    kilni_base_keep_t keep,
                                     const kiln_nvrtc_table_t* table,
                                     kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
@@ -410,7 +414,7 @@ kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
 }
 
 kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
-                                         kilni_keep_t keep,
+                                         kilni_base_keep_t keep,
                                          const kiln_nvvm_table_t* table,
                                          kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
@@ -423,7 +427,7 @@ kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
 
 // ---- A library that was named ----
 
-static kiln_status_t try_name(const kiln_host_t* host, kilni_keep_t keep,
+static kiln_status_t try_name(const kiln_host_t* host, kilni_base_keep_t keep,
                               const kilni_compiler_wish_t* wish,
                               kiln_compiler_t** out_compiler) {
   kiln_compiler_t* compiler = NULL;
@@ -458,7 +462,7 @@ static kiln_status_t locate_file(const kiln_host_t* host, const char* name,
   return status;
 }
 
-static kiln_status_t open_named(const kiln_host_t* host, kilni_keep_t keep,
+static kiln_status_t open_named(const kiln_host_t* host, kilni_base_keep_t keep,
                                 const kilni_compiler_wish_t* wish,
                                 kiln_compiler_t** out_compiler) {
   if (strchr(wish->library, '/') == NULL) {
@@ -469,7 +473,7 @@ static kiln_status_t open_named(const kiln_host_t* host, kilni_keep_t keep,
   const char* path = wish->library;
   kiln_status_t status = kiln_ok();
   if (path[0] != '/') {
-    status = kilni_path_real(host->allocator, path, &real);
+    status = kilni_base_path_real(host->allocator, path, &real);
     path = real;
   }
   if (kiln_status_is_ok(status)) {
@@ -479,7 +483,7 @@ static kiln_status_t open_named(const kiln_host_t* host, kilni_keep_t keep,
     status = try_located(host, keep, wish, located, out_compiler);
   }
   kiln_locate_item_release(located);
-  kilni_strfree(host->allocator, real);
+  kilni_base_strfree(host->allocator, real);
   return status;
 }
 
@@ -507,7 +511,7 @@ static kiln_status_t nothing_worked(uint32_t kind,
     status =
         KILNI_ANNOTATE(status, "and %u more", (unsigned)(count - MAX_LISTED));
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status,
       "install it: `python3 -m venv cuda && cuda/bin/pip install %s && export "
       "VIRTUAL_ENV=$PWD/cuda` (on Debian and Ubuntu after `apt-get install "
@@ -531,7 +535,7 @@ static bool ends_search(kiln_status_t status, const kiln_locate_item_t* item) {
 }
 
 // Tries one copy; true if that decides the search.
-static bool is_decided(const kiln_host_t* host, kilni_keep_t keep,
+static bool is_decided(const kiln_host_t* host, kilni_base_keep_t keep,
                        const kilni_compiler_wish_t* wish,
                        kiln_locate_item_t* item, kiln_status_t* inout_last,
                        kiln_compiler_t** out_compiler) {
@@ -547,7 +551,7 @@ static bool is_decided(const kiln_host_t* host, kilni_keep_t keep,
 }
 
 // All copies but `tried`, which gave `last`.
-static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
+static kiln_status_t try_all(const kiln_host_t* host, kilni_base_keep_t keep,
                              const kilni_compiler_wish_t* wish,
                              const kiln_locate_set_t* found,
                              const kiln_locate_item_t* tried,
@@ -568,7 +572,7 @@ static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
 
 // The first copy most often works, and then no other is looked for. Gives it
 // where it does not, for the others to be tried.
-static kiln_status_t open_first(const kiln_host_t* host, kilni_keep_t keep,
+static kiln_status_t open_first(const kiln_host_t* host, kilni_base_keep_t keep,
                                 const kilni_compiler_wish_t* wish,
                                 kiln_locate_item_t** out_tried,
                                 kiln_status_t* out_last,
@@ -594,7 +598,8 @@ static kiln_status_t open_first(const kiln_host_t* host, kilni_keep_t keep,
   return kiln_ok();
 }
 
-kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
+kiln_status_t kilni_compiler_open(const kiln_host_t* host,
+                                  kilni_base_keep_t keep,
                                   const kilni_compiler_wish_t* wish,
                                   kiln_locate_set_t** out_found,
                                   kiln_compiler_t** out_compiler) {

@@ -106,12 +106,12 @@ kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
   *out_ready = NULL;
   kiln_status_t status = kiln_ok();
   if (!kiln_compiler_is_loaded(compiler)) {
-    kilni_mutex_lock(&compiler->lock);
+    kilni_base_mutex_lock(&compiler->lock);
     if (!kiln_compiler_is_loaded(compiler)) {
       status = kilni_compiler_load(compiler);
       if (!kiln_status_is_ok(status)) status = take_another(compiler, status);
     }
-    kilni_mutex_unlock(&compiler->lock);
+    kilni_base_mutex_unlock(&compiler->lock);
   }
   if (!kiln_status_is_ok(status)) return status;
   *out_ready = (kiln_compiler_t*)(uintptr_t)actual(compiler);

@@ -11,14 +11,14 @@ kiln_status_t kilni_compile_result_create(const kiln_compiler_t* compiler,
                                           kiln_compile_result_t** out_result) {
   *out_result = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(compiler->host->allocator,
-                                    sizeof(kiln_compile_result_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      compiler->host->allocator, sizeof(kiln_compile_result_t), &block));
   kiln_compile_result_t* result = block;
   result->allocator = compiler->host->allocator;
   result->line.allocator = result->allocator;
   result->headers.allocator = result->allocator;
   result->keep = compiler->keep;
-  kilni_keep_retain(result->keep);
+  kilni_base_keep_retain(result->keep);
   atomic_init(&result->references, 1);
   *out_result = result;
   return kiln_ok();
@@ -36,15 +36,15 @@ void kiln_compile_result_release(kiln_compile_result_t* result) {
     return;
   }
   kiln_allocator_t allocator = result->allocator;
-  kilni_keep_t keep = result->keep;
-  kilni_strfree(allocator, result->log);
-  kilni_strfree(allocator, result->note);
-  kilni_strfree(allocator, result->cache_reason);
+  kilni_base_keep_t keep = result->keep;
+  kilni_base_strfree(allocator, result->log);
+  kilni_base_strfree(allocator, result->note);
+  kilni_base_strfree(allocator, result->cache_reason);
   kilni_line_deinit(&result->line);
   kilni_line_deinit(&result->headers);
   kiln_code_release(result->code);
-  kilni_free(allocator, result, sizeof(*result));
-  kilni_keep_release(keep);
+  kilni_base_free(allocator, result, sizeof(*result));
+  kilni_base_keep_release(keep);
 }
 
 static const char* text_of(const char* text) {

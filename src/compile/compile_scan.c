@@ -47,14 +47,14 @@ enum { NAMES = sizeof(kNames) / sizeof(kNames[0]), TIMES = NAMES - 1 };
 
 bool kilni_scan_is_time(kiln_string_view_t word) {
   for (size_t i = 0; i < TIMES; i++) {
-    if (kilni_sv_equal_cstr(word, kNames[i])) return true;
+    if (kilni_base_sv_equal_cstr(word, kNames[i])) return true;
   }
   return false;
 }
 
 static bool is_asks(kiln_string_view_t word, bool* out_next) {
-  *out_next = kilni_sv_equal_cstr(word, "__has_include_next");
-  return *out_next || kilni_sv_equal_cstr(word, kAsks);
+  *out_next = kilni_base_sv_equal_cstr(word, "__has_include_next");
+  return *out_next || kilni_base_sv_equal_cstr(word, kAsks);
 }
 
 // ---- Names that are put together ----
@@ -194,7 +194,7 @@ static kiln_string_view_t read_word(scan_t* scan) {
          (kilni_scan_is_word(*scan->at) || is_digit(*scan->at))) {
     scan->at++;
   }
-  return kilni_sv_make(begin, (size_t)(scan->at - begin));
+  return kilni_base_sv_make(begin, (size_t)(scan->at - begin));
 }
 
 // A string or character: to its end, or that of its line.
@@ -272,7 +272,7 @@ static void skip_mark(scan_t* scan) {
   scan->at++;
   if (!pastes || scan->pastes) return;
   kilni_scan_found_t found = {.kind = KILNI_SCAN_PASTE};
-  found.name = kilni_sv("##");
+  found.name = kilni_base_sv("##");
   scan->pastes = true;
   report(scan, &found);
 }
@@ -318,7 +318,7 @@ static kiln_string_view_t take_value(scan_t* scan, char close) {
     end = scan->at;
   }
   // A blank or a comment inside is not plain either.
-  kiln_string_view_t value = kilni_sv_make(begin, (size_t)(end - begin));
+  kiln_string_view_t value = kilni_base_sv_make(begin, (size_t)(end - begin));
   if (!kilni_scan_is_plain(value)) value.data = NULL;
   return value;
 }
@@ -342,7 +342,7 @@ static void report_computed(scan_t* scan, bool next, char close) {
   kilni_scan_found_t found = {.kind = KILNI_SCAN_COMPUTED, .next = next};
   found.line = line_at(scan, begin);
   found.value = take_value(scan, close);
-  found.name = kilni_sv_make(begin, (size_t)(scan->at - begin));
+  found.name = kilni_base_sv_make(begin, (size_t)(scan->at - begin));
   while (found.name.size != 0 &&
          strchr(" \t\r", found.name.data[found.name.size - 1]) != NULL) {
     found.name.size--;
@@ -365,7 +365,7 @@ static bool take_name(scan_t* scan, bool next) {
   scan->at = at + 1;
   kilni_scan_found_t found = {.next = next};
   found.kind = close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE;
-  found.name = kilni_sv_make(begin, (size_t)(at - begin));
+  found.name = kilni_base_sv_make(begin, (size_t)(at - begin));
   report(scan, &found);
   return true;
 }
@@ -381,7 +381,7 @@ static kiln_string_view_t params_at(const scan_t* scan) {
   const char* at = scan->at + 1;
   size_t size = 0;
   while (at + size < scan->end && at[size] != ')' && at[size] != '\n') size++;
-  return kilni_sv_make(at, size);
+  return kilni_base_sv_make(at, size);
 }
 
 // What takes arguments is no part of a header's name.
@@ -391,7 +391,7 @@ static void take_define(scan_t* scan) {
   kilni_scan_found_t found = {.kind = KILNI_SCAN_DEFINE};
   found.name = read_word(scan);
   scan->macro = found.name;
-  scan->params = kilni_sv_make(NULL, 0);
+  scan->params = kilni_base_sv_make(NULL, 0);
   if (!at_end(scan) && *scan->at == '(') {
     scan->params = params_at(scan);
     return;
@@ -415,7 +415,7 @@ static size_t params_of(const scan_t* scan, kiln_string_view_t word,
       names.at++;
       continue;
     }
-    if (kilni_sv_equal(read_word(&names), word)) *out_has = true;
+    if (kilni_base_sv_equal(read_word(&names), word)) *out_has = true;
     count++;
   }
   return count;
@@ -509,7 +509,7 @@ static void skip_defined(scan_t* scan) {
 // asks for.
 static void take_condition_word(scan_t* scan) {
   kiln_string_view_t word = read_word(scan);
-  if (kilni_sv_equal_cstr(word, "defined")) {
+  if (kilni_base_sv_equal_cstr(word, "defined")) {
     skip_defined(scan);
     return;
   }
@@ -555,7 +555,7 @@ static bool is_about_a_name(kiln_string_view_t word) {
   static const char* const words[] = {"ifdef", "ifndef", "elifdef", "elifndef",
                                       "undef"};
   for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-    if (kilni_sv_equal_cstr(word, words[i])) return true;
+    if (kilni_base_sv_equal_cstr(word, words[i])) return true;
   }
   return false;
 }
@@ -565,15 +565,15 @@ static void take_directive(scan_t* scan) {
   skip_blanks(scan);
   if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return;
   kiln_string_view_t word = read_word(scan);
-  if (kilni_sv_equal_cstr(word, "include") ||
-      kilni_sv_equal_cstr(word, "import")) {
+  if (kilni_base_sv_equal_cstr(word, "include") ||
+      kilni_base_sv_equal_cstr(word, "import")) {
     take_include(scan, false);
-  } else if (kilni_sv_equal_cstr(word, "include_next")) {
+  } else if (kilni_base_sv_equal_cstr(word, "include_next")) {
     take_include(scan, true);
-  } else if (kilni_sv_equal_cstr(word, "define")) {
+  } else if (kilni_base_sv_equal_cstr(word, "define")) {
     take_define(scan);
-  } else if (kilni_sv_equal_cstr(word, "if") ||
-             kilni_sv_equal_cstr(word, "elif")) {
+  } else if (kilni_base_sv_equal_cstr(word, "if") ||
+             kilni_base_sv_equal_cstr(word, "elif")) {
     take_condition(scan);
   } else if (is_about_a_name(word)) {
     skip_defined(scan);
@@ -583,7 +583,7 @@ static void take_directive(scan_t* scan) {
 static bool is_raw_prefix(kiln_string_view_t word) {
   static const char* const prefixes[] = {"R", "u8R", "uR", "UR", "LR"};
   for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-    if (kilni_sv_equal_cstr(word, prefixes[i])) return true;
+    if (kilni_base_sv_equal_cstr(word, prefixes[i])) return true;
   }
   return false;
 }
@@ -596,7 +596,7 @@ static void scan_lines(scan_t* scan) {
     char c = *scan->at;
     if (c == '\n') {
       scan->at++;
-      scan->macro = kilni_sv_make(NULL, 0);
+      scan->macro = kilni_base_sv_make(NULL, 0);
       fresh = true;
       continue;
     }
@@ -641,7 +641,7 @@ static void find_trigraph(scan_t* scan) {
       continue;
     }
     kilni_scan_found_t found = {.kind = KILNI_SCAN_TRIGRAPH};
-    found.name = kilni_sv_make(at, 3);
+    found.name = kilni_base_sv_make(at, 3);
     report(scan, &found);
     return;
   }
@@ -652,7 +652,7 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                               void* user) {
   if (text.size == 0) return kiln_ok();
   void* copy = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, text.size, &copy));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, text.size, &copy));
   size_t size = join_lines(text, copy);
   const char* begin = copy;
   scan_t scan = {.at = begin,
@@ -663,9 +663,9 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                  .user = user};
   find_trigraph(&scan);
   scan_lines(&scan);
-  kilni_free(allocator, copy, text.size);
+  kilni_base_free(allocator, copy, text.size);
   if (scan.endless <= MAX_ENDLESS) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "a text has more than %d raw strings without an end",
                  (int)MAX_ENDLESS),

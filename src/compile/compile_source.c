@@ -30,10 +30,10 @@ static bool contains(kiln_string_view_t text, const char* word) {
 
 // The first line of the log that speaks of an error, else its first line.
 static kiln_string_view_t first_error(const char* log) {
-  kiln_string_view_t rest = kilni_sv(log);
+  kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t first = {NULL, 0};
   kiln_string_view_t line;
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     if (line.size == 0) continue;
     if (contains(line, "error")) return line;
     if (first.size == 0) first = line;
@@ -78,11 +78,11 @@ kiln_status_t kilni_compile_refused(kiln_status_t native, bool of_source,
   kiln_status_t status = say_refusal(line, job, hint);
   kiln_status_native_t part;
   if (kiln_status_native(native, &part)) {
-    status =
-        kilni_status_with_native(status, part.domain, part.number, part.name);
+    status = kilni_base_status_with_native(status, part.domain, part.number,
+                                           part.name);
   }
   const char* fix = hint[0] != 0 ? hint : kiln_status_fix(native);
-  status = kilni_status_with_fix(
+  status = kilni_base_status_with_fix(
       status, "%s",
       fix ? fix : "correct the source; the whole log is in the result");
   kiln_status_free(native);
@@ -95,7 +95,7 @@ bool kilni_compile_is_cancelled(const kiln_compile_options_t* options) {
 }
 
 kiln_status_t kilni_compile_cancelled(const kilni_compile_job_t* job) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(CANCELLED, "the compilation of \"%s\" was ended", job->name),
       "compile it again; `cancelled` of its options said so");
 }
@@ -167,13 +167,13 @@ static kiln_status_t plan(const kilni_compile_job_t* job) {
   if (job->compiler->kind == KILN_COMPILER_KIND_NVVM) {
     if (output == KILN_CODE_FORMAT_CUBIN ||
         output == KILN_CODE_FORMAT_RELOCATABLE) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED, "libNVVM makes no %s",
                      kiln_code_format_name(output)),
           "make PTX or LTO-IR, and link that");
     }
   } else if (options->module_count != 0 || options->device_library != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "NVRTC takes no `%s`",
                    options->module_count != 0 ? "modules" : "device_library"),
         "leave it at its default; it is for libNVVM");
@@ -242,7 +242,7 @@ static kiln_status_t check_source(const kiln_compiler_t* compiler,
                                   kiln_string_view_t source) {
   KILNI_CHECK_ARGUMENT(source.data != NULL || source.size == 0, "source");
   if (source.size > KILNI_COMPILE_MAX_SOURCE_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "the source has %zu bytes, more than %u",
                    source.size, (unsigned)KILNI_COMPILE_MAX_SOURCE_BYTES),
         "split it into several");
@@ -250,7 +250,7 @@ static kiln_status_t check_source(const kiln_compiler_t* compiler,
   if (compiler->kind == KILN_COMPILER_KIND_NVVM) return kiln_ok();
   const char* nul = source.size ? memchr(source.data, 0, source.size) : NULL;
   if (nul == NULL || nul == source.data + source.size - 1) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the source has a NUL at byte %zu",
                  (size_t)(nul - source.data)),
       "check that this is CUDA C++ text and not a binary file");
@@ -286,7 +286,7 @@ static kiln_status_t read_options(kiln_compiler_t* compiler,
                                   const kiln_compile_options_t* options,
                                   kiln_compile_options_t* out_given) {
   KILNI_CHECK_ARGUMENT(compiler != NULL, "compiler");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(compiler->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(compiler->host));
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_compile_options_t, out_given));
   return kilni_compile_check_options(out_given);

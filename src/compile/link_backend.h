@@ -65,7 +65,8 @@ typedef struct kilni_link_backend_t {
 
   // Adds the whole log, KILN_LINK_LOG_*, as it stands. At any time, also after
   // a failure. A log that cannot be read is OK and empty.
-  kiln_status_t (*log)(void* session, uint32_t which, kilni_str_t* inout_text);
+  kiln_status_t (*log)(void* session, uint32_t which,
+                       kilni_base_str_t* inout_text);
 
   // Ends the session and frees what belongs to it. Once; NULL is accepted.
   void (*end)(void* session);

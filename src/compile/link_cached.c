@@ -20,7 +20,7 @@ enum { KEY_VERSION = 5, MAX_KEPT_BYTES = 64 << 20 };
 // One lookup under way. one-thread
 typedef struct looked_t {
   const kilni_link_lookup_t* lookup;
-  kilni_str_t kept;  // the metadata of a new entry
+  kilni_base_str_t kept;  // the metadata of a new entry
 } looked_t;
 
 // Options of the assembler that would read options out of a file.
@@ -50,16 +50,16 @@ static kiln_status_t build_key(const kilni_link_lookup_t* lookup,
                                kilni_cache_key_builder_t* key) {
   const kiln_link_settings_t* settings = lookup->settings;
   const char* name = lookup->options->name;
-  kilni_cache_key_add_text(key, "tool", kilni_sv(lookup->identity));
+  kilni_cache_key_add_text(key, "tool", kilni_base_sv(lookup->identity));
   kilni_cache_key_add_u64(key, "line", lookup->line);
   kilni_cache_key_add_u64(key, "output", lookup->output);
   kilni_cache_key_add_text(key, "name",
-                           kilni_sv(name != NULL ? name : "linked"));
+                           kilni_base_sv(name != NULL ? name : "linked"));
   uint32_t count = kiln_link_settings_count(settings);
   kilni_cache_key_add_u64(key, "settings", count);
   for (uint32_t i = 0; i < count; i++) {
-    kilni_cache_key_add_text(key, "setting",
-                             kilni_sv(kiln_link_settings_option(settings, i)));
+    kilni_cache_key_add_text(
+        key, "setting", kilni_base_sv(kiln_link_settings_option(settings, i)));
   }
   kilni_cache_key_add_u64(key, "inputs", lookup->input_count);
   for (size_t i = 0; i < lookup->input_count; i++) {
@@ -67,9 +67,9 @@ static kiln_status_t build_key(const kilni_link_lookup_t* lookup,
     char digest[KILN_CACHE_NAME_BYTES];
     kilni_cache_digest(kiln_code_bytes(code), digest);
     kilni_cache_key_add_u64(key, "format", kiln_code_format(code));
-    kilni_cache_key_add_text(key, "input", kilni_sv(kiln_code_name(code)));
+    kilni_cache_key_add_text(key, "input", kilni_base_sv(kiln_code_name(code)));
     kilni_cache_key_add_u64(key, "bytes", kiln_code_bytes(code).size);
-    kilni_cache_key_add_text(key, "digest", kilni_sv(digest));
+    kilni_cache_key_add_text(key, "digest", kilni_base_sv(digest));
   }
   return kilni_cache_key_status(key);
 }
@@ -95,12 +95,12 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
                        product.line,
                        product.info,
                        product.error,
-                       kilni_sv(arch_of(lookup)),
+                       kilni_base_sv(arch_of(lookup)),
                        NULL,
                        0,
                        &none};
   kilni_kept_write(&looked->kept, &kept);
-  kiln_status_t status = kilni_str_status(&looked->kept);
+  kiln_status_t status = kilni_base_str_status(&looked->kept);
   if (kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED) {
     // A log that is too long to be kept is no reason to refuse the link.
     kiln_status_free(status);
@@ -157,9 +157,9 @@ kiln_status_t kilni_link_look_up(const kilni_link_lookup_t* lookup,
   kilni_cache_key_builder_t key;
   *out_from = KILN_CACHE_FROM_NOWHERE;
   kilni_cache_key_init(&key, lookup->allocator);
-  kilni_str_init(&looked.kept, lookup->allocator, MAX_KEPT_BYTES);
+  kilni_base_str_init(&looked.kept, lookup->allocator, MAX_KEPT_BYTES);
   kiln_status_t status = look_up(&looked, &key, out_from);
-  kilni_str_deinit(&looked.kept);
+  kilni_base_str_deinit(&looked.kept);
   kilni_cache_key_deinit(&key);
   return status;
 }

@@ -58,13 +58,14 @@ static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
   size_t count = names->count + names->expected_count + names->own_count +
                  names->kept_count + names->type_count;
   if (count >= MAX_NAMES || names->text_size > MAX_TEXT - size) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d names", MAX_NAMES),
         "link in two steps");
   }
   void* texts = names->texts;
-  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->text_size + size, 1,
-                                   &names->text_capacity, &texts));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator,
+                                        names->text_size + size, 1,
+                                        &names->text_capacity, &texts));
   names->texts = texts;
   memcpy(names->texts + names->text_size, name, size);
   *out_text = names->text_size;
@@ -77,9 +78,9 @@ static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
   void* items = names->items;
   size_t text = 0;
   KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
-  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->count + 1,
-                                   sizeof(defined_t), &names->capacity,
-                                   &items));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, names->count + 1,
+                                        sizeof(defined_t), &names->capacity,
+                                        &items));
   names->items = items;
   names->items[names->count++] =
       (defined_t){text, names->input, is_kernel && !names->is_text};
@@ -92,8 +93,8 @@ static kiln_status_t add_to(kilni_link_names_t* names, const char* name,
   void* list = *inout_list;
   size_t text = 0;
   KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
-  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, *inout_count + 1,
-                                   sizeof(size_t), inout_capacity, &list));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, *inout_count + 1,
+                                        sizeof(size_t), inout_capacity, &list));
   *inout_list = list;
   (*inout_list)[(*inout_count)++] = text;
   return kiln_ok();
@@ -129,7 +130,7 @@ static bool may_go(const kiln_link_options_t* options, const char* name,
 
 static kiln_status_t would_be_lost(const kiln_code_t* input, const char* name,
                                    bool is_variable) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the %s \"%s\" of \"%s\" would not be in what comes out: "
                  "nvJitLink leaves out finished machine code, without a word",
@@ -156,9 +157,9 @@ static kiln_status_t add_kept(void* user, const char* name, uint32_t kind) {
   size_t text = 0;
   if (is_variable) return kiln_ok();
   KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
-  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->kept_count + 1,
-                                   sizeof(defined_t), &names->kept_capacity,
-                                   &kept));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, names->kept_count + 1,
+                                        sizeof(defined_t),
+                                        &names->kept_capacity, &kept));
   names->kept = kept;
   names->kept[names->kept_count++] = (defined_t){text, names->input, true};
   return kiln_ok();
@@ -169,7 +170,7 @@ static kiln_status_t refuse_misfit(void* user, const char* file,
                                    const char* targets) {
   const kilni_link_names_t* names = user;
   const char* arch = names->given->arch;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
                  "\"%s\" has device code for %s, and the link is for %s", file,
                  targets, arch),
@@ -186,9 +187,9 @@ static kiln_status_t add_type(void* user, const char* name, const char* type) {
   size_t after = 0;
   KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
   KILNI_RETURN_IF_ERROR(add_text(names, type, &after));
-  KILNI_RETURN_IF_ERROR(kilni_grow(names->allocator, names->type_count + 1,
-                                   sizeof(defined_t), &names->type_capacity,
-                                   &types));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, names->type_count + 1,
+                                        sizeof(defined_t),
+                                        &names->type_capacity, &types));
   names->types = types;
   names->types[names->type_count++] = (defined_t){text, names->input, false};
   return kiln_ok();
@@ -198,7 +199,7 @@ static kiln_status_t add_type(void* user, const char* name, const char* type) {
 static kiln_status_t refuse_loose(void* user, const char* archive,
                                   const char* member, uint32_t format) {
   (void)user;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the %s \"%.200s\" in the archive \"%s\" would not be linked: "
                  "out of archives linkers take objects of the host only, and "
@@ -212,17 +213,19 @@ static kiln_status_t refuse_loose(void* user, const char* archive,
 void kilni_link_names_free(kilni_link_names_t* names) {
   if (names == NULL) return;
   kiln_allocator_t allocator = names->allocator;
-  kilni_free_array(allocator, names->texts, names->text_capacity, 1);
-  kilni_free_array(allocator, names->items, names->capacity, sizeof(defined_t));
-  kilni_free_array(allocator, names->expected, names->expected_capacity,
-                   sizeof(size_t));
-  kilni_free_array(allocator, names->own, names->own_capacity, sizeof(size_t));
-  kilni_free_array(allocator, names->kept, names->kept_capacity,
-                   sizeof(defined_t));
-  kilni_free_array(allocator, names->types, names->type_capacity,
-                   sizeof(defined_t));
+  kilni_base_free_array(allocator, names->texts, names->text_capacity, 1);
+  kilni_base_free_array(allocator, names->items, names->capacity,
+                        sizeof(defined_t));
+  kilni_base_free_array(allocator, names->expected, names->expected_capacity,
+                        sizeof(size_t));
+  kilni_base_free_array(allocator, names->own, names->own_capacity,
+                        sizeof(size_t));
+  kilni_base_free_array(allocator, names->kept, names->kept_capacity,
+                        sizeof(defined_t));
+  kilni_base_free_array(allocator, names->types, names->type_capacity,
+                        sizeof(defined_t));
   kiln_status_free(names->doubt);
-  kilni_free(allocator, names, sizeof(*names));
+  kilni_base_free(allocator, names, sizeof(*names));
 }
 
 // ---- Architectures ----
@@ -254,7 +257,7 @@ static kiln_status_t check_arch(const kiln_code_t* code, uint32_t sm) {
   }
   uint32_t made_for = kilni_image_cubin_sm(kiln_code_bytes(code));
   if (runs_on(made_for, sm)) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
                  "\"%s\" is machine code for sm_%u, and the link is for sm_%u",
                  kiln_code_name(code), (unsigned)made_for, (unsigned)sm),
@@ -305,7 +308,7 @@ static kiln_status_t check_lto(const kilni_link_given_t* given) {
       return kiln_ok();
     }
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "link-time optimisation is asked for, and no input is LTO-IR"),
       "compile the inputs to LTO-IR (nvcc -dlto, NVRTC -dlto), or leave `lto` "
@@ -334,21 +337,21 @@ static kiln_status_t sort_names(const kilni_link_names_t* names,
                                 sorted_t** out_sorted) {
   void* block = NULL;
   *out_sorted = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(names->allocator, count, sizeof(sorted_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(names->allocator, count,
+                                               sizeof(sorted_t), &block));
   sorted_t* sorted = block;
   for (size_t i = 0; i < count; i++) {
     sorted[i] =
         (sorted_t){names->texts + items[i].text, items[i].text, items[i].input};
   }
-  kilni_sort(sorted, count, sizeof(sorted_t), is_before);
+  kilni_base_sort(sorted, count, sizeof(sorted_t), is_before);
   *out_sorted = sorted;
   return kiln_ok();
 }
 
 static kiln_status_t twice(const char* name, const char* second,
                            const char* first) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "Multiple definition of '%.400s' in '%s', first defined in "
                  "'%s'",
@@ -375,7 +378,8 @@ static kiln_status_t check_twice(const kilni_link_given_t* given,
                    kiln_code_name(given->inputs[sorted[found].input]),
                    kiln_code_name(given->inputs[sorted[found - 1].input]));
   }
-  kilni_free_array(names->allocator, sorted, names->count, sizeof(sorted_t));
+  kilni_base_free_array(names->allocator, sorted, names->count,
+                        sizeof(sorted_t));
   return status;
 }
 
@@ -401,7 +405,7 @@ static const char* type_of(const sorted_t* sorted) {
 
 static kiln_status_t unlike(const kilni_link_given_t* given,
                             const sorted_t* second, const sorted_t* first) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "Prototype doesn't match for '%.400s' in '%s', first declared "
                  "in '%s': its parameters or its result have other sizes",
@@ -433,8 +437,8 @@ static kiln_status_t check_types(const kilni_link_given_t* given,
   }
   kiln_status_t status = kiln_ok();
   if (found != 0) status = unlike(given, &sorted[found], &sorted[found_first]);
-  kilni_free_array(names->allocator, sorted, names->type_count,
-                   sizeof(sorted_t));
+  kilni_base_free_array(names->allocator, sorted, names->type_count,
+                        sizeof(sorted_t));
   return status;
 }
 
@@ -450,7 +454,7 @@ static kiln_status_t check_parts(const kilni_link_given_t* given,
                        "none of the %zu inputs holds device code, such as "
                        "\"%s\"",
                        given->count, kiln_code_name(given->inputs[0]));
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status,
       "compile it with nvcc and `-rdc=true`; objects and archives of the host "
       "alone belong to the host's linker");
@@ -463,7 +467,7 @@ kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
   *out_names = NULL;
   KILNI_RETURN_IF_ERROR(check_lto(given));
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(given->allocator, sizeof(kilni_link_names_t), &block));
+      kilni_base_alloc(given->allocator, sizeof(kilni_link_names_t), &block));
   kilni_link_names_t* names = block;
   names->allocator = given->allocator;
   names->given = given;
@@ -547,20 +551,20 @@ kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
                                        const kiln_image_t* linked) {
   uint32_t count = kiln_image_kernel_count(linked);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(given->allocator, count, sizeof(const char*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(given->allocator, count,
+                                               sizeof(const char*), &block));
   const char** sorted = block;
   for (uint32_t i = 0; i < count; i++) {
     sorted[i] = kiln_image_kernel(linked, i)->name;
   }
-  kilni_sort(sorted, count, sizeof(const char*), name_is_before);
+  kilni_base_sort(sorted, count, sizeof(const char*), name_is_before);
   kiln_status_t status =
       check_kernels(given, names, names->items, names->count, sorted, count);
   if (kiln_status_is_ok(status)) {
     status = check_kernels(given, names, names->kept, names->kept_count, sorted,
                            count);
   }
-  kilni_free_array(given->allocator, block, count, sizeof(const char*));
+  kilni_base_free_array(given->allocator, block, count, sizeof(const char*));
   return status;
 }
 
@@ -575,9 +579,9 @@ typedef struct came_t {
 static kiln_status_t take_name(void* user, const char* name) {
   came_t* came = user;
   void* items = came->items;
-  KILNI_RETURN_IF_ERROR(kilni_grow(came->allocator, came->count + 1,
-                                   sizeof(const char*), &came->capacity,
-                                   &items));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(came->allocator, came->count + 1,
+                                        sizeof(const char*), &came->capacity,
+                                        &items));
   came->items = items;
   came->items[came->count++] = name;
   return kiln_ok();
@@ -595,14 +599,14 @@ static kiln_status_t take_names(const kiln_code_t* linked, bool own,
   kiln_bytes_view_t bytes = kiln_code_bytes(linked);
   KILNI_RETURN_IF_ERROR(
       kilni_image_cubin_names(bytes, kiln_code_name(linked), &visit));
-  kilni_sort(inout_came->items, inout_came->count, sizeof(const char*),
-             name_is_before);
+  kilni_base_sort(inout_came->items, inout_came->count, sizeof(const char*),
+                  name_is_before);
   return kiln_ok();
 }
 
 static void free_names(came_t* came) {
-  kilni_free_array(came->allocator, came->items, came->capacity,
-                   sizeof(const char*));
+  kilni_base_free_array(came->allocator, came->items, came->capacity,
+                        sizeof(const char*));
 }
 
 static kiln_status_t find_expected(const kilni_link_names_t* names,
@@ -610,7 +614,7 @@ static kiln_status_t find_expected(const kilni_link_names_t* names,
   for (size_t i = 0; i < names->expected_count; i++) {
     const char* name = names->texts + names->expected[i];
     if (has_name(came->items, came->count, name)) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LINK_FAILED, "\"%s\" is not in what came out", name),
         "make the damaged input again");
   }

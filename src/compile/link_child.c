@@ -40,8 +40,8 @@ typedef struct session_t {
   kilni_wire_out_t ask;  // the inputs, after room for their number
   uint64_t inputs;
   kilni_wire_out_t answer;
-  kilni_str_t logs[2];  // error, info
-  kilni_str_t said;     // to its standard error
+  kilni_base_str_t logs[2];  // error, info
+  kilni_base_str_t said;     // to its standard error
 } session_t;
 
 // A process under way. one-thread
@@ -113,9 +113,9 @@ typedef struct own_t {
 
 static const char kOwnPlace;
 
-static bool take_own(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool take_own(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   own_t* own = user;
-  if (!kilni_dynlib_mapped_holds(mapped, &kOwnPlace)) return true;
+  if (!kilni_base_dynlib_mapped_holds(mapped, &kOwnPlace)) return true;
   if (mapped->path[0] == '/') {
     (void)snprintf(own->path, sizeof(own->path), "%s", mapped->path);
   }
@@ -127,10 +127,10 @@ static int start_beside(int wire, int said, pid_t* out_pid) {
   static const char* const kPlaces[] = {"../bin/kiln", "../../bin/kiln",
                                         "kiln"};
   own_t own = {""};
-  kilni_dynlib_each_mapped(take_own, &own);
-  char* end = strrchr(own.path, '/');
-  if (end == NULL) return ENOENT;
-  *end = 0;
+  kilni_base_dynlib_each_mapped(take_own, &own);
+  char* slash = strrchr(own.path, '/');
+  if (slash == NULL) return ENOENT;
+  *slash = 0;
   for (size_t i = 0; i < sizeof(kPlaces) / sizeof(kPlaces[0]); i++) {
     char path[PATH_BYTES];
     int size = snprintf(path, sizeof(path), "%.4000s/%s", own.path, kPlaces[i]);
@@ -144,8 +144,8 @@ static int start_beside(int wire, int said, pid_t* out_pid) {
 static kiln_status_t cannot_start(const kilni_link_child_t* self, int failed) {
   const char* program = self->program;
   if (program == NULL) program = "kiln";
-  return kilni_status_with_fix(
-      kilni_status_make(
+  return kilni_base_status_with_fix(
+      kilni_base_status_make(
           failed == ENOENT ? KILN_STATUS_NOT_FOUND : KILN_STATUS_IO_ERROR,
           KILNI_ROOM, __FILE__, __LINE__,
           "the program \"%s\", which links in a process of its own, cannot be "
@@ -205,8 +205,8 @@ static kiln_status_t pull_answer(session_t* session, child_t* child,
     kilni_wire_out_t* to = &session->answer;
     void* data = to->data;
     if (to->size + (size_t)got > MAX_ANSWER_BYTES) return kiln_ok();
-    KILNI_RETURN_IF_ERROR(kilni_grow(to->allocator, to->size + (size_t)got, 1,
-                                     &to->capacity, &data));
+    KILNI_RETURN_IF_ERROR(kilni_base_grow(to->allocator, to->size + (size_t)got,
+                                          1, &to->capacity, &data));
     to->data = data;
     memcpy(to->data + to->size, block, (size_t)got);
     to->size += (size_t)got;
@@ -220,7 +220,8 @@ static void pull_said(session_t* session, child_t* child, uint8_t* block) {
   ssize_t got = recv(child->said, block, BLOCK_BYTES, MSG_DONTWAIT);
   if (got > 0) {
     for (ssize_t i = 0; i < got; i++) {
-      if (block[i] != 0) kilni_str_add_char(&session->said, (char)block[i]);
+      if (block[i] != 0)
+        kilni_base_str_add_char(&session->said, (char)block[i]);
     }
   } else if (got == 0 || !must_wait()) {
     close_one(&child->said);
@@ -232,7 +233,7 @@ static kiln_status_t talk(session_t* session, child_t* child, uint8_t* block) {
   enum { NS_PER_MS = 1000000 };
   size_t at = 0;
   while (child->wire >= 0 || child->said >= 0) {
-    uint64_t now = kilni_time_ns();
+    uint64_t now = kilni_base_time_ns();
     if (now >= child->deadline) {
       child->is_late = true;
       return kiln_ok();
@@ -316,8 +317,8 @@ static kiln_status_t name_inputs(const session_t* session,
 
 // What happened is the log's first error, before all that was said.
 static void log_end(session_t* session, kiln_status_t status) {
-  kilni_str_addf(&session->logs[0], "error   : %s\n",
-                 kiln_status_message(status));
+  kilni_base_str_addf(&session->logs[0], "error   : %s\n",
+                      kiln_status_message(status));
 }
 
 static kiln_status_t ended(session_t* session, int state) {
@@ -332,7 +333,7 @@ static kiln_status_t ended(session_t* session, int state) {
                        "the process that was to link with \"%s\" gave no "
                        "answer and ended with %d",
                        origin, WIFEXITED(state) ? WEXITSTATUS(state) : -1);
-  status = kilni_status_with_fix(
+  status = kilni_base_status_with_fix(
       status,
       "link the inputs one by one, to see which of them it is, and make that "
       "one again; or take another nvJitLink");
@@ -341,7 +342,7 @@ static kiln_status_t ended(session_t* session, int state) {
 }
 
 static kiln_status_t late(session_t* session) {
-  kiln_status_t status = kilni_status_with_fix(
+  kiln_status_t status = kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED, "the link took longer than %u seconds",
                  (unsigned)session->self->seconds),
       "give it more with `isolated_seconds`, or link less at once");
@@ -364,19 +365,19 @@ static kiln_status_t take_answer(session_t* session,
   if (!whole || in.failed || code >= KILN_STATUS_CODE_COUNT) {
     return ended(session, state);
   }
-  kilni_str_add_cstr(&session->logs[0], error);
-  kilni_str_add_cstr(&session->logs[1], info);
+  kilni_base_str_add_cstr(&session->logs[0], error);
+  kilni_base_str_add_cstr(&session->logs[1], info);
   if (code == KILN_STATUS_OK) {
     kiln_bytes_view_t bytes = kilni_wire_get_bytes(&in);
     if (in.failed) return ended(session, state);
     return sink->put(sink->user, bytes);
   }
-  kiln_status_t status = kilni_status_make((kiln_status_code_t)code, KILNI_ROOM,
-                                           __FILE__, __LINE__, "%s", message);
+  kiln_status_t status = kilni_base_status_make(
+      (kiln_status_code_t)code, KILNI_ROOM, __FILE__, __LINE__, "%s", message);
   if (native[0] != 0) {
-    status = kilni_status_with_native(status, "nvjitlink", number, native);
+    status = kilni_base_status_with_native(status, "nvjitlink", number, native);
   }
-  return fix[0] != 0 ? kilni_status_with_fix(status, "%s", fix) : status;
+  return fix[0] != 0 ? kilni_base_status_with_fix(status, "%s", fix) : status;
 }
 
 // ---- The backend ----
@@ -404,10 +405,10 @@ static void end(void* opened) {
   kiln_allocator_t allocator = session->self->host->allocator;
   kilni_wire_free(&session->ask);
   kilni_wire_free(&session->answer);
-  kilni_str_deinit(&session->logs[0]);
-  kilni_str_deinit(&session->logs[1]);
-  kilni_str_deinit(&session->said);
-  kilni_free(allocator, session, sizeof(*session));
+  kilni_base_str_deinit(&session->logs[0]);
+  kilni_base_str_deinit(&session->logs[1]);
+  kilni_base_str_deinit(&session->said);
+  kilni_base_free(allocator, session, sizeof(*session));
 }
 
 static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
@@ -416,15 +417,15 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
   kiln_allocator_t allocator = child->host->allocator;
   void* block = NULL;
   *out_session = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(session_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, sizeof(session_t), &block));
   session_t* session = block;
   session->self = child;
   session->plan = plan;
   session->ask.allocator = allocator;
   session->answer.allocator = allocator;
-  kilni_str_init(&session->logs[0], allocator, INT32_MAX);
-  kilni_str_init(&session->logs[1], allocator, INT32_MAX);
-  kilni_str_init(&session->said, allocator, MAX_SAID_BYTES);
+  kilni_base_str_init(&session->logs[0], allocator, INT32_MAX);
+  kilni_base_str_init(&session->logs[1], allocator, INT32_MAX);
+  kilni_base_str_init(&session->said, allocator, MAX_SAID_BYTES);
   size_t at = 0;
   kiln_status_t status = put_head(session, 0, &at);
   session->inputs = at;
@@ -458,11 +459,11 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
   memcpy(session->ask.data + 8, &size, sizeof(size));
   void* block = NULL;
   child_t child;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, BLOCK_BYTES, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, BLOCK_BYTES, &block));
   kiln_status_t status = open_child(session->self, &child);
   if (kiln_status_is_ok(status)) {
     child.deadline =
-        kilni_time_ns() + (uint64_t)session->self->seconds * NS_PER_S;
+        kilni_base_time_ns() + (uint64_t)session->self->seconds * NS_PER_S;
     status = talk(session, &child, block);
     bool stop = child.is_late || !kiln_status_is_ok(status);
     int state = reap(&child, stop);
@@ -472,22 +473,22 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
                                     : take_answer(session, sink, state);
     }
   }
-  kilni_free(allocator, block, BLOCK_BYTES);
+  kilni_base_free(allocator, block, BLOCK_BYTES);
   return status;
 }
 
 // What it wrote to its standard error is no log of nvJitLink's own, and the
 // only place where it reports some errors.
 static kiln_status_t log_text(void* opened, uint32_t which,
-                              kilni_str_t* inout_text) {
+                              kilni_base_str_t* inout_text) {
   session_t* session = opened;
   bool is_error = which == KILN_LINK_LOG_ERROR;
-  kilni_str_add_cstr(inout_text,
-                     kilni_str_cstr(&session->logs[is_error ? 0 : 1]));
+  kilni_base_str_add_cstr(
+      inout_text, kilni_base_str_cstr(&session->logs[is_error ? 0 : 1]));
   if (is_error) {
-    kilni_str_add_cstr(inout_text, kilni_str_cstr(&session->said));
+    kilni_base_str_add_cstr(inout_text, kilni_base_str_cstr(&session->said));
   }
-  return kilni_str_status(inout_text);
+  return kilni_base_str_status(inout_text);
 }
 
 void kilni_link_child_backend(kilni_link_child_t* self,

@@ -13,7 +13,7 @@ kiln_status_t kilni_link_choice_create(kiln_allocator_t allocator,
   *out_choice = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_link_choice_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_link_choice_t), &block));
   kiln_link_choice_t* choice = block;
   choice->allocator = allocator;
   choice->nvjitlink = UINT32_MAX;
@@ -26,31 +26,32 @@ kiln_status_t kilni_link_choice_create(kiln_allocator_t allocator,
 
 kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
                                         const char* format, ...) {
-  kilni_str_t text;
-  kilni_str_init(&text, choice->allocator, REASON_BYTES);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, choice->allocator, REASON_BYTES);
   va_list args;
   va_start(args, format);
-  kilni_str_addv(&text, format, args);
+  kilni_base_str_addv(&text, format, args);
   va_end(args);
   char** place = &choice->reasons[choice->reason_count];
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&text, place));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_take(&text, place));
   choice->reason_count++;
   return kiln_ok();
 }
 
 kiln_status_t kilni_link_choice_refuse(kiln_link_choice_t* choice,
                                        kiln_status_code_t code,
-                                       kilni_str_t* message, kilni_str_t* fix) {
+                                       kilni_base_str_t* message,
+                                       kilni_base_str_t* fix) {
   choice->backend = KILN_LINK_BACKEND_AUTO;
   choice->nvjitlink = UINT32_MAX;
   choice->verdict = KILN_COMPAT_VERDICT_INCOMPATIBLE;
   choice->refusal = code;
-  kiln_status_t status = kilni_str_take(message, &choice->message);
+  kiln_status_t status = kilni_base_str_take(message, &choice->message);
   if (!kiln_status_is_ok(status)) {
-    kilni_str_deinit(fix);
+    kilni_base_str_deinit(fix);
     return status;
   }
-  return kilni_str_take(fix, &choice->fix);
+  return kilni_base_str_take(fix, &choice->fix);
 }
 
 void kiln_link_choice_retain(kiln_link_choice_t* choice) {
@@ -65,12 +66,12 @@ void kiln_link_choice_release(kiln_link_choice_t* choice) {
     return;
   }
   kiln_allocator_t allocator = choice->allocator;
-  kilni_strfree(allocator, choice->message);
-  kilni_strfree(allocator, choice->fix);
+  kilni_base_strfree(allocator, choice->message);
+  kilni_base_strfree(allocator, choice->fix);
   for (uint32_t i = 0; i < choice->reason_count; i++) {
-    kilni_strfree(allocator, choice->reasons[i]);
+    kilni_base_strfree(allocator, choice->reasons[i]);
   }
-  kilni_free(allocator, choice, sizeof(*choice));
+  kilni_base_free(allocator, choice, sizeof(*choice));
 }
 
 uint32_t kiln_link_choice_backend(const kiln_link_choice_t* choice) {
@@ -110,9 +111,9 @@ const char* kiln_link_choice_fix(const kiln_link_choice_t* choice) {
 kiln_status_t kiln_link_choice_status(const kiln_link_choice_t* choice) {
   KILNI_CHECK_ARGUMENT(choice != NULL, "choice");
   if (choice->refusal == KILN_STATUS_OK) return kiln_ok();
-  kiln_status_t status = kilni_status_make(
+  kiln_status_t status = kilni_base_status_make(
       choice->refusal, KILNI_ROOM, __FILE__, __LINE__, "%s", choice->message);
-  return kilni_status_with_fix(status, "%s", choice->fix);
+  return kilni_base_status_with_fix(status, "%s", choice->fix);
 }
 
 const char* kiln_link_backend_word(uint32_t backend) {

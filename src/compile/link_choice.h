@@ -38,6 +38,7 @@ kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
 // Makes it a refusal; both texts are ended.
 kiln_status_t kilni_link_choice_refuse(kiln_link_choice_t* choice,
                                        kiln_status_code_t code,
-                                       kilni_str_t* message, kilni_str_t* fix);
+                                       kilni_base_str_t* message,
+                                       kilni_base_str_t* fix);
 
 #endif  // KILN_SRC_COMPILE_LINK_CHOICE_H_

@@ -96,7 +96,7 @@ static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
   KILNI_CHECK_ARGUMENT(facts->has_no_device <= 1, "has_no_device");
   if (facts->nvjitlink_count > KILN_LINK_MAX_NVJITLINKS ||
       facts->input_count > KILN_LINK_MAX_INPUTS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of %u inputs with %u nvJitLinks",
                    (unsigned)facts->input_count,
                    (unsigned)facts->nvjitlink_count),
@@ -113,7 +113,7 @@ static kiln_status_t check_output(const question_t* question) {
       output == KILN_CODE_FORMAT_RELOCATABLE) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "no linker makes a file of format \"%s\"",
                  kiln_code_format_name(output)),
       "ask for cubin, ptx, ltoir or relocatable");
@@ -133,7 +133,7 @@ static kiln_status_t check_lto(const question_t* question, uint32_t ltoir) {
                        "`lto` is off, and %s comes out of link-time "
                        "optimisation only",
                        kiln_code_format_name(question->output));
-  return kilni_status_with_fix(status, "leave `lto` at its default");
+  return kilni_base_status_with_fix(status, "leave `lto` at its default");
 }
 
 // Whether the software device would link it: PTX of PTX alone.
@@ -156,7 +156,7 @@ static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
        format != KILN_CODE_FORMAT_RELOCATABLE)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s cannot be made from \"%s\", a %s",
                  question->output == KILN_CODE_FORMAT_PTX ? "PTX" : "LTO-IR",
                  input_name(question->facts, index),
@@ -182,7 +182,7 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
     uint32_t format = facts->inputs[i].format;
     KILNI_CHECK_RESERVED(facts->inputs[i].reserved, kiln_link_input_fact_t);
     if (artifact_of(format) == 0) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "no linker takes \"%s\", of format %s",
                      input_name(facts, i), kiln_code_format_name(format)),
           "compile it first: to PTX, a cubin or LTO-IR");
@@ -324,38 +324,39 @@ static line_text_t line_text(uint32_t line) {
   return out;
 }
 
-static void add_input(kilni_str_t* str, const kiln_link_facts_t* facts,
+static void add_input(kilni_base_str_t* str, const kiln_link_facts_t* facts,
                       uint32_t index) {
   const kiln_link_input_fact_t* input = &facts->inputs[index];
-  kilni_str_addf(str, "\"%s\" (%s", input_name(facts, index),
-                 kiln_code_format_name(input->format));
+  kilni_base_str_addf(str, "\"%s\" (%s", input_name(facts, index),
+                      kiln_code_format_name(input->format));
   if (input->format == KILN_CODE_FORMAT_PTX && input->ptx_isa != 0) {
-    kilni_str_addf(str, " %u.%u", (unsigned)(input->ptx_isa / 10),
-                   (unsigned)(input->ptx_isa % 10));
+    kilni_base_str_addf(str, " %u.%u", (unsigned)(input->ptx_isa / 10),
+                        (unsigned)(input->ptx_isa % 10));
   } else if (input->line != 0) {
-    kilni_str_addf(str, " of CUDA %s", line_text(input->line).text);
+    kilni_base_str_addf(str, " of CUDA %s", line_text(input->line).text);
   }
-  kilni_str_add_char(str, ')');
+  kilni_base_str_add_char(str, ')');
 }
 
 // Why nvJitLink `index` does not link.
-static void say_blocked(kilni_str_t* str, const question_t* question,
+static void say_blocked(kilni_base_str_t* str, const question_t* question,
                         uint32_t index, const judged_t* judged) {
   const kiln_link_facts_t* facts = question->facts;
   uint32_t line = facts->nvjitlinks[index];
   line_text_t version = line_text(line);
   switch (judged->block) {
     case BLOCK_UNKNOWN:
-      kilni_str_add_cstr(str,
-                         "an nvJitLink whose version cannot be read "
-                         "counts as absent");
+      kilni_base_str_add_cstr(str,
+                              "an nvJitLink whose version cannot be read "
+                              "counts as absent");
       return;
     case BLOCK_OLD:
-      kilni_str_addf(str, "nvJitLink %s is older than %s and counts as absent",
-                     version.text, line_text(KILN_LINK_NVJITLINK_LEAST).text);
+      kilni_base_str_addf(
+          str, "nvJitLink %s is older than %s and counts as absent",
+          version.text, line_text(KILN_LINK_NVJITLINK_LEAST).text);
       return;
     case BLOCK_OUTPUT:
-      kilni_str_addf(
+      kilni_base_str_addf(
           str, "nvJitLink %s makes no %s%s: that came with %s", version.text,
           kiln_code_format_name(question->output),
           question->output == KILN_CODE_FORMAT_RELOCATABLE && question->lto
@@ -364,57 +365,61 @@ static void say_blocked(kilni_str_t* str, const question_t* question,
           line_text(least_line(question)).text);
       return;
     case BLOCK_FINISHED:
-      kilni_str_add_cstr(str,
-                         "nvJitLink leaves finished machine code out, "
-                         "without a word: ");
+      kilni_base_str_add_cstr(str,
+                              "nvJitLink leaves finished machine code out, "
+                              "without a word: ");
       add_input(str, facts, judged->input);
       return;
     case BLOCK_INPUT:
-      kilni_str_addf(str, "nvJitLink %s is too old for ", version.text);
+      kilni_base_str_addf(str, "nvJitLink %s is too old for ", version.text);
       add_input(str, facts, judged->input);
       return;
     default:
-      kilni_str_addf(str,
-                     "the driver of CUDA %s is too old for the %s that "
-                     "nvJitLink %s makes",
-                     line_text(facts->driver.line).text,
-                     kiln_code_format_name(question->output), version.text);
+      kilni_base_str_addf(str,
+                          "the driver of CUDA %s is too old for the %s that "
+                          "nvJitLink %s makes",
+                          line_text(facts->driver.line).text,
+                          kiln_code_format_name(question->output),
+                          version.text);
   }
 }
 
-static void say_driver_blocked(kilni_str_t* str, const question_t* question,
+static void say_driver_blocked(kilni_base_str_t* str,
+                               const question_t* question,
                                const judged_t* judged) {
   switch (judged->block) {
     case BLOCK_ABSENT:
-      kilni_str_add_cstr(str, "there is no driver here to link with");
+      kilni_base_str_add_cstr(str, "there is no driver here to link with");
       return;
     case BLOCK_DEVICE:
-      kilni_str_add_cstr(str,
-                         "the driver links in a device's context, and the "
-                         "linker was opened without a device");
+      kilni_base_str_add_cstr(str,
+                              "the driver links in a device's context, and the "
+                              "linker was opened without a device");
       return;
     case BLOCK_LTO:
-      kilni_str_add_cstr(str,
-                         "the driver's linker does no link-time "
-                         "optimisation and takes no LTO-IR");
+      kilni_base_str_add_cstr(str,
+                              "the driver's linker does no link-time "
+                              "optimisation and takes no LTO-IR");
       return;
     case BLOCK_OUTPUT:
-      kilni_str_addf(str, "the driver's linker makes cubins, and no %s",
-                     kiln_code_format_name(question->output));
+      kilni_base_str_addf(str, "the driver's linker makes cubins, and no %s",
+                          kiln_code_format_name(question->output));
       return;
     default:
-      kilni_str_addf(str, "the linker of the driver of CUDA %s is too old for ",
-                     line_text(question->facts->driver.line).text);
+      kilni_base_str_addf(str,
+                          "the linker of the driver of CUDA %s is too old for ",
+                          line_text(question->facts->driver.line).text);
       add_input(str, question->facts, judged->input);
   }
 }
 
-static kiln_status_t because_str(kiln_link_choice_t* choice, kilni_str_t* str) {
-  kiln_status_t status = kilni_str_status(str);
+static kiln_status_t because_str(kiln_link_choice_t* choice,
+                                 kilni_base_str_t* str) {
+  kiln_status_t status = kilni_base_str_status(str);
   if (kiln_status_is_ok(status)) {
-    status = kilni_link_choice_because(choice, "%s", kilni_str_cstr(str));
+    status = kilni_link_choice_because(choice, "%s", kilni_base_str_cstr(str));
   }
-  kilni_str_deinit(str);
+  kilni_base_str_deinit(str);
   return status;
 }
 
@@ -432,9 +437,9 @@ static kiln_status_t say_doubts(kiln_link_choice_t* choice,
                                 const judged_t* judged) {
   note_verdict(choice, judged);
   if (!judged->promised) {
-    kilni_str_t text;
-    kilni_str_init(&text, choice->allocator, MESSAGE_BYTES);
-    kilni_str_add_cstr(&text, "nobody promises that it links ");
+    kilni_base_str_t text;
+    kilni_base_str_init(&text, choice->allocator, MESSAGE_BYTES);
+    kilni_base_str_add_cstr(&text, "nobody promises that it links ");
     add_input(&text, question->facts, judged->input);
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
   }
@@ -541,7 +546,7 @@ static uint32_t line_of_isa(uint32_t isa) {
 }
 
 // Which nvJitLink would do, or which driver.
-static void advise(kilni_str_t* fix, const question_t* question) {
+static void advise(kilni_base_str_t* fix, const question_t* question) {
   const kiln_compat_driver_t* driver = &question->facts->driver;
   uint32_t from = needed_line(question);
   uint32_t of_isa = line_of_isa(needed_isa(question));
@@ -559,20 +564,21 @@ static void advise(kilni_str_t* fix, const question_t* question) {
     to = driver->line + 10;
   }
   if (!loads(question, from)) {
-    kilni_str_addf(fix,
-                   "install a driver of CUDA %s or newer: nothing older loads "
-                   "what has to link this",
-                   line_text(from).text);
+    kilni_base_str_addf(
+        fix,
+        "install a driver of CUDA %s or newer: nothing older loads "
+        "what has to link this",
+        line_text(from).text);
     return;
   }
   line_text_t least = line_text(from);
   line_text_t end = line_text(to);
-  kilni_str_addf(fix,
-                 "install an nvJitLink from %s up to, not including, %s: "
-                 "`python3 -m pip install "
-                 "\"nvidia-nvjitlink%s>=%s,<%s\"`" KILNI_FIX_ENVIRONMENT,
-                 least.text, end.text, major < 13 ? "-cu12" : "", least.text,
-                 end.text);
+  kilni_base_str_addf(fix,
+                      "install an nvJitLink from %s up to, not including, %s: "
+                      "`python3 -m pip install "
+                      "\"nvidia-nvjitlink%s>=%s,<%s\"`" KILNI_FIX_ENVIRONMENT,
+                      least.text, end.text, major < 13 ? "-cu12" : "",
+                      least.text, end.text);
 }
 
 static kiln_status_code_t refusal_code(block_t block) {
@@ -589,10 +595,10 @@ static kiln_status_code_t refusal_code(block_t block) {
 static kiln_status_t refuse(kiln_link_choice_t* choice,
                             const question_t* question) {
   const kiln_link_facts_t* facts = question->facts;
-  kilni_str_t message;
-  kilni_str_t fix;
-  kilni_str_init(&message, choice->allocator, MESSAGE_BYTES);
-  kilni_str_init(&fix, choice->allocator, MESSAGE_BYTES);
+  kilni_base_str_t message;
+  kilni_base_str_t fix;
+  kilni_base_str_init(&message, choice->allocator, MESSAGE_BYTES);
+  kilni_base_str_init(&fix, choice->allocator, MESSAGE_BYTES);
   judged_t driver = judge_driver(question);
   judged_t first = {BLOCK_NOTHING, 0, true, true, false};
   uint32_t index = 0;
@@ -607,7 +613,7 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
     code = refusal_code(first.block);
     say_blocked(&message, question, index, &first);
     if (facts->backend == KILN_LINK_BACKEND_AUTO) {
-      kilni_str_add_cstr(&message, "; ");
+      kilni_base_str_add_cstr(&message, "; ");
       say_driver_blocked(&message, question, &driver);
     }
   } else if (facts->backend == KILN_LINK_BACKEND_DRIVER) {
@@ -617,25 +623,26 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
         driver.block != BLOCK_ABSENT) {
       code = KILN_STATUS_UNSUPPORTED;
     }
-    kilni_str_add_cstr(&message, "there is no nvJitLink that can be used");
+    kilni_base_str_add_cstr(&message, "there is no nvJitLink that can be used");
     if (facts->backend == KILN_LINK_BACKEND_AUTO) {
-      kilni_str_add_cstr(&message, ", and ");
+      kilni_base_str_add_cstr(&message, ", and ");
       say_driver_blocked(&message, question, &driver);
     }
   }
   if (driver.block == BLOCK_DEVICE &&
       facts->backend != KILN_LINK_BACKEND_NVJITLINK) {
     code = KILN_STATUS_INVALID_STATE;
-    kilni_str_add_cstr(&fix, "open the linker with a device, or ");
+    kilni_base_str_add_cstr(&fix, "open the linker with a device, or ");
   }
   if (facts->backend == KILN_LINK_BACKEND_DRIVER) {
-    kilni_str_add_cstr(&fix, "leave the choice to Kiln (auto), or ");
+    kilni_base_str_add_cstr(&fix, "leave the choice to Kiln (auto), or ");
   }
   if (first.block == BLOCK_FINISHED) {
-    kilni_str_addf(&fix,
-                   "compile \"%s\" with relocatable device code (`-rdc=true`), "
-                   "or give it as PTX",
-                   input_name(facts, question->finished));
+    kilni_base_str_addf(
+        &fix,
+        "compile \"%s\" with relocatable device code (`-rdc=true`), "
+        "or give it as PTX",
+        input_name(facts, question->finished));
   } else {
     advise(&fix, question);
   }
@@ -664,8 +671,8 @@ static kiln_status_t choose_into(kiln_link_choice_t* choice,
       best_index = i;
     }
     if (judged.block == BLOCK_NOTHING) continue;
-    kilni_str_t text;
-    kilni_str_init(&text, choice->allocator, MESSAGE_BYTES);
+    kilni_base_str_t text;
+    kilni_base_str_init(&text, choice->allocator, MESSAGE_BYTES);
     say_blocked(&text, question, i, &judged);
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
   }
@@ -682,8 +689,8 @@ static kiln_status_t choose_into(kiln_link_choice_t* choice,
     return take_nvjitlink(choice, question, best_index, &best);
   }
   if (may_drive) {
-    kilni_str_t text;
-    kilni_str_init(&text, choice->allocator, MESSAGE_BYTES);
+    kilni_base_str_t text;
+    kilni_base_str_init(&text, choice->allocator, MESSAGE_BYTES);
     say_driver_blocked(&text, question, &driver);
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
   }
@@ -697,8 +704,8 @@ kiln_status_t kiln_link_choose(const kiln_link_facts_t* facts,
   *out_choice = NULL;
   KILNI_CHECK_ARGUMENT(facts != NULL, "facts");
   kiln_link_facts_t given;
-  KILNI_RETURN_IF_ERROR(
-      kilni_options_read(facts, "kiln_link_facts_t", sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(facts, "kiln_link_facts_t",
+                                                sizeof(given), &given));
   question_t question;
   KILNI_RETURN_IF_ERROR(read_question(&given, &question));
   kiln_link_choice_t* choice = NULL;

@@ -88,7 +88,7 @@ static kiln_status_t refuse(const option_t* option, bool is_assembled) {
   char flag[64];
   flag_of(option->field, flag);
   if (option->need == NEEDS_ASSEMBLY && !is_assembled) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`%s` (%s) changes nothing in this link: what comes out is "
                    "not assembled yet",
@@ -96,7 +96,7 @@ static kiln_status_t refuse(const option_t* option, bool is_assembled) {
         "leave it out, and give it where machine code is made");
   }
   if (option->need == NEEDS_LTO) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`%s` (%s) changes nothing in this link: no input is "
                    "LTO-IR, and what PTX and machine code compute stands in "
@@ -104,7 +104,7 @@ static kiln_status_t refuse(const option_t* option, bool is_assembled) {
                    option->field, flag),
         "leave it out, and compile the inputs with it, or to LTO-IR");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`%s` (%s) changes nothing in this link: the inputs are "
                  "machine code, which stays as it was compiled",

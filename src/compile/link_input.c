@@ -88,7 +88,7 @@ kiln_status_t kilni_link_lost(const kilni_link_given_t* given,
   // Over machine code nvJitLink reads one list as if the other were there, too.
   if (given->options->variables_used_count > 0 &&
       given->options->kernels_used_count == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LINK_FAILED,
                    "the kernel \"%s\" of \"%s\" is not in what came out: where "
                    "variables are named, linkers leave out kernels that are "
@@ -97,7 +97,7 @@ kiln_status_t kilni_link_lost(const kilni_link_given_t* given,
         "name each kernel that is to stay, too (`kernels_used`, "
         "--kernels-used), or no variable");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the kernel \"%s\" of \"%s\" is not in what came out: linkers "
                  "leave out finished machine code and code for other devices",

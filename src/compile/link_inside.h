@@ -200,7 +200,7 @@ kiln_status_t kilni_link_missing_status(const kilni_link_missing_t* missing,
 // ---- The linker ----
 
 const kiln_host_t* kilni_linker_host(const kiln_linker_t* linker);
-kilni_keep_t kilni_linker_keep(const kiln_linker_t* linker);
+kilni_base_keep_t kilni_linker_keep(const kiln_linker_t* linker);
 const char* kilni_linker_arch(const kiln_linker_t* linker);
 
 // Chooses among what there is; the fields of `facts` about that are filled in.

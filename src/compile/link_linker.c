@@ -37,7 +37,7 @@ typedef struct copy_t {
   bool opened;
   bool traced;
   kilni_link_nvjitlink_t native;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
 } copy_t;
 
 // What a search found. one-thread
@@ -49,7 +49,7 @@ typedef struct found_t {
 
 struct kiln_linker_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   atomic_uint references;
   kiln_toolkit_t* toolkit;
   char* named;  // the file, or the loader's name, of the only copy; NULL
@@ -60,9 +60,9 @@ struct kiln_linker_t {
   bool has_driver;
   kiln_compat_driver_t driver;
   kilni_link_backend_t device;  // the driver's
-  kilni_keep_t device_keep;
-  char* device_library;  // its file; NULL: unknown
-  kilni_mutex_t lock;    // guards what follows
+  kilni_base_keep_t device_keep;
+  char* device_library;     // its file; NULL: unknown
+  kilni_base_mutex_t lock;  // guards what follows
   bool has_lock;
   bool searched;
   found_t found;
@@ -73,7 +73,7 @@ struct kiln_linker_t {
 
 static void close_copy(const kiln_linker_t* linker, copy_t* copy) {
   if (copy->traced) kilni_nvjitlink_trace_remove(&copy->native.table);
-  kilni_dynlib_close(copy->library);
+  kilni_base_dynlib_close(copy->library);
   copy->library = NULL;
   copy->opened = false;
   copy->traced = false;
@@ -86,11 +86,12 @@ static void free_found(const kiln_linker_t* linker, found_t* found) {
     copy_t* copy = &found->copies[i];
     close_copy(linker, copy);
     kiln_locate_item_release(copy->located);
-    kilni_strfree(allocator, copy->path);
-    kilni_strfree(allocator, copy->trouble);
-    kilni_strfree(allocator, copy->identity);
+    kilni_base_strfree(allocator, copy->path);
+    kilni_base_strfree(allocator, copy->trouble);
+    kilni_base_strfree(allocator, copy->identity);
   }
-  kilni_free_array(allocator, found->copies, found->capacity, sizeof(copy_t));
+  kilni_base_free_array(allocator, found->copies, found->capacity,
+                        sizeof(copy_t));
   memset(found, 0, sizeof(*found));
 }
 
@@ -98,11 +99,13 @@ static kiln_status_t add_copy(const kiln_linker_t* linker, found_t* found,
                               const char* path, copy_t** out_copy) {
   kiln_allocator_t allocator = linker->host->allocator;
   void* copies = found->copies;
-  KILNI_RETURN_IF_ERROR(kilni_grow(allocator, (size_t)found->count + 1,
-                                   sizeof(copy_t), &found->capacity, &copies));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(allocator, (size_t)found->count + 1,
+                                        sizeof(copy_t), &found->capacity,
+                                        &copies));
   found->copies = copies;
   copy_t* copy = &found->copies[found->count];
-  KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, kilni_sv(path), &copy->path));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_strdup(allocator, kilni_base_sv(path), &copy->path));
   copy->line = KILN_LINK_NVJITLINK_UNKNOWN;
   found->count++;
   *out_copy = copy;
@@ -206,11 +209,11 @@ static kiln_status_t search_named(const kiln_linker_t* linker, found_t* found) {
     status = add_copy(linker, found, path, &copy);
   } else {
     if (path[0] != '/') {
-      status = kilni_path_real(linker->host->allocator, path, &real);
+      status = kilni_base_path_real(linker->host->allocator, path, &real);
       path = real;
     }
     if (kiln_status_is_ok(status)) status = search_file(linker, found, path);
-    kilni_strfree(linker->host->allocator, real);
+    kilni_base_strfree(linker->host->allocator, real);
   }
   if (!kiln_status_is_ok(status)) return status;
   return open_copy(linker, &found->copies[0]);
@@ -235,21 +238,21 @@ static void log_found(const kiln_linker_t* linker, const found_t* found) {
 }
 
 static kiln_status_t ensure_searched(kiln_linker_t* linker) {
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   bool searched = linker->searched;
-  kilni_mutex_unlock(&linker->lock);
+  kilni_base_mutex_unlock(&linker->lock);
   if (searched) return kiln_ok();
   found_t found = {0};
   kiln_status_t status = linker->named != NULL ? search_named(linker, &found)
                                                : search_all(linker, &found);
   if (kiln_status_is_ok(status)) {
-    kilni_mutex_lock(&linker->lock);
+    kilni_base_mutex_lock(&linker->lock);
     bool first = !linker->searched;
     if (first) {
       linker->searched = true;
       linker->found = found;
     }
-    kilni_mutex_unlock(&linker->lock);
+    kilni_base_mutex_unlock(&linker->lock);
     if (first) {
       log_found(linker, &linker->found);
       return kiln_ok();
@@ -263,34 +266,35 @@ static kiln_status_t ensure_searched(kiln_linker_t* linker) {
 
 static void destroy(kiln_linker_t* linker) {
   kiln_allocator_t allocator = linker->host->allocator;
-  kilni_keep_t keep = linker->keep;
+  kilni_base_keep_t keep = linker->keep;
   free_found(linker, &linker->found);
-  kilni_keep_release(linker->device_keep);
-  if (linker->has_lock) kilni_mutex_deinit(&linker->lock);
-  kilni_strfree(allocator, linker->named);
-  kilni_strfree(allocator, linker->arch);
-  kilni_strfree(allocator, linker->device_library);
-  kilni_strfree(allocator, linker->device_identity);
-  kilni_free(allocator, linker, sizeof(*linker));
-  kilni_keep_release(keep);
+  kilni_base_keep_release(linker->device_keep);
+  if (linker->has_lock) kilni_base_mutex_deinit(&linker->lock);
+  kilni_base_strfree(allocator, linker->named);
+  kilni_base_strfree(allocator, linker->arch);
+  kilni_base_strfree(allocator, linker->device_library);
+  kilni_base_strfree(allocator, linker->device_identity);
+  kilni_base_free(allocator, linker, sizeof(*linker));
+  kilni_base_keep_release(keep);
 }
 
 static kiln_status_t fill(kiln_linker_t* linker,
                           const kilni_linker_wish_t* wish) {
   kiln_allocator_t allocator = linker->host->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&linker->lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&linker->lock));
   linker->has_lock = true;
   if (wish->library != NULL) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_strdup(allocator, kilni_sv(wish->library), &linker->named));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        allocator, kilni_base_sv(wish->library), &linker->named));
   }
   if (wish->arch != NULL) {
     KILNI_RETURN_IF_ERROR(
-        kilni_strdup(allocator, kilni_sv(wish->arch), &linker->arch));
+        kilni_base_strdup(allocator, kilni_base_sv(wish->arch), &linker->arch));
   }
   if (wish->device_library != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_strdup(
-        allocator, kilni_sv(wish->device_library), &linker->device_library));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(allocator,
+                                            kilni_base_sv(wish->device_library),
+                                            &linker->device_library));
   }
   if (wish->table == NULL) return kiln_ok();
   copy_t* copy = NULL;
@@ -304,13 +308,14 @@ static kiln_status_t fill(kiln_linker_t* linker,
   return kiln_ok();
 }
 
-kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
+kiln_status_t kilni_linker_create(const kiln_host_t* host,
+                                  kilni_base_keep_t keep,
                                   const kilni_linker_wish_t* wish,
                                   kiln_linker_t** out_linker) {
   *out_linker = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(kiln_linker_t), &block));
+      kilni_base_alloc(host->allocator, sizeof(kiln_linker_t), &block));
   kiln_linker_t* linker = block;
   linker->host = host;
   linker->keep = keep;
@@ -322,7 +327,7 @@ kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
     linker->device = *wish->device;
   }
   linker->device_keep = wish->device_keep;
-  kilni_keep_retain(linker->device_keep);
+  kilni_base_keep_retain(linker->device_keep);
   if (wish->driver != NULL) {
     linker->has_driver = true;
     linker->driver = *wish->driver;
@@ -330,7 +335,7 @@ kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
   linker->driver.struct_size = (uint32_t)sizeof(linker->driver);
   linker->driver.release = NULL;
   linker->driver.evidence = NULL;
-  kilni_keep_retain(keep);
+  kilni_base_keep_retain(keep);
   atomic_init(&linker->references, 1);
   kiln_status_t status = fill(linker, wish);
   if (!kiln_status_is_ok(status)) {
@@ -347,7 +352,7 @@ void kiln_linker_retain(kiln_linker_t* linker) {
 }
 
 void kiln_linker_release(kiln_linker_t* linker) {
-  if (linker == NULL || kilni_host_is_forked(linker->host)) return;
+  if (linker == NULL || kilni_base_host_is_forked(linker->host)) return;
   if (atomic_fetch_sub_explicit(&linker->references, 1, memory_order_acq_rel) ==
       1) {
     destroy(linker);
@@ -358,7 +363,7 @@ const kiln_host_t* kilni_linker_host(const kiln_linker_t* linker) {
   return linker->host;
 }
 
-kilni_keep_t kilni_linker_keep(const kiln_linker_t* linker) {
+kilni_base_keep_t kilni_linker_keep(const kiln_linker_t* linker) {
   return linker->keep;
 }
 
@@ -371,7 +376,7 @@ kiln_status_t kiln_linker_nvjitlink_count(kiln_linker_t* linker,
   KILNI_CHECK_ARGUMENT(out_count != NULL, "out_count");
   *out_count = 0;
   KILNI_CHECK_ARGUMENT(linker != NULL, "linker");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(linker->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(linker->host));
   KILNI_RETURN_IF_ERROR(ensure_searched(linker));
   *out_count = linker->found.count;
   return kiln_ok();
@@ -384,15 +389,15 @@ kiln_status_t kiln_linker_nvjitlink(kiln_linker_t* linker, uint32_t index,
   if (out_path != NULL) *out_path = NULL;
   KILNI_RETURN_IF_ERROR(kiln_linker_nvjitlink_count(linker, &count));
   if (index >= count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "there is no nvJitLink number %u",
                    (unsigned)index),
         "there are %u, counted from 0", (unsigned)count);
   }
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   if (out_line != NULL) *out_line = linker->found.copies[index].line;
   if (out_path != NULL) *out_path = linker->found.copies[index].path;
-  kilni_mutex_unlock(&linker->lock);
+  kilni_base_mutex_unlock(&linker->lock);
   return kiln_ok();
 }
 
@@ -401,7 +406,7 @@ kiln_status_t kiln_linker_driver(kiln_linker_t* linker,
   KILNI_CHECK_ARGUMENT(out_driver != NULL, "out_driver");
   *out_driver = kiln_compat_driver_default();
   KILNI_CHECK_ARGUMENT(linker != NULL, "linker");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(linker->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(linker->host));
   if (linker->has_driver) {
     *out_driver = linker->driver;
     return kiln_ok();
@@ -486,13 +491,13 @@ kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
   if (facts->backend != KILN_LINK_BACKEND_DRIVER) {
     KILNI_RETURN_IF_ERROR(
         kiln_linker_nvjitlink_count(linker, &facts->nvjitlink_count));
-    kilni_mutex_lock(&linker->lock);
+    kilni_base_mutex_lock(&linker->lock);
     for (uint32_t i = 0; i < facts->nvjitlink_count; i++) {
       const copy_t* copy = &linker->found.copies[i];
       lines[i] = copy->trouble != NULL ? (uint32_t)KILN_LINK_NVJITLINK_UNKNOWN
                                        : copy->line;
     }
-    kilni_mutex_unlock(&linker->lock);
+    kilni_base_mutex_unlock(&linker->lock);
     facts->nvjitlinks = lines;
   }
   kiln_status_t status =
@@ -508,7 +513,7 @@ static kiln_status_t driver_backend(const kiln_linker_t* linker,
                                     kilni_link_backend_t* out_backend) {
   *out_backend = linker->device;
   if (linker->has_device) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the driver is to link, and the linker was opened without a "
                  "device"),
@@ -532,16 +537,16 @@ static bool is_of_file(kiln_status_t status) {
 static kiln_status_t note_trouble(kiln_linker_t* linker, copy_t* copy,
                                   kiln_status_t why) {
   char* text = NULL;
-  kiln_status_t status = kilni_strdup(
-      linker->host->allocator, kilni_sv(kiln_status_message(why)), &text);
+  kiln_status_t status = kilni_base_strdup(
+      linker->host->allocator, kilni_base_sv(kiln_status_message(why)), &text);
   if (kiln_status_is_ok(status)) {
     KILNI_LOG(&linker->host->log, WARNING, "nvJitLink \"%s\" does not work: %s",
               copy->path, text);
-    kilni_mutex_lock(&linker->lock);
+    kilni_base_mutex_lock(&linker->lock);
     char* other = copy->trouble;
     copy->trouble = text;
-    kilni_mutex_unlock(&linker->lock);
-    kilni_strfree(linker->host->allocator, other);
+    kilni_base_mutex_unlock(&linker->lock);
+    kilni_base_strfree(linker->host->allocator, other);
   }
   kiln_status_free(why);
   return status;
@@ -549,7 +554,7 @@ static kiln_status_t note_trouble(kiln_linker_t* linker, copy_t* copy,
 
 // Puts what was opened in its place, unless another thread was first.
 static bool publish(kiln_linker_t* linker, copy_t* copy, copy_t* opened) {
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   bool same = copy->line == opened->line;
   if (!copy->opened) {
     copy->native = opened->native;
@@ -560,7 +565,7 @@ static bool publish(kiln_linker_t* linker, copy_t* copy, copy_t* opened) {
     opened->library = NULL;
     opened->traced = false;
   }
-  kilni_mutex_unlock(&linker->lock);
+  kilni_base_mutex_unlock(&linker->lock);
   close_copy(linker, opened);
   return same;
 }
@@ -575,10 +580,10 @@ kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
     return driver_backend(linker, out_backend);
   }
   copy_t* copy = &linker->found.copies[kiln_link_choice_nvjitlink(choice)];
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   bool opened = copy->opened;
   copy_t fresh = {.located = copy->located, .path = copy->path};
-  kilni_mutex_unlock(&linker->lock);
+  kilni_base_mutex_unlock(&linker->lock);
   if (!opened) {
     kiln_status_t status = open_copy(linker, &fresh);
     if (!kiln_status_is_ok(status)) {
@@ -606,10 +611,11 @@ static kiln_status_t identify(const kiln_linker_t* linker, const char* word,
     KILNI_RETURN_IF_ERROR(
         kilni_identity_of_file(linker->host->allocator, path, text));
   }
-  kilni_str_t whole;
-  kilni_str_init(&whole, linker->host->allocator, 2 * KILNI_IDENTITY_BYTES);
-  if (text[0] != 0) kilni_str_addf(&whole, "%s %s", word, text);
-  return kilni_str_take(&whole, out_identity);
+  kilni_base_str_t whole;
+  kilni_base_str_init(&whole, linker->host->allocator,
+                      2 * KILNI_IDENTITY_BYTES);
+  if (text[0] != 0) kilni_base_str_addf(&whole, "%s %s", word, text);
+  return kilni_base_str_take(&whole, out_identity);
 }
 
 static kiln_status_t identify_chosen(const kiln_linker_t* linker,
@@ -619,9 +625,10 @@ static kiln_status_t identify_chosen(const kiln_linker_t* linker,
                     linker->device_library, "", out_identity);
   }
   // Of one without a file the table is somebody else's.
-  const char* path = copy->located != NULL   ? copy->path
-                     : copy->library != NULL ? kilni_dynlib_path(copy->library)
-                                             : NULL;
+  const char* path = copy->located != NULL ? copy->path
+                     : copy->library != NULL
+                         ? kilni_base_dynlib_path(copy->library)
+                         : NULL;
   return identify(linker, "nvJitLink", path, "table", out_identity);
 }
 
@@ -633,32 +640,32 @@ kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
   copy_t* copy =
       native ? NULL : &linker->found.copies[kiln_link_choice_nvjitlink(choice)];
   char** place = native ? &linker->device_identity : &copy->identity;
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   *out_identity = *place;
   *out_line = native ? linker->device.line : copy->line;
-  kilni_mutex_unlock(&linker->lock);
+  kilni_base_mutex_unlock(&linker->lock);
   if (*out_identity != NULL) return kiln_ok();
   char* identity = NULL;
   KILNI_RETURN_IF_ERROR(identify_chosen(linker, copy, &identity));
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   if (*place == NULL) {
     *place = identity;
     identity = NULL;
   }
   *out_identity = *place;
-  kilni_mutex_unlock(&linker->lock);
-  kilni_strfree(linker->host->allocator, identity);
+  kilni_base_mutex_unlock(&linker->lock);
+  kilni_base_strfree(linker->host->allocator, identity);
   return kiln_ok();
 }
 
 kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,
                                     kiln_status_t status) {
-  kilni_mutex_lock(&linker->lock);
+  kilni_base_mutex_lock(&linker->lock);
   for (uint32_t i = 0; i < linker->found.count; i++) {
     const copy_t* copy = &linker->found.copies[i];
     if (copy->trouble == NULL) continue;
     status = KILNI_ANNOTATE(status, "\"%s\": %s", copy->path, copy->trouble);
   }
-  kilni_mutex_unlock(&linker->lock);
+  kilni_base_mutex_unlock(&linker->lock);
   return status;
 }

@@ -27,8 +27,8 @@ static kiln_status_t call_create(session_t* session,
   const kiln_nvjitlink_table_t* table = &session->self->table;
   kiln_allocator_t allocator = allocator_of(session->self);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, plan->setting_count,
-                                          sizeof(const char*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, plan->setting_count,
+                                               sizeof(const char*), &block));
   const char** options = block;
   for (uint32_t i = 0; i < plan->setting_count; i++) {
     options[i] = plan->settings[i].text;
@@ -37,7 +37,8 @@ static kiln_status_t call_create(session_t* session,
       table,
       table->nvJitLinkCreate(&session->handle, plan->setting_count, options),
       "nvJitLinkCreate");
-  kilni_free_array(allocator, block, plan->setting_count, sizeof(const char*));
+  kilni_base_free_array(allocator, block, plan->setting_count,
+                        sizeof(const char*));
   if (!kiln_status_is_ok(status)) {
     session->handle = NULL;
     for (uint32_t i = 0; i < plan->setting_count; i++) {
@@ -53,13 +54,13 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
   *out_session = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator_of(backend), sizeof(session_t), &block));
+      kilni_base_alloc(allocator_of(backend), sizeof(session_t), &block));
   session_t* session = block;
   session->self = backend;
   session->output = plan->output;
   kiln_status_t status = call_create(session, plan);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator_of(backend), session, sizeof(*session));
+    kilni_base_free(allocator_of(backend), session, sizeof(*session));
     return status;
   }
   *out_session = session;
@@ -93,7 +94,7 @@ static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
   const kiln_nvjitlink_table_t* table = &session->self->table;
   kiln_nvjitlink_input_t kind = kind_of(input->format);
   if (kind == KILN_NVJITLINK_INPUT_NONE) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "nvJitLink takes no %s: \"%s\"",
                    kiln_code_format_name(input->format), input->name),
         "compile it first: to PTX, a cubin or LTO-IR");
@@ -152,7 +153,7 @@ static kiln_status_t hand_over(const session_t* session,
   size_t size = 0;
   void* data = NULL;
   KILNI_RETURN_IF_ERROR(ask_size(session, &size));
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &data));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &data));
   kiln_status_t status = get(session, data);
   if (kiln_status_is_ok(status)) {
     size_t used = size;
@@ -162,7 +163,7 @@ static kiln_status_t hand_over(const session_t* session,
     }
     status = sink->put(sink->user, (kiln_bytes_view_t){data, used});
   }
-  kilni_free(allocator, data, size);
+  kilni_base_free(allocator, data, size);
   return status;
 }
 
@@ -177,7 +178,7 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
 // ---- Logs ----
 
 static kiln_status_t log_text(void* opened, uint32_t which,
-                              kilni_str_t* inout_text) {
+                              kilni_base_str_t* inout_text) {
   session_t* session = opened;
   const kiln_nvjitlink_table_t* table = &session->self->table;
   kiln_allocator_t allocator = allocator_of(session->self);
@@ -190,13 +191,14 @@ static kiln_status_t log_text(void* opened, uint32_t which,
     return kiln_ok();
   }
   void* data = NULL;  // one byte more than asked for: a NUL in any case
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, size + 1, &data));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, size + 1, &data));
   char* text = data;
   result = is_error ? table->nvJitLinkGetErrorLog(session->handle, text)
                     : table->nvJitLinkGetInfoLog(session->handle, text);
-  if (result == KILN_NVJITLINK_SUCCESS) kilni_str_add_cstr(inout_text, text);
-  kilni_free(allocator, data, size + 1);
-  return kilni_str_status(inout_text);
+  if (result == KILN_NVJITLINK_SUCCESS)
+    kilni_base_str_add_cstr(inout_text, text);
+  kilni_base_free(allocator, data, size + 1);
+  return kilni_base_str_status(inout_text);
 }
 
 static void end(void* opened) {
@@ -211,7 +213,7 @@ static void end(void* opened) {
               kiln_status_message(status));
     kiln_status_free(status);
   }
-  kilni_free(allocator_of(self), session, sizeof(*session));
+  kilni_base_free(allocator_of(self), session, sizeof(*session));
 }
 
 void kilni_link_nvjitlink_backend(kilni_link_nvjitlink_t* self,

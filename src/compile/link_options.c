@@ -18,7 +18,7 @@ struct kilni_link_block_t {
 
 static kiln_status_t out_of_range(const char* field, uint32_t value,
                                   const char* fix) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`%s` of kiln_link_options_t is %u", field,
                  (unsigned)value),
       "%s", fix);
@@ -27,12 +27,12 @@ static kiln_status_t out_of_range(const char* field, uint32_t value,
 static kiln_status_t check_text(const char* field, const char* text) {
   if (text == NULL) return kiln_ok();
   if (text[0] == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is empty", field),
         "give a text, or leave it out");
   }
   if (strlen(text) > KILN_LINK_MAX_OPTION_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %zu bytes", field, strlen(text)),
         "give at most %d", KILN_LINK_MAX_OPTION_BYTES);
   }
@@ -42,20 +42,20 @@ static kiln_status_t check_text(const char* field, const char* text) {
 static kiln_status_t check_list(const char* field, const char* const* list,
                                 uint32_t count) {
   if (count > 0 && list == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is NULL and its count is %u", field,
                    (unsigned)count),
         "set both or neither");
   }
   if (count > KILN_LINK_MAX_LIST) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %u entries", field,
                    (unsigned)count),
         "give at most %d", KILN_LINK_MAX_LIST);
   }
   for (uint32_t i = 0; i < count; i++) {
     if (list[i] == NULL) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "`%s[%u]` is NULL", field, (unsigned)i),
           "give %u texts, or a smaller count", (unsigned)count);
     }
@@ -79,7 +79,7 @@ static kiln_status_t check_level(const char* field, uint32_t value) {
 static kiln_status_t check_line(const char* field, const char* text) {
   for (const char* at = text; *at != 0; at++) {
     if ((unsigned char)*at >= ' ' && *at != 0x7f) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "an option in `%s` has the control character %u at byte %zu",
                    field, (unsigned)(unsigned char)*at, (size_t)(at - text)),
@@ -94,7 +94,7 @@ static kiln_status_t check_names(const char* field, const char* const* list,
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(check_line(field, list[i]));
     if (strchr(list[i], ',') == NULL) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%.400s\" in `%s` is more than one name",
                    list[i], field),
         "give each name by itself, as an element of its own (on a command line "
@@ -117,7 +117,7 @@ static kiln_status_t check_extra(const char* text) {
     if (is_prefix ? strncmp(text, name, size) != 0 : strcmp(text, name) != 0) {
       continue;
     }
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is among the extra options", text),
         "set `%s` instead, on which the choice of a linker depends",
         kFields[i][1]);
@@ -130,7 +130,7 @@ static kiln_status_t check_program(const char* path) {
   if (path == NULL || (path[0] == '/' && strlen(path) < 4000)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`isolated_program` is \"%.200s\"", path),
       "give an absolute path, e.g. \"/usr/bin/kiln\"");
 }
@@ -183,11 +183,11 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
 static kiln_status_t new_block(kilni_link_options_copy_t* copy, size_t size,
                                void** out_data) {
   void* blocks = copy->blocks;
-  KILNI_RETURN_IF_ERROR(kilni_grow(copy->allocator, copy->block_count + 1,
-                                   sizeof(block_t), &copy->block_capacity,
-                                   &blocks));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(copy->allocator, copy->block_count + 1,
+                                        sizeof(block_t), &copy->block_capacity,
+                                        &blocks));
   copy->blocks = blocks;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(copy->allocator, size, out_data));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(copy->allocator, size, out_data));
   copy->blocks[copy->block_count++] = (block_t){*out_data, size};
   return kiln_ok();
 }
@@ -245,9 +245,9 @@ kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
                                       kilni_link_options_copy_t* out_copy) {
   memset(out_copy, 0, sizeof(*out_copy));
   out_copy->allocator = allocator;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(given, "kiln_link_options_t",
-                                           sizeof(out_copy->options),
-                                           &out_copy->options));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(given, "kiln_link_options_t",
+                                                sizeof(out_copy->options),
+                                                &out_copy->options));
   kiln_status_t status = check_options(&out_copy->options);
   if (kiln_status_is_ok(status)) status = copy_all(out_copy);
   if (!kiln_status_is_ok(status)) kilni_link_options_free(out_copy);
@@ -257,9 +257,10 @@ kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
 void kilni_link_options_free(kilni_link_options_copy_t* copy) {
   kiln_cache_release(copy->cache);
   for (size_t i = 0; i < copy->block_count; i++) {
-    kilni_free(copy->allocator, copy->blocks[i].data, copy->blocks[i].size);
+    kilni_base_free(copy->allocator, copy->blocks[i].data,
+                    copy->blocks[i].size);
   }
-  kilni_free_array(copy->allocator, copy->blocks, copy->block_capacity,
-                   sizeof(block_t));
+  kilni_base_free_array(copy->allocator, copy->blocks, copy->block_capacity,
+                        sizeof(block_t));
   memset(copy, 0, sizeof(*copy));
 }

@@ -35,7 +35,7 @@ struct log_t {
 
 struct kiln_link_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   kiln_linker_t* linker;  // NULL once closed
   atomic_uint references;
   stage_t stage;
@@ -45,7 +45,7 @@ struct kiln_link_t {
   size_t input_capacity;
   kiln_link_choice_t* chosen;
   kiln_link_settings_t* used;
-  kilni_mutex_t lock;  // guards `logs`
+  kilni_base_mutex_t lock;  // guards `logs`
   bool has_lock;
   log_t* logs[LOG_COUNT];
   uint32_t cache;   // KILN_LINK_CACHE_*
@@ -59,8 +59,8 @@ static void drop_inputs(kiln_link_t* link) {
   for (size_t i = 0; i < link->input_count; i++) {
     kiln_code_release(link->inputs[i]);
   }
-  kilni_free_array(link->host->allocator, link->inputs, link->input_capacity,
-                   sizeof(kiln_code_t*));
+  kilni_base_free_array(link->host->allocator, link->inputs,
+                        link->input_capacity, sizeof(kiln_code_t*));
   link->inputs = NULL;
   link->input_count = 0;
   link->input_capacity = 0;
@@ -68,7 +68,7 @@ static void drop_inputs(kiln_link_t* link) {
 
 static void destroy(kiln_link_t* link) {
   kiln_allocator_t allocator = link->host->allocator;
-  kilni_keep_t keep = link->keep;
+  kilni_base_keep_t keep = link->keep;
   kiln_link_close(link);
   kiln_link_choice_release(link->chosen);
   kiln_link_settings_release(link->used);
@@ -76,14 +76,14 @@ static void destroy(kiln_link_t* link) {
     while (link->logs[i] != NULL) {
       log_t* log = link->logs[i];
       link->logs[i] = log->older;
-      kilni_strfree(allocator, log->text);
-      kilni_free(allocator, log, sizeof(*log));
+      kilni_base_strfree(allocator, log->text);
+      kilni_base_free(allocator, log, sizeof(*log));
     }
   }
   kilni_link_options_free(&link->options);
-  if (link->has_lock) kilni_mutex_deinit(&link->lock);
-  kilni_free(allocator, link, sizeof(*link));
-  kilni_keep_release(keep);
+  if (link->has_lock) kilni_base_mutex_deinit(&link->lock);
+  kilni_base_free(allocator, link, sizeof(*link));
+  kilni_base_keep_release(keep);
 }
 
 kiln_status_t kiln_link_create(kiln_linker_t* linker,
@@ -93,19 +93,19 @@ kiln_status_t kiln_link_create(kiln_linker_t* linker,
   *out_link = NULL;
   KILNI_CHECK_ARGUMENT(linker != NULL, "linker");
   const kiln_host_t* host = kilni_linker_host(linker);
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(host));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(kiln_link_t), &block));
+      kilni_base_alloc(host->allocator, sizeof(kiln_link_t), &block));
   kiln_link_t* link = block;
   link->host = host;
   link->keep = kilni_linker_keep(linker);
   link->linker = linker;
-  kilni_keep_retain(link->keep);
+  kilni_base_keep_retain(link->keep);
   kiln_linker_retain(linker);
   link->cache_reason = "";
   atomic_init(&link->references, 1);
-  kiln_status_t status = kilni_mutex_init(&link->lock);
+  kiln_status_t status = kilni_base_mutex_init(&link->lock);
   link->has_lock = kiln_status_is_ok(status);
   if (kiln_status_is_ok(status)) {
     status = kilni_link_options_copy(options, host->allocator, &link->options);
@@ -124,7 +124,7 @@ void kiln_link_retain(kiln_link_t* link) {
 }
 
 void kiln_link_release(kiln_link_t* link) {
-  if (link == NULL || kilni_host_is_forked(link->host)) return;
+  if (link == NULL || kilni_base_host_is_forked(link->host)) return;
   if (atomic_fetch_sub_explicit(&link->references, 1, memory_order_acq_rel) ==
       1) {
     destroy(link);
@@ -132,7 +132,7 @@ void kiln_link_release(kiln_link_t* link) {
 }
 
 void kiln_link_close(kiln_link_t* link) {
-  if (link == NULL || kilni_host_is_forked(link->host)) return;
+  if (link == NULL || kilni_base_host_is_forked(link->host)) return;
   drop_inputs(link);
   kiln_linker_release(link->linker);
   link->linker = NULL;
@@ -142,9 +142,9 @@ void kiln_link_close(kiln_link_t* link) {
 // OK while inputs may be added and nothing was linked.
 static kiln_status_t check_open(const kiln_link_t* link) {
   KILNI_CHECK_ARGUMENT(link != NULL, "link");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(link->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(link->host));
   if (link->stage == OPEN) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the link has been %s",
                  link->stage == CLOSED ? "closed" : "finished"),
       "create another link; the logs of this one can still be read");
@@ -157,21 +157,21 @@ kiln_status_t kiln_link_add(kiln_link_t* link, kiln_code_t* code) {
   KILNI_CHECK_ARGUMENT(code != NULL, "code");
   uint32_t format = kiln_code_format(code);
   if (format == KILN_CODE_FORMAT_NVVM) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "no linker takes \"%s\", of format %s",
                    kiln_code_name(code), kiln_code_format_name(format)),
         "compile it first: to PTX, a cubin or LTO-IR");
   }
   if (link->input_count == KILN_LINK_MAX_INPUTS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d inputs",
                    KILN_LINK_MAX_INPUTS),
         "put them into an archive, or link in two steps");
   }
   void* inputs = link->inputs;
-  KILNI_RETURN_IF_ERROR(kilni_grow(link->host->allocator, link->input_count + 1,
-                                   sizeof(kiln_code_t*), &link->input_capacity,
-                                   &inputs));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_grow(link->host->allocator, link->input_count + 1,
+                      sizeof(kiln_code_t*), &link->input_capacity, &inputs));
   link->inputs = inputs;
   link->inputs[link->input_count++] = code;
   kiln_code_retain(code);
@@ -200,10 +200,10 @@ kiln_status_t kiln_link_add_file(kiln_link_t* link, const char* path,
   uint8_t* data = NULL;
   size_t size = 0;
   KILNI_RETURN_IF_ERROR(
-      kilni_file_read(allocator, path, MAX_FILE_BYTES, &data, &size));
+      kilni_base_file_read(allocator, path, MAX_FILE_BYTES, &data, &size));
   kiln_status_t status =
       kiln_link_add_bytes(link, (kiln_bytes_view_t){data, size}, format, path);
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return status;
 }
 
@@ -216,12 +216,12 @@ static kiln_status_t choose(kiln_link_t* link,
   void* block = NULL;
   *out_choice = NULL;
   if (link->input_count == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a link without inputs"),
         "add at least one: PTX, a cubin, a fatbin, an object, an archive or "
         "LTO-IR");
   }
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, link->input_count, sizeof(kiln_link_input_fact_t), &block));
   kiln_link_input_fact_t* inputs = block;
   for (size_t i = 0; i < link->input_count; i++) {
@@ -234,8 +234,8 @@ static kiln_status_t choose(kiln_link_t* link,
   facts.inputs = inputs;
   facts.input_count = (uint32_t)link->input_count;
   kiln_status_t status = kilni_linker_choose(link->linker, &facts, out_choice);
-  kilni_free_array(allocator, block, link->input_count,
-                   sizeof(kiln_link_input_fact_t));
+  kilni_base_free_array(allocator, block, link->input_count,
+                        sizeof(kiln_link_input_fact_t));
   return status;
 }
 
@@ -322,9 +322,9 @@ kiln_status_t kiln_link_settings(kiln_link_t* link,
 // ---- Logs ----
 
 static const char* log_at(kiln_link_t* link, size_t index) {
-  kilni_mutex_lock(&link->lock);
+  kilni_base_mutex_lock(&link->lock);
   const char* text = link->logs[index] != NULL ? link->logs[index]->text : "";
-  kilni_mutex_unlock(&link->lock);
+  kilni_base_mutex_unlock(&link->lock);
   return text;
 }
 
@@ -337,24 +337,24 @@ const char* kiln_link_log(kiln_link_t* link, uint32_t which) {
 }
 
 static kiln_status_t keep_log(kiln_link_t* link, size_t index,
-                              kilni_str_t* text) {
+                              kilni_base_str_t* text) {
   kiln_allocator_t allocator = link->host->allocator;
   void* block = NULL;
-  kiln_status_t status = kilni_alloc(allocator, sizeof(log_t), &block);
+  kiln_status_t status = kilni_base_alloc(allocator, sizeof(log_t), &block);
   log_t* log = block;
   if (!kiln_status_is_ok(status)) {
-    kilni_str_deinit(text);
+    kilni_base_str_deinit(text);
     return status;
   }
-  status = kilni_str_take(text, &log->text);
+  status = kilni_base_str_take(text, &log->text);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, log, sizeof(*log));
+    kilni_base_free(allocator, log, sizeof(*log));
     return status;
   }
-  kilni_mutex_lock(&link->lock);
+  kilni_base_mutex_lock(&link->lock);
   log->older = link->logs[index];
   link->logs[index] = log;
-  kilni_mutex_unlock(&link->lock);
+  kilni_base_mutex_unlock(&link->lock);
   return kiln_ok();
 }
 
@@ -363,13 +363,13 @@ static kiln_status_t take_logs(kiln_link_t* link,
                                const kilni_link_backend_t* backend,
                                void* session) {
   for (uint32_t i = 0; i < LOG_COUNT; i++) {
-    kilni_str_t text;
-    kilni_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
+    kilni_base_str_t text;
+    kilni_base_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
     kiln_status_t status =
         backend->log(session, i + KILN_LINK_LOG_ERROR, &text);
     if (!kiln_status_is_ok(status) ||
-        strcmp(kilni_str_cstr(&text), log_at(link, i)) == 0) {
-      kilni_str_deinit(&text);
+        strcmp(kilni_base_str_cstr(&text), log_at(link, i)) == 0) {
+      kilni_base_str_deinit(&text);
     } else {
       status = keep_log(link, i, &text);
     }
@@ -430,8 +430,8 @@ static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
   kiln_allocator_t allocator = link->host->allocator;
   uint32_t room = count_names(link);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, room, sizeof(kiln_code_name_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, room, sizeof(kiln_code_name_t), &block));
   const char* name = link->options.options.name;
   kiln_code_options_t options = kiln_code_options_default();
   options.format = format;
@@ -443,7 +443,7 @@ static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
   options.allocator = &allocator;
   kiln_status_t status =
       kilni_code_create(bytes, &options, link->keep, out_code);
-  kilni_free_array(allocator, block, room, sizeof(kiln_code_name_t));
+  kilni_base_free_array(allocator, block, room, sizeof(kiln_code_name_t));
   return status;
 }
 
@@ -483,20 +483,20 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
       kilni_link_first_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
   kiln_status_code_t code = kiln_status_code(status);
   if (line.size == 0 || code == KILN_STATUS_OUT_OF_MEMORY ||
-      kilni_sv_equal_cstr(line, kiln_status_message(status))) {
+      kilni_base_sv_equal_cstr(line, kiln_status_message(status))) {
     return status;
   }
   if (line.size > 1000) line.size = 1000;
-  kiln_status_t better = kilni_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
-                                           "%.*s", KILNI_SV(line));
+  kiln_status_t better = kilni_base_status_make(
+      code, KILNI_ROOM, __FILE__, __LINE__, "%.*s", KILNI_SV(line));
   kiln_status_native_t native;
   if (kiln_status_native(status, &native)) {
-    better = kilni_status_with_native(better, native.domain, native.number,
-                                      native.name);
+    better = kilni_base_status_with_native(better, native.domain, native.number,
+                                           native.name);
   }
   const char* fix = kilni_link_fix_of(line);
   if (fix == NULL) fix = kiln_status_fix(status);
-  if (fix != NULL) better = kilni_status_with_fix(better, "%s", fix);
+  if (fix != NULL) better = kilni_base_status_with_fix(better, "%s", fix);
   better = KILNI_ANNOTATE(better, "%s", kiln_status_message(status));
   kiln_status_free(status);
   return better;
@@ -506,7 +506,7 @@ static kiln_status_t check_log(kiln_link_t* link) {
   kiln_string_view_t line =
       kilni_link_reported_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
   if (line.size == 0) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED, "the linker reports an error and success"),
       "read the link log");
 }
@@ -545,7 +545,7 @@ static kiln_status_t play(kiln_link_t* link,
     if (!kiln_status_is_ok(status)) {
       status = name_input(link, input, with_log(link, status));
     }
-    status = kilni_status_join(status, logs);
+    status = kilni_base_status_join(status, logs);
     backend->end(session);
   }
   if (!kiln_status_is_ok(status)) {
@@ -620,7 +620,7 @@ static kiln_status_t decide(kiln_link_t* link,
         kilni_linker_backend(link->linker, link->chosen, &again, out_backend));
     if (!again) return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "no nvJitLink of this machine works"),
       "install one again, e.g. with `python3 -m pip install --force-reinstall "
       "nvidia-nvjitlink`" KILNI_FIX_ENVIRONMENT);
@@ -635,7 +635,7 @@ static kiln_status_t isolate(const kiln_link_t* link, kilni_link_child_t* child,
   memset(child, 0, sizeof(*child));
   if (options->isolated != KILN_SWITCH_ON) return kiln_ok();
   if (inout_backend->kind != KILN_LINK_BACKEND_NVJITLINK) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "the driver is to link, and it links in this process only"),
         "leave `isolated` off, or ask for nvJitLink (`backend`)");
@@ -706,8 +706,8 @@ static kiln_status_t link_for_cache(void* user,
       line == cached->line && strcmp(identity, cached->identity) == 0;
   *out_keep = is_same && !link->is_doubted;
   out_product->bytes = kiln_code_bytes(cached->code);
-  out_product->info = kilni_sv(kiln_link_log(link, KILN_LINK_LOG_INFO));
-  out_product->error = kilni_sv(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  out_product->info = kilni_base_sv(kiln_link_log(link, KILN_LINK_LOG_INFO));
+  out_product->error = kilni_base_sv(kiln_link_log(link, KILN_LINK_LOG_ERROR));
   out_product->format = kiln_code_format(cached->code);
   out_product->line = kiln_code_producer_line(cached->code);
   link->cache = *out_keep ? KILN_LINK_CACHE_MISS : KILN_LINK_CACHE_UNCACHEABLE;
@@ -721,9 +721,9 @@ static kiln_status_t link_for_cache(void* user,
 static kiln_status_t keep_text(kiln_link_t* link, size_t index,
                                kiln_string_view_t from) {
   if (from.size == 0) return kiln_ok();
-  kilni_str_t text;
-  kilni_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
-  kilni_str_add(&text, from);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
+  kilni_base_str_add(&text, from);
   return keep_log(link, index, &text);
 }
 

@@ -20,7 +20,7 @@ enum { MAX_LOG_BYTES = 1 << 30 };
 #define MAX_ASK_BYTES (UINT64_C(1) << 40)
 
 static kiln_status_t lost_caller(void) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(IO_ERROR, "the process that asked for a link is gone"),
       "call kiln_link_finish, which starts this process itself");
 }
@@ -55,7 +55,7 @@ static kiln_status_t deliver(int descriptor, const void* data, size_t size) {
 typedef struct served_t {
   kiln_host_t host;
   kilni_link_nvjitlink_t native;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kilni_link_backend_t backend;
   void* session;
   kilni_link_setting_t* settings;
@@ -77,7 +77,7 @@ static kiln_status_t begin(served_t* served, kilni_wire_in_t* in) {
   uint64_t count = kilni_wire_get(in);
   if (in->failed || count > in->size) return lost_caller();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, (size_t)count, sizeof(kilni_link_setting_t), &block));
   served->settings = block;
   served->setting_count = (size_t)count;
@@ -118,16 +118,16 @@ static kiln_status_t link_all(served_t* served, kilni_wire_in_t* in) {
 static kiln_status_t put_logs(served_t* served, kilni_wire_out_t* out) {
   static const uint32_t kLogs[] = {KILN_LINK_LOG_ERROR, KILN_LINK_LOG_INFO};
   for (size_t i = 0; i < 2; i++) {
-    kilni_str_t text;
-    kilni_str_init(&text, served->host.allocator, MAX_LOG_BYTES);
+    kilni_base_str_t text;
+    kilni_base_str_init(&text, served->host.allocator, MAX_LOG_BYTES);
     kiln_status_t status = kiln_ok();
     if (served->session != NULL) {
       status = served->backend.log(served->session, kLogs[i], &text);
     }
     if (kiln_status_is_ok(status)) {
-      status = kilni_wire_put_text(out, kilni_str_cstr(&text));
+      status = kilni_wire_put_text(out, kilni_base_str_cstr(&text));
     }
-    kilni_str_deinit(&text);
+    kilni_base_str_deinit(&text);
     KILNI_RETURN_IF_ERROR(status);
   }
   return kiln_ok();
@@ -173,9 +173,9 @@ static kiln_status_t serve(int descriptor, kilni_wire_in_t* in) {
   kiln_status_t status = answer(descriptor, &served, linked);
   kiln_status_free(linked);
   if (served.session != NULL) served.backend.end(served.session);
-  kilni_dynlib_close(served.library);
-  kilni_free_array(served.host.allocator, served.settings, served.setting_count,
-                   sizeof(kilni_link_setting_t));
+  kilni_base_dynlib_close(served.library);
+  kilni_base_free_array(served.host.allocator, served.settings,
+                        served.setting_count, sizeof(kilni_link_setting_t));
   kilni_wire_free(&served.code);
   return status;
 }
@@ -189,10 +189,10 @@ kiln_status_t kiln_link_serve(int descriptor) {
   }
   void* block = NULL;
   size_t size = (size_t)head[1];
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &block));
   kilni_wire_in_t in = {block, size, 0, false};
   kiln_status_t status = receive(descriptor, block, size);
   if (kiln_status_is_ok(status)) status = serve(descriptor, &in);
-  kilni_free(allocator, block, size);
+  kilni_base_free(allocator, block, size);
   return status;
 }

@@ -42,24 +42,24 @@ typedef struct make_t {
 // ---- Adding ----
 
 static kiln_status_t add_item(make_t* make, uint32_t key, uint64_t value,
-                              kilni_str_t* text) {
+                              kilni_base_str_t* text) {
   kiln_link_settings_t* s = make->settings;
   void* items = s->items;
   void* texts = s->texts;
   kiln_status_t status =
-      kilni_grow(s->allocator, s->count + 1, sizeof(kilni_link_setting_t),
-                 &s->capacity, &items);
+      kilni_base_grow(s->allocator, s->count + 1, sizeof(kilni_link_setting_t),
+                      &s->capacity, &items);
   if (kiln_status_is_ok(status)) {
     s->items = items;
-    status = kilni_grow(s->allocator, s->count + 1, sizeof(char*),
-                        &s->text_capacity, &texts);
+    status = kilni_base_grow(s->allocator, s->count + 1, sizeof(char*),
+                             &s->text_capacity, &texts);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_str_deinit(text);
+    kilni_base_str_deinit(text);
     return status;
   }
   s->texts = texts;
-  KILNI_RETURN_IF_ERROR(kilni_str_take(text, &s->texts[s->count]));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_take(text, &s->texts[s->count]));
   s->items[s->count].key = key;
   s->items[s->count].value = value;
   s->items[s->count].text = s->texts[s->count];
@@ -67,42 +67,44 @@ static kiln_status_t add_item(make_t* make, uint32_t key, uint64_t value,
   return kiln_ok();
 }
 
-static void begin_text(const make_t* make, kilni_str_t* text) {
-  kilni_str_init(text, make->settings->allocator,
-                 2 * (size_t)KILN_LINK_MAX_OPTION_BYTES);
+static void begin_text(const make_t* make, kilni_base_str_t* text) {
+  kilni_base_str_init(text, make->settings->allocator,
+                      2 * (size_t)KILN_LINK_MAX_OPTION_BYTES);
 }
 
 static kiln_status_t add_native(make_t* make, const char* spelling,
                                 const char* value) {
-  kilni_str_t text;
+  kilni_base_str_t text;
   begin_text(make, &text);
-  kilni_str_add_cstr(&text, spelling);
-  kilni_str_add_cstr(&text, value);
+  kilni_base_str_add_cstr(&text, spelling);
+  kilni_base_str_add_cstr(&text, value);
   return add_item(make, 0, 0, &text);
 }
 
 static kiln_status_t add_key(make_t* make, const row_t* row, uint64_t value) {
-  kilni_str_t text;
+  kilni_base_str_t text;
   begin_text(make, &text);
-  kilni_str_addf(&text, "CU_JIT_%s=%llu", row->key_name,
-                 (unsigned long long)value);
+  kilni_base_str_addf(&text, "CU_JIT_%s=%llu", row->key_name,
+                      (unsigned long long)value);
   return add_item(make, row->key, value, &text);
 }
 
 kiln_status_t kilni_link_settings_warn(kiln_link_settings_t* s,
                                        const char* format, ...) {
   void* warnings = s->warnings;
-  KILNI_RETURN_IF_ERROR(kilni_grow(s->allocator, s->warning_count + 1,
-                                   sizeof(char*), &s->warning_capacity,
-                                   &warnings));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(s->allocator, s->warning_count + 1,
+                                        sizeof(char*), &s->warning_capacity,
+                                        &warnings));
   s->warnings = warnings;
-  kilni_str_t text;
-  kilni_str_init(&text, s->allocator, 2 * (size_t)KILN_LINK_MAX_OPTION_BYTES);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, s->allocator,
+                      2 * (size_t)KILN_LINK_MAX_OPTION_BYTES);
   va_list args;
   va_start(args, format);
-  kilni_str_addv(&text, format, args);
+  kilni_base_str_addv(&text, format, args);
   va_end(args);
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &s->warnings[s->warning_count]));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_str_take(&text, &s->warnings[s->warning_count]));
   s->warning_count++;
   return kiln_ok();
 }
@@ -115,7 +117,7 @@ static kiln_status_t warn_ignored(make_t* make, const row_t* row) {
 }
 
 static kiln_status_t refuse(const row_t* row) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "the driver's linker has no option `%s`",
                  row->field),
       "leave it out, or link with an nvJitLink (`backend`)");
@@ -203,7 +205,7 @@ static bool read_target(const char* arch, uint64_t* out_target) {
   size_t digits = strspn(at, "0123456789");
   char last = at[digits];
   if (digits < 2 || digits > 3 ||
-      !kilni_sv_to_u64(kilni_sv_make(at, digits), &number)) {
+      !kilni_base_sv_to_u64(kilni_base_sv_make(at, digits), &number)) {
     return false;
   }
   if (last == 'a') number += TARGET_ACCELERATED;
@@ -218,7 +220,7 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
                               const char* text) {
   if (text == NULL && make->is_driver) return kiln_ok();  // that of its context
   if (text == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "nvJitLink links for one architecture, and none is known"),
         "set `%s` (--%s) to that of the device, e.g. \"sm_90\"", row->field,
@@ -228,7 +230,7 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
   if (!make->is_driver && make->makes_cubin &&
       strncmp(text, VIRTUAL, sizeof(VIRTUAL) - 1) == 0 &&
       read_target(text, &target)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "machine code cannot be linked for \"%s\", an architecture "
                    "of PTX",
@@ -240,7 +242,7 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
     return make->is_driver ? add_key(make, row, target)
                            : add_native(make, row->spelling, text);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", text),
       "write --%s (of the options: %s) as sm_90, or with a letter after the "
       "number as sm_90a or sm_100f; for PTX compute_90 and the like will do",
@@ -252,7 +254,7 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
 // What follows from the output.
 static kiln_status_t add_aim(make_t* make, const kilni_link_aim_t* aim) {
   if (make->is_driver && (aim->lto || aim->output != KILN_CODE_FORMAT_CUBIN)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         aim->lto ? KILNI_FAIL(UNSUPPORTED,
                               "the driver's linker does no link-time "
                               "optimisation")
@@ -298,7 +300,7 @@ kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
   *out_settings = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_link_settings_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_link_settings_t), &block));
   kiln_link_settings_t* settings = block;
   settings->allocator = allocator;
   atomic_init(&settings->references, 1);
@@ -354,18 +356,18 @@ void kiln_link_settings_release(kiln_link_settings_t* settings) {
   }
   kiln_allocator_t allocator = settings->allocator;
   for (size_t i = 0; i < settings->count; i++) {
-    kilni_strfree(allocator, settings->texts[i]);
+    kilni_base_strfree(allocator, settings->texts[i]);
   }
   for (size_t i = 0; i < settings->warning_count; i++) {
-    kilni_strfree(allocator, settings->warnings[i]);
+    kilni_base_strfree(allocator, settings->warnings[i]);
   }
-  kilni_free_array(allocator, settings->items, settings->capacity,
-                   sizeof(kilni_link_setting_t));
-  kilni_free_array(allocator, settings->texts, settings->text_capacity,
-                   sizeof(char*));
-  kilni_free_array(allocator, settings->warnings, settings->warning_capacity,
-                   sizeof(char*));
-  kilni_free(allocator, settings, sizeof(*settings));
+  kilni_base_free_array(allocator, settings->items, settings->capacity,
+                        sizeof(kilni_link_setting_t));
+  kilni_base_free_array(allocator, settings->texts, settings->text_capacity,
+                        sizeof(char*));
+  kilni_base_free_array(allocator, settings->warnings,
+                        settings->warning_capacity, sizeof(char*));
+  kilni_base_free(allocator, settings, sizeof(*settings));
 }
 
 uint32_t kiln_link_settings_count(const kiln_link_settings_t* settings) {

@@ -40,14 +40,14 @@ static kiln_string_view_t after_label(kiln_string_view_t line) {
   if (line.size < 6 || memcmp(line.data, "error", 5) != 0) return line;
   while (at < line.size && line.data[at] == ' ') at++;
   if (at == line.size || line.data[at] != ':') return line;
-  return trim(kilni_sv_make(line.data + at + 1, line.size - at - 1));
+  return trim(kilni_base_sv_make(line.data + at + 1, line.size - at - 1));
 }
 
 kiln_string_view_t kilni_link_first_error(const char* log) {
-  kiln_string_view_t rest = kilni_sv(log);
+  kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t line;
   kiln_string_view_t first = {NULL, 0};
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     line = trim(line);
     if (line.size == 0) continue;
     if (first.size == 0) first = line;
@@ -64,7 +64,7 @@ static bool reports_error(kiln_string_view_t line) {
                                        "ptxas error",  "ptxas fatal"};
   for (size_t i = 0; i < sizeof(kHeads) / sizeof(kHeads[0]); i++) {
     size_t at = strlen(kHeads[i]);
-    if (!kilni_sv_starts_with(line, kHeads[i])) continue;
+    if (!kilni_base_sv_starts_with(line, kHeads[i])) continue;
     while (at < line.size && line.data[at] == ' ') at++;
     if (at < line.size && line.data[at] == ':') return true;
   }
@@ -72,10 +72,10 @@ static bool reports_error(kiln_string_view_t line) {
 }
 
 kiln_string_view_t kilni_link_reported_error(const char* log) {
-  kiln_string_view_t rest = kilni_sv(log);
+  kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t line;
   kiln_string_view_t none = {NULL, 0};
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     line = trim(line);
     if (reports_error(line)) return line;
   }

@@ -70,7 +70,7 @@ kiln_status_t kilni_link_find_missing(const kiln_link_options_t* options,
     return kiln_ok();
   }
   if (kiln_code_format(linked) == KILN_CODE_FORMAT_LTOIR) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "names that are used (`%s`) cannot be held against LTO-IR, "
                    "whose names cannot be read",
@@ -94,7 +94,7 @@ kiln_status_t kilni_link_find_missing(const kiln_link_options_t* options,
 
 // As a source writes it: "scale" of "_Z5scalePfi".
 static const char* plain(const char* name, char out[NAME_BYTES]) {
-  return kilni_demangle(name, false, NAME_BYTES, out) ? out : name;
+  return kilni_base_demangle(name, false, NAME_BYTES, out) ? out : name;
 }
 
 // Without what follows the name: parameters, arguments of a template.
@@ -109,7 +109,7 @@ static const char* bare(const char* name, char out[NAME_BYTES]) {
 static uint32_t distance(const char* wanted, const char* name) {
   char texts[3][NAME_BYTES];
   const char* other = bare(plain(name, texts[0]), texts[1]);
-  return kilni_name_distance(bare(wanted, texts[2]), other);
+  return kilni_base_name_distance(bare(wanted, texts[2]), other);
 }
 
 static const char* nearest(const kilni_link_missing_t* missing,
@@ -128,16 +128,16 @@ static const char* nearest(const kilni_link_missing_t* missing,
 }
 
 static void list_names(const kilni_link_missing_t* missing,
-                       const kiln_image_t* image, kilni_str_t* text) {
+                       const kiln_image_t* image, kilni_base_str_t* text) {
   size_t shown = 0;
   for (size_t i = 0; i < name_count(image, missing->is_variable); i++) {
     const char* name = name_at(image, missing->is_variable, i);
     if (name == NULL) continue;
     if (shown == MAX_SHOWN) {
-      kilni_str_add_cstr(text, ", ...");
+      kilni_base_str_add_cstr(text, ", ...");
       return;
     }
-    kilni_str_addf(text, "%s\"%.200s\"", shown++ > 0 ? ", " : "", name);
+    kilni_base_str_addf(text, "%s\"%.200s\"", shown++ > 0 ? ", " : "", name);
   }
 }
 
@@ -146,19 +146,20 @@ static kiln_status_t advise(const kilni_link_missing_t* missing,
                             kiln_allocator_t allocator, kiln_status_t status) {
   const char* near = nearest(missing, image);
   if (near != NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         status, "did you mean \"%.400s\"? names are those of the machine code",
         near);
   }
-  kilni_str_t text;
-  kilni_str_init(&text, allocator, (size_t)MAX_SHOWN * NAME_BYTES);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, allocator, (size_t)MAX_SHOWN * NAME_BYTES);
   list_names(missing, image, &text);
-  const char* list = kilni_str_cstr(&text);
-  status = list[0] != 0 ? kilni_status_with_fix(status, "name one of: %s", list)
-                        : kilni_status_with_fix(
-                              status, "leave it out: the inputs have no %s",
-                              word_of(missing->is_variable));
-  kilni_str_deinit(&text);
+  const char* list = kilni_base_str_cstr(&text);
+  status = list[0] != 0
+               ? kilni_base_status_with_fix(status, "name one of: %s", list)
+               : kilni_base_status_with_fix(
+                     status, "leave it out: the inputs have no %s",
+                     word_of(missing->is_variable));
+  kilni_base_str_deinit(&text);
   return status;
 }
 
@@ -174,7 +175,7 @@ static kiln_status_t say_missing(const kilni_link_missing_t* missing,
                              "be used (`%s`)",
                              word, missing->name, field));
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the %s \"%.400s\" (`%s`) is not in what came out: the "
                  "linker drops it where names are given",
@@ -190,7 +191,7 @@ kiln_status_t kilni_link_missing_status(const kilni_link_missing_t* missing,
     KILNI_RETURN_IF_ERROR(kilni_link_read_image(all, allocator, &image));
   }
   if (image == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND,
                    "the %s \"%.400s\" (`%s`) is not in what came out",
                    word_of(missing->is_variable), missing->name,

@@ -10,8 +10,8 @@
 
 static kiln_status_t add(kilni_wire_out_t* out, const void* data, size_t size) {
   void* block = out->data;
-  KILNI_RETURN_IF_ERROR(
-      kilni_grow(out->allocator, out->size + size, 1, &out->capacity, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(out->allocator, out->size + size, 1,
+                                        &out->capacity, &block));
   out->data = block;
   if (size != 0) memcpy(out->data + out->size, data, size);
   out->size += size;
@@ -37,7 +37,7 @@ kiln_status_t kilni_wire_put_text(kilni_wire_out_t* out, const char* text) {
 }
 
 void kilni_wire_free(kilni_wire_out_t* out) {
-  kilni_free_array(out->allocator, out->data, out->capacity, 1);
+  kilni_base_free_array(out->allocator, out->data, out->capacity, 1);
   out->data = NULL;
   out->size = 0;
   out->capacity = 0;

@@ -20,8 +20,8 @@ typedef struct kilni_peer_pair_t kilni_peer_pair_t;
 // asked for: all of them are opened with the same book. thread-safe
 typedef struct kilni_peer_book_t {
   kiln_allocator_t allocator;
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   bool is_there;
   kilni_peer_pair_t* first;
 } kilni_peer_book_t;
@@ -35,7 +35,7 @@ void kilni_peer_book_deinit(kilni_peer_book_t* book);
 // by `keep` where by nothing else. thread-compatible
 typedef struct kilni_device_source_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   const kiln_cuda_table_t* table;
   const char* name;  // "cuda:0"; copied
   const char* note;  // NULL is ""; copied

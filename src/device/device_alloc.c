@@ -39,7 +39,7 @@ static kiln_status_t refuse_capture(kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a buffer on a stream of \"%s\" that is being captured would "
                  "become a part of the graph",
@@ -54,7 +54,7 @@ kiln_status_t kilni_buffer_make(kiln_device_t* device, uint64_t size,
   *out_buffer = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_buffer_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_buffer_t), &block));
   kiln_buffer_t* buffer = block;
   buffer->device = device;
   kiln_device_retain(device);
@@ -98,7 +98,7 @@ static kiln_status_t take_host(kiln_buffer_t* buffer) {
 void kilni_buffer_note_thread(kiln_buffer_t* buffer,
                               const kiln_stream_t* stream) {
   if (stream->kind != KILN_STREAM_PER_THREAD) return;
-  atomic_store(&buffer->thread, kilni_thread_number());
+  atomic_store(&buffer->thread, kilni_base_thread_number());
 }
 
 kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
@@ -142,18 +142,18 @@ static kiln_status_t check_pool(const kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(device, given->pool->device, "`options.pool`"));
   if (given->pool->imported) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "a pool of another process gives no new buffers"),
         "make the buffer in that process, and import it");
   }
   if (given->stream == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a buffer of a pool without a stream"),
         "set `stream` in kiln_buffer_options_t too");
   }
   if (given->kind == 0 || given->kind == given->pool->kind) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "a buffer of kind %u from a pool of kind %u",
                  (unsigned)given->kind, (unsigned)given->pool->kind),
       "leave `kind` in kiln_buffer_options_t at 0: it is the pool's");
@@ -184,7 +184,7 @@ static kiln_status_t explain(const kiln_buffer_t* buffer,
         device->name);
   }
   if (buffer->pool != NULL && buffer->pool->max_bytes != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_ANNOTATE(status,
                        "a buffer of %llu bytes on \"%s\" from a pool whose "
                        "limit is %llu bytes",
@@ -213,10 +213,10 @@ kiln_status_t kiln_buffer_create(kiln_device_t* device, uint64_t size_bytes,
   *out_buffer = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_buffer_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_buffer_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_buffer_options_t", sizeof(given), &given));
   KILNI_RETURN_IF_ERROR(check_options(device, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(kilni_buffer_make(device, size_bytes, &buffer));
@@ -268,7 +268,7 @@ static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
                                    uint64_t size, pointer_t* out_first) {
   KILNI_RETURN_IF_ERROR(look(device, address, out_first));
   if (out_first->type == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the driver of \"%s\" knows no memory at 0x%llx",
                    device->name, (unsigned long long)address),
@@ -277,7 +277,7 @@ static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
   }
   if (out_first->type == KILN_CU_MEMORYTYPE_DEVICE && !out_first->managed &&
       out_first->ordinal != device->handle) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the memory at 0x%llx is of device %d and not of \"%s\"",
                    (unsigned long long)address, out_first->ordinal,
@@ -289,7 +289,7 @@ static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
   if (last.type == out_first->type && last.managed == out_first->managed) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "the memory at 0x%llx has fewer than %llu bytes",
                  (unsigned long long)address, (unsigned long long)size),
       "give the size that was allocated");
@@ -333,7 +333,7 @@ void kiln_buffer_retain(kiln_buffer_t* buffer) {
 static bool is_ordered(const kiln_buffer_t* buffer, kiln_stream_t* stream) {
   if (buffer->in_graph) return true;
   if (stream->kind == KILN_STREAM_PER_THREAD &&
-      atomic_load(&buffer->thread) != kilni_thread_number()) {
+      atomic_load(&buffer->thread) != kilni_base_thread_number()) {
     return false;
   }
   return !is_captured(stream);
@@ -359,7 +359,7 @@ void kilni_buffer_end(kiln_buffer_t* buffer) {
   kiln_owner_t owner = buffer->owner;
   end(buffer, stream);
   if (buffer->import != NULL) kilni_import_left(pool, buffer->import);
-  kilni_free(device->host->allocator, buffer, sizeof(*buffer));
+  kilni_base_free(device->host->allocator, buffer, sizeof(*buffer));
   kilni_owner_release(owner);
   kiln_pool_release(pool);
   kiln_stream_release(stream);
@@ -386,7 +386,7 @@ kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
       kilni_device_check_memory(buffer->device, stream->device, "the stream"));
   if (buffer->end != KILNI_BUFFER_ASYNC || buffer->transient != NULL ||
       buffer->in_graph) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "a buffer of %llu bytes that is not freed in the order of "
                    "a stream of its own cannot be given one",

@@ -65,7 +65,7 @@ kiln_status_t kilni_texture_limit(kiln_device_t* device, uint64_t value,
   uint64_t most = 0;
   KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, id, &most));
   if (value <= most) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%s of %llu; \"%s\" takes %llu", what,
                  (unsigned long long)value, device->name,
                  (unsigned long long)most),
@@ -176,7 +176,7 @@ static kiln_status_t check_cube(const kiln_array_options_t* given) {
                : given->depth == 6)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(
           INVALID_ARGUMENT, "a cube of %llu faces of %llu by %llu texels",
           (unsigned long long)given->depth, (unsigned long long)given->width,
@@ -221,7 +221,7 @@ static kiln_status_t read_options(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(
       kilni_texel_read(&given->format, &given->channels, out_texel_bytes));
   KILNI_RETURN_IF_ERROR(check_shape(given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       device->table, mipmapped ? KILNI_CUDA_ROW_cuMipmappedArrayCreate
                                : KILNI_CUDA_ROW_cuArray3DCreate));
@@ -251,9 +251,9 @@ static kiln_cu_array_desc_t desc_of(const kiln_array_options_t* given) {
 
 // ---- Arrays ----
 
-static kilni_registry_key_t key_of(kiln_cu_array_t handle) {
-  return (kilni_registry_key_t){(uint64_t)(uintptr_t)handle,
-                                KILNI_REGISTERED_ARRAY, 0};
+static kilni_base_registry_key_t key_of(kiln_cu_array_t handle) {
+  return (kilni_base_registry_key_t){(uint64_t)(uintptr_t)handle,
+                                     KILNI_REGISTERED_ARRAY, 0};
 }
 
 void kiln_array_retain(kiln_array_t* array) {
@@ -270,12 +270,12 @@ void kiln_array_release(kiln_array_t* array) {
   kiln_device_t* device = array->device;
   kiln_mipmap_t* mipmap = array->mipmap;
   kiln_owner_t owner = array->owner;
-  kilni_registry_remove(&device->registry, &array->entry);
+  kilni_base_registry_remove(&device->registry, &array->entry);
   if (array->handle != NULL && mipmap == NULL && !array->foreign) {
     kilni_device_wait_end(device);
     KILNI_DEVICE_END(device, cuArrayDestroy, array->handle);
   }
-  kilni_free(device->host->allocator, array, sizeof(*array));
+  kilni_base_free(device->host->allocator, array, sizeof(*array));
   kilni_owner_release(owner);
   kiln_mipmap_release(mipmap);
   kiln_device_release(device);
@@ -286,7 +286,7 @@ static kiln_status_t new_array(kiln_device_t* device,
                                uint32_t texel_bytes, kiln_array_t** out_array) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_array_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_array_t), &block));
   kiln_array_t* array = block;
   array->device = device;
   kiln_device_retain(device);
@@ -318,8 +318,8 @@ kiln_status_t kiln_array_create(kiln_device_t* device,
     return KILNI_ANNOTATE(status, "making an array of %llu texels in a row",
                           (unsigned long long)given.width);
   }
-  kilni_registry_put(&device->registry, &array->entry, key_of(array->handle),
-                     array, &array->references);
+  kilni_base_registry_put(&device->registry, &array->entry,
+                          key_of(array->handle), array, &array->references);
   *out_array = array;
   return kiln_ok();
 }
@@ -339,7 +339,7 @@ static kiln_status_t ask_desc(kiln_device_t* device, kiln_cu_array_t handle,
     *out_texel_bytes = kTexels[i].bytes * out_desc->channels;
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "an array of texels of the driver's format 0x%x",
                  out_desc->format),
       "adopt arrays of integers and floats: KILN_TEXEL_*");
@@ -352,13 +352,13 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
   *out_array = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuArray3DGetDescriptor));
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(device));
   const bool owned = owner != NULL && owner->release != NULL;
-  kilni_registry_t* registry = &device->registry;
-  kiln_array_t* known = kilni_registry_find(registry, key_of(handle));
+  kilni_base_registry_t* registry = &device->registry;
+  kiln_array_t* known = kilni_base_registry_find(registry, key_of(handle));
   if (known != NULL && (!owned || !known->foreign)) {
     if (owned) kilni_owner_release(*owner);
     *out_array = known;
@@ -378,8 +378,8 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
     array->owner = *owner;
     return kiln_ok();
   }
-  known = kilni_registry_add(registry, &array->entry, key_of(handle), array,
-                             &array->references);
+  known = kilni_base_registry_add(registry, &array->entry, key_of(handle),
+                                  array, &array->references);
   if (known == NULL) return kiln_ok();
   kiln_array_release(array);
   *out_array = known;
@@ -412,7 +412,7 @@ void kiln_mipmap_release(kiln_mipmap_t* mipmap) {
     kilni_device_wait_end(device);
     KILNI_DEVICE_END(device, cuMipmappedArrayDestroy, mipmap->handle);
   }
-  kilni_free(device->host->allocator, mipmap, sizeof(*mipmap));
+  kilni_base_free(device->host->allocator, mipmap, sizeof(*mipmap));
   kiln_device_release(device);
 }
 
@@ -430,7 +430,7 @@ static kiln_status_t check_levels(const kiln_array_options_t* given,
   const uint32_t most = most_levels(given);
   if (*levels == 0) *levels = most;
   if (*levels <= most) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "%u levels of a mipmap that is down to one texel after %u",
                  (unsigned)*levels, (unsigned)most),
@@ -449,7 +449,7 @@ kiln_status_t kiln_mipmap_create(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(check_levels(&given, &levels));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_mipmap_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_mipmap_t), &block));
   kiln_mipmap_t* mipmap = block;
   mipmap->device = device;
   kiln_device_retain(device);
@@ -493,7 +493,7 @@ kiln_status_t kiln_mipmap_level(kiln_mipmap_t* mipmap, uint32_t level,
   *out_array = NULL;
   KILNI_CHECK_ARGUMENT(mipmap != NULL, "mipmap");
   if (level >= mipmap->levels) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(OUT_OF_RANGE, "level %u of a mipmap of %u", (unsigned)level,
                    (unsigned)mipmap->levels),
         "ask kiln_mipmap_level_count; the first level is 0");
@@ -588,7 +588,7 @@ static kiln_status_t check_host(const kiln_array_t* array,
   KILNI_RETURN_IF_ERROR(check_stream(array, stream));
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   if (bytes == kiln_array_size(array)) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes for an array of %llu",
                  (unsigned long long)bytes,
                  (unsigned long long)kiln_array_size(array)),
@@ -607,7 +607,7 @@ static kiln_status_t check_buffer(const kiln_array_t* array,
       kiln_array_size(array) <= buffer->size - offset) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes from %llu on in a buffer of %llu",
                  (unsigned long long)kiln_array_size(array),
                  (unsigned long long)offset, (unsigned long long)buffer->size),

@@ -47,7 +47,7 @@ static const rule_t* rule_of(kiln_cu_launch_attribute_id_t id) {
 static kiln_status_t check_rule(const making_t* m, const rule_t* rule) {
   const kiln_device_info_t* info = &m->device->info;
   if (info->driver_version < rule->driver) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE,
                    "the launch attribute `%s` needs a driver of CUDA %u.%u, "
                    "and that of \"%s\" is of %u.%u",
@@ -58,7 +58,7 @@ static kiln_status_t check_rule(const making_t* m, const rule_t* rule) {
         "launch without it, or install a newer NVIDIA driver");
   }
   if (info->compute_major * 10 + info->compute_minor < rule->compute) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "the launch attribute `%s` needs compute capability %u.%u, "
                    "and \"%s\" has %u.%u",
@@ -86,7 +86,7 @@ static kiln_status_t add(making_t* m, kiln_cu_launch_attribute_id_t id,
 
 static kiln_status_t lacks(const making_t* m, const char* field,
                            const char* what) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "the launch attribute `%s` needs a device with %s, and \"%s\" "
                  "has none",
@@ -96,7 +96,7 @@ static kiln_status_t lacks(const making_t* m, const char* field,
 
 static kiln_status_t no_value(const char* field, uint64_t value,
                               const char* wanted) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the launch attribute `%s` is %llu", field,
                  (unsigned long long)value),
       "use %s", wanted);
@@ -108,7 +108,7 @@ static kiln_status_t check_given(const making_t* m) {
                          KILN_LAUNCH_GIVEN_CARVEOUT |
                          KILN_LAUNCH_GIVEN_SYNC_MAP;
   if ((m->given.given & ~known) == 0) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
                  "the launch attribute `given` is 0x%x, of which this library "
                  "knows 0x%x",
@@ -214,7 +214,7 @@ static kiln_status_t check_required_cluster(const making_t* m) {
                            (uint32_t)required[2] == cluster[2])) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "kernel \"%s\" requires clusters of %d,%d,%d and is launched "
                  "with %u,%u,%u",
@@ -233,7 +233,7 @@ static kiln_status_t add_preferred(making_t* m) {
         (i < 2 || wanted[i] == cluster[i])) {
       continue;
     }
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the launch attribute `preferred_cluster` is %u,%u,%u with "
                    "a `cluster` of %u,%u,%u",
@@ -302,7 +302,7 @@ kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
     uint32_t cluster =
         how->preferred[0] != 0 ? how->preferred[i] : how->cluster[i];
     if (grid[i] % cluster == 0) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "kernel \"%s\": grid.%s is %u, which clusters of %u do not "
                    "divide",
@@ -323,14 +323,14 @@ static kiln_status_t take_own_cluster(const kiln_kernel_t* kernel,
     return kiln_ok();
   }
   if (!kernel->module->device->info.cluster_launch) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "kernel \"%s\" is launched in clusters only, and \"%s\" "
                    "has none",
                    kernel->name, kernel->module->device->name),
         "run it on a GPU of compute capability 9.0 or newer");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "kernel \"%s\" is launched in clusters only",
                  kernel->name),
       "give a `cluster` in the attributes of the launch");
@@ -346,7 +346,7 @@ static kiln_status_t check_event(const making_t* m, const char* field,
       event->interprocess != KILN_SWITCH_ON) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the launch attribute `%s` is an event %s",
                  field,
                  event->timing == KILN_SWITCH_ON ? "with timing"
@@ -436,7 +436,7 @@ static kiln_status_t check_window(const making_t* m) {
   if (given->window_ratio >= 0.0f && given->window_ratio <= 1.0f) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the launch attribute `window_ratio` is %g",
                  (double)given->window_ratio),
       "use a ratio from 0 to 1");
@@ -482,7 +482,7 @@ static kiln_status_t add_priority(making_t* m) {
   int32_t wanted = m->given.priority;
   KILNI_RETURN_IF_ERROR(kiln_device_priorities(m->device, &least, &greatest));
   if (wanted < greatest || wanted > least) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "the launch attribute `priority` is %d, and \"%s\" has %d "
                    "to %d",

@@ -28,7 +28,7 @@ static kiln_status_t init_batch(batch_t* batch, kiln_allocator_t allocator,
   batch->room = count;
   if (count > BATCH_INLINE) {
     KILNI_RETURN_IF_ERROR(
-        kilni_alloc_array(allocator, count, 3 * sizeof(uint64_t), &words));
+        kilni_base_alloc_array(allocator, count, 3 * sizeof(uint64_t), &words));
   }
   batch->to = words;
   batch->from = batch->to + count;
@@ -45,13 +45,13 @@ static kiln_status_t init_batch(batch_t* batch, kiln_allocator_t allocator,
 
 static void deinit_batch(batch_t* batch) {
   if (batch->room <= BATCH_INLINE) return;
-  kilni_free_array(batch->allocator, batch->to, batch->room,
-                   3 * sizeof(uint64_t));
+  kilni_base_free_array(batch->allocator, batch->to, batch->room,
+                        3 * sizeof(uint64_t));
 }
 
 static kiln_status_t check_stream(kiln_stream_t* stream) {
   if (stream->kind == KILN_STREAM_LEGACY) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a batch of copies on the legacy default stream of \"%s\"",
                    stream->device->name),
@@ -60,7 +60,7 @@ static kiln_status_t check_stream(kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a batch of copies on a stream of \"%s\" that is being "
                  "captured, which a graph cannot hold",
@@ -123,11 +123,11 @@ kiln_status_t kiln_copy_batch(kiln_stream_t* stream, const kiln_copy_t* copies,
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(copies != NULL || count == 0, "copies");
   kiln_copy_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_copy_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_copy_options_t",
+                                                sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.source_order <= KILN_COPY_ANY_TIME,
                        "options.source_order");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(stream->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(stream->device->host));
   KILNI_RETURN_IF_ERROR(check_copies(stream, copies, count));
   KILNI_RETURN_IF_ERROR(check_stream(stream));
   // The driver's batch wants a current context, which that of a part may be for

@@ -11,7 +11,7 @@ static kiln_status_t check_range(const kiln_buffer_t* buffer, uint64_t offset,
   if (offset <= buffer->size && bytes <= buffer->size - offset) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%s of %llu bytes at offset %llu in a buffer of %llu bytes",
                  what, (unsigned long long)bytes, (unsigned long long)offset,
@@ -27,7 +27,7 @@ kiln_status_t kilni_buffer_check(const kiln_buffer_t* buffer,
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         buffer->device, stream->device, "the stream"));
   }
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(buffer->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(buffer->device->host));
   return check_range(buffer, offset, bytes, what);
 }
 
@@ -109,13 +109,13 @@ static kiln_status_t check_fill(const kiln_buffer_t* buffer,
                                 const kiln_stream_t* stream, uint64_t offset,
                                 uint64_t bytes, uint32_t value_bytes) {
   if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a fill with values of %u bytes",
                    (unsigned)value_bytes),
         "values of 1, 2 and 4 bytes can be repeated");
   }
   if (offset % value_bytes != 0 || bytes % value_bytes != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a fill of %llu bytes at offset %llu with values of %u",
                    (unsigned long long)bytes, (unsigned long long)offset,
@@ -203,7 +203,7 @@ static kiln_status_t check_apart(const kiln_buffer_t* target,
   uint64_t to = target->address + target_offset;
   uint64_t from = source->address + source_offset;
   if ((to > from ? to - from : from - to) >= bytes) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(
           INVALID_ARGUMENT,
           "a copy of %llu bytes from offset %llu to %llu of %s overlaps "

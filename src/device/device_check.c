@@ -21,7 +21,7 @@ enum {
 kiln_status_t kilni_launch_over(const kiln_kernel_t* kernel, const char* what,
                                 uint64_t value, uint64_t limit,
                                 const char* whose) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "kernel \"%s\": %s is %llu and %s has %llu",
                  kernel->name, what, (unsigned long long)value, whose,
                  (unsigned long long)limit),
@@ -66,7 +66,7 @@ kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,
   const uint32_t* required = kernel->info.required_block;
   bool any = required[0] != 0;
   if (any && memcmp(required, config->block, sizeof(config->block)) != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "kernel \"%s\" requires blocks of %u,%u,%u and is launched "
                    "with %u,%u,%u",
@@ -143,7 +143,7 @@ static const char* param_word(uint32_t kind) {
 static kiln_status_t mismatch(const kiln_kernel_t* kernel, uint32_t index,
                               const kiln_argument_t* argument) {
   const kiln_kernel_param_t* param = &kernel->params[index];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u%s%s%s of kernel \"%s\" is %s of %u bytes, and "
                  "the argument is %s of %u bytes",
@@ -169,7 +169,7 @@ static bool kinds_fit(uint32_t param, uint32_t argument) {
 
 static kiln_status_t bad_argument(const kiln_kernel_t* kernel, uint32_t index,
                                   const char* why) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "argument %u of kernel \"%s\" is %s",
                  (unsigned)index, kernel->name, why),
       "make arguments with the kiln_arg_... functions, from live objects");
@@ -230,7 +230,7 @@ kiln_status_t kilni_argument_check_count(const kiln_kernel_t* kernel,
                                          uint32_t count) {
   const kiln_kernel_info_t* info = &kernel->info;
   if (!info->params_known || count == info->param_count) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "kernel \"%s\" takes %u argument%s and is given %u",
                  kernel->name, (unsigned)info->param_count,

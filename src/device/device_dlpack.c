@@ -23,7 +23,7 @@ typedef struct shown_t {
 
 static void end_shown(shown_t* shown) {
   kiln_buffer_t* buffer = shown->buffer;
-  kilni_free(shown->allocator, shown, sizeof(*shown));
+  kilni_base_free(shown->allocator, shown, sizeof(*shown));
   kiln_buffer_release(buffer);
 }
 
@@ -63,7 +63,7 @@ static kiln_status_t device_of(const kiln_buffer_t* buffer,
     device.type = types[buffer->kind];
     if (buffer->kind != KILN_MEMORY_PINNED) device.id = whole->handle;
   } else if (buffer->kind == KILN_MEMORY_DEVICE) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "memory of \"%s\" has addresses that no other library can "
                    "use",
@@ -78,18 +78,18 @@ static kiln_status_t device_of(const kiln_buffer_t* buffer,
 static kiln_status_t no_size(const kiln_dlpack_view_t* view) {
   const unsigned bits = (unsigned)view->type.bits * view->type.lanes;
   if (bits == 0 || bits % 8 != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a view of elements of %u bits", bits),
         "use elements of whole bytes: `bits` times `lanes`");
   }
   for (uint32_t i = 0; i < view->rank; i++) {
     if (view->shape[i] >= 0) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a view of %lld elements in dimension %u",
                    (long long)view->shape[i], (unsigned)i),
         "use sizes from 0 on");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "a view of more bytes than can be counted"),
       "use a shape that is inside the buffer");
 }
@@ -98,8 +98,8 @@ static kiln_status_t read_view(const kiln_buffer_t* buffer,
                                const kiln_dlpack_view_t* view,
                                kiln_dlpack_view_t* given,
                                int64_t* inout_extent) {
-  KILNI_RETURN_IF_ERROR(
-      kilni_options_read(view, "kiln_dlpack_view_t", sizeof(*given), given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(view, "kiln_dlpack_view_t",
+                                                sizeof(*given), given));
   if (view == NULL) *given = kiln_dlpack_view_default();
   if (given->type.bits == 0) given->type = kiln_dlpack_view_default().type;
   KILNI_CHECK_ARGUMENT(given->rank <= KILN_DLPACK_RANK_MOST, "view.rank");
@@ -154,7 +154,7 @@ static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
   KILNI_RETURN_IF_ERROR(read_view(buffer, view, &given, &extent));
   *out_read_only = given.read_only != 0;
   if (legacy && *out_read_only) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "a view of memory of \"%s\" that must not be written, for "
                    "DLPack before version 1, which cannot say so",
@@ -165,7 +165,7 @@ static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
   KILNI_RETURN_IF_ERROR(device_of(buffer, &device));
   void* block = NULL;
   kiln_allocator_t allocator = buffer->device->host->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(shown_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, sizeof(shown_t), &block));
   shown_t* shown = block;
   shown->allocator = allocator;
   shown->buffer = buffer;
@@ -231,7 +231,7 @@ static kiln_status_t check_place(const kiln_device_t* device,
     case KILN_DLPACK_CUDA:
       if (device->info.kind == KILN_DEVICE_KIND_SOFT) break;
       if (place->id == device->whole->handle) return kiln_ok();
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "a tensor of device %d and not of \"%s\"", (int)place->id,
                      device->name),
@@ -239,7 +239,7 @@ static kiln_status_t check_place(const kiln_device_t* device,
     default:
       break;
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "\"%s\" cannot use memory of DLPack's kind %d",
                  device->name, (int)place->type),
       "have the other library copy it to this device first");
@@ -267,7 +267,7 @@ static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
       *out_bytes > 0 && is_compact(tensor)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "a tensor whose elements are no bytes side by side"),
       "have the other library copy it into compact form");
@@ -292,7 +292,7 @@ kiln_status_t kiln_dlpack_import(kiln_device_t* device, kiln_dlpack_t* tensor,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(tensor != NULL, "tensor");
   if (tensor->major != KILN_DLPACK_MAJOR) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "a tensor of DLPack %u.%u",
                    (unsigned)tensor->major, (unsigned)tensor->minor),
         "ask the other library for version %d", (int)KILN_DLPACK_MAJOR);

@@ -12,9 +12,9 @@ _Static_assert(sizeof(kiln_event_export_t) ==
                    sizeof(kiln_cu_ipc_event_handle_t),
                "one is copied to the other");
 
-static kilni_registry_key_t key_of(kiln_cu_event_t handle) {
-  kilni_registry_key_t key = {(uint64_t)(uintptr_t)handle,
-                              KILNI_REGISTERED_EVENT, 0};
+static kilni_base_registry_key_t key_of(kiln_cu_event_t handle) {
+  kilni_base_registry_key_t key = {(uint64_t)(uintptr_t)handle,
+                                   KILNI_REGISTERED_EVENT, 0};
   return key;
 }
 
@@ -22,7 +22,7 @@ static kilni_registry_key_t key_of(kiln_cu_event_t handle) {
 static kiln_status_t make(kiln_device_t* device, kiln_event_t** out_event) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_event_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_event_t), &block));
   kiln_event_t* event = block;
   event->device = device;
   kiln_device_retain(device);
@@ -39,8 +39,8 @@ static kiln_status_t finish(kiln_event_t* event, kiln_status_t status,
     kiln_event_release(event);
     return status;
   }
-  kilni_registry_put(&event->device->registry, &event->entry,
-                     key_of(event->handle), event, &event->references);
+  kilni_base_registry_put(&event->device->registry, &event->entry,
+                          key_of(event->handle), event, &event->references);
   *out_event = event;
   return kiln_ok();
 }
@@ -50,15 +50,15 @@ static kiln_status_t finish(kiln_event_t* event, kiln_status_t status,
 static kiln_status_t read_options(const kiln_device_t* device,
                                   const kiln_event_options_t* options,
                                   kiln_event_options_t* given) {
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_event_options_t",
-                                           sizeof(*given), given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_event_options_t",
+                                                sizeof(*given), given));
   KILNI_CHECK_ARGUMENT(given->timing <= KILN_SWITCH_ON, "options.timing");
   KILNI_CHECK_ARGUMENT(given->blocking <= KILN_SWITCH_ON, "options.blocking");
   KILNI_CHECK_ARGUMENT(given->interprocess <= KILN_SWITCH_ON,
                        "options.interprocess");
   if (given->interprocess != KILN_SWITCH_ON) return kiln_ok();
   if (given->timing == KILN_SWITCH_ON) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "an event that other processes may open cannot take the "
                    "time"),
@@ -91,7 +91,7 @@ kiln_status_t kiln_event_create(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_event_options_t given;
   KILNI_RETURN_IF_ERROR(read_options(device, options, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_event_t* event = NULL;
   KILNI_RETURN_IF_ERROR(make(device, &event));
   event->timing = settled(given.timing);
@@ -112,11 +112,11 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
   *out_event = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   bool owned = owner != NULL && owner->release != NULL;
-  kilni_registry_t* registry = &device->registry;
-  kiln_event_t* known = kilni_registry_find(registry, key_of(handle));
+  kilni_base_registry_t* registry = &device->registry;
+  kiln_event_t* known = kilni_base_registry_find(registry, key_of(handle));
   if (known != NULL && (!owned || !known->foreign)) {
     *out_event = known;
     if (owned) kilni_owner_release(*owner);
@@ -133,8 +133,8 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
     event->owner = *owner;
     return kiln_ok();
   }
-  known = kilni_registry_add(registry, &event->entry, key_of(handle), event,
-                             &event->references);
+  known = kilni_base_registry_add(registry, &event->entry, key_of(handle),
+                                  event, &event->references);
   if (known == NULL) return kiln_ok();
   kiln_event_release(event);
   *out_event = known;
@@ -149,7 +149,7 @@ kiln_status_t kiln_event_export(kiln_event_t* event,
   memset(out_export, 0, sizeof(*out_export));
   KILNI_CHECK_ARGUMENT(event != NULL, "event");
   if (event->interprocess == KILN_SWITCH_OFF) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "the event was not made for other processes to open"),
         "set `interprocess` in kiln_event_options_t to KILN_SWITCH_ON");
@@ -175,7 +175,7 @@ kiln_status_t kiln_event_import(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(exported != NULL, "exported");
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_event_t* event = NULL;
   KILNI_RETURN_IF_ERROR(make(device, &event));
   event->timing = KILN_SWITCH_OFF;
@@ -202,12 +202,12 @@ void kiln_event_release(kiln_event_t* event) {
     return;
   }
   kiln_device_t* device = event->device;
-  kilni_registry_remove(&device->registry, &event->entry);
+  kilni_base_registry_remove(&device->registry, &event->entry);
   if (!event->foreign && event->handle != NULL) {
     KILNI_DEVICE_END(device, cuEventDestroy, event->handle);
   }
   kiln_owner_t owner = event->owner;
-  kilni_free(device->host->allocator, event, sizeof(*event));
+  kilni_base_free(device->host->allocator, event, sizeof(*event));
   kilni_owner_release(owner);
   kiln_device_release(device);
 }
@@ -267,13 +267,13 @@ kiln_status_t kiln_event_synchronize(kiln_event_t* event) {
 static kiln_status_t check_timed(const kiln_event_t* event, const char* name) {
   if (event->timing == KILN_SWITCH_DEFAULT) return kiln_ok();
   if (event->timing == KILN_SWITCH_OFF) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the event `%s` was made without timing",
                    name),
         "set `timing` in kiln_event_options_t to KILN_SWITCH_ON");
   }
   if (!atomic_load(&event->recorded)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the event `%s` was never recorded", name),
         "record both events on a stream first");
   }

@@ -31,9 +31,9 @@ static bool find_fault(const kiln_device_t* device, kiln_fault_t* out_fault) {
 }
 
 static kiln_status_t annotate_lines(kiln_status_t status, const char* text) {
-  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t rest = kilni_base_sv(text);
   kiln_string_view_t line;
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     if (line.size > 0) status = KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line));
   }
   return status;
@@ -44,7 +44,7 @@ kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
   kiln_fault_t fault;
   if (device->fault == NULL) return status;
   if (!find_fault(device, &fault)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         status, "look at the first error that named this device");
   }
   char text[MESSAGE_BYTES];
@@ -56,8 +56,8 @@ kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
   kiln_fault_fix(&fault, sizeof(fix), fix, NULL);
   kiln_status_t told = KILNI_FAIL(DEVICE_LOST, "%s", text);
   if (kiln_status_native(status, &native)) {
-    told = kilni_status_with_native(told, native.domain, native.number,
-                                    native.name);
+    told = kilni_base_status_with_native(told, native.domain, native.number,
+                                         native.name);
   }
   kiln_status_free(status);
   told = annotate_lines(told, notes);
@@ -68,7 +68,7 @@ kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
             "opened a software device is released; \"%s\" met it"
           : "\"%s\" is lost to this process; \"%s\" met it",
       device->name, call);
-  return kilni_status_with_fix(told, "%s", fix);
+  return kilni_base_status_with_fix(told, "%s", fix);
 }
 
 kiln_status_t kilni_device_end_of_time(kiln_device_t* device,
@@ -76,22 +76,22 @@ kiln_status_t kilni_device_end_of_time(kiln_device_t* device,
   const char* next = kilni_device_give_up(device);
   kiln_fault_t fault;
   if (!find_fault(device, &fault)) {
-    return kilni_status_with_fix(status, "%s; %s", fix, next);
+    return kilni_base_status_with_fix(status, "%s; %s", fix, next);
   }
   char notes[NOTES_BYTES];
   char own[FIX_BYTES];
   kiln_fault_notes(&fault, sizeof(notes), notes, NULL);
   kiln_fault_fix(&fault, sizeof(own), own, NULL);
-  return kilni_status_with_fix(annotate_lines(status, notes), "%s; %s", own,
-                               next);
+  return kilni_base_status_with_fix(annotate_lines(status, notes), "%s; %s",
+                                    own, next);
 }
 
 kiln_status_t kiln_device_fault(const kiln_device_t* device,
                                 kiln_fault_t* out_fault) {
   KILNI_CHECK_ARGUMENT(out_fault != NULL, "out_fault");
   kiln_fault_t fault;
-  KILNI_RETURN_IF_ERROR(
-      kilni_options_read(out_fault, "kiln_fault_t", sizeof(fault), &fault));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(out_fault, "kiln_fault_t",
+                                                sizeof(fault), &fault));
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   uint32_t size = out_fault->struct_size;
   if (size > sizeof(fault)) size = (uint32_t)sizeof(fault);

@@ -71,7 +71,7 @@ static kiln_status_t ask_all(split_t* split) {
 
 static kiln_status_t check_least(const split_t* split) {
   if (split->least <= split->all.of.sm.count) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "parts of %u multiprocessors, of which \"%s\" has %u",
                  split->least, split->device->name, split->all.of.sm.count),
@@ -91,8 +91,8 @@ static kiln_status_t begin(split_t* split, kiln_device_t* device,
                            const kiln_split_options_t* options,
                            unsigned int* out_count) {
   kiln_split_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_split_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_split_options_t",
+                                                sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.single <= KILN_SWITCH_ON, "options.single");
   KILNI_CHECK_ARGUMENT(given.large_clusters <= KILN_SWITCH_ON,
                        "options.large_clusters");
@@ -100,7 +100,7 @@ static kiln_status_t begin(split_t* split, kiln_device_t* device,
       given.single != KILN_SWITCH_ON || given.large_clusters != KILN_SWITCH_ON,
       "options.large_clusters", "is on, and so is `single`",
       "switch on one of the two");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       device->table, KILNI_CUDA_ROW_cuDevSmResourceSplitByCount));
   memset(split, 0, sizeof(*split));
@@ -119,16 +119,16 @@ static kiln_status_t begin(split_t* split, kiln_device_t* device,
 }
 
 static void end(split_t* split) {
-  kilni_free_array(split->device->host->allocator, split->parts, split->count,
-                   sizeof(*split->parts));
+  kilni_base_free_array(split->device->host->allocator, split->parts,
+                        split->count, sizeof(*split->parts));
 }
 
 // Splits into `count` parts, as values: nothing is made yet.
 static kiln_status_t cut(split_t* split, unsigned int count) {
   kiln_device_t* device = split->device;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(device->host->allocator, count,
-                                          sizeof(*split->parts), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(device->host->allocator, count,
+                                               sizeof(*split->parts), &block));
   split->parts = block;
   split->count = count;
   unsigned int made = count;
@@ -137,7 +137,7 @@ static kiln_status_t cut(split_t* split, unsigned int count) {
                     &made, &split->all, &split->rest, split->flags,
                     split->least);
   if (!kiln_status_is_ok(status) || made == count) return status;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(DRIVER_ERROR,
                  "the driver split \"%s\" into %u parts, not into the %u that "
                  "it had told",
@@ -190,7 +190,7 @@ static kiln_status_t make_context(kiln_device_t* part,
 
 static kiln_status_t start(kiln_device_t* part,
                            kiln_cu_dev_resource_t* resource) {
-  KILNI_RETURN_IF_ERROR(kilni_registry_init(&part->registry));
+  KILNI_RETURN_IF_ERROR(kilni_base_registry_init(&part->registry));
   part->has_registry = true;
   KILNI_RETURN_IF_ERROR(kilni_pools_init(&part->pools));
   part->has_pools = true;
@@ -201,7 +201,7 @@ static kiln_status_t start(kiln_device_t* part,
 static void inherit(kiln_device_t* part, kiln_device_t* device) {
   part->host = device->host;
   part->keep = device->keep;
-  kilni_keep_retain(part->keep);
+  kilni_base_keep_retain(part->keep);
   part->table = device->table;
   part->whole = device->whole;
   part->parent = device;
@@ -222,7 +222,7 @@ static kiln_status_t make_part(kiln_device_t* device, const char* called,
                                kiln_device_t** out_part) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_device_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_device_t), &block));
   kiln_device_t* part = block;
   inherit(part, device);
   part->info.multiprocessors = resource->of.sm.count;
@@ -257,7 +257,7 @@ static kiln_status_t make_parts(split_t* split, kiln_device_t** out_parts,
 static kiln_status_t check_count(const split_t* split, uint32_t wanted,
                                  unsigned int most) {
   if (wanted <= most) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%u parts of at least %u multiprocessors: \"%s\", which has "
                  "%u, can be split into %u",

@@ -32,7 +32,7 @@ static kiln_status_t take_params(kilni_code_facts_t* facts,
                                  uint32_t count) {
   if (count == 0) return kiln_ok();
   void* params = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       facts->allocator, count, sizeof(kiln_kernel_param_t), &params));
   to->params = params;
   to->param_count = count;
@@ -41,7 +41,7 @@ static kiln_status_t take_params(kilni_code_facts_t* facts,
     kiln_kernel_param_t* param = &to->params[i];
     char* name = NULL;
     KILNI_RETURN_IF_ERROR(
-        kilni_strdup(facts->allocator, kilni_sv(from->name), &name));
+        kilni_base_strdup(facts->allocator, kilni_base_sv(from->name), &name));
     param->name = name;
     param->offset = from->offset;
     param->bytes = from->bytes;
@@ -56,7 +56,7 @@ static kiln_status_t take_kernels(kilni_code_facts_t* facts,
   uint32_t count = kiln_image_kernel_count(image);
   if (count == 0) return kiln_ok();
   void* kernels = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       facts->allocator, count, sizeof(kilni_code_kernel_t), &kernels));
   facts->kernels = kernels;
   facts->kernel_count = count;
@@ -64,8 +64,8 @@ static kiln_status_t take_kernels(kilni_code_facts_t* facts,
   for (uint32_t i = 0; i < count; i++) {
     const kiln_image_kernel_t* from = kiln_image_kernel(image, i);
     kilni_code_kernel_t* to = &facts->kernels[i];
-    KILNI_RETURN_IF_ERROR(
-        kilni_strdup(facts->allocator, kilni_sv(from->name), &to->name));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        facts->allocator, kilni_base_sv(from->name), &to->name));
     memcpy(to->required_block, from->required_block,
            sizeof(to->required_block));
     memcpy(to->required_cluster, from->required_cluster,
@@ -113,11 +113,12 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
                                 kiln_bytes_view_t bytes, const char* name,
                                 kiln_status_t* out_doubt) {
   if (bytes.size == 0) {
-    return kilni_status_with_fix(KILNI_FAIL(BAD_DATA, "\"%s\" is empty", name),
-                                 "give PTX, a cubin or a fatbin");
+    return kilni_base_status_with_fix(
+        KILNI_FAIL(BAD_DATA, "\"%s\" is empty", name),
+        "give PTX, a cubin or a fatbin");
   }
   if (kiln_code_format_of(bytes) == KILN_CODE_FORMAT_LTOIR) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(BAD_DATA, "\"%s\" is LTO-IR, which no device loads", name),
         "link it first: `kiln link FILE --lto --arch sm_90 -o OUT.cubin` for "
         "a GPU, with `--output ptx -o OUT.ptx` for the software device; in a "
@@ -158,19 +159,19 @@ static void kernel_deinit(kiln_allocator_t allocator,
     // Owned by the image and const only to its readers.
     char* name = NULL;
     memcpy(&name, &kernel->params[i].name, sizeof(name));
-    kilni_strfree(allocator, name);
+    kilni_base_strfree(allocator, name);
   }
-  kilni_free_array(allocator, kernel->params, kernel->param_count,
-                   sizeof(kiln_kernel_param_t));
-  kilni_strfree(allocator, kernel->name);
+  kilni_base_free_array(allocator, kernel->params, kernel->param_count,
+                        sizeof(kiln_kernel_param_t));
+  kilni_base_strfree(allocator, kernel->name);
 }
 
 void kilni_code_facts_deinit(kilni_code_facts_t* facts) {
   for (size_t i = 0; i < facts->kernel_count; i++) {
     kernel_deinit(facts->allocator, &facts->kernels[i]);
   }
-  kilni_free_array(facts->allocator, facts->kernels, facts->kernel_capacity,
-                   sizeof(kilni_code_kernel_t));
+  kilni_base_free_array(facts->allocator, facts->kernels,
+                        facts->kernel_capacity, sizeof(kilni_code_kernel_t));
   facts->kernels = NULL;
   facts->kernel_count = 0;
   facts->kernel_capacity = 0;
@@ -187,9 +188,9 @@ size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
 // Room for one kernel more behind the last.
 static kiln_status_t make_room(kilni_code_facts_t* facts) {
   void* kernels = facts->kernels;
-  kiln_status_t status = kilni_grow(facts->allocator, facts->kernel_count + 1,
-                                    sizeof(kilni_code_kernel_t),
-                                    &facts->kernel_capacity, &kernels);
+  kiln_status_t status = kilni_base_grow(
+      facts->allocator, facts->kernel_count + 1, sizeof(kilni_code_kernel_t),
+      &facts->kernel_capacity, &kernels);
   facts->kernels = kernels;
   return status;
 }
@@ -232,8 +233,8 @@ kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts,
                                    const char* name) {
   KILNI_RETURN_IF_ERROR(make_room(facts));
   KILNI_RETURN_IF_ERROR(
-      kilni_strdup(facts->allocator, kilni_sv(name),
-                   &facts->kernels[facts->kernel_count].name));
+      kilni_base_strdup(facts->allocator, kilni_base_sv(name),
+                        &facts->kernels[facts->kernel_count].name));
   facts->kernel_count++;
   return kiln_ok();
 }

@@ -61,7 +61,7 @@ typedef struct kilni_pool_counts_t {
 // thread-safe under `lock`, which is not held over a driver call, and guards
 // what streams were left with, too
 typedef struct kilni_pools_t {
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   kilni_pool_counts_t counts[KILNI_POOL_COUNT];
   void* kept[KILNI_POOL_COUNT][KILNI_POOL_KEPT];
   uint32_t spare_count;
@@ -100,7 +100,7 @@ enum {
 
 struct kiln_device_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   const kiln_cuda_table_t* table;
   atomic_uint references;
   // The whole device that a part is of: it has the flag `lost` and the memory.
@@ -118,7 +118,7 @@ struct kiln_device_t {
   bool has_pools;
   kiln_cu_device_t handle;
   kiln_cu_context_t context;
-  kilni_registry_t registry;  // handle to object, by kind
+  kilni_base_registry_t registry;  // handle to object, by kind
   kilni_pools_t pools;
   _Atomic(kilni_late_t*) late;  // of a whole device; NULL: not needed yet
   atomic_uint dispatchers;      // of a whole device: that were ever made
@@ -143,7 +143,7 @@ struct kiln_device_t {
 // the device's pools.
 typedef struct kilni_left_t {
   struct kilni_left_t* next;
-  uint64_t thread;  // kilni_thread_number of the one that began it
+  uint64_t thread;  // kilni_base_thread_number of the one that began it
   // Tries to end it, on that thread: true if it is over, and `left` is gone.
   bool (*end)(struct kilni_left_t* left, kiln_stream_t* stream);
   // The stream ends first; `left` is gone.
@@ -165,7 +165,7 @@ struct kiln_stream_t {
   kilni_left_t* left;  // the same
   kiln_owner_t owner;  // of a foreign handle; may be nobody
   kiln_cu_stream_t handle;
-  kilni_registry_entry_t entry;
+  kilni_base_registry_entry_t entry;
 };
 
 struct kiln_event_t {
@@ -178,7 +178,7 @@ struct kiln_event_t {
   uint32_t interprocess;  // the same
   kiln_owner_t owner;     // of a foreign handle; may be nobody
   kiln_cu_event_t handle;
-  kilni_registry_entry_t entry;
+  kilni_base_registry_entry_t entry;
 };
 
 // A buffer of another process that is held here, or on its way to be, in the
@@ -193,8 +193,8 @@ typedef struct kilni_import_t {
 // to be trusted with the two ends. thread-safe under `lock`, which is not held
 // over a driver call
 typedef struct kilni_imports_t {
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   kilni_import_t* first;
 } kilni_imports_t;
 
@@ -208,9 +208,9 @@ struct kiln_pool_t {
   bool has_imports;    // `imports` is there
   uint64_t max_bytes;  // as it was made with; 0: no limit, or not known
   kilni_imports_t imports;
-  atomic_ullong peers;           // devices that were ever allowed in, by number
-  kiln_owner_t owner;            // of a foreign handle; may be nobody
-  kilni_registry_entry_t entry;  // of the whole device
+  atomic_ullong peers;  // devices that were ever allowed in, by number
+  kiln_owner_t owner;   // of a foreign handle; may be nobody
+  kilni_base_registry_entry_t entry;  // of the whole device
   kiln_cu_mempool_t handle;
 };
 
@@ -278,10 +278,10 @@ enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 // The driver may compile a library when it is first used, and write what it has
 // to say into buffers that it was given before: they end behind the library.
 typedef struct kilni_loaded_t {
-  kiln_cu_library_t library;     // NULL: `handle` is a module of its own
-  kiln_cu_module_t handle;       // of the library, where there is one
-  bool foreign;                  // never unloaded here
-  kilni_registry_entry_t entry;  // of `library`, unless it is foreign
+  kiln_cu_library_t library;          // NULL: `handle` is a module of its own
+  kiln_cu_module_t handle;            // of the library, where there is one
+  bool foreign;                       // never unloaded here
+  kilni_base_registry_entry_t entry;  // of `library`, unless it is foreign
   kilni_code_facts_t facts;
   kiln_cu_jit_option_t options[KILNI_LOAD_OPTIONS];
   void* values[KILNI_LOAD_OPTIONS];
@@ -465,7 +465,7 @@ kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
 typedef struct kilni_ask_t {
   kiln_status_t (*ask)(void* user, bool* out_ready);
   void* user;
-  uint64_t began_ns;  // kilni_time_ns
+  uint64_t began_ns;  // kilni_base_time_ns
   uint64_t timeout_ns;
   uint64_t first_pause_ns;
 } kilni_ask_t;

@@ -21,36 +21,38 @@ static const kilni_code_facts_t* facts_of(const kiln_module_t* module) {
 }
 
 // "a", "b", "c" and 4 more.
-static void list_names(const kilni_code_facts_t* facts, kilni_str_t* text) {
+static void list_names(const kilni_code_facts_t* facts,
+                       kilni_base_str_t* text) {
   for (size_t i = 0; i < facts->kernel_count; i++) {
     if (text->size > LIST_LIMIT_BYTES) {
-      kilni_str_addf(text, " and %zu more", facts->kernel_count - i);
+      kilni_base_str_addf(text, " and %zu more", facts->kernel_count - i);
       return;
     }
-    kilni_str_addf(text, "%s\"%s\"", i > 0 ? ", " : "", facts->kernels[i].name);
+    kilni_base_str_addf(text, "%s\"%s\"", i > 0 ? ", " : "",
+                        facts->kernels[i].name);
   }
 }
 
 static kiln_status_t with_names(const kiln_module_t* module,
                                 kiln_status_t status) {
-  kilni_str_t names;
-  kilni_str_init(&names, module->device->host->allocator, 16384);
+  kilni_base_str_t names;
+  kilni_base_str_init(&names, module->device->host->allocator, 16384);
   list_names(facts_of(module), &names);
   if (facts_of(module)->kernel_count > 0) {
-    status =
-        kilni_status_with_fix(status, "name one of %s", kilni_str_cstr(&names));
+    status = kilni_base_status_with_fix(status, "name one of %s",
+                                        kilni_base_str_cstr(&names));
   } else if (facts_of(module)->is_listed) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         status,
         "the module has no kernel: mark one `.entry` (in CUDA C++ "
         "__global__)");
   } else {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         status,
         "names of C++ kernels are mangled: declare it extern \"C\", or "
         "ask the compiler for its lowered name");
   }
-  kilni_str_deinit(&names);
+  kilni_base_str_deinit(&names);
   return status;
 }
 
@@ -153,7 +155,7 @@ static kiln_status_t ask_params(kiln_kernel_t* kernel) {
   }
   if (count > 0) {
     void* params = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
         device->host->allocator, count, sizeof(kiln_kernel_param_t), &params));
     kernel->own_params = params;
     kernel->info.param_count = count;
@@ -216,8 +218,9 @@ static kiln_status_t read_clusters(kiln_kernel_t* kernel) {
 // ---- Making and ending ----
 
 static kiln_status_t set_name(kiln_kernel_t* kernel, const char* name) {
-  KILNI_RETURN_IF_ERROR(kilni_strdup(kernel->module->device->host->allocator,
-                                     kilni_sv(name), &kernel->name));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_strdup(kernel->module->device->host->allocator,
+                        kilni_base_sv(name), &kernel->name));
   kernel->info.name = kernel->name;
   return kiln_ok();
 }
@@ -241,8 +244,8 @@ static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
 // An empty one, which retains the module.
 static kiln_status_t make(kiln_module_t* module, kiln_kernel_t** out_kernel) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(module->device->host->allocator,
-                                    sizeof(kiln_kernel_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(module->device->host->allocator,
+                                         sizeof(kiln_kernel_t), &block));
   kiln_kernel_t* kernel = block;
   kernel->module = module;
   kiln_module_retain(module);
@@ -323,7 +326,7 @@ kiln_status_t kiln_kernel_adopt(kiln_device_t* device, void* handle,
   *out_kernel = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   adopted_t said;
   KILNI_RETURN_IF_ERROR(ask_adopted(device, handle, &said));
   kiln_module_t* module = kilni_module_of_library(device, said.library);
@@ -364,12 +367,13 @@ void kiln_kernel_release(kiln_kernel_t* kernel) {
   }
   kiln_module_t* module = kernel->module;
   kiln_allocator_t allocator = module->device->host->allocator;
-  kilni_strfree(allocator, kernel->name);
+  kilni_base_strfree(allocator, kernel->name);
   if (kernel->own_params != NULL) {
-    kilni_free_array(allocator, kernel->own_params, kernel->info.param_count,
-                     sizeof(kiln_kernel_param_t));
+    kilni_base_free_array(allocator, kernel->own_params,
+                          kernel->info.param_count,
+                          sizeof(kiln_kernel_param_t));
   }
-  kilni_free(allocator, kernel, sizeof(*kernel));
+  kilni_base_free(allocator, kernel, sizeof(*kernel));
   kiln_module_release(module);
 }
 

@@ -16,8 +16,8 @@
 #include "device/device_inside.h"
 
 struct kilni_late_t {
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   _Atomic(kilni_late_entry_t*) first;
   atomic_uint helpers;        // threads that will look at the list
   atomic_uint references;     // the device, and the thread
@@ -26,7 +26,7 @@ struct kilni_late_t {
   bool lost;                  // under `lock`: nobody is told any more
   uint32_t users;             // under `lock`
   kilni_late_entry_t* known;  // under `lock`
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
 };
 
 static void unreference(kilni_late_t* late) {
@@ -34,9 +34,9 @@ static void unreference(kilni_late_t* late) {
       1) {
     return;
   }
-  kilni_cond_deinit(&late->changed);
-  kilni_mutex_deinit(&late->lock);
-  kilni_free(kiln_allocator_libc(), late, sizeof(*late));
+  kilni_base_cond_deinit(&late->changed);
+  kilni_base_mutex_deinit(&late->lock);
+  kilni_base_free(kiln_allocator_libc(), late, sizeof(*late));
 }
 
 static bool let_go(kilni_late_t* late) {
@@ -79,31 +79,31 @@ static kilni_late_entry_t* claim_lost(kilni_late_t* late) {
 
 static void run(void* user) {
   kilni_late_t* late = user;
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   for (;;) {
     kilni_late_entry_t* lost = claim_lost(late);
     while (is_empty(late) && lost == NULL && !late->stops) {
-      kilni_cond_wait(&late->changed, &late->lock);
+      kilni_base_cond_wait(&late->changed, &late->lock);
       lost = claim_lost(late);
     }
     if (is_empty(late) && lost == NULL) break;
     late->busy = true;
-    kilni_mutex_unlock(&late->lock);
+    kilni_base_mutex_unlock(&late->lock);
     if (lost != NULL) lost->let_go(lost);
     while (let_go(late)) {
     }
-    kilni_mutex_lock(&late->lock);
+    kilni_base_mutex_lock(&late->lock);
     late->busy = false;
-    kilni_cond_broadcast(&late->changed);
+    kilni_base_cond_broadcast(&late->changed);
   }
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_unlock(&late->lock);
   unreference(late);
 }
 
 static void wake(kilni_late_t* late) {
-  kilni_mutex_lock(&late->lock);
-  kilni_cond_broadcast(&late->changed);
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
+  kilni_base_cond_broadcast(&late->changed);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 // The entry may be what keeps the device, and the list with it: once another
@@ -133,16 +133,16 @@ void kilni_late_end(kilni_late_t* late) {
 }
 
 void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry) {
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   entry->previous_known = NULL;
   entry->next_known = late->known;
   if (late->known != NULL) late->known->previous_known = entry;
   late->known = entry;
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry) {
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   if (entry->next_known != NULL) {
     entry->next_known->previous_known = entry->previous_known;
   }
@@ -151,45 +151,45 @@ void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry) {
   } else if (late->known == entry) {
     late->known = entry->next_known;
   }
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 void kilni_late_add_user(kilni_late_t* late) {
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   late->users++;
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 void kilni_late_drop_user(kilni_late_t* late, bool lost) {
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   late->users--;
   if (lost) late->lost = true;
   kilni_late_entry_t* entry = claim_lost(late);
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_unlock(&late->lock);
   while (entry != NULL) {
     entry->let_go(entry);  // which leaves the list
-    kilni_mutex_lock(&late->lock);
+    kilni_base_mutex_lock(&late->lock);
     entry = claim_lost(late);
-    kilni_mutex_unlock(&late->lock);
+    kilni_base_mutex_unlock(&late->lock);
   }
 }
 
 void kilni_late_lose(kilni_late_t* late) {
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   late->lost = true;
-  kilni_cond_broadcast(&late->changed);
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_cond_broadcast(&late->changed);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 void kilni_late_settle(kilni_late_t* late) {
   while (let_go(late)) {
   }
-  if (kilni_thread_is_current(&late->thread)) return;
-  kilni_mutex_lock(&late->lock);
+  if (kilni_base_thread_is_current(&late->thread)) return;
+  kilni_base_mutex_lock(&late->lock);
   while (late->busy || !is_empty(late) || has_lost(late)) {
-    kilni_cond_wait(&late->changed, &late->lock);
+    kilni_base_cond_wait(&late->changed, &late->lock);
   }
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 // A thread's own libc memory: it outlives the runtime's allocator by a moment
@@ -197,23 +197,23 @@ void kilni_late_settle(kilni_late_t* late) {
 static kiln_status_t start(kilni_late_t** out_late) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(kiln_allocator_libc(), sizeof(kilni_late_t), &block));
+      kilni_base_alloc(kiln_allocator_libc(), sizeof(kilni_late_t), &block));
   kilni_late_t* late = block;
-  kiln_status_t status = kilni_mutex_init(&late->lock);
+  kiln_status_t status = kilni_base_mutex_init(&late->lock);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(kiln_allocator_libc(), late, sizeof(*late));
+    kilni_base_free(kiln_allocator_libc(), late, sizeof(*late));
     return status;
   }
-  status = kilni_cond_init(&late->changed);
+  status = kilni_base_cond_init(&late->changed);
   if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&late->lock);
-    kilni_free(kiln_allocator_libc(), late, sizeof(*late));
+    kilni_base_mutex_deinit(&late->lock);
+    kilni_base_free(kiln_allocator_libc(), late, sizeof(*late));
     return status;
   }
   atomic_init(&late->first, NULL);
   atomic_init(&late->helpers, 0);
   atomic_init(&late->references, 2);
-  status = kilni_thread_start(&late->thread, "kiln-late", run, late);
+  status = kilni_base_thread_start(&late->thread, "kiln-late", run, late);
   if (!kiln_status_is_ok(status)) {
     atomic_store(&late->references, 1);
     unreference(late);
@@ -241,14 +241,14 @@ kiln_status_t kilni_late_need(kiln_device_t* device, kilni_late_t** out_late) {
 
 void kilni_late_stop(kilni_late_t* late) {
   if (late == NULL) return;
-  kilni_mutex_lock(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
   late->stops = true;
-  kilni_cond_broadcast(&late->changed);
-  kilni_mutex_unlock(&late->lock);
-  if (kilni_thread_is_current(&late->thread)) {
-    kilni_thread_detach(&late->thread);
+  kilni_base_cond_broadcast(&late->changed);
+  kilni_base_mutex_unlock(&late->lock);
+  if (kilni_base_thread_is_current(&late->thread)) {
+    kilni_base_thread_detach(&late->thread);
   } else {
-    kilni_thread_join(&late->thread);
+    kilni_base_thread_join(&late->thread);
   }
   unreference(late);
 }

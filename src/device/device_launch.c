@@ -130,14 +130,14 @@ static kiln_status_t launch_many(call_t* call) {
   void* values = NULL;
   void* addresses = NULL;
   kiln_status_t status =
-      kilni_alloc_array(allocator, call->count, sizeof(void*), &values);
+      kilni_base_alloc_array(allocator, call->count, sizeof(void*), &values);
   if (kiln_status_is_ok(status)) {
-    status =
-        kilni_alloc_array(allocator, call->count, sizeof(uint64_t), &addresses);
+    status = kilni_base_alloc_array(allocator, call->count, sizeof(uint64_t),
+                                    &addresses);
   }
   if (kiln_status_is_ok(status)) status = launch_with(call, values, addresses);
-  kilni_free_array(allocator, addresses, call->count, sizeof(uint64_t));
-  kilni_free_array(allocator, values, call->count, sizeof(void*));
+  kilni_base_free_array(allocator, addresses, call->count, sizeof(uint64_t));
+  kilni_base_free_array(allocator, values, call->count, sizeof(void*));
   return status;
 }
 
@@ -153,8 +153,8 @@ kiln_status_t kiln_kernel_launch(kiln_kernel_t* kernel, kiln_stream_t* stream,
   call.stream = stream;
   call.arguments = arguments;
   call.count = argument_count;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(config, "kiln_launch_config_t",
-                                           sizeof(call.config), &call.config));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      config, "kiln_launch_config_t", sizeof(call.config), &call.config));
   KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
       kernel->module->device, stream->device, "the stream"));
   KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(kernel, &call.config));

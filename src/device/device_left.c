@@ -11,12 +11,12 @@
 // In a forked child somebody may have it for ever, and nobody runs beside.
 static void lock(kiln_stream_t* stream) {
   if (kilni_device_is_forked(stream->device)) return;
-  kilni_mutex_lock(&stream->device->pools.lock);
+  kilni_base_mutex_lock(&stream->device->pools.lock);
 }
 
 static void unlock(kiln_stream_t* stream) {
   if (kilni_device_is_forked(stream->device)) return;
-  kilni_mutex_unlock(&stream->device->pools.lock);
+  kilni_base_mutex_unlock(&stream->device->pools.lock);
 }
 
 // The stream of somebody else's handle is kept until the capture has ended:
@@ -71,7 +71,7 @@ void kilni_stream_leave(kiln_stream_t* stream, kilni_left_t* left) {
 
 // What this thread has begun, which is then in nobody's list; or NULL.
 static kilni_left_t* take_own(kiln_stream_t* stream) {
-  uint64_t self = kilni_thread_number();
+  uint64_t self = kilni_base_thread_number();
   lock(stream);
   kilni_left_t** link = &stream->left;
   while (*link != NULL && (*link)->thread != self) link = &(*link)->next;

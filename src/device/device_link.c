@@ -82,8 +82,8 @@ static void destroy(session_t* session) {
 }
 
 static void free_logs(kiln_allocator_t allocator, char* logs[2], size_t room) {
-  kilni_free(allocator, logs[INFO], room);
-  kilni_free(allocator, logs[ERROR], room);
+  kilni_base_free(allocator, logs[INFO], room);
+  kilni_base_free(allocator, logs[ERROR], room);
 }
 
 static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t room,
@@ -92,10 +92,10 @@ static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t room,
   void* error = NULL;
   out_logs[INFO] = NULL;
   out_logs[ERROR] = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, room, &info));
-  kiln_status_t status = kilni_alloc(allocator, room, &error);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, room, &info));
+  kiln_status_t status = kilni_base_alloc(allocator, room, &error);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, info, room);
+    kilni_base_free(allocator, info, room);
     return status;
   }
   out_logs[INFO] = info;
@@ -110,8 +110,8 @@ static bool is_cut(const session_t* session) {
   for (int i = 0; i < 2; i++) {
     size_t written = (unsigned int)(uintptr_t)session->values[2 * i + 1];
     // The driver may have written behind the end of the text as well.
-    const char* end = memchr(session->logs[i], 0, session->room);
-    if (end == NULL || (size_t)(end - session->logs[i]) + 1 >= given) {
+    const char* stop = memchr(session->logs[i], 0, session->room);
+    if (stop == NULL || (size_t)(stop - session->logs[i]) + 1 >= given) {
       return true;
     }
     if (written != given && written + 1 >= given) return true;
@@ -134,17 +134,17 @@ static kiln_status_t explain(const session_t* session, kiln_status_t status) {
       !is_of_the_input(kiln_status_code(status))) {
     return status;
   }
-  kiln_status_t better = kilni_status_with_fix(
+  kiln_status_t better = kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED, "the driver cannot link \"%s\"",
                  session->plan->name),
       "read the error log of the link");
   better = kilni_driver_log_fix(better, session->logs[ERROR]);
   kiln_status_native_t native;
   if (kiln_status_native(status, &native)) {
-    better = kilni_status_with_native(better, native.domain, native.number,
-                                      native.name);
+    better = kilni_base_status_with_native(better, native.domain, native.number,
+                                           native.name);
   }
-  return kilni_status_join(better, status);
+  return kilni_base_status_join(better, status);
 }
 
 static bool input_type(uint32_t format, kiln_cu_jit_input_t* out_type) {
@@ -225,14 +225,14 @@ static void end(void* opened) {
   kiln_device_t* device = session->device;
   kiln_allocator_t allocator = allocator_of(session);
   destroy(session);
-  kilni_free_array(allocator, session->options, session->option_count,
-                   sizeof(*session->options));
-  kilni_free_array(allocator, session->values, session->option_count,
-                   sizeof(*session->values));
+  kilni_base_free_array(allocator, session->options, session->option_count,
+                        sizeof(*session->options));
+  kilni_base_free_array(allocator, session->values, session->option_count,
+                        sizeof(*session->values));
   free_logs(allocator, session->logs, session->room);
-  kilni_free_array(allocator, session->inputs, session->input_capacity,
-                   sizeof(*session->inputs));
-  kilni_free(allocator, session, sizeof(*session));
+  kilni_base_free_array(allocator, session->inputs, session->input_capacity,
+                        sizeof(*session->inputs));
+  kilni_base_free(allocator, session, sizeof(*session));
   kiln_device_release(device);
 }
 
@@ -240,11 +240,11 @@ static kiln_status_t prepare(session_t* session) {
   kiln_allocator_t allocator = allocator_of(session);
   session->option_count = LOG_OPTIONS + session->plan->setting_count;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, session->option_count,
-                                          sizeof(*session->options), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, session->option_count, sizeof(*session->options), &block));
   session->options = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, session->option_count,
-                                          sizeof(*session->values), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, session->option_count, sizeof(*session->values), &block));
   session->values = block;
   KILNI_RETURN_IF_ERROR(alloc_logs(allocator, FIRST_ROOM, session->logs));
   session->room = FIRST_ROOM;
@@ -255,10 +255,10 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
                            void** out_session) {
   kiln_device_t* device = self;
   *out_session = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(session_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(session_t), &block));
   session_t* session = block;
   session->device = device;
   kiln_device_retain(device);
@@ -276,15 +276,15 @@ static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
   session_t* session = opened;
   kiln_cu_jit_input_t type;
   if (!input_type(input->format, &type)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "the driver links no %s: \"%s\"",
                    kiln_code_format_name(input->format), input->name),
         "link it with nvJitLink, or compile it to PTX or to a cubin");
   }
   void* inputs = session->inputs;
-  kiln_status_t status =
-      kilni_grow(allocator_of(session), session->input_count + 1,
-                 sizeof(*session->inputs), &session->input_capacity, &inputs);
+  kiln_status_t status = kilni_base_grow(
+      allocator_of(session), session->input_count + 1, sizeof(*session->inputs),
+      &session->input_capacity, &inputs);
   session->inputs = inputs;
   KILNI_RETURN_IF_ERROR(status);
   session->inputs[session->input_count++] = *input;
@@ -308,11 +308,11 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
 }
 
 static kiln_status_t log_text(void* opened, uint32_t which,
-                              kilni_str_t* inout_text) {
+                              kilni_base_str_t* inout_text) {
   const session_t* session = opened;
   int index = which == KILN_LINK_LOG_ERROR ? ERROR : INFO;
-  kilni_str_add_cstr(inout_text, session->logs[index]);
-  return kilni_str_status(inout_text);
+  kilni_base_str_add_cstr(inout_text, session->logs[index]);
+  return kilni_base_str_status(inout_text);
 }
 
 void kilni_device_link_backend(kiln_device_t* device,

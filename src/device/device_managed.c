@@ -17,7 +17,7 @@ static kiln_status_t check(const kiln_buffer_t* buffer,
         kilni_device_check_driver(buffer->device, place, "the place"));
   }
   if (buffer->kind == KILN_MEMORY_MANAGED) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a hint about memory of \"%s\" that is not managed",
                  buffer->device->name),

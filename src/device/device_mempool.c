@@ -21,7 +21,7 @@ kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
                               kiln_pool_t** out_pool) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_pool_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_pool_t), &block));
   kiln_pool_t* pool = block;
   pool->device = device;
   kiln_device_retain(device);
@@ -32,19 +32,19 @@ kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
   return kiln_ok();
 }
 
-static kilni_registry_key_t key_of(kiln_cu_mempool_t handle) {
-  return (kilni_registry_key_t){(uint64_t)(uintptr_t)handle,
-                                KILNI_REGISTERED_POOL, 0};
+static kilni_base_registry_key_t key_of(kiln_cu_mempool_t handle) {
+  return (kilni_base_registry_key_t){(uint64_t)(uintptr_t)handle,
+                                     KILNI_REGISTERED_POOL, 0};
 }
 
 void kilni_pool_enter(kiln_pool_t* pool) {
-  kilni_registry_put(&pool->device->whole->registry, &pool->entry,
-                     key_of(pool->handle), pool, &pool->references);
+  kilni_base_registry_put(&pool->device->whole->registry, &pool->entry,
+                          key_of(pool->handle), pool, &pool->references);
 }
 
 static kiln_status_t check_kind(uint32_t kind) {
   if (kind <= KILN_MEMORY_MANAGED) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "memory of kind %u", (unsigned)kind),
       "use one of the values KILN_MEMORY_*");
 }
@@ -52,7 +52,7 @@ static kiln_status_t check_kind(uint32_t kind) {
 static kiln_status_t need_version(const kiln_device_t* device, uint32_t version,
                                   const char* what) {
   if (device->info.driver_version >= version) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "%s need a driver of CUDA %u.%u; that of \"%s\" is of %u.%u",
                  what, version / 1000, version / 10 % 100, device->name,
@@ -63,7 +63,7 @@ static kiln_status_t need_version(const kiln_device_t* device, uint32_t version,
 
 static kiln_status_t no_such_pool(const kiln_device_t* device,
                                   const char* what) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "\"%s\" has no %s", device->name, what),
       "make buffers without a pool there");
 }
@@ -93,7 +93,7 @@ static kiln_status_t check_interprocess(kiln_device_t* device,
                        "options.interprocess");
   if (given->interprocess != KILN_SWITCH_ON) return kiln_ok();
   if (given->kind != KILN_MEMORY_DEVICE) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a pool of host or managed memory that other processes may "
                    "open"),
@@ -167,7 +167,7 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
   kiln_pool_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_pool_options_t, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_can(device, given.kind));
   if (given.max_bytes != 0) {
     KILNI_RETURN_IF_ERROR(
@@ -223,7 +223,7 @@ kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
   KILNI_CHECK_ARGUMENT(out_pool != NULL, "out_pool");
   *out_pool = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_can(device, KILN_MEMORY_DEVICE));
   kiln_pool_t* pool = NULL;
   KILNI_RETURN_IF_ERROR(kilni_pool_make(device, KILN_MEMORY_DEVICE, &pool));
@@ -243,7 +243,7 @@ static kiln_status_t take_known(kiln_pool_t* known, uint32_t kind,
   if (known->kind != kind) {
     const uint32_t is = known->kind;
     kiln_pool_release(known);
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a pool of kind %u is adopted as one of kind %u",
                    (unsigned)is, (unsigned)kind),
@@ -262,11 +262,11 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
   KILNI_RETURN_IF_ERROR(check_kind(kind));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   const bool owned = owner != NULL && owner->release != NULL;
-  kilni_registry_t* registry = &device->whole->registry;
-  kiln_pool_t* known = kilni_registry_find(registry, key_of(handle));
+  kilni_base_registry_t* registry = &device->whole->registry;
+  kiln_pool_t* known = kilni_base_registry_find(registry, key_of(handle));
   if (known != NULL && (!owned || known->is_made)) {
     return take_known(known, kind, owner, out_pool);
   }
@@ -280,8 +280,8 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
     pool->owner = *owner;
     return kiln_ok();
   }
-  known = kilni_registry_add(registry, &pool->entry, key_of(handle), pool,
-                             &pool->references);
+  known = kilni_base_registry_add(registry, &pool->entry, key_of(handle), pool,
+                                  &pool->references);
   if (known == NULL) return kiln_ok();
   kiln_pool_release(pool);
   *out_pool = NULL;
@@ -313,13 +313,13 @@ void kiln_pool_release(kiln_pool_t* pool) {
   }
   kiln_device_t* device = pool->device;
   kiln_owner_t owner = pool->owner;
-  kilni_registry_remove(&device->whole->registry, &pool->entry);
+  kilni_base_registry_remove(&device->whole->registry, &pool->entry);
   if (pool->is_made) end(pool);
   if (pool->has_imports) {
-    kilni_cond_deinit(&pool->imports.changed);
-    kilni_mutex_deinit(&pool->imports.lock);
+    kilni_base_cond_deinit(&pool->imports.changed);
+    kilni_base_mutex_deinit(&pool->imports.lock);
   }
-  kilni_free(device->host->allocator, pool, sizeof(*pool));
+  kilni_base_free(device->host->allocator, pool, sizeof(*pool));
   kilni_owner_release(owner);
   kiln_device_release(device);
 }
@@ -385,7 +385,7 @@ static kiln_status_t check_other(const kiln_pool_t* pool,
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(pool->device, other, "the device"));
   if (other->handle != pool->device->handle) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the access of \"%s\" to a pool of its own cannot be changed",
                  other->name),
@@ -420,7 +420,7 @@ kiln_status_t kiln_pool_allow(kiln_pool_t* pool, kiln_device_t* other,
                        "access");
   KILNI_RETURN_IF_ERROR(check_other(pool, other));
   if (other->handle < 0 || other->handle >= PEERS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "device number %d as a user of a pool",
                    (int)other->handle),
         "hide devices with CUDA_VISIBLE_DEVICES: up to number %d can be "

@@ -27,8 +27,8 @@ const char* kiln_load_log_text(const kiln_load_log_t* log) {
 void kiln_load_log_release(kiln_load_log_t* log) {
   if (log == NULL) return;
   kiln_allocator_t allocator = log->allocator;
-  kilni_strfree(allocator, log->text);
-  kilni_free(allocator, log, sizeof(*log));
+  kilni_base_strfree(allocator, log->text);
+  kilni_base_free(allocator, log, sizeof(*log));
 }
 
 // What one load needs beside the module. one-thread
@@ -55,15 +55,15 @@ static kiln_status_t led_by(kiln_status_t status, const char* name,
                             kiln_string_view_t line) {
   kiln_status_native_t native;
   kiln_status_t led =
-      kilni_status_make(kiln_status_code(status), KILNI_ROOM, __FILE__,
-                        __LINE__, "\"%s\": %.*s", name, KILNI_SV(line));
+      kilni_base_status_make(kiln_status_code(status), KILNI_ROOM, __FILE__,
+                             __LINE__, "\"%s\": %.*s", name, KILNI_SV(line));
   if (kiln_status_native(status, &native)) {
-    led = kilni_status_with_native(led, native.domain, native.number,
-                                   native.name);
+    led = kilni_base_status_with_native(led, native.domain, native.number,
+                                        native.name);
   }
   led = KILNI_ANNOTATE(led, "%s", kiln_status_message(status));
   const char* fix = kiln_status_fix(status);
-  if (fix != NULL) led = kilni_status_with_fix(led, "%s", fix);
+  if (fix != NULL) led = kilni_base_status_with_fix(led, "%s", fix);
   kiln_status_free(status);
   return led;
 }
@@ -76,7 +76,7 @@ static kiln_status_t ptx_too_new(const load_t* load, kiln_status_t status) {
                  "it is PTX %u.%u and the driver of \"%s\" is CUDA %u.%u",
                  (unsigned)(isa / 10), (unsigned)(isa % 10), load->device->name,
                  (unsigned)(version / 1000), (unsigned)(version % 1000 / 10));
-  return led_by(status, load->name, kilni_sv(text));
+  return led_by(status, load->name, kilni_base_sv(text));
 }
 
 static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
@@ -85,10 +85,10 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
   if (result == KILN_CU_ERROR_UNSUPPORTED_PTX_VERSION) {
     return ptx_too_new(load, status);
   }
-  kiln_string_view_t rest = kilni_sv(error_text(load));
+  kiln_string_view_t rest = kilni_base_sv(error_text(load));
   kiln_string_view_t line;
   bool said = false;
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     if (line.size == 0) continue;
     if (line.size > LOG_LINE_BYTES) line.size = LOG_LINE_BYTES;
     if (kilni_driver_log_is_fix(line)) continue;
@@ -104,7 +104,7 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
   if (!kiln_status_is_ok(load->doubt)) {
     kiln_status_t first = load->doubt;
     load->doubt = NULL;
-    status = kilni_status_join(first, status);
+    status = kilni_base_status_join(first, status);
   }
   return status;
 }
@@ -113,7 +113,7 @@ static kiln_status_t refuse_format(const kiln_device_t* device, uint32_t format,
                                    const char* name) {
   if (device->info.kind != KILN_DEVICE_KIND_SOFT) return kiln_ok();
   if (format == KILN_CODE_FORMAT_PTX) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "\"%s\" is a %s: the software device executes PTX only", name,
                  kiln_code_format_name(format)),
@@ -181,10 +181,10 @@ static kiln_status_t load_library(load_t* load, const void* data) {
 static kiln_status_t load_copy(load_t* load, kiln_bytes_view_t bytes) {
   kiln_allocator_t allocator = load->device->host->allocator;
   void* copy = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, bytes.size + 1, &copy));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, bytes.size + 1, &copy));
   memcpy(copy, bytes.data, bytes.size);
   kiln_status_t status = load_text(load, copy);
-  kilni_free(allocator, copy, bytes.size + 1);
+  kilni_base_free(allocator, copy, bytes.size + 1);
   return status;
 }
 
@@ -227,7 +227,7 @@ static kiln_status_t list_kernels(load_t* load) {
   bool all = count <= MAX_LISTED;
   if (!all) count = MAX_LISTED;
   void* functions = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       device->host->allocator, count, sizeof(kiln_cu_function_t), &functions));
   KILNI_DEVICE_CALL(status, device, cuModuleEnumerateFunctions, functions,
                     count, load->loaded->handle);
@@ -235,8 +235,8 @@ static kiln_status_t list_kernels(load_t* load) {
     status = list_functions(load, functions, count);
     load->loaded->facts.is_listed = all && kiln_status_is_ok(status);
   }
-  kilni_free_array(device->host->allocator, functions, count,
-                   sizeof(kiln_cu_function_t));
+  kilni_base_free_array(device->host->allocator, functions, count,
+                        sizeof(kiln_cu_function_t));
   return status;
 }
 
@@ -244,18 +244,18 @@ static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
   kiln_allocator_t allocator = load->device->host->allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_load_log_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_load_log_t), &block));
   kiln_load_log_t* log = block;
   log->allocator = allocator;
-  kilni_str_t text;
-  kilni_str_init(&text, allocator, 4 * KILNI_LOAD_LOG_BYTES);
-  kilni_str_add_cstr(&text, error_text(load));
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, allocator, 4 * KILNI_LOAD_LOG_BYTES);
+  kilni_base_str_add_cstr(&text, error_text(load));
   if (text.size > 0 && text.data[text.size - 1] != '\n' &&
       info_text(load)[0] != 0) {
-    kilni_str_add_char(&text, '\n');
+    kilni_base_str_add_char(&text, '\n');
   }
-  kilni_str_add_cstr(&text, info_text(load));
-  kiln_status_t status = kilni_str_take(&text, &log->text);
+  kilni_base_str_add_cstr(&text, info_text(load));
+  kiln_status_t status = kilni_base_str_take(&text, &log->text);
   if (!kiln_status_is_ok(status)) {
     kiln_load_log_release(log);
     return status;
@@ -279,7 +279,7 @@ static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
 // Unloads, then frees what the driver may have written into until then.
 static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
   kiln_allocator_t allocator = device->host->allocator;
-  kilni_registry_remove(&device->registry, &loaded->entry);
+  kilni_base_registry_remove(&device->registry, &loaded->entry);
   if (loaded->foreign) {
     // Whoever loaded it unloads it.
   } else if (loaded->library != NULL) {
@@ -289,9 +289,9 @@ static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
   }
   kilni_code_facts_deinit(&loaded->facts);
   if (loaded->logs != NULL) {
-    kilni_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
+    kilni_base_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
   }
-  kilni_free(allocator, loaded, sizeof(*loaded));
+  kilni_base_free(allocator, loaded, sizeof(*loaded));
 }
 
 static kiln_status_t loaded_create(kiln_device_t* device,
@@ -299,11 +299,12 @@ static kiln_status_t loaded_create(kiln_device_t* device,
   kiln_allocator_t allocator = device->host->allocator;
   void* block = NULL;
   void* logs = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_loaded_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kilni_loaded_t), &block));
   kiln_status_t status =
-      kilni_alloc(allocator, 2 * KILNI_LOAD_LOG_BYTES, &logs);
+      kilni_base_alloc(allocator, 2 * KILNI_LOAD_LOG_BYTES, &logs);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, block, sizeof(kilni_loaded_t));
+    kilni_base_free(allocator, block, sizeof(kilni_loaded_t));
     return status;
   }
   *out_loaded = block;
@@ -317,14 +318,14 @@ static kiln_status_t module_create(kiln_device_t* device, const char* name,
                                    kiln_module_t** out_module) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_module_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_module_t), &block));
   kiln_module_t* module = block;
   module->device = device;
   kiln_device_retain(device);
   atomic_init(&module->references, 1);
   atomic_init(&module->loaded, NULL);
-  kiln_status_t status =
-      kilni_strdup(device->host->allocator, kilni_sv(name), &module->name);
+  kiln_status_t status = kilni_base_strdup(device->host->allocator,
+                                           kilni_base_sv(name), &module->name);
   if (!kiln_status_is_ok(status)) {
     kiln_module_release(module);
     return status;
@@ -342,7 +343,7 @@ static kiln_status_t load_eagerly(load_t* load, kiln_bytes_view_t image,
   if (kiln_status_is_ok(status)) status = list_kernels(load);
   if (out_log != NULL &&
       kiln_status_code(status) != KILN_STATUS_OUT_OF_MEMORY) {
-    status = kilni_status_join(status, take_log(load, out_log));
+    status = kilni_base_status_join(status, take_log(load, out_log));
   }
   return status;
 }
@@ -351,7 +352,7 @@ static kiln_status_t check_describing(const kiln_code_t* code) {
   if (code == NULL || kiln_code_format(code) == KILN_CODE_FORMAT_PTX) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes a module and is no PTX",
                  kiln_code_name(code)),
       "give the PTX that the module's code was made of, or NULL");
@@ -369,7 +370,7 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
   kiln_module_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_module_options_t, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_module_t* module = NULL;
   KILNI_RETURN_IF_ERROR(check_describing(given.described_by));
@@ -396,7 +397,7 @@ static kiln_status_t check_format(const kiln_code_t* code) {
       format == KILN_CODE_FORMAT_FATBIN) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "\"%s\" is %s, which is not loaded but linked",
                  kiln_code_name(code), kiln_code_format_name(format)),
@@ -413,7 +414,7 @@ kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
   kiln_module_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_module_options_t, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_format(code));
   KILNI_RETURN_IF_ERROR(check_describing(given.described_by));
   const char* name = given.name != NULL ? given.name : kiln_code_name(code);
@@ -433,15 +434,16 @@ bool kiln_module_is_loaded(const kiln_module_t* module) {
   return kilni_module_loaded(module) != NULL;
 }
 
-static kilni_registry_key_t library_key(kiln_cu_library_t library) {
-  return (kilni_registry_key_t){(uint64_t)(uintptr_t)library,
-                                KILNI_REGISTERED_LIBRARY, 0};
+static kilni_base_registry_key_t library_key(kiln_cu_library_t library) {
+  return (kilni_base_registry_key_t){(uint64_t)(uintptr_t)library,
+                                     KILNI_REGISTERED_LIBRARY, 0};
 }
 
 static void register_library(kiln_module_t* module, kilni_loaded_t* loaded) {
   if (loaded->library == NULL) return;
-  kilni_registry_put(&module->device->registry, &loaded->entry,
-                     library_key(loaded->library), module, &module->references);
+  kilni_base_registry_put(&module->device->registry, &loaded->entry,
+                          library_key(loaded->library), module,
+                          &module->references);
 }
 
 // No lock: of two threads that load at once, the second one's is thrown away,
@@ -472,7 +474,7 @@ kiln_status_t kilni_module_need(kiln_module_t* module,
                                 const kilni_loaded_t** out_loaded) {
   *out_loaded = kilni_module_loaded(module);
   if (*out_loaded != NULL) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(module->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(module->device->host));
   KILNI_RETURN_IF_ERROR(load_lazily(module));
   *out_loaded = kilni_module_loaded(module);
   return kiln_ok();
@@ -495,7 +497,7 @@ const char* kilni_module_lower(const kiln_module_t* module, const char* name) {
 kiln_module_t* kilni_module_of_library(kiln_device_t* device,
                                        kiln_cu_library_t library) {
   if (library == NULL) return NULL;
-  return kilni_registry_find(&device->registry, library_key(library));
+  return kilni_base_registry_find(&device->registry, library_key(library));
 }
 
 kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
@@ -505,7 +507,8 @@ kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       module_create(device, "another library's module", out_module));
-  kiln_status_t status = kilni_alloc(allocator, sizeof(kilni_loaded_t), &block);
+  kiln_status_t status =
+      kilni_base_alloc(allocator, sizeof(kilni_loaded_t), &block);
   if (!kiln_status_is_ok(status)) {
     kiln_module_release(*out_module);
     *out_module = NULL;
@@ -539,9 +542,9 @@ void kiln_module_release(kiln_module_t* module) {
   if (loaded != NULL) loaded_free(device, loaded);
   kiln_code_release(module->code);
   kiln_code_release(module->described_by);
-  kilni_strfree(allocator, module->name);
+  kilni_base_strfree(allocator, module->name);
   kiln_owner_t owner = module->owner;
-  kilni_free(allocator, module, sizeof(*module));
+  kilni_base_free(allocator, module, sizeof(*module));
   kilni_owner_release(owner);
   kiln_device_release(device);
 }
@@ -588,7 +591,7 @@ kiln_status_t kiln_module_global(kiln_module_t* module, const char* name,
                     loaded->handle, kilni_module_lower(module, name));
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "no variable \"%s\" in module \"%s\"", name,
                    module->name),
         "names of C++ variables are mangled; declare it extern \"C\", or ask "

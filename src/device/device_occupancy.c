@@ -110,7 +110,7 @@ static uint32_t one_or(uint32_t count) {
 static kiln_status_t check_clusters(const kiln_kernel_t* kernel) {
   const kiln_device_t* device = kernel->module->device;
   if (device->info.compute_major >= CLUSTER_COMPUTE_MAJOR) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "\"%s\" has no clusters: its compute capability is %u.%u",
                  device->name, (unsigned)device->info.compute_major,
@@ -124,8 +124,8 @@ static kiln_status_t read_shape(const kiln_kernel_t* kernel,
                                 const kiln_launch_config_t* config,
                                 kiln_cu_launch_config_t* out_shape) {
   kiln_launch_config_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(config, "kiln_launch_config_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(config, "kiln_launch_config_t",
+                                                sizeof(given), &given));
   KILNI_RETURN_IF_ERROR(check_clusters(kernel));
   memset(out_shape, 0, sizeof(*out_shape));
   out_shape->grid_x = one_or(given.grid[0]);

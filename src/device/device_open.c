@@ -28,14 +28,14 @@ static void destroy(kiln_device_t* device) {
     kilni_spares_drain(device);
     kilni_pools_deinit(&device->pools);
   }
-  if (device->has_registry) kilni_registry_deinit(&device->registry);
-  kilni_keep_t keep = device->keep;
+  if (device->has_registry) kilni_base_registry_deinit(&device->registry);
+  kilni_base_keep_t keep = device->keep;
   kiln_device_t* parent = device->parent;
   kiln_owner_t owner = device->owner;
-  kilni_free(device->host->allocator, device, sizeof(*device));
+  kilni_base_free(device->host->allocator, device, sizeof(*device));
   kilni_owner_release(owner);
   kiln_device_release(parent);
-  kilni_keep_release(keep);
+  kilni_base_keep_release(keep);
 }
 
 void kiln_device_release(kiln_device_t* device) {
@@ -139,12 +139,12 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
       device, table->cuDeviceGetCount(&count), "cuDeviceGetCount"));
   if (count <= 0 || ordinal >= (uint32_t)count) {
     if (device->info.kind == KILN_DEVICE_KIND_SOFT) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(NOT_FOUND, "no device \"%s\": the number of devices is %d",
                      device->name, count),
           "ask for more software devices (`soft_devices`, KILN_SOFT_DEVICES)");
     }
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "no device \"%s\": the driver shows %d",
                    device->name, count),
         "%s",
@@ -178,7 +178,7 @@ static kiln_status_t check_not_lost(kiln_device_t* device) {
 }
 
 static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
-  KILNI_RETURN_IF_ERROR(kilni_registry_init(&device->registry));
+  KILNI_RETURN_IF_ERROR(kilni_base_registry_init(&device->registry));
   device->has_registry = true;
   KILNI_RETURN_IF_ERROR(kilni_pools_init(&device->pools));
   device->has_pools = true;
@@ -197,12 +197,12 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   *out_device = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(source->host->allocator, sizeof(kiln_device_t), &block));
+      kilni_base_alloc(source->host->allocator, sizeof(kiln_device_t), &block));
   kiln_device_t* device = block;
   device->host = source->host;
   device->whole = device;
   device->keep = source->keep;
-  kilni_keep_retain(device->keep);
+  kilni_base_keep_retain(device->keep);
   device->table = source->table;
   device->fault = source->fault;
   device->name_node = source->name_node;
@@ -234,7 +234,7 @@ static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
   guest->host = device->host;
   guest->whole = guest;
   guest->keep = device->keep;
-  kilni_keep_retain(guest->keep);
+  kilni_base_keep_retain(guest->keep);
   guest->table = device->table;
   guest->fault = device->fault;
   guest->name_node = device->name_node;
@@ -256,7 +256,7 @@ static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
 
 static kiln_status_t enter_context(kiln_device_t* guest,
                                    kiln_cu_context_t context) {
-  KILNI_RETURN_IF_ERROR(kilni_registry_init(&guest->registry));
+  KILNI_RETURN_IF_ERROR(kilni_base_registry_init(&guest->registry));
   guest->has_registry = true;
   KILNI_RETURN_IF_ERROR(kilni_pools_init(&guest->pools));
   guest->has_pools = true;
@@ -267,7 +267,7 @@ static kiln_status_t enter_context(kiln_device_t* guest,
   KILNI_DEVICE_CALL(status, guest, cuCtxGetDevice, &handle);
   KILNI_RETURN_IF_ERROR(status);
   if (handle != guest->handle) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the context %p is of GPU %d, and \"%s\" is GPU %d",
                    (void*)context, (int)handle, guest->name,
@@ -285,7 +285,7 @@ kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
   *out_device = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(context != NULL, "context");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   if (context == (void*)device->context) {
     kiln_device_retain(device);
@@ -295,7 +295,7 @@ kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_device_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_device_t), &block));
   kiln_device_t* guest = block;
   take_facts(guest, device);
   kiln_status_t status = enter_context(guest, context);
@@ -315,7 +315,7 @@ kiln_status_t kiln_device_attribute(kiln_device_t* device, uint32_t attribute,
   KILNI_CHECK_ARGUMENT(out_value != NULL, "out_value");
   *out_value = 0;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   int value = 0;
   kiln_cu_result_t result =
@@ -378,7 +378,7 @@ kiln_status_t kiln_device_executed(const kiln_device_t* device,
   *out_instructions = 0;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   if (device->executed == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "\"%s\" does not count instructions",
                    device->name),
         "use the software device, which does");

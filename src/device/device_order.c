@@ -47,30 +47,30 @@ static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
 
 kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready) {
   *out_ready = false;
-  kilni_mutex_t mutex;
-  kilni_cond_t never;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&mutex));
-  kiln_status_t status = kilni_cond_init(&never);
+  kilni_base_mutex_t mutex;
+  kilni_base_cond_t never;
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&mutex));
+  kiln_status_t status = kilni_base_cond_init(&never);
   if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&mutex);
+    kilni_base_mutex_deinit(&mutex);
     return status;
   }
   uint64_t pause = ask->first_pause_ns;
   for (;;) {
     status = ask->ask(ask->user, out_ready);
     if (*out_ready || !kiln_status_is_ok(status)) break;
-    uint64_t now = kilni_time_ns();
+    uint64_t now = kilni_base_time_ns();
     if (now - ask->began_ns >= ask->timeout_ns) break;
     uint64_t left = ask->timeout_ns - (now - ask->began_ns);
     uint64_t until = now + (pause < left ? pause : left);
-    kilni_mutex_lock(&mutex);
-    while (kilni_cond_wait_until(&never, &mutex, until)) {
+    kilni_base_mutex_lock(&mutex);
+    while (kilni_base_cond_wait_until(&never, &mutex, until)) {
     }
-    kilni_mutex_unlock(&mutex);
+    kilni_base_mutex_unlock(&mutex);
     pause = pause * 2 < LAST_PAUSE_NS ? pause * 2 : LAST_PAUSE_NS;
   }
-  kilni_cond_deinit(&never);
-  kilni_mutex_deinit(&mutex);
+  kilni_base_cond_deinit(&never);
+  kilni_base_mutex_deinit(&mutex);
   return status;
 }
 
@@ -80,7 +80,7 @@ static kiln_status_t ask_stream(void* user, bool* out_ready) {
 
 kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  kilni_ask_t ask = {ask_stream, stream, kilni_time_ns(), timeout_ns,
+  kilni_ask_t ask = {ask_stream, stream, kilni_base_time_ns(), timeout_ns,
                      FIRST_PAUSE_NS};
   bool ready = false;
   KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));

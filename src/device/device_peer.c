@@ -36,10 +36,10 @@ struct kiln_peer_t {
 kiln_status_t kilni_peer_book_init(kilni_peer_book_t* book,
                                    kiln_allocator_t allocator) {
   memset(book, 0, sizeof(*book));
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&book->lock));
-  kiln_status_t status = kilni_cond_init(&book->changed);
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&book->lock));
+  kiln_status_t status = kilni_base_cond_init(&book->changed);
   if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&book->lock);
+    kilni_base_mutex_deinit(&book->lock);
     return status;
   }
   book->allocator = allocator;
@@ -52,10 +52,10 @@ void kilni_peer_book_deinit(kilni_peer_book_t* book) {
   while (book->first != NULL) {
     kilni_peer_pair_t* pair = book->first;
     book->first = pair->next;
-    kilni_free(book->allocator, pair, sizeof(*pair));
+    kilni_base_free(book->allocator, pair, sizeof(*pair));
   }
-  kilni_cond_deinit(&book->changed);
-  kilni_mutex_deinit(&book->lock);
+  kilni_base_cond_deinit(&book->changed);
+  kilni_base_mutex_deinit(&book->lock);
   book->is_there = false;
 }
 
@@ -76,50 +76,51 @@ static kiln_status_t need_pair(kilni_peer_book_t* book,
                                kilni_peer_pair_t** out_pair) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(book->allocator, sizeof(kilni_peer_pair_t), &block));
+      kilni_base_alloc(book->allocator, sizeof(kilni_peer_pair_t), &block));
   kilni_peer_pair_t* fresh = block;
   fresh->device = device;
   fresh->other = other;
-  kilni_mutex_lock(&book->lock);
+  kilni_base_mutex_lock(&book->lock);
   *out_pair = find(book, device, other);
   if (*out_pair == NULL) {
     fresh->next = book->first;
     book->first = fresh;
     *out_pair = fresh;
   }
-  kilni_mutex_unlock(&book->lock);
-  if (*out_pair != fresh) kilni_free(book->allocator, fresh, sizeof(*fresh));
+  kilni_base_mutex_unlock(&book->lock);
+  if (*out_pair != fresh)
+    kilni_base_free(book->allocator, fresh, sizeof(*fresh));
   return kiln_ok();
 }
 
 // One user more; false if that is the first, who is to ask the driver now.
 static bool join(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
-  kilni_mutex_lock(&book->lock);
-  while (pair->is_asking) kilni_cond_wait(&book->changed, &book->lock);
+  kilni_base_mutex_lock(&book->lock);
+  while (pair->is_asking) kilni_base_cond_wait(&book->changed, &book->lock);
   bool is_there = pair->users > 0;
   if (is_there) pair->users++;
   pair->is_asking = !is_there;
-  kilni_mutex_unlock(&book->lock);
+  kilni_base_mutex_unlock(&book->lock);
   return is_there;
 }
 
 // Behind the driver call.
 static void asked(kilni_peer_book_t* book, kilni_peer_pair_t* pair,
                   uint32_t users, bool is_ours) {
-  kilni_mutex_lock(&book->lock);
+  kilni_base_mutex_lock(&book->lock);
   pair->is_asking = false;
   pair->users = users;
   pair->is_ours = is_ours;
-  kilni_cond_broadcast(&book->changed);
-  kilni_mutex_unlock(&book->lock);
+  kilni_base_cond_broadcast(&book->changed);
+  kilni_base_mutex_unlock(&book->lock);
 }
 
 // One user less; true if access is to be taken back now.
 static bool leave(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
-  kilni_mutex_lock(&book->lock);
+  kilni_base_mutex_lock(&book->lock);
   bool ends = --pair->users == 0 && pair->is_ours;
   pair->is_asking = ends;
-  kilni_mutex_unlock(&book->lock);
+  kilni_base_mutex_unlock(&book->lock);
   return ends;
 }
 
@@ -129,7 +130,7 @@ static kiln_status_t check_pair(const kiln_device_t* device,
                                 const kiln_device_t* other) {
   KILNI_RETURN_IF_ERROR(kilni_device_check_driver(device, other, "`other`"));
   if (device->whole->handle != other->whole->handle) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" and \"%s\" are one device",
                  device->name, other->name),
       "name two devices: each may use its own memory");
@@ -156,7 +157,7 @@ kiln_status_t kiln_peer_query(kiln_device_t* device, kiln_device_t* other,
   memset(out_info, 0, sizeof(*out_info));
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(other != NULL, "other");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_pair(device, other));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   int access = 0;
@@ -241,7 +242,7 @@ kiln_status_t kiln_peer_create(kiln_device_t* device, kiln_device_t* other,
   *out_peer = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(other != NULL, "other");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_pair(device, other));
   kiln_device_t* whole = device->whole;
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(whole));
@@ -251,10 +252,10 @@ kiln_status_t kiln_peer_create(kiln_device_t* device, kiln_device_t* other,
       need_pair(whole->peers, whole->context, other->whole->context, &pair));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(whole->host->allocator, sizeof(kiln_peer_t), &block));
+      kilni_base_alloc(whole->host->allocator, sizeof(kiln_peer_t), &block));
   kiln_status_t status = begin(whole, other->whole, pair);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(whole->host->allocator, block, sizeof(kiln_peer_t));
+    kilni_base_free(whole->host->allocator, block, sizeof(kiln_peer_t));
     return status;
   }
   kiln_peer_t* peer = block;
@@ -286,7 +287,7 @@ void kiln_peer_release(kiln_peer_t* peer) {
     disable(whole, other->whole);
     asked(whole->peers, peer->pair, 0, false);
   }
-  kilni_free(device->host->allocator, peer, sizeof(*peer));
+  kilni_base_free(device->host->allocator, peer, sizeof(*peer));
   kiln_device_release(other);
   kiln_device_release(device);
 }

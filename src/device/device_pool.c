@@ -12,17 +12,17 @@
 
 kiln_status_t kilni_pools_init(kilni_pools_t* pools) {
   memset(pools, 0, sizeof(*pools));
-  return kilni_mutex_init(&pools->lock);
+  return kilni_base_mutex_init(&pools->lock);
 }
 
 void kilni_pools_deinit(kilni_pools_t* pools) {
-  kilni_mutex_deinit(&pools->lock);
+  kilni_base_mutex_deinit(&pools->lock);
 }
 
 kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool) {
-  kilni_mutex_lock(&device->pools.lock);
+  kilni_base_mutex_lock(&device->pools.lock);
   kilni_pool_counts_t counts = device->pools.counts[pool];
-  kilni_mutex_unlock(&device->pools.lock);
+  kilni_base_mutex_unlock(&device->pools.lock);
   return counts;
 }
 
@@ -35,31 +35,31 @@ static void* take_kept(kiln_device_t* device, uint32_t pool) {
   kilni_pools_t* pools = &device->pools;
   kilni_pool_counts_t* counts = &pools->counts[pool];
   void* taken = NULL;
-  kilni_mutex_lock(&pools->lock);
+  kilni_base_mutex_lock(&pools->lock);
   if (counts->kept > 0) {
     taken = pools->kept[pool][--counts->kept];
     count_use(counts);
   }
-  kilni_mutex_unlock(&pools->lock);
+  kilni_base_mutex_unlock(&pools->lock);
   return taken;
 }
 
 static void count_made(kiln_device_t* device, uint32_t pool) {
-  kilni_mutex_lock(&device->pools.lock);
+  kilni_base_mutex_lock(&device->pools.lock);
   device->pools.counts[pool].made++;
   count_use(&device->pools.counts[pool]);
-  kilni_mutex_unlock(&device->pools.lock);
+  kilni_base_mutex_unlock(&device->pools.lock);
 }
 
 // False if the pool is full: the handle is to be destroyed.
 static bool keep(kiln_device_t* device, uint32_t pool, void* handle) {
   kilni_pools_t* pools = &device->pools;
   kilni_pool_counts_t* counts = &pools->counts[pool];
-  kilni_mutex_lock(&pools->lock);
+  kilni_base_mutex_lock(&pools->lock);
   counts->in_use--;
   bool kept = counts->kept < KILNI_POOL_KEPT;
   if (kept) pools->kept[pool][counts->kept++] = handle;
-  kilni_mutex_unlock(&pools->lock);
+  kilni_base_mutex_unlock(&pools->lock);
   return kept;
 }
 
@@ -67,35 +67,35 @@ static bool keep(kiln_device_t* device, uint32_t pool, void* handle) {
 
 kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block) {
   kilni_pools_t* pools = &device->whole->pools;
-  kilni_mutex_lock(&pools->lock);
+  kilni_base_mutex_lock(&pools->lock);
   *out_block =
       pools->spare_count > 0 ? pools->spares[--pools->spare_count] : NULL;
-  kilni_mutex_unlock(&pools->lock);
+  kilni_base_mutex_unlock(&pools->lock);
   if (*out_block != NULL) return kiln_ok();
-  return kilni_alloc_unset(device->host->allocator, KILNI_SPARE_BYTES,
-                           out_block);
+  return kilni_base_alloc_unset(device->host->allocator, KILNI_SPARE_BYTES,
+                                out_block);
 }
 
 void kilni_spare_give(kiln_device_t* device, void* block) {
   kilni_pools_t* pools = &device->whole->pools;
-  kilni_mutex_lock(&pools->lock);
+  kilni_base_mutex_lock(&pools->lock);
   bool kept = pools->spare_count < KILNI_SPARES_KEPT;
   if (kept) pools->spares[pools->spare_count++] = block;
-  kilni_mutex_unlock(&pools->lock);
+  kilni_base_mutex_unlock(&pools->lock);
   if (!kept) {
-    kilni_free(device->host->allocator, block, KILNI_SPARE_BYTES);
+    kilni_base_free(device->host->allocator, block, KILNI_SPARE_BYTES);
   }
 }
 
 void kilni_spares_drain(kiln_device_t* device) {
   kilni_pools_t* pools = &device->pools;
   for (;;) {
-    kilni_mutex_lock(&pools->lock);
+    kilni_base_mutex_lock(&pools->lock);
     void* block =
         pools->spare_count > 0 ? pools->spares[--pools->spare_count] : NULL;
-    kilni_mutex_unlock(&pools->lock);
+    kilni_base_mutex_unlock(&pools->lock);
     if (block == NULL) return;
-    kilni_free(device->host->allocator, block, KILNI_SPARE_BYTES);
+    kilni_base_free(device->host->allocator, block, KILNI_SPARE_BYTES);
   }
 }
 
@@ -160,9 +160,9 @@ void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream) {
 
 static void* take_out(kilni_pools_t* pools, uint32_t pool) {
   kilni_pool_counts_t* counts = &pools->counts[pool];
-  kilni_mutex_lock(&pools->lock);
+  kilni_base_mutex_lock(&pools->lock);
   void* handle = counts->kept > 0 ? pools->kept[pool][--counts->kept] : NULL;
-  kilni_mutex_unlock(&pools->lock);
+  kilni_base_mutex_unlock(&pools->lock);
   return handle;
 }
 
@@ -182,8 +182,8 @@ void kilni_pools_drain(kiln_device_t* device) {
 
 void kilni_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
                          bool destroy) {
-  kilni_mutex_lock(&device->pools.lock);
+  kilni_base_mutex_lock(&device->pools.lock);
   device->pools.counts[KILNI_POOL_STREAMS].in_use--;
-  kilni_mutex_unlock(&device->pools.lock);
+  kilni_base_mutex_unlock(&device->pools.lock);
   if (destroy) destroy_stream(device, stream);
 }

@@ -39,18 +39,18 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
                      ? info->param_bytes
                      : (uint32_t)kilni_launch_argument_limit(launch->device);
   if (launch->room > 0) {
-    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, launch->room, &block));
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, launch->room, &block));
     launch->packed = block;
   }
   if (launch->count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
+      kilni_base_alloc_array(allocator, launch->count, sizeof(void*), &block));
   launch->values = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, launch->count,
-                                          sizeof(*launch->given), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, launch->count,
+                                               sizeof(*launch->given), &block));
   launch->given = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
+      kilni_base_alloc_array(allocator, launch->count, sizeof(void*), &block));
   launch->buffers = block;
   launch->buffer_room = launch->count;
   for (uint32_t i = 0; i < launch->count; i++) {
@@ -75,8 +75,8 @@ static kiln_status_t take_attributes(kiln_launch_t* launch,
 static kiln_status_t prepare(kiln_launch_t* launch,
                              const kiln_launch_config_t* config) {
   kiln_launch_config_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(config, "kiln_launch_config_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(config, "kiln_launch_config_t",
+                                                sizeof(given), &given));
   KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(launch->kernel, &given));
   KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(launch->kernel, &given));
   KILNI_RETURN_IF_ERROR(take_attributes(launch, &given));
@@ -100,11 +100,11 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
   *out_launch = NULL;
   KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
   kiln_device_t* device = kernel->module->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_launch_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_launch_t), &block));
   kiln_launch_t* launch = block;
   launch->kernel = kernel;
   launch->device = device;
@@ -138,13 +138,14 @@ void kiln_launch_release(kiln_launch_t* launch) {
   kiln_allocator_t allocator = launch->device->host->allocator;
   kiln_kernel_t* kernel = launch->kernel;
   for (int i = 0; i < 2; i++) kiln_event_release(launch->how.recorded[i]);
-  kilni_free(allocator, launch->packed, launch->room);
-  kilni_free_array(allocator, launch->given, launch->count,
-                   sizeof(*launch->given));
-  kilni_free_array(allocator, launch->buffers, launch->buffer_room,
-                   sizeof(launch->buffers[0]));
-  kilni_free_array(allocator, launch->values, launch->count, sizeof(void*));
-  kilni_free(allocator, launch, sizeof(*launch));
+  kilni_base_free(allocator, launch->packed, launch->room);
+  kilni_base_free_array(allocator, launch->given, launch->count,
+                        sizeof(*launch->given));
+  kilni_base_free_array(allocator, launch->buffers, launch->buffer_room,
+                        sizeof(launch->buffers[0]));
+  kilni_base_free_array(allocator, launch->values, launch->count,
+                        sizeof(void*));
+  kilni_base_free(allocator, launch, sizeof(*launch));
   kiln_kernel_release(kernel);
 }
 
@@ -191,14 +192,14 @@ static __attribute__((noinline)) kiln_status_t set_anyhow(
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   if (index < launch->count) return set(launch, index, argument);
   if (!launch->kernel->info.params_known) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INSUFFICIENT_METADATA,
                    "nothing tells the parameters of kernel \"%s\"",
                    launch->kernel->name),
         "give all arguments at once (kiln_launch_set_all), or the PTX that the "
         "code was made of (`described_by`)");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "kernel \"%s\" has no parameter %u: it takes %u argument%s",
                  launch->kernel->name, (unsigned)index, (unsigned)launch->count,
@@ -216,8 +217,8 @@ kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
 static kiln_status_t need_buffers(kiln_launch_t* launch, uint32_t count) {
   void* buffers = launch->buffers;
   kiln_status_t status =
-      kilni_grow(launch->device->host->allocator, count, sizeof(void*),
-                 &launch->buffer_room, &buffers);
+      kilni_base_grow(launch->device->host->allocator, count, sizeof(void*),
+                      &launch->buffer_room, &buffers);
   launch->buffers = buffers;
   for (size_t i = 0; i < launch->buffer_room; i++) launch->buffers[i] = NULL;
   launch->version++;
@@ -302,7 +303,7 @@ static kiln_status_t not_given(const kiln_launch_t* launch) {
   uint32_t index = 0;
   while (launch->given[index] != 0) index++;
   const char* name = launch->kernel->params[index].name;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "argument %u%s%s%s of kernel \"%s\" was never given",
                  (unsigned)index, name[0] ? " (\"" : "", name,

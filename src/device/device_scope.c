@@ -19,7 +19,7 @@
 #undef kilni_device_lost_status
 
 bool kilni_device_is_forked(const kiln_device_t* device) {
-  return kilni_host_is_forked(device->host);
+  return kilni_base_host_is_forked(device->host);
 }
 
 bool kilni_device_is_lost(const kiln_device_t* device) {
@@ -74,7 +74,7 @@ static kiln_status_t lost_soft_status(const kiln_device_t* device) {
   kiln_fault_t fault = kiln_fault_default();
   device->fault((uint32_t)device->handle, &fault);
   if (fault.kind == KILN_FAULT_NONE) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(DEVICE_LOST,
                    "\"%s\" is lost to this process: a kernel ran over its time "
                    "limit",
@@ -82,7 +82,7 @@ static kiln_status_t lost_soft_status(const kiln_device_t* device) {
         "open the device anew, or end the process; what was made on the lost "
         "one is lost with it");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(DEVICE_LOST, "\"%s\" is lost to this process: %s",
                  device->name,
                  fault.kind == KILN_FAULT_HOST_MEMORY
@@ -98,7 +98,7 @@ kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
       !kilni_device_is_forked(device)) {
     return lost_soft_status(device);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(DEVICE_LOST,
                  "\"%s\" is lost to this process: an earlier kernel faulted on "
                  "it or ran over its time limit",
@@ -118,7 +118,7 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
       kilni_cuda_status(device->table, result, call, KILNI_ROOM, file, line);
   if (result == KILN_CU_ERROR_OUT_OF_MEMORY &&
       device->info.kind == KILN_DEVICE_KIND_SOFT) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         status,
         "free device memory, use smaller buffers, or give this process more "
         "memory: the software device has half of what the machine can give");
@@ -159,7 +159,7 @@ kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
                                         const kiln_device_t* other,
                                         const char* what) {
   if (device->table == other->table) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "%s is of \"%s\", which another driver has than \"%s\"", what,
                  other->name, device->name),
@@ -175,7 +175,7 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
     KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(device));
     return kilni_device_check_not_lost(other);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s is of \"%s\" and not of \"%s\"", what,
                  other->name, device->name),
       "make all objects of one operation on one device");
@@ -214,7 +214,7 @@ static kiln_cu_result_t make_relaxed(kilni_scope_t* scope) {
 }
 
 static kiln_status_t idle(void) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the stream of a graph builder that is not capturing takes no "
                  "work"),
@@ -223,7 +223,7 @@ static kiln_status_t idle(void) {
 }
 
 static kiln_status_t left(void) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the stream is still captured: the last release of its graph "
                  "builder was on another thread than began the capture, and "
@@ -234,7 +234,7 @@ static kiln_status_t left(void) {
 }
 
 static kiln_status_t body(void) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the stream of a graph builder takes no work while a "
                  "conditional body of it is captured"),
@@ -268,7 +268,7 @@ kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
   scope->device = device;
   scope->switched = false;
   scope->relaxed = false;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   return way == 0 ? kiln_ok() : prepare(scope, way);
 }
@@ -308,14 +308,14 @@ static kiln_status_t put_back(kilni_scope_t* scope, kiln_status_t status) {
   kiln_status_t failed = KILNI_DEVICE_CHECK(
       device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode");
   if (!kiln_status_is_ok(failed)) {
-    status = KILNI_ANNOTATE(kilni_status_join(status, failed),
+    status = KILNI_ANNOTATE(kilni_base_status_join(status, failed),
                             "the thread's capture mode was not put back: it "
                             "stays relaxed");
   }
   failed =
       KILNI_DEVICE_CHECK(device, put_context_back(scope), "cuCtxSetCurrent");
   if (!kiln_status_is_ok(failed)) {
-    status = KILNI_ANNOTATE(kilni_status_join(status, failed),
+    status = KILNI_ANNOTATE(kilni_base_status_join(status, failed),
                             "the caller's context was not put back: that of "
                             "\"%s\" stays current",
                             device->name);

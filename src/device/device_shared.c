@@ -20,7 +20,7 @@ kiln_status_t kiln_pool_export(kiln_pool_t* pool, int* out_fd) {
   *out_fd = -1;
   KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
   if (!pool->interprocess || pool->imported) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "a pool of \"%s\" that is not to be shared",
                    pool->device->name),
         "set `interprocess` in kiln_pool_options_t where the pool is made");
@@ -39,10 +39,10 @@ kiln_status_t kiln_pool_export(kiln_pool_t* pool, int* out_fd) {
 }
 
 static kiln_status_t init_imports(kiln_pool_t* pool) {
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&pool->imports.lock));
-  kiln_status_t status = kilni_cond_init(&pool->imports.changed);
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&pool->imports.lock));
+  kiln_status_t status = kilni_base_cond_init(&pool->imports.changed);
   if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&pool->imports.lock);
+    kilni_base_mutex_deinit(&pool->imports.lock);
     return status;
   }
   pool->has_imports = true;
@@ -73,7 +73,7 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
   KILNI_CHECK_ARGUMENT(fd >= 0, "fd");
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       device->table, KILNI_CUDA_ROW_cuMemPoolImportFromShareableHandle));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_pool_t* pool = NULL;
   KILNI_RETURN_IF_ERROR(kilni_pool_make(device, KILN_MEMORY_DEVICE, &pool));
   pool->imported = true;
@@ -108,7 +108,7 @@ kiln_status_t kiln_buffer_export(kiln_buffer_t* buffer,
   bool plain =
       buffer->end == KILNI_BUFFER_FREE && buffer->kind == KILN_MEMORY_DEVICE;
   if (buffer->import != NULL || (!of_pool && !plain)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "a buffer of %llu bytes on \"%s\" that no other process can "
                    "open",
@@ -150,7 +150,7 @@ static kiln_status_t check_import(const kiln_device_t* device,
   bool both = given->pool != NULL && given->stream != NULL;
   bool none = given->pool == NULL && given->stream == NULL;
   if (exported->of_pool ? !both : !none) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         exported->of_pool
             ? KILNI_FAIL(INVALID_ARGUMENT,
                          "a buffer of another process's pool without that pool "
@@ -167,7 +167,7 @@ static kiln_status_t check_import(const kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(kilni_device_check_same(device, given->stream->device,
                                                 "`options.stream`"));
   if (given->pool->imported) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.pool` is this process's own"),
       "name the pool that kiln_pool_import gave");
 }
@@ -186,7 +186,7 @@ static bool try_retain(kiln_buffer_t* buffer) {
 // list. Waits while another thread is opening it or letting go of it.
 static kiln_buffer_t* enter(kilni_imports_t* imports, kilni_import_t* import) {
   kiln_buffer_t* found = NULL;
-  kilni_mutex_lock(&imports->lock);
+  kilni_base_mutex_lock(&imports->lock);
   for (;;) {
     kilni_import_t* at = imports->first;
     while (at != NULL && memcmp(at->key, import->key, sizeof(at->key)) != 0) {
@@ -201,21 +201,21 @@ static kiln_buffer_t* enter(kilni_imports_t* imports, kilni_import_t* import) {
       found = at->buffer;
       break;
     }
-    kilni_cond_wait(&imports->changed, &imports->lock);
+    kilni_base_cond_wait(&imports->changed, &imports->lock);
   }
-  kilni_mutex_unlock(&imports->lock);
+  kilni_base_mutex_unlock(&imports->lock);
   return found;
 }
 
 void kilni_import_left(kiln_pool_t* pool, kilni_import_t* import) {
   kilni_imports_t* imports = &pool->imports;
-  kilni_mutex_lock(&imports->lock);
+  kilni_base_mutex_lock(&imports->lock);
   kilni_import_t** at = &imports->first;
   while (*at != import) at = &(*at)->next;
   *at = import->next;
-  kilni_cond_broadcast(&imports->changed);
-  kilni_mutex_unlock(&imports->lock);
-  kilni_free(pool->device->host->allocator, import, sizeof(*import));
+  kilni_base_cond_broadcast(&imports->changed);
+  kilni_base_mutex_unlock(&imports->lock);
+  kilni_base_free(pool->device->host->allocator, import, sizeof(*import));
 }
 
 // Asks the driver; the buffer has its place in the list.
@@ -234,10 +234,10 @@ static kiln_status_t open_of_pool(kiln_buffer_t* buffer, kiln_stream_t* stream,
 }
 
 static void publish(kilni_imports_t* imports, kiln_buffer_t* buffer) {
-  kilni_mutex_lock(&imports->lock);
+  kilni_base_mutex_lock(&imports->lock);
   buffer->import->buffer = buffer;
-  kilni_cond_broadcast(&imports->changed);
-  kilni_mutex_unlock(&imports->lock);
+  kilni_base_cond_broadcast(&imports->changed);
+  kilni_base_mutex_unlock(&imports->lock);
 }
 
 static kiln_status_t import_of_pool(kiln_device_t* device,
@@ -248,18 +248,19 @@ static kiln_status_t import_of_pool(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuMemPoolImportPointer));
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_import_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kilni_import_t), &block));
   kilni_import_t* import = block;
   memcpy(import->key, exported->bytes, sizeof(import->key));
   kiln_buffer_t* buffer = NULL;
   kiln_status_t status = kilni_buffer_make(device, exported->size, &buffer);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, import, sizeof(*import));
+    kilni_base_free(allocator, import, sizeof(*import));
     return status;
   }
   kiln_buffer_t* known = enter(&given->pool->imports, import);
   if (known != NULL) {
-    kilni_free(allocator, import, sizeof(*import));
+    kilni_base_free(allocator, import, sizeof(*import));
     kiln_buffer_release(buffer);
     *out_buffer = known;
     return kiln_ok();
@@ -307,10 +308,10 @@ kiln_status_t kiln_buffer_import(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(exported != NULL, "exported");
   kiln_buffer_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_buffer_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_buffer_options_t", sizeof(given), &given));
   KILNI_RETURN_IF_ERROR(check_import(device, exported, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   return exported->of_pool
              ? import_of_pool(device, exported, &given, out_buffer)
              : import_plain(device, exported, out_buffer);

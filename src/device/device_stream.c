@@ -10,9 +10,9 @@
 #include "base/status_make.h"
 #include "device/device_scope.h"
 
-static kilni_registry_key_t key_of(kiln_cu_stream_t handle) {
-  kilni_registry_key_t key = {(uint64_t)(uintptr_t)handle,
-                              KILNI_REGISTERED_STREAM, 0};
+static kilni_base_registry_key_t key_of(kiln_cu_stream_t handle) {
+  kilni_base_registry_key_t key = {(uint64_t)(uintptr_t)handle,
+                                   KILNI_REGISTERED_STREAM, 0};
   return key;
 }
 
@@ -25,7 +25,7 @@ static kiln_status_t make(kiln_device_t* device, uint32_t kind,
                           kiln_stream_t** out_stream) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_stream_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_stream_t), &block));
   kiln_stream_t* stream = block;
   stream->device = device;
   kiln_device_retain(device);
@@ -43,7 +43,7 @@ static kiln_status_t check_priority(kiln_device_t* device, int32_t priority) {
   int32_t greatest = 0;
   KILNI_RETURN_IF_ERROR(kiln_device_priorities(device, &least, &greatest));
   if (priority >= greatest && priority <= least) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a stream of priority %d; \"%s\" has %d (first) to %d (last)",
                  (int)priority, device->name, (int)greatest, (int)least),
@@ -74,7 +74,7 @@ static kiln_status_t check_blocking(const kiln_device_t* device,
   if (device->parent == NULL || with_default_stream != KILN_SWITCH_ON) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a stream ordered with the default stream, on \"%s\", which "
                  "is a part of a device",
@@ -90,11 +90,11 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
   *out_stream = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_stream_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_stream_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_stream_options_t", sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.with_default_stream <= KILN_SWITCH_ON,
                        "options.with_default_stream");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_blocking(device, given.with_default_stream));
   KILNI_RETURN_IF_ERROR(check_priority(device, given.priority));
   kiln_stream_t* stream = NULL;
@@ -110,8 +110,8 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
     kiln_stream_release(stream);
     return status;
   }
-  kilni_registry_put(&device->registry, &stream->entry, key_of(stream->handle),
-                     stream, &stream->references);
+  kilni_base_registry_put(&device->registry, &stream->entry,
+                          key_of(stream->handle), stream, &stream->references);
   *out_stream = stream;
   return kiln_ok();
 }
@@ -127,8 +127,8 @@ kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
     kiln_stream_release(stream);
     return status;
   }
-  kilni_registry_put(&device->registry, &stream->entry, key_of(stream->handle),
-                     stream, &stream->references);
+  kilni_base_registry_put(&device->registry, &stream->entry,
+                          key_of(stream->handle), stream, &stream->references);
   *out_stream = stream;
   return kiln_ok();
 }
@@ -146,9 +146,9 @@ void kilni_stream_set_idle(kiln_stream_t* stream, bool idle) {
 
 // Gives the object out, or the living one that stands for its handle already.
 static void enter(kiln_stream_t* stream, kiln_stream_t** out_stream) {
-  kiln_stream_t* first =
-      kilni_registry_add(&stream->device->registry, &stream->entry,
-                         key_of(stream->handle), stream, &stream->references);
+  kiln_stream_t* first = kilni_base_registry_add(
+      &stream->device->registry, &stream->entry, key_of(stream->handle), stream,
+      &stream->references);
   if (first != NULL) kiln_stream_release(stream);
   *out_stream = first != NULL ? first : stream;
 }
@@ -188,7 +188,7 @@ static kiln_status_t ask_context(kiln_device_t* device,
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuStreamGetCtx, handle, &context);
   if (!kiln_status_is_ok(status) || context == device->context) return status;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the stream %p is of the context %p, and \"%s\" is used in %p",
                  (void*)handle, (void*)context, device->name,
@@ -221,12 +221,13 @@ kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
   KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
   *out_stream = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   bool owned = owner != NULL && owner->release != NULL;
   kiln_cu_stream_t stream = handle;
   if (stream == NULL) stream = KILN_CU_STREAM_LEGACY;
-  kiln_stream_t* known = kilni_registry_find(&device->registry, key_of(stream));
+  kiln_stream_t* known =
+      kilni_base_registry_find(&device->registry, key_of(stream));
   if (known != NULL && (!owned || known->kind == KILN_STREAM_CREATED)) {
     *out_stream = known;
     if (owned) kilni_owner_release(*owner);
@@ -262,7 +263,7 @@ void kiln_stream_release(kiln_stream_t* stream) {
   }
   kiln_device_t* device = stream->device;
   if (stream->left != NULL) kilni_stream_drop_left(stream);
-  kilni_registry_remove(&device->registry, &stream->entry);
+  kilni_base_registry_remove(&device->registry, &stream->entry);
   if (stream->kind == KILN_STREAM_CREATED && stream->handle != NULL) {
     KILNI_DEVICE_END(device, cuStreamDestroy, stream->handle);
   }
@@ -274,7 +275,7 @@ void kiln_stream_release(kiln_stream_t* stream) {
     }
   }
   kiln_owner_t owner = stream->owner;
-  kilni_free(device->host->allocator, stream, sizeof(*stream));
+  kilni_base_free(device->host->allocator, stream, sizeof(*stream));
   kilni_owner_release(owner);
   kiln_device_release(device);
 }

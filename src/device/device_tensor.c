@@ -37,7 +37,7 @@ static bool is_float(uint32_t type) {
 
 static kiln_status_t wrong(const char* field, uint32_t index, int64_t value,
                            const char* may_be) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s[%u] of a tensor map is %lld", field,
                  (unsigned)index, (long long)value),
       "it may be %s", may_be);
@@ -219,7 +219,7 @@ static kiln_status_t check_columns(const kiln_tensor_options_t* given,
 // ---- The device ----
 
 static kiln_status_t check_device(kiln_device_t* device, bool newer) {
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuTensorMapEncodeTiled));
   int can = 0;
@@ -229,7 +229,7 @@ static kiln_status_t check_device(kiln_device_t* device, bool newer) {
                     device->handle);
   if (!kiln_status_is_ok(status)) return status;
   if (!can) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "\"%s\" has no tensor maps", device->name),
         "use a GPU of compute capability 9.0 or later, or plain copies");
   }
@@ -237,7 +237,7 @@ static kiln_status_t check_device(kiln_device_t* device, bool newer) {
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       device->table, KILNI_CUDA_ROW_cuTensorMapEncodeIm2colWide));
   if (device->info.compute_major >= 10) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "a tensor map of a packed type, of wide columns or with other "
                  "chunks than 16 bytes, and \"%s\" is of compute capability "
@@ -302,8 +302,8 @@ kiln_status_t kiln_tensor_map_encode_columns(
   KILNI_CHECK_ARGUMENT(columns != NULL, "columns");
   kiln_tensor_options_t given;
   kiln_tensor_columns_t along;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(columns, "kiln_tensor_columns_t",
-                                           sizeof(along), &along));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      columns, "kiln_tensor_columns_t", sizeof(along), &along));
   KILNI_RETURN_IF_ERROR(read_options(options, 3, &given));
   KILNI_RETURN_IF_ERROR(check_columns(&given, &along));
   const bool wide = along.mode != KILN_TENSOR_COLUMNS;

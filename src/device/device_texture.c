@@ -53,7 +53,7 @@ static kiln_status_t check_aligned(kiln_device_t* device, uint64_t value,
   uint64_t step = 0;
   KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, id, &step));
   if (step == 0 || value % step == 0) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "%s of 0x%llx for a texture; \"%s\" wants multiples of %llu",
                  what, (unsigned long long)value, device->name,
@@ -94,7 +94,7 @@ static kiln_status_t check_level_options(const kiln_texture_options_t* given,
                             "set it to a number");
   if (under->levels > 0) {
     if (given->normalized == KILN_SWITCH_ON) return kiln_ok();
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a texture over a mipmap, with coordinates that are not "
                    "normalized"),
@@ -104,7 +104,7 @@ static kiln_status_t check_level_options(const kiln_texture_options_t* given,
       given->level_least == 0 && given->level_most == 0) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "levels of detail for a texture that is not over a mipmap"),
       "leave the fields `level_...` of kiln_texture_options_t at their "
@@ -119,7 +119,7 @@ static kiln_status_t check_filter(const kiln_texture_options_t* given,
       (given->as_float == KILN_SWITCH_ON && !is_wide(format))) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a linear filter over integers that are read as they are"),
       "set `as_float` in kiln_texture_options_t for 8 and 16 bits, or leave "
@@ -134,7 +134,7 @@ static kiln_status_t check_sampler(const kiln_texture_options_t* given,
     KILNI_CHECK_ARGUMENT(mode <= KILN_TEXTURE_BORDER, "options.address");
     bool turns = mode == KILN_TEXTURE_WRAP || mode == KILN_TEXTURE_MIRROR;
     if (turns && given->normalized != KILN_SWITCH_ON) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "a texture that wraps or mirrors in dimension %d, with "
                      "coordinates that are not normalized",
@@ -225,7 +225,7 @@ void kiln_texture_release(kiln_texture_t* texture) {
     kilni_device_wait_end(device);
     KILNI_DEVICE_END(device, cuTexObjectDestroy, texture->handle);
   }
-  kilni_free(device->host->allocator, texture, sizeof(*texture));
+  kilni_base_free(device->host->allocator, texture, sizeof(*texture));
   kiln_array_release(array);
   kiln_mipmap_release(mipmap);
   kiln_buffer_release(buffer);
@@ -238,8 +238,8 @@ static kiln_status_t make_texture(kiln_device_t* device,
                                   const under_t* under,
                                   kiln_texture_t** out_texture) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_texture_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_texture_t), &block));
   kiln_texture_t* texture = block;
   texture->device = device;
   kiln_device_retain(device);
@@ -313,7 +313,7 @@ static kiln_status_t check_room(const kiln_buffer_t* buffer,
   uint64_t need =
       given->height > 0 ? (given->height - 1) * given->row_bytes + row : row;
   if (need <= room) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "texels of %llu bytes from %llu on in a buffer of %llu",
                  (unsigned long long)need, (unsigned long long)given->offset,
@@ -410,7 +410,7 @@ kiln_status_t kiln_texture_create_buffer(kiln_buffer_t* buffer,
       kilni_texel_read(&given.format, &given.channels, &texel_bytes));
   const under_t under = {given.format, 0, 0};
   KILNI_RETURN_IF_ERROR(check_sampler(&read, &under));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuTexObjectCreate));
   KILNI_RETURN_IF_ERROR(check_texels(buffer, &given, texel_bytes));
@@ -445,7 +445,7 @@ void kiln_surface_release(kiln_surface_t* surface) {
     kilni_device_wait_end(device);
     KILNI_DEVICE_END(device, cuSurfObjectDestroy, surface->handle);
   }
-  kilni_free(device->host->allocator, surface, sizeof(*surface));
+  kilni_base_free(device->host->allocator, surface, sizeof(*surface));
   kiln_array_release(array);
 }
 
@@ -455,15 +455,15 @@ kiln_status_t kiln_surface_create(kiln_array_t* array,
   *out_surface = NULL;
   KILNI_CHECK_ARGUMENT(array != NULL, "array");
   if (!array->with_surface) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a surface over an array that was made without"),
         "set `surface` in kiln_array_options_t");
   }
   kiln_device_t* device = array->device;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_surface_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_surface_t), &block));
   kiln_surface_t* surface = block;
   surface->array = array;
   kiln_array_retain(array);

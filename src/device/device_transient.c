@@ -109,7 +109,7 @@ static void destroy(kiln_transient_t* store) {
   kiln_device_t* device = store->device;
   kiln_pool_t* pool = store->pool;
   kiln_stream_t* stream = store->stream;
-  kilni_free(device->host->allocator, store, sizeof(*store));
+  kilni_base_free(device->host->allocator, store, sizeof(*store));
   kiln_pool_release(pool);
   kiln_stream_release(stream);
   kiln_device_release(device);
@@ -156,7 +156,7 @@ static kiln_status_t check_bounds(const kiln_transient_options_t* given) {
   if (given->max_bytes <= MAX_BYTES && given->max_blocks <= MAX_BLOCKS) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a transient store of up to %llu bytes in %u blocks",
                  (unsigned long long)given->max_bytes,
@@ -171,7 +171,7 @@ static kiln_status_t check_options(const kiln_stream_t* stream,
                        "options.ask_capture");
   KILNI_RETURN_IF_ERROR(check_bounds(given));
   if (stream->kind == KILN_STREAM_PER_THREAD) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a store for the per-thread default stream of \"%s\", which "
                    "is another stream on another thread",
@@ -180,7 +180,7 @@ static kiln_status_t check_options(const kiln_stream_t* stream,
   }
   if (given->pool == NULL) return kiln_ok();
   if (given->pool->imported) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`options.pool` is of another process, and gives no blocks"),
         "name a pool of this process");
@@ -200,11 +200,11 @@ kiln_status_t kiln_transient_create(kiln_stream_t* stream,
       KILNI_OPTIONS_READ(options, kiln_transient_options_t, &given));
   KILNI_RETURN_IF_ERROR(check_options(stream, &given));
   kiln_device_t* device = stream->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_transient_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_transient_t), &block));
   kiln_transient_t* store = block;
   store->device = device;
   store->stream = stream;
@@ -308,13 +308,13 @@ static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
 
 static kiln_status_t acquire_slowly(kiln_transient_t* store, uint64_t size,
                                     kiln_buffer_t** out_buffer) {
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(store->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(store->device->host));
   if (kilni_device_is_lost(store->device)) {
     return kilni_device_lost_status(store->device);
   }
   if (size == 0) return kilni_buffer_make(store->device, 0, out_buffer);
   if (size > MAX_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a transient block of %llu bytes",
                    (unsigned long long)size),
         "use kiln_buffer_create for blocks above %llu bytes", MAX_BYTES);

@@ -67,7 +67,7 @@ void kiln_virtual_release(kiln_virtual_t* memory) {
     KILNI_DEVICE_END(device, cuMemAddressFree, memory->address,
                      (size_t)memory->reserved);
   }
-  kilni_free(device->host->allocator, memory, sizeof(*memory));
+  kilni_base_free(device->host->allocator, memory, sizeof(*memory));
   kiln_device_release(device);
 }
 
@@ -128,7 +128,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
   KILNI_CHECK_ARGUMENT(memory != NULL, "memory");
   uint64_t size = atomic_load(&memory->size);
   if (size_bytes > memory->reserved) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(OUT_OF_RANGE,
                    "virtual memory of %llu bytes, of which addresses for %llu "
                    "are reserved",
@@ -139,7 +139,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
   }
   if (size_bytes <= size) return kiln_ok();
   if (memory->piece_count == PIECES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "virtual memory that was grown %d times",
                    PIECES),
         "grow by more at a time, by half of what there is for instance");
@@ -169,7 +169,7 @@ static kiln_status_t check_can(kiln_device_t* device) {
       KILN_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
       device->handle);
   if (!kiln_status_is_ok(status) || can) return status;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "\"%s\" has no virtual memory", device->name),
       "use buffers there, and make a larger one to grow");
 }
@@ -208,18 +208,18 @@ kiln_status_t kiln_virtual_create(kiln_device_t* device, uint64_t size_bytes,
   *out_virtual = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_virtual_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_virtual_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_virtual_options_t", sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.writable <= KILN_SWITCH_ON, "options.writable");
   KILNI_CHECK_ARGUMENT_SAYS(
       given.reserve_bytes == 0 || given.reserve_bytes >= size_bytes,
       "options.reserve_bytes", "is less than the size",
       "leave it 0, or set it to as far as it may ever grow");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_can(device));
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_virtual_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_virtual_t), &block));
   kiln_virtual_t* memory = block;
   memory->device = device;
   kiln_device_retain(device);
@@ -265,7 +265,7 @@ kiln_status_t kiln_virtual_buffer(kiln_virtual_t* memory,
   *out_buffer = NULL;
   KILNI_CHECK_ARGUMENT(memory != NULL, "memory");
   kiln_device_t* device = memory->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(

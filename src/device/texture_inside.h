@@ -15,7 +15,7 @@ struct kiln_array_t {
   kiln_mipmap_t* mipmap;  // whose level it is, and which ends the handle
   bool foreign;           // the handle is somebody else's
   kiln_owner_t owner;     // of that; may be nobody
-  kilni_registry_entry_t entry;
+  kilni_base_registry_entry_t entry;
   kiln_cu_array_desc_t desc;
   kiln_cu_array_t handle;
 };

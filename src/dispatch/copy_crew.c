@@ -68,11 +68,11 @@ struct kilni_crew_t {
   atomic_uint sleepers;
   atomic_uint numbered;  // threads that know which slice is theirs
   atomic_ullong number;
-  kilni_mutex_t roster;  // over starts and ends
-  kilni_mutex_t lock;    // over going to sleep
-  kilni_cond_t work;
-  kilni_cond_t done;
-  kilni_thread_t handles[KILNI_CREW_THREADS];
+  kilni_base_mutex_t roster;  // over starts and ends
+  kilni_base_mutex_t lock;    // over going to sleep
+  kilni_base_cond_t work;
+  kilni_base_cond_t done;
+  kilni_base_thread_t handles[KILNI_CREW_THREADS];
   place_t places[PLACES];
 };
 
@@ -145,9 +145,9 @@ static bool has_work(place_t* place) {
 static void leave(kilni_crew_t* crew, place_t* place) {
   if (atomic_fetch_sub(&place->workers, 1) != 1) return;
   if (!atomic_load(&place->awaited)) return;
-  kilni_mutex_lock(&crew->lock);
-  kilni_cond_broadcast(&crew->done);
-  kilni_mutex_unlock(&crew->lock);
+  kilni_base_mutex_lock(&crew->lock);
+  kilni_base_cond_broadcast(&crew->done);
+  kilni_base_mutex_unlock(&crew->lock);
 }
 
 // The oldest copy that has something left, among those behind `above`.
@@ -182,31 +182,31 @@ static place_t* enter(kilni_crew_t* crew) {
 // ---- Threads ----
 
 static void sleep_until_work(kilni_crew_t* crew) {
-  kilni_mutex_lock(&crew->lock);
+  kilni_base_mutex_lock(&crew->lock);
   atomic_fetch_add(&crew->sleepers, 1);
   for (;;) {
     unsigned long long above = 0;
     if (atomic_load(&crew->ends) || find_work(crew, &above) != NULL) break;
-    kilni_cond_wait(&crew->work, &crew->lock);
+    kilni_base_cond_wait(&crew->work, &crew->lock);
   }
   atomic_fetch_sub(&crew->sleepers, 1);
-  kilni_mutex_unlock(&crew->lock);
+  kilni_base_mutex_unlock(&crew->lock);
 }
 
 static void thread_main(void* user) {
   kilni_crew_t* crew = user;
   uint32_t number = atomic_fetch_add(&crew->numbered, 1);
-  uint64_t since = kilni_time_ns();
+  uint64_t since = kilni_base_time_ns();
   for (uint32_t looks = 1; !atomic_load(&crew->ends); looks++) {
     place_t* place = enter(crew);
     if (place != NULL) {
       work_at(place, number);
       leave(crew, place);
-      since = kilni_time_ns();
-    } else if (!crew->looks ||
-               (looks % LOOKS == 0 && kilni_time_ns() - since > LOOKING_NS)) {
+      since = kilni_base_time_ns();
+    } else if (!crew->looks || (looks % LOOKS == 0 &&
+                                kilni_base_time_ns() - since > LOOKING_NS)) {
       sleep_until_work(crew);
-      since = kilni_time_ns();
+      since = kilni_base_time_ns();
     } else {
       pause_a_little();
     }
@@ -216,11 +216,11 @@ static void thread_main(void* user) {
 // Under the roster.
 static void end_threads(kilni_crew_t* crew) {
   atomic_store(&crew->ends, true);
-  kilni_mutex_lock(&crew->lock);
-  kilni_cond_broadcast(&crew->work);
-  kilni_mutex_unlock(&crew->lock);
+  kilni_base_mutex_lock(&crew->lock);
+  kilni_base_cond_broadcast(&crew->work);
+  kilni_base_mutex_unlock(&crew->lock);
   for (uint32_t i = 0; i < KILNI_CREW_THREADS; i++) {
-    kilni_thread_join(&crew->handles[i]);
+    kilni_base_thread_join(&crew->handles[i]);
   }
   atomic_store(&crew->running, 0);
   atomic_store(&crew->numbered, 0);
@@ -230,11 +230,11 @@ static void end_threads(kilni_crew_t* crew) {
 kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
   kiln_status_t status = kiln_ok();
   if (atomic_load(&crew->running) == crew->threads) return kiln_ok();
-  kilni_mutex_lock(&crew->roster);
+  kilni_base_mutex_lock(&crew->roster);
   uint32_t running = atomic_load(&crew->running);
   while (running < crew->threads && kiln_status_is_ok(status)) {
-    status = kilni_thread_start(&crew->handles[running], "kiln-copy",
-                                thread_main, crew);
+    status = kilni_base_thread_start(&crew->handles[running], "kiln-copy",
+                                     thread_main, crew);
     if (kiln_status_is_ok(status)) running++;
   }
   if (kiln_status_is_ok(status)) {
@@ -242,18 +242,18 @@ kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
   } else {
     end_threads(crew);
   }
-  kilni_mutex_unlock(&crew->roster);
+  kilni_base_mutex_unlock(&crew->roster);
   if (kiln_status_is_ok(status)) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_ANNOTATE(status, "starting %u threads that copy",
                      (unsigned)crew->threads),
       "ask for fewer `copy_threads`, or allow the process more threads");
 }
 
 void kilni_crew_rest(kilni_crew_t* crew) {
-  kilni_mutex_lock(&crew->roster);
+  kilni_base_mutex_lock(&crew->roster);
   if (atomic_load(&crew->running) > 0) end_threads(crew);
-  kilni_mutex_unlock(&crew->roster);
+  kilni_base_mutex_unlock(&crew->roster);
 }
 
 uint32_t kilni_crew_running(const kilni_crew_t* crew) {
@@ -263,13 +263,13 @@ uint32_t kilni_crew_running(const kilni_crew_t* crew) {
 // ---- Making and ending ----
 
 static kiln_status_t make_locks(kilni_crew_t* crew) {
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&crew->lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&crew->lock));
   crew->has_lock = true;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&crew->roster));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&crew->roster));
   crew->has_roster = true;
-  KILNI_RETURN_IF_ERROR(kilni_cond_init(&crew->work));
+  KILNI_RETURN_IF_ERROR(kilni_base_cond_init(&crew->work));
   crew->has_work = true;
-  KILNI_RETURN_IF_ERROR(kilni_cond_init(&crew->done));
+  KILNI_RETURN_IF_ERROR(kilni_base_cond_init(&crew->done));
   crew->has_done = true;
   return kiln_ok();
 }
@@ -278,11 +278,12 @@ kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
                                 kilni_crew_t** out_crew) {
   void* block = NULL;
   *out_crew = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_crew_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kilni_crew_t), &block));
   kilni_crew_t* crew = block;
   crew->allocator = allocator;
   crew->threads = threads > 1 ? threads - 1 : 0;
-  if (crew->threads > 0) crew->looks = kilni_core_count() > crew->threads;
+  if (crew->threads > 0) crew->looks = kilni_base_core_count() > crew->threads;
   kiln_status_t status = make_locks(crew);
   if (!kiln_status_is_ok(status)) {
     kilni_crew_destroy(crew);
@@ -295,11 +296,11 @@ kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
 void kilni_crew_destroy(kilni_crew_t* crew) {
   if (crew == NULL) return;
   if (crew->has_roster) kilni_crew_rest(crew);
-  if (crew->has_done) kilni_cond_deinit(&crew->done);
-  if (crew->has_work) kilni_cond_deinit(&crew->work);
-  if (crew->has_roster) kilni_mutex_deinit(&crew->roster);
-  if (crew->has_lock) kilni_mutex_deinit(&crew->lock);
-  kilni_free(crew->allocator, crew, sizeof(*crew));
+  if (crew->has_done) kilni_base_cond_deinit(&crew->done);
+  if (crew->has_work) kilni_base_cond_deinit(&crew->work);
+  if (crew->has_roster) kilni_base_mutex_deinit(&crew->roster);
+  if (crew->has_lock) kilni_base_mutex_deinit(&crew->lock);
+  kilni_base_free(crew->allocator, crew, sizeof(*crew));
 }
 
 // ---- Copies ----
@@ -349,26 +350,26 @@ void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
                         memory_order_relaxed);
   atomic_store(&place->open, true);
   if (atomic_load(&crew->sleepers) == 0) return;
-  kilni_mutex_lock(&crew->lock);
-  kilni_cond_broadcast(&crew->work);
-  kilni_mutex_unlock(&crew->lock);
+  kilni_base_mutex_lock(&crew->lock);
+  kilni_base_cond_broadcast(&crew->work);
+  kilni_base_mutex_unlock(&crew->lock);
 }
 
 static void wait_for_workers(kilni_crew_t* crew, place_t* place) {
-  uint64_t since = kilni_time_ns();
+  uint64_t since = kilni_base_time_ns();
   for (uint32_t looks = 1; atomic_load(&place->workers) != 0; looks++) {
     if (crew->looks &&
-        (looks % LOOKS != 0 || kilni_time_ns() - since < LOOKING_NS)) {
+        (looks % LOOKS != 0 || kilni_base_time_ns() - since < LOOKING_NS)) {
       pause_a_little();
       continue;
     }
-    kilni_mutex_lock(&crew->lock);
+    kilni_base_mutex_lock(&crew->lock);
     atomic_store(&place->awaited, true);
     while (atomic_load(&place->workers) != 0) {
-      kilni_cond_wait(&crew->done, &crew->lock);
+      kilni_base_cond_wait(&crew->done, &crew->lock);
     }
     atomic_store(&place->awaited, false);
-    kilni_mutex_unlock(&crew->lock);
+    kilni_base_mutex_unlock(&crew->lock);
   }
 }
 

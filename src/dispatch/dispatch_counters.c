@@ -10,8 +10,8 @@ kiln_status_t kilni_counters_create(kiln_allocator_t allocator,
                                     kilni_counters_t** out_counters) {
   void* block = NULL;
   *out_counters = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(allocator, sizeof(kilni_counters_t),
-                                            alignof(kilni_counters_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_aligned(
+      allocator, sizeof(kilni_counters_t), alignof(kilni_counters_t), &block));
   *out_counters = block;
   kilni_counters_reset(*out_counters);
   return kiln_ok();
@@ -20,8 +20,8 @@ kiln_status_t kilni_counters_create(kiln_allocator_t allocator,
 void kilni_counters_destroy(kiln_allocator_t allocator,
                             kilni_counters_t* counters) {
   if (counters == NULL) return;
-  kilni_free_aligned(allocator, counters, sizeof(*counters),
-                     alignof(kilni_counters_t));
+  kilni_base_free_aligned(allocator, counters, sizeof(*counters),
+                          alignof(kilni_counters_t));
 }
 
 uint64_t kilni_counters_read(const kilni_counters_t* counters,

@@ -50,7 +50,7 @@ void kilni_counters_longest(kilni_counters_t* counters, uint64_t ns);
 // The line of this thread.
 static inline kilni_counter_shard_t* kilni_count_shard(
     kilni_counters_t* counters) {
-  uint64_t self = kilni_thread_self();
+  uint64_t self = kilni_base_thread_self();
   uint32_t shard =
       (uint32_t)((self ^ self >> 12 ^ self >> 21) >> 4) % KILNI_COUNTER_SHARDS;
   return &counters->shards[shard];
@@ -71,14 +71,14 @@ static inline void kilni_count(kilni_counters_t* counters, uint32_t counter,
 
 // A time to count from; 0 where counting is off.
 static inline uint64_t kilni_count_clock(const kilni_counters_t* counters) {
-  return counters == NULL ? 0 : kilni_time_ns();
+  return counters == NULL ? 0 : kilni_base_time_ns();
 }
 
 // Counts the time since; it is the answer.
 static inline uint64_t kilni_count_since(kilni_counters_t* counters,
                                          uint32_t counter, uint64_t began) {
   if (counters == NULL) return 0;
-  uint64_t passed = kilni_time_ns() - began;
+  uint64_t passed = kilni_base_time_ns() - began;
   kilni_count(counters, counter, passed);
   return passed;
 }

@@ -47,7 +47,7 @@ typedef struct kilni_own_stream_t {
 // Looked through without a lock, changed under one, which is not held over a
 // driver call.
 typedef struct kilni_seen_t {
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   atomic_uint count;
   uint32_t next;  // to make way
   _Atomic(kiln_stream_t*) streams[KILNI_SEEN_STREAMS];
@@ -76,9 +76,9 @@ typedef struct kilni_resident_slot_t {
 
 // thread-safe
 typedef struct kilni_residents_t {
-  kilni_mutex_t lock;  // held for a few loads, and never over a call
-  uint64_t tag;        // of this dispatcher, in the bits above the generation
-  uint64_t budget;     // under the lock, as all up to `made`
+  kilni_base_mutex_t lock;  // held for a few loads, and never over a call
+  uint64_t tag;     // of this dispatcher, in the bits above the generation
+  uint64_t budget;  // under the lock, as all up to `made`
   uint64_t bytes;
   uint64_t peak;
   bool asks;  // the device, when the budget is passed
@@ -127,7 +127,7 @@ static inline bool kilni_trap_is_set(const kilni_trap_record_t* record) {
 // Records that nobody uses, and the pages that they are of. thread-safe under
 // the lock, which is not held over a driver call
 typedef struct kilni_traps_t {
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   kilni_trap_record_t* free;
   kilni_trap_page_t* pages;
   uint32_t page_count;
@@ -138,7 +138,7 @@ typedef struct kilni_traps_t {
 
 // Pendings that were released before they were done. thread-safe
 typedef struct kilni_limbo_t {
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   kiln_pending_t* first;
   kiln_pending_t* last;  // where there is a first one
 } kilni_limbo_t;
@@ -272,7 +272,7 @@ struct kiln_pending_t {
   atomic_uint state;    // KILNI_PENDING_*
   kiln_event_t* start;  // NULL: no times are taken
   kiln_event_t* end;
-  uint64_t began_ns;    // of kilni_time_ns
+  uint64_t began_ns;    // of kilni_base_time_ns
   uint64_t enqueue_ns;  //
   uint64_t timeout_ns;  // 0: none
   atomic_ullong wait_ns;

@@ -29,11 +29,13 @@ static void destroy(kiln_dispatcher_t* dispatcher) {
   kilni_staging_destroy(dispatcher->staging);
   kilni_streams_deinit(dispatcher);
   kilni_counters_destroy(dispatcher->allocator, dispatcher->counters);
-  if (dispatcher->has_limbo_lock) kilni_mutex_deinit(&dispatcher->limbo.lock);
-  if (dispatcher->has_seen_lock) kilni_mutex_deinit(&dispatcher->seen.lock);
+  if (dispatcher->has_limbo_lock)
+    kilni_base_mutex_deinit(&dispatcher->limbo.lock);
+  if (dispatcher->has_seen_lock)
+    kilni_base_mutex_deinit(&dispatcher->seen.lock);
   kiln_linker_release(dispatcher->linker);
   kiln_cache_release(dispatcher->cache);
-  kilni_free(dispatcher->allocator, dispatcher, sizeof(*dispatcher));
+  kilni_base_free(dispatcher->allocator, dispatcher, sizeof(*dispatcher));
   kiln_device_release(device);
 }
 
@@ -57,7 +59,7 @@ static kiln_status_t check_staging(kiln_dispatcher_options_t* given) {
       chunks <= MAX_CHUNKS) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "pinned memory of %llu bytes in chunks of %llu",
                  (unsigned long long)given->staging_bytes,
@@ -73,19 +75,19 @@ static kiln_status_t check_options(kiln_dispatcher_options_t* given) {
   if (given->copy_threads == 0) given->copy_threads = 1;
   if (given->transient_bytes == 0) given->transient_bytes = DEFAULT_TRANSIENT;
   if (given->streams > KILNI_OWN_STREAMS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a dispatcher with %u streams",
                    (unsigned)given->streams),
         "ask for at most %u", (unsigned)KILNI_OWN_STREAMS);
   }
   if (given->copy_threads > MAX_COPY_THREADS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a dispatcher with %u copy threads",
                    (unsigned)given->copy_threads),
         "ask for at most %u", (unsigned)MAX_COPY_THREADS);
   }
   if ((given->cache == NULL) != (given->linker == NULL)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a %s without a %s",
                    given->cache != NULL ? "cache" : "linker",
                    given->cache != NULL ? "linker" : "cache"),
@@ -97,13 +99,13 @@ static kiln_status_t check_options(kiln_dispatcher_options_t* given) {
 // ---- Making ----
 
 static kiln_status_t make_locks(kiln_dispatcher_t* dispatcher) {
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->limbo.lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&dispatcher->limbo.lock));
   dispatcher->has_limbo_lock = true;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->traps.lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&dispatcher->traps.lock));
   dispatcher->has_trap_lock = true;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->seen.lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&dispatcher->seen.lock));
   dispatcher->has_seen_lock = true;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->residents.lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&dispatcher->residents.lock));
   dispatcher->has_resident_lock = true;
   return kiln_ok();
 }
@@ -158,11 +160,11 @@ kiln_status_t kiln_dispatcher_create(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_dispatcher_options_t, &given));
   KILNI_RETURN_IF_ERROR(check_options(&given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_dispatcher_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_dispatcher_t), &block));
   kiln_dispatcher_t* dispatcher = block;
   dispatcher->device = device;
   dispatcher->allocator = device->host->allocator;
@@ -204,7 +206,7 @@ kiln_device_t* kiln_dispatcher_device(const kiln_dispatcher_t* dispatcher) {
 
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
@@ -252,7 +254,8 @@ kiln_status_t kiln_dispatcher_clean(kiln_dispatcher_t* dispatcher) {
   kilni_traps_trim(dispatcher);
   kiln_status_t status = kilni_streams_forget(dispatcher);
   kilni_streams_trim(dispatcher);
-  status = kilni_status_join(status, kilni_staging_trim(dispatcher->staging));
+  status =
+      kilni_base_status_join(status, kilni_staging_trim(dispatcher->staging));
   // The device's own, which its other users make again as well.
   kilni_pools_drain(dispatcher->device);
   kilni_spares_drain(dispatcher->device->whole);
@@ -268,12 +271,12 @@ void kiln_dispatcher_counts(kiln_dispatcher_t* dispatcher,
   memset(out_counts, 0, sizeof(*out_counts));
   if (dispatcher == NULL) return;
   kilni_residents_t* residents = &dispatcher->residents;
-  kilni_mutex_lock(&residents->lock);
+  kilni_base_mutex_lock(&residents->lock);
   out_counts->resident_bytes = residents->bytes;
   out_counts->resident_peak = residents->peak;
   out_counts->resident_budget = residents->budget;
   out_counts->residents = residents->count;
-  kilni_mutex_unlock(&residents->lock);
+  kilni_base_mutex_unlock(&residents->lock);
   kilni_staging_count(dispatcher->staging, out_counts);
   kilni_streams_count(dispatcher, out_counts);
   out_counts->pipelines = atomic_load(&dispatcher->pipelines);

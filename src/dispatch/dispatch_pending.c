@@ -31,8 +31,8 @@ static void destroy(kiln_pending_t* pending) {
   kilni_trap_give(dispatcher, pending->record);
   kiln_kernel_release(pending->kernel);
   if (pending->of.object != NULL) pending->of.release(pending->of.object);
-  kilni_strfree(dispatcher->allocator, pending->label);
-  kilni_free(dispatcher->allocator, pending, sizeof(*pending));
+  kilni_base_strfree(dispatcher->allocator, pending->label);
+  kilni_base_free(dispatcher->allocator, pending, sizeof(*pending));
   atomic_fetch_sub(&dispatcher->pendings, 1);
 }
 
@@ -43,16 +43,16 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
   *out_pending = NULL;
   kilni_limbo_look(dispatcher);
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kiln_pending_t), &block));
+      kilni_base_alloc(dispatcher->allocator, sizeof(kiln_pending_t), &block));
   kiln_pending_t* pending = block;
   pending->dispatcher = dispatcher;
-  pending->began_ns = kilni_time_ns();
+  pending->began_ns = kilni_base_time_ns();
   atomic_init(&pending->references, 1);
   atomic_init(&pending->state, KILNI_PENDING_RUNS);
   atomic_init(&pending->wait_ns, 0);
   atomic_fetch_add(&dispatcher->pendings, 1);
-  kiln_status_t status =
-      kilni_strdup(dispatcher->allocator, kilni_sv(label), &pending->label);
+  kiln_status_t status = kilni_base_strdup(
+      dispatcher->allocator, kilni_base_sv(label), &pending->label);
   if (kiln_status_is_ok(status)) {
     status = make_event(dispatcher, timed, &pending->end);
   }
@@ -71,7 +71,7 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
 kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
                                    kiln_stream_t* stream) {
   kiln_status_t status = kiln_event_record(pending->end, stream);
-  pending->enqueue_ns = kilni_time_ns() - pending->began_ns;
+  pending->enqueue_ns = kilni_base_time_ns() - pending->began_ns;
   if (pending->start == NULL) return status;
   kilni_counters_t* counters = pending->dispatcher->counters;
   kilni_count(counters, KILNI_COUNTER_TIMED_DISPATCHES, 1);
@@ -93,21 +93,21 @@ static bool is_over(kiln_pending_t* pending) {
 // Behind those that wait there.
 static void put_last(kilni_limbo_t* limbo, kiln_pending_t* pending) {
   pending->next = NULL;
-  kilni_mutex_lock(&limbo->lock);
+  kilni_base_mutex_lock(&limbo->lock);
   if (limbo->first == NULL) {
     limbo->first = pending;
   } else {
     limbo->last->next = pending;
   }
   limbo->last = pending;
-  kilni_mutex_unlock(&limbo->lock);
+  kilni_base_mutex_unlock(&limbo->lock);
 }
 
 static kiln_pending_t* take_first(kilni_limbo_t* limbo) {
-  kilni_mutex_lock(&limbo->lock);
+  kilni_base_mutex_lock(&limbo->lock);
   kiln_pending_t* pending = limbo->first;
   if (pending != NULL) limbo->first = pending->next;
-  kilni_mutex_unlock(&limbo->lock);
+  kilni_base_mutex_unlock(&limbo->lock);
   return pending;
 }
 
@@ -128,10 +128,10 @@ void kilni_limbo_look(kiln_dispatcher_t* dispatcher) {
 
 void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
   kilni_limbo_t* limbo = &dispatcher->limbo;
-  kilni_mutex_lock(&limbo->lock);
+  kilni_base_mutex_lock(&limbo->lock);
   kiln_pending_t* list = limbo->first;
   limbo->first = NULL;
-  kilni_mutex_unlock(&limbo->lock);
+  kilni_base_mutex_unlock(&limbo->lock);
   while (list != NULL) {
     kiln_pending_t* next = list->next;
     if (all && !kilni_device_is_lost(dispatcher->device)) {
@@ -201,14 +201,14 @@ static void look(kiln_pending_t* pending) {
 
 // Several threads may look at once: the first one to find it out says so.
 static void find_end(kiln_pending_t* pending) {
-  kilni_mutex_t* lock = &pending->dispatcher->limbo.lock;
-  kilni_mutex_lock(lock);
+  kilni_base_mutex_t* lock = &pending->dispatcher->limbo.lock;
+  kilni_base_mutex_lock(lock);
   bool first = atomic_load(&pending->state) == KILNI_PENDING_RUNS;
   if (first) {
     look(pending);
     atomic_store(&pending->state, pending->how.state);
   }
-  kilni_mutex_unlock(lock);
+  kilni_base_mutex_unlock(lock);
   if (first) {
     // What sequences and replays trapped in is counted when it is forgotten.
     count_end(pending, pending->how.state == KILNI_PENDING_TRAPPED &&
@@ -232,7 +232,7 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
   *out_ready = false;
   KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
   kiln_device_t* device = pending->dispatcher->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   uint32_t state = atomic_load(&pending->state);
   if (state == KILNI_PENDING_RUNS) {
     bool ready = false;
@@ -243,7 +243,7 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
     }
     if (!ready) {
       if (pending->timeout_ns == 0 ||
-          kilni_time_ns() - pending->began_ns < pending->timeout_ns) {
+          kilni_base_time_ns() - pending->began_ns < pending->timeout_ns) {
         return kiln_ok();
       }
       *out_ready = true;
@@ -272,12 +272,12 @@ static kiln_status_t poll(kiln_pending_t* pending, uint64_t began,
   kilni_ask_t ask = {ask_pending, pending, began, timeout_ns, FIRST_PAUSE_NS};
   bool ready = false;
   KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
-  return ready ? kiln_ok() : kilni_status_bare(KILN_STATUS_TIMED_OUT);
+  return ready ? kiln_ok() : kilni_base_status_bare(KILN_STATUS_TIMED_OUT);
 }
 
 kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
   KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
-  uint64_t began = kilni_time_ns();
+  uint64_t began = kilni_base_time_ns();
   bool ready = false;
   kilni_count(pending->dispatcher->counters, KILNI_COUNTER_WAITS, 1);
   kiln_status_t status = kiln_pending_query(pending, &ready);
@@ -288,7 +288,7 @@ kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
   } else {
     status = poll(pending, began, timeout_ns);
   }
-  uint64_t waited = kilni_time_ns() - began;
+  uint64_t waited = kilni_base_time_ns() - began;
   kilni_count(pending->dispatcher->counters, KILNI_COUNTER_WAIT_NS, waited);
   unsigned long long longest = atomic_load(&pending->wait_ns);
   while (waited > longest &&
@@ -312,7 +312,7 @@ kiln_status_t kiln_pending_times(kiln_pending_t* pending,
   memset(out_times, 0, sizeof(*out_times));
   KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
   if (pending->start == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "nobody took the time of \"%s\"",
                    pending->label),
         "dispatch it with `timed`");

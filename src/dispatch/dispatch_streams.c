@@ -44,12 +44,12 @@ kiln_status_t kiln_dispatcher_stream(kiln_dispatcher_t* dispatcher,
   *out_stream = NULL;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   if (index >= dispatcher->stream_count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(OUT_OF_RANGE, "own stream %u of %u", (unsigned)index,
                    (unsigned)dispatcher->stream_count),
         "number them from 0, or make the dispatcher with more `streams`");
   }
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
@@ -106,7 +106,7 @@ static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
                               kiln_stream_t* stream) {
   kilni_seen_t* seen = &dispatcher->seen;
   kiln_stream_t* leaves = NULL;
-  kilni_mutex_lock(&seen->lock);
+  kilni_base_mutex_lock(&seen->lock);
   if (!was_seen(seen, stream)) {
     uint32_t count = atomic_load(&seen->count);
     uint32_t at = count;
@@ -121,7 +121,7 @@ static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
     atomic_store(&seen->streams[at], stream);
     if (at == count) atomic_store(&seen->count, count + 1);
   }
-  kilni_mutex_unlock(&seen->lock);
+  kilni_base_mutex_unlock(&seen->lock);
   if (leaves == NULL) return kiln_ok();
   kiln_stream_t* frees = NULL;
   kiln_status_t status =
@@ -155,16 +155,16 @@ kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
     kiln_stream_retain(all[count]);
     if (all[count] != NULL) count++;
   }
-  kilni_mutex_lock(&dispatcher->seen.lock);
+  kilni_base_mutex_lock(&dispatcher->seen.lock);
   uint32_t seen = atomic_load(&dispatcher->seen.count);
   for (uint32_t i = 0; i < seen; i++) {
     all[count] = atomic_load(&dispatcher->seen.streams[i]);
     kiln_stream_retain(all[count++]);
   }
-  kilni_mutex_unlock(&dispatcher->seen.lock);
+  kilni_base_mutex_unlock(&dispatcher->seen.lock);
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count; i++) {
-    status = kilni_status_join(status, wait_for(stream, all[i]));
+    status = kilni_base_status_join(status, wait_for(stream, all[i]));
     kiln_stream_release(all[i]);
   }
   return status;
@@ -258,7 +258,7 @@ kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher) {
   kilni_seen_t* seen = &dispatcher->seen;
   kiln_stream_t* leave[KILNI_SEEN_STREAMS];
   kiln_stream_t* frees = NULL;
-  kilni_mutex_lock(&seen->lock);
+  kilni_base_mutex_lock(&seen->lock);
   uint32_t count = atomic_load(&seen->count);
   for (uint32_t i = 0; i < count; i++) {
     leave[i] = atomic_load(&seen->streams[i]);
@@ -266,13 +266,13 @@ kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher) {
   atomic_store(&seen->count, 0);
   seen->next = 0;
   if (count > 0) atomic_fetch_add(&dispatcher->residents.frees, 1);
-  kilni_mutex_unlock(&seen->lock);
+  kilni_base_mutex_unlock(&seen->lock);
   if (count == 0) return kiln_ok();
   kiln_status_t status =
       kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
   for (uint32_t i = 0; i < count; i++) {
     if (frees != NULL) {
-      status = kilni_status_join(status, wait_for(frees, leave[i]));
+      status = kilni_base_status_join(status, wait_for(frees, leave[i]));
     }
     kiln_stream_release(leave[i]);
   }

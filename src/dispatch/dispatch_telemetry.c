@@ -13,7 +13,8 @@ static kiln_status_t hand_out(const void* ours, size_t our_size,
                               const char* name, void* out) {
   uint32_t size = 0;
   memcpy(&size, out, sizeof(size));
-  if (size < our_size) return kilni_options_too_small(name, size, our_size);
+  if (size < our_size)
+    return kilni_base_options_too_small(name, size, our_size);
   // Fields of a newer Kiln are not known here.
   if (size > our_size) {
     memset((char*)out + our_size, 0, size - our_size);
@@ -82,7 +83,7 @@ kiln_status_t kiln_pipeline_trace(const kiln_pipeline_t* pipeline,
       hand_out(&zero, sizeof(zero), "kiln_pipeline_trace_t", out_trace));
   KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
   if (pipeline->dispatcher->counters == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "nobody took the times of making \"%s\"",
                    pipeline->label),
         "make its dispatcher with `telemetry`");

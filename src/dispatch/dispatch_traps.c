@@ -13,20 +13,20 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   void* block = NULL;
   kiln_buffer_options_t options = kiln_buffer_options_default();
   options.kind = KILN_MEMORY_PINNED;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kilni_trap_page_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(dispatcher->allocator,
+                                         sizeof(kilni_trap_page_t), &block));
   kilni_trap_page_t* page = block;
   kiln_status_t status =
       kiln_buffer_create(dispatcher->device,
                          (uint64_t)KILNI_TRAP_RECORDS * KILNI_TRAP_RECORD_BYTES,
                          &options, &page->buffer);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(dispatcher->allocator, page, sizeof(*page));
+    kilni_base_free(dispatcher->allocator, page, sizeof(*page));
     return status;
   }
   uint8_t* host = kiln_buffer_host(page->buffer);
   uint64_t address = kiln_buffer_address(page->buffer);
-  kilni_mutex_lock(&dispatcher->traps.lock);
+  kilni_base_mutex_lock(&dispatcher->traps.lock);
   for (uint32_t i = 0; i < KILNI_TRAP_RECORDS; i++) {
     kilni_trap_record_t* record = &page->records[i];
     void* at = host + (size_t)i * KILNI_TRAP_RECORD_BYTES;
@@ -39,7 +39,7 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   page->next = dispatcher->traps.pages;
   dispatcher->traps.pages = page;
   dispatcher->traps.page_count++;
-  kilni_mutex_unlock(&dispatcher->traps.lock);
+  kilni_base_mutex_unlock(&dispatcher->traps.lock);
   return kiln_ok();
 }
 
@@ -48,13 +48,13 @@ kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
   kilni_traps_t* traps = &dispatcher->traps;
   *out_record = NULL;
   for (;;) {
-    kilni_mutex_lock(&traps->lock);
+    kilni_base_mutex_lock(&traps->lock);
     kilni_trap_record_t* record = traps->free;
     if (record != NULL) {
       traps->free = record->next;
       record->page->in_use++;
     }
-    kilni_mutex_unlock(&traps->lock);
+    kilni_base_mutex_unlock(&traps->lock);
     if (record != NULL) {
       memset(record->host, 0, sizeof(*record->host));
       *out_record = record;
@@ -67,11 +67,11 @@ kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
 void kilni_trap_give(kiln_dispatcher_t* dispatcher,
                      kilni_trap_record_t* record) {
   if (record == NULL) return;
-  kilni_mutex_lock(&dispatcher->traps.lock);
+  kilni_base_mutex_lock(&dispatcher->traps.lock);
   record->next = dispatcher->traps.free;
   record->page->in_use--;
   dispatcher->traps.free = record;
-  kilni_mutex_unlock(&dispatcher->traps.lock);
+  kilni_base_mutex_unlock(&dispatcher->traps.lock);
 }
 
 // What cannot be guarded is not used again before the dispatcher ends.
@@ -95,7 +95,7 @@ static void end_pages(kiln_dispatcher_t* dispatcher, kilni_trap_page_t* page) {
   while (page != NULL) {
     kilni_trap_page_t* next = page->next;
     kiln_buffer_release(page->buffer);
-    kilni_free(dispatcher->allocator, page, sizeof(*page));
+    kilni_base_free(dispatcher->allocator, page, sizeof(*page));
     page = next;
   }
 }
@@ -127,22 +127,23 @@ static kilni_trap_page_t* take_out_pages(kilni_traps_t* traps) {
 }
 
 void kilni_traps_trim(kiln_dispatcher_t* dispatcher) {
-  kilni_mutex_lock(&dispatcher->traps.lock);
+  kilni_base_mutex_lock(&dispatcher->traps.lock);
   kilni_trap_page_t* idle = take_out_pages(&dispatcher->traps);
-  kilni_mutex_unlock(&dispatcher->traps.lock);
+  kilni_base_mutex_unlock(&dispatcher->traps.lock);
   end_pages(dispatcher, idle);
 }
 
 uint32_t kilni_traps_count(kiln_dispatcher_t* dispatcher) {
-  kilni_mutex_lock(&dispatcher->traps.lock);
+  kilni_base_mutex_lock(&dispatcher->traps.lock);
   uint32_t count = dispatcher->traps.page_count;
-  kilni_mutex_unlock(&dispatcher->traps.lock);
+  kilni_base_mutex_unlock(&dispatcher->traps.lock);
   return count;
 }
 
 void kilni_traps_deinit(kiln_dispatcher_t* dispatcher) {
   end_pages(dispatcher, dispatcher->traps.pages);
-  if (dispatcher->has_trap_lock) kilni_mutex_deinit(&dispatcher->traps.lock);
+  if (dispatcher->has_trap_lock)
+    kilni_base_mutex_deinit(&dispatcher->traps.lock);
 }
 
 void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap) {
@@ -154,7 +155,7 @@ void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap) {
 }
 
 kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LAUNCH_FAILED,
                  "\"%s\" trapped with tag %u and address 0x%llx in thread "
                  "%u,%u,%u of block %u,%u,%u",

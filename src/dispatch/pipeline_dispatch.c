@@ -163,7 +163,7 @@ static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
         bound->bytes, bindings[i].value.out, false);
     if (kiln_status_is_ok(status)) continue;
     // Some of the caller's memory may be written later: not behind our back.
-    return kilni_status_join(status, kiln_stream_synchronize(stream));
+    return kilni_base_status_join(status, kiln_stream_synchronize(stream));
   }
   return kiln_ok();
 }
@@ -221,7 +221,7 @@ static kiln_status_t check_capture(const kilni_plan_t* plan,
   } else if (batch) {
     what = "a batch";
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "%s (\"%s\") on a stream that is being captured", what,
                  plan->label),
@@ -248,10 +248,11 @@ static kiln_status_t behind(const kilni_plan_t* plan, kiln_stream_t* stream,
     status = kiln_event_record(plan->options.record, stream);
   }
   if (pending != NULL) {
-    status = kilni_status_join(status, kilni_pending_finish(pending, stream));
+    status =
+        kilni_base_status_join(status, kilni_pending_finish(pending, stream));
   }
   if (kiln_status_is_ok(status)) return kiln_ok();
-  return kilni_status_join(status, kiln_stream_synchronize(stream));
+  return kilni_base_status_join(status, kiln_stream_synchronize(stream));
 }
 
 static kiln_status_t make_pending(kiln_pipeline_t* pipeline,
@@ -275,7 +276,7 @@ static kiln_status_t make_pending(kiln_pipeline_t* pipeline,
 
 static kiln_status_t check_usable(const kiln_pipeline_t* pipeline) {
   kiln_device_t* device = pipeline->dispatcher->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   return kilni_device_is_lost(device) ? kilni_device_lost_status(device)
                                       : kiln_ok();
 }
@@ -294,7 +295,7 @@ static kiln_status_t run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   if (kiln_status_is_ok(status)) {
     status = plan_run(pipeline, plan, bindings, stream,
                       pending != NULL ? pending->record : NULL);
-    status = kilni_status_join(status, behind(plan, stream, pending));
+    status = kilni_base_status_join(status, behind(plan, stream, pending));
   }
   if (!kiln_status_is_ok(status) || out_pending == NULL) {
     kiln_pending_release(pending);
@@ -342,7 +343,7 @@ static kiln_status_t check_batch(kiln_pipeline_t* pipeline,
       return KILNI_ANNOTATE(status, "number %u of the batch", (unsigned)i);
     }
     if (plan->options.timed == KILN_SWITCH_ON) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED, "`timed` for a batch of \"%s\"", plan->label),
           "time a single dispatch, or the batch with events of your own");
     }
@@ -388,8 +389,8 @@ static kiln_status_t spread(kiln_pipeline_t* pipeline, kiln_stream_t* stream,
   // Also behind a failure: what has been put on is in front of what comes.
   for (uint32_t i = 0; i < width; i++) {
     if (streams[i] == stream) continue;
-    status =
-        kilni_status_join(status, kiln_stream_wait_stream(stream, streams[i]));
+    status = kilni_base_status_join(
+        status, kiln_stream_wait_stream(stream, streams[i]));
   }
   return status;
 }
@@ -410,9 +411,9 @@ static kiln_status_t run_batch(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
                     pending != NULL ? pending->record : NULL);
     // Host memory of those in front of a failure may still be written.
     if (!kiln_status_is_ok(status)) {
-      status = kilni_status_join(status, kiln_stream_synchronize(stream));
+      status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
     }
-    status = kilni_status_join(status, behind(plan, stream, pending));
+    status = kilni_base_status_join(status, behind(plan, stream, pending));
   }
   if (!kiln_status_is_ok(status) || out_pending == NULL) {
     kiln_pending_release(pending);
@@ -429,8 +430,8 @@ kiln_status_t kiln_pipeline_dispatch_batch(
   if (out_pending != NULL) *out_pending = NULL;
   KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
   kiln_dispatch_batch_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(batch, "kiln_dispatch_batch_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(batch, "kiln_dispatch_batch_t",
+                                                sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.count > 0, "batch.count");
   KILNI_CHECK_ARGUMENT(given.bindings != NULL || given.binding_count == 0,
                        "batch.bindings");

@@ -26,7 +26,7 @@ typedef struct reading_t {
 static kiln_status_t refuse(const reading_t* r, uint32_t position,
                             const char* why) {
   const char* name = r->given->parameters[position].name;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "parameter %u%s%s%s of \"%s\": %s",
                  (unsigned)position, name != NULL ? " (\"" : "",
                  name != NULL ? name : "", name != NULL ? "\")" : "", r->label,
@@ -115,7 +115,7 @@ static kiln_status_t check_one(const reading_t* r, uint32_t position) {
   if (!r->kernel->info.params_known) return kiln_ok();
   uint32_t has = r->kernel->params[position].bytes;
   if (has == bytes) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u of \"%s\" is described as %u bytes; the kernel "
                  "has %u",
@@ -125,7 +125,7 @@ static kiln_status_t check_one(const reading_t* r, uint32_t position) {
 }
 
 static kiln_status_t too_many(const reading_t* r, uint32_t count) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%u parameters of \"%s\"", (unsigned)count,
                  r->label),
       "put them into a struct; a pipeline takes %u that are bound, and %u in "
@@ -140,7 +140,7 @@ static kiln_status_t check_parameters(reading_t* r) {
   }
   if (r->kernel->info.params_known &&
       given->parameter_count != r->kernel->info.param_count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "%u parameters are described; kernel \"%s\" has %u",
                    (unsigned)given->parameter_count, r->kernel->name,
@@ -182,7 +182,7 @@ static kiln_status_t take_number(const reading_t* r, const char* what,
     fits = false;
   }
   if (!fits) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "%s of \"%s\" is said by parameter %u, which cannot say it",
                    what, r->label, (unsigned)number->of),
@@ -218,7 +218,7 @@ static kiln_status_t take_name(reading_t* r, uint32_t position,
   if (name == NULL) name = own;
   size_t size = strlen(name) + 1;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_unset(r->pipeline->dispatcher->allocator, size, &block));
+      kilni_base_alloc_unset(r->pipeline->dispatcher->allocator, size, &block));
   memcpy(block, name, size);
   place->info.name = block;
   place->has_own_name = true;
@@ -297,8 +297,8 @@ static kiln_status_t fill(reading_t* r) {
   void* block = NULL;
   pipeline->kernel = r->kernel;
   kiln_kernel_retain(r->kernel);
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(pipeline->dispatcher->allocator, r->constant_bytes, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(pipeline->dispatcher->allocator,
+                                         r->constant_bytes, &block));
   pipeline->constants = block;
   pipeline->constant_bytes = r->constant_bytes;
   r->constant_bytes = 0;
@@ -320,7 +320,7 @@ static kiln_status_t fill(reading_t* r) {
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher,
                                   const kiln_kernel_t* kernel) {
   kiln_device_t* device = dispatcher->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   return kilni_device_check_memory(device, kernel->module->device,
                                    "the kernel");
@@ -335,8 +335,8 @@ kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
   kiln_interface_t given;
-  KILNI_RETURN_IF_ERROR(
-      kilni_options_read(interface, "kiln_interface_t", sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(interface, "kiln_interface_t",
+                                                sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.parameters != NULL || given.parameter_count == 0,
                        "interface.parameters");
   KILNI_CHECK_ARGUMENT(given.grid_barrier <= KILN_SWITCH_ON,
@@ -359,7 +359,7 @@ kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
     kiln_pipeline_release(r.pipeline);
     return status;
   }
-  if (began != 0) r.pipeline->trace.total_ns = kilni_time_ns() - began;
+  if (began != 0) r.pipeline->trace.total_ns = kilni_base_time_ns() - began;
   *out_pipeline = r.pipeline;
   return kiln_ok();
 }

@@ -24,20 +24,21 @@ static void destroy(kiln_pipeline_t* pipeline) {
     if (!place->has_own_name) continue;
     char* name = NULL;
     memcpy(&name, &place->info.name, sizeof(name));
-    kilni_free(allocator, name, strlen(name) + 1);
+    kilni_base_free(allocator, name, strlen(name) + 1);
   }
-  kilni_free_array(allocator, pipeline->places, pipeline->info.parameter_count,
-                   sizeof(kilni_place_t));
-  kilni_free_array(allocator, pipeline->arguments, pipeline->argument_count,
-                   sizeof(kilni_argument_source_t));
-  kilni_free(allocator, pipeline->constants, pipeline->constant_bytes);
+  kilni_base_free_array(allocator, pipeline->places,
+                        pipeline->info.parameter_count, sizeof(kilni_place_t));
+  kilni_base_free_array(allocator, pipeline->arguments,
+                        pipeline->argument_count,
+                        sizeof(kilni_argument_source_t));
+  kilni_base_free(allocator, pipeline->constants, pipeline->constant_bytes);
   if (pipeline->label != NULL) {
-    kilni_free(allocator, pipeline->label, strlen(pipeline->label) + 1);
+    kilni_base_free(allocator, pipeline->label, strlen(pipeline->label) + 1);
   }
   kiln_kernel_release(pipeline->kernel);
   kiln_program_code_release(pipeline->code);
   kiln_program_release(pipeline->program);
-  kilni_free(allocator, pipeline, sizeof(*pipeline));
+  kilni_base_free(allocator, pipeline, sizeof(*pipeline));
   atomic_fetch_sub(&dispatcher->pipelines, 1);
   kiln_dispatcher_release(dispatcher);
 }
@@ -46,17 +47,17 @@ static kiln_status_t fill(kiln_pipeline_t* pipeline, const char* label) {
   kiln_allocator_t allocator = pipeline->dispatcher->allocator;
   void* block = NULL;
   size_t size = strlen(label) + 1;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &block));
   pipeline->label = block;
   memcpy(pipeline->label, label, size);
   pipeline->info.label = pipeline->label;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator,
-                                          pipeline->info.parameter_count,
-                                          sizeof(kilni_place_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator,
+                                               pipeline->info.parameter_count,
+                                               sizeof(kilni_place_t), &block));
   pipeline->places = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, pipeline->argument_count,
-                                          sizeof(kilni_argument_source_t),
-                                          &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc_array(allocator, pipeline->argument_count,
+                             sizeof(kilni_argument_source_t), &block));
   pipeline->arguments = block;
   return kiln_ok();
 }
@@ -68,7 +69,7 @@ kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
   void* block = NULL;
   *out_pipeline = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kiln_pipeline_t), &block));
+      kilni_base_alloc(dispatcher->allocator, sizeof(kiln_pipeline_t), &block));
   kiln_pipeline_t* pipeline = block;
   pipeline->dispatcher = dispatcher;
   pipeline->argument_count = arguments;
@@ -176,7 +177,7 @@ static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
   const kiln_kernel_t* kernel = pipeline->kernel;
   if (!kernel->in_clusters) return kiln_ok();
   if (kernel->cluster[0] == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(
             UNSUPPORTED,
             "\"%s\" is launched in clusters only, and pipelines say none",
@@ -206,7 +207,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
   if (!info->cooperative) return kiln_ok();
   if (!kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "\"%s\" has a grid barrier, and device \"%s\" no "
                    "cooperative launches",
@@ -399,7 +400,7 @@ static kiln_status_t lower_with(kiln_dispatcher_t* dispatcher,
 static kiln_status_t cannot_wait(const kiln_dispatcher_t* dispatcher,
                                  const kiln_program_t* program,
                                  const char* why) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`overlap` for \"%s\" on device \"%s\": %s",
                  kiln_program_name(program), dispatcher->device->name, why),
       "leave `overlap` away");
@@ -556,7 +557,7 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
 }
 
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
@@ -590,7 +591,7 @@ static kiln_status_t make_of_program(kiln_dispatcher_t* dispatcher,
     destroy(pipeline);
     return status;
   }
-  if (began != 0) pipeline->trace.total_ns = kilni_time_ns() - began;
+  if (began != 0) pipeline->trace.total_ns = kilni_base_time_ns() - began;
   *out_pipeline = pipeline;
   return kiln_ok();
 }

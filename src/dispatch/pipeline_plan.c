@@ -15,7 +15,7 @@
 
 static kiln_status_t unsupported(const kilni_plan_t* plan, const char* option,
                                  const char* fix) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`%s` for \"%s\"", option, plan->label), "%s",
       fix);
 }
@@ -28,7 +28,7 @@ static kiln_status_t check_ulp(const kiln_pipeline_t* pipeline,
       (wanted == KILN_DISPATCH_STRICT && has == 0)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" was made with `max_ulp` %u",
                  plan->label, (unsigned)has),
       "make another pipeline with the `max_ulp` that is wanted");
@@ -121,7 +121,7 @@ static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
 
 static kiln_status_t refuse(const kiln_pipeline_t* pipeline, uint32_t index,
                             const char* why, const char* fix) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "parameter %u (\"%s\") of \"%s\": %s",
                  (unsigned)index, NAME(pipeline, index), pipeline->label, why),
       "%s", fix);
@@ -136,7 +136,7 @@ static kiln_status_t check_range(const kiln_pipeline_t* pipeline,
     bound->bytes = bound->open ? size - offset : binding->bytes;
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "parameter %u (\"%s\") of \"%s\": %llu bytes at %llu of a "
                  "buffer of %llu",
@@ -251,7 +251,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
                     "parameters");
     }
     if (binding->type != place->info.type) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "parameter %u (\"%s\") of \"%s\" is of type %s, not %s",
                      (unsigned)index, NAME(pipeline, index), pipeline->label,
@@ -287,7 +287,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     case KILN_BINDING_HOST_OUT:
     case KILN_BINDING_HOST_INOUT:
       if (!prepares) return bind_host(pipeline, index, binding, plan);
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED,
                      "parameter %u (\"%s\") of \"%s\": host memory in a "
                      "prepared dispatch",
@@ -314,7 +314,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
 
 static kiln_status_t badly_aligned(const kiln_pipeline_t* pipeline,
                                    uint32_t index, const kilni_bound_t* bound) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\": address 0x%llx is no "
                  "multiple of %u",
@@ -337,7 +337,7 @@ static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
       (bound->open && place->info.is_counted != 0)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\": %llu bytes are no whole "
                  "elements of %u",
@@ -350,7 +350,7 @@ static kiln_status_t bind_all(const kiln_pipeline_t* pipeline,
                               const kiln_binding_t* bindings, uint32_t count,
                               bool prepares, kilni_plan_t* plan) {
   if (count != pipeline->info.parameter_count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u binding%s, not %u",
                    pipeline->label, (unsigned)pipeline->info.parameter_count,
                    pipeline->info.parameter_count == 1 ? "" : "s",
@@ -381,7 +381,7 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
     bound->bytes = count * size;
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\" has %llu elements; the "
                  "pipeline says %llu",
@@ -475,7 +475,7 @@ static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
     has_work = has_work || options->work[i] != 0;
   }
   if (!has_grid && !has_work) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "nothing says the work size of \"%s\"",
                    plan->label),
         "give `work` or `grid` in the options of the dispatch");
@@ -504,14 +504,14 @@ static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
     KILNI_RETURN_IF_ERROR(work_of_caller(pipeline, plan));
   } else if (plan->options.work[0] != 0 || plan->options.work[1] != 0 ||
              plan->options.work[2] != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`work` for \"%s\", which says it itself",
                    plan->label),
         "leave `work` away");
   }
   for (int i = 0; i < 3; i++) {
     if (plan->shown.work[i] <= UINT32_MAX || !takes_work(pipeline)) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(OUT_OF_RANGE,
                    "the work size of \"%s\" is over 2^32 - 1 along an axis",
                    plan->label),
@@ -522,7 +522,7 @@ static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
 
 static kiln_status_t too_few_blocks(const kilni_plan_t* plan, int axis,
                                     uint64_t needed) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`grid` of %u blocks along axis %d for \"%s\", whose work "
                  "needs %llu",
@@ -580,7 +580,7 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
   plan->shown.cooperative =
       pipeline->info.cooperative != 0 || option == KILN_SWITCH_ON;
   if (pipeline->info.cooperative != 0 && option == KILN_SWITCH_OFF) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`cooperative` off for \"%s\", which has a grid barrier",
                    plan->label),
@@ -590,7 +590,7 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
       kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "`cooperative` for \"%s\": device \"%s\" has no cooperative "
                  "launches",
@@ -641,7 +641,7 @@ void kilni_pipeline_keep_options(kiln_pipeline_t* pipeline) {
 static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
                              uint32_t other) {
   if (pipeline->info.overlapping == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
                    "first is written",
@@ -651,7 +651,7 @@ static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
         pipeline->keeps_options ? ""
                                 : ", or make the pipeline with `overlapping`");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
                  "first is written: what the threads do together, a barrier "
@@ -715,7 +715,7 @@ static kiln_status_t add_up(const kiln_pipeline_t* pipeline,
       pipeline->info.static_shared_bytes + pipeline->info.dynamic_shared_bytes;
   uint64_t most = plan->options.max_output_bytes;
   if (most == 0 || shown->download_bytes <= most) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "\"%s\" would copy %llu bytes to the host; "
                  "`max_output_bytes` is %llu",

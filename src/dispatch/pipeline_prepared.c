@@ -37,7 +37,7 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
   kiln_status_t status =
       kilni_staging_upload(dispatcher->staging, stream, *out_buffer, 0,
                            binding->bytes, binding->value.in);
-  status = kilni_status_join(status, kiln_stream_synchronize(stream));
+  status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
   if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_buffer_release(*out_buffer);
   *out_buffer = NULL;
@@ -142,16 +142,16 @@ static void destroy(kiln_prepared_t* prepared) {
   }
   kiln_stream_release(prepared->grid_stream);
   kiln_launch_release(prepared->launch);
-  kilni_free_array(allocator, prepared->clears, prepared->count,
-                   sizeof(kilni_clear_t));
-  kilni_free_array(allocator, prepared->buffers, prepared->count,
-                   sizeof(kiln_buffer_t*));
-  kilni_free_array(allocator, prepared->bindings, prepared->count,
-                   sizeof(kiln_binding_t));
+  kilni_base_free_array(allocator, prepared->clears, prepared->count,
+                        sizeof(kilni_clear_t));
+  kilni_base_free_array(allocator, prepared->buffers, prepared->count,
+                        sizeof(kiln_buffer_t*));
+  kilni_base_free_array(allocator, prepared->bindings, prepared->count,
+                        sizeof(kiln_binding_t));
   if (prepared->label != NULL) {
-    kilni_free(allocator, prepared->label, strlen(prepared->label) + 1);
+    kilni_base_free(allocator, prepared->label, strlen(prepared->label) + 1);
   }
-  kilni_free(allocator, prepared, sizeof(*prepared));
+  kilni_base_free(allocator, prepared, sizeof(*prepared));
   kiln_pipeline_release(pipeline);
 }
 
@@ -160,21 +160,21 @@ static kiln_status_t make_lists(kiln_prepared_t* prepared,
                                 const kilni_plan_t* plan) {
   kiln_allocator_t allocator = prepared->dispatcher->allocator;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
-                                          sizeof(kiln_binding_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, prepared->count,
+                                               sizeof(kiln_binding_t), &block));
   prepared->bindings = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
-                                          sizeof(kiln_buffer_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, prepared->count,
+                                               sizeof(kiln_buffer_t*), &block));
   prepared->buffers = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
-                                          sizeof(kilni_clear_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, prepared->count,
+                                               sizeof(kilni_clear_t), &block));
   prepared->clears = block;
   if (prepared->count > 0) {
     memcpy(prepared->bindings, bindings, prepared->count * sizeof(*bindings));
   }
   if (plan->options.label == NULL) return kiln_ok();
   size_t size = strlen(plan->options.label) + 1;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &block));
   prepared->label = block;
   memcpy(prepared->label, plan->options.label, size);
   prepared->options.label = prepared->label;
@@ -229,7 +229,7 @@ static kiln_status_t fill(kiln_prepared_t* prepared,
 }
 
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
@@ -249,7 +249,7 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
       kilni_plan_make(pipeline, bindings, binding_count, options, true, &plan));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kiln_prepared_t), &block));
+      kilni_base_alloc(dispatcher->allocator, sizeof(kiln_prepared_t), &block));
   kiln_prepared_t* prepared = block;
   prepared->pipeline = pipeline;
   prepared->dispatcher = dispatcher;
@@ -316,7 +316,7 @@ kiln_status_t kilni_prepared_check_freed(kiln_prepared_t* prepared) {
                                                binding->value.resident, &view);
     if (kiln_status_is_ok(status)) continue;
     kiln_status_free(status);
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "parameter %u (\"%s\") of a prepared \"%s\": its resident "
                    "buffer was freed",
@@ -330,7 +330,7 @@ kiln_status_t kilni_prepared_check_freed(kiln_prepared_t* prepared) {
 }
 
 static kiln_status_t has_trapped(const kiln_prepared_t* prepared) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "a run of the prepared \"%s\" has trapped",
                  prepared->pipeline->label),
       "synchronise its stream and ask kiln_prepared_check where");
@@ -473,7 +473,7 @@ kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
   KILNI_CHECK_ARGUMENT(binding != NULL, "binding");
   KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
   if (index >= prepared->count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u bindings; number %u",
                    prepared->pipeline->label, (unsigned)prepared->count,
                    (unsigned)index),

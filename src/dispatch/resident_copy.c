@@ -8,7 +8,7 @@
 static kiln_status_t begin(kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
                            kiln_stream_t** out_stream) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
@@ -21,7 +21,7 @@ static kiln_status_t check_range(kiln_dispatcher_t* dispatcher,
   kilni_resident_view_t view = {0, 0};
   KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
   if (offset <= view.bytes && bytes <= view.bytes - offset) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%llu bytes at %llu of a resident buffer of %llu",
                  (unsigned long long)bytes, (unsigned long long)offset,
@@ -169,13 +169,14 @@ kiln_status_t kiln_resident_download_many(
   kiln_status_t status =
       download_all(dispatcher, stream, pending == NULL, downloads, count);
   if (pending == NULL) {
-    return kilni_status_join(status, kiln_stream_synchronize(stream));
+    return kilni_base_status_join(status, kiln_stream_synchronize(stream));
   }
-  status = kilni_status_join(status, kilni_pending_finish(pending, stream));
+  status =
+      kilni_base_status_join(status, kilni_pending_finish(pending, stream));
   if (!kiln_status_is_ok(status)) {
     kiln_pending_release(pending);
     // Some of the caller's memory may be written later: not behind our back.
-    return kilni_status_join(status, kiln_stream_synchronize(stream));
+    return kilni_base_status_join(status, kiln_stream_synchronize(stream));
   }
   *out_pending = pending;
   return kiln_ok();
@@ -215,14 +216,14 @@ static kiln_status_t explain(kiln_status_t status, const void* data) {
   }
   kiln_status_t said =
       native.number == ALREADY_REGISTERED
-          ? kilni_status_with_fix(
+          ? kilni_base_status_with_fix(
                 KILNI_FAIL(ALREADY_EXISTS, "the memory at %p is pinned", data),
                 "pin each range once")
-          : kilni_status_with_fix(
+          : kilni_base_status_with_fix(
                 KILNI_FAIL(NOT_FOUND, "the memory at %p is not pinned", data),
                 "unpin by the address that was pinned");
-  said =
-      kilni_status_with_native(said, native.domain, native.number, native.name);
+  said = kilni_base_status_with_native(said, native.domain, native.number,
+                                       native.name);
   kiln_status_free(status);
   return said;
 }
@@ -232,7 +233,7 @@ kiln_status_t kiln_resident_pin(kiln_dispatcher_t* dispatcher, void* data,
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   KILNI_CHECK_ARGUMENT(bytes > 0 && bytes <= SIZE_MAX, "bytes");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   kiln_device_t* device = dispatcher->device;
   kilni_scope_t scope;
   KILNI_RETURN_IF_ERROR(
@@ -251,7 +252,7 @@ kiln_status_t kiln_resident_pin(kiln_dispatcher_t* dispatcher, void* data,
 kiln_status_t kiln_resident_unpin(kiln_dispatcher_t* dispatcher, void* data) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   kiln_device_t* device = dispatcher->device;
   kilni_scope_t scope;
   if (!kilni_scope_begin_end(&scope, device, KILNI_WAY_cuMemHostUnregister)) {

@@ -35,18 +35,18 @@ static uint32_t index_of(kiln_resident_t resident) {
 static kiln_status_t no_such(const kilni_residents_t* table,
                              kiln_resident_t resident) {
   if (resident.id == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "resident buffer 0, which is none"),
         "bind what kiln_resident_allocate gave");
   }
   if (resident.id >> TAG_SHIFT != table->tag) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "resident buffer %llx is not of this dispatcher",
                    (unsigned long long)resident.id),
         "use it with the dispatcher that it was allocated from");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "resident buffer %llx was freed",
                  (unsigned long long)resident.id),
       "free it behind its last use, or allocate another one");
@@ -68,13 +68,13 @@ kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
   kilni_resident_slot_t* slot = slot_at(table, index_of(resident));
   *out_buffer = NULL;
   if (slot == NULL || resident.id == 0) return no_such(table, resident);
-  kilni_mutex_lock(&table->lock);
+  kilni_base_mutex_lock(&table->lock);
   bool there = atomic_load(&slot->id) == resident.id;
   if (there) {
     *out_buffer = slot->buffer;
     kiln_buffer_retain(slot->buffer);
   }
-  kilni_mutex_unlock(&table->lock);
+  kilni_base_mutex_unlock(&table->lock);
   return there ? kiln_ok() : no_such(table, resident);
 }
 
@@ -99,7 +99,7 @@ kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
       order = kiln_stream_wait_stream(frees, stream);
     }
     if (!kiln_status_is_ok(order)) free_by_waiting(buffer);
-    status = kilni_status_join(status, order);
+    status = kilni_base_status_join(status, order);
   }
   kiln_status_free(look);
   kiln_buffer_release(buffer);
@@ -109,7 +109,7 @@ kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
 // ---- Making ----
 
 static kiln_status_t over_budget(uint64_t bytes, uint64_t left) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(DEVICE_OUT_OF_MEMORY,
                  "%llu bytes of resident memory; the budget has %llu left",
                  (unsigned long long)bytes, (unsigned long long)left),
@@ -119,19 +119,19 @@ static kiln_status_t over_budget(uint64_t bytes, uint64_t left) {
 
 static bool reserve(kilni_residents_t* table, uint64_t bytes,
                     uint64_t* out_left) {
-  kilni_mutex_lock(&table->lock);
+  kilni_base_mutex_lock(&table->lock);
   *out_left = table->bytes < table->budget ? table->budget - table->bytes : 0;
   bool fits = bytes <= *out_left;
   if (fits) table->bytes += bytes;
   if (table->bytes > table->peak) table->peak = table->bytes;
-  kilni_mutex_unlock(&table->lock);
+  kilni_base_mutex_unlock(&table->lock);
   return fits;
 }
 
 static void unreserve(kilni_residents_t* table, uint64_t bytes) {
-  kilni_mutex_lock(&table->lock);
+  kilni_base_mutex_lock(&table->lock);
   table->bytes -= bytes;
-  kilni_mutex_unlock(&table->lock);
+  kilni_base_mutex_unlock(&table->lock);
 }
 
 // The budget that nobody gave follows what the device has.
@@ -144,9 +144,9 @@ static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
   uint64_t free_bytes = 0;
   KILNI_RETURN_IF_ERROR(
       kiln_device_query_free(dispatcher->device, &free_bytes));
-  kilni_mutex_lock(&table->lock);
+  kilni_base_mutex_lock(&table->lock);
   table->budget = table->bytes + free_bytes / 10 * 9;
-  kilni_mutex_unlock(&table->lock);
+  kilni_base_mutex_unlock(&table->lock);
   return reserve(table, bytes, &left) ? kiln_ok() : over_budget(bytes, left);
 }
 
@@ -188,7 +188,7 @@ static kilni_resident_slot_t* take_place(kilni_residents_t* table,
 
 static kiln_status_t add_chunk(kiln_dispatcher_t* dispatcher, uint32_t index) {
   if (index >= KILNI_RESIDENT_CHUNK * KILNI_RESIDENT_CHUNKS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %u resident buffers",
                    (unsigned)(KILNI_RESIDENT_CHUNK * KILNI_RESIDENT_CHUNKS)),
         "free some, or put several into one");
@@ -196,13 +196,13 @@ static kiln_status_t add_chunk(kiln_dispatcher_t* dispatcher, uint32_t index) {
   void* block = NULL;
   kilni_resident_slot_t* none = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(dispatcher->allocator, KILNI_RESIDENT_CHUNK,
-                        sizeof(kilni_resident_slot_t), &block));
+      kilni_base_alloc_array(dispatcher->allocator, KILNI_RESIDENT_CHUNK,
+                             sizeof(kilni_resident_slot_t), &block));
   if (!atomic_compare_exchange_strong(
           &dispatcher->residents.chunks[index / KILNI_RESIDENT_CHUNK], &none,
           (kilni_resident_slot_t*)block)) {
-    kilni_free_array(dispatcher->allocator, block, KILNI_RESIDENT_CHUNK,
-                     sizeof(kilni_resident_slot_t));
+    kilni_base_free_array(dispatcher->allocator, block, KILNI_RESIDENT_CHUNK,
+                          sizeof(kilni_resident_slot_t));
   }
   return kiln_ok();
 }
@@ -213,7 +213,7 @@ static kiln_status_t enter(kiln_dispatcher_t* dispatcher, uint64_t bytes,
   kilni_residents_t* table = &dispatcher->residents;
   for (;;) {
     uint32_t index = 0;
-    kilni_mutex_lock(&table->lock);
+    kilni_base_mutex_lock(&table->lock);
     kilni_resident_slot_t* slot = take_place(table, &index);
     if (slot != NULL) {
       // Never 0, so that no name is.
@@ -228,7 +228,7 @@ static kiln_status_t enter(kiln_dispatcher_t* dispatcher, uint64_t bytes,
       atomic_store_explicit(&slot->id, out_resident->id, memory_order_release);
       table->count++;
     }
-    kilni_mutex_unlock(&table->lock);
+    kilni_base_mutex_unlock(&table->lock);
     if (slot != NULL) return kiln_ok();
     KILNI_RETURN_IF_ERROR(add_chunk(dispatcher, index));
   }
@@ -243,7 +243,7 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT_SAYS(bytes <= UINT64_MAX >> 1, "bytes",
                             "is more than any memory",
                             "pass how many bytes it has");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
@@ -286,12 +286,12 @@ kiln_status_t kilni_memory_let_go(kiln_dispatcher_t* dispatcher,
 kiln_status_t kiln_resident_free(kiln_dispatcher_t* dispatcher,
                                  kiln_resident_t resident) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   kilni_residents_t* table = &dispatcher->residents;
   uint32_t index = index_of(resident);
   kilni_resident_slot_t* slot = slot_at(table, index);
   if (slot == NULL || resident.id == 0) return no_such(table, resident);
-  kilni_mutex_lock(&table->lock);
+  kilni_base_mutex_lock(&table->lock);
   bool there = atomic_load(&slot->id) == resident.id;
   kiln_buffer_t* buffer = NULL;
   if (there) {
@@ -304,7 +304,7 @@ kiln_status_t kiln_resident_free(kiln_dispatcher_t* dispatcher,
     table->first_free = index + 1;
     atomic_fetch_add(&table->frees, 1);
   }
-  kilni_mutex_unlock(&table->lock);
+  kilni_base_mutex_unlock(&table->lock);
   return there ? kilni_memory_let_go(dispatcher, buffer)
                : no_such(table, resident);
 }
@@ -318,10 +318,10 @@ void kilni_residents_deinit(kiln_dispatcher_t* dispatcher) {
   }
   for (uint32_t i = 0; i < KILNI_RESIDENT_CHUNKS; i++) {
     kilni_resident_slot_t* chunk = atomic_load(&table->chunks[i]);
-    kilni_free_array(dispatcher->allocator, chunk, KILNI_RESIDENT_CHUNK,
-                     sizeof(*chunk));
+    kilni_base_free_array(dispatcher->allocator, chunk, KILNI_RESIDENT_CHUNK,
+                          sizeof(*chunk));
   }
-  if (dispatcher->has_resident_lock) kilni_mutex_deinit(&table->lock);
+  if (dispatcher->has_resident_lock) kilni_base_mutex_deinit(&table->lock);
 }
 
 // ---- Questions ----

@@ -160,8 +160,8 @@ kiln_status_t kilni_layout_build(kilni_build_t* build,
                                  kiln_graph_node_t** nodes) {
   uint32_t most = most_after(layout);
   void* block = NULL;
-  kiln_status_t status = kilni_alloc_array(build->allocator, most,
-                                           sizeof(kiln_graph_node_t*), &block);
+  kiln_status_t status = kilni_base_alloc_array(
+      build->allocator, most, sizeof(kiln_graph_node_t*), &block);
   kiln_graph_node_t** after = block;
   for (uint32_t i = 0; i < layout->unit_count && kiln_status_is_ok(status);
        i++) {
@@ -182,7 +182,8 @@ kiln_status_t kilni_layout_build(kilni_build_t* build,
           kilni_step_text(build->instance->sequence, unit->step, text));
     }
   }
-  kilni_free_array(build->allocator, after, most, sizeof(kiln_graph_node_t*));
+  kilni_base_free_array(build->allocator, after, most,
+                        sizeof(kiln_graph_node_t*));
   return status;
 }
 
@@ -250,8 +251,8 @@ kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,
   kiln_status_t status =
       kilni_layout_init(&layout, build->instance, first, behind, most);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(build->allocator, layout.node_count,
-                               sizeof(kiln_graph_node_t*), &block);
+    status = kilni_base_alloc_array(build->allocator, layout.node_count,
+                                    sizeof(kiln_graph_node_t*), &block);
   }
   kiln_graph_node_t** nodes = block;
   if (kiln_status_is_ok(status)) {
@@ -261,8 +262,8 @@ kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,
     status =
         find_ends(build, &layout, graph, nodes, out_ends, capacity, out_count);
   }
-  kilni_free_array(build->allocator, nodes, layout.node_count,
-                   sizeof(kiln_graph_node_t*));
+  kilni_base_free_array(build->allocator, nodes, layout.node_count,
+                        sizeof(kiln_graph_node_t*));
   kilni_layout_deinit(&layout, build->allocator);
   build->early = early;
   return status;

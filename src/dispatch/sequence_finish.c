@@ -11,7 +11,7 @@
 // ---- Places ----
 
 static kiln_status_t out_of_place(const kiln_binding_t* place, uint64_t size) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes at %llu of a buffer of %llu",
                  (unsigned long long)place->bytes,
                  (unsigned long long)place->offset, (unsigned long long)size),
@@ -53,7 +53,7 @@ static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
     }
     size = kiln_buffer_size(place->value.buffer);
   } else {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "not a place in device memory"),
         "name one with kiln_bind_resident, kiln_bind_buffer or "
         "kiln_bind_pointer");
@@ -82,7 +82,7 @@ static kiln_status_t check_sizes(kilni_step_t* step) {
     step->from.bytes = step->to.bytes;
   }
   if (step->to.bytes != step->from.bytes) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "%llu bytes are copied to %llu",
                    (unsigned long long)step->from.bytes,
                    (unsigned long long)step->to.bytes),
@@ -94,7 +94,7 @@ static kiln_status_t check_sizes(kilni_step_t* step) {
       b >= a + step->to.bytes) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "memory is copied over itself"),
       "copy by way of another buffer");
 }
@@ -104,7 +104,7 @@ static kiln_status_t check_values(const kilni_step_t* step) {
       step->to.address % step->value_bytes == 0) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(
           INVALID_ARGUMENT, "%llu bytes at %llu are no whole values of %u",
           (unsigned long long)step->to.bytes,
@@ -114,7 +114,7 @@ static kiln_status_t check_values(const kilni_step_t* step) {
 
 static kiln_status_t check_flag(const kilni_step_t* step) {
   if (step->to.bytes == 4 && step->to.address % 4 == 0) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "a flag of %llu bytes at 0x%llx",
                  (unsigned long long)step->to.bytes,
                  (unsigned long long)step->to.address),
@@ -152,7 +152,7 @@ static kiln_status_t check_overlap(const kilni_step_t* step) {
   if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`overlap` in the body of a fixpoint"),
       "leave `overlap` away there");
 }
@@ -214,11 +214,11 @@ kiln_status_t kilni_instance_init(kilni_instance_t* instance,
   instance->is_replay = from != NULL;
   atomic_init(&instance->frees,
               atomic_load(&sequence->dispatcher->residents.frees));
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(kiln_prepared_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, count, sizeof(kiln_prepared_t*), &block));
   instance->prepared = block;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(kilni_fixpoint_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, count, sizeof(kilni_fixpoint_t*), &block));
   instance->fixpoints = block;
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(make_step(instance, i, from));
@@ -242,10 +242,10 @@ void kilni_instance_deinit(kilni_instance_t* instance) {
   for (uint32_t i = 0; instance->prepared != NULL && i < count; i++) {
     kiln_prepared_release(instance->prepared[i]);
   }
-  kilni_free_array(allocator, instance->fixpoints, count,
-                   sizeof(kilni_fixpoint_t*));
-  kilni_free_array(allocator, instance->prepared, count,
-                   sizeof(kiln_prepared_t*));
+  kilni_base_free_array(allocator, instance->fixpoints, count,
+                        sizeof(kilni_fixpoint_t*));
+  kilni_base_free_array(allocator, instance->prepared, count,
+                        sizeof(kiln_prepared_t*));
   memset(instance, 0, sizeof(*instance));
 }
 
@@ -278,14 +278,14 @@ static kiln_status_t record_anew(kiln_status_t status) {
   char text[1024];
   if (fix == NULL) return status;
   (void)snprintf(text, sizeof(text), "%s", fix);
-  return kilni_status_with_fix(status, "%s; then record the sequence anew",
-                               text);
+  return kilni_base_status_with_fix(status, "%s; then record the sequence anew",
+                                    text);
 }
 
 kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   if (atomic_load(&sequence->finished) || sequence->failed) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "\"%s\" %s", sequence->label,
                    sequence->failed ? "could not be finished before"
                                     : "was finished before"),
@@ -294,13 +294,13 @@ kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
                          : "finish a sequence once");
   }
   if (sequence->open != KILNI_NO_STEP) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the body of step %u of \"%s\" is open",
                    (unsigned)sequence->open, sequence->label),
         "end it with kiln_sequence_end_body");
   }
   kiln_device_t* device = sequence->dispatcher->device;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_status_t status = kilni_instance_init(&sequence->own, sequence, NULL);
   if (!kiln_status_is_ok(status)) {
@@ -333,7 +333,7 @@ kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
       status = kilni_resident_look(dispatcher, *names[j], &view);
       if (kiln_status_is_ok(status)) continue;
       kiln_status_free(status);
-      status = kilni_status_with_fix(
+      status = kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_STATE, "its resident buffer was freed"),
           "free it behind the last run, or record another sequence");
     }
@@ -345,7 +345,7 @@ kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
 }
 
 kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_CONVERGED,
                  "\"%s\": a fixpoint had not come to an end after %u rounds",
                  label, (unsigned)rounds),
@@ -408,7 +408,7 @@ kiln_status_t kilni_instance_rounds(kilni_instance_t* instance, uint32_t step,
                                     uint32_t* out_rounds) {
   const kiln_sequence_t* sequence = instance->sequence;
   if (step >= sequence->step_count || instance->fixpoints[step] == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is no fixpoint",
                    (unsigned)step, sequence->label),
         "ask with the number that kiln_sequence_begin_fixpoint told");

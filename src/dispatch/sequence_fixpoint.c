@@ -41,7 +41,7 @@ kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
     status = kilni_staging_upload(dispatcher->staging, stream, fixpoint->state,
                                   KILNI_FIXPOINT_STATE, bytes, more);
   }
-  status = kilni_status_join(status, kiln_stream_synchronize(stream));
+  status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
   if (kiln_status_is_ok(status)) return kiln_ok();
   // Behind what may be under way: in the order of its stream, which that of
   // frees does not wait for.
@@ -132,8 +132,8 @@ kiln_status_t kilni_fixpoint_create(kilni_instance_t* instance, uint32_t step,
   const kilni_step_t* what = &instance->sequence->steps[step];
   void* block = NULL;
   *out_fixpoint = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kilni_fixpoint_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(dispatcher->allocator,
+                                         sizeof(kilni_fixpoint_t), &block));
   kilni_fixpoint_t* fixpoint = block;
   fixpoint->instance = instance;
   fixpoint->dispatcher = dispatcher;
@@ -159,7 +159,7 @@ void kilni_fixpoint_destroy(kilni_fixpoint_t* fixpoint) {
     kilni_trap_retire(fixpoint->dispatcher, fixpoint->record);
   }
   kiln_stream_release(fixpoint->last);
-  kilni_free(fixpoint->dispatcher->allocator, fixpoint, sizeof(*fixpoint));
+  kilni_base_free(fixpoint->dispatcher->allocator, fixpoint, sizeof(*fixpoint));
 }
 
 uint32_t kilni_fixpoint_strategy(const kilni_fixpoint_t* fixpoint) {

@@ -7,7 +7,8 @@
 #include "dispatch/sequence_fixpoint.h"
 
 static kiln_status_t cannot(const char* why, const char* fix) {
-  return kilni_status_with_fix(KILNI_FAIL(UNSUPPORTED, "%s", why), "%s", fix);
+  return kilni_base_status_with_fix(KILNI_FAIL(UNSUPPORTED, "%s", why), "%s",
+                                    fix);
 }
 
 // ---- Whether it can be ----

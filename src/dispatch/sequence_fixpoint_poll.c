@@ -14,7 +14,7 @@ enum { LOOKS = 64 };
 
 kiln_status_t kilni_fixpoint_make_poll(kilni_fixpoint_t* fixpoint) {
   if (fixpoint->instance->is_replay) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "a graph cannot hold a fixpoint whose rounds the host "
                    "starts"),

@@ -20,7 +20,7 @@ static kiln_status_t check_inner(const kilni_fixpoint_t* fixpoint) {
     const kilni_fixpoint_t* inner =
         fixpoint->instance->fixpoints[fixpoint->step + i];
     if (inner == NULL || inner->strategy != KILN_FIXPOINT_POLL) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "the host starts the rounds of a fixpoint inside"),
         "let KILN_FIXPOINT_AUTO choose for it");
@@ -47,7 +47,7 @@ static kiln_status_t make_state(kilni_fixpoint_t* fixpoint) {
   uint32_t count = 0;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, step->body, sizeof(uint64_t), &block));
+      kilni_base_alloc_array(allocator, step->body, sizeof(uint64_t), &block));
   uint64_t* traps = block;
   for (uint32_t i = 0; i < step->body; i++) {
     if (prepared[i] == NULL || prepared[i]->record == NULL) continue;
@@ -56,7 +56,7 @@ static kiln_status_t make_state(kilni_fixpoint_t* fixpoint) {
   fixpoint->trap_count = count;
   kiln_status_t status =
       kilni_fixpoint_state(fixpoint, traps, count * sizeof(uint64_t));
-  kilni_free_array(allocator, traps, step->body, sizeof(uint64_t));
+  kilni_base_free_array(allocator, traps, step->body, sizeof(uint64_t));
   return status;
 }
 

@@ -96,7 +96,7 @@ struct kiln_sequence_t {
   kilni_step_t* steps;
   size_t step_capacity;
   char* label;
-  kilni_mutex_t lock;  // of runs that share what the blocks count in
+  kilni_base_mutex_t lock;  // of runs that share what the blocks count in
   kilni_instance_t own;
 };
 

@@ -27,9 +27,9 @@ static kiln_status_t touch(laying_t* laying, uint64_t address, uint64_t bytes,
                            bool writes) {
   void* block = laying->accesses;
   if (bytes == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_grow(laying->allocator, (size_t)laying->access_count + 1,
-                 sizeof(kilni_access_t), &laying->access_capacity, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
+      laying->allocator, (size_t)laying->access_count + 1,
+      sizeof(kilni_access_t), &laying->access_capacity, &block));
   laying->accesses = block;
   kilni_access_t* access = &laying->accesses[laying->access_count++];
   access->address = address;
@@ -103,7 +103,7 @@ static kiln_status_t touch_all(laying_t* laying, uint32_t index) {
 
 static kiln_status_t check_limit(const laying_t* laying, uint32_t more) {
   if (laying->layout->node_count + more <= laying->most) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "a replay of \"%s\" has more than %d nodes",
                  laying->instance->sequence->label, (int)KILNI_SEQUENCE_NODES),
       "let loops repeat less, and run the replay several times");
@@ -116,15 +116,15 @@ static kiln_status_t add_unit(laying_t* laying, uint32_t step,
   void* block = layout->units;
   KILNI_RETURN_IF_ERROR(check_limit(laying, 1));
   KILNI_RETURN_IF_ERROR(
-      kilni_grow(laying->allocator, (size_t)layout->unit_count + 1,
-                 sizeof(kilni_unit_t), &layout->unit_capacity, &block));
+      kilni_base_grow(laying->allocator, (size_t)layout->unit_count + 1,
+                      sizeof(kilni_unit_t), &layout->unit_capacity, &block));
   layout->units = block;
   KILNI_RETURN_IF_ERROR(kilni_order_add(&laying->order, accesses, count));
   uint32_t after_count = laying->order.after_count;
   block = layout->after;
-  KILNI_RETURN_IF_ERROR(
-      kilni_grow(laying->allocator, (size_t)layout->after_count + after_count,
-                 sizeof(uint32_t), &layout->after_capacity, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
+      laying->allocator, (size_t)layout->after_count + after_count,
+      sizeof(uint32_t), &layout->after_capacity, &block));
   layout->after = block;
   if (after_count > 0) {
     memcpy(layout->after + layout->after_count, laying->order.after,
@@ -193,16 +193,16 @@ kiln_status_t kilni_layout_init(kilni_layout_t* layout,
   kilni_order_init(&laying.order, laying.allocator);
   kiln_status_t status = lay(&laying, first, behind);
   kilni_order_deinit(&laying.order);
-  kilni_free_array(laying.allocator, laying.accesses, laying.access_capacity,
-                   sizeof(kilni_access_t));
+  kilni_base_free_array(laying.allocator, laying.accesses,
+                        laying.access_capacity, sizeof(kilni_access_t));
   return status;
 }
 
 void kilni_layout_deinit(kilni_layout_t* layout, kiln_allocator_t allocator) {
-  kilni_free_array(allocator, layout->units, layout->unit_capacity,
-                   sizeof(kilni_unit_t));
-  kilni_free_array(allocator, layout->after, layout->after_capacity,
-                   sizeof(uint32_t));
+  kilni_base_free_array(allocator, layout->units, layout->unit_capacity,
+                        sizeof(kilni_unit_t));
+  kilni_base_free_array(allocator, layout->after, layout->after_capacity,
+                        sizeof(uint32_t));
   memset(layout, 0, sizeof(*layout));
 }
 

@@ -21,9 +21,9 @@ void kilni_recorded_free(kiln_allocator_t allocator,
                          kilni_recorded_t* recorded) {
   if (recorded == NULL) return;
   kiln_pipeline_release(recorded->pipeline);
-  kilni_strfree(allocator, recorded->label);
-  kilni_free(allocator, recorded,
-             sizeof(*recorded) + recorded->count * sizeof(kiln_binding_t));
+  kilni_base_strfree(allocator, recorded->label);
+  kilni_base_free(allocator, recorded,
+                  sizeof(*recorded) + recorded->count * sizeof(kiln_binding_t));
 }
 
 static void destroy(kiln_sequence_t* sequence) {
@@ -34,24 +34,24 @@ static void destroy(kiln_sequence_t* sequence) {
     kilni_step_t* step = &sequence->steps[i];
     kilni_recorded_free(allocator, step->recorded);
     kiln_prepared_release(step->given);
-    kilni_strfree(allocator, step->label);
+    kilni_base_strfree(allocator, step->label);
     kilni_binding_let_go(dispatcher, &step->places[0], step->to.buffer);
     kilni_binding_let_go(dispatcher, &step->places[1], step->from.buffer);
     kiln_buffer_release(step->pinned);
   }
-  kilni_free_array(allocator, sequence->steps, sequence->step_capacity,
-                   sizeof(kilni_step_t));
-  kilni_strfree(allocator, sequence->label);
-  if (sequence->has_lock) kilni_mutex_deinit(&sequence->lock);
-  kilni_free(allocator, sequence, sizeof(*sequence));
+  kilni_base_free_array(allocator, sequence->steps, sequence->step_capacity,
+                        sizeof(kilni_step_t));
+  kilni_base_strfree(allocator, sequence->label);
+  if (sequence->has_lock) kilni_base_mutex_deinit(&sequence->lock);
+  kilni_base_free(allocator, sequence, sizeof(*sequence));
   kiln_dispatcher_release(dispatcher);
 }
 
 static kiln_status_t fill(kiln_sequence_t* sequence, const char* label) {
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&sequence->lock));
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&sequence->lock));
   sequence->has_lock = true;
-  return kilni_strdup(sequence->dispatcher->allocator, kilni_sv(label),
-                      &sequence->label);
+  return kilni_base_strdup(sequence->dispatcher->allocator,
+                           kilni_base_sv(label), &sequence->label);
 }
 
 kiln_status_t kiln_sequence_create(kiln_dispatcher_t* dispatcher,
@@ -62,17 +62,17 @@ kiln_status_t kiln_sequence_create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   kiln_sequence_options_t given = kiln_sequence_options_default();
   if (options != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_sequence_options_t",
-                                             sizeof(given), &given));
+    KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+        options, "kiln_sequence_options_t", sizeof(given), &given));
   }
   KILNI_CHECK_ARGUMENT(given.order <= KILN_SEQUENCE_IN_LINE, "options.order");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kiln_sequence_t), &block));
+      kilni_base_alloc(dispatcher->allocator, sizeof(kiln_sequence_t), &block));
   kiln_sequence_t* sequence = block;
   sequence->dispatcher = dispatcher;
   sequence->order = given.order;
@@ -115,7 +115,7 @@ kiln_dispatcher_t* kiln_sequence_dispatcher(const kiln_sequence_t* sequence) {
 static kiln_status_t check_open(const kiln_sequence_t* sequence) {
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   if (!atomic_load(&sequence->finished) && !sequence->failed) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "\"%s\" %s", sequence->label,
                  sequence->failed ? "could not be finished" : "is finished"),
       "record another sequence");
@@ -123,7 +123,7 @@ static kiln_status_t check_open(const kiln_sequence_t* sequence) {
 
 static kiln_status_t refuse(const kiln_sequence_t* sequence, const char* what,
                             const char* fix) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s in \"%s\"", what, sequence->label), "%s",
       fix);
 }
@@ -132,13 +132,13 @@ static kiln_status_t add(kiln_sequence_t* sequence, uint32_t kind,
                          kilni_step_t** out_step, uint32_t* out_index) {
   KILNI_RETURN_IF_ERROR(check_open(sequence));
   if (sequence->step_count == KILNI_SEQUENCE_STEPS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has %d steps already",
                    sequence->label, (int)KILNI_SEQUENCE_STEPS),
         "say with a loop what is repeated, or make two sequences");
   }
   void* steps = sequence->steps;
-  KILNI_RETURN_IF_ERROR(kilni_grow(
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
       sequence->dispatcher->allocator, (size_t)sequence->step_count + 1,
       sizeof(kilni_step_t), &sequence->step_capacity, &steps));
   sequence->steps = steps;
@@ -170,7 +170,7 @@ static kiln_status_t record(kiln_sequence_t* sequence,
   }
   given.struct_size = (uint32_t)sizeof(given);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
       allocator, sizeof(kilni_recorded_t) + count * sizeof(kiln_binding_t),
       &block));
   kilni_recorded_t* recorded = block;
@@ -180,8 +180,8 @@ static kiln_status_t record(kiln_sequence_t* sequence,
     memcpy(recorded->bindings, bindings, count * sizeof(*bindings));
   }
   if (given.label != NULL) {
-    kiln_status_t status =
-        kilni_strdup(allocator, kilni_sv(given.label), &recorded->label);
+    kiln_status_t status = kilni_base_strdup(
+        allocator, kilni_base_sv(given.label), &recorded->label);
     if (!kiln_status_is_ok(status)) {
       kilni_recorded_free(allocator, recorded);
       return status;
@@ -198,7 +198,7 @@ static kiln_status_t check_own(const kiln_sequence_t* sequence,
                                const kiln_dispatcher_t* other,
                                const char* label) {
   if (sequence->dispatcher == other) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "\"%s\" is of another dispatcher than "
                  "\"%s\"",
@@ -219,7 +219,7 @@ kiln_status_t kiln_sequence_add_dispatch(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(
       check_own(sequence, pipeline->dispatcher, pipeline->label));
   if (binding_count > KILNI_PIPELINE_PARAMETERS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "%u bindings for \"%s\"",
                    (unsigned)binding_count, pipeline->label),
         "give one binding for each parameter");
@@ -294,7 +294,7 @@ static kiln_status_t check_transfer(const kiln_sequence_t* sequence,
   for (uint32_t i = sequence->open; i != KILNI_NO_STEP;
        i = sequence->steps[i].parent) {
     if (sequence->steps[i].kind != KILN_STEP_FIXPOINT) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "%s in the body of a fixpoint of \"%s\" (step %u)", what,
                    sequence->label, (unsigned)i),
@@ -367,7 +367,7 @@ static kiln_status_t begin(kiln_sequence_t* sequence, uint32_t kind,
   uint32_t index = 0;
   KILNI_RETURN_IF_ERROR(check_open(sequence));
   if (sequence->depth == KILNI_SEQUENCE_DEPTH) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "%d bodies inside of each other in \"%s\"",
                    (int)KILNI_SEQUENCE_DEPTH + 1, sequence->label),
         "make the loops fewer: two that only repeat are one");
@@ -418,7 +418,7 @@ kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
   KILNI_RETURN_IF_ERROR(check_open(sequence));
   uint32_t index = sequence->open;
   if (index == KILNI_NO_STEP) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "no loop and no fixpoint of \"%s\" is open",
                    sequence->label),
         "begin one first; each is ended once");
@@ -426,7 +426,7 @@ kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
   kilni_step_t* step = &sequence->steps[index];
   step->body = sequence->step_count - index - 1;
   if (step->body == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "the body of step %u of \"%s\" is empty",
                    (unsigned)index, sequence->label),
         "add the steps that are to be repeated before its end");
@@ -446,8 +446,9 @@ kiln_status_t kiln_sequence_set_label(kiln_sequence_t* sequence, uint32_t step,
   }
   char* copy = NULL;
   kiln_allocator_t allocator = sequence->dispatcher->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, kilni_sv(label), &copy));
-  kilni_strfree(allocator, sequence->steps[step].label);
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_strdup(allocator, kilni_base_sv(label), &copy));
+  kilni_base_strfree(allocator, sequence->steps[step].label);
   sequence->steps[step].label = copy;
   return kiln_ok();
 }

@@ -25,10 +25,10 @@ void kilni_order_init(kilni_order_t* order, kiln_allocator_t allocator) {
 }
 
 void kilni_order_deinit(kilni_order_t* order) {
-  kilni_free_array(order->allocator, order->entries, order->entry_capacity,
-                   sizeof(kilni_order_entry_t));
-  kilni_free_array(order->allocator, order->after, order->after_capacity,
-                   sizeof(uint32_t));
+  kilni_base_free_array(order->allocator, order->entries, order->entry_capacity,
+                        sizeof(kilni_order_entry_t));
+  kilni_base_free_array(order->allocator, order->after, order->after_capacity,
+                        sizeof(uint32_t));
 }
 
 bool kilni_order_is_full(const kilni_order_t* order) {
@@ -44,13 +44,13 @@ static uint64_t end_of(const kilni_access_t* access) {
 static kiln_status_t make_room(kilni_order_t* order, uint32_t count) {
   void* entries = order->entries;
   void* after = order->after;
-  kiln_status_t status =
-      kilni_grow(order->allocator, (size_t)order->entry_count + count,
-                 sizeof(kilni_order_entry_t), &order->entry_capacity, &entries);
+  kiln_status_t status = kilni_base_grow(
+      order->allocator, (size_t)order->entry_count + count,
+      sizeof(kilni_order_entry_t), &order->entry_capacity, &entries);
   order->entries = entries;
   if (kiln_status_is_ok(status)) {
-    status = kilni_grow(order->allocator, (size_t)order->entry_count + 1,
-                        sizeof(uint32_t), &order->after_capacity, &after);
+    status = kilni_base_grow(order->allocator, (size_t)order->entry_count + 1,
+                             sizeof(uint32_t), &order->after_capacity, &after);
   }
   order->after = after;
   return status;

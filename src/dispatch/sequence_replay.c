@@ -41,8 +41,8 @@ typedef struct made_t {
 static void end_graph(kiln_allocator_t allocator, made_t* made) {
   kiln_graph_exec_release(made->exec);
   kiln_graph_release(made->graph);
-  kilni_free_array(allocator, made->nodes, made->layout.node_count,
-                   sizeof(kiln_graph_node_t*));
+  kilni_base_free_array(allocator, made->nodes, made->layout.node_count,
+                        sizeof(kiln_graph_node_t*));
   kilni_layout_deinit(&made->layout, allocator);
 }
 
@@ -55,9 +55,9 @@ static kiln_status_t make_graph(kiln_replay_t* replay, kiln_stream_t* upload,
       kilni_cuda_has(dispatcher->device->table,
                      KILNI_CUDA_ROW_cuGraphAddDependencies_v2)};
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(dispatcher->allocator,
-                                          made->layout.node_count,
-                                          sizeof(kiln_graph_node_t*), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc_array(dispatcher->allocator, made->layout.node_count,
+                             sizeof(kiln_graph_node_t*), &block));
   made->nodes = block;
   KILNI_RETURN_IF_ERROR(kiln_graph_create(dispatcher->device, &made->graph));
   KILNI_RETURN_IF_ERROR(
@@ -87,10 +87,10 @@ static void destroy(kiln_replay_t* replay) {
   made_t made = {replay->layout, replay->nodes, replay->graph, replay->exec};
   end_graph(allocator, &made);
   kilni_instance_deinit(&replay->instance);
-  kilni_free_array(allocator, replay->changes, sequence->step_count,
-                   sizeof(bool));
+  kilni_base_free_array(allocator, replay->changes, sequence->step_count,
+                        sizeof(bool));
   kiln_stream_release(replay->last);
-  kilni_free(allocator, replay, sizeof(*replay));
+  kilni_base_free(allocator, replay, sizeof(*replay));
   kiln_sequence_release(sequence);
 }
 
@@ -99,7 +99,7 @@ static kiln_status_t fill(kiln_replay_t* replay, uint32_t upload) {
   kiln_dispatcher_t* dispatcher = replay->dispatcher;
   kiln_stream_t* stream = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       dispatcher->allocator, sequence->step_count, sizeof(bool), &block));
   replay->changes = block;
   KILNI_RETURN_IF_ERROR(
@@ -128,20 +128,20 @@ kiln_status_t kiln_sequence_instantiate(kiln_sequence_t* sequence,
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   kiln_replay_options_t given = kiln_replay_options_default();
   if (options != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_replay_options_t",
-                                             sizeof(given), &given));
+    KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+        options, "kiln_replay_options_t", sizeof(given), &given));
   }
   KILNI_CHECK_ARGUMENT(given.upload <= KILN_SWITCH_ON, "options.upload");
   KILNI_RETURN_IF_ERROR(kilni_sequence_check_finished(sequence));
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
   KILNI_RETURN_IF_ERROR(kilni_instance_check_freed(&sequence->own));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(dispatcher->allocator, sizeof(kiln_replay_t), &block));
+      kilni_base_alloc(dispatcher->allocator, sizeof(kiln_replay_t), &block));
   kiln_replay_t* replay = block;
   replay->sequence = sequence;
   replay->dispatcher = dispatcher;
@@ -239,7 +239,7 @@ static kiln_status_t find_dispatch(const kiln_replay_t* replay, uint32_t step) {
   if (step < sequence->step_count && replay->instance.prepared[step] != NULL) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is no dispatch",
                  (unsigned)step, sequence->label),
       "name the step by the number that kiln_sequence_add_dispatch told");
@@ -368,7 +368,7 @@ kiln_status_t kiln_replay_run(kiln_replay_t* replay, kiln_stream_t* stream,
   if (pending != NULL && kiln_status_is_ok(status)) {
     status = kilni_pending_finish(pending, stream);
     if (!kiln_status_is_ok(status)) {
-      status = kilni_status_join(status, kiln_stream_synchronize(stream));
+      status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
     }
   }
   if (!kiln_status_is_ok(status)) {

@@ -78,7 +78,7 @@ kiln_status_t kilni_steps_put(kilni_instance_t* instance, uint32_t first,
 
 kiln_status_t kilni_sequence_check_finished(const kiln_sequence_t* sequence) {
   if (atomic_load(&sequence->finished)) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "\"%s\" is not finished", sequence->label),
       "call kiln_sequence_finish, and see whether that works");
 }
@@ -92,7 +92,7 @@ static kiln_status_t check_capture(const kiln_sequence_t* sequence,
   }
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "host memory, a pending or a fixpoint by WHILE or POLL "
                  "(\"%s\") on a stream that is being captured",
@@ -124,10 +124,10 @@ void kilni_instance_look(kilni_instance_t* instance,
 
 static kiln_status_t put_all(kiln_sequence_t* sequence, kiln_stream_t* stream) {
   bool shares = sequence->has_grids || sequence->has_fixpoints;
-  if (shares) kilni_mutex_lock(&sequence->lock);
+  if (shares) kilni_base_mutex_lock(&sequence->lock);
   kiln_status_t status =
       kilni_steps_put(&sequence->own, 0, sequence->step_count, stream);
-  if (shares) kilni_mutex_unlock(&sequence->lock);
+  if (shares) kilni_base_mutex_unlock(&sequence->lock);
   return status;
 }
 
@@ -138,7 +138,7 @@ kiln_status_t kiln_sequence_run(kiln_sequence_t* sequence,
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   KILNI_RETURN_IF_ERROR(kilni_sequence_check_finished(sequence));
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
@@ -160,7 +160,7 @@ kiln_status_t kiln_sequence_run(kiln_sequence_t* sequence,
   }
   if (!kiln_status_is_ok(status)) {
     // Nobody tells of what is on the stream already.
-    status = kilni_status_join(status, kiln_stream_synchronize(stream));
+    status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
     kiln_pending_release(pending);
     return KILNI_ANNOTATE(status, "running \"%s\"", sequence->label);
   }
@@ -172,7 +172,7 @@ kiln_status_t kiln_sequence_run(kiln_sequence_t* sequence,
 // ---- How runs ended ----
 
 static kiln_status_t check_device(const kiln_dispatcher_t* dispatcher) {
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
 }
@@ -184,10 +184,10 @@ kiln_status_t kiln_sequence_check(kiln_sequence_t* sequence,
   KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
   KILNI_RETURN_IF_ERROR(check_device(sequence->dispatcher));
   KILNI_RETURN_IF_ERROR(kilni_sequence_check_finished(sequence));
-  kilni_mutex_lock(&sequence->lock);
+  kilni_base_mutex_lock(&sequence->lock);
   kiln_status_t status =
       kilni_instance_check(&sequence->own, out_trap, out_step);
-  kilni_mutex_unlock(&sequence->lock);
+  kilni_base_mutex_unlock(&sequence->lock);
   return status;
 }
 

@@ -40,8 +40,8 @@ typedef struct chunk_t {
 struct kilni_staging_t {
   kiln_device_t* device;
   kilni_counters_t* counters;
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   uint64_t chunk_bytes;
   uint32_t count;
   uint32_t next;     // under the lock, as the next two
@@ -82,7 +82,7 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
   void* block = NULL;
   *out_staging = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kilni_staging_t), &block));
+      kilni_base_alloc(allocator, sizeof(kilni_staging_t), &block));
   kilni_staging_t* staging = block;
   staging->device = device;
   staging->counters = options->counters;
@@ -93,19 +93,19 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
   kiln_status_t status =
       kilni_crew_create(allocator, options->threads, &staging->crew);
   if (kiln_status_is_ok(status)) {
-    status =
-        kilni_alloc_array(allocator, staging->count, sizeof(chunk_t), &block);
+    status = kilni_base_alloc_array(allocator, staging->count, sizeof(chunk_t),
+                                    &block);
   }
   if (kiln_status_is_ok(status)) {
     staging->chunks = block;
     for (uint32_t i = 0; i < staging->count; i++) {
       staging->chunks[i].crew = staging->crew;
     }
-    status = kilni_mutex_init(&staging->lock);
+    status = kilni_base_mutex_init(&staging->lock);
     staging->has_lock = kiln_status_is_ok(status);
   }
   if (kiln_status_is_ok(status)) {
-    status = kilni_cond_init(&staging->changed);
+    status = kilni_base_cond_init(&staging->changed);
     staging->has_cond = kiln_status_is_ok(status);
   }
   if (!kiln_status_is_ok(status)) {
@@ -137,10 +137,11 @@ void kilni_staging_destroy(kilni_staging_t* staging) {
     drop(staging, &staging->chunks[i]);
   }
   kilni_crew_destroy(staging->crew);  // what is under way has used it
-  if (staging->has_cond) kilni_cond_deinit(&staging->changed);
-  if (staging->has_lock) kilni_mutex_deinit(&staging->lock);
-  kilni_free_array(allocator, staging->chunks, staging->count, sizeof(chunk_t));
-  kilni_free(allocator, staging, sizeof(*staging));
+  if (staging->has_cond) kilni_base_cond_deinit(&staging->changed);
+  if (staging->has_lock) kilni_base_mutex_deinit(&staging->lock);
+  kilni_base_free_array(allocator, staging->chunks, staging->count,
+                        sizeof(chunk_t));
+  kilni_base_free(allocator, staging, sizeof(*staging));
 }
 
 // ---- Chunks ----
@@ -160,11 +161,11 @@ static chunk_t* find_free(kilni_staging_t* staging) {
 // for one, and leaves those that are free to who does wait.
 static chunk_t* take(kilni_staging_t* staging, bool may_wait) {
   chunk_t* chunk = NULL;
-  kilni_mutex_lock(&staging->lock);
+  kilni_base_mutex_lock(&staging->lock);
   if (may_wait) {
     staging->waiting++;
     while ((chunk = find_free(staging)) == NULL) {
-      kilni_cond_wait(&staging->changed, &staging->lock);
+      kilni_base_cond_wait(&staging->changed, &staging->lock);
     }
     staging->waiting--;
   } else if (staging->count - staging->taken > staging->waiting) {
@@ -174,25 +175,25 @@ static chunk_t* take(kilni_staging_t* staging, bool may_wait) {
     chunk->taken = true;
     staging->taken++;
   }
-  kilni_mutex_unlock(&staging->lock);
+  kilni_base_mutex_unlock(&staging->lock);
   return chunk;
 }
 
 static bool take_this(kilni_staging_t* staging, chunk_t* chunk) {
-  kilni_mutex_lock(&staging->lock);
+  kilni_base_mutex_lock(&staging->lock);
   bool ours = !chunk->taken;
   if (ours) staging->taken++;
   chunk->taken = true;
-  kilni_mutex_unlock(&staging->lock);
+  kilni_base_mutex_unlock(&staging->lock);
   return ours;
 }
 
 static void give(kilni_staging_t* staging, chunk_t* chunk) {
-  kilni_mutex_lock(&staging->lock);
+  kilni_base_mutex_lock(&staging->lock);
   chunk->taken = false;
   staging->taken--;
-  kilni_cond_signal(&staging->changed);
-  kilni_mutex_unlock(&staging->lock);
+  kilni_base_cond_signal(&staging->changed);
+  kilni_base_mutex_unlock(&staging->lock);
 }
 
 // Memory for a chunk that was taken, which nobody uses any more.
@@ -229,7 +230,7 @@ kiln_status_t kilni_staging_trim(kilni_staging_t* staging) {
     if (!take_this(staging, chunk)) continue;
     kiln_status_t waited = wait_for(chunk);
     if (kiln_status_is_ok(waited)) drop(staging, chunk);
-    status = kilni_status_join(status, waited);
+    status = kilni_base_status_join(status, waited);
     give(staging, chunk);
   }
   kilni_crew_rest(staging->crew);
@@ -282,7 +283,7 @@ static kiln_status_t check_capture(kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "pageable host memory on a stream that is being captured"),
       "pin the memory (kiln_resident_pin), or copy it before the capture");
@@ -323,7 +324,7 @@ static kiln_status_t guard(chunk_t* chunk, kiln_stream_t* stream) {
   if (chunk->used) return kiln_ok();
   kiln_stream_retain(stream);
   chunk->stray = stream;
-  return kilni_status_join(status, wait_for(chunk));
+  return kilni_base_status_join(status, wait_for(chunk));
 }
 
 static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
@@ -343,7 +344,7 @@ static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
   chunk->copy.past_caches = true;
   kiln_status_t status = kiln_buffer_read_async(t->buffer, t->stream,
                                                 t->offset + at, bytes, pinned);
-  return kilni_status_join(status, guard(chunk, t->stream));
+  return kilni_base_status_join(status, guard(chunk, t->stream));
 }
 
 static void copy_out(void* user) {
@@ -366,7 +367,7 @@ static kiln_status_t end_part(transfer_t* t, bool good) {
     if (good) {
       status = kiln_buffer_write_async(t->buffer, t->stream, t->offset + at,
                                        chunk->copy.bytes, chunk->copy.to);
-      status = kilni_status_join(status, guard(chunk, t->stream));
+      status = kilni_base_status_join(status, guard(chunk, t->stream));
     }
   } else if (good) {
     status = wait_for(chunk);
@@ -381,7 +382,7 @@ static kiln_status_t leave_part(transfer_t* t) {
   chunk_t* chunk = t->parts[t->first].chunk;
   kiln_status_t status = kiln_stream_call_host(t->stream, copy_out, chunk);
   if (!kiln_status_is_ok(status)) {
-    return kilni_status_join(status, end_part(t, false));
+    return kilni_base_status_join(status, end_part(t, false));
   }
   t->first = (t->first + 1) % UNDER_WAY;
   t->count--;
@@ -429,7 +430,7 @@ static kiln_status_t move_parts(transfer_t* t, uint64_t bytes) {
 static kiln_status_t move_all(transfer_t* t, uint64_t bytes) {
   kiln_status_t status = move_parts(t, bytes);
   while (t->count > 0) {
-    status = kilni_status_join(status, end_part(t, false));
+    status = kilni_base_status_join(status, end_part(t, false));
   }
   return status;
 }

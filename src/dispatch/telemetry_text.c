@@ -34,21 +34,21 @@ static size_t utf8_length(const unsigned char* text) {
   return length;
 }
 
-static void add_escaped(kilni_str_t* out, const char* text, bool json) {
+static void add_escaped(kilni_base_str_t* out, const char* text, bool json) {
   while (*text != 0) {
     size_t length = utf8_length((const unsigned char*)text);
     if (length == 0) {
-      kilni_str_add_cstr(out, "\xef\xbf\xbd");
+      kilni_base_str_add_cstr(out, "\xef\xbf\xbd");
       length = 1;
     } else if (*text == '\\' || *text == '"') {
-      kilni_str_add_char(out, '\\');
-      kilni_str_add_char(out, *text);
+      kilni_base_str_add_char(out, '\\');
+      kilni_base_str_add_char(out, *text);
     } else if (*text == '\n') {
-      kilni_str_add_cstr(out, "\\n");
+      kilni_base_str_add_cstr(out, "\\n");
     } else if (json && (unsigned char)*text < 0x20) {
-      kilni_str_addf(out, "\\u%04x", (unsigned)(unsigned char)*text);
+      kilni_base_str_addf(out, "\\u%04x", (unsigned)(unsigned char)*text);
     } else {
-      kilni_str_add(out, kilni_sv_make(text, length));
+      kilni_base_str_add(out, kilni_base_sv_make(text, length));
     }
     text += length;
   }
@@ -73,7 +73,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
   KILNI_CHECK_ARGUMENT(format->labels != NULL || format->label_count == 0,
                        "format.labels");
   if (format->label_count > MAX_LABELS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "telemetry with %u labels",
                    (unsigned)format->label_count),
         "give at most %u", (unsigned)MAX_LABELS);
@@ -81,7 +81,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
   for (uint32_t i = 0; i < format->label_count; i++) {
     const char* name = format->labels[i].name;
     if (!is_label_name(name) || format->labels[i].value == NULL) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" as a label of telemetry",
                      name != NULL ? name : ""),
           "name it with letters, digits and _, not beginning with a digit or "
@@ -89,7 +89,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
     }
     for (uint32_t j = 0; j < i; j++) {
       if (strcmp(name, format->labels[j].name) != 0) continue;
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "two labels \"%s\" of telemetry", name),
           "give each name once");
     }
@@ -101,7 +101,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
 
 // One text under way. one-thread
 typedef struct writer_t {
-  kilni_str_t* out;
+  kilni_base_str_t* out;
   const kiln_telemetry_format_t* format;
   const char* between;  // of JSON: what comes before the next member
 } writer_t;
@@ -111,9 +111,9 @@ static bool ends_with(const char* text, const char* end) {
   return a >= b && strcmp(text + a - b, end) == 0;
 }
 
-static void add_seconds(kilni_str_t* out, uint64_t ns) {
-  kilni_str_addf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000u,
-                 ns % 1000000000u);
+static void add_seconds(kilni_base_str_t* out, uint64_t ns) {
+  kilni_base_str_addf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000u,
+                      ns % 1000000000u);
 }
 
 // kiln_NAME, with seconds for nanoseconds and _total behind a counter.
@@ -121,25 +121,25 @@ static void sample(writer_t* w, const char* field, const char* what,
                    bool is_counter, uint64_t value) {
   bool is_time = ends_with(field, "_ns");
   char metric[METRIC_BYTES];
-  kilni_str_t* out = w->out;
+  kilni_base_str_t* out = w->out;
   size_t size = strlen(field) - (is_time ? 3 : 0);
   (void)snprintf(metric, sizeof(metric), "kiln_%.*s%s%s", (int)size, field,
                  is_time ? "_seconds" : "", is_counter ? "_total" : "");
-  kilni_str_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s", metric, what, metric,
-                 is_counter ? "counter" : "gauge", metric);
+  kilni_base_str_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s", metric, what,
+                      metric, is_counter ? "counter" : "gauge", metric);
   for (uint32_t i = 0; i < w->format->label_count; i++) {
-    kilni_str_addf(out, "%s%s=\"", i == 0 ? "{" : ",",
-                   w->format->labels[i].name);
+    kilni_base_str_addf(out, "%s%s=\"", i == 0 ? "{" : ",",
+                        w->format->labels[i].name);
     add_escaped(out, w->format->labels[i].value, false);
-    kilni_str_add_char(out, '"');
+    kilni_base_str_add_char(out, '"');
   }
-  kilni_str_add_cstr(out, w->format->label_count != 0 ? "} " : " ");
+  kilni_base_str_add_cstr(out, w->format->label_count != 0 ? "} " : " ");
   if (is_time) {
     add_seconds(out, value);
   } else {
-    kilni_str_addf(out, "%" PRIu64, value);
+    kilni_base_str_addf(out, "%" PRIu64, value);
   }
-  kilni_str_add_char(out, '\n');
+  kilni_base_str_add_char(out, '\n');
 }
 
 static void write_prometheus(writer_t* w, const kiln_telemetry_t* t) {
@@ -159,42 +159,42 @@ static void write_prometheus(writer_t* w, const kiln_telemetry_t* t) {
 // ---- JSON ----
 
 static void open_object(writer_t* w, const char* name) {
-  kilni_str_addf(w->out, "%s\"%s\":{", w->between, name);
+  kilni_base_str_addf(w->out, "%s\"%s\":{", w->between, name);
   w->between = "";
 }
 
 static void close_object(writer_t* w) {
-  kilni_str_add_char(w->out, '}');
+  kilni_base_str_add_char(w->out, '}');
   w->between = ",";
 }
 
 static void member(writer_t* w, const char* name, uint64_t value) {
-  kilni_str_addf(w->out, "%s\"%s\":%" PRIu64, w->between, name, value);
+  kilni_base_str_addf(w->out, "%s\"%s\":%" PRIu64, w->between, name, value);
   w->between = ",";
 }
 
 static void rate(writer_t* w, const char* name, uint64_t part, uint64_t whole) {
-  kilni_str_addf(w->out, "%s\"%s\":", w->between, name);
+  kilni_base_str_addf(w->out, "%s\"%s\":", w->between, name);
   w->between = ",";
   if (whole == 0) {
-    kilni_str_add_cstr(w->out, "null");
+    kilni_base_str_add_cstr(w->out, "null");
     return;
   }
   // In millionths, so that no locale has a say in it.
   uint64_t share = (uint64_t)((double)part / (double)whole * 1e6 + 0.5);
-  kilni_str_addf(w->out, "%" PRIu64 ".%06" PRIu64, share / 1000000u,
-                 share % 1000000u);
+  kilni_base_str_addf(w->out, "%" PRIu64 ".%06" PRIu64, share / 1000000u,
+                      share % 1000000u);
 }
 
 static void write_json(writer_t* w, const kiln_telemetry_t* t) {
-  kilni_str_addf(w->out, "{\"enabled\":%s", t->enabled ? "true" : "false");
+  kilni_base_str_addf(w->out, "{\"enabled\":%s", t->enabled ? "true" : "false");
   w->between = ",";
   open_object(w, "labels");
   for (uint32_t i = 0; i < w->format->label_count; i++) {
-    kilni_str_addf(w->out, "%s\"%s\":\"", w->between,
-                   w->format->labels[i].name);
+    kilni_base_str_addf(w->out, "%s\"%s\":\"", w->between,
+                        w->format->labels[i].name);
     add_escaped(w->out, w->format->labels[i].value, true);
-    kilni_str_add_char(w->out, '"');
+    kilni_base_str_add_char(w->out, '"');
     w->between = ",";
   }
   close_object(w);
@@ -222,17 +222,17 @@ static void write_json(writer_t* w, const kiln_telemetry_t* t) {
   rate(w, "staged_bytes", t->staged_bytes,
        t->uploaded_bytes + t->downloaded_bytes);
   close_object(w);
-  kilni_str_add_cstr(w->out, "}\n");
+  kilni_base_str_add_cstr(w->out, "}\n");
 }
 
 // ---- All together ----
 
-static void hand_out(const kilni_str_t* text, size_t capacity, char* buffer,
-                     size_t* out_length) {
+static void hand_out(const kilni_base_str_t* text, size_t capacity,
+                     char* buffer, size_t* out_length) {
   if (out_length != NULL) *out_length = text->size;
   if (capacity == 0) return;
   size_t fits = text->size < capacity ? text->size : capacity - 1;
-  if (fits != 0) memcpy(buffer, kilni_str_cstr(text), fits);
+  if (fits != 0) memcpy(buffer, kilni_base_str_cstr(text), fits);
   buffer[fits] = 0;
 }
 
@@ -250,8 +250,8 @@ kiln_status_t kiln_telemetry_format(const kiln_telemetry_t* telemetry,
       KILNI_OPTIONS_READ(format, kiln_telemetry_format_t, &given));
   KILNI_CHECK_ARGUMENT(given.format <= KILN_TELEMETRY_JSON, "format.format");
   KILNI_RETURN_IF_ERROR(check_labels(&given));
-  kilni_str_t text;
-  kilni_str_init(
+  kilni_base_str_t text;
+  kilni_base_str_init(
       &text, given.allocator != NULL ? *given.allocator : kiln_allocator_libc(),
       MAX_TEXT);
   writer_t writer = {&text, &given, ""};
@@ -260,10 +260,10 @@ kiln_status_t kiln_telemetry_format(const kiln_telemetry_t* telemetry,
   } else {
     write_prometheus(&writer, &t);
   }
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
     hand_out(&text, capacity, buffer, out_length);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }

@@ -40,7 +40,7 @@ static kiln_status_t take_back(kiln_graph_t* graph, kiln_cu_graph_node_t handle,
   kiln_status_t undone;
   KILNI_GRAPH_CALL(undone, graph, cuGraphDestroyNode, handle);
   if (kiln_status_is_ok(undone)) return status;
-  return KILNI_ANNOTATE(kilni_status_join(status, undone),
+  return KILNI_ANNOTATE(kilni_base_status_join(status, undone),
                         "the node that was added stays in the graph");
 }
 
@@ -65,8 +65,8 @@ static kiln_status_t keep_attributes(kiln_graph_t* graph,
   if (how->count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_unset(graph->device->host->allocator, sizeof(*how), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(graph->device->host->allocator,
+                                               sizeof(*how), &block));
   memcpy(block, how, sizeof(*how));
   (*out_more)->how = block;
   return kiln_ok();
@@ -75,7 +75,7 @@ static kiln_status_t keep_attributes(kiln_graph_t* graph,
 static kiln_status_t add_kernel(const adding_t* a) {
   kiln_launch_t* launch = a->work->as.launch;
   if (launch == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a kernel node without a launch"),
         "prepare one with kiln_launch_create");
   }
@@ -120,7 +120,7 @@ static kiln_status_t check_choice(const kiln_graph_t* graph,
                   : given->kind <= KILN_GRAPH_WHILE && given->bodies >= 1 &&
                         given->bodies <= (given->kind == KILN_GRAPH_IF ? 2 : 1);
   if (!fits) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a conditional node of kind %u with %u bodies",
                    (unsigned)given->kind, (unsigned)given->bodies),
@@ -128,7 +128,7 @@ static kiln_status_t check_choice(const kiln_graph_t* graph,
         KILNI_GRAPH_BODIES);
   }
   if (given->condition.graph != graph) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the condition is of another graph than its node"),
         "make it with kiln_graph_add_condition of the same graph");
@@ -138,7 +138,7 @@ static kiln_status_t check_choice(const kiln_graph_t* graph,
       (given->kind != KILN_GRAPH_SWITCH && given->bodies == 1)) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "an IF with two bodies and a SWITCH need a driver of CUDA "
                  "12.8, and that of \"%s\" is of %u.%u",
@@ -154,12 +154,12 @@ static kiln_status_t make_bodies(kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
   kilni_node_more_t* more = *out_more;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, given->bodies,
-                                          sizeof(kiln_graph_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, given->bodies,
+                                               sizeof(kiln_graph_t*), &block));
   more->inner = block;
   more->inner_count = given->bodies;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, given->bodies,
-                                          sizeof(kiln_cu_graph_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, given->bodies, sizeof(kiln_cu_graph_t), &block));
   more->inner_handles = block;
   more->condition = given->kind;
   more->asks = given->condition.handle;
@@ -368,12 +368,12 @@ static kiln_status_t add_any(const adding_t* a) {
 static kiln_status_t not_of_graph(const kiln_graph_node_t* node,
                                   uint32_t index) {
   if (node == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`after[%u]` is NULL", (unsigned)index),
         "give nodes of the same graph");
   }
   char text[KILNI_NODE_TEXT];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`after[%u]`, the %s node \"%s\", is of another graph",
                  (unsigned)index, kilni_graph_kind_name(node->kind),
@@ -397,14 +397,15 @@ static kiln_status_t add_after_many(adding_t* a,
                                     kiln_graph_node_t* const* after) {
   kiln_allocator_t allocator = a->graph->device->host->allocator;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, a->count, sizeof(kiln_cu_graph_node_t), &block));
   kiln_status_t status = take_after(a->graph, after, (uint32_t)a->count, block);
   a->after = block;
   if (kiln_status_is_ok(status)) {
     status = kilni_graph_why_no_after(after, a->count, add_any(a));
   }
-  kilni_free_array(allocator, block, a->count, sizeof(kiln_cu_graph_node_t));
+  kilni_base_free_array(allocator, block, a->count,
+                        sizeof(kiln_cu_graph_node_t));
   return status;
 }
 
@@ -630,7 +631,7 @@ static kiln_status_t call_set(const kiln_graph_node_t* node,
 static void forget_told(kiln_graph_node_t* node) {
   kilni_node_more_t* more = node->more;
   if (node->kind == KILN_GRAPH_KERNEL && more != NULL) {
-    kilni_strfree(node->graph->device->host->allocator, more->kernel);
+    kilni_base_strfree(node->graph->device->host->allocator, more->kernel);
     more->kernel = NULL;
   }
   if (node->kind != KILN_GRAPH_CHILD || more == NULL || more->inner == NULL) {

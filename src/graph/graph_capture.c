@@ -48,17 +48,17 @@ static void capture_release(kilni_capture_t* capture) {
   capture_release(capture->outer);
   kiln_stream_release(capture->outer_stream);
   kiln_graph_release(capture->graph);
-  kilni_free_array(device->host->allocator, capture->streams,
-                   capture->stream_room, sizeof(*capture->streams));
-  kilni_free(device->host->allocator, capture, sizeof(*capture));
+  kilni_base_free_array(device->host->allocator, capture->streams,
+                        capture->stream_room, sizeof(*capture->streams));
+  kilni_base_free(device->host->allocator, capture, sizeof(*capture));
   kiln_device_release(device);
 }
 
 static kiln_status_t make_capture(kiln_device_t* device, kiln_graph_t* graph,
                                   kilni_capture_t** out_capture) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kilni_capture_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kilni_capture_t), &block));
   kilni_capture_t* capture = block;
   atomic_init(&capture->references, 1);
   capture->device = device;
@@ -66,7 +66,7 @@ static kiln_status_t make_capture(kiln_device_t* device, kiln_graph_t* graph,
   capture->graph = graph;
   kiln_graph_retain(graph);
   atomic_init(&capture->bodies, 0);
-  capture->thread = kilni_thread_number();
+  capture->thread = kilni_base_thread_number();
   *out_capture = capture;
   return kiln_ok();
 }
@@ -102,8 +102,8 @@ kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
                                  kiln_graph_builder_t** out_builder) {
   *out_builder = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(device->host->allocator,
-                                    sizeof(kiln_graph_builder_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_graph_builder_t), &block));
   kiln_graph_builder_t* builder = block;
   builder->device = device;
   builder->kind = kind;
@@ -133,13 +133,13 @@ kiln_status_t kiln_graph_builder_create(
   kiln_graph_builder_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_graph_builder_options_t, &given));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   if (given.stream != NULL) {
     KILNI_RETURN_IF_ERROR(
         kilni_device_check_same(device, given.stream->device, "the stream"));
     if (given.stream->kind == KILN_STREAM_LEGACY) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "the legacy default stream cannot be captured"),
           "give another stream, or none");
@@ -171,7 +171,7 @@ void kiln_graph_builder_release(kiln_graph_builder_t* builder) {
               kiln_status_message(status));
     kiln_status_free(status);
   }
-  kilni_free(device->host->allocator, builder, sizeof(*builder));
+  kilni_base_free(device->host->allocator, builder, sizeof(*builder));
   kiln_device_release(device);
 }
 
@@ -203,7 +203,7 @@ kiln_device_t* kiln_graph_builder_device(const kiln_graph_builder_t* builder) {
 // OK if it is not closed.
 static kiln_status_t check_open(const kiln_graph_builder_t* builder) {
   if (builder->state != KILN_GRAPH_BUILDER_CLOSED) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the graph builder is closed"),
       "use it before kiln_graph_builder_close or _join, or make another one");
 }
@@ -236,7 +236,7 @@ static const char* state_fix(uint32_t state) {
 
 static kiln_status_t wrong_state(const kiln_graph_builder_t* builder,
                                  const char* doing) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "%s: the graph builder %s", doing,
                  state_text(builder->state)),
       "%s", state_fix(builder->state));
@@ -249,7 +249,7 @@ kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
     return wrong_state(builder, doing);
   }
   if (builder->capture->active) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "%s: the capture that the builder was forked from has ended",
                  doing),
@@ -258,7 +258,7 @@ kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
 
 static kiln_status_t check_inside(bool captured, const char* doing) {
   if (!captured) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "%s: a conditional body of the graph builder is captured now",
                  doing),
@@ -305,7 +305,7 @@ kiln_status_t kiln_graph_builder_is_building(kiln_graph_builder_t* builder,
   kiln_cu_capture_status_t capturing;
   KILNI_RETURN_IF_ERROR(ask(builder, &capturing));
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "something has invalidated the capture"),
         "end the builder, or close it, and capture again");
   }
@@ -365,11 +365,11 @@ static bool is_wrong_thread(kiln_status_t status) {
 // at the wrong one.
 static kiln_status_t check_thread(const kiln_graph_builder_t* builder) {
   if (builder->stream->kind != KILN_STREAM_PER_THREAD ||
-      builder->capture->thread == kilni_thread_number()) {
+      builder->capture->thread == kilni_base_thread_number()) {
     return kiln_ok();
   }
-  return kilni_status_with_native(
-      kilni_status_with_fix(
+  return kilni_base_status_with_native(
+      kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_STATE,
                      "the capture is of the default stream of another thread"),
           "end or close it on the thread that began it"),
@@ -412,7 +412,7 @@ static kiln_status_t ask_graph(kiln_graph_builder_t* builder,
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE && *out_graph != NULL) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "something has invalidated the capture that just began"),
       "look for calls on other threads that a capture in this mode does not "
@@ -433,7 +433,7 @@ static kiln_status_t undo_begin(kiln_graph_builder_t* builder,
     builder->state = KILN_GRAPH_BUILDER_INVALIDATED;
   }
   capture_release(capture);
-  return kilni_status_join(status, ended);
+  return kilni_base_status_join(status, ended);
 }
 
 // Why a capture does not begin: another one is under way on the stream.
@@ -447,8 +447,8 @@ static kiln_status_t why_no_begin(const kiln_graph_builder_t* builder,
                      capturing != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_free(asked);
   if (!is_captured) return status;
-  kiln_status_t why = kilni_status_with_native(
-      kilni_status_with_fix(
+  kiln_status_t why = kilni_base_status_with_native(
+      kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_STATE, "the stream is being captured already"),
           "end that capture first (kiln_graph_builder_end), or give this "
           "builder another stream, or none"),
@@ -557,7 +557,7 @@ static kiln_status_t thrown_away(kiln_status_t status, uint32_t forks) {
   if (kiln_status_code(status) == KILN_STATUS_DEVICE_LOST || !has_native) {
     return unjoined(forks, status);
   }
-  kiln_status_t said = kilni_status_with_fix(
+  kiln_status_t said = kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the capture was invalidated, and the driver has thrown its "
                  "graph away"),
@@ -566,8 +566,8 @@ static kiln_status_t thrown_away(kiln_status_t status, uint32_t forks) {
                   "the end"
                 : "look for the first call on a captured stream that failed, "
                   "and capture again with a new builder");
-  said =
-      kilni_status_with_native(said, native.domain, native.number, native.name);
+  said = kilni_base_status_with_native(said, native.domain, native.number,
+                                       native.name);
   kiln_status_free(status);
   return unjoined(forks, said);
 }
@@ -620,7 +620,7 @@ static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
 static kiln_status_t lost_body(kiln_graph_builder_t* builder) {
   give_up_streams(builder, true);
   invalidate(builder);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the capture of a conditional body was invalidated; it is not "
                  "ended, because drivers crash over that"),
@@ -657,7 +657,7 @@ kiln_status_t kiln_graph_builder_end(kiln_graph_builder_t* builder) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "a forked graph builder does not end: it is joined"),
         "join it with kiln_graph_builder_join");
@@ -798,7 +798,7 @@ static void leave_to_stream(kiln_graph_builder_t* builder) {
 // ---- What came of it ----
 
 static kiln_status_t no_graph_of_fork(void) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a forked graph builder has no graph of its own"),
       "take that of the builder that it was split from");
@@ -834,7 +834,7 @@ kiln_status_t kiln_graph_builder_exec(kiln_graph_builder_t* builder,
     return wrong_state(builder, "there is no graph to be run");
   }
   if (builder->kind == KILN_GRAPH_BUILDER_BODY) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "the body of a conditional node runs as a part of its "
                    "graph"),

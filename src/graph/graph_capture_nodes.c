@@ -26,10 +26,10 @@ typedef struct tail_t {
 
 static void tail_deinit(tail_t* tail, const kiln_graph_builder_t* builder) {
   kiln_allocator_t allocator = builder->device->host->allocator;
-  kilni_free_array(allocator, tail->own_nodes, tail->count,
-                   sizeof(*tail->own_nodes));
-  kilni_free_array(allocator, tail->own_edges, tail->count,
-                   sizeof(*tail->own_edges));
+  kilni_base_free_array(allocator, tail->own_nodes, tail->count,
+                        sizeof(*tail->own_nodes));
+  kilni_base_free_array(allocator, tail->own_edges, tail->count,
+                        sizeof(*tail->own_edges));
 }
 
 static kiln_status_t ask_tail(const kiln_graph_builder_t* builder,
@@ -51,7 +51,7 @@ static kiln_status_t ask_tail(const kiln_graph_builder_t* builder,
   }
   KILNI_RETURN_IF_ERROR(status);
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "something has invalidated the capture"),
       "end the builder, or close it, and capture again");
 }
@@ -62,11 +62,11 @@ static kiln_status_t take_tail(const kiln_graph_builder_t* builder,
   kiln_allocator_t allocator = builder->device->host->allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(ask_tail(builder, tail));
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, tail->count,
-                                          sizeof(*tail->own_nodes), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, tail->count, sizeof(*tail->own_nodes), &block));
   tail->own_nodes = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, tail->count,
-                                          sizeof(*tail->own_edges), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, tail->count, sizeof(*tail->own_edges), &block));
   tail->own_edges = block;
   bool plain = true;
   for (size_t i = 0; i < tail->count; i++) {
@@ -100,7 +100,7 @@ static kiln_status_t take_back(kiln_graph_node_t* node, kiln_status_t status) {
     kilni_node_forget(node);
     return status;
   }
-  return KILNI_ANNOTATE(kilni_status_join(status, removed),
+  return KILNI_ANNOTATE(kilni_base_status_join(status, removed),
                         "the node stays in the graph, in no order");
 }
 
@@ -282,7 +282,7 @@ kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(builder->device, child->device, "the child"));
   if (child->root == builder->capture->graph->root) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a graph cannot be a node of itself"),
         "clone it first (kiln_graph_clone)");
   }

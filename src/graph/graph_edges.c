@@ -32,9 +32,11 @@ typedef struct ends_t {
 
 static void ends_deinit(ends_t* ends, const kiln_graph_t* graph) {
   kiln_allocator_t allocator = allocator_of(graph);
-  kilni_free_array(allocator, ends->from, ends->room, sizeof(ends->from[0]));
-  kilni_free_array(allocator, ends->to, ends->room, sizeof(ends->to[0]));
-  kilni_free_array(allocator, ends->edges, ends->room, sizeof(ends->edges[0]));
+  kilni_base_free_array(allocator, ends->from, ends->room,
+                        sizeof(ends->from[0]));
+  kilni_base_free_array(allocator, ends->to, ends->room, sizeof(ends->to[0]));
+  kilni_base_free_array(allocator, ends->edges, ends->room,
+                        sizeof(ends->edges[0]));
 }
 
 static kiln_status_t ends_init(ends_t* ends, const kiln_graph_t* graph,
@@ -44,13 +46,13 @@ static kiln_status_t ends_init(ends_t* ends, const kiln_graph_t* graph,
   memset(ends, 0, sizeof(*ends));
   ends->room = room;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, room, sizeof(ends->from[0]), &block));
+      kilni_base_alloc_array(allocator, room, sizeof(ends->from[0]), &block));
   ends->from = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, room, sizeof(ends->to[0]), &block));
+      kilni_base_alloc_array(allocator, room, sizeof(ends->to[0]), &block));
   ends->to = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, room, sizeof(ends->edges[0]), &block));
+      kilni_base_alloc_array(allocator, room, sizeof(ends->edges[0]), &block));
   ends->edges = block;
   return kiln_ok();
 }
@@ -61,7 +63,7 @@ static kiln_status_t check_node(const kiln_graph_t* graph,
                                 const kiln_graph_node_t* node, uint32_t index,
                                 const char* end) {
   if (node != NULL && node->graph == graph) return kilni_node_check(node);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "edge %u: `%s` is %s", (unsigned)index, end,
                  node == NULL ? "NULL" : "a node of another graph"),
       "connect nodes of one graph");
@@ -75,7 +77,7 @@ static kiln_status_t take_edge(const kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(check_node(graph, edge->to, index, "to"));
   if (edge->from == edge->to) {
     char text[KILNI_NODE_TEXT];
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "edge %u: the node \"%s\" would wait for itself",
                    (unsigned)index, kilni_node_says(edge->to, text)),
@@ -83,7 +85,7 @@ static kiln_status_t take_edge(const kiln_graph_t* graph,
   }
   if (edge->from_port > KILN_GRAPH_PORT_START || edge->to_port != 0 ||
       edge->type > KILN_GRAPH_EDGE_PROGRAMMATIC) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "edge %u: from port %u to port %u of type %u",
                    (unsigned)index, (unsigned)edge->from_port,

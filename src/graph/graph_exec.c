@@ -19,7 +19,7 @@
 static kiln_status_t check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (graph->inside == NULL) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a graph inside of a node runs as a part of that"),
       "take the graph around it, or a clone (kiln_graph_clone)");
@@ -49,8 +49,8 @@ static kiln_status_t read_options(const kiln_graph_t* graph,
                                   const kiln_graph_exec_options_t* options,
                                   kiln_graph_exec_options_t* given,
                                   kiln_cu_graph_instantiate_t* params) {
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_graph_exec_options_t",
-                                           sizeof(*given), given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_graph_exec_options_t", sizeof(*given), given));
   KILNI_CHECK_ARGUMENT(given->free_on_launch <= KILN_SWITCH_ON,
                        "options.free_on_launch");
   KILNI_CHECK_ARGUMENT(given->device_launch <= KILN_SWITCH_ON,
@@ -69,7 +69,7 @@ static kiln_status_t read_options(const kiln_graph_t* graph,
   }
   if (given->device_launch == KILN_SWITCH_ON &&
       given->free_on_launch == KILN_SWITCH_ON) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`device_launch` and `free_on_launch` do not go together"),
         "leave one of them out");
@@ -105,8 +105,8 @@ static kiln_status_t explain(kiln_graph_t* graph,
   bool told = kiln_status_native(status, &native);
   if (why == NULL && told && native.number == KILN_CU_ERROR_NOT_SUPPORTED &&
       (params->flags & KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-    kiln_status_t none = kilni_status_with_fix(
-        kilni_status_with_native(
+    kiln_status_t none = kilni_base_status_with_fix(
+        kilni_base_status_with_native(
             KILNI_FAIL(UNSUPPORTED, "no kernel of \"%s\" can launch a graph",
                        graph->device->name),
             native.domain, native.number, native.name),
@@ -121,12 +121,12 @@ static kiln_status_t explain(kiln_graph_t* graph,
     return KILNI_ANNOTATE(kilni_graph_why_no_exec(graph, status),
                           "making an executable of a graph");
   }
-  kiln_status_t said = kilni_status_with_fix(
+  kiln_status_t said = kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the graph makes no executable: %s", why),
       "change what is named, and try again");
   if (told) {
-    said = kilni_status_with_native(said, native.domain, native.number,
-                                    native.name);
+    said = kilni_base_status_with_native(said, native.domain, native.number,
+                                         native.name);
   }
   kiln_status_free(status);
   kiln_graph_node_t* node = NULL;
@@ -186,8 +186,8 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(read_options(graph, options, &given, &params));
   kiln_device_t* device = graph->device;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_graph_exec_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kiln_graph_exec_t), &block));
   kiln_graph_exec_t* exec = block;
   exec->device = device;
   exec->late = graph->late;
@@ -232,7 +232,7 @@ void kiln_graph_exec_release(kiln_graph_exec_t* exec) {
   for (int i = 0; i < KILNI_GRAPH_STREAMS; i++) {
     kiln_stream_release(exec->streams[i]);
   }
-  kilni_free(device->host->allocator, exec, sizeof(*exec));
+  kilni_base_free(device->host->allocator, exec, sizeof(*exec));
   kilni_late_drop_user(late, kilni_device_is_lost(device));
   kiln_device_release(device);
 }
@@ -348,15 +348,15 @@ static kiln_status_t refused(kiln_graph_t* graph,
                              kiln_status_t status,
                              kiln_graph_update_t* out_update) {
   kiln_status_native_t native;
-  kiln_status_t said = kilni_status_with_fix(
+  kiln_status_t said = kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the executable is not updated by this graph: %s",
                  reason_text(outcome->result)),
       "give a graph of the same nodes and edges, made in the same order, or "
       "make a new executable");
   if (kiln_status_native(status, &native)) {
-    said = kilni_status_with_native(said, native.domain, native.number,
-                                    native.name);
+    said = kilni_base_status_with_native(said, native.domain, native.number,
+                                         native.name);
   }
   kiln_status_free(status);
   out_update->reason = outcome->result;
@@ -474,7 +474,7 @@ static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
   }
   if (flat) return kiln_ok();
   char text[KILNI_NODE_TEXT];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the %s node \"%s\" of an executable takes work of one "
                  "dimension only",
@@ -620,7 +620,7 @@ kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
 static kiln_status_t give_arguments(const kiln_graph_change_t* c) {
   KILNI_CHECK_ARGUMENT(c->arguments != NULL, "arguments");
   if (c->work->kind != KILN_GRAPH_KERNEL || c->work->as.launch == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(
             INVALID_ARGUMENT, "arguments for a %s node%s",
             kilni_graph_kind_name(c->work->kind),
@@ -732,7 +732,7 @@ static kiln_status_t check_switch(const kiln_graph_exec_t* exec,
       kilni_device_check_driver(exec->device, node->graph->device, "the node"));
   if (node->kind <= KILN_GRAPH_FILL) return kiln_ok();
   char text[KILNI_NODE_TEXT];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the %s node \"%s\" cannot be switched off",
                  kilni_graph_kind_name(node->kind),
                  kilni_node_says(node, text)),

@@ -33,7 +33,7 @@ static kiln_status_t make(kiln_graph_t* root, uint32_t count,
   *out_hold = NULL;
   kiln_device_t* device = root->device;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
       device->host->allocator,
       sizeof(kilni_hold_t) + count * sizeof(kilni_segment_t*), &block));
   kilni_hold_t* hold = block;
@@ -57,8 +57,8 @@ static void end(kilni_hold_t* hold) {
   }
   kilni_segment_release(hold->own);
   if (hold->waits != NULL) kilni_stream_recycle(device, hold->waits);
-  kilni_free(allocator_of(hold), hold,
-             sizeof(*hold) + hold->room * sizeof(kilni_segment_t*));
+  kilni_base_free(allocator_of(hold), hold,
+                  sizeof(*hold) + hold->room * sizeof(kilni_segment_t*));
   kiln_device_release(device);
 }
 

@@ -441,7 +441,7 @@ typedef struct kilni_capture_t {
   uint32_t forks;      // that were not joined
   uint32_t over;       // what became of it: a state of builders
   atomic_uint bodies;  // inside of it, that are captured now
-  uint64_t thread;     // kilni_thread_number of who began it
+  uint64_t thread;     // kilni_base_thread_number of who began it
   kiln_device_t* device;
   kiln_graph_t* graph;      // that is captured into; a reference
   kiln_stream_t** streams;  // of forks, until the capture ends

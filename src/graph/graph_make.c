@@ -27,13 +27,13 @@ static kilni_current_t current_of(const kiln_device_t* device) {
 kiln_status_t kilni_graph_make(kiln_device_t* device,
                                kiln_graph_t** out_graph) {
   *out_graph = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kilni_late_t* late = NULL;
   KILNI_RETURN_IF_ERROR(kilni_late_need(device, &late));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_graph_t), &block));
+      kilni_base_alloc(device->host->allocator, sizeof(kiln_graph_t), &block));
   kiln_graph_t* graph = block;
   graph->device = device;
   graph->late = late;
@@ -68,14 +68,14 @@ kiln_status_t kiln_graph_create(kiln_device_t* device,
 
 static void free_more(const kiln_graph_t* graph, kilni_node_more_t* more) {
   kiln_allocator_t allocator = allocator_of(graph);
-  kilni_strfree(allocator, more->name);
-  kilni_strfree(allocator, more->kernel);
-  kilni_free(allocator, more->how, sizeof(*more->how));
-  kilni_free_array(allocator, more->inner, more->inner_count,
-                   sizeof(*more->inner));
-  kilni_free_array(allocator, more->inner_handles, more->inner_count,
-                   sizeof(*more->inner_handles));
-  kilni_free(allocator, more, sizeof(*more));
+  kilni_base_strfree(allocator, more->name);
+  kilni_base_strfree(allocator, more->kernel);
+  kilni_base_free(allocator, more->how, sizeof(*more->how));
+  kilni_base_free_array(allocator, more->inner, more->inner_count,
+                        sizeof(*more->inner));
+  kilni_base_free_array(allocator, more->inner_handles, more->inner_count,
+                        sizeof(*more->inner_handles));
+  kilni_base_free(allocator, more, sizeof(*more));
 }
 
 static void free_graph(kiln_graph_t* graph) {
@@ -83,16 +83,16 @@ static void free_graph(kiln_graph_t* graph) {
   for (uint32_t i = 0; i < graph->chunk_count; i++) {
     kilni_spare_give(graph->device, graph->chunks[i]);
   }
-  kilni_free_array(allocator, graph->chunks, graph->chunk_room,
-                   sizeof(*graph->chunks));
+  kilni_base_free_array(allocator, graph->chunks, graph->chunk_room,
+                        sizeof(*graph->chunks));
   while (graph->mores != NULL) {
     kilni_node_more_t* more = graph->mores;
     graph->mores = more->next;
     free_more(graph, more);
   }
-  kilni_free_array(allocator, graph->hash, graph->hash_room,
-                   sizeof(*graph->hash));
-  kilni_free(allocator, graph, sizeof(*graph));
+  kilni_base_free_array(allocator, graph->hash, graph->hash_room,
+                        sizeof(*graph->hash));
+  kilni_base_free(allocator, graph, sizeof(*graph));
 }
 
 static void end(kiln_graph_t* graph) {
@@ -166,18 +166,18 @@ kilni_graph_counts_t kilni_graph_counts(const kiln_graph_t* graph) {
 
 kiln_status_t kilni_graph_refused(const kiln_graph_t* graph) {
   if (graph->refuses == KILNI_GRAPH_CAPTURING) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "the graph is being captured, which only its streams add "
                    "to"),
         "end the capture first (kiln_graph_builder_end)");
   }
   if (graph->inside != NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the node around this graph was removed"),
         "take the graph of a node that is there (kiln_graph_node_inner)");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the capture of this graph was invalidated, and the driver "
                  "has thrown the graph away"),
@@ -197,7 +197,7 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
   kiln_graph_t* root = node->graph->root;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator_of(root), sizeof(kiln_graph_t), &block));
+      kilni_base_alloc(allocator_of(root), sizeof(kiln_graph_t), &block));
   kiln_graph_t* view = block;
   view->device = root->device;
   view->late = root->late;

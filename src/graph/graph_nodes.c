@@ -29,8 +29,8 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   if (graph->free_node != graph->free_end) return kiln_ok();
   void* chunks = graph->chunks;
   kiln_status_t status =
-      kilni_grow(allocator_of(graph), graph->chunk_count + 1,
-                 sizeof(*graph->chunks), &graph->chunk_room, &chunks);
+      kilni_base_grow(allocator_of(graph), graph->chunk_count + 1,
+                      sizeof(*graph->chunks), &graph->chunk_room, &chunks);
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
   void* block = NULL;
@@ -63,7 +63,7 @@ kiln_status_t kilni_more_make(kiln_graph_t* graph,
                               kilni_node_more_t** out_more) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator_of(graph), sizeof(kilni_node_more_t), &block));
+      kilni_base_alloc(allocator_of(graph), sizeof(kilni_node_more_t), &block));
   *out_more = block;
   (*out_more)->next = graph->mores;
   graph->mores = *out_more;
@@ -77,7 +77,7 @@ static kiln_status_t need_more(kiln_graph_node_t* node) {
 
 static size_t say_one(const kiln_graph_node_t* node, size_t room, char* out) {
   if (node->more != NULL && node->more->name != NULL) {
-    return kilni_show(node->more->name, room, out);
+    return kilni_base_show(node->more->name, room, out);
   }
   int size = snprintf(out, room, "%u", (unsigned)node->index);
   return (size_t)size < room ? (size_t)size : room - 1;
@@ -121,7 +121,7 @@ const char* kilni_node_says(const kiln_graph_node_t* node,
 kiln_status_t kilni_node_check(const kiln_graph_node_t* node) {
   if (node->handle != NULL) return kilni_graph_check(node->graph);
   char text[KILNI_NODE_TEXT];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the %s node \"%s\" was removed from its graph",
                  kilni_graph_kind_name(node->kind),
                  kilni_node_says(node, text)),
@@ -161,10 +161,10 @@ static kiln_status_t need_hash(kiln_graph_t* graph, size_t nodes) {
     size_t room = 64;
     while (room / 2 < nodes) room *= 2;
     void* block = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(graph), room,
-                                            sizeof(*graph->hash), &block));
-    kilni_free_array(allocator_of(graph), graph->hash, graph->hash_room,
-                     sizeof(*graph->hash));
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator_of(graph), room,
+                                                 sizeof(*graph->hash), &block));
+    kilni_base_free_array(allocator_of(graph), graph->hash, graph->hash_room,
+                          sizeof(*graph->hash));
     graph->hash = block;
     graph->hash_room = room;
     graph->hashed = 0;
@@ -240,21 +240,21 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   kiln_allocator_t allocator = allocator_of(graph);
   size_t room = count;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, room, sizeof(kiln_cu_graph_node_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, room, sizeof(kiln_cu_graph_node_t), &block));
   kiln_cu_graph_node_t* handles = block;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle,
                     handles, &count);
   uint32_t known = graph->node_count;
   void* seen = NULL;
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, known, sizeof(bool), &seen);
+    status = kilni_base_alloc_array(allocator, known, sizeof(bool), &seen);
   }
   if (kiln_status_is_ok(status)) {
     status = compare(graph, handles, count, known, seen);
   }
-  kilni_free_array(allocator, seen, known, sizeof(bool));
-  kilni_free_array(allocator, handles, room, sizeof(kiln_cu_graph_node_t));
+  kilni_base_free_array(allocator, seen, known, sizeof(bool));
+  kilni_base_free_array(allocator, handles, room, sizeof(kiln_cu_graph_node_t));
   return status;
 }
 
@@ -307,9 +307,9 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
                                        const char* name) {
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_RETURN_IF_ERROR(kilni_node_check(node));
-  kiln_string_view_t text = kilni_sv(name == NULL ? "" : name);
+  kiln_string_view_t text = kilni_base_sv(name == NULL ? "" : name);
   if (text.size > KILNI_GRAPH_NAME_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a node's name of %zu bytes", text.size),
         "give it at most %d bytes", KILNI_GRAPH_NAME_BYTES);
   }
@@ -317,9 +317,10 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
   KILNI_RETURN_IF_ERROR(need_more(node));
   char* copy = NULL;
   if (text.size > 0) {
-    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator_of(node->graph), text, &copy));
+    KILNI_RETURN_IF_ERROR(
+        kilni_base_strdup(allocator_of(node->graph), text, &copy));
   }
-  kilni_strfree(allocator_of(node->graph), node->more->name);
+  kilni_base_strfree(allocator_of(node->graph), node->more->name);
   node->more->name = copy;
   const kiln_device_t* device = node->graph->device;
   if (device->name_node != NULL) {
@@ -342,7 +343,7 @@ kiln_status_t kiln_graph_find(kiln_graph_t* graph, const char* name,
     *out_node = node;
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "the graph has no node \"%s\"", name),
       "give nodes their names with kiln_graph_node_set_name");
 }
@@ -356,7 +357,7 @@ uint32_t kiln_graph_node_inner_count(const kiln_graph_node_t* node) {
 
 static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
   char text[KILNI_NODE_TEXT];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the %s node \"%s\" has no graph %u inside that is known",
                  kilni_graph_kind_name(node->kind), kilni_node_says(node, text),
@@ -370,8 +371,8 @@ static kiln_status_t meet_child(kiln_graph_node_t* node) {
   kilni_node_more_t* more = node->more;
   if (more->inner != NULL) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(node->graph), 1,
-                                          sizeof(kiln_graph_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator_of(node->graph), 1,
+                                               sizeof(kiln_graph_t*), &block));
   more->inner = block;
   more->inner_count = 1;
   return kiln_ok();
@@ -425,9 +426,9 @@ static kiln_status_t name_kernel(kiln_graph_node_t* node,
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, device, cuFuncGetName, &name, function);
     KILNI_RETURN_IF_ERROR(status);
-    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator_of(node->graph),
-                                       kilni_sv(name == NULL ? "" : name),
-                                       &node->more->kernel));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        allocator_of(node->graph), kilni_base_sv(name == NULL ? "" : name),
+        &node->more->kernel));
   }
   *out_name = node->more->kernel;
   return kiln_ok();

@@ -77,7 +77,8 @@ static void empty(kilni_bundle_t* bundle) {
   bundle->count = 0;
   for (uint32_t i = 0; i < count; i++) release(&bundle->items[i]);
   kilni_owner_release(owner);
-  kilni_free(allocator_of(bundle->segment), bundle->data, bundle->data_bytes);
+  kilni_base_free(allocator_of(bundle->segment), bundle->data,
+                  bundle->data_bytes);
   bundle->data = NULL;
   bundle->data_bytes = 0;
 }
@@ -98,7 +99,7 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
       KILNI_RETURN_IF_ERROR(kilni_spare_take(segment->device, &block));
     } else {
       KILNI_RETURN_IF_ERROR(
-          kilni_alloc_unset(allocator_of(segment), size, &block));
+          kilni_base_alloc_unset(allocator_of(segment), size, &block));
     }
     chunk = block;
     chunk->room = size;
@@ -179,8 +180,8 @@ static void put(kilni_bundle_t* bundle, kilni_owned_t owned) {
 static kiln_status_t fill(kilni_bundle_t* bundle,
                           const kilni_wanted_t* wanted) {
   if (wanted->data_bytes > 0) {
-    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator_of(bundle->segment),
-                                            wanted->data_bytes, &bundle->data));
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(
+        allocator_of(bundle->segment), wanted->data_bytes, &bundle->data));
     bundle->data_bytes = wanted->data_bytes;
     memcpy(bundle->data, wanted->data, wanted->data_bytes);
   }
@@ -223,12 +224,12 @@ static void end(kilni_segment_t* segment) {
     if (chunk->room == KILNI_SPARE_BYTES) {
       kilni_spare_give(device, chunk);
     } else {
-      kilni_free(allocator, chunk, chunk->room);
+      kilni_base_free(allocator, chunk, chunk->room);
     }
   }
-  kilni_free_array(allocator, segment->known, segment->known_room,
-                   sizeof(*segment->known));
-  kilni_free(allocator, segment, sizeof(*segment));
+  kilni_base_free_array(allocator, segment->known, segment->known_room,
+                        sizeof(*segment->known));
+  kilni_base_free(allocator, segment, sizeof(*segment));
   kiln_device_release(device);
 }
 
@@ -236,8 +237,8 @@ kiln_status_t kilni_segment_make(kiln_device_t* device,
                                  kilni_segment_t** out_segment) {
   *out_segment = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kilni_segment_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
+                                         sizeof(kilni_segment_t), &block));
   kilni_segment_t* segment = block;
   segment->device = device;
   atomic_init(&segment->references, 1);
@@ -365,8 +366,8 @@ static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
   kilni_owned_t* before = keeper->known;
   size_t before_room = keeper->known_room;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator_of(keeper), room, sizeof(*before), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator_of(keeper), room,
+                                               sizeof(*before), &block));
   keeper->known = block;
   keeper->known_room = room;
   for (size_t i = 0; i < before_room; i++) {
@@ -375,7 +376,8 @@ static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
     (void)find_known(keeper, &before[i], &at);
     keeper->known[at] = before[i];
   }
-  kilni_free_array(allocator_of(keeper), before, before_room, sizeof(*before));
+  kilni_base_free_array(allocator_of(keeper), before, before_room,
+                        sizeof(*before));
   return kiln_ok();
 }
 

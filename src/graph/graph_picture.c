@@ -31,41 +31,42 @@ static size_t character_bytes(const unsigned char* text) {
 }
 
 // `before` is put before '"' and '\\'; '&' becomes `amp`.
-static void add_escaped(kilni_str_t* out, const char* text, const char* amp) {
+static void add_escaped(kilni_base_str_t* out, const char* text,
+                        const char* amp) {
   const unsigned char* at = (const unsigned char*)text;
   while (*at != 0) {
     size_t size = character_bytes(at);
     if (size == 0 || *at < 0x20 || *at == 0x7f) {
-      kilni_str_add_char(out, '?');
+      kilni_base_str_add_char(out, '?');
       size = 1;
     } else if (*at == '&') {
-      kilni_str_add_cstr(out, amp);
+      kilni_base_str_add_cstr(out, amp);
     } else {
-      if (*at == '"' || *at == '\\') kilni_str_add_char(out, '\\');
-      kilni_str_add(out, kilni_sv_make((const char*)at, size));
+      if (*at == '"' || *at == '\\') kilni_base_str_add_char(out, '\\');
+      kilni_base_str_add(out, kilni_base_sv_make((const char*)at, size));
     }
     at += size;
   }
 }
 
 // Graphviz takes "&lt;" and the like for characters.
-void kilni_picture_add_dot(kilni_str_t* out, const char* text) {
+void kilni_picture_add_dot(kilni_base_str_t* out, const char* text) {
   add_escaped(out, text, "&amp;");
 }
 
-void kilni_picture_add_json(kilni_str_t* out, const char* text) {
+void kilni_picture_add_json(kilni_base_str_t* out, const char* text) {
   add_escaped(out, text, "&");
 }
 
-void kilni_picture_add_name(kilni_str_t* out, const kiln_graph_node_t* node,
-                            uint32_t number) {
+void kilni_picture_add_name(kilni_base_str_t* out,
+                            const kiln_graph_node_t* node, uint32_t number) {
   const char* name = kiln_graph_node_name(node);
   if (name[0] != 0) {
-    kilni_str_add_cstr(out, name);
+    kilni_base_str_add_cstr(out, name);
   } else {
-    kilni_str_addf(out, "%s %u",
-                   kilni_graph_kind_name(kiln_graph_node_kind(node)),
-                   (unsigned)number);
+    kilni_base_str_addf(out, "%s %u",
+                        kilni_graph_kind_name(kiln_graph_node_kind(node)),
+                        (unsigned)number);
   }
 }
 
@@ -89,9 +90,9 @@ static size_t slot_of(const index_t* index, const kiln_graph_node_t* node) {
 
 static void index_deinit(index_t* index, kiln_allocator_t allocator) {
   void* keys = (void*)index->keys;
-  kilni_free_array(allocator, keys, index->room, sizeof(*index->keys));
-  kilni_free_array(allocator, index->values, index->room,
-                   sizeof(*index->values));
+  kilni_base_free_array(allocator, keys, index->room, sizeof(*index->keys));
+  kilni_base_free_array(allocator, index->values, index->room,
+                        sizeof(*index->values));
 }
 
 static kiln_status_t index_init(index_t* index,
@@ -101,12 +102,12 @@ static kiln_status_t index_init(index_t* index,
   while (room < 2 * (size_t)graph->node_count) room *= 2;
   void* keys = NULL;
   void* values = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(graph->allocator, room, sizeof(*index->keys), &keys));
-  kiln_status_t status = kilni_alloc_array(graph->allocator, room,
-                                           sizeof(*index->values), &values);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(graph->allocator, room,
+                                               sizeof(*index->keys), &keys));
+  kiln_status_t status = kilni_base_alloc_array(
+      graph->allocator, room, sizeof(*index->values), &values);
   if (!kiln_status_is_ok(status)) {
-    kilni_free_array(graph->allocator, keys, room, sizeof(*index->keys));
+    kilni_base_free_array(graph->allocator, keys, room, sizeof(*index->keys));
     return status;
   }
   index->keys = keys;
@@ -143,7 +144,7 @@ static kiln_status_t take_edges(kilni_picture_graph_t* out,
   }
   index_deinit(&index, out->allocator);
   // Drivers list edges in any order.
-  kilni_sort(out->edges, count, sizeof(*out->edges), comes_before);
+  kilni_base_sort(out->edges, count, sizeof(*out->edges), comes_before);
   return kiln_ok();
 }
 
@@ -153,19 +154,19 @@ static kiln_status_t read_edges(kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(kiln_graph_edges(graph, 0, NULL, &count));
   if (count == 0) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(out->allocator, count, sizeof(*out->edges), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(out->allocator, count,
+                                               sizeof(*out->edges), &block));
   out->edges = block;
   out->edge_count = count;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(out->allocator, count,
-                                          sizeof(kiln_graph_edge_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      out->allocator, count, sizeof(kiln_graph_edge_t), &block));
   kiln_graph_edge_t* edges = block;
   uint32_t again = 0;
   kiln_status_t status = kiln_graph_edges(graph, count, edges, &again);
   if (kiln_status_is_ok(status)) {
     status = take_edges(out, edges, again < count ? again : count);
   }
-  kilni_free_array(out->allocator, edges, count, sizeof(*edges));
+  kilni_base_free_array(out->allocator, edges, count, sizeof(*edges));
   return status;
 }
 
@@ -177,8 +178,8 @@ kiln_status_t kilni_picture_read(kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(kiln_graph_nodes(graph, 0, NULL, &count));
   if (count == 0) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(out->allocator, count, sizeof(*out->nodes), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(out->allocator, count,
+                                               sizeof(*out->nodes), &block));
   out->nodes = block;
   out->node_count = count;
   uint32_t again = 0;
@@ -188,19 +189,19 @@ kiln_status_t kilni_picture_read(kiln_graph_t* graph,
 
 void kilni_picture_deinit(kilni_picture_graph_t* graph) {
   void* nodes = (void*)graph->nodes;
-  kilni_free_array(graph->allocator, nodes, graph->node_count,
-                   sizeof(*graph->nodes));
-  kilni_free_array(graph->allocator, graph->edges, graph->edge_count,
-                   sizeof(*graph->edges));
+  kilni_base_free_array(graph->allocator, nodes, graph->node_count,
+                        sizeof(*graph->nodes));
+  kilni_base_free_array(graph->allocator, graph->edges, graph->edge_count,
+                        sizeof(*graph->edges));
 }
 
 // ---- Out ----
 
-kiln_status_t kilni_picture_give(const kilni_str_t* text, kiln_write_fn_t write,
-                                 void* user_data) {
-  KILNI_RETURN_IF_ERROR(kilni_str_status(text));
-  if (write(kilni_str_cstr(text), text->size, user_data)) return kiln_ok();
-  return kilni_status_with_fix(
+kiln_status_t kilni_picture_give(const kilni_base_str_t* text,
+                                 kiln_write_fn_t write, void* user_data) {
+  KILNI_RETURN_IF_ERROR(kilni_base_str_status(text));
+  if (write(kilni_base_str_cstr(text), text->size, user_data)) return kiln_ok();
+  return kilni_base_status_with_fix(
       KILNI_FAIL(IO_ERROR, "the writer took not all of %llu bytes",
                  (unsigned long long)text->size),
       "see what `write` met; it returns true when it has taken the text");

@@ -17,7 +17,7 @@ enum {
 
 // What is under way. one-thread
 typedef struct drawing_t {
-  kilni_str_t out;
+  kilni_base_str_t out;
   bool brief;
   // "_3_0_2": node 3, graph 0 in it, node 2 of that. The name of a node is "n"
   // with its path behind, of a frame "cluster".
@@ -41,20 +41,20 @@ static void go_out(drawing_t* d, size_t size) {
 
 static void indent(drawing_t* d, uint32_t depth) {
   if (depth > INDENT_DEPTH) depth = INDENT_DEPTH;
-  for (uint32_t i = 0; i <= depth; i++) kilni_str_add_cstr(&d->out, "  ");
+  for (uint32_t i = 0; i <= depth; i++) kilni_base_str_add_cstr(&d->out, "  ");
 }
 
 // ---- Nodes ----
 
 static void add_bytes(drawing_t* d, const kiln_graph_node_info_t* info) {
-  kilni_str_addf(&d->out, "\\n%llu", (unsigned long long)info->bytes);
+  kilni_base_str_addf(&d->out, "\\n%llu", (unsigned long long)info->bytes);
   if (info->rows > 1) {
-    kilni_str_addf(&d->out, " x %llu", (unsigned long long)info->rows);
+    kilni_base_str_addf(&d->out, " x %llu", (unsigned long long)info->rows);
   }
   if (info->slices > 1) {
-    kilni_str_addf(&d->out, " x %llu", (unsigned long long)info->slices);
+    kilni_base_str_addf(&d->out, " x %llu", (unsigned long long)info->slices);
   }
-  kilni_str_add_cstr(&d->out, " bytes");
+  kilni_base_str_add_cstr(&d->out, " bytes");
 }
 
 static void add_details(drawing_t* d, const kiln_graph_node_info_t* info) {
@@ -62,17 +62,17 @@ static void add_details(drawing_t* d, const kiln_graph_node_info_t* info) {
   const uint32_t* block = info->block;
   switch (info->kind) {
     case KILN_GRAPH_KERNEL:
-      kilni_str_add_cstr(&d->out, "\\n");
+      kilni_base_str_add_cstr(&d->out, "\\n");
       kilni_picture_add_dot(&d->out, info->kernel);
-      kilni_str_addf(&d->out, "\\ngrid %u,%u,%u\\nblock %u,%u,%u", grid[0],
-                     grid[1], grid[2], block[0], block[1], block[2]);
+      kilni_base_str_addf(&d->out, "\\ngrid %u,%u,%u\\nblock %u,%u,%u", grid[0],
+                          grid[1], grid[2], block[0], block[1], block[2]);
       if (info->shared_bytes != 0) {
-        kilni_str_addf(&d->out, "\\nshared %u bytes", info->shared_bytes);
+        kilni_base_str_addf(&d->out, "\\nshared %u bytes", info->shared_bytes);
       }
       break;
     case KILN_GRAPH_FILL:
-      kilni_str_addf(&d->out, "\\nwith 0x%0*x", (int)info->value_bytes * 2,
-                     (unsigned)info->value);
+      kilni_base_str_addf(&d->out, "\\nwith 0x%0*x", (int)info->value_bytes * 2,
+                          (unsigned)info->value);
       add_bytes(d, info);
       break;
     case KILN_GRAPH_COPY:
@@ -117,33 +117,33 @@ static void draw_node(drawing_t* d, const kiln_graph_node_t* node,
                       const kiln_graph_node_info_t* info, uint32_t depth) {
   const char* name = kiln_graph_node_name(node);
   indent(d, depth);
-  kilni_str_addf(&d->out, "n%s [label=\"", d->path);
+  kilni_base_str_addf(&d->out, "n%s [label=\"", d->path);
   if (name[0] != 0) {
     kilni_picture_add_dot(&d->out, name);
-    kilni_str_add_cstr(&d->out, "\\n");
+    kilni_base_str_add_cstr(&d->out, "\\n");
   }
-  kilni_str_add_cstr(&d->out, kind_of(info));
+  kilni_base_str_add_cstr(&d->out, kind_of(info));
   if (!d->brief) add_details(d, info);
-  kilni_str_addf(&d->out, "\", %s];\n", look_of(info->kind));
+  kilni_base_str_addf(&d->out, "\", %s];\n", look_of(info->kind));
 }
 
 static void add_label(drawing_t* d, const kilni_picture_edge_t* edge) {
   static const char* const PORTS[] = {"", "trigger", "start"};
-  kilni_str_add_cstr(&d->out, "style=dashed, label=\"");
+  kilni_base_str_add_cstr(&d->out, "style=dashed, label=\"");
   if (edge->from_port <= KILN_GRAPH_PORT_START) {
-    kilni_str_add_cstr(&d->out, PORTS[edge->from_port]);
+    kilni_base_str_add_cstr(&d->out, PORTS[edge->from_port]);
   } else {
-    kilni_str_addf(&d->out, "port %u", (unsigned)edge->from_port);
+    kilni_base_str_addf(&d->out, "port %u", (unsigned)edge->from_port);
   }
   if (edge->to_port != 0) {
-    kilni_str_addf(&d->out, " to port %u", (unsigned)edge->to_port);
+    kilni_base_str_addf(&d->out, " to port %u", (unsigned)edge->to_port);
   }
   if (edge->type == KILN_GRAPH_EDGE_PROGRAMMATIC) {
-    kilni_str_add_cstr(&d->out, "\\nprogrammatic");
+    kilni_base_str_add_cstr(&d->out, "\\nprogrammatic");
   } else if (edge->type != 0) {
-    kilni_str_addf(&d->out, "\\ntype %u", (unsigned)edge->type);
+    kilni_base_str_addf(&d->out, "\\ntype %u", (unsigned)edge->type);
   }
-  kilni_str_add_cstr(&d->out, "\", ");
+  kilni_base_str_add_cstr(&d->out, "\", ");
 }
 
 // An edge to or from a node with something inside touches its frame.
@@ -153,23 +153,23 @@ static void draw_edge(drawing_t* d, const kilni_picture_graph_t* all,
   bool to_frame = kiln_graph_node_inner_count(all->nodes[edge->to]) != 0;
   bool plain = edge->from_port == 0 && edge->to_port == 0 && edge->type == 0;
   indent(d, depth);
-  kilni_str_addf(&d->out, "n%s_%u -> n%s_%u", d->path, (unsigned)edge->from,
-                 d->path, (unsigned)edge->to);
+  kilni_base_str_addf(&d->out, "n%s_%u -> n%s_%u", d->path,
+                      (unsigned)edge->from, d->path, (unsigned)edge->to);
   if (plain && !from_frame && !to_frame) {
-    kilni_str_add_cstr(&d->out, ";\n");
+    kilni_base_str_add_cstr(&d->out, ";\n");
     return;
   }
-  kilni_str_add_cstr(&d->out, " [");
+  kilni_base_str_add_cstr(&d->out, " [");
   if (!plain) add_label(d, edge);
   if (from_frame) {
-    kilni_str_addf(&d->out, "ltail=cluster%s_%u, ", d->path,
-                   (unsigned)edge->from);
+    kilni_base_str_addf(&d->out, "ltail=cluster%s_%u, ", d->path,
+                        (unsigned)edge->from);
   }
   if (to_frame) {
-    kilni_str_addf(&d->out, "lhead=cluster%s_%u, ", d->path,
-                   (unsigned)edge->to);
+    kilni_base_str_addf(&d->out, "lhead=cluster%s_%u, ", d->path,
+                        (unsigned)edge->to);
   }
-  kilni_str_add_cstr(&d->out, "weight=1];\n");
+  kilni_base_str_add_cstr(&d->out, "weight=1];\n");
 }
 
 // ---- Graphs ----
@@ -181,13 +181,14 @@ static void add_body_label(drawing_t* d, const kiln_graph_node_info_t* info,
                            uint32_t index, uint32_t depth) {
   indent(d, depth);
   if (info->kind != KILN_GRAPH_CONDITIONAL) {
-    kilni_str_add_cstr(&d->out, "label=\"\";\n");
+    kilni_base_str_add_cstr(&d->out, "label=\"\";\n");
   } else if (info->condition == KILN_GRAPH_IF) {
-    kilni_str_addf(&d->out, "label=\"%s\";\n", index == 0 ? "then" : "else");
+    kilni_base_str_addf(&d->out, "label=\"%s\";\n",
+                        index == 0 ? "then" : "else");
   } else if (info->condition == KILN_GRAPH_SWITCH) {
-    kilni_str_addf(&d->out, "label=\"%u\";\n", (unsigned)index);
+    kilni_base_str_addf(&d->out, "label=\"%u\";\n", (unsigned)index);
   } else {
-    kilni_str_add_cstr(&d->out, "label=\"body\";\n");
+    kilni_base_str_add_cstr(&d->out, "label=\"body\";\n");
   }
 }
 
@@ -200,18 +201,19 @@ static kiln_status_t draw_inner(drawing_t* d, kiln_graph_node_t* node,
   KILNI_RETURN_IF_ERROR(kiln_graph_node_inner(node, index, &graph));
   size_t outer = go_in(d, index);
   indent(d, depth);
-  kilni_str_addf(&d->out, "subgraph cluster%s {\n", d->path);
+  kilni_base_str_addf(&d->out, "subgraph cluster%s {\n", d->path);
   add_body_label(d, info, index, depth + 1);
   // An empty frame is not drawn.
   indent(d, depth + 1);
-  kilni_str_addf(&d->out, "n%s [shape=point, style=invis];\n", d->path);
+  kilni_base_str_addf(&d->out, "n%s [shape=point, style=invis];\n", d->path);
   kiln_status_t status = draw_graph(d, graph, depth + 1);
   kiln_graph_release(graph);
   indent(d, depth);
-  kilni_str_add_cstr(&d->out, "}\n");
+  kilni_base_str_add_cstr(&d->out, "}\n");
   indent(d, depth);
-  kilni_str_addf(&d->out, "n%.*s -> n%s [style=dotted, lhead=cluster%s];\n",
-                 (int)outer, d->path, d->path, d->path);
+  kilni_base_str_addf(&d->out,
+                      "n%.*s -> n%s [style=dotted, lhead=cluster%s];\n",
+                      (int)outer, d->path, d->path, d->path);
   go_out(d, outer);
   return status;
 }
@@ -226,23 +228,23 @@ static kiln_status_t draw_all(drawing_t* d, kiln_graph_node_t* node,
     return kiln_ok();
   }
   if (depth >= 2 * KILNI_PICTURE_MAX_DEPTH) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "graphs inside of each other, more than %d",
                    KILNI_PICTURE_MAX_DEPTH),
         "draw one of the inner graphs by itself (kiln_graph_node_inner)");
   }
   indent(d, depth);
-  kilni_str_addf(&d->out, "subgraph cluster%s {\n", d->path);
+  kilni_base_str_addf(&d->out, "subgraph cluster%s {\n", d->path);
   indent(d, depth + 1);
-  kilni_str_add_cstr(&d->out,
-                     "label=\"\"; style=rounded; color=\"#888888\";\n");
+  kilni_base_str_add_cstr(&d->out,
+                          "label=\"\"; style=rounded; color=\"#888888\";\n");
   draw_node(d, node, &info, depth + 1);
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     status = draw_inner(d, node, &info, i, depth + 1);
   }
   indent(d, depth);
-  kilni_str_add_cstr(&d->out, "}\n");
+  kilni_base_str_add_cstr(&d->out, "}\n");
   return status;
 }
 
@@ -254,7 +256,7 @@ static kiln_status_t draw_graph(drawing_t* d, kiln_graph_t* graph,
     size_t outer = go_in(d, i);
     status = draw_all(d, all.nodes[i], depth);
     go_out(d, outer);
-    if (kiln_status_is_ok(status)) status = kilni_str_status(&d->out);
+    if (kiln_status_is_ok(status)) status = kilni_base_str_status(&d->out);
   }
   for (uint32_t i = 0; i < all.edge_count && kiln_status_is_ok(status); i++) {
     draw_edge(d, &all, &all.edges[i], depth);
@@ -270,25 +272,25 @@ static kiln_status_t draw(kiln_graph_t* graph,
   d->path[0] = 0;
   d->path_size = 0;
   d->brief = false;
-  kilni_str_init(&d->out, graph->device->host->allocator,
-                 KILNI_PICTURE_MAX_BYTES);
+  kilni_base_str_init(&d->out, graph->device->host->allocator,
+                      KILNI_PICTURE_MAX_BYTES);
   kiln_graph_draw_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_graph_draw_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_graph_draw_options_t", sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.brief <= KILN_SWITCH_ON, "options.brief");
   d->brief = given.brief == KILN_SWITCH_ON;
-  kilni_str_add_cstr(&d->out, "digraph graph_ {\n  compound=true;\n");
+  kilni_base_str_add_cstr(&d->out, "digraph graph_ {\n  compound=true;\n");
   if (given.title != NULL) {
-    kilni_str_add_cstr(&d->out, "  labelloc=t;\n  label=\"");
+    kilni_base_str_add_cstr(&d->out, "  labelloc=t;\n  label=\"");
     kilni_picture_add_dot(&d->out, given.title);
-    kilni_str_add_cstr(&d->out, "\";\n");
+    kilni_base_str_add_cstr(&d->out, "\";\n");
   }
-  kilni_str_add_cstr(&d->out,
-                     "  node [fontname=\"sans-serif\", fontsize=11];\n"
-                     "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+  kilni_base_str_add_cstr(&d->out,
+                          "  node [fontname=\"sans-serif\", fontsize=11];\n"
+                          "  edge [fontname=\"sans-serif\", fontsize=9];\n");
   KILNI_RETURN_IF_ERROR(draw_graph(d, graph, 0));
-  kilni_str_add_cstr(&d->out, "}\n");
-  return kilni_str_status(&d->out);
+  kilni_base_str_add_cstr(&d->out, "}\n");
+  return kilni_base_str_status(&d->out);
 }
 
 kiln_status_t kiln_graph_draw(kiln_graph_t* graph,
@@ -302,7 +304,7 @@ kiln_status_t kiln_graph_draw(kiln_graph_t* graph,
   if (kiln_status_is_ok(status)) {
     status = kilni_picture_give(&drawing.out, write, user_data);
   }
-  kilni_str_deinit(&drawing.out);
+  kilni_base_str_deinit(&drawing.out);
   return status;
 }
 
@@ -315,9 +317,10 @@ kiln_status_t kiln_graph_draw_file(kiln_graph_t* graph,
   drawing_t drawing;
   kiln_status_t status = draw(graph, options, &drawing);
   if (kiln_status_is_ok(status)) {
-    status = kilni_file_write(graph->device->host->allocator, path,
-                              kilni_str_cstr(&drawing.out), drawing.out.size);
+    status = kilni_base_file_write(graph->device->host->allocator, path,
+                                   kilni_base_str_cstr(&drawing.out),
+                                   drawing.out.size);
   }
-  kilni_str_deinit(&drawing.out);
+  kilni_base_str_deinit(&drawing.out);
   return status;
 }

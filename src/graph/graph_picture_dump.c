@@ -23,7 +23,7 @@ enum {
 
 // The file beside. one-thread
 typedef struct beside_t {
-  kilni_folder_calls_t calls;
+  kilni_base_folder_calls_t calls;
   int folder;        // -1: not open
   char* path;        // of it
   size_t path_size;  // with its NUL
@@ -33,19 +33,19 @@ typedef struct beside_t {
 
 static kiln_status_t fail_open(const char* path, int error) {
   char text[96];
-  (void)kilni_error_text(error, sizeof(text), text);
+  (void)kilni_base_error_text(error, sizeof(text), text);
   if (error == ENOENT || error == ENOTDIR) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "no folder for the file \"%s\": %s", path, text),
         "make the folder first");
   }
   if (error == EACCES || error == EPERM || error == EROFS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(PERMISSION_DENIED,
                    "nothing can be written beside \"%s\": %s", path, text),
         "write to a folder of your own");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(IO_ERROR, "nothing can be written beside \"%s\": %s", path,
                  text),
       "check the folder and the disk it lies on");
@@ -67,11 +67,11 @@ static kiln_status_t beside_init(beside_t* b, kiln_allocator_t allocator,
                                  const char* path) {
   memset(b, 0, sizeof(*b));
   b->folder = -1;
-  b->calls = kilni_folder_calls_system();
+  b->calls = kilni_base_folder_calls_system();
   size_t size = strlen(path);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, size + SUFFIX_BYTES + 2, &block));
+      kilni_base_alloc(allocator, size + SUFFIX_BYTES + 2, &block));
   b->path = block;
   b->path_size = size + SUFFIX_BYTES + 2;
   memcpy(b->path, path, size + 1);
@@ -93,24 +93,24 @@ static kiln_status_t beside_init(beside_t* b, kiln_allocator_t allocator,
 static void beside_deinit(beside_t* b, kiln_allocator_t allocator) {
   if (b->is_there) (void)b->calls.remove(b->calls.user, b->folder, b->name);
   if (b->folder >= 0) (void)b->calls.close(b->calls.user, b->folder);
-  kilni_free(allocator, b->path, b->path_size);
+  kilni_base_free(allocator, b->path, b->path_size);
 }
 
 static kiln_status_t move_over(const beside_t* b, kiln_allocator_t allocator,
                                const char* path) {
   uint8_t* data = NULL;
   size_t size = 0;
-  KILNI_RETURN_IF_ERROR(kilni_file_read(allocator, b->path,
-                                        KILNI_PICTURE_MAX_BYTES, &data, &size));
+  KILNI_RETURN_IF_ERROR(kilni_base_file_read(
+      allocator, b->path, KILNI_PICTURE_MAX_BYTES, &data, &size));
   kiln_status_t status;
   if (size == 0) {
-    status = kilni_status_with_fix(
+    status = kilni_base_status_with_fix(
         KILNI_FAIL(IO_ERROR, "the driver wrote nothing to \"%s\"", b->path),
         "make room on the disk, or draw the graph with kiln_graph_draw_file");
   } else {
-    status = kilni_file_write(allocator, path, data, size);
+    status = kilni_base_file_write(allocator, path, data, size);
   }
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return status;
 }
 
@@ -124,7 +124,7 @@ kiln_status_t kiln_graph_dump_file(kiln_graph_t* graph, uint32_t flags,
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (!kilni_cuda_has(graph->device->table,
                       KILNI_CUDA_ROW_cuGraphDebugDotPrint)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "the driver of \"%s\" has no dump of graphs",
                    kiln_device_name(graph->device)),
         "draw the graph with kiln_graph_draw_file (kiln graph --dot)");

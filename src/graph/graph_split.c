@@ -16,9 +16,9 @@
 static kiln_status_t lend_stream(kilni_capture_t* capture,
                                  kiln_stream_t* stream) {
   void* streams = capture->streams;
-  kiln_status_t status =
-      kilni_grow(capture->device->host->allocator, capture->stream_count + 1,
-                 sizeof(*capture->streams), &capture->stream_room, &streams);
+  kiln_status_t status = kilni_base_grow(
+      capture->device->host->allocator, capture->stream_count + 1,
+      sizeof(*capture->streams), &capture->stream_room, &streams);
   capture->streams = streams;
   KILNI_RETURN_IF_ERROR(status);
   kiln_stream_retain(stream);
@@ -65,7 +65,7 @@ static kiln_status_t undo_split(kiln_graph_builder_t* builder, uint32_t count,
   for (uint32_t i = 0; i < count; i++) {
     kiln_status_t joined = join_one(builder, forks[i]);
     if (!kiln_status_is_ok(joined)) {
-      status = KILNI_ANNOTATE(kilni_status_join(status, joined),
+      status = KILNI_ANNOTATE(kilni_base_status_join(status, joined),
                               "a branch that was made stays unjoined: the "
                               "capture cannot end well");
     }
@@ -86,7 +86,7 @@ kiln_status_t kiln_graph_builder_split(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(
       kilni_builder_check_free(builder, "nothing can be split"));
   if (count < 2 || count > KILNI_GRAPH_BRANCHES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a split into %u branches",
                    (unsigned)count),
         "split into 2 to %d", KILNI_GRAPH_BRANCHES);
@@ -103,7 +103,7 @@ kiln_status_t kiln_graph_builder_split(kiln_graph_builder_t* builder,
 // ---- Join ----
 
 static kiln_status_t not_joined(uint32_t index, const char* why) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`builders[%u]` %s", (unsigned)index, why),
       "join a builder with the forked ones that it was split into, each once");
 }
@@ -138,7 +138,7 @@ kiln_status_t kiln_graph_builder_join(kiln_graph_builder_t* const* builders,
   if (out_root != NULL) *out_root = NULL;
   KILNI_CHECK_ARGUMENT(builders != NULL, "builders");
   if (count < 2) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a join of %u builders", (unsigned)count),
         "join at least 2");
   }
@@ -148,7 +148,7 @@ kiln_status_t kiln_graph_builder_join(kiln_graph_builder_t* const* builders,
   for (uint32_t i = 0; i < count; i++) {
     if (i == root) continue;
     kiln_status_t joined = join_one(builders[root], builders[i]);
-    status = kilni_status_join(status, joined);
+    status = kilni_base_status_join(status, joined);
     // Also where it failed: nobody could do anything else with it.
     kiln_status_free(kiln_graph_builder_close(builders[i]));
   }

@@ -53,14 +53,14 @@ static kiln_status_t add_start(kiln_graph_t* graph, kiln_graph_node_t* node,
 static kiln_status_t add_name(kiln_graph_trace_t* trace, kilni_slice_t* slice,
                               const kiln_graph_node_t* node, const char* above,
                               uint32_t number) {
-  kilni_str_t name;
-  kilni_str_init(&name, trace->allocator, KILNI_TRACE_MAX_NAME);
+  kilni_base_str_t name;
+  kilni_base_str_init(&name, trace->allocator, KILNI_TRACE_MAX_NAME);
   if (above != NULL) {
-    kilni_str_add_cstr(&name, above);
-    kilni_str_add_char(&name, '/');
+    kilni_base_str_add_cstr(&name, above);
+    kilni_base_str_add_char(&name, '/');
   }
   kilni_picture_add_name(&name, node, number);
-  return kilni_str_take(&name, &slice->name);
+  return kilni_base_str_take(&name, &slice->name);
 }
 
 static kiln_status_t add_kernel(kiln_graph_trace_t* trace, kilni_slice_t* slice,
@@ -68,20 +68,21 @@ static kiln_status_t add_kernel(kiln_graph_trace_t* trace, kilni_slice_t* slice,
   if (slice->kind != KILN_GRAPH_KERNEL) return kiln_ok();
   kiln_graph_node_info_t info;
   KILNI_RETURN_IF_ERROR(kiln_graph_node_describe(node, &info));
-  return kilni_strdup(trace->allocator, kilni_sv(info.kernel), &slice->kernel);
+  return kilni_base_strdup(trace->allocator, kilni_base_sv(info.kernel),
+                           &slice->kernel);
 }
 
 static kiln_status_t grow(kiln_graph_trace_t* trace) {
   if (trace->count < trace->room) return kiln_ok();
   uint32_t room = trace->room == 0 ? 64 : trace->room * 2;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(trace->allocator, room,
-                                          sizeof(*trace->slices), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(trace->allocator, room,
+                                               sizeof(*trace->slices), &block));
   if (trace->count != 0) {
     memcpy(block, trace->slices, trace->count * sizeof(*trace->slices));
   }
-  kilni_free_array(trace->allocator, trace->slices, trace->room,
-                   sizeof(*trace->slices));
+  kilni_base_free_array(trace->allocator, trace->slices, trace->room,
+                        sizeof(*trace->slices));
   trace->slices = block;
   trace->room = room;
   return kiln_ok();
@@ -94,7 +95,7 @@ static kiln_status_t take_child(kiln_graph_trace_t* trace,
                                 kiln_graph_node_t* node, uint32_t slice,
                                 uint32_t depth) {
   if (depth + 1 >= KILNI_PICTURE_MAX_DEPTH) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "graphs inside of each other, more than %d",
                    KILNI_PICTURE_MAX_DEPTH),
         "trace one of the inner graphs by itself (kiln_graph_clone)");
@@ -202,11 +203,11 @@ static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
   size_t words = 2 * (size_t)all->node_count + 2 + all->edge_count;
   void* numbers = NULL;
   void* nodes = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(trace->allocator, words, sizeof(uint32_t), &numbers));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(trace->allocator, words,
+                                               sizeof(uint32_t), &numbers));
   kiln_status_t status =
-      kilni_alloc_array(trace->allocator, (size_t)all->edge_count + 1,
-                        sizeof(kiln_graph_node_t*), &nodes);
+      kilni_base_alloc_array(trace->allocator, (size_t)all->edge_count + 1,
+                             sizeof(kiln_graph_node_t*), &nodes);
   if (kiln_status_is_ok(status)) {
     uint32_t* first = numbers;
     taking_t taking = {trace,
@@ -217,10 +218,10 @@ static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
                        first + all->node_count + 1 + all->edge_count,
                        nodes};
     status = take_nodes(&taking, above, depth);
-    kilni_free_array(trace->allocator, nodes, (size_t)all->edge_count + 1,
-                     sizeof(kiln_graph_node_t*));
+    kilni_base_free_array(trace->allocator, nodes, (size_t)all->edge_count + 1,
+                          sizeof(kiln_graph_node_t*));
   }
-  kilni_free_array(trace->allocator, numbers, words, sizeof(uint32_t));
+  kilni_base_free_array(trace->allocator, numbers, words, sizeof(uint32_t));
   return status;
 }
 
@@ -255,16 +256,16 @@ static void trace_end(kiln_graph_trace_t* trace) {
   for (uint32_t i = 0; i < trace->count; i++) {
     kiln_event_release(trace->slices[i].start);
     kiln_event_release(trace->slices[i].end);
-    kilni_strfree(allocator, trace->slices[i].name);
-    kilni_strfree(allocator, trace->slices[i].kernel);
+    kilni_base_strfree(allocator, trace->slices[i].name);
+    kilni_base_strfree(allocator, trace->slices[i].kernel);
   }
-  kilni_free_array(allocator, trace->slices, trace->room,
-                   sizeof(*trace->slices));
+  kilni_base_free_array(allocator, trace->slices, trace->room,
+                        sizeof(*trace->slices));
   kiln_event_release(trace->begin);
   kiln_event_release(trace->done);
   kiln_graph_exec_release(trace->exec);
   kiln_device_t* device = trace->device;
-  kilni_free(allocator, trace, sizeof(*trace));
+  kilni_base_free(allocator, trace, sizeof(*trace));
   kiln_device_release(device);
 }
 
@@ -285,7 +286,7 @@ static kiln_status_t fill(kiln_graph_trace_t* trace, kiln_graph_t* graph,
 static kiln_status_t check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (graph->inside == NULL) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a graph inside of a node runs as a part of that"),
       "trace the graph around it, or a clone (kiln_graph_clone)");
@@ -307,7 +308,7 @@ kiln_status_t kiln_graph_trace_create(kiln_graph_t* graph,
   void* block = NULL;
   kiln_allocator_t allocator = graph->device->host->allocator;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_graph_trace_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_graph_trace_t), &block));
   kiln_graph_trace_t* trace = block;
   trace->allocator = allocator;
   trace->device = graph->device;
@@ -389,15 +390,15 @@ static kiln_status_t set_lanes(kiln_graph_trace_t* trace) {
   if (count == 0) return kiln_ok();
   void* block = NULL;
   void* free_at_block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(trace->allocator, count,
-                                          sizeof(kilni_slice_t*), &block));
-  kiln_status_t status = kilni_alloc_array(trace->allocator, count,
-                                           sizeof(uint64_t), &free_at_block);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(trace->allocator, count,
+                                               sizeof(kilni_slice_t*), &block));
+  kiln_status_t status = kilni_base_alloc_array(
+      trace->allocator, count, sizeof(uint64_t), &free_at_block);
   if (kiln_status_is_ok(status)) {
     kilni_slice_t** order = block;
     uint64_t* free_at = free_at_block;
     for (size_t i = 0; i < count; i++) order[i] = &trace->slices[i];
-    kilni_sort(order, count, sizeof(order[0]), starts_before);
+    kilni_base_sort(order, count, sizeof(order[0]), starts_before);
     trace->lanes = 0;
     for (size_t i = 0; i < count; i++) {
       uint32_t lane = 0;
@@ -406,9 +407,9 @@ static kiln_status_t set_lanes(kiln_graph_trace_t* trace) {
       order[i]->lane = lane;
       free_at[lane] = order[i]->end_ns;
     }
-    kilni_free_array(trace->allocator, free_at, count, sizeof(uint64_t));
+    kilni_base_free_array(trace->allocator, free_at, count, sizeof(uint64_t));
   }
-  kilni_free_array(trace->allocator, block, count, sizeof(kilni_slice_t*));
+  kilni_base_free_array(trace->allocator, block, count, sizeof(kilni_slice_t*));
   return status;
 }
 
@@ -426,7 +427,7 @@ kiln_status_t kiln_graph_trace_read(kiln_graph_trace_t* trace) {
   trace->is_read = false;
   trace->elapsed_ns = 0;
   if (!trace->is_launched) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "no run of the trace was launched"),
         "call kiln_graph_trace_launch and wait for the stream");
   }

@@ -19,8 +19,8 @@ static bool is_result(kiln_status_t status, int64_t number) {
 static kiln_status_t instead(kiln_status_t status, kiln_status_t better) {
   kiln_status_native_t native;
   if (kiln_status_native(status, &native)) {
-    better = kilni_status_with_native(better, native.domain, native.number,
-                                      native.name);
+    better = kilni_base_status_with_native(better, native.domain, native.number,
+                                           native.name);
   }
   kiln_status_free(status);
   return better;
@@ -34,7 +34,7 @@ static kiln_status_t has_it(kiln_status_t status, const kiln_graph_node_t* node,
   char text[KILNI_NODE_TEXT];
   kiln_status_t better = KILNI_FAIL(INVALID_ARGUMENT, "%s node \"%s\"%s", what,
                                     kilni_node_says(node, text), how);
-  return instead(status, kilni_status_with_fix(better, "%s", fix));
+  return instead(status, kilni_base_status_with_fix(better, "%s", fix));
 }
 
 // The first node of one of two kinds; NULL if there is none.
@@ -60,7 +60,7 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
   if (node == NULL) return status;
   char text[KILNI_NODE_TEXT];
   return instead(status,
-                 kilni_status_with_fix(
+                 kilni_base_status_with_fix(
                      KILNI_FAIL(UNSUPPORTED,
                                 "%s whose nodes allocate memory, free it or "
                                 "choose: it has the %s node \"%s\"",
@@ -107,7 +107,7 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                   " already", kOneEach);
   }
   return instead(
-      status, kilni_status_with_fix(
+      status, kilni_base_status_with_fix(
                   KILNI_FAIL(INVALID_ARGUMENT,
                              "0x%llx is not the handle of a condition of this "
                              "graph",
@@ -126,7 +126,7 @@ static bool is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
   bool found = false;
   kiln_status_t status = kiln_graph_node_before(edge->to, 0, NULL, &count);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, count, sizeof(edge->to), &block);
+    status = kilni_base_alloc_array(allocator, count, sizeof(edge->to), &block);
   }
   kiln_graph_node_t** nodes = block;
   uint32_t room = count;
@@ -137,7 +137,7 @@ static bool is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
        i++) {
     found = found || nodes[i] == edge->from;
   }
-  kilni_free_array(allocator, block, room, sizeof(edge->to));
+  kilni_base_free_array(allocator, block, room, sizeof(edge->to));
   kiln_status_free(status);
   return found;
 }
@@ -159,12 +159,12 @@ static kiln_status_t wrong_edge(const kiln_graph_edge_t* edge, uint32_t index,
   kilni_node_says(edge->from, from);
   kilni_node_says(edge->to, to);
   if (add) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "edge %u: \"%s\" waits for \"%s\" already",
                    (unsigned)index, to, from),
         "leave it out: an edge is there once");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "edge %u: \"%s\" does not wait for \"%s\" by such an edge",
                  (unsigned)index, to, from),
@@ -198,7 +198,7 @@ kiln_status_t kilni_graph_why_no_after(kiln_graph_node_t* const* after,
       if (after[i] != after[k]) continue;
       return instead(
           status,
-          kilni_status_with_fix(
+          kilni_base_status_with_fix(
               KILNI_FAIL(
                   INVALID_ARGUMENT,
                   "`after[%zu]`, the %s node \"%s\", is `after[%zu]` too", i,
@@ -228,7 +228,7 @@ kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
   }
   return instead(
       status,
-      kilni_status_with_fix(
+      kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "memory that an earlier launch of the graph allocated is "
                      "not freed yet"),
@@ -256,7 +256,7 @@ kiln_status_t kilni_graph_why_no_body(kiln_graph_t* graph, uint32_t kind,
   char text[KILNI_NODE_TEXT];
   return instead(
       status,
-      kilni_status_with_fix(
+      kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED,
                      "a body of the conditional node \"%s\" has no %s nodes",
                      kilni_node_says(node, text), kilni_graph_kind_name(kind)),
@@ -293,7 +293,7 @@ kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
   }
   return instead(
       status,
-      kilni_status_with_fix(
+      kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "0x%llx is not the address of an ALLOCATE node, or "
                      "another graph frees it",

@@ -36,8 +36,8 @@ static void want(kilni_work_t* work, void* object, uint32_t kind) {
 }
 
 static kiln_status_t bad(const char* what, const char* fix) {
-  return kilni_status_with_fix(KILNI_FAIL(INVALID_ARGUMENT, "%s", what), "%s",
-                               fix);
+  return kilni_base_status_with_fix(KILNI_FAIL(INVALID_ARGUMENT, "%s", what),
+                                    "%s", fix);
 }
 
 // ---- Kernels ----
@@ -59,7 +59,7 @@ static kiln_status_t check_how(const kilni_launch_how_t* how) {
   for (uint32_t i = 0; i < how->count; i++) {
     const char* name = attribute_name(how->list[i].id);
     if (name == NULL) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a node of a graph has no launch attribute `%s`", name),
         "%s",
@@ -95,7 +95,7 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
     return kiln_ok();
   }
   char text[KILNI_NODE_TEXT];
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the launch has other attributes than the kernel node \"%s\" "
                  "was added with, and those stay",
@@ -108,7 +108,7 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
 
 static kiln_status_t out_of(const char* what, uint64_t offset, uint64_t bytes,
                             uint64_t size) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "%s from byte %llu on needs %llu bytes, and the buffer has "
                  "%llu",
@@ -207,7 +207,7 @@ static kiln_status_t check_apart(const kiln_graph_copy_t* copy) {
       copy->rows > 1 || copy->slices > 1 || distance >= copy->bytes) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "a copy of %llu bytes from offset %llu to %llu of one buffer "
                  "overlaps itself",
@@ -366,8 +366,8 @@ static kiln_status_t take_allocation(kilni_work_t* work,
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(graph->device->host->allocator, given->peer_count,
-                        sizeof(kiln_cu_mem_access_desc_t), &block));
+      kilni_base_alloc_array(graph->device->host->allocator, given->peer_count,
+                             sizeof(kiln_cu_mem_access_desc_t), &block));
   work->allocated = block;
   work->allocated_bytes = given->peer_count * sizeof(kiln_cu_mem_access_desc_t);
   kiln_cu_mem_access_desc_t* list = block;
@@ -391,7 +391,7 @@ static kiln_status_t take_allocation(kilni_work_t* work,
 static kiln_status_t take_list(kilni_work_t* work, const kiln_graph_t* graph,
                                const void* list, uint64_t count, size_t bytes) {
   if (list == NULL || count == 0 || count > KILNI_GRAPH_OPS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "%s %s node of %llu operations, where there are 1 to %d",
                    kilni_graph_kind_article(work->given->kind),
@@ -399,8 +399,8 @@ static kiln_status_t take_list(kilni_work_t* work, const kiln_graph_t* graph,
                    (unsigned long long)count, KILNI_GRAPH_OPS),
         "spread them over several nodes");
   }
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(graph->device->host->allocator, count,
-                                          bytes, &work->allocated));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(graph->device->host->allocator,
+                                               count, bytes, &work->allocated));
   work->allocated_bytes = count * bytes;
   return kiln_ok();
 }
@@ -535,8 +535,8 @@ kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
 }
 
 void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph) {
-  kilni_free(graph->device->host->allocator, work->allocated,
-             work->allocated_bytes);
+  kilni_base_free(graph->device->host->allocator, work->allocated,
+                  work->allocated_bytes);
 }
 
 kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
@@ -544,14 +544,14 @@ kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
   char text[KILNI_NODE_TEXT];
   const char* is = kilni_graph_kind_name(node->kind);
   if (node->kind != kind) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the %s node \"%s\" cannot become %s %s node", is,
                    kilni_node_says(node, text), kilni_graph_kind_article(kind),
                    kilni_graph_kind_name(kind)),
         "give it work of its own kind, or remove it and add another");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "what the %s node \"%s\" does cannot change",
                  is, kilni_node_says(node, text)),
       "remove it and add another");

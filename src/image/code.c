@@ -21,7 +21,7 @@ struct kiln_code_t {
   uint32_t producer_line;
   uint32_t name_count;
   kiln_allocator_t allocator;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   size_t block_bytes;
   kiln_bytes_view_t bytes;
   const char* name;
@@ -42,7 +42,7 @@ static kiln_status_t check_given(kiln_bytes_view_t bytes,
   KILNI_CHECK_ARGUMENT(options->names != NULL || options->name_count == 0,
                        "names");
   if (bytes.size > kMaxBytes || options->name_count > MAX_NAMES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has %zu bytes and %u names",
                    or_else(options->name, "code"), bytes.size,
                    (unsigned)options->name_count),
@@ -73,7 +73,7 @@ static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
   if (bytes.size >= IDENT_BYTES && memcmp(bytes.data, "\177ELF", 4) == 0) {
     char kind[KILNI_IMAGE_ELF_KIND_BYTES];
     kilni_image_elf_kind(&part, kind);
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(BAD_DATA,
                    "\"%s\" is an ELF file (%s), and neither an object nor "
                    "device code",
@@ -81,7 +81,7 @@ static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
         "give the object files that it was linked from, made for a 64-bit "
         "little-endian machine (`nvcc -c`)");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
       "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
       "those, or NVVM IR; source is compiled first (`kiln compile`)");
@@ -92,7 +92,7 @@ kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name) {
   while (end > 0 && bytes.data[end - 1] == 0) end--;
   const uint8_t* nul = end > 0 ? memchr(bytes.data, 0, end) : NULL;
   if (nul == NULL) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "\"%s\" is PTX with a NUL byte inside, at offset %zu: what "
                  "comes after it would be ignored",
@@ -106,7 +106,7 @@ kiln_status_t kilni_code_check_thin(kiln_bytes_view_t bytes, const char* name) {
       memcmp(bytes.data, "!<thin>\n", MAGIC_BYTES) != 0) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "\"%s\" is a thin archive: it names its members and does not "
                  "hold them",
@@ -125,7 +125,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
   KILNI_RETURN_IF_ERROR(kilni_code_check_thin(bytes, name));
   if (wanted > KILN_CODE_FORMAT_NVVM ||
       (wanted != KILN_CODE_FORMAT_UNKNOWN && !may_be(wanted, seen))) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is given as %s and begins like %s",
                    name, kiln_code_format_name(wanted),
                    kiln_code_format_name(seen)),
@@ -184,7 +184,8 @@ static void fill(kiln_code_t* code, const kiln_code_t* given,
 
 kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
                                 const kiln_code_options_t* options,
-                                kilni_keep_t keep, kiln_code_t** out_code) {
+                                kilni_base_keep_t keep,
+                                kiln_code_t** out_code) {
   *out_code = NULL;
   KILNI_RETURN_IF_ERROR(check_given(bytes, options));
   kiln_code_t given = {0};
@@ -200,12 +201,12 @@ kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
   given.block_bytes = block_size(&given, options);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(given.allocator, given.block_bytes, &block));
+      kilni_base_alloc(given.allocator, given.block_bytes, &block));
   kiln_code_t* code = block;
   memcpy(code, &given, sizeof(given));
   atomic_init(&code->references, 1);
   fill(code, &given, options);
-  kilni_keep_retain(keep);
+  kilni_base_keep_retain(keep);
   *out_code = code;
   return kiln_ok();
 }
@@ -216,9 +217,9 @@ kiln_status_t kiln_code_create(kiln_bytes_view_t bytes,
   KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
   *out_code = NULL;
   kiln_code_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_code_options_t",
-                                           sizeof(given), &given));
-  kilni_keep_t nobody = {NULL, NULL, NULL};
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_code_options_t",
+                                                sizeof(given), &given));
+  kilni_base_keep_t nobody = {NULL, NULL, NULL};
   return kilni_code_create(bytes, &given, nobody, out_code);
 }
 
@@ -233,9 +234,9 @@ void kiln_code_release(kiln_code_t* code) {
       1) {
     return;
   }
-  kilni_keep_t keep = code->keep;
-  kilni_free(code->allocator, code, code->block_bytes);
-  kilni_keep_release(keep);
+  kilni_base_keep_t keep = code->keep;
+  kilni_base_free(code->allocator, code, code->block_bytes);
+  kilni_base_keep_release(keep);
 }
 
 // ---- What it says ----
@@ -284,5 +285,6 @@ const char* kiln_code_lowered_name(const kiln_code_t* code,
 
 bool kiln_code_demangle(const char* name, uint32_t parameters, size_t capacity,
                         char* out) {
-  return kilni_demangle(name, parameters != KILN_SWITCH_OFF, capacity, out);
+  return kilni_base_demangle(name, parameters != KILN_SWITCH_OFF, capacity,
+                             out);
 }

@@ -22,7 +22,7 @@ static bool is_elf(const kilni_image_part_t* part) {
 static kiln_status_t unknown_format(const kilni_image_part_t* part) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   KILNI_RETURN_IF_ERROR(kilni_code_check_thin(bytes, part->name));
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "%s: neither PTX, nor a cubin, a fatbin, LTO-IR, NVVM IR, a "
                  "host's ELF file or an archive of those",
@@ -166,7 +166,8 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
   kiln_allocator_t allocator =
       given.allocator != NULL ? *given.allocator : kiln_allocator_libc();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_image_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kiln_image_t), &block));
   kiln_image_t* image = block;
   atomic_init(&image->references, 1);
   image->allocator = allocator;
@@ -215,7 +216,7 @@ static kiln_status_t check_format(const kilni_image_part_t* part,
   if (seen == KILN_CODE_FORMAT_RELOCATABLE) seen = KILN_CODE_FORMAT_CUBIN;
   if (format == KILN_CODE_FORMAT_RELOCATABLE) format = KILN_CODE_FORMAT_CUBIN;
   if (seen == format || format == KILN_CODE_FORMAT_PTX) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "%s: no %s begins here", part->name,
                  kiln_code_format_name(format)),
       "make the file again: it was damaged; or say of which format it is");
@@ -255,7 +256,7 @@ void kiln_image_release(kiln_image_t* image) {
     return;
   }
   kilni_image_drop(image);
-  kilni_free(image->allocator, image, sizeof(*image));
+  kilni_base_free(image->allocator, image, sizeof(*image));
 }
 
 uint32_t kiln_image_format(const kiln_image_t* image) {
@@ -298,20 +299,20 @@ kiln_status_t kiln_image_kernel_find(const kiln_image_t* image,
     }
   }
   if (image->kernel_count == 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "there is no kernel \"%s\", and no other", name),
         "give a file that has kernels");
   }
-  kilni_str_t list;
-  kilni_str_init(&list, image->allocator, LIST_BYTES);
+  kilni_base_str_t list;
+  kilni_base_str_init(&list, image->allocator, LIST_BYTES);
   for (uint32_t i = 0; i < image->kernel_count; i++) {
-    kilni_str_addf(&list, "%s%s", i > 0 ? ", " : "",
-                   image->kernels[i].shown.name);
+    kilni_base_str_addf(&list, "%s%s", i > 0 ? ", " : "",
+                        image->kernels[i].shown.name);
   }
-  kiln_status_t status = kilni_status_with_fix(
+  kiln_status_t status = kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "there is no kernel \"%s\"", name),
-      "name one of: %s", kilni_str_cstr(&list));
-  kilni_str_deinit(&list);
+      "name one of: %s", kilni_base_str_cstr(&list));
+  kilni_base_str_deinit(&list);
   return status;
 }
 

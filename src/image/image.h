@@ -20,7 +20,7 @@ kiln_status_t kilni_code_check_thin(kiln_bytes_view_t bytes, const char* name);
 // `keep` keeps.
 kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
                                 const kiln_code_options_t* options,
-                                kilni_keep_t keep, kiln_code_t** out_code);
+                                kilni_base_keep_t keep, kiln_code_t** out_code);
 
 // The syntax tree of a PTX image; NULL for other formats. Borrowed.
 const kilni_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);

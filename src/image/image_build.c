@@ -26,7 +26,7 @@ static kiln_status_t text_room(kiln_image_t* image, size_t size,
   if (chunk == NULL || chunk->capacity - chunk->used < size) {
     size_t capacity = size > TEXT_CHUNK_BYTES ? size : TEXT_CHUNK_BYTES;
     void* block = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(
         image->allocator, sizeof(kilni_image_texts_t) + capacity, &block));
     chunk = block;
     chunk->next = image->texts;
@@ -99,9 +99,9 @@ kiln_status_t kilni_image_add_member(kiln_image_t* image,
     return kilni_image_over(part->name, "members", KILNI_IMAGE_MAX_MEMBERS);
   }
   void* boxes = image->boxes;
-  KILNI_RETURN_IF_ERROR(kilni_grow(image->allocator, image->box_count + 1,
-                                   sizeof(*image->boxes), &image->box_capacity,
-                                   &boxes));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(image->allocator, image->box_count + 1,
+                                        sizeof(*image->boxes),
+                                        &image->box_capacity, &boxes));
   image->boxes = boxes;
   kilni_image_box_t* box = &image->boxes[image->box_count];
   memset(box, 0, sizeof(*box));
@@ -135,9 +135,9 @@ static kiln_status_t add_params(kiln_image_t* image, uint32_t count) {
     return kilni_image_over("the image", "parameters", KILNI_IMAGE_MAX_PARAMS);
   }
   void* params = image->params;
-  KILNI_RETURN_IF_ERROR(kilni_grow(image->allocator, image->param_count + count,
-                                   sizeof(*image->params),
-                                   &image->param_capacity, &params));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_grow(image->allocator, image->param_count + count,
+                      sizeof(*image->params), &image->param_capacity, &params));
   image->params = params;
   for (uint32_t i = 0; i < count; i++) {
     kiln_image_param_t* param = &image->params[image->param_count++];
@@ -156,9 +156,9 @@ kiln_status_t kilni_image_add_kernel(kiln_image_t* image, const char* name,
     return kilni_image_over("the image", "kernels", KILNI_IMAGE_MAX_KERNELS);
   }
   void* rows = image->rows;
-  KILNI_RETURN_IF_ERROR(kilni_grow(image->allocator, image->row_count + 1,
-                                   sizeof(*image->rows), &image->row_capacity,
-                                   &rows));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(image->allocator, image->row_count + 1,
+                                        sizeof(*image->rows),
+                                        &image->row_capacity, &rows));
   image->rows = rows;
   kilni_image_row_t* row = &image->rows[image->row_count];
   memset(row, 0, sizeof(*row));
@@ -184,9 +184,9 @@ kiln_status_t kilni_image_add_symbol(kiln_image_t* image, const char* name,
     return kilni_image_over("the image", "symbols", KILNI_IMAGE_MAX_SYMBOLS);
   }
   void* symbols = image->symbols;
-  KILNI_RETURN_IF_ERROR(kilni_grow(image->allocator, image->symbol_count + 1,
-                                   sizeof(*image->symbols),
-                                   &image->symbol_capacity, &symbols));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
+      image->allocator, image->symbol_count + 1, sizeof(*image->symbols),
+      &image->symbol_capacity, &symbols));
   image->symbols = symbols;
   KILNI_RETURN_IF_ERROR(kilni_image_text(image, name, name_size, &symbol.name));
   symbol.member = (uint32_t)(image->box_count - 1);
@@ -205,9 +205,9 @@ static kiln_status_t add_target(kiln_image_t* image, const char* target) {
     if (strcmp(image->targets[i], target) == 0) return kiln_ok();
   }
   void* targets = image->targets;
-  KILNI_RETURN_IF_ERROR(kilni_grow(image->allocator, image->target_count + 1,
-                                   sizeof(*image->targets),
-                                   &image->target_capacity, &targets));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
+      image->allocator, image->target_count + 1, sizeof(*image->targets),
+      &image->target_capacity, &targets));
   image->targets = targets;
   image->targets[image->target_count++] = target;
   return kiln_ok();
@@ -241,15 +241,15 @@ static kiln_status_t join_target(kiln_image_t* image,
     kernel->targets = target;
     return kiln_ok();
   }
-  kilni_str_t list;
-  kilni_str_init(&list, image->allocator, KILNI_IMAGE_MAX_TEXT);
-  kilni_str_addf(&list, "%s, %s", kernel->targets, target);
-  kiln_status_t status = kilni_str_status(&list);
+  kilni_base_str_t list;
+  kilni_base_str_init(&list, image->allocator, KILNI_IMAGE_MAX_TEXT);
+  kilni_base_str_addf(&list, "%s, %s", kernel->targets, target);
+  kiln_status_t status = kilni_base_str_status(&list);
   if (kiln_status_is_ok(status)) {
-    status = kilni_image_text(image, kilni_str_cstr(&list), list.size,
+    status = kilni_image_text(image, kilni_base_str_cstr(&list), list.size,
                               &kernel->targets);
   }
-  kilni_str_deinit(&list);
+  kilni_base_str_deinit(&list);
   return status;
 }
 
@@ -279,16 +279,16 @@ kiln_status_t kilni_image_finish(kiln_image_t* image) {
     KILNI_RETURN_IF_ERROR(add_target(image, image->boxes[i].shown.target));
   }
   void* kernels = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(image->allocator, image->row_count,
-                                          sizeof(*image->kernels), &kernels));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      image->allocator, image->row_count, sizeof(*image->kernels), &kernels));
   image->kernels = kernels;
   size_t slot_count = 16;
   while (slot_count < 2 * image->row_count) slot_count *= 2;
   void* slots = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(image->allocator, slot_count,
-                                          sizeof(uint32_t), &slots));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(image->allocator, slot_count,
+                                               sizeof(uint32_t), &slots));
   kiln_status_t status = merge_rows(image, slots, slot_count);
-  kilni_free_array(image->allocator, slots, slot_count, sizeof(uint32_t));
+  kilni_base_free_array(image->allocator, slots, slot_count, sizeof(uint32_t));
   return status;
 }
 
@@ -296,21 +296,21 @@ void kilni_image_drop(kiln_image_t* image) {
   kiln_allocator_t allocator = image->allocator;
   while (image->texts != NULL) {
     kilni_image_texts_t* next = image->texts->next;
-    kilni_free(allocator, image->texts,
-               sizeof(kilni_image_texts_t) + image->texts->capacity);
+    kilni_base_free(allocator, image->texts,
+                    sizeof(kilni_image_texts_t) + image->texts->capacity);
     image->texts = next;
   }
-  kilni_free_array(allocator, image->kernels, image->row_count,
-                   sizeof(*image->kernels));
-  kilni_free_array(allocator, image->boxes, image->box_capacity,
-                   sizeof(*image->boxes));
-  kilni_free_array(allocator, image->rows, image->row_capacity,
-                   sizeof(*image->rows));
-  kilni_free_array(allocator, image->params, image->param_capacity,
-                   sizeof(*image->params));
-  kilni_free_array(allocator, image->symbols, image->symbol_capacity,
-                   sizeof(*image->symbols));
-  kilni_free_array(allocator, image->targets, image->target_capacity,
-                   sizeof(*image->targets));
+  kilni_base_free_array(allocator, image->kernels, image->row_count,
+                        sizeof(*image->kernels));
+  kilni_base_free_array(allocator, image->boxes, image->box_capacity,
+                        sizeof(*image->boxes));
+  kilni_base_free_array(allocator, image->rows, image->row_capacity,
+                        sizeof(*image->rows));
+  kilni_base_free_array(allocator, image->params, image->param_capacity,
+                        sizeof(*image->params));
+  kilni_base_free_array(allocator, image->symbols, image->symbol_capacity,
+                        sizeof(*image->symbols));
+  kilni_base_free_array(allocator, image->targets, image->target_capacity,
+                        sizeof(*image->targets));
   kilni_ptx_module_release(image->ptx);
 }

@@ -317,11 +317,11 @@ kiln_status_t kilni_image_read_cubin(kiln_image_t* image,
   cubin.options = "";
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &cubin.elf));
   void* codes = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(image->allocator, cubin.elf.count,
-                                          sizeof(*cubin.codes), &codes));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      image->allocator, cubin.elf.count, sizeof(*cubin.codes), &codes));
   cubin.codes = codes;
   kiln_status_t status = read_cubin(&cubin, about);
-  kilni_free_array(image->allocator, codes, cubin.elf.count,
-                   sizeof(*cubin.codes));
+  kilni_base_free_array(image->allocator, codes, cubin.elf.count,
+                        sizeof(*cubin.codes));
   return status;
 }

@@ -91,7 +91,7 @@ static kiln_status_t check_ident(const kilni_image_part_t* part) {
   if (kilni_image_elf_is_foreign(part)) {
     char kind[KILNI_IMAGE_ELF_KIND_BYTES];
     kilni_image_elf_kind(part, kind);
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "%s: an ELF file of another kind than 64 bits, "
                    "little-endian: its header says %s",

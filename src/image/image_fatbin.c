@@ -164,9 +164,9 @@ static kiln_status_t read_packed(kiln_image_t* image, const entry_t* entry,
   }
   void* room = NULL;
   size_t size = (size_t)entry->unpacked;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(image->allocator, size, &room));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(image->allocator, size, &room));
   kiln_status_t status = unpack_entry(image, entry, about, room);
-  kilni_free(image->allocator, room, size);
+  kilni_base_free(image->allocator, room, size);
   return status;
 }
 
@@ -423,7 +423,7 @@ static kiln_status_t open_file(kiln_image_t* image,
   uint32_t size = kilni_image_u16(head + 6);
   uint64_t body = kilni_image_u64(head + 8);
   if (version != VERSION) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "%s: at byte %" PRIu64 ": a fatbin of version %u; 1 is read",
                    part->name, part->base + at, version),
@@ -458,7 +458,7 @@ static kiln_status_t begin_of(const kilni_image_part_t* part,
       kilni_image_u32(part->data + WRAPPER_BYTES) == FATBIN_MAGIC) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "%s: a fatbin's wrapper, which points at code elsewhere",
                  part->name),

@@ -78,7 +78,7 @@ static bool is_hidden(const kilni_image_elf_t* elf,
 
 // A linker takes such an object, and nothing comes of it.
 static kiln_status_t no_code(const kilni_image_part_t* part) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "%s: an object without device code: it has neither a section "
                  "\".nv_fatbin\" nor \"__nv_relfatbin\"",

@@ -769,7 +769,7 @@ kiln_status_t kilni_image_link_foreign(const kilni_image_part_t* part) {
   enum { CLASS_AT = 4 };
   char kind[KILNI_IMAGE_ELF_KIND_BYTES];
   kilni_image_elf_kind(part, kind);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "%s: at byte %" PRIu64 ": its ELF header says %s; of such a "
                  "file linkers take no device code",
@@ -883,17 +883,17 @@ static char letter_of(uint32_t type) {
 }
 
 static bool add_types(const kilni_ptx_module_t* module, uint32_t first,
-                      uint32_t count, kilni_str_t* inout_text) {
+                      uint32_t count, kilni_base_str_t* inout_text) {
   for (uint32_t i = 0; i < count; i++) {
     const kilni_ptx_variable_t* variable = &module->variables[first + i];
     char letter = letter_of(variable->type);
     if (letter == 0 || variable->vector > 1 || variable->dimension_count > 1) {
       return false;
     }
-    kilni_str_add_char(inout_text, letter);
+    kilni_base_str_add_char(inout_text, letter);
     if (variable->dimension_count == 0) continue;
-    kilni_str_addf(inout_text, "%" PRIu64,
-                   variable->unsized ? 0 : variable->dimensions[0]);
+    kilni_base_str_addf(inout_text, "%" PRIu64,
+                        variable->unsized ? 0 : variable->dimensions[0]);
   }
   return true;
 }
@@ -903,20 +903,20 @@ static kiln_status_t report_type(const kilni_ptx_module_t* module,
                                  const kilni_image_link_visit_t* visit,
                                  kiln_allocator_t allocator) {
   enum { MAX_TYPE_BYTES = 1 << 16 };
-  kilni_str_t text;
+  kilni_base_str_t text;
   if (function->return_count > 1) return kiln_ok();
-  kilni_str_init(&text, allocator, MAX_TYPE_BYTES);
-  kilni_str_add_cstr(&text, function->return_count == 0 ? "#v" : "#");
+  kilni_base_str_init(&text, allocator, MAX_TYPE_BYTES);
+  kilni_base_str_add_cstr(&text, function->return_count == 0 ? "#v" : "#");
   bool is_known = add_types(module, function->first_return,
                             function->return_count, &text) &&
                   add_types(module, function->first_parameter,
                             function->parameter_count, &text);
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (is_known && kiln_status_is_ok(status)) {
-    status =
-        visit->prototype(visit->user, function->name, kilni_str_cstr(&text));
+    status = visit->prototype(visit->user, function->name,
+                              kilni_base_str_cstr(&text));
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }
 
@@ -940,7 +940,7 @@ static kiln_status_t report_types(const kilni_ptx_module_t* module,
   uint32_t count = module->function_count;
   if (visit->prototype == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(bool), &block));
+      kilni_base_alloc_array(allocator, count, sizeof(bool), &block));
   bool* used = block;
   mark_used(module, used);
   kiln_status_t status = kiln_ok();
@@ -952,7 +952,7 @@ static kiln_status_t report_types(const kilni_ptx_module_t* module,
     }
     status = report_type(module, function, visit, allocator);
   }
-  kilni_free_array(allocator, block, count, sizeof(bool));
+  kilni_base_free_array(allocator, block, count, sizeof(bool));
   return status;
 }
 

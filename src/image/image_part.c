@@ -36,7 +36,7 @@ kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
   for (char* c = text; *c != 0; c++) {
     if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f) *c = '?';
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "%s: at byte %" PRIu64 ": %s", part->name,
                  part->base + offset, text),
       "make the file again: it was cut off or damaged");
@@ -44,7 +44,7 @@ kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
 
 kiln_status_t kilni_image_over(const char* name, const char* what,
                                uint64_t limit) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%s: more than %" PRIu64 " %s", name, limit,
                  what),
       "take the file apart (ar x, cuobjdump -xelf) and give its pieces");

@@ -118,7 +118,7 @@ static kiln_status_t fill_params(kiln_image_t* image,
     uint64_t offset = align_up(end, variable->align);
     end = offset + variable->size_bytes;
     if (end > UINT32_MAX) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(LIMIT_EXCEEDED,
                      "the parameters of \"%s\" exceed 4294967295 bytes",
                      function->name),
@@ -161,7 +161,7 @@ static kiln_status_t add_kernel(kiln_image_t* image,
 static kiln_status_t add_kernels(kiln_image_t* image,
                                  const kilni_ptx_module_t* module) {
   void* marks = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       image->allocator, module->variable_count, sizeof(uint32_t), &marks));
   mark_t mark = {marks, 0, 0};
   kiln_status_t status = kiln_ok();
@@ -171,8 +171,8 @@ static kiln_status_t add_kernels(kiln_image_t* image,
     status = add_kernel(image, module, function, &mark);
     if (!kiln_status_is_ok(status)) break;
   }
-  kilni_free_array(image->allocator, marks, module->variable_count,
-                   sizeof(uint32_t));
+  kilni_base_free_array(image->allocator, marks, module->variable_count,
+                        sizeof(uint32_t));
   return status;
 }
 

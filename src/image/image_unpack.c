@@ -54,7 +54,7 @@ static kiln_status_t unpack_zstd(const kilni_image_part_t* packed, uint8_t* out,
   if (!ZSTD_isError(got) && got == size) return kiln_ok();
   if (ZSTD_isError(got) &&
       ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   return kilni_image_bad(packed, 0, "%llu bytes of Zstandard that are not %zu",
                          (unsigned long long)packed->size, size);
@@ -94,7 +94,7 @@ kiln_status_t kilni_image_unpack(const kilni_image_part_t* packed,
   }
 #endif
   (void)out;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "%s: %s packing of %zu bytes is not read",
                  packed->name, kiln_image_packing_name(packing), size),
       "build Kiln with that library (KILN_UNPACK), or compile with "

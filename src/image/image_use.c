@@ -55,14 +55,14 @@ static kiln_status_t fill(kiln_image_use_t* use,
                           const kilni_ptx_module_t* module, uint32_t function) {
   void* seen = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(use->allocator, sizeof(kilni_ptx_use_t), &seen));
+      kilni_base_alloc(use->allocator, sizeof(kilni_ptx_use_t), &seen));
   kilni_ptx_use_t* found = seen;
   void* lists = NULL;
   kiln_status_t status =
       kilni_ptx_use_make(module, function, use->allocator, found);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(use->allocator, found->param_count,
-                               sizeof(list_t), &lists);
+    status = kilni_base_alloc_array(use->allocator, found->param_count,
+                                    sizeof(list_t), &lists);
   }
   if (kiln_status_is_ok(status)) {
     use->threads = found->threads;
@@ -73,7 +73,7 @@ static kiln_status_t fill(kiln_image_use_t* use,
     }
     fill_members(found, use->params);
   }
-  kilni_free(use->allocator, seen, sizeof(kilni_ptx_use_t));
+  kilni_base_free(use->allocator, seen, sizeof(kilni_ptx_use_t));
   return status;
 }
 
@@ -85,14 +85,14 @@ kiln_status_t kiln_image_use_create(const kiln_image_t* image,
   KILNI_CHECK_ARGUMENT(image != NULL, "image");
   const kiln_image_kernel_t* kernel = kiln_image_kernel(image, kernel_index);
   if (image->ptx == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "what a kernel does with its parameters is seen from PTX, "
                    "and this is none"),
         "give the PTX text that the code was made from");
   }
   if (kernel == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "there is no kernel %" PRIu32, kernel_index),
         "give an index below kiln_image_kernel_count");
   }
@@ -100,7 +100,7 @@ kiln_status_t kiln_image_use_create(const kiln_image_t* image,
   uint32_t function = kilni_ptx_function_find(image->ptx, name);
   void* made = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(image->allocator, sizeof(kiln_image_use_t), &made));
+      kilni_base_alloc(image->allocator, sizeof(kiln_image_use_t), &made));
   kiln_image_use_t* use = made;
   use->allocator = image->allocator;
   kiln_status_t status = fill(use, image->ptx, function);
@@ -114,9 +114,9 @@ kiln_status_t kiln_image_use_create(const kiln_image_t* image,
 
 void kiln_image_use_release(kiln_image_use_t* use) {
   if (use == NULL) return;
-  kilni_free_array(use->allocator, use->params, use->param_count,
-                   sizeof(list_t));
-  kilni_free(use->allocator, use, sizeof(*use));
+  kilni_base_free_array(use->allocator, use->params, use->param_count,
+                        sizeof(list_t));
+  kilni_base_free(use->allocator, use, sizeof(*use));
 }
 
 const kiln_image_threads_t* kiln_image_use_threads(

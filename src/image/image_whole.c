@@ -25,7 +25,7 @@ static kiln_status_t check_cubin(const kilni_image_part_t* part) {
   kilni_image_elf_t elf;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &elf));
   if (elf.machine != KILNI_IMAGE_ELF_MACHINE_CUDA) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(BAD_DATA, "\"%s\" is an ELF file, but not one for CUDA",
                    part->name),
         "give a cubin, a fatbin or PTX: host objects and libraries cannot be "

@@ -268,7 +268,7 @@ static bool primary(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out) {
     return kilni_ptx_next(reader);
   }
   if (reader->token.kind == KILNI_PTX_TOKEN_IDENTIFIER &&
-      kilni_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
+      kilni_base_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
     out->value = 32;
     return kilni_ptx_next(reader);
   }

@@ -216,7 +216,7 @@ static void fill_variable(const kilni_ptx_declaration_t* declaration,
 
 static bool take_name(kilni_ptx_reader_t* reader, uint32_t* out_name) {
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER ||
-      kilni_sv_equal_cstr(reader->token.text, "_")) {
+      kilni_base_sv_equal_cstr(reader->token.text, "_")) {
     return kilni_ptx_fail_expected(reader, "a name");
   }
   return kilni_ptx_intern(reader, reader->token.text, out_name) &&
@@ -401,20 +401,21 @@ static bool add_range(kilni_ptx_reader_t* reader,
                       const kilni_ptx_variable_t* model, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     kilni_ptx_variable_t variable = *model;
-    kilni_str_t text;
-    kilni_str_init(&text, reader->allocator, reader->limits.identifier_bytes);
-    kilni_str_addf(&text, "%.*s%u", KILNI_SV(at->text), i);
-    kiln_status_t status = kilni_str_status(&text);
+    kilni_base_str_t text;
+    kilni_base_str_init(&text, reader->allocator,
+                        reader->limits.identifier_bytes);
+    kilni_base_str_addf(&text, "%.*s%u", KILNI_SV(at->text), i);
+    kiln_status_t status = kilni_base_str_status(&text);
     bool ok = kiln_status_is_ok(status);
     if (!ok) {
       kiln_status_free(status);
       kilni_ptx_fail_memory(reader);
     }
     kilni_ptx_token_t name = *at;
-    name.text = kilni_sv_make(text.data, text.size);
+    name.text = kilni_base_sv_make(text.data, text.size);
     ok = ok && kilni_ptx_intern(reader, name.text, &variable.name_id) &&
          add_variable(reader, declaration, &name, &variable);
-    kilni_str_deinit(&text);
+    kilni_base_str_deinit(&text);
     if (!ok) return false;
   }
   return true;
@@ -486,7 +487,7 @@ static bool parameter_name(kilni_ptx_reader_t* reader, bool prototype,
                            uint32_t* out_name) {
   *out_name = KILNI_PTX_NONE;
   bool sink = reader->token.kind == KILNI_PTX_TOKEN_IDENTIFIER &&
-              kilni_sv_equal_cstr(reader->token.text, "_");
+              kilni_base_sv_equal_cstr(reader->token.text, "_");
   if (prototype && sink) return kilni_ptx_next(reader);
   return take_name(reader, out_name);
 }

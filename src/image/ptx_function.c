@@ -83,7 +83,7 @@ static bool read_inlined(kilni_ptx_reader_t* reader) {
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
     return kilni_ptx_fail_expected(reader, "function_name or inlined_at");
   }
-  bool is_name = kilni_sv_equal_cstr(reader->token.text, "function_name");
+  bool is_name = kilni_base_sv_equal_cstr(reader->token.text, "function_name");
   if (!kilni_ptx_next(reader)) return false;
   if (is_name) {
     if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER &&
@@ -560,7 +560,7 @@ static bool read_header(kilni_ptx_reader_t* reader,
   }
   *out_at = reader->token;
   if (out_at->kind != KILNI_PTX_TOKEN_IDENTIFIER ||
-      kilni_sv_equal_cstr(out_at->text, "_")) {
+      kilni_base_sv_equal_cstr(out_at->text, "_")) {
     return kilni_ptx_fail_expected(reader, "a function's name");
   }
   function->line = out_at->line;

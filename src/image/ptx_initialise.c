@@ -102,7 +102,7 @@ static bool read_address(kilni_ptx_reader_t* reader,
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
     return kilni_ptx_fail_expected(reader, "a variable or function");
   }
-  if (kilni_sv_equal_cstr(reader->token.text, "generic")) {
+  if (kilni_base_sv_equal_cstr(reader->token.text, "generic")) {
     out->generic = 1;
     if (!kilni_ptx_next(reader) || !kilni_ptx_expect(reader, '(')) return false;
   }
@@ -179,7 +179,7 @@ static bool read_scalar(kilni_ptx_reader_t* reader,
                         kilni_ptx_variable_t* variable, uint64_t offset) {
   kilni_ptx_token_t at = reader->token;
   if (at.kind == KILNI_PTX_TOKEN_IDENTIFIER &&
-      !kilni_sv_equal_cstr(at.text, "WARP_SZ")) {
+      !kilni_base_sv_equal_cstr(at.text, "WARP_SZ")) {
     kilni_ptx_relocation_t relocation;
     memset(&relocation, 0, sizeof(relocation));
     relocation.size = (uint8_t)kilni_ptx_type_bytes(variable->type);

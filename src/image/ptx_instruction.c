@@ -51,7 +51,8 @@ static kilni_ptx_form_t* form_at(const kilni_ptx_reader_t* reader,
 
 static kiln_string_view_t form_text(const kilni_ptx_reader_t* reader,
                                     uint32_t index) {
-  return kilni_sv(kilni_ptx_text(reader, form_at(reader, index)->text_offset));
+  return kilni_base_sv(
+      kilni_ptx_text(reader, form_at(reader, index)->text_offset));
 }
 
 static kiln_string_view_t spelling(const kilni_ptx_reader_t* reader) {
@@ -62,14 +63,14 @@ static kiln_string_view_t spelling(const kilni_ptx_reader_t* reader) {
 static bool grow_forms(kilni_ptx_reader_t* reader) {
   size_t count = reader->form_bucket_count * 2;
   void* block = NULL;
-  kiln_status_t status =
-      kilni_alloc_array(reader->allocator, count, sizeof(uint32_t), &block);
+  kiln_status_t status = kilni_base_alloc_array(reader->allocator, count,
+                                                sizeof(uint32_t), &block);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return kilni_ptx_fail_memory(reader);
   }
-  kilni_free_array(reader->allocator, reader->form_buckets,
-                   reader->form_bucket_count, sizeof(uint32_t));
+  kilni_base_free_array(reader->allocator, reader->form_buckets,
+                        reader->form_bucket_count, sizeof(uint32_t));
   reader->form_buckets = block;
   reader->form_bucket_count = count;
   for (uint32_t i = 0; i < reader->arena->forms.count; i++) {
@@ -85,9 +86,9 @@ static size_t find_form(const kilni_ptx_reader_t* reader) {
   kiln_string_view_t text = spelling(reader);
   size_t mask = reader->form_bucket_count - 1;
   size_t at = kilni_ptx_hash(text) & mask;
-  while (
-      reader->form_buckets[at] != 0 &&
-      !kilni_sv_equal(form_text(reader, reader->form_buckets[at] - 1), text)) {
+  while (reader->form_buckets[at] != 0 &&
+         !kilni_base_sv_equal(form_text(reader, reader->form_buckets[at] - 1),
+                              text)) {
     at = (at + 1) & mask;
   }
   return at;

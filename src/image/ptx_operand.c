@@ -260,7 +260,7 @@ static bool read_table(kilni_ptx_reader_t* reader, uint32_t opcode,
 static bool read_identifier(kilni_ptx_reader_t* reader, uint32_t opcode,
                             kilni_ptx_operand_t* out) {
   kilni_ptx_token_t at = reader->token;
-  if (kilni_sv_equal_cstr(at.text, "_")) {
+  if (kilni_base_sv_equal_cstr(at.text, "_")) {
     out->kind = KILNI_PTX_OPERAND_SINK;
     return kilni_ptx_next(reader);
   }
@@ -282,7 +282,7 @@ static bool read_identifier(kilni_ptx_reader_t* reader, uint32_t opcode,
       return read_table(reader, opcode, &at, kind, index, out);
   }
   if (at.text.data[0] == '%') return read_special(reader, opcode, out);
-  if (kilni_sv_equal_cstr(at.text, "WARP_SZ")) {
+  if (kilni_base_sv_equal_cstr(at.text, "WARP_SZ")) {
     return read_immediate(reader, out);
   }
   return fail_undeclared(reader, &at);
@@ -295,7 +295,7 @@ static bool read_identifier(kilni_ptx_reader_t* reader, uint32_t opcode,
 static bool read_base(kilni_ptx_reader_t* reader, uint32_t opcode,
                       kilni_ptx_operand_t* out) {
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER ||
-      kilni_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
+      kilni_base_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
     return integer_constant(reader, &out->value);
   }
   kilni_ptx_token_t at = reader->token;
@@ -345,7 +345,7 @@ static bool read_sign(kilni_ptx_reader_t* reader, uint32_t opcode,
   kilni_ptx_lexer_t before = reader->lexer;
   if (!kilni_ptx_next(reader)) return false;
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER ||
-      kilni_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
+      kilni_base_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
     reader->lexer = before;
     reader->token = at;
     return read_immediate(reader, out);

@@ -66,7 +66,7 @@ bool kilni_ptx_fail(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
   kiln_status_t status = KILNI_FAIL(BAD_DATA, "%s: line %u, column %u: %s",
                                     reader->name, at->line, at->column, what);
   status = add_caret(reader, at, status);
-  reader->status = kilni_status_with_fix(status, "%s", fix);
+  reader->status = kilni_base_status_with_fix(status, "%s", fix);
   return false;
 }
 
@@ -80,7 +80,7 @@ bool kilni_ptx_fail_limit(kilni_ptx_reader_t* reader, const char* limit,
       reader->name, reader->token.line, reader->token.column, limit,
       (unsigned long long)value);
   status = add_caret(reader, &reader->token, status);
-  reader->status = kilni_status_with_fix(
+  reader->status = kilni_base_status_with_fix(
       status, "split the module, or read it with a larger %s", limit);
   return false;
 }
@@ -88,7 +88,7 @@ bool kilni_ptx_fail_limit(kilni_ptx_reader_t* reader, const char* limit,
 bool kilni_ptx_fail_memory(kilni_ptx_reader_t* reader) {
   if (reader->failed) return false;
   reader->failed = true;
-  reader->status = kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  reader->status = kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   return false;
 }
 
@@ -137,7 +137,7 @@ bool kilni_ptx_is(const kilni_ptx_reader_t* reader, uint32_t punctuation) {
 
 bool kilni_ptx_is_word(const kilni_ptx_reader_t* reader, const char* word) {
   return reader->token.kind == KILNI_PTX_TOKEN_DOT_WORD &&
-         kilni_sv_equal_cstr(reader->token.text, word);
+         kilni_base_sv_equal_cstr(reader->token.text, word);
 }
 
 bool kilni_ptx_expect(kilni_ptx_reader_t* reader, uint32_t punctuation) {
@@ -178,8 +178,8 @@ void* kilni_ptx_push(kilni_ptx_reader_t* reader, kilni_ptx_array_t* array,
   }
   if (wanted > array->capacity) {
     kiln_status_t status =
-        kilni_grow(reader->allocator, (size_t)wanted, array->element,
-                   &array->capacity, &array->data);
+        kilni_base_grow(reader->allocator, (size_t)wanted, array->element,
+                        &array->capacity, &array->data);
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);
       kilni_ptx_fail_memory(reader);
@@ -193,7 +193,8 @@ void* kilni_ptx_push(kilni_ptx_reader_t* reader, kilni_ptx_array_t* array,
 }
 
 static void free_array(kiln_allocator_t allocator, kilni_ptx_array_t* array) {
-  kilni_free_array(allocator, array->data, array->capacity, array->element);
+  kilni_base_free_array(allocator, array->data, array->capacity,
+                        array->element);
   memset(array, 0, sizeof(*array));
 }
 
@@ -208,7 +209,7 @@ static void free_arena(kilni_ptx_arena_t* arena) {
   for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
     free_array(allocator, arrays[i]);
   }
-  kilni_free(allocator, arena, sizeof(*arena));
+  kilni_base_free(allocator, arena, sizeof(*arena));
 }
 
 // ---------------------------------------------------------------------------
@@ -227,9 +228,9 @@ static bool read_version(kilni_ptx_reader_t* reader) {
   uint64_t major = 0;
   uint64_t minor = 0;
   if (reader->token.kind != KILNI_PTX_TOKEN_NUMBER ||
-      !kilni_sv_split(&text, '.', &major_text) || text.size == 0 ||
-      text.size > 3 || !kilni_sv_to_u64(major_text, &major) ||
-      !kilni_sv_to_u64(text, &minor)) {
+      !kilni_base_sv_split(&text, '.', &major_text) || text.size == 0 ||
+      text.size > 3 || !kilni_base_sv_to_u64(major_text, &major) ||
+      !kilni_base_sv_to_u64(text, &minor)) {
     return kilni_ptx_fail_expected(reader, "a version such as 8.0");
   }
   reader->arena->module.version_major = (uint32_t)major;
@@ -242,7 +243,7 @@ static bool read_version(kilni_ptx_reader_t* reader) {
       UNSUPPORTED, "%s: line %u, column %u: PTX version %.*s is not read",
       reader->name, reader->token.line, reader->token.column,
       KILNI_SV(reader->token.text));
-  reader->status = kilni_status_with_fix(
+  reader->status = kilni_base_status_with_fix(
       status, "compile for a PTX version from %d.0 to %d.x", OLDEST_MAJOR,
       NEWEST_MAJOR);
   return false;
@@ -262,7 +263,8 @@ static bool read_architecture(kilni_ptx_reader_t* reader,
   number.data += 3;
   number.size = number.size > 3 ? number.size - 3 : 0;
   uint64_t sm = 0;
-  if (number.size == 0 || number.size > 4 || !kilni_sv_to_u64(number, &sm)) {
+  if (number.size == 0 || number.size > 4 ||
+      !kilni_base_sv_to_u64(number, &sm)) {
     return kilni_ptx_fail_expected(reader, "a target such as sm_90");
   }
   if (module->target_sm == 0) {
@@ -279,16 +281,16 @@ static bool read_target_word(kilni_ptx_reader_t* reader) {
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
     return kilni_ptx_fail_expected(reader, "a target such as sm_90");
   }
-  if (kilni_sv_starts_with(text, "sm_") ||
-      (kilni_sv_starts_with(text, "compute_") && false)) {
+  if (kilni_base_sv_starts_with(text, "sm_") ||
+      (kilni_base_sv_starts_with(text, "compute_") && false)) {
     if (!read_architecture(reader, text)) return false;
-  } else if (kilni_sv_equal_cstr(text, "texmode_independent")) {
+  } else if (kilni_base_sv_equal_cstr(text, "texmode_independent")) {
     module->texmode_independent = 1;
-  } else if (kilni_sv_equal_cstr(text, "debug")) {
+  } else if (kilni_base_sv_equal_cstr(text, "debug")) {
     module->debug = 1;
-  } else if (kilni_sv_equal_cstr(text, "map_f64_to_f32")) {
+  } else if (kilni_base_sv_equal_cstr(text, "map_f64_to_f32")) {
     module->map_f64_to_f32 = 1;
-  } else if (!kilni_sv_equal_cstr(text, "texmode_unified")) {
+  } else if (!kilni_base_sv_equal_cstr(text, "texmode_unified")) {
     return kilni_ptx_fail_expected(reader, "a target such as sm_90");
   }
   return kilni_ptx_next(reader);
@@ -351,7 +353,7 @@ static bool read_directive(kilni_ptx_reader_t* reader) {
         KILNI_FAIL(UNSUPPORTED, "%s: line %u, column %u: .alias is not read",
                    reader->name, reader->token.line, reader->token.column);
     reader->status =
-        kilni_status_with_fix(status, "compile without function aliases");
+        kilni_base_status_with_fix(status, "compile without function aliases");
     return false;
   }
   uint32_t linkage;
@@ -534,13 +536,13 @@ static void read_limits(const kilni_ptx_limits_t* wanted,
 static bool make_buckets(kilni_ptx_reader_t* reader) {
   void* names = NULL;
   void* forms = NULL;
-  kiln_status_t status = kilni_alloc_array(reader->allocator, NAME_BUCKETS,
-                                           sizeof(uint32_t), &names);
+  kiln_status_t status = kilni_base_alloc_array(reader->allocator, NAME_BUCKETS,
+                                                sizeof(uint32_t), &names);
   reader->buckets = names;
   if (kiln_status_is_ok(status)) {
     reader->bucket_count = NAME_BUCKETS;
-    status = kilni_alloc_array(reader->allocator, FORM_BUCKETS,
-                               sizeof(uint32_t), &forms);
+    status = kilni_base_alloc_array(reader->allocator, FORM_BUCKETS,
+                                    sizeof(uint32_t), &forms);
     reader->form_buckets = forms;
   }
   if (kiln_status_is_ok(status)) {
@@ -553,10 +555,10 @@ static bool make_buckets(kilni_ptx_reader_t* reader) {
 
 static void free_reader(kilni_ptx_reader_t* reader) {
   kiln_allocator_t allocator = reader->allocator;
-  kilni_free_array(allocator, reader->buckets, reader->bucket_count,
-                   sizeof(uint32_t));
-  kilni_free_array(allocator, reader->form_buckets, reader->form_bucket_count,
-                   sizeof(uint32_t));
+  kilni_base_free_array(allocator, reader->buckets, reader->bucket_count,
+                        sizeof(uint32_t));
+  kilni_base_free_array(allocator, reader->form_buckets,
+                        reader->form_bucket_count, sizeof(uint32_t));
   free_array(allocator, &reader->names);
   free_array(allocator, &reader->bindings);
   free_array(allocator, &reader->ranges);
@@ -579,7 +581,7 @@ kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,
   reader.name = name != NULL ? name : "PTX";
   read_limits(limits, &reader.limits);
   if (text.size > reader.limits.input_bytes) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "%s: %zu bytes exceed the limit input_bytes of %llu",
                    reader.name, text.size,
@@ -588,7 +590,7 @@ kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kilni_ptx_arena_t), &block));
+      kilni_base_alloc(allocator, sizeof(kilni_ptx_arena_t), &block));
   reader.arena = block;
   reader.arena->allocator = allocator;
   init_elements(&reader);
@@ -612,7 +614,7 @@ void kilni_ptx_module_release(kilni_ptx_module_t* module) {
 uint32_t kilni_ptx_function_find(const kilni_ptx_module_t* module,
                                  kiln_string_view_t name) {
   for (uint32_t i = 0; i < module->function_count; i++) {
-    if (kilni_sv_equal_cstr(name, module->functions[i].name)) return i;
+    if (kilni_base_sv_equal_cstr(name, module->functions[i].name)) return i;
   }
   return KILNI_PTX_NONE;
 }
@@ -622,7 +624,7 @@ uint32_t kilni_ptx_variable_find(const kilni_ptx_module_t* module,
   for (uint32_t i = 0; i < module->variable_count; i++) {
     const kilni_ptx_variable_t* variable = &module->variables[i];
     if (variable->function == KILNI_PTX_NONE && variable->name[0] != '\0' &&
-        kilni_sv_equal_cstr(name, variable->name)) {
+        kilni_base_sv_equal_cstr(name, variable->name)) {
       return i;
     }
   }

@@ -61,14 +61,14 @@ static size_t find_bucket(const kilni_ptx_reader_t* reader,
 static bool grow_buckets(kilni_ptx_reader_t* reader) {
   size_t count = reader->bucket_count * 2;
   void* block = NULL;
-  kiln_status_t status =
-      kilni_alloc_array(reader->allocator, count, sizeof(uint32_t), &block);
+  kiln_status_t status = kilni_base_alloc_array(reader->allocator, count,
+                                                sizeof(uint32_t), &block);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return kilni_ptx_fail_memory(reader);
   }
-  kilni_free_array(reader->allocator, reader->buckets, reader->bucket_count,
-                   sizeof(uint32_t));
+  kilni_base_free_array(reader->allocator, reader->buckets,
+                        reader->bucket_count, sizeof(uint32_t));
   reader->buckets = block;
   reader->bucket_count = count;
   for (uint32_t i = 0; i < reader->names.count; i++) {

@@ -320,8 +320,8 @@ kiln_status_t kilni_ptx_use_make(const kilni_ptx_module_t* module,
   const kilni_ptx_function_t* f = &module->functions[function];
   size_t count = (size_t)f->register_count + MEMORIES;
   void* facts = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(kilni_ptx_fact_t), &facts));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, count, sizeof(kilni_ptx_fact_t), &facts));
   out->param_count = f->parameter_count < KILNI_PTX_USE_PARAMS
                          ? f->parameter_count
                          : KILNI_PTX_USE_PARAMS;
@@ -337,6 +337,6 @@ kiln_status_t kilni_ptx_use_make(const kilni_ptx_module_t* module,
   kilni_ptx_use_values(&look);
   find_accesses(&look);
   find_members(&look);
-  kilni_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
+  kilni_base_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
   return status;
 }

@@ -95,12 +95,12 @@ static kiln_status_t look_at(const kilni_ptx_look_t* kernel,
       .module = kernel->module, .function = function, .use = kernel->use};
   size_t count = (size_t)function->register_count + 1;
   void* facts = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(kilni_ptx_fact_t), &facts));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, count, sizeof(kilni_ptx_fact_t), &facts));
   look.facts = facts;
   kilni_ptx_use_writes(&look);
   *inout_counted |= kilni_ptx_use_places(&look);
-  kilni_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
+  kilni_base_free_array(allocator, facts, count, sizeof(kilni_ptx_fact_t));
   return kiln_ok();
 }
 
@@ -111,9 +111,9 @@ kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
   void* found = NULL;
   void* is_found = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count, sizeof(uint32_t), &found));
+      kilni_base_alloc_array(allocator, count, sizeof(uint32_t), &found));
   kiln_status_t status =
-      kilni_alloc_array(allocator, count, sizeof(uint8_t), &is_found);
+      kilni_base_alloc_array(allocator, count, sizeof(uint8_t), &is_found);
   if (kiln_status_is_ok(status)) {
     calls_t calls = {look->module, found, is_found, 0, false};
     find_called(&calls, look->function);
@@ -126,8 +126,8 @@ kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
       if (calls.is_any) find_any(&calls);
     }
   }
-  kilni_free_array(allocator, is_found, count, sizeof(uint8_t));
-  kilni_free_array(allocator, found, count, sizeof(uint32_t));
+  kilni_base_free_array(allocator, is_found, count, sizeof(uint8_t));
+  kilni_base_free_array(allocator, found, count, sizeof(uint32_t));
   return status;
 }
 

@@ -107,7 +107,7 @@ uint32_t kilni_ptx_opcode_most(uint32_t opcode) {
 uint32_t kilni_ptx_opcode_find(kiln_string_view_t text) {
   for (uint32_t i = 0; i < KILNI_PTX_OPCODE_COUNT; i++) {
     if (kOpcodes[i].text[0] == text.data[0] &&
-        kilni_sv_equal_cstr(text, kOpcodes[i].text)) {
+        kilni_base_sv_equal_cstr(text, kOpcodes[i].text)) {
       return i;
     }
   }
@@ -117,7 +117,7 @@ uint32_t kilni_ptx_opcode_find(kiln_string_view_t text) {
 uint32_t kilni_ptx_modifier_find(kiln_string_view_t text) {
   for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_COUNT; i++) {
     if (kModifiers[i][0] == text.data[0] &&
-        kilni_sv_equal_cstr(text, kModifiers[i])) {
+        kilni_base_sv_equal_cstr(text, kModifiers[i])) {
       return i;
     }
   }
@@ -126,14 +126,14 @@ uint32_t kilni_ptx_modifier_find(kiln_string_view_t text) {
 
 uint32_t kilni_ptx_type_find(kiln_string_view_t text) {
   for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_TYPES_END; i++) {
-    if (kilni_sv_equal_cstr(text, kModifiers[i])) return i;
+    if (kilni_base_sv_equal_cstr(text, kModifiers[i])) return i;
   }
   return KILNI_PTX_TYPE_NONE;
 }
 
 uint32_t kilni_ptx_space_find(kiln_string_view_t text) {
   for (uint32_t i = 1; i <= KILNI_PTX_SPACE_TEX; i++) {
-    if (kilni_sv_equal_cstr(text, kilni_ptx_space_text(i))) return i;
+    if (kilni_base_sv_equal_cstr(text, kilni_ptx_space_text(i))) return i;
   }
   return KILNI_PTX_SPACE_NONE;
 }
@@ -153,8 +153,8 @@ uint32_t kilni_ptx_sreg_find(kiln_string_view_t text, uint64_t* out_number) {
   };
   *out_number = 0;
   for (size_t i = 0; i < sizeof(kFamilies) / sizeof(kFamilies[0]); i++) {
-    if (!kilni_sv_starts_with(text, kFamilies[i].prefix)) continue;
-    if (!kilni_sv_ends_with(text, kFamilies[i].suffix)) continue;
+    if (!kilni_base_sv_starts_with(text, kFamilies[i].prefix)) continue;
+    if (!kilni_base_sv_ends_with(text, kFamilies[i].suffix)) continue;
     size_t start = strlen(kFamilies[i].prefix);
     size_t end = text.size - strlen(kFamilies[i].suffix);
     if (end <= start || end - start > 2) continue;
@@ -174,7 +174,7 @@ uint32_t kilni_ptx_sreg_find(kiln_string_view_t text, uint64_t* out_number) {
         i == KILNI_PTX_SREG_RESERVED_SMEM_OFFSET) {
       continue;
     }
-    if (kilni_sv_equal_cstr(text, kSregs[i].text)) return i;
+    if (kilni_base_sv_equal_cstr(text, kSregs[i].text)) return i;
   }
   return KILNI_PTX_NONE;
 }

@@ -88,7 +88,7 @@ kiln_status_t kilni_library_make_attention(kilni_library_make_t* make) {
   // As the text by itself.
   uint64_t width = make->options.segment != 0 ? make->options.segment : 64;
   if (width > WIDTH_MOST) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`options.segment` is %llu for \"attention\"",
                    (unsigned long long)width),
@@ -121,7 +121,7 @@ kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make) {
   }
   uint64_t bins = make->options.bins != 0 ? make->options.bins : BINS_DEFAULT;
   if (bins > BINS_MOST) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`options.bins` is %llu for \"histogram\"",
                    (unsigned long long)bins),
         "choose at most %u", (unsigned)BINS_MOST);
@@ -245,7 +245,7 @@ kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
   uint32_t log = 0;
   while (log < most && UINT64_C(1) << log < size) log++;
   if (UINT64_C(1) << log != size) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`options.segment` is %llu for \"fft\"",
                    (unsigned long long)size),
         "choose a power of two, up to 2^%u for this type", (unsigned)most);

@@ -32,7 +32,7 @@ static kiln_status_t check_body(const char* order) {
     depth += (*at == '{') - (*at == '}');
   }
   if (depth == 0) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.order` is no body of a function"),
       "close each brace in it, and no other, as in `return a < b;`");
 }
@@ -50,7 +50,7 @@ kiln_status_t kilni_library_reorder(const kilni_library_make_t* make,
   size_t front = (size_t)(head - entry->text.data) + sizeof(kHead) - 1;
   size_t bytes = front + strlen(order) + strlen(tail) + 1;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(make->plan->allocator, bytes, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(make->plan->allocator, bytes, &block));
   char* text = block;
   memcpy(text, entry->text.data, front);
   memcpy(text + front, order, strlen(order));
@@ -186,13 +186,13 @@ static kiln_status_t check_options(const kilni_library_make_t* make) {
     KILNI_RETURN_IF_ERROR(check_type(make, o->value_type));
   }
   if (o->count >= SORT_MOST) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`options.count` is %llu for \"%s\"",
                    (unsigned long long)o->count, make->entry.name),
         "sort fewer than 2^31 keys");
   }
   if (o->order == NULL || o->descending != KILN_SWITCH_ON) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`options.order` and `options.descending` at once"),
       "say in `order` which way round it is");

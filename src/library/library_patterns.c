@@ -52,7 +52,7 @@ typedef struct tree_t {
 // ---- The tree ----
 
 static kiln_status_t too_large(const char* what, uint64_t most) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "the patterns make more than %llu %s",
                  (unsigned long long)most, what),
       "divide them into several sets");
@@ -61,15 +61,15 @@ static kiln_status_t too_large(const char* what, uint64_t most) {
 static kiln_status_t take_numbers(tree_t* tree, uint64_t count,
                                   uint32_t** out) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(tree->allocator, (size_t)count,
-                                          sizeof(uint32_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(tree->allocator, (size_t)count,
+                                               sizeof(uint32_t), &block));
   *out = block;
   return kiln_ok();
 }
 
 static void give_numbers(kiln_allocator_t allocator, uint32_t* numbers,
                          uint64_t count) {
-  kilni_free_array(allocator, numbers, (size_t)count, sizeof(uint32_t));
+  kilni_base_free_array(allocator, numbers, (size_t)count, sizeof(uint32_t));
 }
 
 static kiln_status_t open_tree(tree_t* tree) {
@@ -217,7 +217,7 @@ static kiln_status_t survey(tree_t* tree, kiln_library_patterns_t* made) {
   for (uint32_t k = 0; k < tree->count; k++) {
     size_t size = tree->patterns[k].size;
     if (size == 0) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "pattern %u is empty", (unsigned)k),
           "leave it out: it would be everywhere");
     }
@@ -270,8 +270,8 @@ kiln_status_t kiln_library_patterns_create(
   tree.patterns = patterns;
   tree.count = count;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(tree.allocator, sizeof(kiln_library_patterns_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      tree.allocator, sizeof(kiln_library_patterns_t), &block));
   kiln_library_patterns_t* made = block;
   made->allocator = tree.allocator;
   atomic_init(&made->references, 1);
@@ -296,7 +296,7 @@ void kiln_library_patterns_release(kiln_library_patterns_t* patterns) {
   give_numbers(allocator, patterns->next, patterns->next_count);
   give_numbers(allocator, patterns->ends, patterns->end_count);
   give_numbers(allocator, patterns->pairs, patterns->pair_count);
-  kilni_free(allocator, patterns, sizeof(*patterns));
+  kilni_base_free(allocator, patterns, sizeof(*patterns));
 }
 
 void kiln_library_patterns_tables(const kiln_library_patterns_t* patterns,

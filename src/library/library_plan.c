@@ -44,7 +44,7 @@ static kiln_status_t read_program(kilni_library_make_t* make, const char* name,
   KILNI_RETURN_IF_ERROR(kilni_library_reorder(make, &entry, &text, &bytes));
   kiln_string_view_t view = {text, bytes - 1};
   kiln_status_t status = kiln_program_parse(view, &options, NULL, out_program);
-  kilni_free(make->plan->allocator, text, bytes);
+  kilni_base_free(make->plan->allocator, text, bytes);
   return status;
 }
 
@@ -160,7 +160,7 @@ kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes) {
 kiln_status_t kilni_library_need_count(const kilni_library_make_t* make) {
   uint64_t count = make->options.count;
   if (count > 0 && count < KILNI_LIBRARY_COUNT_MOST) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.count` is %llu for \"%s\"",
                  (unsigned long long)count, make->entry.name),
       "say how many elements a run has at most: fewer than 2^32 - 2^16");
@@ -175,7 +175,7 @@ static void destroy(kiln_library_plan_t* plan) {
   for (uint32_t i = 0; i < KILNI_LIBRARY_MEMORIES; i++) {
     kiln_buffer_release(plan->memories[i]);
   }
-  kilni_free(plan->allocator, plan, sizeof(*plan));
+  kilni_base_free(plan->allocator, plan, sizeof(*plan));
   kiln_dispatcher_release(dispatcher);
 }
 
@@ -187,22 +187,22 @@ static kiln_status_t create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   kilni_library_make_t make;
   memset(&make, 0, sizeof(make));
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options, "kiln_library_options_t", sizeof(make.options), &make.options));
   if (!kiln_library_find(name, &make.entry)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "the library has no entry \"%s\"", name),
         "`kiln lib list` has them all");
   }
   if (make.entry.part_of != NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is a part of the library's \"%s\"",
                    name, make.entry.part_of),
         "plan \"%s\"", make.entry.part_of);
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_library_plan_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_library_plan_t), &block));
   kiln_library_plan_t* plan = block;
   plan->dispatcher = dispatcher;
   if (dispatcher != NULL) kiln_dispatcher_retain(dispatcher);
@@ -335,7 +335,7 @@ static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
                                     const kiln_binding_t* bindings,
                                     uint32_t count) {
   if (count != plan->parameter_count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the library's \"%s\" takes %u bindings, not %u", plan->name,
                    (unsigned)plan->parameter_count, (unsigned)count),
@@ -347,7 +347,7 @@ static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
         bindings[i].kind > KILN_BINDING_STATIC) {
       continue;
     }
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "host memory for binding %u of \"%s\"",
                    (unsigned)i, plan->name),
         "bind a resident buffer, and copy to and from it");
@@ -366,7 +366,7 @@ static kiln_status_t check_count(const kiln_library_plan_t* plan,
   }
   KILNI_RETURN_IF_ERROR(find_bytes(plan, &bindings[0], &bytes));
   if (bytes / first.type_bytes <= plan->count) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "%llu elements for a plan of \"%s\" for at most %llu",
                  (unsigned long long)(bytes / first.type_bytes), plan->name,
@@ -409,7 +409,7 @@ static kiln_status_t check_apart(const kiln_library_plan_t* plan,
   kiln_pipeline_parameter_t first, second;
   (void)kiln_library_plan_parameter(plan, plan->apart[0], &first);
   (void)kiln_library_plan_parameter(plan, plan->apart[1], &second);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" and \"%s\" of \"%s\" overlap",
                  first.name, second.name, plan->name),
       "bind memory that does not overlap");
@@ -439,7 +439,7 @@ static kiln_status_t check_capture(const kiln_library_plan_t* plan,
   if (stream == NULL || (!wants_pending && !has_rounds)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(
           INVALID_STATE,
           "%s of the library's \"%s\" on a stream that is being captured",

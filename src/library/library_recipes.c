@@ -29,7 +29,7 @@ static uint64_t tiles(uint64_t count) {
 // INVALID_ARGUMENT for a field that is said and not used.
 static kiln_status_t unused(const kilni_library_make_t* make,
                             const char* field) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" has no use for `options.%s`",
                  make->entry.name, field),
       "leave it zero");
@@ -83,7 +83,7 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
 kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
                                        uint32_t type, const char* those) {
   const char* name = kiln_program_type_name(type);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "\"%s\" of %s", make->entry.name,
                  name[0] != 0 ? name : "a type that is none"),
       "choose one of %s", those);

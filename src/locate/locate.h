@@ -12,7 +12,7 @@ enum { KILNI_OVERRIDE_NAME_BYTES = 96 };
 // As kiln_locate_create, with the environment of the caller, which is copied.
 // `env` NULL is an empty one.
 kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
-                                  const kilni_env_t* env,
+                                  const kilni_base_env_t* env,
                                   kiln_locate_t** out_locate);
 
 // True if no variable of the environment counts in its searches.

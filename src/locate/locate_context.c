@@ -26,7 +26,7 @@ static kiln_status_t check_path(const char* path, const char* what) {
       strlen(path) < KILNI_DISK_PATH_LIMIT - 1) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s \"%s\" is not an absolute path", what,
                  path ? path : ""),
       "give it from / on: the working directory is never searched");
@@ -35,7 +35,7 @@ static kiln_status_t check_path(const char* path, const char* what) {
 static kiln_status_t check_scopes(uint32_t mask, const char* what) {
   uint32_t known = (UINT32_C(1) << KILNI_SCOPE_COUNT) - 2;
   if ((mask & ~known) == 0) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`%s` has a bit that is no scope (0x%x)",
                  what, (unsigned)(mask & ~known)),
       "build it from KILN_LOCATE_SCOPE_BIT");
@@ -48,7 +48,7 @@ static kiln_status_t check_switches(const kiln_locate_options_t* options) {
                                       "records"};
   for (size_t i = 0; i < 4; i++) {
     if (values[i] <= KILN_SWITCH_ON) continue;
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is not a switch",
                    names[i], (unsigned)values[i]),
         "use one of KILN_SWITCH_*");
@@ -97,7 +97,7 @@ static kiln_status_t check_target(const char* target) {
       size < MAX_TARGET_BYTES && strspn(target, letters) == size) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%.64s\" is no target of a toolkit",
                  target),
       "write x86_64-linux, sbsa-linux or aarch64-linux, for example");
@@ -125,21 +125,21 @@ static kiln_status_t copy_paths(kiln_locate_t* locate, const char* const* from,
   if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(locate->allocator, count, sizeof(char*), &block));
+      kilni_base_alloc_array(locate->allocator, count, sizeof(char*), &block));
   *out_paths = block;
   *out_count = count;
   for (uint32_t i = 0; i < count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_strdup(locate->allocator, kilni_sv(from[i]), &(*out_paths)[i]));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        locate->allocator, kilni_base_sv(from[i]), &(*out_paths)[i]));
   }
   return kiln_ok();
 }
 
 static void free_paths(kiln_locate_t* locate, char** paths, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    kilni_strfree(locate->allocator, paths[i]);
+    kilni_base_strfree(locate->allocator, paths[i]);
   }
-  kilni_free_array(locate->allocator, paths, count, sizeof(char*));
+  kilni_base_free_array(locate->allocator, paths, count, sizeof(char*));
 }
 
 static kiln_status_t copy_overrides(kiln_locate_t* locate,
@@ -147,7 +147,7 @@ static kiln_status_t copy_overrides(kiln_locate_t* locate,
   uint32_t count = options->override_count;
   if (count == 0) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       locate->allocator, count, sizeof(kiln_locate_override_t), &block));
   locate->overrides = block;
   locate->override_count = count;
@@ -156,8 +156,8 @@ static kiln_status_t copy_overrides(kiln_locate_t* locate,
     KILNI_RETURN_IF_ERROR(kilni_search_entry(
         options->overrides[i].kind, options->overrides[i].name, &entry));
     char* path = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_strdup(
-        locate->allocator, kilni_sv(options->overrides[i].path), &path));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        locate->allocator, kilni_base_sv(options->overrides[i].path), &path));
     locate->overrides[i].kind = options->overrides[i].kind;
     locate->overrides[i].name = kiln_locate_entry_name(entry);
     locate->overrides[i].path = path;
@@ -175,25 +175,25 @@ static kiln_status_t copy_target(kiln_locate_t* locate, const char* target) {
     target = kNativeTargets[0];
     locate->target2 = kNativeTargets[1];
   }
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(locate->allocator, kilni_sv(target), &locate->target));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+      locate->allocator, kilni_base_sv(target), &locate->target));
   const char* dash = strchr(target, '-');
   size_t length = dash ? (size_t)(dash - target) : strlen(target);
   // The toolkit's word for servers is not the system's.
   bool server = length == 4 && strncmp(target, "sbsa", length) == 0;
-  kilni_str_t text;
-  kilni_str_init(&text, locate->allocator, 256);
-  kilni_str_add(&text,
-                server ? kilni_sv("aarch64") : kilni_sv_make(target, length));
-  kilni_str_add_cstr(&text, "-linux-gnu");
-  return kilni_str_take(&text, &locate->multiarch);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, locate->allocator, 256);
+  kilni_base_str_add(&text, server ? kilni_base_sv("aarch64")
+                                   : kilni_base_sv_make(target, length));
+  kilni_base_str_add_cstr(&text, "-linux-gnu");
+  return kilni_base_str_take(&text, &locate->multiarch);
 }
 
 static kiln_status_t copy_system_root(kiln_locate_t* locate, const char* root) {
-  kiln_string_view_t view = kilni_sv(root);
+  kiln_string_view_t view = kilni_base_sv(root);
   while (view.size > 0 && view.data[view.size - 1] == '/') view.size--;
   locate->is_mounted = view.size > 0;
-  return kilni_strdup(locate->allocator, view, &locate->system_root);
+  return kilni_base_strdup(locate->allocator, view, &locate->system_root);
 }
 
 // The scopes of the folders that the options name.
@@ -233,9 +233,9 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
   locate->prefer = options->prefer_scopes;
   locate->forbid = options->forbid_scopes;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(locate->allocator,
-                                          kiln_locate_entry_count(),
-                                          sizeof(kiln_locate_item_t*), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc_array(locate->allocator, kiln_locate_entry_count(),
+                             sizeof(kiln_locate_item_t*), &block));
   locate->finds = block;
   return kiln_ok();
 }
@@ -264,30 +264,31 @@ static void destroy(kiln_locate_t* locate, bool has_lock) {
     // The path was copied as a whole, so that it can be freed as one.
     char* path = NULL;
     memcpy(&path, &locate->overrides[i].path, sizeof(path));
-    kilni_strfree(locate->allocator, path);
+    kilni_base_strfree(locate->allocator, path);
   }
-  kilni_free_array(locate->allocator, locate->overrides, locate->override_count,
-                   sizeof(kiln_locate_override_t));
+  kilni_base_free_array(locate->allocator, locate->overrides,
+                        locate->override_count, sizeof(kiln_locate_override_t));
   free_paths(locate, locate->roots, locate->root_count);
   free_paths(locate, locate->sites, locate->site_count);
   free_paths(locate, locate->pythons, locate->python_count);
-  kilni_strfree(locate->allocator, locate->system_root);
-  kilni_strfree(locate->allocator, locate->target);
-  kilni_strfree(locate->allocator, locate->multiarch);
-  kilni_free_array(locate->allocator, locate->finds, kiln_locate_entry_count(),
-                   sizeof(kiln_locate_item_t*));
-  kilni_env_deinit(&locate->env);
-  if (has_lock) kilni_mutex_deinit(&locate->lock);
-  kilni_free(locate->allocator, locate, sizeof(*locate));
+  kilni_base_strfree(locate->allocator, locate->system_root);
+  kilni_base_strfree(locate->allocator, locate->target);
+  kilni_base_strfree(locate->allocator, locate->multiarch);
+  kilni_base_free_array(locate->allocator, locate->finds,
+                        kiln_locate_entry_count(), sizeof(kiln_locate_item_t*));
+  kilni_base_env_deinit(&locate->env);
+  if (has_lock) kilni_base_mutex_deinit(&locate->lock);
+  kilni_base_free(locate->allocator, locate, sizeof(*locate));
 }
 
 static kiln_status_t create(const kiln_locate_options_t* options,
-                            const kilni_env_t* env,
+                            const kilni_base_env_t* env,
                             kiln_locate_t** out_locate) {
   kiln_allocator_t allocator =
       options->allocator ? *options->allocator : kiln_allocator_libc();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_locate_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kiln_locate_t), &block));
   kiln_locate_t* locate = block;
   atomic_init(&locate->references, 1);
   locate->allocator = allocator;
@@ -296,11 +297,11 @@ static kiln_status_t create(const kiln_locate_options_t* options,
   kilni_trail_init(&locate->spare, allocator);
   kiln_status_t status = copy_options(locate, options);
   if (kiln_status_is_ok(status) && env != NULL && !locate->hermetic) {
-    status = kilni_env_copy(env, allocator, &locate->env);
+    status = kilni_base_env_copy(env, allocator, &locate->env);
   }
   bool has_lock = false;
   if (kiln_status_is_ok(status)) {
-    status = kilni_mutex_init(&locate->lock);
+    status = kilni_base_mutex_init(&locate->lock);
     has_lock = kiln_status_is_ok(status);
   }
   if (!kiln_status_is_ok(status)) {
@@ -312,12 +313,12 @@ static kiln_status_t create(const kiln_locate_options_t* options,
 }
 
 kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
-                                  const kilni_env_t* env,
+                                  const kilni_base_env_t* env,
                                   kiln_locate_t** out_locate) {
   *out_locate = NULL;
   kiln_locate_options_t read;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_locate_options_t",
-                                           sizeof(read), &read));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_locate_options_t", sizeof(read), &read));
   KILNI_RETURN_IF_ERROR(check_options(&read));
   return create(&read, env, out_locate);
 }
@@ -326,10 +327,10 @@ kiln_status_t kiln_locate_create(const kiln_locate_options_t* options,
                                  kiln_locate_t** out_locate) {
   KILNI_CHECK_ARGUMENT(out_locate != NULL, "out_locate");
   *out_locate = NULL;
-  kilni_env_t env;
-  KILNI_RETURN_IF_ERROR(kilni_env_init(&env, kiln_allocator_libc()));
+  kilni_base_env_t env;
+  KILNI_RETURN_IF_ERROR(kilni_base_env_init(&env, kiln_allocator_libc()));
   kiln_status_t status = kilni_locate_create(options, &env, out_locate);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   return status;
 }
 
@@ -352,9 +353,9 @@ void kiln_locate_release(kiln_locate_t* locate) {
 
 void kiln_locate_refresh(kiln_locate_t* locate) {
   if (locate == NULL) return;
-  kilni_mutex_lock(&locate->lock);
+  kilni_base_mutex_lock(&locate->lock);
   forget(locate);
-  kilni_mutex_unlock(&locate->lock);
+  kilni_base_mutex_unlock(&locate->lock);
 }
 
 // ---- Finding ----
@@ -381,9 +382,9 @@ kiln_status_t kiln_locate_find(kiln_locate_t* locate, uint32_t kind,
   KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
   const kiln_locate_entry_t* entry = NULL;
   KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
-  kilni_mutex_lock(&locate->lock);
+  kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status = find_locked(locate, entry, out_item);
-  kilni_mutex_unlock(&locate->lock);
+  kilni_base_mutex_unlock(&locate->lock);
   return status;
 }
 
@@ -396,7 +397,7 @@ kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
   KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
   KILNI_CHECK_ARGUMENT(item != NULL, "item");
   if (!kiln_locate_item_found(item)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
                    "\"%s\" was not found, so nothing lies beside it",
                    kiln_locate_entry_name(kiln_locate_item_entry(item))),
@@ -411,9 +412,9 @@ kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
                               kiln_locate_item_via(item),
                               kiln_locate_item_scope(item),
                               kilni_item_layout(item)};
-  kilni_mutex_lock(&locate->lock);
+  kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status = kilni_search(locate, &plan, out_item);
-  kilni_mutex_unlock(&locate->lock);
+  kilni_base_mutex_unlock(&locate->lock);
   return status;
 }
 
@@ -421,12 +422,12 @@ kiln_status_t kilni_locate_site(kiln_locate_t* locate, uint32_t index,
                                 const char** out_path) {
   *out_path = NULL;
   kilni_place_t* place = NULL;
-  kilni_mutex_lock(&locate->lock);
+  kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status =
       kilni_place_get(locate, KILN_LOCATE_SCOPE_WHEEL, &place);
   if (kiln_status_is_ok(status) && index < place->count) {
     *out_path = ((const kilni_root_t*)place->roots)[index].path;
   }
-  kilni_mutex_unlock(&locate->lock);
+  kilni_base_mutex_unlock(&locate->lock);
   return status;
 }

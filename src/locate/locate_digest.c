@@ -16,31 +16,31 @@ enum { PIECE_BYTES = 16384 };
 _Static_assert((int)KILN_LOCATE_SHA256_BYTES == (int)KILNI_SHA256_BYTES,
                "a SHA-256 has one size");
 
-static kiln_status_t add_window(const kilni_window_t* window,
-                                kilni_sha256_t* hash) {
+static kiln_status_t add_window(const kilni_base_window_t* window,
+                                kilni_base_sha256_t* hash) {
   for (;;) {
     uint8_t piece[PIECE_BYTES];
     size_t got = 0;
-    KILNI_RETURN_IF_ERROR(
-        kilni_window_read_some(window, hash->size, sizeof(piece), piece, &got));
+    KILNI_RETURN_IF_ERROR(kilni_base_window_read_some(
+        window, hash->size, sizeof(piece), piece, &got));
     if (got == 0) return kiln_ok();
-    kilni_sha256_add(hash, piece, got);
+    kilni_base_sha256_add(hash, piece, got);
   }
 }
 
 kiln_status_t kilni_locate_digest(const char* path, uint64_t* out_size,
                                   uint8_t out_sha256[KILNI_SHA256_BYTES]) {
-  kilni_window_t window;
-  kilni_sha256_t hash;
+  kilni_base_window_t window;
+  kilni_base_sha256_t hash;
   *out_size = 0;
   memset(out_sha256, 0, KILNI_SHA256_BYTES);
-  KILNI_RETURN_IF_ERROR(kilni_window_open(path, &window));
-  kilni_sha256_init(&hash);
+  KILNI_RETURN_IF_ERROR(kilni_base_window_open(path, &window));
+  kilni_base_sha256_init(&hash);
   kiln_status_t status = add_window(&window, &hash);
-  kilni_window_close(&window);
+  kilni_base_window_close(&window);
   KILNI_RETURN_IF_ERROR(status);
   *out_size = hash.size;
-  kilni_sha256_finish(&hash, out_sha256);
+  kilni_base_sha256_finish(&hash, out_sha256);
   return kiln_ok();
 }
 
@@ -53,7 +53,7 @@ kiln_status_t kiln_locate_item_sha256(
   *out_size = 0;
   memset(out_sha256, 0, KILN_LOCATE_SHA256_BYTES);
   if (!kiln_locate_item_found(item)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "there is no file of \"%s\" to read",
                    kiln_locate_entry_name(kiln_locate_item_entry(item))),
         "ask kiln_locate_item_found first");

@@ -28,8 +28,8 @@ void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator) {
 
 void kilni_disk_deinit(kilni_disk_t* disk) {
   kilni_store_deinit(&disk->store);
-  kilni_free_array(disk->allocator, disk->buckets, disk->bucket_count,
-                   sizeof(kilni_disk_node_t*));
+  kilni_base_free_array(disk->allocator, disk->buckets, disk->bucket_count,
+                        sizeof(kilni_disk_node_t*));
   kilni_disk_init(disk, disk->allocator);
 }
 
@@ -61,8 +61,8 @@ static kiln_status_t grow_table(kilni_disk_t* disk) {
   if (disk->node_count < disk->bucket_count) return kiln_ok();
   size_t count = disk->bucket_count ? disk->bucket_count * 4 : FIRST_BUCKETS;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(disk->allocator, count,
-                                          sizeof(kilni_disk_node_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      disk->allocator, count, sizeof(kilni_disk_node_t*), &block));
   kilni_disk_node_t** buckets = block;
   kilni_disk_node_t** old = disk->buckets;
   for (size_t i = 0; i < disk->bucket_count; i++) {
@@ -74,8 +74,8 @@ static kiln_status_t grow_table(kilni_disk_t* disk) {
       node = next;
     }
   }
-  kilni_free_array(disk->allocator, old, disk->bucket_count,
-                   sizeof(kilni_disk_node_t*));
+  kilni_base_free_array(disk->allocator, old, disk->bucket_count,
+                        sizeof(kilni_disk_node_t*));
   disk->buckets = buckets;
   disk->bucket_count = count;
   return kiln_ok();
@@ -118,7 +118,7 @@ static kiln_status_t node_above(kilni_disk_t* disk, kilni_disk_node_t* node,
   *out_above = node->above;
   if (node->above != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
-      node_of(disk, kilni_sv_make(node->path, length), out_above));
+      node_of(disk, kilni_base_sv_make(node->path, length), out_above));
   node->above = *out_above;
   return kiln_ok();
 }
@@ -141,7 +141,7 @@ struct kilni_disk_folder_t {
 // Links lead to one folder by many names: what one of them was told is true of
 // all.
 static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
-                               const kilni_file_look_t* look) {
+                               const kilni_base_file_look_t* look) {
   if (look->inode == 0) return kiln_ok();
   struct kilni_disk_folder_t** bucket =
       &disk->folders[look->inode & (KILNI_DISK_FOLDER_BUCKETS - 1)];
@@ -167,7 +167,7 @@ static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
 
 static kiln_status_t ask(kilni_disk_t* disk, kilni_disk_node_t* node) {
   if (node->known) return kiln_ok();
-  kilni_file_look_t look = kilni_file_look(node->path);
+  kilni_base_file_look_t look = kilni_base_file_look(node->path);
   node->known = true;
   node->kind = look.kind;
   node->error = look.error;
@@ -200,7 +200,7 @@ typedef struct names_t {
 } names_t;
 
 static uint32_t hash_of_name(const char* name) {
-  uint32_t hash = hash_of(kilni_sv(name));
+  uint32_t hash = hash_of(kilni_base_sv(name));
   return hash != 0 ? hash : 1;
 }
 
@@ -210,8 +210,9 @@ static bool add_name(const char* name, void* user) {
     names->too_many = true;
     return false;
   }
-  names->status = kilni_grow(names->disk->allocator, names->count + 1,
-                             sizeof(uint32_t), &names->capacity, &names->items);
+  names->status =
+      kilni_base_grow(names->disk->allocator, names->count + 1,
+                      sizeof(uint32_t), &names->capacity, &names->items);
   if (!kiln_status_is_ok(names->status)) return false;
   ((uint32_t*)names->items)[names->count++] = hash_of_name(name);
   return true;
@@ -249,15 +250,15 @@ static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
   if (node->twin != NULL && !node->listed) share_list(node, node->twin);
   if (node->listed || node->hopeless) return kiln_ok();
   names_t names = {disk, NULL, 0, 0, NULL, false};
-  int error = kilni_dir_scan(node->path, add_name, &names);
+  int error = kilni_base_dir_scan(node->path, add_name, &names);
   kiln_status_t status = names.status;
   // What cannot be listed may still be entered.
   node->hopeless = error != 0 || names.too_many;
   if (kiln_status_is_ok(status) && !node->hopeless) {
     status = keep_names(disk, node, &names);
   }
-  kilni_free_array(disk->allocator, names.items, names.capacity,
-                   sizeof(uint32_t));
+  kilni_base_free_array(disk->allocator, names.items, names.capacity,
+                        sizeof(uint32_t));
   if (error == ENOENT || error == ENOTDIR) set_missing(node);
   if (node->twin != NULL) share_list(node->twin, node);
   return status;
@@ -355,7 +356,7 @@ static kiln_status_t ask_in(kilni_disk_t* disk, const kilni_disk_node_t* dir,
   memcpy(path + twin->length, node->path + dir->length, rest);
   kilni_disk_node_t* other = NULL;
   KILNI_RETURN_IF_ERROR(
-      node_of(disk, kilni_sv_make(path, twin->length + rest), &other));
+      node_of(disk, kilni_base_sv_make(path, twin->length + rest), &other));
   KILNI_RETURN_IF_ERROR(ask(disk, other));
   node->known = true;
   node->kind = other->kind;
@@ -392,18 +393,19 @@ kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
 
 kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
                               kilni_disk_node_t** out_node) {
-  KILNI_RETURN_IF_ERROR(node_of(disk, kilni_sv(path), out_node));
+  KILNI_RETURN_IF_ERROR(node_of(disk, kilni_base_sv(path), out_node));
   return ask(disk, *out_node);
 }
 
 static kiln_status_t resolve_whole(kilni_disk_t* disk,
                                    kilni_disk_node_t* node) {
   char* whole = NULL;
-  kiln_status_t status = kilni_path_real(disk->allocator, node->path, &whole);
+  kiln_status_t status =
+      kilni_base_path_real(disk->allocator, node->path, &whole);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  status = kilni_disk_text(disk, kilni_sv(whole), &node->real);
-  kilni_strfree(disk->allocator, whole);
+  status = kilni_disk_text(disk, kilni_base_sv(whole), &node->real);
+  kilni_base_strfree(disk->allocator, whole);
   return status;
 }
 
@@ -436,8 +438,8 @@ static kiln_status_t resolve_last(kilni_disk_t* disk, kilni_disk_node_t* node,
   memcpy(path, above, size);
   path[size] = '/';
   memcpy(path + size + 1, last, name + 1);
-  if (kilni_link_is(path)) return resolve_whole(disk, node);
-  return kilni_disk_text(disk, kilni_sv_make(path, size + 1 + name),
+  if (kilni_base_link_is(path)) return resolve_whole(disk, node);
+  return kilni_disk_text(disk, kilni_base_sv_make(path, size + 1 + name),
                          &node->real);
 }
 
@@ -456,14 +458,15 @@ static kiln_status_t resolve_plain(kilni_disk_t* disk,
   if (size + chain[0]->length - start >= sizeof(path)) return kiln_ok();
   memcpy(path, above, size);
   memcpy(path + size, chain[0]->path + start, chain[0]->length - start + 1);
-  if (!kilni_path_has_no_link(path)) return kiln_ok();
+  if (!kilni_base_path_has_no_link(path)) return kiln_ok();
   bool same = strcmp(path, chain[0]->path) == 0;
   for (size_t i = 0; i < count; i++) {
     kilni_disk_node_t* node = chain[i];
     node->real = node->path;
     if (same) continue;
     KILNI_RETURN_IF_ERROR(kilni_disk_text(
-        disk, kilni_sv_make(path, size + node->length - start), &node->real));
+        disk, kilni_base_sv_make(path, size + node->length - start),
+        &node->real));
   }
   *out_plain = true;
   return kiln_ok();
@@ -486,7 +489,7 @@ static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
     if (count == MAX_CHAIN) return resolve_whole(disk, node);
     kilni_disk_node_t* dir = NULL;
     KILNI_RETURN_IF_ERROR(
-        node_of(disk, kilni_sv_make(node->path, size - 1), &dir));
+        node_of(disk, kilni_base_sv_make(node->path, size - 1), &dir));
     if (dir->real != NULL) {
       above = dir->real;
       break;
@@ -509,7 +512,7 @@ kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,
                               const char** out_real) {
   *out_real = "";
   kilni_disk_node_t* node = NULL;
-  KILNI_RETURN_IF_ERROR(node_of(disk, kilni_sv(path), &node));
+  KILNI_RETURN_IF_ERROR(node_of(disk, kilni_base_sv(path), &node));
   if (node->real == NULL) KILNI_RETURN_IF_ERROR(resolve(disk, node));
   *out_real = node->real;
   return kiln_ok();
@@ -527,6 +530,6 @@ const char* kilni_disk_why(const kilni_disk_node_t* node, bool wants_folder,
     case KILNI_FILE_OTHER:
       return "neither a file nor a folder";
     default:
-      return kilni_error_text(node->error, capacity, buffer);
+      return kilni_base_error_text(node->error, capacity, buffer);
   }
 }

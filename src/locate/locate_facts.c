@@ -20,17 +20,17 @@ kiln_status_t kilni_locate_reader_create(kiln_allocator_t allocator,
   *out_reader = NULL;
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kilni_locate_reader_t), &memory));
+      kilni_base_alloc(allocator, sizeof(kilni_locate_reader_t), &memory));
   kilni_locate_reader_t* reader = memory;
   atomic_init(&reader->references, 1);
   reader->allocator = allocator;
   reader->store.allocator = allocator;
-  kiln_status_t status = kilni_mutex_init(&reader->mutex);
+  kiln_status_t status = kilni_base_mutex_init(&reader->mutex);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, reader, sizeof(*reader));
+    kilni_base_free(allocator, reader, sizeof(*reader));
     return status;
   }
-  kiln_string_view_t root = kilni_sv(system_root);
+  kiln_string_view_t root = kilni_base_sv(system_root);
   while (root.size > 0 && root.data[root.size - 1] == '/') root.size--;
   status = kilni_store_text(&reader->store, root, &reader->system_root);
   if (!kiln_status_is_ok(status)) {
@@ -54,8 +54,8 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
   kilni_facts_sites_deinit(reader);
   kilni_facts_managers_deinit(reader);
   kilni_store_deinit(&reader->store);
-  kilni_mutex_deinit(&reader->mutex);
-  kilni_free(reader->allocator, reader, sizeof(*reader));
+  kilni_base_mutex_deinit(&reader->mutex);
+  kilni_base_free(reader->allocator, reader, sizeof(*reader));
 }
 
 // ---- One read ----
@@ -65,7 +65,7 @@ static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
                              const char** out_real) {
   const char* folder = NULL;
   const char* slash = strrchr(path, '/');
-  kiln_string_view_t above = kilni_sv_make(path, (size_t)(slash - path));
+  kiln_string_view_t above = kilni_base_sv_make(path, (size_t)(slash - path));
   if (above.size > 0) {
     KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(reader, above, &folder));
   }
@@ -74,13 +74,13 @@ static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
     KILNI_RETURN_IF_ERROR(
         kilni_facts_print(&reader->store, out_real, "%s%s",
                           strcmp(folder, "/") == 0 ? "" : folder, slash));
-    if (!kilni_link_is(*out_real)) return kiln_ok();
+    if (!kilni_base_link_is(*out_real)) return kiln_ok();
   }
   char* whole = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_path_real(reader->allocator, path, &whole));
+  KILNI_RETURN_IF_ERROR(kilni_base_path_real(reader->allocator, path, &whole));
   kiln_status_t status =
-      kilni_store_text(&reader->store, kilni_sv(whole), out_real);
-  kilni_strfree(reader->allocator, whole);
+      kilni_store_text(&reader->store, kilni_base_sv(whole), out_real);
+  kilni_base_strfree(reader->allocator, whole);
   return status;
 }
 
@@ -90,7 +90,7 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   kilni_store_t* store = &read->reader->store;
   facts->kind = query->kind;
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_sv(query->path), &facts->path));
+      kilni_store_text(store, kilni_base_sv(query->path), &facts->path));
   const char* real = query->real_path;
   if (real == NULL || real[0] == 0) {
     KILNI_RETURN_IF_ERROR(resolve(read->reader, facts->path, &real));
@@ -98,12 +98,12 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   facts->real_path = facts->path;
   if (strcmp(real, facts->path) != 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_store_text(store, kilni_sv(real), &facts->real_path));
+        kilni_store_text(store, kilni_base_sv(real), &facts->real_path));
   }
   const char* slash = strrchr(facts->real_path, '/');
   const char* number = strstr(slash != NULL ? slash : facts->real_path, ".so.");
   if (number == NULL) return kiln_ok();
-  kiln_string_view_t version = kilni_version_at(kilni_sv(number + 4));
+  kiln_string_view_t version = kilni_version_at(kilni_base_sv(number + 4));
   // "libnvrtc.so.13" says no more than the name that was sought.
   if (version.size == 0 || memchr(version.data, '.', version.size) == NULL) {
     return kiln_ok();
@@ -153,7 +153,7 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
 static const kilni_locate_facts_t* recall(
     const kilni_locate_reader_t* reader,
     const kilni_locate_facts_query_t* query, uint32_t depth) {
-  uint64_t hash = kilni_facts_hash(kilni_sv(query->path));
+  uint64_t hash = kilni_facts_hash(kilni_base_sv(query->path));
   for (const kilni_facts_entry_t* entry = reader->entries; entry != NULL;
        entry = entry->next) {
     if (entry->hash == hash && entry->facts.depth >= depth &&
@@ -191,7 +191,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
     memcpy(memory, read.problems, size);
     entry->facts.problems = memory;
   }
-  entry->hash = kilni_facts_hash(kilni_sv(entry->facts.path));
+  entry->hash = kilni_facts_hash(kilni_base_sv(entry->facts.path));
   entry->next = reader->entries;
   reader->entries = entry;
   *out_facts = &entry->facts;
@@ -209,10 +209,10 @@ kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,
   KILNI_CHECK_ARGUMENT_SAYS(
       depth >= KILNI_LOCATE_FACTS_LEAST && depth <= KILNI_LOCATE_FACTS_VERIFY,
       "depth", "is no depth", "pass one of KILNI_LOCATE_FACTS_...");
-  kilni_mutex_lock(&reader->mutex);
+  kilni_base_mutex_lock(&reader->mutex);
   *out_facts = recall(reader, query, depth);
   kiln_status_t status =
       *out_facts != NULL ? NULL : read_new(reader, query, depth, out_facts);
-  kilni_mutex_unlock(&reader->mutex);
+  kilni_base_mutex_unlock(&reader->mutex);
   return status;
 }

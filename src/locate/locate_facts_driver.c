@@ -25,23 +25,24 @@ static kiln_status_t read_library(kilni_locate_reader_t* reader,
                                   kilni_locate_driver_t* driver) {
   kilni_store_t* store = &reader->store;
   char* real = NULL;
-  kiln_status_t status = kilni_path_real(reader->allocator, libcuda, &real);
+  kiln_status_t status =
+      kilni_base_path_real(reader->allocator, libcuda, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   if (real == NULL) return kiln_ok();  // it is not there
-  status = kilni_store_text(store, kilni_sv(libcuda), &driver->path);
+  status = kilni_store_text(store, kilni_base_sv(libcuda), &driver->path);
   if (kiln_status_is_ok(status)) {
-    status = kilni_store_text(store, kilni_sv(real), &driver->real_path);
+    status = kilni_store_text(store, kilni_base_sv(real), &driver->real_path);
   }
   const char* number = strstr(strrchr(real, '/'), ".so.");
   if (kiln_status_is_ok(status) && number != NULL &&
-      is_release(kilni_sv(number + 4))) {
-    status =
-        kilni_store_text(store, kilni_sv(number + 4), &driver->library_release);
+      is_release(kilni_base_sv(number + 4))) {
+    status = kilni_store_text(store, kilni_base_sv(number + 4),
+                              &driver->library_release);
   }
   driver->is_stub =
       strstr(libcuda, "/stubs/") != NULL || strstr(real, "/stubs/") != NULL;
-  kilni_strfree(reader->allocator, real);
+  kilni_base_strfree(reader->allocator, real);
   return status;
 }
 
@@ -51,11 +52,11 @@ static kiln_status_t read_module_text(kilni_locate_reader_t* reader,
                                       kiln_string_view_t text,
                                       kilni_locate_driver_t* driver) {
   kiln_string_view_t line;
-  if (!kilni_sv_split(&text, '\n', &line)) return kiln_ok();
+  if (!kilni_base_sv_split(&text, '\n', &line)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kilni_store_text(&reader->store, line, &driver->module_text));
   kiln_string_view_t word;
-  while (kilni_sv_split(&line, ' ', &word)) {
+  while (kilni_base_sv_split(&line, ' ', &word)) {
     if (word.size == 0 || !is_release(word)) continue;
     return kilni_store_text(&reader->store, word, &driver->module_release);
   }
@@ -78,9 +79,9 @@ static kiln_status_t read_module(kilni_locate_reader_t* reader,
     kiln_status_free(status);  // no driver
     return kiln_ok();
   }
-  status =
-      read_module_text(reader, kilni_sv_make((const char*)data, size), driver);
-  kilni_free(reader->allocator, data, capacity);
+  status = read_module_text(reader, kilni_base_sv_make((const char*)data, size),
+                            driver);
+  kilni_base_free(reader->allocator, data, capacity);
   return status;
 }
 
@@ -113,10 +114,10 @@ kiln_status_t kilni_locate_driver_read(
     kilni_locate_reader_t* reader, const char* libcuda,
     const kilni_locate_driver_t** out_driver) {
   *out_driver = NULL;
-  kilni_mutex_lock(&reader->mutex);
+  kilni_base_mutex_lock(&reader->mutex);
   kiln_status_t status =
       is_read(reader, libcuda) ? NULL : read_driver(reader, libcuda);
   if (kiln_status_is_ok(status)) *out_driver = reader->driver;
-  kilni_mutex_unlock(&reader->mutex);
+  kilni_base_mutex_unlock(&reader->mutex);
   return status;
 }

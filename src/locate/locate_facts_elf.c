@@ -58,19 +58,22 @@ static int tool_of(const kilni_facts_read_t* read) {
 static kiln_status_t copy_text(kilni_facts_read_t* read, const char* text,
                                const char** out_text) {
   if (text == NULL) return kiln_ok();
-  return kilni_store_text(&read->reader->store, kilni_sv(text), out_text);
+  return kilni_store_text(&read->reader->store, kilni_base_sv(text), out_text);
 }
 
-static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_dynamic(kilni_facts_read_t* read,
+                                  kilni_base_elf_t* elf) {
   kilni_locate_facts_t* facts = read->facts;
-  facts->machine = kilni_elf_machine(elf);
-  facts->bits = kilni_elf_bits(elf);
-  facts->size = kilni_elf_file_bytes(elf);
-  KILNI_RETURN_IF_ERROR(copy_text(read, kilni_elf_soname(elf), &facts->soname));
-  KILNI_RETURN_IF_ERROR(copy_text(read, kilni_elf_rpath(elf), &facts->rpath));
+  facts->machine = kilni_base_elf_machine(elf);
+  facts->bits = kilni_base_elf_bits(elf);
+  facts->size = kilni_base_elf_file_bytes(elf);
   KILNI_RETURN_IF_ERROR(
-      copy_text(read, kilni_elf_runpath(elf), &facts->runpath));
-  uint32_t count = kilni_elf_needed_count(elf);
+      copy_text(read, kilni_base_elf_soname(elf), &facts->soname));
+  KILNI_RETURN_IF_ERROR(
+      copy_text(read, kilni_base_elf_rpath(elf), &facts->rpath));
+  KILNI_RETURN_IF_ERROR(
+      copy_text(read, kilni_base_elf_runpath(elf), &facts->runpath));
+  uint32_t count = kilni_base_elf_needed_count(elf);
   if (count == 0) return kiln_ok();
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_store_alloc(
@@ -78,7 +81,7 @@ static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
   const char** needed = memory;
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(
-        copy_text(read, kilni_elf_needed(elf, i), &needed[i]));
+        copy_text(read, kilni_base_elf_needed(elf, i), &needed[i]));
   }
   facts->needed = needed;
   facts->needed_count = count;
@@ -93,7 +96,7 @@ typedef struct symbols_t {
   kiln_status_t status;
 } symbols_t;
 
-static bool on_symbol(const kilni_elf_symbol_t* symbol, void* user) {
+static bool on_symbol(const kilni_base_elf_symbol_t* symbol, void* user) {
   symbols_t* symbols = user;
   kilni_locate_facts_t* facts = symbols->read->facts;
   uint32_t line = kilni_line_of_symbol(symbol->name);
@@ -117,17 +120,19 @@ static bool has_versioned_symbols(const kilni_facts_read_t* read) {
   return false;
 }
 
-static kiln_status_t take_symbols(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_symbols(kilni_facts_read_t* read,
+                                  kilni_base_elf_t* elf) {
   if (!has_versioned_symbols(read)) return kiln_ok();
   symbols_t symbols = {read, NULL};
   KILNI_RETURN_IF_ERROR(
-      kilni_elf_symbols_each(elf, kSymbolPrefix, on_symbol, &symbols));
+      kilni_base_elf_symbols_each(elf, kSymbolPrefix, on_symbol, &symbols));
   return symbols.status;
 }
 
 // ---- Texts ----
 
-static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_release(kilni_facts_read_t* read,
+                                  kilni_base_elf_t* elf) {
   int tool = tool_of(read);
   kilni_locate_facts_t* facts = read->facts;
   bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
@@ -136,35 +141,36 @@ static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
   if (!verify && (is_known || kTools[tool].is_deep)) return kiln_ok();
   uint64_t limit = verify ? KILNI_FACTS_TEXT_VERIFY : KILNI_FACTS_TEXT_CHEAP;
   char text[TEXT_BYTES];
-  KILNI_RETURN_IF_ERROR(
-      kilni_elf_text_find(elf, ".rodata", kRelease, limit, sizeof(text), text));
+  KILNI_RETURN_IF_ERROR(kilni_base_elf_text_find(elf, ".rodata", kRelease,
+                                                 limit, sizeof(text), text));
   if (text[0] == 0) return kiln_ok();
   const char* version = text + sizeof(kRelease) - 1;
   kilni_store_t* store = &read->reader->store;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_line(store, kilni_line_of_version(kilni_sv(version)),
-                       kilni_sv(text), facts->path, &facts->release));
+      kilni_facts_line(store, kilni_line_of_version(kilni_base_sv(version)),
+                       kilni_base_sv(text), facts->path, &facts->release));
   const char* full = strstr(version, ", V");
   if (full == NULL || facts->release.line == 0) return kiln_ok();
-  return kilni_store_text(store, kilni_version_at(kilni_sv(full + 3)),
+  return kilni_store_text(store, kilni_version_at(kilni_base_sv(full + 3)),
                           &facts->release_version);
 }
 
 // NCCL says which toolkit it was made with.
-static kiln_status_t take_built(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_built(kilni_facts_read_t* read,
+                                kilni_base_elf_t* elf) {
   if (!is_named(read, "nccl") || read->query->kind != KILN_LOCATE_KIND_LIB) {
     return kiln_ok();
   }
   bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
   char text[TEXT_BYTES];
-  KILNI_RETURN_IF_ERROR(kilni_elf_text_find(
+  KILNI_RETURN_IF_ERROR(kilni_base_elf_text_find(
       elf, ".rodata", kBuiltWith,
       verify ? KILNI_FACTS_TEXT_VERIFY : KILNI_FACTS_TEXT_CHEAP, sizeof(text),
       text));
   const char* version = text + (text[0] != 0 ? sizeof(kBuiltWith) - 1 : 0);
   return kilni_facts_line(
-      &read->reader->store, kilni_line_of_version(kilni_sv(version)),
-      kilni_sv(text), read->facts->path, &read->facts->built);
+      &read->reader->store, kilni_line_of_version(kilni_base_sv(version)),
+      kilni_base_sv(text), read->facts->path, &read->facts->built);
 }
 
 // ---- The sibling ----
@@ -193,7 +199,8 @@ static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
     *text++ = (char)('0' + minor % 10);
     *text = 0;
   }
-  uint32_t there = kilni_path_files_in(folder, names, KILNI_FACTS_MAX_MINOR);
+  uint32_t there =
+      kilni_base_path_files_in(folder, names, KILNI_FACTS_MAX_MINOR);
   if (there == 0 || (there & (there - 1)) != 0) return kiln_ok();
   uint32_t minor = 0;
   while ((there >> minor & 1) == 0) minor++;
@@ -201,9 +208,9 @@ static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
   KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &whole, "%s/%s",
                                           size > 1 ? folder : "",
                                           names[minor]));
-  return kilni_facts_line(&read->reader->store,
-                          (uint32_t)(1000 * major + 10 * (uint64_t)minor),
-                          kilni_sv(names[minor]), whole, &read->facts->sibling);
+  return kilni_facts_line(
+      &read->reader->store, (uint32_t)(1000 * major + 10 * (uint64_t)minor),
+      kilni_base_sv(names[minor]), whole, &read->facts->sibling);
 }
 
 // What tells NVRTC's line tells its own first.
@@ -213,9 +220,9 @@ static kiln_status_t take_own_name(kilni_facts_read_t* read) {
   const char* name = slash != NULL ? slash + 1 : facts->real_path;
   const char* number = strstr(name, ".so.");
   if (number == NULL) return kiln_ok();
-  return kilni_facts_line(&read->reader->store,
-                          kilni_line_of_version(kilni_sv(number + 4)),
-                          kilni_sv(name), facts->real_path, &facts->sibling);
+  return kilni_facts_line(
+      &read->reader->store, kilni_line_of_version(kilni_base_sv(number + 4)),
+      kilni_base_sv(name), facts->real_path, &facts->sibling);
 }
 
 // Beside the file that links lead to: that is where its own lies. Beside the
@@ -230,7 +237,8 @@ static kiln_status_t take_sibling(kilni_facts_read_t* read) {
   const char* number = strstr(facts->soname, ".so.");
   uint64_t major;
   if (number == NULL ||
-      !kilni_sv_to_u64(kilni_version_at(kilni_sv(number + 4)), &major) ||
+      !kilni_base_sv_to_u64(kilni_version_at(kilni_base_sv(number + 4)),
+                            &major) ||
       major > KILNI_PARSE_MAX_MAJOR) {
     return kiln_ok();
   }
@@ -243,14 +251,16 @@ static kiln_status_t take_sibling(kilni_facts_read_t* read) {
 
 // ---- The file ----
 
-static kiln_status_t take_build_id(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_build_id(kilni_facts_read_t* read,
+                                   kilni_base_elf_t* elf) {
   char text[2 * KILNI_ELF_MAX_BUILD_ID + 1];
-  KILNI_RETURN_IF_ERROR(kilni_elf_build_id(elf, text));
+  KILNI_RETURN_IF_ERROR(kilni_base_elf_build_id(elf, text));
   return text[0] != 0 ? copy_text(read, text, &read->facts->build_id)
                       : kiln_ok();
 }
 
-static kiln_status_t take_texts(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_texts(kilni_facts_read_t* read,
+                                kilni_base_elf_t* elf) {
   const char* path = read->facts->path;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, path, take_release(read, elf)));
@@ -258,7 +268,7 @@ static kiln_status_t take_texts(kilni_facts_read_t* read, kilni_elf_t* elf) {
 }
 
 // Each part is read whatever became of the others.
-static kiln_status_t take_all(kilni_facts_read_t* read, kilni_elf_t* elf) {
+static kiln_status_t take_all(kilni_facts_read_t* read, kilni_base_elf_t* elf) {
   const char* path = read->facts->path;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, path, take_dynamic(read, elf)));
@@ -330,12 +340,12 @@ kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
       kind == KILN_LOCATE_KIND_BITCODE) {
     return kiln_ok();
   }
-  kilni_elf_t* elf;
+  kilni_base_elf_t* elf;
   kiln_status_t status =
-      kilni_elf_open(read->reader->allocator, read->facts->path, &elf);
+      kilni_base_elf_open(read->reader->allocator, read->facts->path, &elf);
   if (kiln_status_is_ok(status)) {
     status = is_known ? take_texts(read, elf) : take_all(read, elf);
-    kilni_elf_close(elf);
+    kilni_base_elf_close(elf);
   } else if (may_be_text &&
              kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
     // A script in a program's place is all right.

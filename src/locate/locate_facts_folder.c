@@ -33,8 +33,8 @@ static kiln_status_t note(looking_t* looking, const char* path,
   if (folder->problem != NULL) return kiln_ok();
   kilni_store_t* store = &looking->reader->store;
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_sv(path), &folder->problem_path));
-  return kilni_store_text(store, kilni_sv(why), &folder->problem);
+      kilni_store_text(store, kilni_base_sv(path), &folder->problem_path));
+  return kilni_store_text(store, kilni_base_sv(why), &folder->problem);
 }
 
 // The front of a file; `*out_data` NULL, with the reason noted, where it is
@@ -69,7 +69,7 @@ static kiln_status_t read_define(looking_t* looking, const char* path,
     KILNI_RETURN_IF_ERROR(
         read_front(looking, path, limits[i], &data, &size, &capacity));
     if (data == NULL) return kiln_ok();
-    kiln_string_view_t text = kilni_sv_make((const char*)data, size);
+    kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
     // A line that the piece cuts in two is no line.
     bool is_cut = size == limits[i];
     while (is_cut && text.size > 0 && text.data[text.size - 1] != '\n') {
@@ -77,13 +77,13 @@ static kiln_status_t read_define(looking_t* looking, const char* path,
     }
     uint64_t value;
     bool found = kilni_define_find(text, name, &value);
-    kilni_free(looking->reader->allocator, data, capacity);
+    kilni_base_free(looking->reader->allocator, data, capacity);
     if (found) {
       char digits[24];
       snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
       return kilni_facts_line(&looking->reader->store,
-                              kilni_line_of_number(value), kilni_sv(digits),
-                              path, out_line);
+                              kilni_line_of_number(value),
+                              kilni_base_sv(digits), path, out_line);
     }
     if (!is_cut) break;
   }
@@ -98,7 +98,7 @@ static kiln_status_t read_json(looking_t* looking, const char* path) {
                                    &data, &size, &capacity));
   if (data == NULL) return kiln_ok();
   kiln_string_view_t version;
-  kiln_string_view_t text = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   kiln_status_t status;
   if (kilni_json_find(text, "cuda", "version", &version) &&
       kilni_line_of_version(version) != 0) {
@@ -108,7 +108,7 @@ static kiln_status_t read_json(looking_t* looking, const char* path) {
   } else {
     status = note(looking, path, "it does not say the version of \"cuda\"");
   }
-  kilni_free(looking->reader->allocator, data, capacity);
+  kilni_base_free(looking->reader->allocator, data, capacity);
   return status;
 }
 
@@ -120,20 +120,20 @@ static kiln_status_t read_txt(looking_t* looking, const char* path) {
   KILNI_RETURN_IF_ERROR(read_front(looking, path, KILNI_FACTS_MAX_VERSION_FILE,
                                    &data, &size, &capacity));
   if (data == NULL) return kiln_ok();
-  kiln_string_view_t rest = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t rest = kilni_base_sv_make((const char*)data, size);
   kiln_string_view_t line;
   kiln_status_t status = kiln_ok();
   static const char words[] = "CUDA Version ";
-  while (kiln_status_is_ok(status) && kilni_sv_split(&rest, '\n', &line)) {
-    if (!kilni_sv_starts_with(line, words)) continue;
-    line = kilni_version_at(kilni_sv_make(line.data + sizeof(words) - 1,
-                                          line.size - (sizeof(words) - 1)));
+  while (kiln_status_is_ok(status) && kilni_base_sv_split(&rest, '\n', &line)) {
+    if (!kilni_base_sv_starts_with(line, words)) continue;
+    line = kilni_version_at(kilni_base_sv_make(
+        line.data + sizeof(words) - 1, line.size - (sizeof(words) - 1)));
     status =
         kilni_facts_line(&looking->reader->store, kilni_line_of_version(line),
                          line, path, &looking->folder->version_txt);
     break;
   }
-  kilni_free(looking->reader->allocator, data, capacity);
+  kilni_base_free(looking->reader->allocator, data, capacity);
   return status;
 }
 
@@ -164,7 +164,7 @@ typedef struct targets_t {
 static bool on_target(const char* name, void* user) {
   targets_t* targets = user;
   if (targets->count == KILNI_FACTS_MAX_TARGETS) return false;
-  targets->status = kilni_store_text(targets->store, kilni_sv(name),
+  targets->status = kilni_store_text(targets->store, kilni_base_sv(name),
                                      &targets->names[targets->count]);
   if (!kiln_status_is_ok(targets->status)) return false;
   targets->count++;
@@ -181,8 +181,8 @@ static kiln_status_t list_targets(looking_t* looking, targets_t* targets) {
   const char* path;
   KILNI_RETURN_IF_ERROR(kilni_facts_print(targets->store, &path, "%s/targets",
                                           looking->folder->path));
-  if (!kilni_dir_exists(path)) return kiln_ok();  // most folders have none
-  kiln_status_t status = kilni_dir_visit(path, on_target, targets);
+  if (!kilni_base_dir_exists(path)) return kiln_ok();  // most folders have none
+  kiln_status_t status = kilni_base_dir_visit(path, on_target, targets);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   qsort(targets->names, targets->count, sizeof(char*), compare_names);
@@ -198,15 +198,15 @@ static kiln_status_t is_same_file(looking_t* looking, const char* a,
   const char* paths[2] = {a, b};
   kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < 2 && kiln_status_is_ok(status); i++) {
-    status = kilni_path_real(allocator, paths[i], &real[i]);
+    status = kilni_base_path_real(allocator, paths[i], &real[i]);
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) break;
     kiln_status_free(status);
     status = kiln_ok();
   }
   *out_same =
       real[0] != NULL && real[1] != NULL && strcmp(real[0], real[1]) == 0;
-  kilni_strfree(allocator, real[0]);
-  kilni_strfree(allocator, real[1]);
+  kilni_base_strfree(allocator, real[0]);
+  kilni_base_strfree(allocator, real[1]);
   return status;
 }
 
@@ -278,7 +278,7 @@ static kiln_status_t folder_of(kilni_locate_reader_t* reader,
                                kilni_facts_folder_t** out_folder) {
   *out_folder = NULL;
   for (kilni_facts_folder_t* at = reader->folders; at; at = at->next) {
-    if (kilni_sv_equal_cstr(path, at->path)) {
+    if (kilni_base_sv_equal_cstr(path, at->path)) {
       *out_folder = at;
       return kiln_ok();
     }
@@ -316,9 +316,9 @@ static bool is_beyond_toolkits(const kilni_locate_reader_t* reader,
     return folder.size < 2;
   }
   kiln_string_view_t rest =
-      kilni_sv_make(folder.data + root, folder.size - root);
+      kilni_base_sv_make(folder.data + root, folder.size - root);
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    if (kilni_sv_equal_cstr(rest, names[i])) return true;
+    if (kilni_base_sv_equal_cstr(rest, names[i])) return true;
   }
   return false;
 }
@@ -341,23 +341,23 @@ typedef struct borders_t {
 static kiln_status_t find_borders(const kilni_facts_read_t* read,
                                   borders_t* borders) {
   borders->prefix = NULL;
-  borders->site = kilni_sv("");
+  borders->site = kilni_base_sv("");
   const char* real = read->facts->real_path;
   if (!kilni_facts_site_of(real, &borders->site)) {
     for (uint32_t i = 0; i < read->query->site_count; i++) {
-      kiln_string_view_t site = kilni_sv(read->query->sites[i]);
+      kiln_string_view_t site = kilni_base_sv(read->query->sites[i]);
       while (site.size > 1 && site.data[site.size - 1] == '/') site.size--;
       if (site.size > 0 && strncmp(real, site.data, site.size) == 0 &&
           real[site.size] == '/') {
-        borders->site = kilni_sv_make(real, site.size);
+        borders->site = kilni_base_sv_make(real, site.size);
       }
     }
   }
   if (read->query->prefix == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(
-      read->reader, kilni_sv(read->query->prefix), &borders->prefix));
+      read->reader, kilni_base_sv(read->query->prefix), &borders->prefix));
   if (borders->prefix != NULL &&
-      !is_below_or_at(kilni_sv(real), borders->prefix)) {
+      !is_below_or_at(kilni_base_sv(real), borders->prefix)) {
     borders->prefix = NULL;
   }
   return kiln_ok();
@@ -382,13 +382,13 @@ static bool climb(const kilni_facts_read_t* read, const borders_t* borders,
                   kiln_string_view_t* folder, bool* out_is_prefix) {
   cut_last(folder);
   if (folder->size == 0 || folder->size <= borders->site.size) return false;
-  *out_is_prefix =
-      borders->prefix != NULL && kilni_sv_equal_cstr(*folder, borders->prefix);
+  *out_is_prefix = borders->prefix != NULL &&
+                   kilni_base_sv_equal_cstr(*folder, borders->prefix);
   return *out_is_prefix || !is_beyond_toolkits(read->reader, *folder);
 }
 
 static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
-  kiln_string_view_t folder = kilni_sv(read->facts->real_path);
+  kiln_string_view_t folder = kilni_base_sv(read->facts->real_path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB; i++) {
     bool is_prefix = false;
     if (!climb(read, borders, &folder, &is_prefix)) return kiln_ok();
@@ -415,7 +415,7 @@ static kiln_status_t visit_includes(kilni_facts_read_t* read,
     const char* path;
     KILNI_RETURN_IF_ERROR(kilni_facts_print(
         &read->reader->store, &path, "%.*s/%s", KILNI_SV(folder), places[i]));
-    KILNI_RETURN_IF_ERROR(visit(kilni_sv(path), user, out_found));
+    KILNI_RETURN_IF_ERROR(visit(kilni_base_sv(path), user, out_found));
   }
   return kiln_ok();
 }
@@ -428,7 +428,7 @@ kiln_status_t kilni_facts_each_include(
   borders_t borders;
   bool found = false;
   KILNI_RETURN_IF_ERROR(find_borders(read, &borders));
-  kiln_string_view_t folder = kilni_sv(read->facts->real_path);
+  kiln_string_view_t folder = kilni_base_sv(read->facts->real_path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB && !found; i++) {
     bool is_last = false;
     if (!climb(read, &borders, &folder, &is_last)) return kiln_ok();
@@ -446,12 +446,12 @@ static kiln_status_t is_conda(const kilni_facts_read_t* read, bool* out_is) {
   *out_is = false;
   kilni_facts_folder_t* root;
   KILNI_RETURN_IF_ERROR(
-      folder_of(read->reader, kilni_sv(read->facts->root), &root));
+      folder_of(read->reader, kilni_base_sv(read->facts->root), &root));
   if (!root->knows_conda) {
     const char* path;
     KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &path,
                                             "%s/conda-meta", root->path));
-    root->is_conda = kilni_dir_exists(path);
+    root->is_conda = kilni_base_dir_exists(path);
     root->knows_conda = true;
   }
   *out_is = root->is_conda;

@@ -92,7 +92,7 @@ typedef struct kilni_facts_entry_t {
 struct kilni_locate_reader_t {
   _Atomic uint32_t references;
   kiln_allocator_t allocator;
-  kilni_mutex_t mutex;
+  kilni_base_mutex_t mutex;
   kilni_store_t store;
   const char* system_root;  // without "/" at its end: "" for "/"
   kilni_facts_site_t* sites;
@@ -136,7 +136,7 @@ kiln_status_t kilni_facts_line(kilni_store_t* store, uint32_t line,
                                kilni_locate_line_t* out_line);
 
 // Reads at most `limit` bytes from the front of an ordinary file. The block is
-// freed by kilni_free with `*out_capacity`.
+// freed by kilni_base_free with `*out_capacity`.
 kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
                                 size_t limit, uint8_t** out_data,
                                 size_t* out_size, size_t* out_capacity);

@@ -37,7 +37,7 @@ bool kilni_facts_site_of(const char* path, kiln_string_view_t* out_site) {
     }
   }
   if (end == NULL) return false;
-  *out_site = kilni_sv_make(path, (size_t)(end - path));
+  *out_site = kilni_base_sv_make(path, (size_t)(end - path));
   return true;
 }
 
@@ -45,7 +45,7 @@ static kiln_status_t resolve_site(kilni_locate_reader_t* reader,
                                   kilni_facts_site_t* site) {
   const char* real;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_real_folder(reader, kilni_sv(site->path), &real));
+      kilni_facts_real_folder(reader, kilni_base_sv(site->path), &real));
   if (real != NULL) site->real_path = real;
   return kiln_ok();
 }
@@ -56,7 +56,7 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
   *out_site = NULL;
   while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
   for (kilni_facts_site_t* site = reader->sites; site; site = site->next) {
-    if (kilni_sv_equal_cstr(path, site->path)) {
+    if (kilni_base_sv_equal_cstr(path, site->path)) {
       *out_site = site;
       return kiln_ok();
     }
@@ -78,9 +78,9 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
 void kilni_facts_sites_deinit(kilni_locate_reader_t* reader) {
   for (kilni_facts_site_t* site = reader->sites; site; site = site->next) {
     for (kilni_facts_dist_t* dist = site->dists; dist; dist = dist->next) {
-      kilni_free(reader->allocator, dist->text, dist->capacity);
-      kilni_free_array(reader->allocator, dist->rows, dist->row_capacity,
-                       sizeof(uint32_t));
+      kilni_base_free(reader->allocator, dist->text, dist->capacity);
+      kilni_base_free_array(reader->allocator, dist->rows, dist->row_capacity,
+                            sizeof(uint32_t));
     }
   }
 }
@@ -93,15 +93,15 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
                               kilni_facts_site_t* site, const char* folder,
                               kilni_facts_dist_t** out_dist) {
   *out_dist = NULL;
-  kiln_string_view_t name = kilni_sv(folder);
-  if (!kilni_sv_ends_with(name, kDistInfo)) return kiln_ok();
+  kiln_string_view_t name = kilni_base_sv(folder);
+  if (!kilni_base_sv_ends_with(name, kDistInfo)) return kiln_ok();
   name.size -= sizeof(kDistInfo) - 1;
   size_t dash = name.size;
   while (dash > 0 && name.data[dash - 1] != '-') dash--;
   if (dash < 2 || dash == name.size) return kiln_ok();
   char normal[KILNI_PARSE_MAX_NAME];
-  if (kilni_name_normalise(kilni_sv_make(name.data, dash - 1), sizeof(normal),
-                           normal) == 0) {
+  if (kilni_name_normalise(kilni_base_sv_make(name.data, dash - 1),
+                           sizeof(normal), normal) == 0) {
     return kiln_ok();
   }
   // Sites have hundreds, few of which are asked for more than their name: all
@@ -159,7 +159,7 @@ static bool is_known(const listing_t* listing, const char* folder) {
 static bool on_entry(const char* name, void* user) {
   listing_t* listing = user;
   if (++listing->count > listing->limit) return false;
-  if (!kilni_sv_ends_with(kilni_sv(name), kDistInfo)) return true;
+  if (!kilni_base_sv_ends_with(kilni_base_sv(name), kDistInfo)) return true;
   if (is_known(listing, name)) return true;
   kilni_facts_dist_t* dist;
   listing->status = add_dist(listing->reader, listing->site, name, &dist);
@@ -201,9 +201,9 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
       NULL,
       0,
       is_cheap ? KILNI_FACTS_CHEAP_ENTRIES : KILNI_FACTS_MAX_SITE_ENTRIES};
-  kiln_status_t status = kilni_dir_visit(site->path, on_entry, &listing);
+  kiln_status_t status = kilni_base_dir_visit(site->path, on_entry, &listing);
   put_back(site, listing.guessed);
-  status = kilni_status_join(listing.status, status);
+  status = kilni_base_status_join(listing.status, status);
   bool is_cut = listing.count > listing.limit;
   // A site that is not there has no distributions, which is no problem.
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
@@ -216,7 +216,8 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
   if (is_cut && !is_cheap) site->problem = "it has too many entries to list";
   if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_status_t kept = kilni_store_text(
-      &reader->store, kilni_sv(kiln_status_message(status)), &site->problem);
+      &reader->store, kilni_base_sv(kiln_status_message(status)),
+      &site->problem);
   kiln_status_free(status);
   return kept;
 }
@@ -233,11 +234,11 @@ static kiln_status_t index_record(kilni_locate_reader_t* reader,
   size_t capacity = 16;
   while (capacity < 2 * lines) capacity *= 2;
   void* rows;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(reader->allocator, capacity, sizeof(uint32_t), &rows));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(reader->allocator, capacity,
+                                               sizeof(uint32_t), &rows));
   dist->rows = rows;
   dist->row_capacity = capacity;
-  kiln_string_view_t rest = kilni_sv_make(begin, dist->size);
+  kiln_string_view_t rest = kilni_base_sv_make(begin, dist->size);
   size_t broken = 0;
   // At most `lines` rows, so that a free place is always left.
   for (size_t i = 0; i < lines; i++) {
@@ -276,7 +277,8 @@ static kiln_status_t load_record(kilni_locate_reader_t* reader,
     return kiln_ok();
   }
   kiln_status_t kept = kilni_store_text(
-      &reader->store, kilni_sv(kiln_status_message(status)), &dist->problem);
+      &reader->store, kilni_base_sv(kiln_status_message(status)),
+      &dist->problem);
   kiln_status_free(status);
   return kept;
 }
@@ -289,10 +291,10 @@ static bool find_row(const kilni_facts_dist_t* dist, kiln_string_view_t path,
   for (size_t at = (size_t)kilni_facts_hash(path) & mask; dist->rows[at] != 0;
        at = (at + 1) & mask) {
     size_t offset = dist->rows[at] - 1;
-    kiln_string_view_t rest =
-        kilni_sv_make((const char*)dist->text + offset, dist->size - offset);
+    kiln_string_view_t rest = kilni_base_sv_make(
+        (const char*)dist->text + offset, dist->size - offset);
     if (kilni_record_next(&rest, out_row) &&
-        kilni_sv_equal(out_row->path, path)) {
+        kilni_base_sv_equal(out_row->path, path)) {
       return true;
     }
   }
@@ -303,7 +305,7 @@ static bool find_row(const kilni_facts_dist_t* dist, kiln_string_view_t path,
 
 // A file as the rows of one site may name it.
 typedef struct spelling_t {
-  char* text;  // relative to the site; freed by kilni_strfree
+  char* text;  // relative to the site; freed by kilni_base_strfree
   bool is_real;
   // Its first two parts, normalised as names of distributions are.
   char first[KILNI_PARSE_MAX_NAME];
@@ -325,12 +327,12 @@ typedef struct search_t {
 } search_t;
 
 // "nvidia/cu13" of "nvidia//./cu13/": blanks of a path say nothing.
-static void add_parts(kilni_str_t* out, kiln_string_view_t path) {
+static void add_parts(kilni_base_str_t* out, kiln_string_view_t path) {
   kiln_string_view_t part;
-  while (kilni_sv_split(&path, '/', &part)) {
-    if (part.size == 0 || kilni_sv_equal_cstr(part, ".")) continue;
-    if (out->size > 0) kilni_str_add_char(out, '/');
-    kilni_str_add(out, part);
+  while (kilni_base_sv_split(&path, '/', &part)) {
+    if (part.size == 0 || kilni_base_sv_equal_cstr(part, ".")) continue;
+    if (out->size > 0) kilni_base_str_add_char(out, '/');
+    kilni_base_str_add(out, part);
   }
 }
 
@@ -345,11 +347,11 @@ static size_t common_folders(const char* a, const char* b) {
 
 // The path relative to a site: "nvidia/x.so"; "../../../bin/x" for what a wheel
 // puts beside it, where `may_climb`. Empty where it is neither.
-static void add_relative(kilni_str_t* out, const char* path, const char* site,
-                         bool may_climb) {
+static void add_relative(kilni_base_str_t* out, const char* path,
+                         const char* site, bool may_climb) {
   const char* below;
   if (kilni_facts_below(path, site, &below)) {
-    add_parts(out, kilni_sv(below));
+    add_parts(out, kilni_base_sv(below));
     return;
   }
   size_t common = common_folders(path, site);
@@ -358,20 +360,20 @@ static void add_relative(kilni_str_t* out, const char* path, const char* site,
   for (const char* at = site + common; *at != 0; at++) up += *at == '/';
   if (up > MAX_UP) return;
   for (size_t i = 0; i < up; i++) {
-    if (out->size > 0) kilni_str_add_char(out, '/');
-    kilni_str_add_cstr(out, "..");
+    if (out->size > 0) kilni_base_str_add_char(out, '/');
+    kilni_base_str_add_cstr(out, "..");
   }
-  add_parts(out, kilni_sv(path + common));
+  add_parts(out, kilni_base_sv(path + common));
 }
 
 static void name_parts(spelling_t* spelling) {
-  kiln_string_view_t rest = kilni_sv(spelling->text);
+  kiln_string_view_t rest = kilni_base_sv(spelling->text);
   kiln_string_view_t part;
   spelling->first[0] = spelling->second[0] = 0;
   spelling->second_size = 0;
-  if (!kilni_sv_split(&rest, '/', &part)) return;
+  if (!kilni_base_sv_split(&rest, '/', &part)) return;
   kilni_name_normalise(part, sizeof(spelling->first), spelling->first);
-  if (!kilni_sv_split(&rest, '/', &part)) return;
+  if (!kilni_base_sv_split(&rest, '/', &part)) return;
   spelling->second_size =
       kilni_name_normalise(part, sizeof(spelling->second), spelling->second);
 }
@@ -379,22 +381,22 @@ static void name_parts(spelling_t* spelling) {
 static kiln_status_t add_spelling(search_t* search, const char* path,
                                   const char* site, bool is_real) {
   kiln_allocator_t allocator = search->read->reader->allocator;
-  kilni_str_t text;
-  kilni_str_init(&text, allocator, KILNI_FACTS_MAX_PATH);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, allocator, KILNI_FACTS_MAX_PATH);
   add_relative(&text, path, site,
                search->read->query->kind == KILN_LOCATE_KIND_BINARY);
   bool is_new = text.size > 0;
   for (size_t i = 0; i < search->count; i++) {
-    is_new =
-        is_new && strcmp(search->spellings[i].text, kilni_str_cstr(&text)) != 0;
+    is_new = is_new &&
+             strcmp(search->spellings[i].text, kilni_base_str_cstr(&text)) != 0;
   }
   if (!is_new) {
-    kiln_status_t status = kilni_str_status(&text);
-    kilni_str_deinit(&text);
+    kiln_status_t status = kilni_base_str_status(&text);
+    kilni_base_str_deinit(&text);
     return status;
   }
   spelling_t* spelling = &search->spellings[search->count];
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &spelling->text));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_take(&text, &spelling->text));
   spelling->is_real = is_real;
   name_parts(spelling);
   search->count++;
@@ -423,7 +425,8 @@ static void search_init(search_t* search, kilni_facts_read_t* read) {
 
 static void search_deinit(search_t* search) {
   for (size_t i = 0; i < search->count; i++) {
-    kilni_strfree(search->read->reader->allocator, search->spellings[i].text);
+    kilni_base_strfree(search->read->reader->allocator,
+                       search->spellings[i].text);
   }
 }
 
@@ -472,7 +475,8 @@ static kiln_status_t ask_dist(search_t* search, kilni_facts_dist_t* dist) {
         kilni_facts_problem(search->read, dist->record, dist->problem));
   }
   for (size_t i = 0; i < search->count; i++) {
-    if (!find_row(dist, kilni_sv(search->spellings[i].text), &search->row)) {
+    if (!find_row(dist, kilni_base_sv(search->spellings[i].text),
+                  &search->row)) {
       continue;
     }
     search->dist = dist;
@@ -503,26 +507,28 @@ static kiln_status_t ask_known(search_t* search, uint32_t last_rank) {
 static kiln_status_t ask_guess(search_t* search, const char* name,
                                const char* version) {
   kilni_locate_reader_t* reader = search->read->reader;
-  kilni_str_t folder;
-  kilni_str_init(&folder, reader->allocator, KILNI_PARSE_MAX_NAME);
+  kilni_base_str_t folder;
+  kilni_base_str_init(&folder, reader->allocator, KILNI_PARSE_MAX_NAME);
   for (const char* at = name; *at != 0; at++) {
-    kilni_str_add_char(&folder, *at == '-' ? '_' : *at);
+    kilni_base_str_add_char(&folder, *at == '-' ? '_' : *at);
   }
-  kilni_str_addf(&folder, "-%s%s", version, kDistInfo);
+  kilni_base_str_addf(&folder, "-%s%s", version, kDistInfo);
   kilni_facts_dist_t* dist = NULL;
-  kiln_status_t status = kilni_str_status(&folder);
+  kiln_status_t status = kilni_base_str_status(&folder);
   if (kiln_status_is_ok(status)) {
-    kilni_str_t path;
-    kilni_str_init(&path, reader->allocator, KILNI_FACTS_MAX_PATH);
-    kilni_str_addf(&path, "%s/%s/RECORD", search->site->path,
-                   kilni_str_cstr(&folder));
-    status = kilni_str_status(&path);
-    if (kiln_status_is_ok(status) && kilni_file_exists(kilni_str_cstr(&path))) {
-      status = add_dist(reader, search->site, kilni_str_cstr(&folder), &dist);
+    kilni_base_str_t path;
+    kilni_base_str_init(&path, reader->allocator, KILNI_FACTS_MAX_PATH);
+    kilni_base_str_addf(&path, "%s/%s/RECORD", search->site->path,
+                        kilni_base_str_cstr(&folder));
+    status = kilni_base_str_status(&path);
+    if (kiln_status_is_ok(status) &&
+        kilni_base_file_exists(kilni_base_str_cstr(&path))) {
+      status =
+          add_dist(reader, search->site, kilni_base_str_cstr(&folder), &dist);
     }
-    kilni_str_deinit(&path);
+    kilni_base_str_deinit(&path);
   }
-  kilni_str_deinit(&folder);
+  kilni_base_str_deinit(&folder);
   KILNI_RETURN_IF_ERROR(status);
   return dist != NULL ? ask_dist(search, dist) : kiln_ok();
 }
@@ -582,18 +588,20 @@ static kiln_status_t search_site(search_t* search, kiln_string_view_t site,
 static kiln_status_t search_sites(search_t* search, const char* path,
                                   const char* real) {
   const kilni_locate_facts_query_t* query = search->read->query;
-  kiln_string_view_t first = kilni_sv("");
-  kiln_string_view_t second = kilni_sv("");
+  kiln_string_view_t first = kilni_base_sv("");
+  kiln_string_view_t second = kilni_base_sv("");
   if (kilni_facts_site_of(path, &first)) {
     KILNI_RETURN_IF_ERROR(search_site(search, first, path, real));
   }
   if (search->dist == NULL && real != NULL &&
-      kilni_facts_site_of(real, &second) && !kilni_sv_equal(first, second)) {
+      kilni_facts_site_of(real, &second) &&
+      !kilni_base_sv_equal(first, second)) {
     KILNI_RETURN_IF_ERROR(search_site(search, second, path, real));
   }
   for (uint32_t i = 0; i < query->site_count && search->dist == NULL; i++) {
-    kiln_string_view_t site = kilni_sv(query->sites[i]);
-    if (kilni_sv_equal(site, first) || kilni_sv_equal(site, second)) continue;
+    kiln_string_view_t site = kilni_base_sv(query->sites[i]);
+    if (kilni_base_sv_equal(site, first) || kilni_base_sv_equal(site, second))
+      continue;
     KILNI_RETURN_IF_ERROR(search_site(search, site, path, real));
   }
   return kiln_ok();
@@ -629,14 +637,14 @@ static kiln_status_t read_small(kilni_locate_reader_t* reader,
     kiln_status_free(status);
     return kiln_ok();
   }
-  kiln_string_view_t text = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   kiln_string_view_t line;
-  if (first_line && kilni_sv_split(&text, '\n', &line)) text = line;
+  if (first_line && kilni_base_sv_split(&text, '\n', &line)) text = line;
   while (text.size > 0 && (unsigned char)text.data[text.size - 1] <= ' ') {
     text.size--;
   }
   status = kilni_store_text(&reader->store, text, out_text);
-  kilni_free(reader->allocator, data, capacity);
+  kilni_base_free(reader->allocator, data, capacity);
   return status;
 }
 
@@ -668,13 +676,14 @@ static kiln_status_t take_owner(search_t* search) {
   owner->installer = dist->installer;
   owner->direct_url = dist->direct_url;
   owner->by_real_path = search->by_real_path;
-  if (!kilni_sv_to_u64(search->row.size, &owner->size)) owner->size = 0;
+  if (!kilni_base_sv_to_u64(search->row.size, &owner->size)) owner->size = 0;
   KILNI_RETURN_IF_ERROR(kilni_store_text(store, search->row.path, &owner->row));
-  if (kilni_sv_starts_with(search->row.hash, "sha256=")) {
-    KILNI_RETURN_IF_ERROR(kilni_store_text(
-        store,
-        kilni_sv_make(search->row.hash.data + 7, search->row.hash.size - 7),
-        &owner->sha256));
+  if (kilni_base_sv_starts_with(search->row.hash, "sha256=")) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_store_text(store,
+                         kilni_base_sv_make(search->row.hash.data + 7,
+                                            search->row.hash.size - 7),
+                         &owner->sha256));
   }
   read->facts->owner = owner;
   return kiln_ok();

@@ -87,7 +87,7 @@ static kiln_status_t add_package(listing_t* listing, const char* file,
   name[name_size] = 0;
   lower(name);
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_sv(name), &package->name));
+      kilni_store_text(store, kilni_base_sv(name), &package->name));
   KILNI_RETURN_IF_ERROR(kilni_facts_print(store, &package->record, "%s/%s",
                                           listing->manager->folder, file));
   package->next = listing->manager->packages;
@@ -100,8 +100,8 @@ static bool on_record(const char* name, void* user) {
   const char* ending =
       listing->manager->kind == KILNI_PACKAGE_CONDA ? ".json" : ".list";
   if (++listing->count > KILNI_FACTS_MAX_PACKAGES) return false;
-  kiln_string_view_t text = kilni_sv(name);
-  if (!kilni_sv_ends_with(text, ending) || !is_of_cuda(name)) return true;
+  kiln_string_view_t text = kilni_base_sv(name);
+  if (!kilni_base_sv_ends_with(text, ending) || !is_of_cuda(name)) return true;
   size_t size = text.size - strlen(ending);
   if (size >= KILNI_PARSE_MAX_NAME) return true;
   listing->status = add_package(listing, name, size);
@@ -111,15 +111,17 @@ static bool on_record(const char* name, void* user) {
 static kiln_status_t list_packages(kilni_locate_reader_t* reader,
                                    manager_t* manager) {
   listing_t listing = {reader, manager, NULL, 0};
-  kiln_status_t status = kilni_dir_visit(manager->folder, on_record, &listing);
-  status = kilni_status_join(listing.status, status);
+  kiln_status_t status =
+      kilni_base_dir_visit(manager->folder, on_record, &listing);
+  status = kilni_base_status_join(listing.status, status);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (listing.count > KILNI_FACTS_MAX_PACKAGES) {
     manager->problem = "it has too many entries to list";
   }
   if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_status_t kept = kilni_store_text(
-      &reader->store, kilni_sv(kiln_status_message(status)), &manager->problem);
+      &reader->store, kilni_base_sv(kiln_status_message(status)),
+      &manager->problem);
   kiln_status_free(status);
   return kept;
 }
@@ -131,7 +133,7 @@ static kiln_status_t manager_of(kilni_locate_reader_t* reader, uint32_t kind,
                                 manager_t** out_manager) {
   *out_manager = NULL;
   for (manager_t* at = reader->managers; at != NULL; at = at->next) {
-    if (at->kind == kind && kilni_sv_equal_cstr(root, at->root)) {
+    if (at->kind == kind && kilni_base_sv_equal_cstr(root, at->root)) {
       *out_manager = at;
       return kiln_ok();
     }
@@ -147,7 +149,7 @@ static kiln_status_t manager_of(kilni_locate_reader_t* reader, uint32_t kind,
   KILNI_RETURN_IF_ERROR(kilni_facts_print(
       store, &folder, "%s%s", manager->root,
       kind == KILNI_PACKAGE_CONDA ? "/conda-meta" : kDpkgInfo));
-  if (kilni_dir_exists(folder)) {
+  if (kilni_base_dir_exists(folder)) {
     manager->folder = folder;
     KILNI_RETURN_IF_ERROR(list_packages(reader, manager));
   }
@@ -159,9 +161,9 @@ static kiln_status_t manager_of(kilni_locate_reader_t* reader, uint32_t kind,
 
 void kilni_facts_managers_deinit(kilni_locate_reader_t* reader) {
   for (manager_t* at = reader->managers; at != NULL; at = at->next) {
-    kilni_free(reader->allocator, at->status, at->status_capacity);
+    kilni_base_free(reader->allocator, at->status, at->status_capacity);
     for (package_t* one = at->packages; one != NULL; one = one->next) {
-      kilni_free(reader->allocator, one->text, one->capacity);
+      kilni_base_free(reader->allocator, one->text, one->capacity);
     }
   }
 }
@@ -185,7 +187,7 @@ static kiln_status_t read_text(kilni_locate_reader_t* reader, const char* path,
   }
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_t kept = kilni_store_text(
-      &reader->store, kilni_sv(kiln_status_message(status)), out_problem);
+      &reader->store, kilni_base_sv(kiln_status_message(status)), out_problem);
   kiln_status_free(status);
   return kept;
 }
@@ -224,7 +226,7 @@ static kiln_status_t ask_conda(search_t* search, package_t* package) {
   kilni_store_t* store = &search->read->reader->store;
   kilni_conda_record_t record;
   kiln_string_view_t text =
-      kilni_sv_make((const char*)package->text, package->size);
+      kilni_base_sv_make((const char*)package->text, package->size);
   if (!kilni_conda_read(text, search->paths, search->count, &record)) {
     package->problem = "it is no record of a conda package";
     return kiln_ok();
@@ -256,7 +258,7 @@ static kiln_status_t load_status(kilni_locate_reader_t* reader,
 
 static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
   kiln_string_view_t list =
-      kilni_sv_make((const char*)package->text, package->size);
+      kilni_base_sv_make((const char*)package->text, package->size);
   bool has = false;
   for (size_t i = 0; i < search->count && !has; i++) {
     has = kilni_dpkg_list_has(list, search->paths[i]);
@@ -267,13 +269,13 @@ static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
   kilni_locate_reader_t* reader = search->read->reader;
   KILNI_RETURN_IF_ERROR(load_status(reader, search->manager));
   // The list of a package that can be there for two architectures says which.
-  kiln_string_view_t architecture = kilni_sv(package->name);
+  kiln_string_view_t architecture = kilni_base_sv(package->name);
   kiln_string_view_t name;
-  if (!kilni_sv_split(&architecture, ':', &name)) return kiln_ok();
+  if (!kilni_base_sv_split(&architecture, ':', &name)) return kiln_ok();
   kilni_dpkg_package_t said;
   if (!kilni_dpkg_status_find(
-          kilni_sv_make((const char*)search->manager->status,
-                        search->manager->status_size),
+          kilni_base_sv_make((const char*)search->manager->status,
+                             search->manager->status_size),
           name, architecture, &said)) {
     package->problem = "dpkg's status does not have the package";
     return kiln_ok();
@@ -334,7 +336,7 @@ static kiln_status_t ask_all(search_t* search) {
 
 static void add_path(search_t* search, kiln_string_view_t path) {
   for (size_t i = 0; i < search->count; i++) {
-    if (kilni_sv_equal(search->paths[i], path)) return;
+    if (kilni_base_sv_equal(search->paths[i], path)) return;
   }
   if (search->count < MAX_PATHS && path.size > 0) {
     search->paths[search->count++] = path;
@@ -343,7 +345,7 @@ static void add_path(search_t* search, kiln_string_view_t path) {
 
 // Asks the nearest conda prefix above a path.
 static kiln_status_t search_conda(search_t* search, const char* path) {
-  kiln_string_view_t folder = kilni_sv(path);
+  kiln_string_view_t folder = kilni_base_sv(path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB; i++) {
     const char* slash = NULL;
     for (size_t at = folder.size; at > 0 && slash == NULL; at--) {
@@ -355,7 +357,7 @@ static kiln_status_t search_conda(search_t* search, const char* path) {
                                      folder, &search->manager));
     if (search->manager->folder == NULL) continue;
     search->count = 0;
-    add_path(search, kilni_sv(path + folder.size + 1));
+    add_path(search, kilni_base_sv(path + folder.size + 1));
     return ask_all(search);
   }
   return kiln_ok();
@@ -373,8 +375,8 @@ static void add_system_path(search_t* search, const char* path) {
   const char* below = path + size;
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
     if (strncmp(below, parts[i], strlen(parts[i])) != 0) continue;
-    add_path(search, kilni_sv(below));
-    if (i == 0) add_path(search, kilni_sv(below + 4));
+    add_path(search, kilni_base_sv(below));
+    if (i == 0) add_path(search, kilni_base_sv(below + 4));
   }
 }
 
@@ -386,7 +388,7 @@ static kiln_status_t search_dpkg(search_t* search, const char* path,
   add_system_path(search, real);
   if (search->count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(manager_of(reader, KILNI_PACKAGE_DPKG,
-                                   kilni_sv(reader->system_root),
+                                   kilni_base_sv(reader->system_root),
                                    &search->manager));
   return search->manager->folder != NULL ? ask_all(search) : kiln_ok();
 }

@@ -20,7 +20,7 @@ static bool is_name(char c) {
 }
 
 static kiln_string_view_t skip(kiln_string_view_t text, size_t count) {
-  return kilni_sv_make(text.data + count, text.size - count);
+  return kilni_base_sv_make(text.data + count, text.size - count);
 }
 
 static kiln_string_view_t trim(kiln_string_view_t text) {
@@ -91,7 +91,7 @@ uint32_t kilni_line_of_symbol(kiln_string_view_t name) {
   at = end;
   while (at > 0 && is_digit(name.data[at - 1])) at--;
   if (at == end || at == 0 || name.data[at - 1] != '_') return 0;
-  kiln_string_view_t major_text = kilni_sv_make(name.data + at, end - at);
+  kiln_string_view_t major_text = kilni_base_sv_make(name.data + at, end - at);
   uint64_t major;
   uint64_t minor;
   if (!cut_number(&major_text, KILNI_PARSE_MAX_MAJOR, &major) ||
@@ -108,7 +108,7 @@ kiln_string_view_t kilni_version_at(kiln_string_view_t text) {
     size++;
   }
   while (size > 0 && text.data[size - 1] == '.') size--;
-  return kilni_sv_make(text.data, size);
+  return kilni_base_sv_make(text.data, size);
 }
 
 // ---- C headers ----
@@ -146,7 +146,7 @@ bool kilni_define_find(kiln_string_view_t text, const char* name,
                        uint64_t* out_value) {
   *out_value = 0;
   kiln_string_view_t line;
-  while (kilni_sv_split(&text, '\n', &line)) {
+  while (kilni_base_sv_split(&text, '\n', &line)) {
     uint64_t value;
     if (define_in_line(line, name, &value)) {
       *out_value = value;
@@ -163,7 +163,7 @@ static kiln_string_view_t cut_line(kiln_string_view_t* inout) {
   const char* end =
       inout->size > 0 ? memchr(inout->data, '\n', inout->size) : NULL;
   size_t size = end != NULL ? (size_t)(end - inout->data) : inout->size;
-  kiln_string_view_t line = kilni_sv_make(inout->data, size);
+  kiln_string_view_t line = kilni_base_sv_make(inout->data, size);
   *inout = skip(*inout, end != NULL ? size + 1 : size);
   if (line.size > 0 && line.data[line.size - 1] == '\r') line.size--;
   return line;
@@ -180,7 +180,7 @@ static bool cut_quoted(kiln_string_view_t* inout, kilni_record_row_t* row) {
       at++;
       continue;
     }
-    row->path = kilni_sv_make(rest.data, at);
+    row->path = kilni_base_sv_make(rest.data, at);
     *inout = skip(rest, at + 1);
     return true;
   }
@@ -194,7 +194,7 @@ static bool read_tail(kiln_string_view_t line, kilni_record_row_t* row) {
   const char* comma = line.size > 0 ? memchr(line.data, ',', line.size) : NULL;
   if (comma == NULL) return false;
   size_t hash = (size_t)(comma - line.data);
-  row->hash = kilni_sv_make(line.data, hash);
+  row->hash = kilni_base_sv_make(line.data, hash);
   row->size = skip(line, hash + 1);
   return row->size.size == 0 ||
          memchr(row->size.data, ',', row->size.size) == NULL;
@@ -216,7 +216,7 @@ bool kilni_record_next(kiln_string_view_t* inout, kilni_record_row_t* out_row) {
   kiln_string_view_t line = cut_line(inout);
   const char* comma = line.size > 0 ? memchr(line.data, ',', line.size) : NULL;
   size_t size = comma != NULL ? (size_t)(comma - line.data) : 0;
-  out_row->path = kilni_sv_make(line.data, size);
+  out_row->path = kilni_base_sv_make(line.data, size);
   out_row->is_broken = size == 0 || size > KILNI_PARSE_MAX_PATH ||
                        !read_tail(skip(line, size), out_row);
   return true;
@@ -256,7 +256,7 @@ bool kilni_metadata_next(kiln_string_view_t* inout,
     }
     const char* colon = memchr(line.data, ':', line.size);
     size_t size = colon != NULL ? (size_t)(colon - line.data) : 0;
-    kiln_string_view_t name = kilni_sv_make(line.data, size);
+    kiln_string_view_t name = kilni_base_sv_make(line.data, size);
     if (!is_field_name(name)) {
       if (inout_broken != NULL) ++*inout_broken;
       continue;
@@ -268,7 +268,7 @@ bool kilni_metadata_next(kiln_string_view_t* inout,
     }
     const char* value = line.data + size + 1;
     out_field->name = name;
-    out_field->value = trim(kilni_sv_make(value, (size_t)(end - value)));
+    out_field->value = trim(kilni_base_sv_make(value, (size_t)(end - value)));
     return true;
   }
   return false;
@@ -319,7 +319,7 @@ static bool is_specifier(kiln_string_view_t* inout) {
   kiln_string_view_t text = *inout;
   if (text.size >= 2 && text.data[0] == '(' &&
       text.data[text.size - 1] == ')') {
-    text = trim(kilni_sv_make(text.data + 1, text.size - 2));
+    text = trim(kilni_base_sv_make(text.data + 1, text.size - 2));
   }
   *inout = text;
   if (text.size == 0) return true;
@@ -329,7 +329,7 @@ static bool is_specifier(kiln_string_view_t* inout) {
 bool kilni_requirement_read(kiln_string_view_t text,
                             kilni_requirement_t* out_requirement) {
   memset(out_requirement, 0, sizeof(*out_requirement));
-  out_requirement->specifier = out_requirement->marker = kilni_sv("");
+  out_requirement->specifier = out_requirement->marker = kilni_base_sv("");
   text = trim(text);
   size_t size = 0;
   while (size < text.size &&
@@ -338,7 +338,7 @@ bool kilni_requirement_read(kiln_string_view_t text,
   }
   if (size == 0 || size > KILNI_PARSE_MAX_NAME) return false;
   if (is_dash(text.data[0]) || is_dash(text.data[size - 1])) return false;
-  out_requirement->name = kilni_sv_make(text.data, size);
+  out_requirement->name = kilni_base_sv_make(text.data, size);
   kiln_string_view_t rest = trim(skip(text, size));
   if (!cut_extras(&rest)) return false;
   bool by_address = rest.size > 0 && rest.data[0] == '@';
@@ -347,7 +347,7 @@ bool kilni_requirement_read(kiln_string_view_t text,
   if (semicolon != NULL) {
     size_t before = (size_t)(semicolon - rest.data);
     out_requirement->marker = trim(skip(rest, before + 1));
-    rest = trim(kilni_sv_make(rest.data, before));
+    rest = trim(kilni_base_sv_make(rest.data, before));
   }
   if (by_address) return true;
   if (!is_specifier(&rest)) return false;
@@ -381,7 +381,7 @@ bool kilni_json_string(kiln_string_view_t* inout,
     if (c == '\\') {
       at++;
     } else if (c == '"') {
-      *out_text = kilni_sv_make(inout->data, at);
+      *out_text = kilni_base_sv_make(inout->data, at);
       *inout = skip(*inout, at + 1);
       return true;
     }
@@ -428,14 +428,14 @@ static bool json_enter(kiln_string_view_t* inout, const char* key) {
     if (!kilni_json_string(inout, &name) || !kilni_json_cut(inout, ':')) {
       return false;
     }
-    if (kilni_sv_equal_cstr(name, key)) return true;
+    if (kilni_base_sv_equal_cstr(name, key)) return true;
     if (!kilni_json_skip(inout) || !kilni_json_cut(inout, ',')) return false;
   }
 }
 
 bool kilni_json_find(kiln_string_view_t text, const char* outer,
                      const char* inner, kiln_string_view_t* out_text) {
-  *out_text = kilni_sv("");
+  *out_text = kilni_base_sv("");
   return json_enter(&text, outer) && json_enter(&text, inner) &&
          kilni_json_string(&text, out_text);
 }

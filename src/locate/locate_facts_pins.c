@@ -29,8 +29,8 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
   if (reading->count == MAX_PINS) return kiln_ok();
   void* items = reading->pins;
   KILNI_RETURN_IF_ERROR(
-      kilni_grow(reading->reader->allocator, reading->count + 1,
-                 sizeof(kilni_locate_pin_t), &reading->capacity, &items));
+      kilni_base_grow(reading->reader->allocator, reading->count + 1,
+                      sizeof(kilni_locate_pin_t), &reading->capacity, &items));
   reading->pins = items;
   kilni_locate_pin_t* pin = &reading->pins[reading->count];
   kilni_store_t* store = &reading->reader->store;
@@ -38,7 +38,8 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
   kilni_name_normalise(requirement->name, sizeof(name), name);
   KILNI_RETURN_IF_ERROR(
       kilni_store_text(store, version, &pin->toolkit_version));
-  KILNI_RETURN_IF_ERROR(kilni_store_text(store, kilni_sv(name), &pin->name));
+  KILNI_RETURN_IF_ERROR(
+      kilni_store_text(store, kilni_base_sv(name), &pin->name));
   KILNI_RETURN_IF_ERROR(
       kilni_store_text(store, requirement->specifier, &pin->specifier));
   KILNI_RETURN_IF_ERROR(
@@ -53,7 +54,7 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
 static kiln_status_t read_text(reading_t* reading,
                                const kilni_facts_dist_t* dist,
                                const char* metadata, kiln_string_view_t text) {
-  kiln_string_view_t version = kilni_sv(dist->version);
+  kiln_string_view_t version = kilni_base_sv(dist->version);
   kilni_metadata_field_t field;
   while (kilni_metadata_next(&text, &field, NULL)) {
     if (kilni_metadata_is(&field, "Version")) version = field.value;
@@ -83,8 +84,8 @@ static kiln_status_t read_meta(reading_t* reading,
     return kiln_ok();
   }
   status = read_text(reading, dist, metadata,
-                     kilni_sv_make((const char*)data, size));
-  kilni_free(reader->allocator, data, capacity);
+                     kilni_base_sv_make((const char*)data, size));
+  kilni_base_free(reader->allocator, data, capacity);
   return status;
 }
 
@@ -113,8 +114,8 @@ static kiln_status_t read_site(kilni_locate_reader_t* reader,
     if (strcmp(dist->name, kMeta) == 0) status = read_meta(&reading, dist);
   }
   if (kiln_status_is_ok(status)) status = keep(&reading, site);
-  kilni_free_array(reader->allocator, reading.pins, reading.capacity,
-                   sizeof(kilni_locate_pin_t));
+  kilni_base_free_array(reader->allocator, reading.pins, reading.capacity,
+                        sizeof(kilni_locate_pin_t));
   return status;
 }
 
@@ -160,7 +161,7 @@ kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read) {
   for (uint32_t i = 0; i < query->site_count; i++) {
     kilni_facts_site_t* known;
     KILNI_RETURN_IF_ERROR(kilni_facts_site(
-        read->reader, kilni_sv(query->sites[i]), false, &known));
+        read->reader, kilni_base_sv(query->sites[i]), false, &known));
   }
   for (kilni_facts_site_t* site = read->reader->sites; site != NULL;
        site = site->next) {
@@ -181,15 +182,15 @@ kiln_status_t kilni_locate_pins_read(kilni_locate_reader_t* reader,
                                      uint32_t* out_count) {
   *out_pins = NULL;
   *out_count = 0;
-  kilni_mutex_lock(&reader->mutex);
+  kilni_base_mutex_lock(&reader->mutex);
   kilni_facts_site_t* known;
   kiln_status_t status =
-      kilni_facts_site(reader, kilni_sv(site), false, &known);
+      kilni_facts_site(reader, kilni_base_sv(site), false, &known);
   if (kiln_status_is_ok(status)) status = read_site(reader, known);
   if (kiln_status_is_ok(status)) {
     *out_pins = known->pins;
     *out_count = known->pin_count;
   }
-  kilni_mutex_unlock(&reader->mutex);
+  kilni_base_mutex_unlock(&reader->mutex);
   return status;
 }

@@ -74,12 +74,12 @@ static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
   }
   uint64_t number[MACRO_COUNT] = {0};
   bool found = true;
-  kiln_string_view_t text = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   for (int i = 0; i < MACRO_COUNT && found; i++) {
     found = kilni_define_find(text, kProducts[product].macros[i], &number[i]) &&
             number[i] <= UINT32_MAX;
   }
-  kilni_free(reader->allocator, data, capacity);
+  kilni_base_free(reader->allocator, data, capacity);
   if (!found) return kiln_ok();
   return kilni_facts_print(&reader->store, &header->version, "%u.%u.%u",
                            (unsigned)number[0], (unsigned)number[1],
@@ -102,7 +102,7 @@ static kiln_status_t header_at(kilni_locate_reader_t* reader, int product,
   kilni_facts_header_t* header = memory;
   memset(header, 0, sizeof(*header));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(&reader->store, kilni_sv(path), &header->path));
+      kilni_store_text(&reader->store, kilni_base_sv(path), &header->path));
   KILNI_RETURN_IF_ERROR(read_macros(reader, product, header));
   header->next = reader->headers;
   reader->headers = header;
@@ -139,7 +139,7 @@ static kiln_status_t try_folder(kiln_string_view_t folder, void* user,
 
 // Of headers themselves: their own folder, or the one above ("cute/...").
 static kiln_status_t try_beside(seeking_t* seeking) {
-  kiln_string_view_t folder = kilni_sv(seeking->read->facts->path);
+  kiln_string_view_t folder = kilni_base_sv(seeking->read->facts->path);
   bool found = false;
   for (int i = 0; i < 2 && !found; i++) {
     while (folder.size > 0 && folder.data[folder.size - 1] != '/') {

@@ -15,17 +15,18 @@ enum { FIRST_READ = 32 << 10 };
 kiln_status_t kilni_facts_print(kilni_store_t* store, const char** out_text,
                                 const char* format, ...) {
   *out_text = NULL;
-  kilni_str_t text;
-  kilni_str_init(&text, store->allocator, KILNI_FACTS_MAX_PATH);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, store->allocator, KILNI_FACTS_MAX_PATH);
   va_list args;
   va_start(args, format);
-  kilni_str_addv(&text, format, args);
+  kilni_base_str_addv(&text, format, args);
   va_end(args);
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_store_text(store, kilni_sv(kilni_str_cstr(&text)), out_text);
+    status = kilni_store_text(store, kilni_base_sv(kilni_base_str_cstr(&text)),
+                              out_text);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }
 
@@ -46,8 +47,9 @@ kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
   kilni_store_t* store = &read->reader->store;
   kilni_locate_problem_t* problem = &read->problems[facts->problem_count];
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_sv(path), &problem->path));
-  KILNI_RETURN_IF_ERROR(kilni_store_text(store, kilni_sv(why), &problem->why));
+      kilni_store_text(store, kilni_base_sv(path), &problem->path));
+  KILNI_RETURN_IF_ERROR(
+      kilni_store_text(store, kilni_base_sv(why), &problem->why));
   facts->problem_count++;
   return kiln_ok();
 }
@@ -71,28 +73,28 @@ kiln_status_t kilni_facts_line(kilni_store_t* store, uint32_t line,
   if (line == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_store_text(store, text, &out_line->text));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_sv(path), &out_line->path));
+      kilni_store_text(store, kilni_base_sv(path), &out_line->path));
   out_line->line = line;
   return kiln_ok();
 }
 
 // Reads the front of a window and closes it.
 static kiln_status_t read_window(kiln_allocator_t allocator,
-                                 kilni_window_t* window, size_t limit,
+                                 kilni_base_window_t* window, size_t limit,
                                  uint8_t** out_data, size_t* out_size,
                                  size_t* out_capacity) {
   // /proc claims that its files are empty.
   uint64_t wanted = window->size > 0 ? window->size : FIRST_READ;
   size_t capacity = wanted < limit ? (size_t)wanted : limit;
   void* data = NULL;
-  kiln_status_t status = kilni_alloc_unset(allocator, capacity, &data);
+  kiln_status_t status = kilni_base_alloc_unset(allocator, capacity, &data);
   if (kiln_status_is_ok(status)) {
     window->size = window->size > 0 ? window->size : FIRST_READ;
-    status = kilni_window_read_some(window, 0, capacity, data, out_size);
+    status = kilni_base_window_read_some(window, 0, capacity, data, out_size);
   }
-  kilni_window_close(window);
+  kilni_base_window_close(window);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, data, capacity);
+    kilni_base_free(allocator, data, capacity);
     *out_size = 0;
     return status;
   }
@@ -106,8 +108,8 @@ kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
                                 size_t* out_size, size_t* out_capacity) {
   *out_data = NULL;
   *out_size = *out_capacity = 0;
-  kilni_window_t window;
-  KILNI_RETURN_IF_ERROR(kilni_window_open(path, &window));
+  kilni_base_window_t window;
+  KILNI_RETURN_IF_ERROR(kilni_base_window_open(path, &window));
   return read_window(allocator, &window, limit, out_data, out_size,
                      out_capacity);
 }
@@ -117,9 +119,9 @@ kiln_status_t kilni_facts_front_if(kiln_allocator_t allocator, const char* path,
                                    size_t* out_size, size_t* out_capacity) {
   *out_data = NULL;
   *out_size = *out_capacity = 0;
-  kilni_window_t window;
+  kilni_base_window_t window;
   bool there;
-  KILNI_RETURN_IF_ERROR(kilni_window_open_if(path, &window, &there));
+  KILNI_RETURN_IF_ERROR(kilni_base_window_open_if(path, &window, &there));
   if (!there) return kiln_ok();
   return read_window(allocator, &window, limit, out_data, out_size,
                      out_capacity);
@@ -147,7 +149,7 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   *out_real = NULL;
   uint64_t hash = kilni_facts_hash(path);
   for (const kilni_facts_real_t* at = reader->reals; at; at = at->next) {
-    if (at->hash != hash || !kilni_sv_equal_cstr(path, at->path)) continue;
+    if (at->hash != hash || !kilni_base_sv_equal_cstr(path, at->path)) continue;
     *out_real = at->real;
     return kiln_ok();
   }
@@ -158,14 +160,16 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   memset(entry, 0, sizeof(*entry));
   KILNI_RETURN_IF_ERROR(kilni_store_text(&reader->store, path, &entry->path));
   char* real = NULL;
-  kiln_status_t status = kilni_path_real(reader->allocator, entry->path, &real);
+  kiln_status_t status =
+      kilni_base_path_real(reader->allocator, entry->path, &real);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   status = kiln_ok();
   if (real != NULL) {
-    status = kilni_store_text(&reader->store, kilni_sv(real), &entry->real);
+    status =
+        kilni_store_text(&reader->store, kilni_base_sv(real), &entry->real);
   }
-  kilni_strfree(reader->allocator, real);
+  kilni_base_strfree(reader->allocator, real);
   KILNI_RETURN_IF_ERROR(status);
   entry->hash = hash;
   entry->next = reader->reals;

@@ -65,7 +65,7 @@ struct kiln_locate_t {
   uint32_t prefer;
   uint32_t forbid;
   kiln_allocator_t allocator;
-  kilni_env_t env;
+  kilni_base_env_t env;
   char* system_root;  // "" for "/": "/usr" is put behind it
   char* target;
   const char* target2;  // another that is looked at behind it, or NULL
@@ -78,7 +78,7 @@ struct kiln_locate_t {
   uint32_t site_count;
   uint32_t python_count;
   uint32_t override_count;
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
 
   kilni_disk_t disk;
   kilni_trail_t spare;  // memory for the trail of the next search
@@ -117,7 +117,8 @@ kiln_status_t kilni_place_toolkit_of(kiln_locate_t* locate, const char* real,
 kiln_status_t kilni_place_below_system(kiln_locate_t* locate, const char* path,
                                        const char** out_path);
 // What a variable says; NULL where it is unset or none counts.
-const char* kilni_place_env(const kiln_locate_t* locate, kilni_env_id_t id);
+const char* kilni_place_env(const kiln_locate_t* locate,
+                            kilni_base_env_id_t id);
 
 // Names of a folder that start with `prefix`, highest version first, at most
 // KILNI_PLACE_MAX_ROOTS; called for each. Absence is no failure.

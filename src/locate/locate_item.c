@@ -37,13 +37,13 @@ struct kiln_locate_item_t {
 void kilni_trail_init(kilni_trail_t* trail, kiln_allocator_t allocator) {
   memset(trail, 0, sizeof(*trail));
   trail->allocator = allocator;
-  kilni_str_init(&trail->text, allocator, KILNI_TRAIL_MAX_BYTES);
+  kilni_base_str_init(&trail->text, allocator, KILNI_TRAIL_MAX_BYTES);
 }
 
 void kilni_trail_deinit(kilni_trail_t* trail) {
-  kilni_str_deinit(&trail->text);
-  kilni_free_array(trail->allocator, trail->marks, trail->capacity,
-                   2 * sizeof(uint32_t));
+  kilni_base_str_deinit(&trail->text);
+  kilni_base_free_array(trail->allocator, trail->marks, trail->capacity,
+                        2 * sizeof(uint32_t));
   kiln_status_free(trail->status);
   kilni_trail_init(trail, trail->allocator);
 }
@@ -68,12 +68,12 @@ void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
     return;
   }
   trail->status =
-      kilni_grow(trail->allocator, trail->count + 1, 2 * sizeof(uint32_t),
-                 &trail->capacity, &trail->marks);
+      kilni_base_grow(trail->allocator, trail->count + 1, 2 * sizeof(uint32_t),
+                      &trail->capacity, &trail->marks);
   if (!kiln_status_is_ok(trail->status)) return;
   uint32_t* mark = (uint32_t*)trail->marks + 2 * trail->count++;
   mark[0] = (uint32_t)trail->text.size;
-  kilni_str_add(&trail->text, kilni_sv_make(path, path_size));
+  kilni_base_str_add(&trail->text, kilni_base_sv_make(path, path_size));
   // Most lines give the reason that the one before gave.
   mark[1] = trail->count > 1 ? mark[-1] : 0;
   if (trail->text.failed == KILN_STATUS_OK && mark[1] != 0 &&
@@ -81,7 +81,7 @@ void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
     return;
   }
   mark[1] = (uint32_t)trail->text.size;
-  kilni_str_add(&trail->text, kilni_sv_make(why, why_size));
+  kilni_base_str_add(&trail->text, kilni_base_sv_make(why, why_size));
 }
 
 void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines) {
@@ -95,7 +95,7 @@ void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines) {
 kiln_status_t kilni_trail_status(const kilni_trail_t* trail) {
   if (!kiln_status_is_ok(trail->status) ||
       trail->text.failed != KILN_STATUS_OK) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   return kiln_ok();
 }
@@ -172,7 +172,7 @@ kiln_status_t kilni_item_create(kiln_allocator_t allocator,
   }
   for (size_t i = 0; i < warning_count; i++) size += text_bytes(warnings[i]);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, size, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, size, &block));
   kiln_locate_item_t* item = block;
   atomic_init(&item->references, 1);
   item->allocator = allocator;
@@ -196,7 +196,7 @@ void kiln_locate_item_release(kiln_locate_item_t* item) {
   if (item == NULL) return;
   if (atomic_fetch_sub_explicit(&item->references, 1, memory_order_acq_rel) ==
       1) {
-    kilni_free(item->allocator, item, item->size);
+    kilni_base_free(item->allocator, item, item->size);
   }
 }
 
@@ -238,15 +238,15 @@ kiln_status_t kiln_locate_item_require(const kiln_locate_item_t* item) {
                  kiln_locate_entry_summary(item->entry)),
       item);
   if (kiln_locate_entry_class(item->entry) == KILN_LOCATE_CLASS_DRIVER) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         status, "install NVIDIA's display driver, or say in %s where it lies",
         variable);
   }
   if (wheel == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         status, "install a CUDA toolkit, or say in %s where it lies", variable);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status,
       "install it: `python3 -m venv cuda && cuda/bin/pip install %s && export "
       "VIRTUAL_ENV=$PWD/cuda` (on Debian and Ubuntu after `apt-get install "

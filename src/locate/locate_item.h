@@ -34,7 +34,7 @@ enum {
 // told by the status.
 typedef struct kilni_trail_t {
   kiln_allocator_t allocator;
-  kilni_str_t text;
+  kilni_base_str_t text;
   void* marks;  // uint32_t: where a path starts, where its reason does
   size_t count;
   size_t capacity;

@@ -214,7 +214,7 @@ kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
 }
 
 uint32_t kilni_ldcache_cpu_level(void) {
-  uint32_t features = kilni_cpu_features();
+  uint32_t features = kilni_base_cpu_features();
   if ((features & KILNI_CPU_V4) != 0) return 4;
   if ((features & KILNI_CPU_V3) != 0) return 3;
   return (features & KILNI_CPU_V2) != 0 ? 2 : 0;

@@ -23,7 +23,7 @@ static const char kCache[] = "ld.so.cache";
 void kilni_loader_deinit(kiln_locate_t* locate) {
   kilni_loader_t* loader = &locate->loader;
   if (loader->data != NULL) {
-    kilni_file_free(locate->allocator, loader->data, loader->size);
+    kilni_base_file_free(locate->allocator, loader->data, loader->size);
   }
   kilni_place_deinit(locate, &loader->defaults);
   memset(loader, 0, sizeof(*loader));
@@ -35,8 +35,8 @@ static kiln_status_t read_cache(kiln_locate_t* locate) {
   KILNI_RETURN_IF_ERROR(
       kilni_place_below_system(locate, "/etc/ld.so.cache", &loader->path));
   kiln_status_t status =
-      kilni_file_read(locate->allocator, loader->path, KILNI_LDCACHE_LIMIT,
-                      &loader->data, &loader->size);
+      kilni_base_file_read(locate->allocator, loader->path, KILNI_LDCACHE_LIMIT,
+                           &loader->data, &loader->size);
   switch (kiln_status_code(status)) {
     case KILN_STATUS_OK:
       break;
@@ -116,7 +116,7 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
   memcpy(path + folder_size + 1, name, strlen(name) + 1);
   kilni_disk_node_t* dir = NULL;
   kilni_disk_node_t* file = NULL;
-  kiln_string_view_t dir_view = kilni_sv_make(path, folder_size);
+  kiln_string_view_t dir_view = kilni_base_sv_make(path, folder_size);
   // Every library is looked for in each of these: they may be listed, unlike
   // other roots.
   size_t root = folder_size - 1;
@@ -124,7 +124,7 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
   bool was_gone = dir->known && dir->kind != KILNI_FILE_DIR;
   if (!was_gone) {
     KILNI_RETURN_IF_ERROR(kilni_disk_file(
-        &locate->disk, dir, kilni_sv_make(path, size), root, &file));
+        &locate->disk, dir, kilni_base_sv_make(path, size), root, &file));
     if (file->kind == KILNI_FILE_REGULAR) {
       *out_path = file->path;
       return kiln_ok();
@@ -141,11 +141,11 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
 static bool is_foreign(const kiln_locate_t* locate, const char* path) {
   uint8_t head[20];
   size_t size = 0;
-  kilni_window_t window;
-  kiln_status_t status = kilni_window_open(path, &window);
+  kilni_base_window_t window;
+  kiln_status_t status = kilni_base_window_open(path, &window);
   if (kiln_status_is_ok(status)) {
-    status = kilni_window_read_some(&window, 0, sizeof(head), head, &size);
-    kilni_window_close(&window);
+    status = kilni_base_window_read_some(&window, 0, sizeof(head), head, &size);
+    kilni_base_window_close(&window);
   }
   bool is_elf = kiln_status_is_ok(status) && size == sizeof(head) &&
                 memcmp(head, "\177ELF", 4) == 0;
@@ -175,7 +175,7 @@ static kiln_status_t add_defaults(kiln_locate_t* locate) {
   KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/lib", &lib));
   static const char* const starts[] = {"/lib", "/usr/lib"};
   // Where / and /usr are one, the second spelling is enough.
-  for (size_t i = kilni_link_is(lib) ? 1 : 0; i < 2; i++) {
+  for (size_t i = kilni_base_link_is(lib) ? 1 : 0; i < 2; i++) {
     char text[256];
     const char* folders[3] = {NULL, NULL, NULL};
     snprintf(text, sizeof(text), "%s/%s", starts[i], locate->multiarch);
@@ -248,7 +248,7 @@ typedef struct mapped_t {
   char path[KILNI_DISK_PATH_LIMIT];
 } mapped_t;
 
-static bool on_mapped(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool on_mapped(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   mapped_t* wanted = user;
   const char* slash = strrchr(mapped->path, '/');
   const char* file = slash ? slash + 1 : mapped->path;
@@ -269,7 +269,7 @@ kiln_status_t kilni_loaded_find(kiln_locate_t* locate, const char* name,
   mapped_t wanted;
   wanted.name = name;
   wanted.path[0] = 0;
-  kilni_dynlib_each_mapped(on_mapped, &wanted);
+  kilni_base_dynlib_each_mapped(on_mapped, &wanted);
   if (wanted.path[0] == 0) return kiln_ok();
-  return kilni_disk_text(&locate->disk, kilni_sv(wanted.path), out_path);
+  return kilni_disk_text(&locate->disk, kilni_base_sv(wanted.path), out_path);
 }

@@ -72,8 +72,8 @@ static bool replace_tokens(kiln_string_view_t text, const tokens_t* tokens,
     const char* value = NULL;
     size_t taken = 0;
     for (size_t i = 0; text.data[at] == '$' && i < 3 && taken == 0; i++) {
-      taken = token_size(kilni_sv_make(text.data + at + 1, text.size - at - 1),
-                         names[i]);
+      taken = token_size(
+          kilni_base_sv_make(text.data + at + 1, text.size - at - 1), names[i]);
       value = values[i];
       // The CPU is asked only by a text that wants to know.
       if (i == 2 && taken > 0 && tokens->has_platform) value = platform();
@@ -92,7 +92,7 @@ static bool replace_tokens(kiln_string_view_t text, const tokens_t* tokens,
 // What $PLATFORM is to this machine's loader.
 static const char* platform(void) {
 #if defined(__x86_64__)
-  uint32_t features = kilni_cpu_features();
+  uint32_t features = kilni_base_cpu_features();
   if ((features & KILNI_CPU_INTEL) != 0) {
     if ((features & KILNI_CPU_AVX512ER) != 0) return "xeon_phi";
     if ((features & KILNI_CPU_V3) != 0) return "haswell";
@@ -106,7 +106,7 @@ static const char* platform(void) {
 }
 
 // What $LIB is was said when the C library was built; its own folder tells.
-static bool on_c_library(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool on_c_library(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   if (strcmp(mapped->soname, "libc.so.6") != 0) return true;
   const char* path = mapped->path;
   if (strncmp(path, "/usr/", 5) == 0) path += 4;
@@ -127,7 +127,7 @@ static void find_tokens(const kiln_locate_t* locate, tokens_t* tokens) {
   // Another system's loader is another.
   if (locate->is_mounted || !locate->is_native) return;
   tokens->has_platform = true;
-  kilni_dynlib_each_mapped(on_c_library, tokens);
+  kilni_base_dynlib_each_mapped(on_c_library, tokens);
 }
 
 // ---- Folders ----
@@ -187,12 +187,12 @@ static kiln_status_t add_parts(kiln_locate_t* locate, kilni_place_t* place,
   while (text != NULL && text[0] != 0) {
     size_t size = strcspn(text, separators);
     KILNI_RETURN_IF_ERROR(
-        add_part(locate, place, tokens, kilni_sv_make(text, size), via));
+        add_part(locate, place, tokens, kilni_base_sv_make(text, size), via));
     text += size;
     if (text[0] == 0) break;
     text++;
     if (text[0] == 0) {  // an empty part at the end is one, too
-      return add_part(locate, place, tokens, kilni_sv_make("", 0), via);
+      return add_part(locate, place, tokens, kilni_base_sv_make("", 0), via);
     }
   }
   return kiln_ok();
@@ -210,19 +210,21 @@ static void cut_to_folder(char* path) {
   }
 }
 
-static void take_object(const kilni_dynlib_mapped_t* mapped, uint32_t index,
-                        object_t* out) {
+static void take_object(const kilni_base_dynlib_mapped_t* mapped,
+                        uint32_t index, object_t* out) {
   out->found = true;
   out->index = index;
   out->is_program = index == 0;
-  const char* runpath = kilni_dynlib_mapped_runpath(mapped);
-  const char* rpath = runpath[0] == 0 ? kilni_dynlib_mapped_rpath(mapped) : "";
+  const char* runpath = kilni_base_dynlib_mapped_runpath(mapped);
+  const char* rpath =
+      runpath[0] == 0 ? kilni_base_dynlib_mapped_rpath(mapped) : "";
   snprintf(out->soname, sizeof(out->soname), "%s", mapped->soname);
   snprintf(out->origin, sizeof(out->origin), "%s", mapped->path);
   snprintf(out->rpath, sizeof(out->rpath), "%s", rpath);
   snprintf(out->runpath, sizeof(out->runpath), "%s", runpath);
   if (out->is_program &&
-      !kilni_link_read("/proc/self/exe", sizeof(out->origin), out->origin)) {
+      !kilni_base_link_read("/proc/self/exe", sizeof(out->origin),
+                            out->origin)) {
     out->origin[0] = 0;
   }
   cut_to_folder(out->origin);
@@ -237,18 +239,19 @@ typedef struct sought_t {
   object_t* out;
 } sought_t;
 
-static bool on_object(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool on_object(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   sought_t* sought = user;
   uint32_t index = sought->index++;
   bool is = false;
   if (sought->address != NULL) {
-    is = kilni_dynlib_mapped_holds(mapped, sought->address);
+    is = kilni_base_dynlib_mapped_holds(mapped, sought->address);
   } else if (sought->needs == NULL) {
     is = index == 0;
   } else if (index < sought->before) {
     const char* need;
     for (uint32_t i = 0;
-         !is && (need = kilni_dynlib_mapped_need(mapped, i)) != NULL; i++) {
+         !is && (need = kilni_base_dynlib_mapped_need(mapped, i)) != NULL;
+         i++) {
       is = strcmp(need, sought->needs) == 0;
     }
   }
@@ -268,7 +271,7 @@ static void find_object(const void* address, const char* needs, uint32_t before,
                         object_t* out) {
   out->found = false;
   sought_t sought = {needs, before, 0, address, out};
-  kilni_dynlib_each_mapped(on_object, &sought);
+  kilni_base_dynlib_each_mapped(on_object, &sought);
 }
 
 // An address in the object that holds this library's code.

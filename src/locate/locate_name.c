@@ -31,7 +31,7 @@ static void find_nearest(uint32_t kind, const char* name,
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     if (kiln_locate_entry_kind(entry) != kind) continue;
     const char* other = kiln_locate_entry_name(entry);
-    uint32_t far = kilni_name_distance(wanted, other);
+    uint32_t far = kilni_base_name_distance(wanted, other);
     if (far > limit) continue;
     size_t at = *out_count;
     while (at > 0 && distances[at - 1] > far) at--;
@@ -65,22 +65,24 @@ static kiln_status_t unknown_name(uint32_t kind, const char* name) {
   find_nearest(kind, name, nearest, &count);
   uint32_t other = kind_that_has(name);
   if (count == 1) {
-    return kilni_status_with_fix(status, "ask for %s \"%s\"", word, nearest[0]);
+    return kilni_base_status_with_fix(status, "ask for %s \"%s\"", word,
+                                      nearest[0]);
   }
   if (count == 2) {
-    return kilni_status_with_fix(status, "ask for %s \"%s\" or \"%s\"", word,
-                                 nearest[0], nearest[1]);
+    return kilni_base_status_with_fix(status, "ask for %s \"%s\" or \"%s\"",
+                                      word, nearest[0], nearest[1]);
   }
   if (count > 2) {
-    return kilni_status_with_fix(status, "ask for %s \"%s\", \"%s\" or \"%s\"",
-                                 word, nearest[0], nearest[1], nearest[2]);
+    return kilni_base_status_with_fix(status,
+                                      "ask for %s \"%s\", \"%s\" or \"%s\"",
+                                      word, nearest[0], nearest[1], nearest[2]);
   }
   if (other != 0) {
-    return kilni_status_with_fix(status, "ask for %s \"%s\"",
-                                 kiln_locate_kind_name(other), name);
+    return kilni_base_status_with_fix(status, "ask for %s \"%s\"",
+                                      kiln_locate_kind_name(other), name);
   }
-  return kilni_status_with_fix(status,
-                               "`kiln find --all` shows every name there is");
+  return kilni_base_status_with_fix(
+      status, "`kiln find --all` shows every name there is");
 }
 
 kiln_status_t kilni_search_entry(uint32_t kind, const char* name,
@@ -88,7 +90,7 @@ kiln_status_t kilni_search_entry(uint32_t kind, const char* name,
   *out_entry = NULL;
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   if (kind < KILN_LOCATE_KIND_LIB || kind > KILN_LOCATE_KIND_STUB) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "%u is not a kind of component",
                    (unsigned)kind),
         "use one of KILN_LOCATE_KIND_*");

@@ -10,7 +10,7 @@
 
 static kiln_string_view_t trim(kiln_string_view_t text) {
   while (text.size > 0 && (unsigned char)text.data[0] <= ' ') {
-    text = kilni_sv_make(text.data + 1, text.size - 1);
+    text = kilni_base_sv_make(text.data + 1, text.size - 1);
   }
   while (text.size > 0 && (unsigned char)text.data[text.size - 1] <= ' ') {
     text.size--;
@@ -47,7 +47,8 @@ typedef struct conda_t {
 static void on_file(kiln_string_view_t text, void* user) {
   conda_t* conda = user;
   for (size_t i = 0; i < conda->path_count; i++) {
-    if (i < conda->record->owned && kilni_sv_equal(text, conda->paths[i])) {
+    if (i < conda->record->owned &&
+        kilni_base_sv_equal(text, conda->paths[i])) {
       conda->record->owned = i;
     }
   }
@@ -62,22 +63,22 @@ static void on_dependency(kiln_string_view_t text, void* user) {
     return;
   }
   conda->record->toolkit =
-      trim(kilni_sv_make(text.data + size, text.size - size));
+      trim(kilni_base_sv_make(text.data + size, text.size - size));
 }
 
 // One member of the record, whose key was cut off.
 static bool conda_member(kiln_string_view_t* inout, kiln_string_view_t key,
                          conda_t* conda) {
   kilni_conda_record_t* record = conda->record;
-  if (kilni_sv_equal_cstr(key, "files")) {
+  if (kilni_base_sv_equal_cstr(key, "files")) {
     return each_string(inout, on_file, conda);
   }
-  if (kilni_sv_equal_cstr(key, "depends")) {
+  if (kilni_base_sv_equal_cstr(key, "depends")) {
     return each_string(inout, on_dependency, conda);
   }
   kiln_string_view_t* field = NULL;
-  if (kilni_sv_equal_cstr(key, "name")) field = &record->name;
-  if (kilni_sv_equal_cstr(key, "version")) field = &record->version;
+  if (kilni_base_sv_equal_cstr(key, "name")) field = &record->name;
+  if (kilni_base_sv_equal_cstr(key, "version")) field = &record->version;
   if (field != NULL && kilni_json_string(inout, field)) return true;
   return kilni_json_skip(inout);
 }
@@ -103,8 +104,8 @@ bool kilni_conda_read(kiln_string_view_t text, const kiln_string_view_t* paths,
 
 bool kilni_dpkg_list_has(kiln_string_view_t list, kiln_string_view_t path) {
   kiln_string_view_t line;
-  while (kilni_sv_split(&list, '\n', &line)) {
-    if (kilni_sv_equal(line, path)) return path.size > 0;
+  while (kilni_base_sv_split(&list, '\n', &line)) {
+    if (kilni_base_sv_equal(line, path)) return path.size > 0;
   }
   return false;
 }
@@ -128,7 +129,7 @@ static bool next_stanza(kiln_string_view_t* inout, stanza_t* out) {
                                         &out->source};
   kiln_string_view_t line;
   bool any = false;
-  while (kilni_sv_split(inout, '\n', &line)) {
+  while (kilni_base_sv_split(inout, '\n', &line)) {
     if (line.size == 0) {
       if (any) return true;
       continue;
@@ -137,9 +138,9 @@ static bool next_stanza(kiln_string_view_t* inout, stanza_t* out) {
     // Most lines are of none of these.
     if (strchr("PASV", line.data[0]) == NULL) continue;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-      if (!kilni_sv_starts_with(line, names[i])) continue;
+      if (!kilni_base_sv_starts_with(line, names[i])) continue;
       size_t size = strlen(names[i]);
-      *values[i] = trim(kilni_sv_make(line.data + size, line.size - size));
+      *values[i] = trim(kilni_base_sv_make(line.data + size, line.size - size));
     }
   }
   return any;
@@ -154,10 +155,11 @@ static void take_source(const stanza_t* stanza, kilni_dpkg_package_t* out) {
                          : NULL;
   if (open == NULL) return;
   size_t at = (size_t)(open - out->source.data);
-  kiln_string_view_t rest = kilni_sv_make(open + 1, out->source.size - at - 1);
+  kiln_string_view_t rest =
+      kilni_base_sv_make(open + 1, out->source.size - at - 1);
   if (rest.size > 0 && rest.data[rest.size - 1] == ')') rest.size--;
   out->source_version = trim(rest);
-  out->source = trim(kilni_sv_make(out->source.data, at));
+  out->source = trim(kilni_base_sv_make(out->source.data, at));
 }
 
 bool kilni_dpkg_status_find(kiln_string_view_t status, kiln_string_view_t name,
@@ -166,16 +168,16 @@ bool kilni_dpkg_status_find(kiln_string_view_t status, kiln_string_view_t name,
   memset(out_package, 0, sizeof(*out_package));
   stanza_t stanza;
   while (next_stanza(&status, &stanza)) {
-    if (!kilni_sv_equal(stanza.name, name) || stanza.version.size == 0) {
+    if (!kilni_base_sv_equal(stanza.name, name) || stanza.version.size == 0) {
       continue;
     }
     if (architecture.size > 0 &&
-        !kilni_sv_equal(stanza.architecture, architecture)) {
+        !kilni_base_sv_equal(stanza.architecture, architecture)) {
       continue;
     }
     // "install ok installed"; what is left of a removed package is its settings
-    if (kilni_sv_ends_with(stanza.status, "not-installed") ||
-        kilni_sv_ends_with(stanza.status, "config-files")) {
+    if (kilni_base_sv_ends_with(stanza.status, "not-installed") ||
+        kilni_base_sv_ends_with(stanza.status, "config-files")) {
       continue;
     }
     out_package->version = stanza.version;

@@ -13,14 +13,15 @@
 
 // ---- Paths ----
 
-const char* kilni_place_env(const kiln_locate_t* locate, kilni_env_id_t id) {
-  const char* value = kilni_env_text(&locate->env, id);
+const char* kilni_place_env(const kiln_locate_t* locate,
+                            kilni_base_env_id_t id) {
+  const char* value = kilni_base_env_text(&locate->env, id);
   return value != NULL && value[0] != 0 ? value : NULL;
 }
 
 // A folder's path without slashes at its end.
 static kiln_string_view_t trim_slashes(const char* path) {
-  kiln_string_view_t view = kilni_sv(path);
+  kiln_string_view_t view = kilni_base_sv(path);
   while (view.size > 1 && view.data[view.size - 1] == '/') view.size--;
   return view;
 }
@@ -34,7 +35,7 @@ kiln_status_t kilni_place_below_system(kiln_locate_t* locate, const char* path,
   if (root + rest >= sizeof(buffer)) return kiln_ok();
   memcpy(buffer, locate->system_root, root);
   memcpy(buffer + root, path, rest);
-  return kilni_disk_text(&locate->disk, kilni_sv_make(buffer, root + rest),
+  return kilni_disk_text(&locate->disk, kilni_base_sv_make(buffer, root + rest),
                          out_path);
 }
 
@@ -53,11 +54,11 @@ kiln_status_t kilni_place_add(kiln_locate_t* locate, kilni_place_t* place,
   kiln_string_view_t view = trim_slashes(path);
   const kilni_root_t* roots = place->roots;
   for (size_t i = 0; i < place->count; i++) {
-    if (kilni_sv_equal_cstr(view, roots[i].path)) return kiln_ok();
+    if (kilni_base_sv_equal_cstr(view, roots[i].path)) return kiln_ok();
   }
-  KILNI_RETURN_IF_ERROR(kilni_grow(locate->allocator, place->count + 1,
-                                   sizeof(kilni_root_t), &place->capacity,
-                                   &place->roots));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(locate->allocator, place->count + 1,
+                                        sizeof(kilni_root_t), &place->capacity,
+                                        &place->roots));
   const char* copy = NULL;
   KILNI_RETURN_IF_ERROR(kilni_disk_text(&locate->disk, view, &copy));
   kilni_root_t* root = (kilni_root_t*)place->roots + place->count++;
@@ -69,8 +70,8 @@ kiln_status_t kilni_place_add(kiln_locate_t* locate, kilni_place_t* place,
 
 void kilni_place_deinit(kiln_locate_t* locate, kilni_place_t* place) {
   if (place->ready) kilni_trail_deinit(&place->notes);
-  kilni_free_array(locate->allocator, place->roots, place->capacity,
-                   sizeof(kilni_root_t));
+  kilni_base_free_array(locate->allocator, place->roots, place->capacity,
+                        sizeof(kilni_root_t));
   memset(place, 0, sizeof(*place));
 }
 
@@ -110,9 +111,9 @@ typedef struct names_t {
 
 static bool collect(const char* name, void* user) {
   names_t* names = user;
-  kiln_string_view_t view = kilni_sv(name);
-  if (!kilni_sv_starts_with(view, names->prefix) ||
-      !kilni_sv_ends_with(view, names->suffix) ||
+  kiln_string_view_t view = kilni_base_sv(name);
+  if (!kilni_base_sv_starts_with(view, names->prefix) ||
+      !kilni_base_sv_ends_with(view, names->suffix) ||
       view.size < strlen(names->prefix) + strlen(names->suffix)) {
     return true;
   }
@@ -137,7 +138,7 @@ kiln_status_t kilni_place_each_version(kiln_locate_t* locate, const char* dir,
   names.locate = locate;
   names.prefix = prefix;
   names.suffix = suffix;
-  (void)kilni_dir_scan(dir, collect, &names);
+  (void)kilni_base_dir_scan(dir, collect, &names);
   kiln_status_t status = names.status;
   for (size_t i = 0; i < names.count && kiln_status_is_ok(status); i++) {
     status = fn(names.items[i], user);
@@ -150,11 +151,11 @@ kiln_status_t kilni_place_each_version(kiln_locate_t* locate, const char* dir,
 // Two spellings of one path: "a//b/./c/../d" is "a/b/d". Cut to the buffer.
 static void normalise(const char* path, size_t capacity, char* out) {
   size_t size = 0;
-  kiln_string_view_t rest = kilni_sv(path);
+  kiln_string_view_t rest = kilni_base_sv(path);
   kiln_string_view_t part;
-  while (kilni_sv_split(&rest, '/', &part)) {
-    if (part.size == 0 || kilni_sv_equal_cstr(part, ".")) continue;
-    if (kilni_sv_equal_cstr(part, "..")) {
+  while (kilni_base_sv_split(&rest, '/', &part)) {
+    if (part.size == 0 || kilni_base_sv_equal_cstr(part, ".")) continue;
+    if (kilni_base_sv_equal_cstr(part, "..")) {
       while (size > 0 && out[size - 1] != '/') size--;
       if (size > 0) size--;
       continue;
@@ -173,26 +174,27 @@ static bool same_folder(const char* a, const char* b) {
   normalise(a, sizeof(a_text), a_text);
   normalise(b, sizeof(b_text), b_text);
   if (strcmp(a_text, b_text) == 0) return true;
-  kilni_file_look_t x = kilni_file_look(a);
-  kilni_file_look_t y = kilni_file_look(b);
+  kilni_base_file_look_t x = kilni_base_file_look(a);
+  kilni_base_file_look_t y = kilni_base_file_look(b);
   return x.kind == KILNI_FILE_DIR && y.kind == KILNI_FILE_DIR &&
          x.device == y.device && x.inode == y.inode;
 }
 
 static kiln_status_t warn_of_two(kiln_locate_t* locate, kilni_place_t* place,
                                  const char* path, const char* home) {
-  kilni_str_t text;
-  kilni_str_init(&text, locate->allocator, 4 * KILNI_DISK_PATH_LIMIT);
-  kilni_str_addf(&text,
-                 "CUDA_PATH is \"%s\" and CUDA_HOME is \"%s\"; CUDA_PATH "
-                 "counts",
-                 path, home);
-  kiln_status_t status = kilni_str_status(&text);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, locate->allocator, 4 * KILNI_DISK_PATH_LIMIT);
+  kilni_base_str_addf(&text,
+                      "CUDA_PATH is \"%s\" and CUDA_HOME is \"%s\"; CUDA_PATH "
+                      "counts",
+                      path, home);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_disk_text(&locate->disk, kilni_sv(kilni_str_cstr(&text)),
+    status = kilni_disk_text(&locate->disk,
+                             kilni_base_sv(kilni_base_str_cstr(&text)),
                              &place->warning);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }
 
@@ -252,20 +254,20 @@ kiln_status_t kilni_place_toolkit_of(kiln_locate_t* locate, const char* real,
   }
   if (count < 2 || real[0] != '/') return kiln_ok();
   kiln_string_view_t folder =
-      kilni_sv_make(parts[1] + 1, (size_t)(parts[0] - parts[1] - 1));
-  if (!kilni_sv_equal_cstr(folder, "lib64") &&
-      !kilni_sv_equal_cstr(folder, "lib")) {
+      kilni_base_sv_make(parts[1] + 1, (size_t)(parts[0] - parts[1] - 1));
+  if (!kilni_base_sv_equal_cstr(folder, "lib64") &&
+      !kilni_base_sv_equal_cstr(folder, "lib")) {
     return kiln_ok();
   }
   const char* end = parts[1];
   if (count >= 4) {
     kiln_string_view_t above =
-        kilni_sv_make(parts[3] + 1, (size_t)(parts[2] - parts[3] - 1));
-    if (kilni_sv_equal_cstr(above, "targets")) end = parts[3];
+        kilni_base_sv_make(parts[3] + 1, (size_t)(parts[2] - parts[3] - 1));
+    if (kilni_base_sv_equal_cstr(above, "targets")) end = parts[3];
   }
   if (end == real) return kiln_ok();
-  return kilni_disk_text(&locate->disk,
-                         kilni_sv_make(real, (size_t)(end - real)), out_root);
+  return kilni_disk_text(
+      &locate->disk, kilni_base_sv_make(real, (size_t)(end - real)), out_root);
 }
 
 static kiln_status_t fill_loader_root(kiln_locate_t* locate,

@@ -15,7 +15,7 @@ static bool is_blank(char c) {
 
 static kiln_string_view_t trim(kiln_string_view_t text) {
   while (text.size > 0 && is_blank(text.data[0])) {
-    text = kilni_sv_make(text.data + 1, text.size - 1);
+    text = kilni_base_sv_make(text.data + 1, text.size - 1);
   }
   while (text.size > 0 && is_blank(text.data[text.size - 1])) text.size--;
   return text;
@@ -51,19 +51,19 @@ static kiln_string_view_t major_minor(kiln_string_view_t text) {
   }
   size_t minor = digits_at(text, major + 1);
   if (minor == 0 || minor > VERSION_MAX_DIGITS) return none;
-  return kilni_sv_make(text.data, major + 1 + minor);
+  return kilni_base_sv_make(text.data, major + 1 + minor);
 }
 
 void kilni_pyvenv_parse(kiln_string_view_t text, kilni_pyvenv_t* out_config) {
   memset(out_config, 0, sizeof(*out_config));
   kiln_string_view_t line;
-  while (kilni_sv_split(&text, '\n', &line)) {
+  while (kilni_base_sv_split(&text, '\n', &line)) {
     const char* sign = line.size > 0 ? memchr(line.data, '=', line.size) : NULL;
     if (sign == NULL) continue;
     size_t length = (size_t)(sign - line.data);
-    kiln_string_view_t key = trim(kilni_sv_make(line.data, length));
+    kiln_string_view_t key = trim(kilni_base_sv_make(line.data, length));
     kiln_string_view_t value =
-        trim(kilni_sv_make(sign + 1, line.size - length - 1));
+        trim(kilni_base_sv_make(sign + 1, line.size - length - 1));
     if (equals(key, "home")) out_config->home = value;
     if (equals(key, "include-system-site-packages")) {
       out_config->system_sites = equals(value, "true");

@@ -16,7 +16,7 @@ const char* kiln_locate_scope_name(uint32_t scope) {
 
 uint32_t kiln_locate_scope_parse(kiln_string_view_t word) {
   for (uint32_t i = 1; i < KILNI_SCOPE_COUNT; i++) {
-    if (kilni_sv_equal_cstr(word, kNames[i])) return i;
+    if (kilni_base_sv_equal_cstr(word, kNames[i])) return i;
   }
   return 0;
 }

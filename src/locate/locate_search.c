@@ -62,7 +62,7 @@ static kiln_status_t root_of(kilni_search_t* search) {
     if (at == NULL) continue;
     size_t size = (size_t)(at - path) + strlen(sites[i % 2]) - 1;
     found->layout = KILNI_LAYOUT_WHEEL;
-    return kilni_disk_text(disk, kilni_sv_make(path, size), &found->root);
+    return kilni_disk_text(disk, kilni_base_sv_make(path, size), &found->root);
   }
   KILNI_RETURN_IF_ERROR(
       kilni_place_toolkit_of(search->locate, found->real, &found->root));
@@ -86,7 +86,7 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
                                 const char* file, const char* dir) {
   uint32_t flags = kiln_locate_entry_flags(search->plan->entry);
   if ((flags & KILN_LOCATE_FLAG_EXECUTABLE) != 0 &&
-      !kilni_file_can_execute(file)) {
+      !kilni_base_file_can_execute(file)) {
     kilni_trail_add(&search->trail, file, "cannot be executed");
     return kiln_ok();
   }
@@ -174,9 +174,10 @@ static kiln_status_t try_file(kilni_search_t* search,
   search->path[start] = '/';
   memcpy(search->path + start + 1, where->file_name, name + 1);
   kilni_disk_node_t* file = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_file(
-      &search->locate->disk, dir, kilni_sv_make(search->path, start + 1 + name),
-      where->listing, &file));
+  KILNI_RETURN_IF_ERROR(
+      kilni_disk_file(&search->locate->disk, dir,
+                      kilni_base_sv_make(search->path, start + 1 + name),
+                      where->listing, &file));
   search->path[size] = 0;
   if (file->kind == KILNI_FILE_REGULAR) {
     return kilni_search_take(search, where, file->path, dir->path);
@@ -191,7 +192,7 @@ kiln_status_t kilni_search_folder(kilni_search_t* search,
   kilni_search_where_t where = *base;
   kilni_disk_node_t* dir = NULL;
   KILNI_RETURN_IF_ERROR(kilni_disk_dir(&search->locate->disk,
-                                       kilni_sv_make(search->path, size),
+                                       kilni_base_sv_make(search->path, size),
                                        where.listing, &dir));
   const kiln_locate_entry_t* entry = search->plan->entry;
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
@@ -215,8 +216,9 @@ static kiln_status_t keep_item(kilni_search_t* search,
                                kilni_search_collect_t* collect) {
   kiln_locate_item_t* item = NULL;
   kiln_allocator_t allocator = search->locate->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_grow(allocator, *collect->count + 1, sizeof(item),
-                                   collect->capacity, collect->items));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(allocator, *collect->count + 1,
+                                        sizeof(item), collect->capacity,
+                                        collect->items));
   KILNI_RETURN_IF_ERROR(kilni_item_create(
       allocator, search->plan->entry, &search->found, search->warnings,
       search->warning_count, &search->trail, &item));

@@ -33,7 +33,7 @@ static kiln_status_t create(kiln_allocator_t allocator,
                             kiln_locate_set_t** out_set) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_locate_set_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_locate_set_t), &block));
   kiln_locate_set_t* set = block;
   atomic_init(&set->references, 1);
   set->allocator = allocator;
@@ -59,11 +59,11 @@ void kiln_locate_set_release(kiln_locate_set_t* set) {
     return;
   }
   drop_items(set);
-  kilni_free_array(set->allocator, set->items, set->capacity,
-                   sizeof(kiln_locate_item_t*));
-  kilni_strfree(set->allocator, set->root);
-  kilni_free(set->allocator, set->trail, set->trail_bytes);
-  kilni_free(set->allocator, set, sizeof(*set));
+  kilni_base_free_array(set->allocator, set->items, set->capacity,
+                        sizeof(kiln_locate_item_t*));
+  kilni_base_strfree(set->allocator, set->root);
+  kilni_base_free(set->allocator, set->trail, set->trail_bytes);
+  kilni_base_free(set->allocator, set, sizeof(*set));
 }
 
 static void count_missing(kiln_locate_set_t* set) {
@@ -87,10 +87,10 @@ kiln_status_t kiln_locate_find_all(kiln_locate_t* locate, uint32_t kind,
   kiln_locate_set_t* set = NULL;
   KILNI_RETURN_IF_ERROR(create(locate->allocator, &set));
   kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
-  kilni_mutex_lock(&locate->lock);
+  kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status =
       kilni_search_all(locate, &plan, &set->items, &set->count, &set->capacity);
-  kilni_mutex_unlock(&locate->lock);
+  kilni_base_mutex_unlock(&locate->lock);
   if (!kiln_status_is_ok(status)) {
     kiln_locate_set_release(set);
     return status;
@@ -183,9 +183,9 @@ static kiln_status_t fill(looking_t* looking, const kilni_root_t* root,
   for (uint32_t i = 0; i < looking->count; i++) {
     const kiln_locate_entry_t* entry =
         kiln_locate_entry_find(looking->wants[i].kind, looking->wants[i].name);
-    KILNI_RETURN_IF_ERROR(kilni_grow(set->allocator, set->count + 1,
-                                     sizeof(kiln_locate_item_t*),
-                                     &set->capacity, &set->items));
+    KILNI_RETURN_IF_ERROR(kilni_base_grow(set->allocator, set->count + 1,
+                                          sizeof(kiln_locate_item_t*),
+                                          &set->capacity, &set->items));
     kiln_locate_item_t* item = NULL;
     KILNI_RETURN_IF_ERROR(find_one(looking, entry, root, scope, major, &item));
     ((kiln_locate_item_t**)set->items)[set->count++] = item;
@@ -218,26 +218,26 @@ static bool is_in_trail(const kilni_trail_t* trail, const char* path,
 static kiln_status_t note_missing(looking_t* looking,
                                   const kiln_locate_set_t* set,
                                   const char* root, uint32_t major) {
-  kilni_str_t why;
-  kilni_str_init(&why, set->allocator, 65536);
+  kilni_base_str_t why;
+  kilni_base_str_init(&why, set->allocator, 65536);
   kiln_locate_item_t* const* items = set->items;
-  if (major != 0) kilni_str_addf(&why, "of CUDA %u ", (unsigned)major);
-  kilni_str_add_cstr(&why, "lacks");
+  if (major != 0) kilni_base_str_addf(&why, "of CUDA %u ", (unsigned)major);
+  kilni_base_str_add_cstr(&why, "lacks");
   bool first = true;
   for (size_t i = 0; i < set->count; i++) {
     if (kiln_locate_item_found(items[i])) continue;
     const kiln_locate_entry_t* entry = kiln_locate_item_entry(items[i]);
-    kilni_str_addf(&why, "%s %s %s", first ? "" : ",",
-                   kiln_locate_kind_name(kiln_locate_entry_kind(entry)),
-                   kiln_locate_entry_name(entry));
+    kilni_base_str_addf(&why, "%s %s %s", first ? "" : ",",
+                        kiln_locate_kind_name(kiln_locate_entry_kind(entry)),
+                        kiln_locate_entry_name(entry));
     first = false;
   }
-  kiln_status_t status = kilni_str_status(&why);
+  kiln_status_t status = kilni_base_str_status(&why);
   if (kiln_status_is_ok(status) &&
-      !is_in_trail(&looking->trail, root, kilni_str_cstr(&why))) {
-    kilni_trail_add(&looking->trail, root, kilni_str_cstr(&why));
+      !is_in_trail(&looking->trail, root, kilni_base_str_cstr(&why))) {
+    kilni_trail_add(&looking->trail, root, kilni_base_str_cstr(&why));
   }
-  kilni_str_deinit(&why);
+  kilni_base_str_deinit(&why);
   return status;
 }
 
@@ -277,8 +277,8 @@ static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
   if (kiln_status_is_ok(status)) {
     // Only in a root can anything be found.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-    status = kilni_strdup(set->allocator, kilni_sv(any ? root->path : ""),
-                          &set->root);
+    status = kilni_base_strdup(
+        set->allocator, kilni_base_sv(any ? root->path : ""), &set->root);
   }
   if (kiln_status_is_ok(status) && any && set->missing > 0) {
     status = note_root(looking, set, root, major, noted);
@@ -345,7 +345,7 @@ static kiln_status_t keep_trail(looking_t* looking) {
   KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->trail));
   KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->notes));
   size_t bytes = kilni_trail_bytes(&looking->trail);
-  KILNI_RETURN_IF_ERROR(kilni_alloc(set->allocator, bytes, &set->trail));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(set->allocator, bytes, &set->trail));
   set->trail_bytes = bytes;
   (void)kilni_trail_copy(&looking->trail, set->trail);
   set->tried_count = (uint32_t)looking->trail.count;
@@ -354,9 +354,9 @@ static kiln_status_t keep_trail(looking_t* looking) {
 
 static kiln_status_t look(looking_t* looking) {
   KILNI_RETURN_IF_ERROR(read_wants(looking));
-  kilni_mutex_lock(&looking->locate->lock);
+  kilni_base_mutex_lock(&looking->locate->lock);
   kiln_status_t status = try_scopes(looking);
-  kilni_mutex_unlock(&looking->locate->lock);
+  kilni_base_mutex_unlock(&looking->locate->lock);
   return kiln_status_is_ok(status) ? keep_trail(looking) : status;
 }
 
@@ -417,7 +417,7 @@ static kiln_status_t require_nowhere(const kiln_locate_set_t* set) {
     status =
         KILNI_ANNOTATE(status, "tried \"%s\": %s", tried->path, tried->why);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status,
       "install a toolkit with all of it, name the folder that it lies in as a "
       "root, or let the search look in more scopes");
@@ -436,7 +436,7 @@ kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   for (uint32_t i = 0; i < set->tried_count && i < KILNI_ITEM_LISTED; i++) {
     status = KILNI_ANNOTATE(status, "\"%s\" %s", tried[i].path, tried[i].why);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status,
       "install what is missing into one of these places, or allow several by "
       "asking for each piece by itself");

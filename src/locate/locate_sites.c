@@ -92,7 +92,7 @@ static kiln_status_t add_version(sites_t* sites, const char* prefix,
       add_library(sites, prefix, "lib", python, "site-packages", &there));
   // lib64 is a folder of its own on some systems and a link to lib on others.
   char lib64[KILNI_DISK_PATH_LIMIT];
-  bool is_link = kilni_link_is(join(lib64, prefix, "lib64"));
+  bool is_link = kilni_base_link_is(join(lib64, prefix, "lib64"));
   bool there_too = false;
   if (!is_link) {
     KILNI_RETURN_IF_ERROR(add_library(sites, prefix, "lib64", python,
@@ -144,7 +144,7 @@ static void read_default(const char* prefix, char out[2 * VERSION_BYTES]) {
   char target[KILNI_DISK_PATH_LIMIT];
   out[0] = 0;
   join(path, prefix, "bin/python3");
-  if (!kilni_link_read(path, sizeof(target), target)) return;
+  if (!kilni_base_link_read(path, sizeof(target), target)) return;
   const char* slash = strrchr(target, '/');
   const char* name = slash ? slash + 1 : target;
   if (strncmp(name, "python3.", 8) != 0 || strlen(name) > VERSION_BYTES) return;
@@ -226,7 +226,7 @@ static kiln_status_t add_inherited(sites_t* sites, kiln_string_view_t home) {
 
 static kiln_status_t read_config(sites_t* sites, const char* path,
                                  uint8_t** out_data, size_t* out_size) {
-  kiln_status_t status = kilni_file_read(
+  kiln_status_t status = kilni_base_file_read(
       sites->locate->allocator, path, KILNI_PYVENV_LIMIT, out_data, out_size);
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK || code == KILN_STATUS_OUT_OF_MEMORY) {
@@ -255,14 +255,14 @@ static kiln_status_t add_prefix(sites_t* sites, const char* prefix,
   if (data == NULL && only_environment) return kiln_ok();
   if (out_is_one != NULL) *out_is_one = data != NULL;
   kilni_pyvenv_t config;
-  kilni_pyvenv_parse(kilni_sv_make((const char*)data, size), &config);
+  kilni_pyvenv_parse(kilni_base_sv_make((const char*)data, size), &config);
   set_version(sites, config.version);
   kiln_status_t status = add_environment(sites, prefix);
   if (kiln_status_is_ok(status) && config.system_sites) {
     sites->user_site = true;
     status = add_inherited(sites, config.home);
   }
-  if (data != NULL) kilni_file_free(sites->locate->allocator, data, size);
+  if (data != NULL) kilni_base_file_free(sites->locate->allocator, data, size);
   return status;
 }
 
@@ -273,7 +273,7 @@ static void version_of_program(sites_t* sites, const char* real) {
   const char* name = strrchr(real, '/');
   name = name ? name + 1 : real;
   kiln_string_view_t version = {NULL, 0};
-  if (strncmp(name, "python3.", 8) == 0) version = kilni_sv(name + 6);
+  if (strncmp(name, "python3.", 8) == 0) version = kilni_base_sv(name + 6);
   set_version(sites, version);
 }
 
@@ -288,7 +288,7 @@ static kiln_status_t add_python(sites_t* sites, const char* program) {
   kilni_disk_node_t* node = NULL;
   KILNI_RETURN_IF_ERROR(kilni_disk_look(&sites->locate->disk, program, &node));
   if (node->kind != KILNI_FILE_REGULAR) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "the Python program \"%s\" is not there",
                    program),
         "name a Python program by its absolute path");
@@ -355,9 +355,9 @@ static kiln_status_t add_active(sites_t* sites) {
 
 static kiln_status_t add_python_path(sites_t* sites) {
   const char* text = kilni_place_env(sites->locate, KILNI_ENV_PYTHONPATH);
-  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t rest = kilni_base_sv(text);
   kiln_string_view_t part;
-  while (kilni_sv_split(&rest, ':', &part)) {
+  while (kilni_base_sv_split(&rest, ':', &part)) {
     char path[KILNI_DISK_PATH_LIMIT];
     if (part.size >= sizeof(path)) continue;
     if (part.size > 0) memcpy(path, part.data, part.size);

@@ -25,14 +25,16 @@ enum {
 kiln_status_t kilni_store_alloc(kilni_store_t* store, size_t size,
                                 void** out_ptr) {
   *out_ptr = NULL;
-  if (size > SIZE_MAX / 2) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  if (size > SIZE_MAX / 2)
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   size = (size + KILNI_ALLOC_ALIGN - 1) & ~(size_t)(KILNI_ALLOC_ALIGN - 1);
   kilni_store_block_t* block = store->blocks;
   if (block == NULL || block->size - block->used < size) {
     size_t bytes = HEAD + size;
     if (bytes < BLOCK_BYTES) bytes = BLOCK_BYTES;
     void* memory;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(store->allocator, bytes, &memory));
+    KILNI_RETURN_IF_ERROR(
+        kilni_base_alloc_unset(store->allocator, bytes, &memory));
     block = memory;
     block->size = bytes;
     block->used = HEAD;
@@ -49,7 +51,7 @@ void kilni_store_deinit(kilni_store_t* store) {
   while (store->blocks != NULL) {
     kilni_store_block_t* block = store->blocks;
     store->blocks = block->next;
-    kilni_free(store->allocator, block, block->size);
+    kilni_base_free(store->allocator, block, block->size);
   }
 }
 

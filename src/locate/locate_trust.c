@@ -11,7 +11,7 @@
 
 enum { WRITABLE_BY_OTHERS = 022 };
 
-static const char* why_not(const kilni_file_look_t* look, uint32_t user) {
+static const char* why_not(const kilni_base_file_look_t* look, uint32_t user) {
   if (look->kind == KILNI_FILE_NONE || look->kind == KILNI_FILE_ERROR) {
     return "cannot be looked at";
   }
@@ -28,7 +28,7 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
                                 const char** out_why) {
   (void)locate;
   *out_why = NULL;
-  uint32_t user = kilni_file_user();
+  uint32_t user = kilni_base_file_user();
   char text[KILNI_DISK_PATH_LIMIT];
   size_t size = strlen(path);
   if (size >= sizeof(text)) {
@@ -39,7 +39,7 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
   // From the file up: whoever may write a folder may replace what is in it.
   bool is_file = true;
   for (;;) {
-    kilni_file_look_t look = kilni_file_look(text[0] ? text : "/");
+    kilni_base_file_look_t look = kilni_base_file_look(text[0] ? text : "/");
     const char* why = why_not(&look, user);
     if (why != NULL) {
       *out_why = is_file ? why
@@ -69,7 +69,7 @@ static const char* compare_record(const kilni_locate_owner_t* owner,
   bool is_read = kiln_status_is_ok(status);
   kiln_status_free(status);
   if (!is_read) return "cannot be read";
-  kilni_sha256_text(digest, text);
+  kilni_base_sha256_text(digest, text);
   if (strcmp(text, owner->sha256) == 0) return NULL;
   return "is not what its RECORD says";
 }

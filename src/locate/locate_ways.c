@@ -77,8 +77,8 @@ static kiln_status_t root_is_gone(kilni_search_t* search, const char* root,
   // Asked before each folder of a root.
   if (node == NULL || strcmp(node->path, root) != 0 ||
       (node->suspect && !node->known)) {
-    KILNI_RETURN_IF_ERROR(kilni_disk_dir(&search->locate->disk, kilni_sv(root),
-                                         strlen(root), &node));
+    KILNI_RETURN_IF_ERROR(kilni_disk_dir(
+        &search->locate->disk, kilni_base_sv(root), strlen(root), &node));
     search->root = node;
   }
   if (!node->known || node->kind == KILNI_FILE_DIR) return kiln_ok();
@@ -230,7 +230,7 @@ kiln_status_t kilni_search_product(kilni_search_t* search) {
   for (uint32_t i = 0; i < count; i++) {
     const char* name =
         kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_VARIABLES, i);
-    const char* value = kilni_env_text_by_name(&search->locate->env, name);
+    const char* value = kilni_base_env_text_by_name(&search->locate->env, name);
     if (value == NULL || value[0] == 0) {
       kilni_trail_add(&search->trail, name, "not set");
       continue;
@@ -355,7 +355,7 @@ static const char* named(const kiln_locate_t* locate,
     return item->path;
   }
   kilni_override_name(entry, capacity, out_by);
-  return kilni_env_member(&locate->env, out_by);
+  return kilni_base_env_member(&locate->env, out_by);
 }
 
 bool kilni_override_is_set(const kiln_locate_t* locate,
@@ -367,19 +367,20 @@ bool kilni_override_is_set(const kiln_locate_t* locate,
 }
 
 // "libnvrtc.so.13 or libnvrtc.so.12"
-static void list_files(const kiln_locate_entry_t* entry, kilni_str_t* text) {
+static void list_files(const kiln_locate_entry_t* entry,
+                       kilni_base_str_t* text) {
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
   for (uint32_t i = 0; i < count; i++) {
-    if (i > 0) kilni_str_add_cstr(text, i + 1 == count ? " or " : ", ");
-    kilni_str_add_cstr(
+    if (i > 0) kilni_base_str_add_cstr(text, i + 1 == count ? " or " : ", ");
+    kilni_base_str_add_cstr(
         text, kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_FILES, i));
   }
 }
 
 static kiln_status_t wrong_override(const kilni_search_t* search,
                                     const char* by, const char* value) {
-  kilni_str_t files;
-  kilni_str_init(&files, search->locate->allocator, 4096);
+  kilni_base_str_t files;
+  kilni_base_str_init(&files, search->locate->allocator, 4096);
   list_files(search->plan->entry, &files);
   bool is_option = strcmp(by, "option") == 0;
   kiln_status_t status = KILNI_FAIL(
@@ -388,8 +389,8 @@ static kiln_status_t wrong_override(const kilni_search_t* search,
       "nor a folder with %s",
       is_option ? "an " : "the variable ", by, value,
       kiln_locate_kind_name(kiln_locate_entry_kind(search->plan->entry)),
-      kiln_locate_entry_name(search->plan->entry), kilni_str_cstr(&files));
-  kilni_str_deinit(&files);
+      kiln_locate_entry_name(search->plan->entry), kilni_base_str_cstr(&files));
+  kilni_base_str_deinit(&files);
   const uint32_t* marks = search->trail.marks;
   for (size_t i = 0; i < search->trail.count && i < KILNI_ITEM_LISTED; i++) {
     const char* text = search->trail.text.data;
@@ -397,9 +398,9 @@ static kiln_status_t wrong_override(const kilni_search_t* search,
                             text + marks[2 * i + 1]);
   }
   if (is_option) {
-    return kilni_status_with_fix(status, "name an existing absolute path");
+    return kilni_base_status_with_fix(status, "name an existing absolute path");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status, "set %s to an existing absolute path, or unset it", by);
 }
 
@@ -426,7 +427,8 @@ static kiln_status_t take_override(kilni_search_t* search, const char* file,
   }
   const char* dir = NULL;
   KILNI_RETURN_IF_ERROR(kilni_disk_text(
-      disk, size > 0 ? kilni_sv_make(file, size) : kilni_sv("/"), &dir));
+      disk, size > 0 ? kilni_base_sv_make(file, size) : kilni_base_sv("/"),
+      &dir));
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
   for (uint32_t i = 0; i < count; i++) {
     if (strcmp(where.file_name, kiln_locate_entry_list_text(
@@ -451,21 +453,21 @@ static bool is_a_rows_name(const char* variable) {
 // be it; that it is passed over must not go unnoticed.
 static kiln_status_t warn_of_misspelled(kilni_search_t* search,
                                         const char* right) {
-  const kilni_env_t* env = &search->locate->env;
+  const kilni_base_env_t* env = &search->locate->env;
   kiln_string_view_t view;
-  for (size_t i = 0; kilni_env_member_at(env, i, &view) != NULL; i++) {
+  for (size_t i = 0; kilni_base_env_member_at(env, i, &view) != NULL; i++) {
     char name[KILNI_OVERRIDE_NAME_BYTES];
     if (view.size >= sizeof(name)) continue;
     memcpy(name, view.data, view.size);
     name[view.size] = 0;
-    uint32_t far = kilni_name_distance(name, right);
+    uint32_t far = kilni_base_name_distance(name, right);
     if (far == 0 || far > MAX_SLIPS || is_a_rows_name(name)) continue;
     char text[2 * KILNI_OVERRIDE_NAME_BYTES + 64];
     snprintf(text, sizeof(text),
              "the variable %s names nothing; did you mean %s?", name, right);
     const char* copy = NULL;
     KILNI_RETURN_IF_ERROR(
-        kilni_disk_text(&search->locate->disk, kilni_sv(text), &copy));
+        kilni_disk_text(&search->locate->disk, kilni_base_sv(text), &copy));
     kilni_search_warn(search, copy);
   }
   return kiln_ok();
@@ -478,7 +480,7 @@ kiln_status_t kilni_search_override(kilni_search_t* search) {
   if (value == NULL || value[0] == 0) return warn_of_misspelled(search, by);
   kilni_disk_t* disk = &search->locate->disk;
   const char* via = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_text(disk, kilni_sv(by), &via));
+  KILNI_RETURN_IF_ERROR(kilni_disk_text(disk, kilni_base_sv(by), &via));
   if (value[0] == '/') {
     kilni_disk_node_t* node = NULL;
     KILNI_RETURN_IF_ERROR(kilni_disk_look(disk, value, &node));

@@ -16,7 +16,7 @@
 // copied, but `host`, which `keep` keeps. thread-compatible
 typedef struct kilni_probe_source_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   const kiln_cuda_table_t* table;  // NULL where the driver is not there
   kiln_status_t driver_status;     // why not
   bool ask_devices;                // start the driver and ask
@@ -30,8 +30,9 @@ typedef struct kilni_probe_source_t {
   // fill in what came of it: what is open would be found first. May be NULL.
   kiln_status_t (*open)(struct kilni_probe_source_t* source, void* user);
   void* open_user;
-  // What is mapped into the process: kilni_dynlib_each_mapped; NULL: nothing.
-  void (*each_mapped)(kilni_dynlib_mapped_fn_t fn, void* user);
+  // What is mapped into the process: kilni_base_dynlib_each_mapped; NULL:
+  // nothing.
+  void (*each_mapped)(kilni_base_dynlib_mapped_fn_t fn, void* user);
   kiln_cache_t* cache;  // Kiln's own; NULL: there is none to look at
   kiln_probe_soft_t soft;
   const char* soft_lanes_wanted;
@@ -44,7 +45,7 @@ kiln_status_t kilni_probe_create(const kilni_probe_source_t* source,
 // `table`, if not NULL, is taken in its place. thread-compatible
 typedef struct kilni_watch_source_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   const char* path;
   const kiln_nvml_table_t* table;
 } kilni_watch_source_t;

@@ -59,8 +59,8 @@ kiln_status_t kilni_probe_collect_attributes(kiln_probe_t* probe,
   void* slot = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->told, &slot));
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(probe->host->allocator, sizeof(kilni_probe_told_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(probe->host->allocator,
+                                         sizeof(kilni_probe_told_t), &block));
   kilni_probe_told_t* told = block;
   *(kilni_probe_told_t**)slot = told;
   for (uint32_t i = 0; i < KILNI_PROBE_ATTRIBUTES; i++) {

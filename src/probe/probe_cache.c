@@ -46,9 +46,9 @@ static bool visit(const char* name, void* user) {
   if (here->length + 1 + size + 1 > CACHE_PATH_BYTES) return true;
   here->path[here->length] = '/';
   memcpy(here->path + here->length + 1, name, size + 1);
-  kilni_file_look_t look = kilni_file_look(here->path);
+  kilni_base_file_look_t look = kilni_base_file_look(here->path);
   // A link may lead back up: none belongs here.
-  if (look.kind == KILNI_FILE_DIR && !kilni_link_is(here->path)) {
+  if (look.kind == KILNI_FILE_DIR && !kilni_base_link_is(here->path)) {
     walk_t below = *here;
     below.depth++;
     below.length = here->length + 1 + size;
@@ -67,11 +67,12 @@ static void walk(const walk_t* here) {
     return;
   }
   walk_t copy = *here;
-  if (kilni_dir_scan(here->path, visit, &copy) != 0) here->cache->complete = 0;
+  if (kilni_base_dir_scan(here->path, visit, &copy) != 0)
+    here->cache->complete = 0;
 }
 
-static bool can_write(const kilni_file_look_t* look) {
-  uint32_t user = kilni_file_user();
+static bool can_write(const kilni_base_file_look_t* look) {
+  uint32_t user = kilni_base_file_user();
   if (user == 0) return true;
   if (look->owner == user) return (look->mode & 0200) != 0;
   // Whether the user is of the group is not asked: the cache is a user's own.
@@ -80,7 +81,8 @@ static bool can_write(const kilni_file_look_t* look) {
 
 bool kilni_probe_can_make(char* path) {
   for (;;) {
-    kilni_file_look_t look = kilni_file_look(path[0] != 0 ? path : "/");
+    kilni_base_file_look_t look =
+        kilni_base_file_look(path[0] != 0 ? path : "/");
     if (look.kind == KILNI_FILE_DIR) return can_write(&look);
     if (look.kind != KILNI_FILE_NONE) return false;
     char* slash = strrchr(path, '/');
@@ -93,7 +95,8 @@ static bool is_embedded(const kilni_probe_source_t* source) {
   char path[CACHE_PATH_BYTES];
   int size = snprintf(path, sizeof(path), "%s/etc/nv_tegra_release",
                       source->system_root != NULL ? source->system_root : "");
-  return size > 0 && (size_t)size < sizeof(path) && kilni_file_exists(path);
+  return size > 0 && (size_t)size < sizeof(path) &&
+         kilni_base_file_exists(path);
 }
 
 static void read_size(const kiln_probe_t* probe,
@@ -102,8 +105,9 @@ static void read_size(const kiln_probe_t* probe,
   uint64_t value = 0;
   cache->limit = is_embedded(source) ? EMBEDDED_LIMIT : DEFAULT_LIMIT;
   const char* text =
-      kilni_env_text(probe->host->env, KILNI_ENV_CUDA_CACHE_MAXSIZE);
-  if (text == NULL || !kilni_sv_to_u64(kilni_sv(text), &value)) return;
+      kilni_base_env_text(probe->host->env, KILNI_ENV_CUDA_CACHE_MAXSIZE);
+  if (text == NULL || !kilni_base_sv_to_u64(kilni_base_sv(text), &value))
+    return;
   cache->limit = value < KILNI_PROBE_GREATEST_JIT_LIMIT
                      ? value
                      : KILNI_PROBE_GREATEST_JIT_LIMIT;
@@ -112,10 +116,10 @@ static void read_size(const kiln_probe_t* probe,
 kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source) {
   kiln_probe_cache_t* cache = &probe->cache;
-  const kilni_env_t* env = probe->host->env;
-  const char* disable = kilni_env_text(env, KILNI_ENV_CUDA_CACHE_DISABLE);
-  const char* named = kilni_env_text(env, KILNI_ENV_CUDA_CACHE_PATH);
-  const char* home = kilni_env_text(env, KILNI_ENV_HOME);
+  const kilni_base_env_t* env = probe->host->env;
+  const char* disable = kilni_base_env_text(env, KILNI_ENV_CUDA_CACHE_DISABLE);
+  const char* named = kilni_base_env_text(env, KILNI_ENV_CUDA_CACHE_PATH);
+  const char* home = kilni_base_env_text(env, KILNI_ENV_HOME);
   char path[CACHE_PATH_BYTES];
   cache->path = "";
   cache->complete = 1;
@@ -132,7 +136,7 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
     return kiln_ok();
   }
   memcpy(path, cache->path, length + 1);
-  cache->exists = kilni_file_look(path).kind == KILNI_FILE_DIR;
+  cache->exists = kilni_base_file_look(path).kind == KILNI_FILE_DIR;
   cache->writable = kilni_probe_can_make(path);
   if (cache->exists == 0) return kiln_ok();
   uint32_t entries = 0;

@@ -179,17 +179,17 @@ kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
                                        char* version, size_t capacity) {
   version[0] = 0;
   kiln_allocator_t allocator = probe->host->allocator;
-  kilni_str_t path;
-  kilni_str_init(&path, allocator, 16384);
-  kilni_str_addf(&path, "%s/version.json", root);
-  kiln_status_t status = kilni_str_status(&path);
+  kilni_base_str_t path;
+  kilni_base_str_init(&path, allocator, 16384);
+  kilni_base_str_addf(&path, "%s/version.json", root);
+  kiln_status_t status = kilni_base_str_status(&path);
   uint8_t* data = NULL;
   size_t size = 0;
   if (kiln_status_is_ok(status)) {
-    status = kilni_file_read(allocator, kilni_str_cstr(&path), FACT_FILE_BYTES,
-                             &data, &size);
+    status = kilni_base_file_read(allocator, kilni_base_str_cstr(&path),
+                                  FACT_FILE_BYTES, &data, &size);
   }
-  kilni_str_deinit(&path);
+  kilni_base_str_deinit(&path);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -203,7 +203,7 @@ kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
     version[i] = c;
     version[i + 1] = 0;
   }
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return kiln_ok();
 }
 
@@ -280,8 +280,8 @@ static kiln_status_t collect_soft(kiln_probe_t* probe,
 }
 
 static kiln_status_t add_variable(kiln_probe_t* probe,
-                                  const kilni_env_row_t* row, const char* name,
-                                  const char* value) {
+                                  const kilni_base_env_row_t* row,
+                                  const char* name, const char* value) {
   void* item = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->variables, &item));
   kiln_probe_variable_t* variable = item;
@@ -296,12 +296,12 @@ static kiln_status_t add_variable(kiln_probe_t* probe,
 
 // The variables that are set of a family, behind the family itself.
 static kiln_status_t add_members(kiln_probe_t* probe,
-                                 const kilni_env_row_t* row) {
-  const kilni_env_t* env = probe->host->env;
+                                 const kilni_base_env_row_t* row) {
+  const kilni_base_env_t* env = probe->host->env;
   kiln_string_view_t view;
   const char* value = NULL;
-  for (size_t i = 0; (value = kilni_env_member_at(env, i, &view)); i++) {
-    if (!kilni_sv_starts_with(view, row->name)) continue;
+  for (size_t i = 0; (value = kilni_base_env_member_at(env, i, &view)); i++) {
+    if (!kilni_base_sv_starts_with(view, row->name)) continue;
     char name[MEMBER_BYTES];
     const char* copy = NULL;
     snprintf(name, sizeof(name), "%.*s", KILNI_SV(view));
@@ -313,8 +313,10 @@ static kiln_status_t add_members(kiln_probe_t* probe,
 
 static kiln_status_t collect_variables(kiln_probe_t* probe) {
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    const kilni_env_row_t* row = kilni_env_row((kilni_env_id_t)i);
-    const char* value = kilni_probe_variable_text(probe, (kilni_env_id_t)i);
+    const kilni_base_env_row_t* row =
+        kilni_base_env_row((kilni_base_env_id_t)i);
+    const char* value =
+        kilni_probe_variable_text(probe, (kilni_base_env_id_t)i);
     KILNI_RETURN_IF_ERROR(add_variable(probe, row, row->name, value));
     if (strcmp(row->type, "family") == 0 && !probe->hermetic) {
       KILNI_RETURN_IF_ERROR(add_members(probe, row));

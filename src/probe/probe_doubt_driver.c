@@ -35,7 +35,7 @@ static kiln_status_t about_wsl(kiln_probe_t* probe,
   snprintf(right, sizeof(right), "%s/usr/lib/wsl/lib/libcuda.so.1",
            root_of(source));
   const char* path = library_path(probe);
-  if (!kilni_file_exists(right)) {
+  if (!kilni_base_file_exists(right)) {
     return kilni_probe_add_problem(
         probe, "wsl-driver-missing", KILN_PROBE_SEVERITY_WARNING,
         "install NVIDIA's driver in Windows, then run \"wsl --update\" and "
@@ -58,20 +58,20 @@ static kiln_status_t about_wsl(kiln_probe_t* probe,
 
 static bool is_stub_folder(kiln_string_view_t folder) {
   while (folder.size > 0 && folder.data[folder.size - 1] == '/') folder.size--;
-  return kilni_sv_ends_with(folder, "/stubs");
+  return kilni_base_sv_ends_with(folder, "/stubs");
 }
 
 static kiln_status_t about_stubs(kiln_probe_t* probe) {
-  kiln_string_view_t rest =
-      kilni_sv(kilni_env_text(probe->host->env, KILNI_ENV_LD_LIBRARY_PATH));
+  kiln_string_view_t rest = kilni_base_sv(
+      kilni_base_env_text(probe->host->env, KILNI_ENV_LD_LIBRARY_PATH));
   kiln_string_view_t folder;
-  while (kilni_sv_split(&rest, ':', &folder)) {
+  while (kilni_base_sv_split(&rest, ':', &folder)) {
     char path[PATH_BYTES];
     if (!is_stub_folder(folder) || folder.size + 32 > sizeof(path)) continue;
     snprintf(path, sizeof(path), "%.*s/libcuda.so.1", KILNI_SV(folder));
-    bool taken = kilni_file_exists(path);
+    bool taken = kilni_base_file_exists(path);
     path[strlen(path) - 2] = 0;
-    if (!taken && !kilni_file_exists(path)) continue;
+    if (!taken && !kilni_base_file_exists(path)) continue;
     return kilni_probe_add_problem(
         probe, "stub-on-loader-path",
         taken ? KILN_PROBE_SEVERITY_ERROR : KILN_PROBE_SEVERITY_WARNING,
@@ -145,7 +145,7 @@ static kiln_status_t about_unused_compat(kiln_probe_t* probe) {
     char fix[PATH_BYTES + 256];
     if (toolkits[i].line <= driver) continue;
     snprintf(path, sizeof(path), "%s/compat", toolkits[i].root);
-    if (!kilni_dir_exists(path)) continue;
+    if (!kilni_base_dir_exists(path)) continue;
     snprintf(fix, sizeof(fix),
              "on a data center GPU: export LD_LIBRARY_PATH=%s; else update "
              "the driver",
@@ -172,13 +172,14 @@ typedef struct loaded_t {
   bool found;
 } loaded_t;
 
-static bool see_mapped(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool see_mapped(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   loaded_t* loaded = user;
   const char* slash = strrchr(mapped->path, '/');
   const kiln_locate_entry_t* entry = kiln_locate_entry_find_file(
       KILN_LOCATE_KIND_LIB,
-      kilni_sv(mapped->soname[0] != 0 ? mapped->soname
-                                      : (slash ? slash + 1 : mapped->path)));
+      kilni_base_sv(mapped->soname[0] != 0
+                        ? mapped->soname
+                        : (slash ? slash + 1 : mapped->path)));
   if (entry == NULL || loaded->count == MAX_LOADED) return true;
   uint32_t at = loaded->count;
   loaded->entries[at] = entry;
@@ -198,7 +199,7 @@ static kiln_status_t about_loaded(kiln_probe_t* probe,
   if (source->each_mapped == NULL) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(probe->host->allocator, sizeof(loaded_t), &block));
+      kilni_base_alloc(probe->host->allocator, sizeof(loaded_t), &block));
   loaded_t* loaded = block;
   source->each_mapped(see_mapped, loaded);
   kiln_status_t status = kiln_ok();
@@ -211,7 +212,7 @@ static kiln_status_t about_loaded(kiln_probe_t* probe,
         kiln_locate_entry_name(loaded->entries[loaded->one]),
         loaded->paths[loaded->one], loaded->paths[loaded->two]);
   }
-  kilni_free(probe->host->allocator, loaded, sizeof(*loaded));
+  kilni_base_free(probe->host->allocator, loaded, sizeof(*loaded));
   return status;
 }
 

@@ -26,7 +26,7 @@ static bool stop(const char* name, void* user) {
   return false;
 }
 
-static bool is_new(folders_t* seen, const kilni_file_look_t* look) {
+static bool is_new(folders_t* seen, const kilni_base_file_look_t* look) {
   for (size_t i = 0; i < seen->count; i++) {
     if (seen->inode[i] == look->inode && seen->device[i] == look->device) {
       return false;
@@ -43,11 +43,11 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
                            const char* folder) {
   char fix[PATH_BYTES + 64];
   char word[PATH_BYTES];
-  kilni_file_look_t look = kilni_file_look(folder);
+  kilni_base_file_look_t look = kilni_base_file_look(folder);
   bool closed = look.kind == KILNI_FILE_ERROR && look.error == EACCES;
   if (look.kind == KILNI_FILE_DIR) {
     if (!is_new(seen, &look)) return kiln_ok();
-    closed = kilni_dir_scan(folder, stop, NULL) == EACCES;
+    closed = kilni_base_dir_scan(folder, stop, NULL) == EACCES;
   }
   if (closed) {
     snprintf(fix, sizeof(fix), "sudo chmod a+rx %s",
@@ -70,10 +70,10 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
 }
 
 static kiln_status_t judge_list(kiln_probe_t* probe, folders_t* seen,
-                                kilni_env_id_t id) {
-  kiln_string_view_t rest = kilni_sv(kilni_probe_variable_text(probe, id));
+                                kilni_base_env_id_t id) {
+  kiln_string_view_t rest = kilni_base_sv(kilni_probe_variable_text(probe, id));
   kiln_string_view_t part;
-  while (kilni_sv_split(&rest, ':', &part)) {
+  while (kilni_base_sv_split(&rest, ':', &part)) {
     char folder[PATH_BYTES];
     if (part.size == 0 || part.data[0] != '/' || part.size >= sizeof(folder)) {
       continue;
@@ -90,10 +90,10 @@ static kiln_status_t about_loader_path(kiln_probe_t* probe) {
   const char* text =
       kilni_probe_variable_text(probe, KILNI_ENV_LD_LIBRARY_PATH);
   if (text == NULL || text[0] == 0) return kiln_ok();
-  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t rest = kilni_base_sv(text);
   kiln_string_view_t part;
   bool relative = text[strlen(text) - 1] == ':';
-  while (kilni_sv_split(&rest, ':', &part)) {
+  while (kilni_base_sv_split(&rest, ':', &part)) {
     relative = relative || part.size == 0 || part.data[0] != '/';
   }
   if (!relative) return kiln_ok();
@@ -108,7 +108,7 @@ static kiln_status_t about_loader_path(kiln_probe_t* probe) {
 static kiln_status_t judge_all(kiln_probe_t* probe) {
   folders_t seen;
   seen.count = 0;
-  static const kilni_env_id_t lists[] = {
+  static const kilni_base_env_id_t lists[] = {
       KILNI_ENV_CUDA_PATH, KILNI_ENV_CUDA_HOME, KILNI_ENV_LD_LIBRARY_PATH};
   for (size_t i = 0; i < 3; i++) {
     KILNI_RETURN_IF_ERROR(judge_list(probe, &seen, lists[i]));

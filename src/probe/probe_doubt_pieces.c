@@ -134,7 +134,7 @@ static void wheel_python(const char* path, char out[PATH_BYTES]) {
   const char* lib = strstr(path, "/lib/python3");
   if (lib != NULL) {
     snprintf(out, PATH_BYTES, "%.*s/bin/python3", (int)(lib - path), path);
-    if (kilni_file_look(out).kind == KILNI_FILE_REGULAR) return;
+    if (kilni_base_file_look(out).kind == KILNI_FILE_REGULAR) return;
   }
   snprintf(out, PATH_BYTES, "python3");
 }
@@ -186,7 +186,7 @@ static kiln_status_t about_builtins(kiln_probe_t* probe) {
                major_of(copy->line), minor_of(copy->line));
     }
     builtins_t builtins = {wanted, "", false};
-    if (kilni_dir_scan(folder, see_builtins, &builtins) != 0) continue;
+    if (kilni_base_dir_scan(folder, see_builtins, &builtins) != 0) continue;
     if (builtins.found) continue;
     char fix[PATH_BYTES + 128];
     nvrtc_fix(probe, copy, fix, sizeof(fix));
@@ -251,7 +251,7 @@ static kiln_status_t about_flaws(kiln_probe_t* probe) {
 static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
                                 const char* id, const char* value) {
   char fix[128];
-  if (value == NULL || value[0] == 0 || kilni_dir_exists(value)) {
+  if (value == NULL || value[0] == 0 || kilni_base_dir_exists(value)) {
     return kiln_ok();
   }
   snprintf(fix, sizeof(fix), "unset %s, or set it to a toolkit's folder",
@@ -271,8 +271,8 @@ static kiln_status_t about_roots(kiln_probe_t* probe) {
   if (path == NULL || home == NULL || path[0] == 0 || home[0] == 0) {
     return kiln_ok();
   }
-  kilni_file_look_t one = kilni_file_look(path);
-  kilni_file_look_t two = kilni_file_look(home);
+  kilni_base_file_look_t one = kilni_base_file_look(path);
+  kilni_base_file_look_t two = kilni_base_file_look(home);
   bool both = one.kind == KILNI_FILE_DIR && two.kind == KILNI_FILE_DIR;
   if (!both || (one.device == two.device && one.inode == two.inode)) {
     return kiln_ok();

@@ -84,7 +84,8 @@ static bool has_override(const kiln_probe_t* probe,
                          const kiln_locate_entry_t* entry) {
   char name[KILNI_OVERRIDE_NAME_BYTES];
   kilni_override_name(entry, sizeof(name), name);
-  return !probe->hermetic && kilni_env_member(probe->host->env, name) != NULL;
+  return !probe->hermetic &&
+         kilni_base_env_member(probe->host->env, name) != NULL;
 }
 
 // True if a search has failed in the same words before: then it is no single
@@ -162,7 +163,7 @@ kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
   size_t count = 0;
   kiln_allocator_t allocator = probe->host->allocator;
   if (source->toolkit == NULL || probe->pieces.count == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, probe->pieces.count, sizeof(kiln_toolkit_item_t*), &block));
   kiln_toolkit_item_t** taken = block;
   const kiln_probe_piece_t* pieces = probe->pieces.items;
@@ -174,8 +175,8 @@ kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
     status = kilni_toolkit_check_declared(source->toolkit, taken, count,
                                           &probe->report);
   }
-  kilni_free_array(allocator, block, probe->pieces.count,
-                   sizeof(kiln_toolkit_item_t*));
+  kilni_base_free_array(allocator, block, probe->pieces.count,
+                        sizeof(kiln_toolkit_item_t*));
   return status;
 }
 

@@ -66,7 +66,8 @@ static kiln_status_t about_driver(kiln_probe_t* probe,
 
 static bool nvrtc_was_named(const kiln_probe_t* probe) {
   return !probe->hermetic &&
-         kilni_env_member(probe->host->env, "KILN_LOCATE_LIB_NVRTC") != NULL;
+         kilni_base_env_member(probe->host->env, "KILN_LOCATE_LIB_NVRTC") !=
+             NULL;
 }
 
 static kiln_status_t about_nvrtc(kiln_probe_t* probe,

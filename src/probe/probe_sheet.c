@@ -19,11 +19,11 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
                                        kiln_probe_t** out_probe) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(source->host->allocator, sizeof(kiln_probe_t), &block));
+      kilni_base_alloc(source->host->allocator, sizeof(kiln_probe_t), &block));
   kiln_probe_t* probe = block;
   probe->host = source->host;
   probe->keep = source->keep;
-  kilni_keep_retain(probe->keep);
+  kilni_base_keep_retain(probe->keep);
   atomic_init(&probe->references, 1);
   list_init(&probe->texts, sizeof(char*));
   list_init(&probe->told, sizeof(kilni_probe_told_t*));
@@ -51,8 +51,8 @@ void kiln_probe_retain(kiln_probe_t* probe) {
 }
 
 static void list_deinit(const kiln_probe_t* probe, kilni_probe_list_t* list) {
-  kilni_free_array(probe->host->allocator, list->items, list->capacity,
-                   list->item_bytes);
+  kilni_base_free_array(probe->host->allocator, list->items, list->capacity,
+                        list->item_bytes);
 }
 
 static void release_pieces(kiln_probe_t* probe) {
@@ -73,19 +73,20 @@ static void release_pieces(kiln_probe_t* probe) {
 }
 
 void kiln_probe_release(kiln_probe_t* probe) {
-  if (probe == NULL || kilni_host_is_forked(probe->host)) return;
+  if (probe == NULL || kilni_base_host_is_forked(probe->host)) return;
   if (atomic_fetch_sub_explicit(&probe->references, 1, memory_order_acq_rel) !=
       1) {
     return;
   }
   char** texts = probe->texts.items;
   for (size_t i = 0; i < probe->texts.count; i++) {
-    kilni_strfree(probe->host->allocator, texts[i]);
+    kilni_base_strfree(probe->host->allocator, texts[i]);
   }
   list_deinit(probe, &probe->texts);
   kilni_probe_told_t** told = probe->told.items;
   for (size_t i = 0; i < probe->told.count; i++) {
-    kilni_free(probe->host->allocator, told[i], sizeof(kilni_probe_told_t));
+    kilni_base_free(probe->host->allocator, told[i],
+                    sizeof(kilni_probe_told_t));
   }
   list_deinit(probe, &probe->told);
   list_deinit(probe, &probe->devices);
@@ -94,22 +95,22 @@ void kiln_probe_release(kiln_probe_t* probe) {
   list_deinit(probe, &probe->variables);
   list_deinit(probe, &probe->problems);
   release_pieces(probe);
-  kilni_keep_t keep = probe->keep;
-  kilni_free(probe->host->allocator, probe, sizeof(*probe));
-  kilni_keep_release(keep);
+  kilni_base_keep_t keep = probe->keep;
+  kilni_base_free(probe->host->allocator, probe, sizeof(*probe));
+  kilni_base_keep_release(keep);
 }
 
 kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
                               void** out_item) {
   if (list->count >= KILNI_PROBE_MAX_ENTRIES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %u facts of one kind",
                    (unsigned)KILNI_PROBE_MAX_ENTRIES),
         "look at the machine with smaller tools first");
   }
-  KILNI_RETURN_IF_ERROR(kilni_grow(probe->host->allocator, list->count + 1,
-                                   list->item_bytes, &list->capacity,
-                                   &list->items));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(probe->host->allocator, list->count + 1,
+                                        list->item_bytes, &list->capacity,
+                                        &list->items));
   *out_item = (char*)list->items + list->count * list->item_bytes;
   list->count++;
   return kiln_ok();
@@ -120,35 +121,35 @@ kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
   void* slot = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->texts, &slot));
   char** place = slot;
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(probe->host->allocator, kilni_sv(text ? text : ""), place));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+      probe->host->allocator, kilni_base_sv(text ? text : ""), place));
   *out_text = *place;
   return kiln_ok();
 }
 
 const char* kilni_probe_variable_text(const kiln_probe_t* probe,
-                                      kilni_env_id_t id) {
-  bool searched = strcmp(kilni_env_row(id)->room, "locate") == 0;
+                                      kilni_base_env_id_t id) {
+  bool searched = strcmp(kilni_base_env_row(id)->room, "locate") == 0;
   if (probe->hermetic && searched && id != KILNI_ENV_HOME &&
       id != KILNI_ENV_LD_LIBRARY_PATH) {
     return NULL;
   }
-  return kilni_env_text(probe->host->env, id);
+  return kilni_base_env_text(probe->host->env, id);
 }
 
 kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,
                                 const char* format, ...) {
-  kilni_str_t text;
-  kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
   va_list args;
   va_start(args, format);
-  kilni_str_addv(&text, format, args);
+  kilni_base_str_addv(&text, format, args);
   va_end(args);
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_probe_text(probe, kilni_str_cstr(&text), out_text);
+    status = kilni_probe_text(probe, kilni_base_str_cstr(&text), out_text);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }
 

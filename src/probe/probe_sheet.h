@@ -53,7 +53,7 @@ typedef struct kilni_probe_told_t {
 
 struct kiln_probe_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
+  kilni_base_keep_t keep;
   atomic_uint references;
   kilni_probe_list_t texts;  // char*: every string of the sheet
   kilni_probe_list_t devices;
@@ -92,7 +92,7 @@ kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
 // the search and the search is hermetic. The user's folder and the system
 // loader's path count always: the driver and the loader heed them.
 const char* kilni_probe_variable_text(const kiln_probe_t* probe,
-                                      kilni_env_id_t id);
+                                      kilni_base_env_id_t id);
 
 // A text made as by printf.
 kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,

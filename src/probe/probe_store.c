@@ -49,7 +49,7 @@ kiln_status_t kilni_probe_collect_store(kiln_probe_t* probe,
       probe, kiln_cache_disk_problem(source->cache), &store->problem));
   store->switched = store->path[0] != 0 || store->problem[0] != 0;
   store->exists = store->path[0] != 0 &&
-                  kilni_file_look(store->path).kind == KILNI_FILE_DIR;
+                  kilni_base_file_look(store->path).kind == KILNI_FILE_DIR;
   return judge_place(probe, store);
 }
 

@@ -14,19 +14,19 @@ enum { SYSTEM_FILE_BYTES = 64 << 10, NAME_BYTES = 256 };
 static kiln_status_t read_text(kiln_probe_t* probe, const char* system_root,
                                const char* name, char* text, size_t capacity) {
   kiln_allocator_t allocator = probe->host->allocator;
-  kilni_str_t path;
+  kilni_base_str_t path;
   uint8_t* data = NULL;
   size_t size = 0;
   text[0] = 0;
-  kilni_str_init(&path, allocator, KILNI_PROBE_TEXT_BYTES);
-  kilni_str_add_cstr(&path, system_root);
-  kilni_str_add_cstr(&path, name);
-  kiln_status_t status = kilni_str_status(&path);
+  kilni_base_str_init(&path, allocator, KILNI_PROBE_TEXT_BYTES);
+  kilni_base_str_add_cstr(&path, system_root);
+  kilni_base_str_add_cstr(&path, name);
+  kiln_status_t status = kilni_base_str_status(&path);
   if (kiln_status_is_ok(status)) {
-    status = kilni_file_read(allocator, kilni_str_cstr(&path),
-                             SYSTEM_FILE_BYTES, &data, &size);
+    status = kilni_base_file_read(allocator, kilni_base_str_cstr(&path),
+                                  SYSTEM_FILE_BYTES, &data, &size);
   }
-  kilni_str_deinit(&path);
+  kilni_base_str_deinit(&path);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -35,7 +35,7 @@ static kiln_status_t read_text(kiln_probe_t* probe, const char* system_root,
   size_t length = size < capacity - 1 ? size : capacity - 1;
   memcpy(text, data, length);
   text[length] = 0;
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return kiln_ok();
 }
 
@@ -46,21 +46,21 @@ static bool is_there(const char* system_root, const char* name) {
   if (root + size > sizeof(path)) return false;
   memcpy(path, system_root, root);
   memcpy(path + root, name, size);
-  return kilni_file_look(path).kind != KILNI_FILE_NONE;
+  return kilni_base_file_look(path).kind != KILNI_FILE_NONE;
 }
 
 // The value of `KEY=value` or `KEY="value"`.
 static void read_key(const char* text, const char* key, char out[NAME_BYTES]) {
-  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t rest = kilni_base_sv(text);
   kiln_string_view_t line;
   out[0] = 0;
   size_t length = strlen(key);
-  while (kilni_sv_split(&rest, '\n', &line)) {
-    if (!kilni_sv_starts_with(line, key)) continue;
-    line = kilni_sv_make(line.data + length, line.size - length);
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
+    if (!kilni_base_sv_starts_with(line, key)) continue;
+    line = kilni_base_sv_make(line.data + length, line.size - length);
     if (line.size >= 2 && line.data[0] == '"' &&
         line.data[line.size - 1] == '"') {
-      line = kilni_sv_make(line.data + 1, line.size - 2);
+      line = kilni_base_sv_make(line.data + 1, line.size - 2);
     }
     if (line.size >= NAME_BYTES) line.size = NAME_BYTES - 1;
     if (line.size > 0) memcpy(out, line.data, line.size);

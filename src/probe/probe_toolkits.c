@@ -65,7 +65,7 @@ static const kiln_probe_copy_t* copy_in(const kiln_probe_t* probe,
 
 // Two spellings of one folder are one toolkit.
 static size_t same_folder(const kiln_probe_t* probe,
-                          const kilni_file_look_t* look) {
+                          const kilni_base_file_look_t* look) {
   const kilni_probe_root_t* roots = probe->roots.items;
   for (size_t i = 0; i < probe->roots.count; i++) {
     if (look->kind == KILNI_FILE_DIR && roots[i].inode == look->inode &&
@@ -93,7 +93,7 @@ static kiln_status_t add_toolkit(kiln_probe_t* probe,
 static kiln_status_t add_root(kiln_probe_t* probe,
                               const kiln_probe_copy_t* copy) {
   if (kilni_probe_toolkit_of(probe, copy->root) != SIZE_MAX) return kiln_ok();
-  kilni_file_look_t look = kilni_file_look(copy->root);
+  kilni_base_file_look_t look = kilni_base_file_look(copy->root);
   size_t toolkit = same_folder(probe, &look);
   if (toolkit == SIZE_MAX) {
     toolkit = probe->toolkits.count;
@@ -141,40 +141,41 @@ static kiln_status_t count_lines(kiln_probe_t* probe,
   }
   if (count == 0) return kiln_ok();
   toolkit->line = lines[0].line;
-  kilni_str_t text;
-  kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
   for (size_t i = 0; i < count; i++) {
-    kilni_str_addf(&text, "%s%u.%u (%u)", i > 0 ? ", " : "",
-                   (unsigned)kiln_compat_line_major(lines[i].line),
-                   (unsigned)kiln_compat_line_minor(lines[i].line),
-                   (unsigned)lines[i].count);
+    kilni_base_str_addf(&text, "%s%u.%u (%u)", i > 0 ? ", " : "",
+                        (unsigned)kiln_compat_line_major(lines[i].line),
+                        (unsigned)kiln_compat_line_minor(lines[i].line),
+                        (unsigned)lines[i].count);
   }
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_probe_text(probe, kilni_str_cstr(&text), &toolkit->lines);
+    status =
+        kilni_probe_text(probe, kilni_base_str_cstr(&text), &toolkit->lines);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }
 
 static kiln_status_t list_important(kiln_probe_t* probe,
                                     kiln_probe_toolkit_t* toolkit) {
-  kilni_str_t text;
-  kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
   size_t count = sizeof(kImportant) / sizeof(kImportant[0]);
   for (size_t i = 0; i < count; i++) {
     if (copy_in(probe, toolkit, kImportant[i].kind, kImportant[i].name) ==
         NULL) {
       continue;
     }
-    if (text.size > 0) kilni_str_add_char(&text, ' ');
-    kilni_str_add_cstr(&text, kImportant[i].word);
+    if (text.size > 0) kilni_base_str_add_char(&text, ' ');
+    kilni_base_str_add_cstr(&text, kImportant[i].word);
   }
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_probe_text(probe, kilni_str_cstr(&text), &toolkit->has);
+    status = kilni_probe_text(probe, kilni_base_str_cstr(&text), &toolkit->has);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }
 

@@ -45,13 +45,13 @@ static kiln_status_t add(kiln_watch_t* watch, kiln_nvml_device_t handle,
   if (watch->count == watch->capacity) {
     void* grown = NULL;
     uint32_t capacity = watch->capacity == 0 ? 4 : watch->capacity * 2;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_array(watch->host->allocator, capacity,
-                                            sizeof(kilni_watched_t), &grown));
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+        watch->host->allocator, capacity, sizeof(kilni_watched_t), &grown));
     if (watch->count > 0) {
       memcpy(grown, watch->devices, watch->count * sizeof(kilni_watched_t));
     }
-    kilni_free_array(watch->host->allocator, watch->devices, watch->capacity,
-                     sizeof(kilni_watched_t));
+    kilni_base_free_array(watch->host->allocator, watch->devices,
+                          watch->capacity, sizeof(kilni_watched_t));
     watch->devices = grown;
     watch->capacity = capacity;
   }
@@ -110,7 +110,7 @@ static kiln_status_t list_devices(kiln_watch_t* watch) {
     KILNI_RETURN_IF_ERROR(add_migs(watch, handle, at));
   }
   if (watch->count == 0) {
-    watch->why = kilni_status_with_fix(
+    watch->why = kilni_base_status_with_fix(
         count == 0
             ? KILNI_FAIL(NOT_FOUND, "NVML shows no GPU")
             : KILNI_FAIL(DRIVER_ERROR,
@@ -168,11 +168,11 @@ kiln_status_t kilni_watch_create(const kilni_watch_source_t* source,
                        "options.pcie_traffic");
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(source->host->allocator, sizeof(kiln_watch_t), &block));
+      kilni_base_alloc(source->host->allocator, sizeof(kiln_watch_t), &block));
   kiln_watch_t* watch = block;
   watch->host = source->host;
   watch->keep = source->keep;
-  kilni_keep_retain(watch->keep);
+  kilni_base_keep_retain(watch->keep);
   watch->pcie_traffic = options->pcie_traffic == KILN_SWITCH_ON;
   kiln_status_t status = begin(watch, source);
   if (!kiln_status_is_ok(status)) {
@@ -184,21 +184,21 @@ kiln_status_t kilni_watch_create(const kilni_watch_source_t* source,
 }
 
 void kiln_watch_close(kiln_watch_t* watch) {
-  if (watch == NULL || kilni_host_is_forked(watch->host)) return;
+  if (watch == NULL || kilni_base_host_is_forked(watch->host)) return;
   if (watch->in_session) (void)watch->table.nvmlShutdown();
-  if (watch->library != NULL) kilni_dynlib_close(watch->library);
+  if (watch->library != NULL) kilni_base_dynlib_close(watch->library);
   kiln_status_free(watch->why);
   kiln_allocator_t allocator = watch->host->allocator;
-  kilni_free_array(allocator, watch->devices, watch->capacity,
-                   sizeof(kilni_watched_t));
-  kilni_keep_t keep = watch->keep;
-  kilni_free(allocator, watch, sizeof(*watch));
-  kilni_keep_release(keep);
+  kilni_base_free_array(allocator, watch->devices, watch->capacity,
+                        sizeof(kilni_watched_t));
+  kilni_base_keep_t keep = watch->keep;
+  kilni_base_free(allocator, watch, sizeof(*watch));
+  kilni_base_keep_release(keep);
 }
 
 kiln_status_t kiln_watch_sample(kiln_watch_t* watch) {
   KILNI_CHECK_ARGUMENT(watch != NULL, "watch");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(watch->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(watch->host));
   if (!watch->in_session) return kiln_ok();
   kiln_status_free(watch->why);
   watch->why = NULL;

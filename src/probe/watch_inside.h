@@ -33,8 +33,8 @@ typedef struct kilni_watched_t {
 
 struct kiln_watch_t {
   const kiln_host_t* host;
-  kilni_keep_t keep;
-  kilni_dynlib_t* library;  // NULL for a table of a test
+  kilni_base_keep_t keep;
+  kilni_base_dynlib_t* library;  // NULL for a table of a test
   kiln_nvml_table_t table;
   bool in_session;
   bool pcie_traffic;

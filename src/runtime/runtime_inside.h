@@ -25,16 +25,16 @@ typedef struct kilni_provider_t {
   kiln_cuda_table_t table;
   kiln_cuda_table_t traced_table;   // what kilni_cuda_trace_remove wants
   kiln_cuda_table_t wrapped_table;  // what hooks.unwrap wants
-  kilni_dynlib_t* library;          // of the driver; NULL for the others
+  kilni_base_dynlib_t* library;     // of the driver; NULL for the others
 } kilni_provider_t;
 
 struct kiln_runtime_t {
   kiln_host_t host;
   kiln_host_t soft_host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kilni_runtime_hooks_t hooks;
   atomic_uint references;
-  kilni_mutex_t lock;  // guards the starting of providers
+  kilni_base_mutex_t lock;  // guards the starting of providers
   bool has_lock;
   bool trace;
   bool page_check;
@@ -53,7 +53,7 @@ struct kiln_runtime_t {
 };
 
 // What objects opened from the runtime hold it with.
-kilni_keep_t kilni_runtime_keep(kiln_runtime_t* runtime);
+kilni_base_keep_t kilni_runtime_keep(kiln_runtime_t* runtime);
 
 // Starts the provider unless it has been; its table is then valid.
 kiln_status_t kilni_runtime_start_cuda(kiln_runtime_t* runtime);

@@ -184,7 +184,7 @@ static kiln_status_t find_named(kiln_runtime_t* runtime, const char* label,
     if (found++ == 0) *out_ordinal = (uint32_t)i;
   }
   if (found == 1) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       found == 0 ? KILNI_FAIL(NOT_FOUND,
                               "no GPU is called \"%s\": the driver shows %d",
                               label, count)
@@ -202,7 +202,8 @@ static bool read_ordinal(const char* label, const char* prefix,
   const char* digits = label + length;
   uint64_t value = 0;
   if (digits[0] < '0' || digits[0] > '9' ||
-      !kilni_sv_to_u64(kilni_sv(digits), &value) || value > MAX_ORDINAL) {
+      !kilni_base_sv_to_u64(kilni_base_sv(digits), &value) ||
+      value > MAX_ORDINAL) {
     return false;
   }
   *out_ordinal = (uint32_t)value;
@@ -216,7 +217,7 @@ kiln_status_t kiln_runtime_open_device(kiln_runtime_t* runtime,
   *out_device = NULL;
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
   KILNI_CHECK_ARGUMENT(label != NULL, "label");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&runtime->host));
   uint32_t ordinal = 0;
   if (strcmp(label, "auto") == 0) return open_auto(runtime, out_device);
   if (strcmp(label, "soft") == 0 || read_ordinal(label, "soft:", &ordinal)) {
@@ -230,7 +231,7 @@ kiln_status_t kiln_runtime_open_device(kiln_runtime_t* runtime,
     KILNI_RETURN_IF_ERROR(find_named(runtime, label, &ordinal));
     return open_cuda(runtime, ordinal, out_device);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "no device is called \"%s\"", label),
       "use auto, soft, or cuda:N with the GPU's number, e.g. cuda:0, a UUID "
       "(GPU-...) or an address (0000:3b:00.0)");
@@ -244,10 +245,10 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
   KILNI_CHECK_ARGUMENT(out_compiler != NULL, "out_compiler");
   *out_compiler = NULL;
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&runtime->host));
   kiln_compiler_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_compiler_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kiln_compiler_options_t", sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.kind <= KILN_COMPILER_KIND_NVVM, "options.kind");
   KILNI_CHECK_ARGUMENT(given.lazy <= KILN_SWITCH_ON, "options.lazy");
   kilni_compiler_wish_t wish = {.toolkit = runtime->toolkit,
@@ -279,9 +280,10 @@ typedef struct own_file_t {
 
 static const char kOwnPlace;
 
-static bool take_own_file(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool take_own_file(const kilni_base_dynlib_mapped_t* mapped,
+                          void* user) {
   own_file_t* own = user;
-  if (!kilni_dynlib_mapped_holds(mapped, own->inside)) return true;
+  if (!kilni_base_dynlib_mapped_holds(mapped, own->inside)) return true;
   const char* path = mapped->path[0] != 0 ? mapped->path : "/proc/self/exe";
   if (path[0] == '/' && strlen(path) < sizeof(own->path)) {
     memcpy(own->path, path, strlen(path) + 1);
@@ -295,7 +297,7 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
   KILNI_CHECK_ARGUMENT(out_linker != NULL, "out_linker");
   *out_linker = NULL;
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&runtime->host));
   kiln_linker_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_linker_options_t, &given));
@@ -305,7 +307,7 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
   wish.library = given.nvjitlink;
   wish.trace = runtime->trace;
   if (given.driver != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_options_read(
+    KILNI_RETURN_IF_ERROR(kilni_base_options_read(
         given.driver, "kiln_compat_driver_t", sizeof(driver), &driver));
     wish.driver = &driver;
   }
@@ -322,16 +324,16 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
   own_file_t own = {&kOwnPlace, ""};
   if (wish.is_soft) {
     // The software device's linker is as new as the file that it is in.
-    kilni_dynlib_each_mapped(take_own_file, &own);
+    kilni_base_dynlib_each_mapped(take_own_file, &own);
     if (own.path[0] != 0) wish.device_library = own.path;
   } else if (runtime->cuda.library != NULL) {
-    wish.device_library = kilni_dynlib_path(runtime->cuda.library);
+    wish.device_library = kilni_base_dynlib_path(runtime->cuda.library);
   }
   kilni_link_backend_t backend;
   kilni_device_link_backend(given.device, &backend);
   wish.device = &backend;
   wish.device_keep =
-      (kilni_keep_t){given.device, retain_device, release_device};
+      (kilni_base_keep_t){given.device, retain_device, release_device};
   return kilni_linker_create(&runtime->host, kilni_runtime_keep(runtime), &wish,
                              out_linker);
 }
@@ -417,10 +419,10 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   KILNI_CHECK_ARGUMENT(out_probe != NULL, "out_probe");
   *out_probe = NULL;
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&runtime->host));
   kiln_probe_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_probe_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_probe_options_t",
+                                                sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.devices <= KILN_SWITCH_ON, "options.devices");
   char have[64];
   lanes_have(have, sizeof(have));
@@ -434,7 +436,7 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   source.open_user = &opened;
   source.toolkit = runtime->toolkit;
   source.cache = runtime->cache;
-  source.each_mapped = kilni_dynlib_each_mapped;
+  source.each_mapped = kilni_base_dynlib_each_mapped;
   source.soft.lanes = lanes ? lanes : "";
   source.soft.lanes_have = have;
   source.soft.wide = kilni_soft_wide_would();
@@ -455,14 +457,14 @@ kiln_status_t kiln_runtime_watch(kiln_runtime_t* runtime,
   KILNI_CHECK_ARGUMENT(out_watch != NULL, "out_watch");
   *out_watch = NULL;
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&runtime->host));
   kiln_watch_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_watch_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_watch_options_t",
+                                                sizeof(given), &given));
   kilni_watch_source_t source = {
       .host = &runtime->host,
       .keep = kilni_runtime_keep(runtime),
-      .path = kilni_env_text(&runtime->env, KILNI_ENV_KILN_LIBNVML),
+      .path = kilni_base_env_text(&runtime->env, KILNI_ENV_KILN_LIBNVML),
       .table = runtime->hooks.nvml_table};
   return kilni_watch_create(&source, &given, out_watch);
 }

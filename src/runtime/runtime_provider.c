@@ -71,7 +71,7 @@ static void empty(kilni_provider_t* provider) {
   bool lost = atomic_load(&provider->lost);
   // A lost device's driver may still have threads inside the library.
   if (provider->library != NULL && !lost) {
-    kilni_dynlib_close(provider->library);
+    kilni_base_dynlib_close(provider->library);
   }
   provider->library = NULL;
   memset(&provider->table, 0, sizeof(provider->table));
@@ -107,13 +107,13 @@ static kiln_status_t start_soft(kiln_runtime_t* runtime) {
 static kiln_status_t start_once(kiln_runtime_t* runtime,
                                 kilni_provider_t* provider,
                                 kiln_status_t (*start)(kiln_runtime_t*)) {
-  kilni_mutex_lock(&runtime->lock);
+  kilni_base_mutex_lock(&runtime->lock);
   kiln_status_t status = kiln_ok();
   if (!provider->peers.is_there) {
     status = kilni_peer_book_init(&provider->peers, runtime->host.allocator);
   }
   if (kiln_status_is_ok(status) && !provider->started) status = start(runtime);
-  kilni_mutex_unlock(&runtime->lock);
+  kilni_base_mutex_unlock(&runtime->lock);
   return status;
 }
 

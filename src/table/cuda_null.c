@@ -55,8 +55,8 @@ static bool null_add(kilni_null_state_t* state, uint32_t kind, uint64_t bytes,
                      uint64_t* inout_value) {
   void* handles = state->handles;
   kiln_status_t status =
-      kilni_grow(kiln_allocator_libc(), state->count + 1,
-                 sizeof(*state->handles), &state->capacity, &handles);
+      kilni_base_grow(kiln_allocator_libc(), state->count + 1,
+                      sizeof(*state->handles), &state->capacity, &handles);
   state->handles = handles;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -97,8 +97,8 @@ bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
   }
   if (!found) state->bad_destroys++;
   if (state->count == 0) {
-    kilni_free_array(kiln_allocator_libc(), state->handles, state->capacity,
-                     sizeof(*state->handles));
+    kilni_base_free_array(kiln_allocator_libc(), state->handles,
+                          state->capacity, sizeof(*state->handles));
     state->handles = NULL;
     state->capacity = 0;
   }
@@ -135,19 +135,20 @@ void kilni_cuda_null_reset(void) {
   for (size_t i = 0; i < state->count; i++) {
     const kilni_null_handle_t handle = state->handles[i];
     if (handle.kind != KILNI_HANDLE_HOST_MEMORY) continue;
-    kilni_free_aligned(kiln_allocator_libc(), (void*)(uintptr_t)handle.value,
-                       (size_t)handle.bytes, NULL_ADDRESS_STEP);
+    kilni_base_free_aligned(kiln_allocator_libc(),
+                            (void*)(uintptr_t)handle.value,
+                            (size_t)handle.bytes, NULL_ADDRESS_STEP);
   }
-  kilni_free_array(kiln_allocator_libc(), state->handles, state->capacity,
-                   sizeof(*state->handles));
+  kilni_base_free_array(kiln_allocator_libc(), state->handles, state->capacity,
+                        sizeof(*state->handles));
   state->handles = NULL;
   state->count = 0;
   state->capacity = 0;
   state->made = 0;
   state->next_address = 0;
   state->bad_destroys = 0;
-  kilni_free_array(kiln_allocator_libc(), state->objects,
-                   state->objects_capacity, sizeof(*state->objects));
+  kilni_base_free_array(kiln_allocator_libc(), state->objects,
+                        state->objects_capacity, sizeof(*state->objects));
   state->objects = NULL;
   state->objects_count = 0;
   state->objects_capacity = 0;
@@ -570,8 +571,8 @@ static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,
   *address = NULL;
   if (bytes == 0) return KILN_CU_ERROR_INVALID_VALUE;
   void* block = NULL;
-  kiln_status_t status = kilni_alloc_aligned(kiln_allocator_libc(), bytes,
-                                             NULL_ADDRESS_STEP, &block);
+  kiln_status_t status = kilni_base_alloc_aligned(kiln_allocator_libc(), bytes,
+                                                  NULL_ADDRESS_STEP, &block);
   kiln_cu_result_t result = KILN_CU_ERROR_OUT_OF_MEMORY;
   if (kiln_status_is_ok(status)) {
     uint64_t value = (uint64_t)(uintptr_t)block;
@@ -579,7 +580,8 @@ static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,
   }
   kiln_status_free(status);
   if (result != KILN_CU_SUCCESS) {
-    kilni_free_aligned(kiln_allocator_libc(), block, bytes, NULL_ADDRESS_STEP);
+    kilni_base_free_aligned(kiln_allocator_libc(), block, bytes,
+                            NULL_ADDRESS_STEP);
     return result;
   }
   *address = block;
@@ -592,8 +594,8 @@ static kiln_cu_result_t null_cuMemFreeHost(void* address) {
                        &bytes)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  kilni_free_aligned(kiln_allocator_libc(), address, (size_t)bytes,
-                     NULL_ADDRESS_STEP);
+  kilni_base_free_aligned(kiln_allocator_libc(), address, (size_t)bytes,
+                          NULL_ADDRESS_STEP);
   return KILN_CU_SUCCESS;
 }
 

@@ -20,7 +20,7 @@ _Static_assert(sizeof(void*) == sizeof(kilni_cuInit_fn_t),
                "a symbol's address is a function's");
 
 static kiln_status_t stub_error(const char* path) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
                  "\"%s\" is the CUDA toolkit's link-time stand-in for the "
                  "driver, not a driver",
@@ -50,7 +50,7 @@ static void base_name(const char* name, char* out, size_t room) {
   out[length] = '\0';
 }
 
-static void* row_address(const kilni_dynlib_t* library,
+static void* row_address(const kilni_base_dynlib_t* library,
                          kilni_cuGetProcAddress_fn_t ask,
                          const kilni_table_row_t* row) {
   if (ask != NULL) {
@@ -65,14 +65,14 @@ static void* row_address(const kilni_dynlib_t* library,
       return address;
     }
   }
-  return kilni_dynlib_symbol(library, row->symbol);
+  return kilni_base_dynlib_symbol(library, row->symbol);
 }
 
-static kiln_status_t read_version(const kilni_dynlib_t* library,
+static kiln_status_t read_version(const kilni_base_dynlib_t* library,
                                   const char* path, int* out_version) {
-  void* symbol = kilni_dynlib_symbol(library, "cuDriverGetVersion");
+  void* symbol = kilni_base_dynlib_symbol(library, "cuDriverGetVersion");
   if (symbol == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not a CUDA driver library", path),
         "name the driver's own libcuda.so.1, or leave KILN_LIBCUDA unset");
   }
@@ -83,8 +83,8 @@ static kiln_status_t read_version(const kilni_dynlib_t* library,
   return KILNI_CUDA_STATUS(NULL, result, "cuDriverGetVersion");
 }
 
-static void fill(kiln_cuda_table_t* table, const kilni_dynlib_t* library) {
-  void* symbol = kilni_dynlib_symbol(library, "cuGetProcAddress_v2");
+static void fill(kiln_cuda_table_t* table, const kilni_base_dynlib_t* library) {
+  void* symbol = kilni_base_dynlib_symbol(library, "cuGetProcAddress_v2");
   kilni_cuGetProcAddress_fn_t ask;
   memcpy(&ask, &symbol, sizeof(ask));
   for (unsigned row = 0; row < KILNI_CUDA_ROW_COUNT; row++) {
@@ -96,14 +96,14 @@ static void fill(kiln_cuda_table_t* table, const kilni_dynlib_t* library) {
   }
 }
 
-static kiln_status_t fill_checked(const kilni_dynlib_t* library,
+static kiln_status_t fill_checked(const kilni_base_dynlib_t* library,
                                   const char* name, kiln_cuda_table_t* table) {
-  const char* path = kilni_dynlib_path(library);
+  const char* path = kilni_base_dynlib_path(library);
   if (path[0] == '\0') path = name;
   if (is_stub_path(path)) return stub_error(path);
   int version = 0;
   KILNI_RETURN_IF_ERROR(read_version(library, path, &version));
-  kilni_cuda_table_init(table, "libcuda", kilni_dynlib_path(library));
+  kilni_cuda_table_init(table, "libcuda", kilni_base_dynlib_path(library));
   table->driver_version = version;
   fill(table, library);
   return kilni_cuda_table_check(table);
@@ -112,17 +112,18 @@ static kiln_status_t fill_checked(const kilni_dynlib_t* library,
 // Opens the library that is meant, unless it is the toolkit's stand-in.
 static kiln_status_t open_library(const kiln_host_t* host, const char* library,
                                   const char** out_name,
-                                  kilni_dynlib_t** out_library) {
+                                  kilni_base_dynlib_t** out_library) {
   const char* name = library;
-  const char* chosen = host->env != NULL
-                           ? kilni_env_text(host->env, KILNI_ENV_KILN_LIBCUDA)
-                           : NULL;
+  const char* chosen =
+      host->env != NULL ? kilni_base_env_text(host->env, KILNI_ENV_KILN_LIBCUDA)
+                        : NULL;
   if (name == NULL && chosen != NULL && chosen[0] != '\0') name = chosen;
   if (name == NULL) name = default_name;
   *out_name = name;
   if (is_stub_path(name)) return stub_error(name);
-  kiln_status_t status = kilni_dynlib_open(host->allocator, name, out_library);
-  return kilni_status_with_fix(
+  kiln_status_t status =
+      kilni_base_dynlib_open(host->allocator, name, out_library);
+  return kilni_base_status_with_fix(
       status,
       name == default_name
           ? "install the NVIDIA driver (the CUDA toolkit does not contain "
@@ -133,10 +134,10 @@ static kiln_status_t open_library(const kiln_host_t* host, const char* library,
 kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
                                     const char* library,
                                     kiln_cuda_table_t* out_table,
-                                    kilni_dynlib_t** out_library) {
+                                    kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   const char* name = NULL;
   KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
   return kilni_table_settle(fill_checked(opened, name, out_table), opened,
@@ -145,13 +146,13 @@ kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
 
 kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
                                      const char* library, int* out_version,
-                                     kilni_dynlib_t** out_library) {
+                                     kilni_base_dynlib_t** out_library) {
   *out_version = 0;
   *out_library = NULL;
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   const char* name = NULL;
   KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
-  const char* path = kilni_dynlib_path(opened);
+  const char* path = kilni_base_dynlib_path(opened);
   if (path[0] == '\0') path = name;
   kiln_status_t status = kiln_ok();
   if (is_stub_path(path)) status = stub_error(path);
@@ -160,7 +161,7 @@ kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
   }
   if (!kiln_status_is_ok(status)) {
     *out_version = 0;
-    kilni_dynlib_close(opened);
+    kilni_base_dynlib_close(opened);
     return status;
   }
   *out_library = opened;

@@ -74,14 +74,14 @@ kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table);
 kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
                                     const char* library,
                                     kiln_cuda_table_t* out_table,
-                                    kilni_dynlib_t** out_library);
+                                    kilni_base_dynlib_t** out_library);
 
 // Only asks for the driver's CUDA version (13000 is 13.0), which needs neither
 // a table nor a driver that is new enough. NOT_FOUND and INCOMPATIBLE as above.
 // The caller closes `*out_library`.
 kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
                                      const char* library, int* out_version,
-                                     kilni_dynlib_t** out_library);
+                                     kilni_base_dynlib_t** out_library);
 
 // ---- Provider: null ----
 

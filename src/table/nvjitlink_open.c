@@ -26,15 +26,16 @@ kiln_status_t kilni_nvjitlink_need(const kiln_nvjitlink_table_t* table,
   return kilni_tool_need(&tool, kilni_nvjitlink_row(row));
 }
 
-static kiln_status_t fill(const kilni_dynlib_t* library,
+static kiln_status_t fill(const kilni_base_dynlib_t* library,
                           kiln_nvjitlink_table_t* table) {
   const kilni_table_row_t* rows =
       kilni_nvjitlink_row((kilni_nvjitlink_row_id_t)0);
-  kilni_nvjitlink_table_init(table, "libnvJitLink", kilni_dynlib_path(library));
+  kilni_nvjitlink_table_init(table, "libnvJitLink",
+                             kilni_base_dynlib_path(library));
   kilni_rows_fill(rows, KILNI_NVJITLINK_ROW_COUNT, library, table,
                   table->present);
   if (!kilni_nvjitlink_has(table, KILNI_NVJITLINK_ROW_nvJitLinkVersion)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is no nvJitLink of CUDA 12.3 or newer",
                    table->origin),
         "name the file libnvJitLink.so.12 or libnvJitLink.so.13 of CUDA 12.3 "
@@ -51,11 +52,11 @@ static kiln_status_t fill(const kilni_dynlib_t* library,
 kiln_status_t kilni_nvjitlink_table_open(const kiln_host_t* host,
                                          const char* library,
                                          kiln_nvjitlink_table_t* out_table,
-                                         kilni_dynlib_t** out_library) {
+                                         kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
   const kilni_tool_t tool = tool_of(NULL);
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
   return kilni_table_settle(fill(opened, out_table), opened, out_table,
                             sizeof(*out_table), out_library);

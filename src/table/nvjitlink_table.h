@@ -59,7 +59,7 @@ void kilni_nvjitlink_mark(kiln_nvjitlink_table_t* table,
 kiln_status_t kilni_nvjitlink_table_open(const kiln_host_t* host,
                                          const char* library,
                                          kiln_nvjitlink_table_t* out_table,
-                                         kilni_dynlib_t** out_library);
+                                         kilni_base_dynlib_t** out_library);
 
 // A linker that links nothing: whatever goes in, a cubin, PTX or LTO-IR comes
 // out that only begins as one. Its links are among the handles of

@@ -15,9 +15,9 @@
 
 static const char default_name[] = "libnvidia-ml.so.1";
 
-static kiln_status_t fill(const kilni_dynlib_t* library,
+static kiln_status_t fill(const kilni_base_dynlib_t* library,
                           kiln_nvml_table_t* table) {
-  kilni_nvml_table_init(table, "libnvidia-ml", kilni_dynlib_path(library));
+  kilni_nvml_table_init(table, "libnvidia-ml", kilni_base_dynlib_path(library));
   kilni_rows_fill(kilni_nvml_row((kilni_nvml_row_id_t)0), KILNI_NVML_ROW_COUNT,
                   library, table, table->present);
   return kilni_nvml_table_check(table);
@@ -26,14 +26,14 @@ static kiln_status_t fill(const kilni_dynlib_t* library,
 kiln_status_t kilni_nvml_table_open(const kiln_host_t* host,
                                     const char* library,
                                     kiln_nvml_table_t* out_table,
-                                    kilni_dynlib_t** out_library) {
+                                    kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
-  kilni_dynlib_t* opened = NULL;
-  kiln_status_t status = kilni_dynlib_open(
+  kilni_base_dynlib_t* opened = NULL;
+  kiln_status_t status = kilni_base_dynlib_open(
       host->allocator, library != NULL ? library : default_name, &opened);
   if (!kiln_status_is_ok(status)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         status,
         "install the NVIDIA driver, which NVML is a part of; in a container, "
         "let it have the driver's utilities "
@@ -86,12 +86,12 @@ kiln_status_t kilni_nvml_release_ask(const kiln_host_t* host,
                                      char* out_text) {
   out_text[0] = 0;
   kiln_nvml_table_t table;
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   kiln_status_t status = kilni_nvml_table_open(host, library, &table, &opened);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   if (opened == NULL) return kiln_ok();
   (void)kilni_nvml_release_read(&table, capacity, out_text);
-  kilni_dynlib_close(opened);
+  kilni_base_dynlib_close(opened);
   return kiln_ok();
 }

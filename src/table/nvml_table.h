@@ -58,7 +58,7 @@ void kilni_nvml_mark(kiln_nvml_table_t* table, kilni_nvml_row_id_t row,
 kiln_status_t kilni_nvml_table_open(const kiln_host_t* host,
                                     const char* library,
                                     kiln_nvml_table_t* out_table,
-                                    kilni_dynlib_t** out_library);
+                                    kilni_base_dynlib_t** out_library);
 
 // The display driver's release as NVML says it ("580.65.06"), with a NUL;
 // "" where there is no NVML, or none that answers. `library` as above,

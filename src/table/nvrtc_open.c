@@ -26,13 +26,13 @@ kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
   return kilni_tool_need(&tool, kilni_nvrtc_row(row));
 }
 
-static kiln_status_t fill(const kilni_dynlib_t* library,
+static kiln_status_t fill(const kilni_base_dynlib_t* library,
                           kiln_nvrtc_table_t* table) {
   const kilni_table_row_t* rows = kilni_nvrtc_row((kilni_nvrtc_row_id_t)0);
-  kilni_nvrtc_table_init(table, "libnvrtc", kilni_dynlib_path(library));
+  kilni_nvrtc_table_init(table, "libnvrtc", kilni_base_dynlib_path(library));
   kilni_rows_fill(rows, KILNI_NVRTC_ROW_COUNT, library, table, table->present);
   if (!kilni_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcVersion)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not an NVRTC library",
                    table->origin),
         "name the file libnvrtc.so.12 or libnvrtc.so.13 of a CUDA toolkit, or "
@@ -49,11 +49,11 @@ static kiln_status_t fill(const kilni_dynlib_t* library,
 kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
                                      const char* library,
                                      kiln_nvrtc_table_t* out_table,
-                                     kilni_dynlib_t** out_library) {
+                                     kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
   const kilni_tool_t tool = tool_of(NULL);
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
   return kilni_table_settle(fill(opened, out_table), opened, out_table,
                             sizeof(*out_table), out_library);

@@ -59,7 +59,7 @@ void kilni_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
 kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
                                      const char* library,
                                      kiln_nvrtc_table_t* out_table,
-                                     kilni_dynlib_t** out_library);
+                                     kilni_base_dynlib_t** out_library);
 
 // A compiler that compiles nothing: every source becomes the same PTX without a
 // kernel. Its programs are among the handles of kilni_cuda_null_live.

@@ -47,14 +47,14 @@ static const void* give_table(uint32_t number) {
 
 // ---- Filling the table ----
 
-static void take(kiln_nvtx_table_t* table, const kilni_dynlib_t* library,
+static void take(kiln_nvtx_table_t* table, const kilni_base_dynlib_t* library,
                  bool injected) {
   void* address = NULL;
 #define KILNI_NVTX_ROW(name, number, result, params)                  \
   if (injected) {                                                     \
     memcpy(&table->name, &state()->entries[number], sizeof(address)); \
   } else {                                                            \
-    address = kilni_dynlib_symbol(library, #name);                    \
+    address = kilni_base_dynlib_symbol(library, #name);               \
     memcpy(&table->name, &address, sizeof(address));                  \
   }
 #include "table/nvtx_rows.inc"
@@ -71,23 +71,24 @@ static bool is_whole(const kiln_nvtx_table_t* table) {
 
 static bool open_as(const kiln_host_t* host, const char* name,
                     bool is_injected) {
-  kilni_dynlib_t* library = NULL;
+  kilni_base_dynlib_t* library = NULL;
   kiln_nvtx_table_t* table = &state()->table;
-  kiln_status_t status = kilni_dynlib_open(host->allocator, name, &library);
+  kiln_status_t status =
+      kilni_base_dynlib_open(host->allocator, name, &library);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return false;
   }
   if (is_injected) {
     kiln_nvtx_inject_t inject = NULL;
-    void* address = kilni_dynlib_symbol(library, NAME_EXACT);
+    void* address = kilni_base_dynlib_symbol(library, NAME_EXACT);
     memcpy(&inject, &address, sizeof(inject));
     if (inject != NULL && inject(give_table) != 0) take(table, library, true);
   } else {
     take(table, library, false);
   }
   // Its code stays mapped.
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   if (!is_whole(table)) return false;
   table->domain = table->nvtxDomainCreateA("kiln");
   return true;
@@ -95,7 +96,7 @@ static bool open_as(const kiln_host_t* host, const char* name,
 
 static bool open_any(const kiln_host_t* host, bool wanted) {
   const char* injected =
-      kilni_env_text(host->env, KILNI_ENV_NVTX_INJECTION64_PATH);
+      kilni_base_env_text(host->env, KILNI_ENV_NVTX_INJECTION64_PATH);
   for (uint32_t i = 0; i < KILN_NVTX_CORE2_ENTRIES; i++) {
     state()->places[i] = &state()->entries[i];
   }
@@ -111,28 +112,28 @@ static bool open_any(const kiln_host_t* host, bool wanted) {
 
 // Somebody else is at it: that ends soon.
 static void wait_for_other(void) {
-  kilni_mutex_t mutex;
-  kilni_cond_t never;
-  uint64_t began = kilni_time_ns();
-  if (!kiln_status_is_ok(kilni_mutex_init(&mutex))) return;
-  if (kiln_status_is_ok(kilni_cond_init(&never))) {
+  kilni_base_mutex_t mutex;
+  kilni_base_cond_t never;
+  uint64_t began = kilni_base_time_ns();
+  if (!kiln_status_is_ok(kilni_base_mutex_init(&mutex))) return;
+  if (kiln_status_is_ok(kilni_base_cond_init(&never))) {
     while (atomic_load(&state()->phase) == OPENING &&
-           kilni_time_ns() - began < PATIENCE) {
-      kilni_mutex_lock(&mutex);
-      uint64_t until = kilni_time_ns() + WAIT_NS;
-      while (kilni_cond_wait_until(&never, &mutex, until)) {
+           kilni_base_time_ns() - began < PATIENCE) {
+      kilni_base_mutex_lock(&mutex);
+      uint64_t until = kilni_base_time_ns() + WAIT_NS;
+      while (kilni_base_cond_wait_until(&never, &mutex, until)) {
       }
-      kilni_mutex_unlock(&mutex);
+      kilni_base_mutex_unlock(&mutex);
     }
-    kilni_cond_deinit(&never);
+    kilni_base_cond_deinit(&never);
   }
-  kilni_mutex_deinit(&mutex);
+  kilni_base_mutex_deinit(&mutex);
 }
 
 const kiln_nvtx_table_t* kilni_nvtx_table_open(const kiln_host_t* host,
                                                bool wanted) {
   const char* injected =
-      kilni_env_text(host->env, KILNI_ENV_NVTX_INJECTION64_PATH);
+      kilni_base_env_text(host->env, KILNI_ENV_NVTX_INJECTION64_PATH);
   if (!wanted && (injected == NULL || injected[0] == 0)) return NULL;
   unsigned int phase = NOTHING;
   if (atomic_compare_exchange_strong(&state()->phase, &phase, OPENING)) {

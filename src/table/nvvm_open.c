@@ -26,13 +26,13 @@ kiln_status_t kilni_nvvm_need(const kiln_nvvm_table_t* table,
   return kilni_tool_need(&tool, kilni_nvvm_row(row));
 }
 
-static kiln_status_t fill(const kilni_dynlib_t* library,
+static kiln_status_t fill(const kilni_base_dynlib_t* library,
                           kiln_nvvm_table_t* table) {
   const kilni_table_row_t* rows = kilni_nvvm_row((kilni_nvvm_row_id_t)0);
-  kilni_nvvm_table_init(table, "libnvvm", kilni_dynlib_path(library));
+  kilni_nvvm_table_init(table, "libnvvm", kilni_base_dynlib_path(library));
   kilni_rows_fill(rows, KILNI_NVVM_ROW_COUNT, library, table, table->present);
   if (!kilni_nvvm_has(table, KILNI_NVVM_ROW_nvvmVersion)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not a libNVVM", table->origin),
         "name the file libnvvm.so.4 of a CUDA toolkit, or leave "
         "KILN_LOCATE_LIB_NVVM unset");
@@ -47,11 +47,11 @@ static kiln_status_t fill(const kilni_dynlib_t* library,
 kiln_status_t kilni_nvvm_table_open(const kiln_host_t* host,
                                     const char* library,
                                     kiln_nvvm_table_t* out_table,
-                                    kilni_dynlib_t** out_library) {
+                                    kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
   const kilni_tool_t tool = tool_of(NULL);
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
   return kilni_table_settle(fill(opened, out_table), opened, out_table,
                             sizeof(*out_table), out_library);

@@ -58,7 +58,7 @@ void kilni_nvvm_mark(kiln_nvvm_table_t* table, kilni_nvvm_row_id_t row,
 kiln_status_t kilni_nvvm_table_open(const kiln_host_t* host,
                                     const char* library,
                                     kiln_nvvm_table_t* out_table,
-                                    kilni_dynlib_t** out_library);
+                                    kilni_base_dynlib_t** out_library);
 
 // A compiler that compiles nothing: every module becomes the same PTX without a
 // kernel. Its programs are among the handles of kilni_cuda_null_live.

@@ -44,7 +44,7 @@ uint64_t kilni_fault_disarm(kilni_fault_slot_t* slot) {
 }
 
 kiln_status_t kilni_fault_full(const char* provider) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "\"%s\" cannot be wrapped: %d tables of its kind have a "
                  "fault wrapper already",

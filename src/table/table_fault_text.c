@@ -68,7 +68,7 @@ const char* kiln_fault_kind_name(uint32_t kind) {
 
 // A name as its source has it; as it is, if that is not known.
 static void write_name(const char* name, char* out) {
-  if (kilni_demangle(name, true, NAME_BYTES, out)) return;
+  if (kilni_base_demangle(name, true, NAME_BYTES, out)) return;
   (void)snprintf(out, NAME_BYTES, "%s", name);
 }
 
@@ -308,7 +308,7 @@ static void add_kernel(text_t* text, const kiln_fault_t* fault) {
     add(text, "\n");
   }
   if (fault->node[0] == 0) return;
-  (void)kilni_show(fault->node, sizeof(name), name);
+  (void)kilni_base_show(fault->node, sizeof(name), name);
   add(text, "in graph node \"%s\"\n", name);
 }
 

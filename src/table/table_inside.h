@@ -13,14 +13,15 @@ kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);
 
 // Takes every row's entry point out of a library, as far as that has it.
 void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
-                     const kilni_dynlib_t* library, void* table,
+                     const kilni_base_dynlib_t* library, void* table,
                      uint64_t* present);
 
 // What an open comes to, by the status that filling the table gave: the library
 // is handed over, or closed again and the table cleared.
-kiln_status_t kilni_table_settle(kiln_status_t filled, kilni_dynlib_t* opened,
-                                 void* table, size_t bytes,
-                                 kilni_dynlib_t** out_library);
+kiln_status_t kilni_table_settle(kiln_status_t filled,
+                                 kilni_base_dynlib_t* opened, void* table,
+                                 size_t bytes,
+                                 kilni_base_dynlib_t** out_library);
 
 // ---- Compilers and linkers of the toolkit ----
 
@@ -44,7 +45,7 @@ typedef struct kilni_tool_t {
 // Opens the file that somebody has found. NOT_FOUND with a Fix.
 kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
                               const kilni_tool_t* tool,
-                              kilni_dynlib_t** out_library);
+                              kilni_base_dynlib_t** out_library);
 // INCOMPATIBLE naming every REQUIRED row that it lacks.
 kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
                                const kilni_rows_t* rows);

@@ -139,21 +139,21 @@ kiln_status_t kilni_cuda_status(const kiln_cuda_table_t* table,
                                 const char* room, const char* file, int line) {
   if (result == KILN_CU_SUCCESS) return kiln_ok();
   if (result == KILN_CU_ERROR_NOT_READY) {
-    return kilni_status_bare(KILN_STATUS_NOT_READY);
+    return kilni_base_status_bare(KILN_STATUS_NOT_READY);
   }
   const result_row_t* row = cuda_result(result);
   const char* name = row != NULL ? row->name : ask_name(table, result);
   const kiln_status_code_t code =
       row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
   const char* provider = table != NULL ? table->provider : "the driver";
-  kiln_status_t status = kilni_status_make(
+  kiln_status_t status = kilni_base_status_make(
       code, room, file, line, "the driver call \"%s\" gave %s (%s, by \"%s\")",
       call, name, kiln_status_code_text(code), provider);
-  status = kilni_status_with_native(status, "cuda", result, name);
+  status = kilni_base_status_with_native(status, "cuda", result, name);
   if (row != NULL && row->fix[0] != '\0') {
-    return kilni_status_with_fix(status, "%s", row->fix);
+    return kilni_base_status_with_fix(status, "%s", row->fix);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status, "set KILN_TRACE=on and look at the arguments of \"%s\"", call);
 }
 
@@ -177,16 +177,16 @@ static kiln_status_t tool_status(const tool_result_t* result, const char* call,
   const char* name = row != NULL ? row->name : result->said;
   if (name == NULL) name = "unknown result";
   kiln_status_code_t code = row != NULL ? row->code : result->otherwise;
-  kiln_status_t status = kilni_status_make(
+  kiln_status_t status = kilni_base_status_make(
       code, room, file, line, "the %s call \"%s\" gave %s (%s)", result->title,
       call, name, kiln_status_code_text(code));
-  status =
-      kilni_status_with_native(status, result->domain, result->number, name);
+  status = kilni_base_status_with_native(status, result->domain, result->number,
+                                         name);
   if (row != NULL && row->fix[0] != '\0') {
-    return kilni_status_with_fix(status, "%s", row->fix);
+    return kilni_base_status_with_fix(status, "%s", row->fix);
   }
   if (result->origin == NULL) return status;
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status, "this is %s %d.%d from \"%s\"; a newer one may do better",
       result->title, result->major, result->minor, result->origin);
 }
@@ -203,7 +203,7 @@ kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
                                  const char* room, const char* file, int line) {
   if (result == KILN_NVRTC_SUCCESS) return kiln_ok();
   if (result == KILN_NVRTC_ERROR_OUT_OF_MEMORY) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   tool_result_t of = {"NVRTC", "nvrtc", NULL,
                       NULL,    NULL,    result,
@@ -221,7 +221,7 @@ kiln_status_t kilni_nvvm_status(const kiln_nvvm_table_t* table,
                                 const char* room, const char* file, int line) {
   if (result == KILN_NVVM_SUCCESS) return kiln_ok();
   if (result == KILN_NVVM_ERROR_OUT_OF_MEMORY) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   tool_result_t of = {"libNVVM", "nvvm", NULL,
                       NULL,      NULL,   result,
@@ -254,7 +254,7 @@ kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
                                 const char* room, const char* file, int line) {
   if (result == KILN_NVML_SUCCESS) return kiln_ok();
   if (result == KILN_NVML_ERROR_MEMORY) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   const result_row_t* row = find(nvml_results, LENGTH(nvml_results), result);
   const char* name = row != NULL ? row->name : NULL;
@@ -262,14 +262,14 @@ kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
   if (name == NULL) name = "unknown result";
   const kiln_status_code_t code =
       row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
-  kiln_status_t status = kilni_status_make(
+  kiln_status_t status = kilni_base_status_make(
       code, room, file, line, "the NVML call \"%s\" gave %s (%s)", call, name,
       kiln_status_code_text(code));
-  status = kilni_status_with_native(status, "nvml", result, name);
+  status = kilni_base_status_with_native(status, "nvml", result, name);
   if (row != NULL && row->fix[0] != '\0') {
-    return kilni_status_with_fix(status, "%s", row->fix);
+    return kilni_base_status_with_fix(status, "%s", row->fix);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       status, "see whether `nvidia-smi` says the same; it asks NVML too");
 }
 

@@ -227,12 +227,12 @@ kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
       columns->feature[0] != '\0' ? columns->feature : columns->name;
   const unsigned version = columns->version;
   if (table->driver_version >= (int)version) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "\"%s\" does not offer %s (its table lacks %s)",
                    table->provider, feature, columns->name),
         "use another device, or do without it");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "%s needs a driver for CUDA %u.%u; \"%s\" is one for CUDA "
                  "%d.%d (its table lacks %s)",
@@ -244,7 +244,7 @@ kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
 
 kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
                               const kilni_table_row_t* row) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "%s needs the %s of CUDA %u.%u or newer; \"%s\" is %d.%d "
                  "(it lacks %s)",
@@ -261,7 +261,7 @@ kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
                               kilni_nvml_row_id_t row) {
   if (kilni_nvml_has(table, row)) return kiln_ok();
   const kilni_table_row_t* columns = kilni_nvml_row(row);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "the NVML \"%s\" does not tell %s (it lacks %s)",
                  table->origin,
                  columns->feature[0] != '\0' ? columns->feature : columns->name,
@@ -309,7 +309,7 @@ kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
       "that Kiln needs",
       table->provider, table->origin, table->driver_version / 1000,
       table->driver_version % 1000 / 10, count);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       annotate_missing(status, &rows),
       "install an NVIDIA driver of release 525 (CUDA 12.0) or newer, or use "
       "the software device `soft`");
@@ -324,7 +324,7 @@ kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
       "the library \"%s\" (%s %d.%d) lacks %u of the entry points that Kiln "
       "needs",
       tool->origin, tool->title, tool->major, tool->minor, count);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       annotate_missing(status, rows),
       "install the %s of CUDA %s or newer, e.g. `python3 -m pip install "
       "%s`" KILNI_FIX_ENVIRONMENT,
@@ -339,7 +339,7 @@ kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
       KILNI_FAIL(INCOMPATIBLE,
                  "the NVML \"%s\" lacks %u of the entry points that Kiln needs",
                  table->origin, count);
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       annotate_missing(status, &rows),
       "install an NVIDIA driver of release 525 (CUDA 12.0) or newer");
 }
@@ -347,22 +347,23 @@ kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
 // ---- Filling from a library ----
 
 void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
-                     const kilni_dynlib_t* library, void* table,
+                     const kilni_base_dynlib_t* library, void* table,
                      uint64_t* present) {
   for (uint32_t i = 0; i < count; i++) {
-    void* address = kilni_dynlib_symbol(library, rows[i].symbol);
+    void* address = kilni_base_dynlib_symbol(library, rows[i].symbol);
     if (address == NULL) continue;
     memcpy((char*)table + rows[i].place, &address, sizeof(address));
     mark(present, i, true);
   }
 }
 
-kiln_status_t kilni_table_settle(kiln_status_t filled, kilni_dynlib_t* opened,
-                                 void* table, size_t bytes,
-                                 kilni_dynlib_t** out_library) {
+kiln_status_t kilni_table_settle(kiln_status_t filled,
+                                 kilni_base_dynlib_t* opened, void* table,
+                                 size_t bytes,
+                                 kilni_base_dynlib_t** out_library) {
   if (!kiln_status_is_ok(filled)) {
     memset(table, 0, bytes);
-    kilni_dynlib_close(opened);
+    kilni_base_dynlib_close(opened);
     return filled;
   }
   *out_library = opened;
@@ -371,9 +372,9 @@ kiln_status_t kilni_table_settle(kiln_status_t filled, kilni_dynlib_t* opened,
 
 kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
                               const kilni_tool_t* tool,
-                              kilni_dynlib_t** out_library) {
-  return kilni_status_with_fix(
-      kilni_dynlib_open(host->allocator, library, out_library),
+                              kilni_base_dynlib_t** out_library) {
+  return kilni_base_status_with_fix(
+      kilni_base_dynlib_open(host->allocator, library, out_library),
       "name an existing %s library, or install one, e.g. `python3 -m pip "
       "install %s`" KILNI_FIX_ENVIRONMENT,
       tool->title, tool->package);

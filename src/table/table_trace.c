@@ -34,7 +34,7 @@ kilni_trace_line_t kilni_trace_begin(const kilni_trace_slot_t* slot,
                                      const char* call) {
   kilni_trace_line_t line;
   line.slot = slot;
-  line.on = kilni_log_wants(&line.slot->log, KILN_LOG_TRACE);
+  line.on = kilni_base_log_wants(&line.slot->log, KILN_LOG_TRACE);
   line.used = 0;
   line.first = true;
   line.text[0] = '\0';
@@ -123,12 +123,12 @@ void kilni_trace_gave(kilni_trace_line_t* line, const char* name,
 
 void kilni_trace_end(const kilni_trace_line_t* line) {
   if (!line->on) return;
-  kilni_log_line(&line->slot->log, KILN_LOG_TRACE, KILNI_ROOM, "%s",
-                 line->text);
+  kilni_base_log_line(&line->slot->log, KILN_LOG_TRACE, KILNI_ROOM, "%s",
+                      line->text);
 }
 
 kiln_status_t kilni_trace_full(const char* provider) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "\"%s\" cannot be traced: %d tables of its kind are traced "
                  "already",

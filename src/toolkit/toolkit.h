@@ -9,7 +9,7 @@
 
 // As kiln_toolkit_create, with the environment of the caller, which is copied.
 kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
-                                   const kilni_env_t* env,
+                                   const kilni_base_env_t* env,
                                    kiln_toolkit_t** out_toolkit);
 
 // As kiln_toolkit_check, with the uses that were declared to the context.

@@ -22,8 +22,8 @@ static kiln_status_t facts_of(kiln_allocator_t allocator,
   *out_count = 0;
   *out_subject = 0;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, question->item_count,
-                                          sizeof(void*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, question->item_count,
+                                               sizeof(void*), &block));
   const kiln_compat_fact_t** facts = block;
   for (size_t i = 0; i < question->item_count; i++) {
     const kiln_toolkit_item_t* item = question->items[i];
@@ -63,7 +63,7 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
   request.constraint = toolkit->ctk_version;
   request.allocator = &allocator;
   kiln_status_t status = kiln_compat_check(&request, out_report);
-  kilni_free_array(allocator, facts, question->item_count, sizeof(void*));
+  kilni_base_free_array(allocator, facts, question->item_count, sizeof(void*));
   return status;
 }
 
@@ -101,8 +101,8 @@ static kiln_status_t uses_of(kiln_toolkit_t* toolkit,
                              size_t* out_count) {
   size_t count = toolkit->uses.count + (last != NULL ? 1 : 0);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(toolkit->host.allocator, count, sizeof(void*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(toolkit->host.allocator, count,
+                                               sizeof(void*), &block));
   const kiln_compat_use_t** uses = block;
   const kiln_compat_use_t* declared = toolkit->uses.items;
   for (size_t i = 0; i < toolkit->uses.count; i++) uses[i] = &declared[i];
@@ -113,7 +113,7 @@ static kiln_status_t uses_of(kiln_toolkit_t* toolkit,
 }
 
 static void note_findings(const kiln_compat_report_t* report,
-                          kilni_str_t* notes) {
+                          kilni_base_str_t* notes) {
   uint32_t count = kiln_compat_report_finding_count(report);
   for (uint32_t i = 0; i < count; i++) {
     const kiln_compat_finding_t* finding =
@@ -123,13 +123,13 @@ static void note_findings(const kiln_compat_report_t* report,
         finding->verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE) {
       continue;
     }
-    kilni_str_addf(notes, "%s; Fix: %s\n", finding->message, finding->fix);
+    kilni_base_str_addf(notes, "%s; Fix: %s\n", finding->message, finding->fix);
   }
 }
 
 static kiln_status_t settle(kiln_toolkit_t* toolkit,
                             const kiln_compat_report_t* report,
-                            kilni_str_t* notes) {
+                            kilni_base_str_t* notes) {
   if (toolkit->policy.mode == KILN_COMPAT_MODE_WARN) {
     note_findings(report, notes);
     return kiln_ok();
@@ -144,8 +144,8 @@ static kiln_status_t together(kiln_toolkit_t* toolkit,
                               size_t* out_used) {
   size_t used = toolkit->items.count;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(toolkit->host.allocator, used + count,
-                                          sizeof(void*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      toolkit->host.allocator, used + count, sizeof(void*), &block));
   kiln_toolkit_item_t** all = block;
   if (used != 0) memcpy(all, toolkit->items.items, used * sizeof(*all));
   memcpy(all + used, items, count * sizeof(*all));
@@ -157,7 +157,7 @@ static kiln_status_t together(kiln_toolkit_t* toolkit,
 kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
                                   kiln_toolkit_item_t* const* items,
                                   size_t count, bool is_load,
-                                  kilni_str_t* notes) {
+                                  kilni_base_str_t* notes) {
   uint32_t mode = toolkit->policy.mode;
   if (mode == KILN_COMPAT_MODE_OFF) return kiln_ok();
   kilni_toolkit_question_t question = {0};
@@ -183,15 +183,16 @@ kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
     if (kiln_status_is_ok(status)) status = settle(toolkit, report, notes);
     kiln_compat_report_release(report);
   }
-  kilni_free_array(allocator, uses, use_count, sizeof(void*));
-  kilni_free_array(allocator, all, used + count, sizeof(void*));
+  kilni_base_free_array(allocator, uses, use_count, sizeof(void*));
+  kilni_base_free_array(allocator, all, used + count, sizeof(void*));
   return status;
 }
 
-void kilni_toolkit_tell(kiln_toolkit_t* toolkit, kilni_str_t* notes) {
-  kiln_string_view_t rest = kilni_sv_make(kilni_str_cstr(notes), notes->size);
+void kilni_toolkit_tell(kiln_toolkit_t* toolkit, kilni_base_str_t* notes) {
+  kiln_string_view_t rest =
+      kilni_base_sv_make(kilni_base_str_cstr(notes), notes->size);
   kiln_string_view_t line;
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     if (line.size == 0) continue;
     KILNI_LOG(&toolkit->host.log, WARNING, "%.*s", KILNI_SV(line));
   }
@@ -201,7 +202,7 @@ void kilni_toolkit_tell(kiln_toolkit_t* toolkit, kilni_str_t* notes) {
 
 static kiln_status_t check_call(const kiln_toolkit_t* toolkit) {
   KILNI_CHECK_ARGUMENT(toolkit != NULL, "toolkit");
-  return kilni_host_check_fork(&toolkit->host);
+  return kilni_base_host_check_fork(&toolkit->host);
 }
 
 kiln_status_t kiln_toolkit_resolve_located(kiln_toolkit_t* toolkit,
@@ -234,16 +235,17 @@ static kiln_status_t find_checked(kiln_toolkit_t* toolkit,
       !kiln_locate_item_found(item->located)) {
     return kiln_ok();
   }
-  kilni_str_t notes;
-  kilni_str_init(&notes, toolkit->host.allocator, KILNI_TOOLKIT_TEXT_BYTES);
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_str_t notes;
+  kilni_base_str_init(&notes, toolkit->host.allocator,
+                      KILNI_TOOLKIT_TEXT_BYTES);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kilni_toolkit_admit(toolkit, &item, 1, false, &notes);
   if (kiln_status_is_ok(status) && in_use(toolkit, item) == NULL) {
     status = kilni_toolkit_remember(toolkit, item);
   }
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   if (kiln_status_is_ok(status)) kilni_toolkit_tell(toolkit, &notes);
-  kilni_str_deinit(&notes);
+  kilni_base_str_deinit(&notes);
   return status;
 }
 
@@ -277,7 +279,7 @@ static kiln_status_t known_name(uint32_t kind, const char* name,
   const kiln_locate_entry_t* entry =
       name != NULL ? kiln_locate_entry_find(kind, name) : NULL;
   if (entry == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the %s of a use is \"%s\", which is not a "
                    "%s of the catalog",
@@ -300,7 +302,7 @@ static kiln_status_t normal_use(const kiln_compat_use_t* given,
       given->consumer_kind ? given->consumer_kind : KILN_COMPAT_KIND_LIB;
   if (given->artifact < KILN_COMPAT_ARTIFACT_LTOIR ||
       given->artifact > KILN_COMPAT_ARTIFACT_NVVM) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "no artifact has the number %u",
                    (unsigned)given->artifact),
         "use KILN_COMPAT_ARTIFACT_*: ltoir, ptx, elf, cubin or nvvm");
@@ -330,7 +332,7 @@ static bool is_declared(const kiln_toolkit_t* toolkit,
 // Checks one use with the pieces in use.
 static kiln_status_t admit_use(kiln_toolkit_t* toolkit,
                                const kiln_compat_use_t* use,
-                               kilni_str_t* notes) {
+                               kilni_base_str_t* notes) {
   if (toolkit->policy.mode == KILN_COMPAT_MODE_OFF) return kiln_ok();
   kilni_toolkit_question_t question = {0};
   question.items = toolkit->items.items;
@@ -351,9 +353,10 @@ kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
   KILNI_CHECK_ARGUMENT(use != NULL, "use");
   kiln_compat_use_t known;
   KILNI_RETURN_IF_ERROR(normal_use(use, &known));
-  kilni_str_t notes;
-  kilni_str_init(&notes, toolkit->host.allocator, KILNI_TOOLKIT_TEXT_BYTES);
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_str_t notes;
+  kilni_base_str_init(&notes, toolkit->host.allocator,
+                      KILNI_TOOLKIT_TEXT_BYTES);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kiln_ok();
   if (!is_declared(toolkit, &known)) {
     status = admit_use(toolkit, &known, &notes);
@@ -363,9 +366,9 @@ kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
                                KILNI_TOOLKIT_MAX_USES, &known, sizeof(known));
     }
   }
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   if (kiln_status_is_ok(status)) kilni_toolkit_tell(toolkit, &notes);
-  kilni_str_deinit(&notes);
+  kilni_base_str_deinit(&notes);
   return status;
 }
 
@@ -386,7 +389,8 @@ static kiln_status_t check_declared(kiln_toolkit_t* toolkit,
   question.use_count = use_count;
   question.ask_driver = true;
   kiln_status_t status = ask(toolkit, &question, out_report);
-  kilni_free_array(toolkit->host.allocator, uses, use_count, sizeof(void*));
+  kilni_base_free_array(toolkit->host.allocator, uses, use_count,
+                        sizeof(void*));
   return status;
 }
 
@@ -396,9 +400,9 @@ kiln_status_t kilni_toolkit_check_declared(kiln_toolkit_t* toolkit,
                                            kiln_compat_report_t** out_report) {
   *out_report = NULL;
   KILNI_RETURN_IF_ERROR(check_call(toolkit));
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = check_declared(toolkit, items, item_count, out_report);
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   return status;
 }
 
@@ -413,7 +417,7 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
   KILNI_RETURN_IF_ERROR(check_call(toolkit));
   KILNI_CHECK_ARGUMENT(items != NULL || item_count == 0, "items");
   KILNI_CHECK_ARGUMENT(uses != NULL || use_count == 0, "uses");
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status;
   if (item_count == 0) {
     status = check_declared(toolkit, toolkit->items.items, toolkit->items.count,
@@ -423,6 +427,6 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
                                          use_count, 0,          true};
     status = ask(toolkit, &question, out_report);
   }
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   return status;
 }

@@ -19,13 +19,13 @@ kiln_status_t kilni_toolkit_append(kiln_allocator_t allocator,
                                    kilni_toolkit_list_t* list, size_t limit,
                                    const void* item, size_t size) {
   if (list->count == limit) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %zu entries in one context",
                    limit),
         "reset the context, or use several");
   }
-  KILNI_RETURN_IF_ERROR(kilni_grow(allocator, list->count + 1, size,
-                                   &list->capacity, &list->items));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(allocator, list->count + 1, size,
+                                        &list->capacity, &list->items));
   memcpy((char*)list->items + list->count * size, item, size);
   list->count++;
   return kiln_ok();
@@ -33,7 +33,7 @@ kiln_status_t kilni_toolkit_append(kiln_allocator_t allocator,
 
 void kilni_toolkit_list_deinit(kiln_allocator_t allocator,
                                kilni_toolkit_list_t* list, size_t size) {
-  kilni_free_array(allocator, list->items, list->capacity, size);
+  kilni_base_free_array(allocator, list->items, list->capacity, size);
   memset(list, 0, sizeof(*list));
 }
 
@@ -52,26 +52,26 @@ static void forget(kiln_toolkit_t* toolkit) {
 }
 
 void kiln_toolkit_reset(kiln_toolkit_t* toolkit) {
-  if (toolkit == NULL || kilni_host_is_forked(&toolkit->host)) return;
-  kilni_mutex_lock(&toolkit->lock);
+  if (toolkit == NULL || kilni_base_host_is_forked(&toolkit->host)) return;
+  kilni_base_mutex_lock(&toolkit->lock);
   forget(toolkit);
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
 }
 
 void kiln_toolkit_refresh(kiln_toolkit_t* toolkit) {
-  if (toolkit == NULL || kilni_host_is_forked(&toolkit->host)) return;
-  kilni_mutex_lock(&toolkit->load_lock);
+  if (toolkit == NULL || kilni_base_host_is_forked(&toolkit->host)) return;
+  kilni_base_mutex_lock(&toolkit->load_lock);
   kiln_toolkit_library_t** libraries = toolkit->libraries.items;
   for (size_t i = 0; i < toolkit->libraries.count; i++) {
     libraries[i]->stale = true;
   }
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_mutex_lock(&toolkit->lock);
   forget(toolkit);
   kilni_locate_reader_release(toolkit->reader);
   toolkit->reader = NULL;
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   kiln_locate_refresh(toolkit->locate);
-  kilni_mutex_unlock(&toolkit->load_lock);
+  kilni_base_mutex_unlock(&toolkit->load_lock);
 }
 
 // ---- References ----
@@ -92,18 +92,18 @@ static void destroy(kiln_toolkit_t* toolkit) {
   kilni_toolkit_list_deinit(allocator, &toolkit->libraries, sizeof(*libraries));
   kilni_locate_reader_release(toolkit->reader);
   kiln_locate_release(toolkit->locate);
-  if (toolkit->has_lock) kilni_mutex_deinit(&toolkit->lock);
-  if (toolkit->has_load_lock) kilni_mutex_deinit(&toolkit->load_lock);
-  kilni_strfree(allocator, toolkit->ctk_version);
-  kilni_strfree(allocator, toolkit->cuda_library);
-  kilni_strfree(allocator, toolkit->system_root);
+  if (toolkit->has_lock) kilni_base_mutex_deinit(&toolkit->lock);
+  if (toolkit->has_load_lock) kilni_base_mutex_deinit(&toolkit->load_lock);
+  kilni_base_strfree(allocator, toolkit->ctk_version);
+  kilni_base_strfree(allocator, toolkit->cuda_library);
+  kilni_base_strfree(allocator, toolkit->system_root);
   kilni_toolkit_variables_deinit(toolkit);
-  kilni_env_deinit(&toolkit->env);
-  kilni_free(allocator, toolkit, sizeof(*toolkit));
+  kilni_base_env_deinit(&toolkit->env);
+  kilni_base_free(allocator, toolkit, sizeof(*toolkit));
 }
 
 void kiln_toolkit_release(kiln_toolkit_t* toolkit) {
-  if (toolkit == NULL || kilni_host_is_forked(&toolkit->host)) return;
+  if (toolkit == NULL || kilni_base_host_is_forked(&toolkit->host)) return;
   if (atomic_fetch_sub_explicit(&toolkit->references, 1,
                                 memory_order_acq_rel) == 1) {
     destroy(toolkit);
@@ -121,7 +121,7 @@ kiln_locate_t* kiln_toolkit_locate(kiln_toolkit_t* toolkit) {
 // ---- Options ----
 
 static kiln_status_t bad_option(const char* name, const char* wanted) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "kiln_toolkit_options_t has a bad `%s`",
                  name),
       "it takes %s; 0 is the default", wanted);
@@ -130,7 +130,8 @@ static kiln_status_t bad_option(const char* name, const char* wanted) {
 static kiln_status_t copy_text(kiln_toolkit_t* toolkit, const char* text,
                                char** out_text) {
   if (text == NULL) return kiln_ok();
-  return kilni_strdup(toolkit->host.allocator, kilni_sv(text), out_text);
+  return kilni_base_strdup(toolkit->host.allocator, kilni_base_sv(text),
+                           out_text);
 }
 
 // True where no variable may say how things are looked for; none may say then
@@ -139,9 +140,9 @@ static bool is_hermetic(const kiln_locate_options_t* locate) {
   return locate->hermetic == KILN_SWITCH_ON || locate->secure == KILN_SWITCH_ON;
 }
 
-static const char* variable(const kiln_toolkit_t* toolkit, kilni_env_id_t id,
-                            bool hermetic) {
-  return hermetic ? NULL : kilni_env_text(&toolkit->env, id);
+static const char* variable(const kiln_toolkit_t* toolkit,
+                            kilni_base_env_id_t id, bool hermetic) {
+  return hermetic ? NULL : kilni_base_env_text(&toolkit->env, id);
 }
 
 static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
@@ -194,7 +195,7 @@ static kiln_status_t take_locate(kiln_toolkit_t* toolkit,
 static kiln_status_t take_options(kiln_toolkit_t* toolkit,
                                   const kiln_toolkit_options_t* options) {
   kiln_locate_options_t how;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options->locate, "kiln_locate_options_t", sizeof(how), &how));
   bool hermetic = is_hermetic(&how);
   KILNI_RETURN_IF_ERROR(take_policy(toolkit, options, hermetic));
@@ -215,12 +216,12 @@ static kiln_status_t take_options(kiln_toolkit_t* toolkit,
 }
 
 static kiln_status_t take_environment(kiln_toolkit_t* toolkit,
-                                      const kilni_env_t* env) {
+                                      const kilni_base_env_t* env) {
   kiln_status_t status;
   if (env == NULL) {
-    status = kilni_env_init(&toolkit->env, toolkit->host.allocator);
+    status = kilni_base_env_init(&toolkit->env, toolkit->host.allocator);
   } else {
-    status = kilni_env_copy(env, toolkit->host.allocator, &toolkit->env);
+    status = kilni_base_env_copy(env, toolkit->host.allocator, &toolkit->env);
   }
   if (kiln_status_is_ok(status)) toolkit->host.env = &toolkit->env;
   return status;
@@ -228,11 +229,11 @@ static kiln_status_t take_environment(kiln_toolkit_t* toolkit,
 
 static kiln_status_t set_up(kiln_toolkit_t* toolkit,
                             const kiln_toolkit_options_t* options,
-                            const kilni_env_t* env) {
-  kiln_status_t status = kilni_mutex_init(&toolkit->lock);
+                            const kilni_base_env_t* env) {
+  kiln_status_t status = kilni_base_mutex_init(&toolkit->lock);
   toolkit->has_lock = kiln_status_is_ok(status);
   KILNI_RETURN_IF_ERROR(status);
-  status = kilni_mutex_init(&toolkit->load_lock);
+  status = kilni_base_mutex_init(&toolkit->load_lock);
   toolkit->has_load_lock = kiln_status_is_ok(status);
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(take_environment(toolkit, env));
@@ -240,7 +241,7 @@ static kiln_status_t set_up(kiln_toolkit_t* toolkit,
 }
 
 kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
-                                   const kilni_env_t* env,
+                                   const kilni_base_env_t* env,
                                    kiln_toolkit_t** out_toolkit) {
   *out_toolkit = NULL;
   kiln_toolkit_options_t given;
@@ -253,10 +254,11 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
       given.allocator ? *given.allocator : kiln_allocator_libc();
   if (allocator.fn == NULL) return bad_option("allocator", "a function");
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_toolkit_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc(allocator, sizeof(kiln_toolkit_t), &block));
   kiln_toolkit_t* toolkit = block;
   toolkit->host.allocator = allocator;
-  toolkit->host.process_id = kilni_process_id();
+  toolkit->host.process_id = kilni_base_process_id();
   if (given.log != NULL) toolkit->host.log = *given.log;
   toolkit->env.allocator = allocator;
   atomic_init(&toolkit->references, 1);

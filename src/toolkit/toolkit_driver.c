@@ -18,7 +18,7 @@
 
 void kilni_toolkit_driver_deinit(kiln_allocator_t allocator,
                                  kilni_toolkit_driver_t* driver) {
-  kilni_strfree(allocator, driver->evidence);
+  kilni_base_strfree(allocator, driver->evidence);
   memset(driver, 0, sizeof(*driver));
 }
 
@@ -40,8 +40,8 @@ kiln_status_t kilni_toolkit_driver_copy(kiln_allocator_t allocator,
   set_release(to, from->release);
   if (branch != 0) to->said.branch = branch;
   if (from->evidence == NULL) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(allocator, kilni_sv(from->evidence), &to->evidence));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+      allocator, kilni_base_sv(from->evidence), &to->evidence));
   to->said.evidence = to->evidence;
   return kiln_ok();
 }
@@ -70,8 +70,8 @@ static kiln_status_t take_release(kiln_toolkit_t* toolkit, const char* libcuda,
 
 static kiln_status_t take_evidence(kiln_toolkit_t* toolkit, const char* text,
                                    kilni_toolkit_driver_t* driver) {
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(toolkit->host.allocator, kilni_sv(text), &driver->evidence));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+      toolkit->host.allocator, kilni_base_sv(text), &driver->evidence));
   driver->said.evidence = driver->evidence;
   return kiln_ok();
 }
@@ -94,7 +94,7 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
                          kilni_toolkit_driver_t* driver) {
   driver->said = kiln_compat_driver_default();
   int version = 0;
-  kilni_dynlib_t* library = NULL;
+  kilni_base_dynlib_t* library = NULL;
   kiln_status_t status = kilni_cuda_version_ask(
       &toolkit->host, toolkit->cuda_library, &version, &library);
   if (!kiln_status_is_ok(status)) return not_asked(toolkit, status, driver);
@@ -103,11 +103,11 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
     driver->said.state = KILN_COMPAT_DRIVER_KNOWN;
     driver->said.line = (uint32_t)version / 10 * 10;
   }
-  status = take_evidence(toolkit, kilni_dynlib_path(library), driver);
+  status = take_evidence(toolkit, kilni_base_dynlib_path(library), driver);
   if (kiln_status_is_ok(status)) {
-    status = take_release(toolkit, kilni_dynlib_path(library), driver);
+    status = take_release(toolkit, kilni_base_dynlib_path(library), driver);
   }
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   return status;
 }
 
@@ -127,13 +127,13 @@ kiln_status_t kiln_toolkit_driver(kiln_toolkit_t* toolkit,
   KILNI_CHECK_ARGUMENT(out_driver != NULL, "out_driver");
   *out_driver = kiln_compat_driver_default();
   KILNI_CHECK_ARGUMENT(toolkit != NULL, "toolkit");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&toolkit->host));
-  kilni_mutex_lock(&toolkit->lock);
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&toolkit->host));
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kilni_toolkit_driver_ask(toolkit);
   if (kiln_status_is_ok(status)) {
     *out_driver =
         toolkit->driver_given ? toolkit->given.said : toolkit->driver.said;
   }
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   return status;
 }

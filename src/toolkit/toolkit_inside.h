@@ -54,7 +54,7 @@ typedef struct kilni_toolkit_driver_t {
 
 struct kiln_toolkit_t {
   kiln_host_t host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   atomic_uint references;
   kiln_compat_policy_t policy;
   uint32_t depth;  // KILNI_LOCATE_FACTS_*: of the first look
@@ -67,8 +67,8 @@ struct kiln_toolkit_t {
   kiln_locate_t* locate;
   kilni_toolkit_list_t variables;       // kiln_toolkit_variable_t
   kilni_toolkit_list_t variable_names;  // char*: of members of families
-  kilni_mutex_t lock;
-  kilni_mutex_t load_lock;
+  kilni_base_mutex_t lock;
+  kilni_base_mutex_t load_lock;
 
   // Under `lock`.
   kilni_locate_reader_t* reader;
@@ -86,7 +86,7 @@ struct kiln_toolkit_item_t {
   kiln_locate_item_t* located;
   kilni_locate_reader_t* reader;      // keeps the facts
   const kilni_locate_facts_t* facts;  // NULL where nothing was found
-  kilni_str_t texts;                  // of the evidence
+  kilni_base_str_t texts;             // of the evidence
   uint32_t evidence_count;
   uint32_t tag_count;
   const char** tags;
@@ -102,7 +102,7 @@ struct kiln_toolkit_item_t {
 struct kiln_toolkit_library_t {
   kiln_allocator_t allocator;
   kiln_toolkit_item_t* item;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   char* path;
   bool was_loaded;
   bool stale;                   // of before a refresh
@@ -158,13 +158,13 @@ typedef struct kilni_toolkit_question_t {
 kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
                                   kiln_toolkit_item_t* const* items,
                                   size_t count, bool is_load,
-                                  kilni_str_t* notes);
+                                  kilni_base_str_t* notes);
 // Remembers an item as in use, instead of the one that is the same file.
 // Under `lock`.
 kiln_status_t kilni_toolkit_remember(kiln_toolkit_t* toolkit,
                                      kiln_toolkit_item_t* item);
 // Writes the lines of `notes` to the log, as warnings. Under no lock.
-void kilni_toolkit_tell(kiln_toolkit_t* toolkit, kilni_str_t* notes);
+void kilni_toolkit_tell(kiln_toolkit_t* toolkit, kilni_base_str_t* notes);
 
 // ---- Driver (toolkit_driver.c) ----
 

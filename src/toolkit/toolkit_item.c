@@ -36,17 +36,17 @@ static void add(gather_t* gather, uint32_t source, uint32_t line,
   gather->evidence[at].source = source;
   gather->evidence[at].line = line;
   gather->texts[at] = item->texts.size;
-  kilni_str_add_cstr(&item->texts, what);
+  kilni_base_str_add_cstr(&item->texts, what);
   if (text != NULL && text[0] != 0) {
-    if (what[0] != 0) kilni_str_add_char(&item->texts, ' ');
-    kilni_str_add_cstr(&item->texts, text);
+    if (what[0] != 0) kilni_base_str_add_char(&item->texts, ' ');
+    kilni_base_str_add_cstr(&item->texts, text);
   }
   if (where != NULL && where[0] != 0) {
-    kilni_str_add_cstr(&item->texts, " (");
-    kilni_str_add_cstr(&item->texts, where);
-    kilni_str_add_char(&item->texts, ')');
+    kilni_base_str_add_cstr(&item->texts, " (");
+    kilni_base_str_add_cstr(&item->texts, where);
+    kilni_base_str_add_char(&item->texts, ')');
   }
-  kilni_str_add_char(&item->texts, 0);
+  kilni_base_str_add_char(&item->texts, 0);
 }
 
 static void add_wheel(gather_t* gather, const kilni_locate_owner_t* owner) {
@@ -112,11 +112,11 @@ static void gather_all(gather_t* gather, const kilni_locate_facts_t* facts,
 }
 
 static void drop_evidence(kiln_toolkit_item_t* item) {
-  kilni_free_array(item->allocator, item->evidence, item->evidence_count,
-                   sizeof(kiln_compat_evidence_t));
+  kilni_base_free_array(item->allocator, item->evidence, item->evidence_count,
+                        sizeof(kiln_compat_evidence_t));
   item->evidence = NULL;
   item->evidence_count = 0;
-  kilni_str_deinit(&item->texts);
+  kilni_base_str_deinit(&item->texts);
 }
 
 static kiln_status_t conclude(kiln_toolkit_item_t* item,
@@ -130,14 +130,14 @@ static kiln_status_t conclude(kiln_toolkit_item_t* item,
   if (class_id == KILN_LOCATE_CLASS_CTK) {
     gather_all(&gather, item->facts, call);
   }
-  KILNI_RETURN_IF_ERROR(kilni_str_status(&item->texts));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_status(&item->texts));
   for (uint32_t i = 0; i < gather.count; i++) {
     gather.evidence[i].text = item->texts.data + gather.texts[i];
   }
   item->conclusion = kiln_compat_line_conclude(gather.evidence, gather.count);
   if (gather.count == 0) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       item->allocator, gather.count, sizeof(kiln_compat_evidence_t), &block));
   memcpy(block, gather.evidence, gather.count * sizeof(kiln_compat_evidence_t));
   item->evidence = block;
@@ -149,7 +149,7 @@ static kiln_status_t conclude(kiln_toolkit_item_t* item,
 
 static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
                                 kilni_locate_reader_t** out_reader) {
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kiln_ok();
   if (toolkit->reader == NULL) {
     status = kilni_locate_reader_create(toolkit->host.allocator,
@@ -157,7 +157,7 @@ static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
   }
   *out_reader = toolkit->reader;
   kilni_locate_reader_retain(toolkit->reader);
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   return status;
 }
 
@@ -223,7 +223,7 @@ static kiln_status_t take_tags(kiln_toolkit_item_t* item,
   if (count == 0) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(item->allocator, count, sizeof(char*), &block));
+      kilni_base_alloc_array(item->allocator, count, sizeof(char*), &block));
   item->tags = block;
   item->tag_count = count;
   for (uint32_t i = 0; i < count; i++) {
@@ -321,7 +321,7 @@ static kiln_status_t make_item(kiln_toolkit_t* toolkit,
   kiln_allocator_t allocator = toolkit->host.allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_toolkit_item_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_toolkit_item_t), &block));
   kiln_toolkit_item_t* item = block;
   item->allocator = allocator;
   atomic_init(&item->references, 1);
@@ -331,7 +331,7 @@ static kiln_status_t make_item(kiln_toolkit_t* toolkit,
   item->release_evidence = "";
   item->conclusion = kiln_compat_line_conclude(NULL, 0);
   kiln_locate_item_retain(located);
-  kilni_str_init(&item->texts, allocator, KILNI_TOOLKIT_TEXT_BYTES);
+  kilni_base_str_init(&item->texts, allocator, KILNI_TOOLKIT_TEXT_BYTES);
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(located);
   kiln_status_t status = take_tags(item, entry);
   if (kiln_status_is_ok(status) && kiln_locate_item_found(located)) {
@@ -391,8 +391,9 @@ void kiln_toolkit_item_release(kiln_toolkit_item_t* item) {
   kiln_locate_item_release(item->located);
   kilni_locate_reader_release(item->reader);
   drop_evidence(item);
-  kilni_free_array(item->allocator, item->tags, item->tag_count, sizeof(char*));
-  kilni_free(item->allocator, item, sizeof(*item));
+  kilni_base_free_array(item->allocator, item->tags, item->tag_count,
+                        sizeof(char*));
+  kilni_base_free(item->allocator, item, sizeof(*item));
 }
 
 kiln_locate_item_t* kiln_toolkit_item_located(const kiln_toolkit_item_t* item) {

@@ -26,30 +26,33 @@ typedef struct census_t {
 static void texts_deinit(kiln_allocator_t allocator,
                          kilni_toolkit_list_t* list) {
   char** texts = list->items;
-  for (size_t i = 0; i < list->count; i++) kilni_strfree(allocator, texts[i]);
+  for (size_t i = 0; i < list->count; i++)
+    kilni_base_strfree(allocator, texts[i]);
   kilni_toolkit_list_deinit(allocator, list, sizeof(*texts));
 }
 
 static kiln_status_t add_text(kiln_allocator_t allocator,
                               kilni_toolkit_list_t* list, const char* text) {
   char* copy = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, kilni_sv(text), &copy));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_strdup(allocator, kilni_base_sv(text), &copy));
   kiln_status_t status = kilni_toolkit_append(
       allocator, list, KILNI_TOOLKIT_MAX_LIBRARIES, &copy, sizeof(copy));
-  if (!kiln_status_is_ok(status)) kilni_strfree(allocator, copy);
+  if (!kiln_status_is_ok(status)) kilni_base_strfree(allocator, copy);
   return status;
 }
 
-static bool needs_it(const kilni_dynlib_mapped_t* mapped, const char* soname) {
+static bool needs_it(const kilni_base_dynlib_mapped_t* mapped,
+                     const char* soname) {
   const char* need = NULL;
-  for (uint32_t i = 0; (need = kilni_dynlib_mapped_need(mapped, i)) != NULL;
-       i++) {
+  for (uint32_t i = 0;
+       (need = kilni_base_dynlib_mapped_need(mapped, i)) != NULL; i++) {
     if (strcmp(need, soname) == 0) return true;
   }
   return false;
 }
 
-static bool on_object(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool on_object(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   census_t* census = user;
   if (strcmp(mapped->soname, census->soname) == 0) {
     census->status = add_text(census->allocator, &census->copies, mapped->path);
@@ -65,24 +68,24 @@ static kiln_status_t is_own(kiln_allocator_t allocator, const char* path,
   *out_same = strcmp(path, real) == 0;
   if (*out_same) return kiln_ok();
   char* resolved = NULL;
-  kiln_status_t status = kilni_path_real(allocator, path, &resolved);
+  kiln_status_t status = kilni_base_path_real(allocator, path, &resolved);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   if (resolved == NULL) return kiln_ok();
   *out_same = strcmp(resolved, real) == 0;
-  kilni_strfree(allocator, resolved);
+  kilni_base_strfree(allocator, resolved);
   return kiln_ok();
 }
 
 // Finds out who has the library, before it is opened.
 static kiln_status_t take_census(kiln_toolkit_library_t* library,
-                                 kilni_str_t* notes) {
+                                 kilni_base_str_t* notes) {
   const kiln_toolkit_item_t* item = library->item;
   census_t census = {.allocator = library->allocator};
   census.soname = item->facts->soname != NULL
                       ? item->facts->soname
                       : kiln_locate_item_file_name(item->located);
-  kilni_dynlib_each_mapped(on_object, &census);
+  kilni_base_dynlib_each_mapped(on_object, &census);
   kiln_status_t status = census.status;
   char** copies = census.copies.items;
   for (size_t i = 0; kiln_status_is_ok(status) && i < census.copies.count;
@@ -92,10 +95,11 @@ static kiln_status_t take_census(kiln_toolkit_library_t* library,
                     kiln_locate_item_real_path(item->located), &same);
     if (same) library->was_loaded = true;
     if (!same && kiln_status_is_ok(status)) {
-      kilni_str_addf(notes,
-                     "\"%s\" is loaded beside \"%s\", which somebody else has "
-                     "in this process: two copies of one library\n",
-                     kiln_locate_item_path(item->located), copies[i]);
+      kilni_base_str_addf(
+          notes,
+          "\"%s\" is loaded beside \"%s\", which somebody else has "
+          "in this process: two copies of one library\n",
+          kiln_locate_item_path(item->located), copies[i]);
     }
   }
   texts_deinit(library->allocator, &census.copies);
@@ -113,22 +117,23 @@ static kiln_status_t take_census(kiln_toolkit_library_t* library,
 // without saying where it is.
 static kiln_status_t open_step(kiln_allocator_t allocator,
                                const kilni_toolkit_step_t* step,
-                               kilni_dynlib_t** out_library) {
-  kiln_status_t status =
-      kilni_dynlib_open_with(allocator, step->path, step->flags, out_library);
+                               kilni_base_dynlib_t** out_library) {
+  kiln_status_t status = kilni_base_dynlib_open_with(allocator, step->path,
+                                                     step->flags, out_library);
   if (kiln_status_is_ok(status) || !step->retry_librt ||
       strstr(kiln_status_message(status), "shm_open") == NULL) {
     return status;
   }
-  kilni_dynlib_t* librt = NULL;
-  kiln_status_t helped = kilni_dynlib_open_with(allocator, "librt.so.1",
-                                                KILNI_DYNLIB_GLOBAL, &librt);
+  kilni_base_dynlib_t* librt = NULL;
+  kiln_status_t helped = kilni_base_dynlib_open_with(
+      allocator, "librt.so.1", KILNI_DYNLIB_GLOBAL, &librt);
   bool there = kiln_status_is_ok(helped);
   kiln_status_free(helped);
   if (!there) return status;
-  kilni_dynlib_close(librt);  // it stays mapped
-  kilni_dynlib_t* again = NULL;
-  helped = kilni_dynlib_open_with(allocator, step->path, step->flags, &again);
+  kilni_base_dynlib_close(librt);  // it stays mapped
+  kilni_base_dynlib_t* again = NULL;
+  helped =
+      kilni_base_dynlib_open_with(allocator, step->path, step->flags, &again);
   if (!kiln_status_is_ok(helped)) {
     kiln_status_free(helped);
     return status;
@@ -164,7 +169,7 @@ typedef int (*ir_fn_t)(int* major, int* minor, int* debug_major,
 // The NVVM IR that a loaded libNVVM reads; 0 for other libraries.
 static uint32_t ask_nvvm_ir(const kiln_toolkit_library_t* library) {
   if (strcmp(library->item->fact.name, "nvvm") != 0) return 0;
-  void* symbol = kilni_dynlib_symbol(library->library, "nvvmIRVersion");
+  void* symbol = kilni_base_dynlib_symbol(library->library, "nvvmIRVersion");
   if (symbol == NULL) return 0;
   int said[4] = {0, 0, 0, 0};
   ir_fn_t ask;
@@ -180,7 +185,7 @@ static kilni_toolkit_call_t ask_version(const kiln_toolkit_library_t* library) {
        i++) {
     const version_call_t* row = &kVersionCalls[i];
     if (strcmp(row->name, library->item->fact.name) != 0) continue;
-    void* symbol = kilni_dynlib_symbol(library->library, row->function);
+    void* symbol = kilni_base_dynlib_symbol(library->library, row->function);
     if (symbol == NULL) break;
     int major = 0;
     int minor = 0;
@@ -199,7 +204,8 @@ static kilni_toolkit_call_t ask_version(const kiln_toolkit_library_t* library) {
 }
 
 static kiln_status_t hear(kiln_toolkit_t* toolkit,
-                          kiln_toolkit_library_t* library, kilni_str_t* notes) {
+                          kiln_toolkit_library_t* library,
+                          kilni_base_str_t* notes) {
   kilni_toolkit_call_t call = ask_version(library);
   if (call.name == NULL && call.nvvm_ir == 0) return kiln_ok();
   uint32_t thought = library->item->conclusion.line;
@@ -211,14 +217,14 @@ static kiln_status_t hear(kiln_toolkit_t* toolkit,
   if (call.name == NULL || thought == 0 || thought == call.line) {
     return kiln_ok();
   }
-  kilni_str_addf(notes,
-                 "\"%s\" says by %s that it is %u.%u, its file says "
-                 "%u.%u\n",
-                 library->path, call.name,
-                 (unsigned)kiln_compat_line_major(call.line),
-                 (unsigned)kiln_compat_line_minor(call.line),
-                 (unsigned)kiln_compat_line_major(thought),
-                 (unsigned)kiln_compat_line_minor(thought));
+  kilni_base_str_addf(notes,
+                      "\"%s\" says by %s that it is %u.%u, its file says "
+                      "%u.%u\n",
+                      library->path, call.name,
+                      (unsigned)kiln_compat_line_major(call.line),
+                      (unsigned)kiln_compat_line_minor(call.line),
+                      (unsigned)kiln_compat_line_major(thought),
+                      (unsigned)kiln_compat_line_minor(thought));
   return kiln_ok();
 }
 
@@ -226,12 +232,12 @@ static kiln_status_t hear(kiln_toolkit_t* toolkit,
 
 void kilni_toolkit_library_destroy(kiln_toolkit_library_t* library) {
   if (library == NULL) return;
-  kilni_dynlib_close(library->library);  // the code stays mapped
+  kilni_base_dynlib_close(library->library);  // the code stays mapped
   kiln_toolkit_item_release(library->item);
-  kilni_strfree(library->allocator, library->path);
+  kilni_base_strfree(library->allocator, library->path);
   texts_deinit(library->allocator, &library->users);
   texts_deinit(library->allocator, &library->before);
-  kilni_free(library->allocator, library, sizeof(*library));
+  kilni_base_free(library->allocator, library, sizeof(*library));
 }
 
 static kiln_toolkit_library_t* known(const kiln_toolkit_t* toolkit,
@@ -251,15 +257,16 @@ static kiln_toolkit_library_t* known(const kiln_toolkit_t* toolkit,
 
 static kiln_status_t path_of(kiln_toolkit_library_t* library,
                              const char* wanted) {
-  const char* taken = kilni_dynlib_path(library->library);
+  const char* taken = kilni_base_dynlib_path(library->library);
   if (taken[0] != '/') taken = wanted;
-  return kilni_strdup(library->allocator, kilni_sv(taken), &library->path);
+  return kilni_base_strdup(library->allocator, kilni_base_sv(taken),
+                           &library->path);
 }
 
 // Opens the step number `at` of a plan into `library`.
 static kiln_status_t fill(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
                           size_t at, kiln_toolkit_library_t* library,
-                          kilni_str_t* notes) {
+                          kilni_base_str_t* notes) {
   const kilni_toolkit_step_t* step = &plan->steps[at];
   KILNI_RETURN_IF_ERROR(take_census(library, notes));
   for (size_t i = 0; i < at; i++) {
@@ -270,23 +277,23 @@ static kiln_status_t fill(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
   KILNI_RETURN_IF_ERROR(open_step(library->allocator, step, &library->library));
   KILNI_RETURN_IF_ERROR(path_of(library, step->path));
   KILNI_RETURN_IF_ERROR(hear(toolkit, library, notes));
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kiln_ok();
   if (toolkit->policy.mode != KILN_COMPAT_MODE_OFF) {
     status = kilni_toolkit_remember(toolkit, library->item);
   }
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   return status;
 }
 
 static kiln_status_t open_library(kiln_toolkit_t* toolkit,
                                   kilni_toolkit_plan_t* plan, size_t at,
-                                  kilni_str_t* notes) {
+                                  kilni_base_str_t* notes) {
   kiln_allocator_t allocator = toolkit->host.allocator;
   if (known(toolkit, plan->steps[at].item->located) != NULL) return kiln_ok();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_toolkit_library_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_toolkit_library_t), &block));
   kiln_toolkit_library_t* library = block;
   library->allocator = allocator;
   library->item = plan->steps[at].item;
@@ -303,21 +310,22 @@ static kiln_status_t open_library(kiln_toolkit_t* toolkit,
 
 static kiln_status_t open_sibling(kiln_toolkit_t* toolkit,
                                   const kilni_toolkit_step_t* step,
-                                  kilni_str_t* notes) {
-  kilni_dynlib_t* opened = NULL;
+                                  kilni_base_str_t* notes) {
+  kilni_base_dynlib_t* opened = NULL;
   kiln_status_t status = open_step(toolkit->host.allocator, step, &opened);
-  kilni_dynlib_close(opened);  // it stays mapped
+  kilni_base_dynlib_close(opened);  // it stays mapped
   if (kiln_status_is_ok(status) ||
       kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) {
     return status;
   }
-  kilni_str_addf(notes, "%s\n", kiln_status_message(status));
+  kilni_base_str_addf(notes, "%s\n", kiln_status_message(status));
   kiln_status_free(status);
   return kiln_ok();
 }
 
 static kiln_status_t carry_out(kiln_toolkit_t* toolkit,
-                               kilni_toolkit_plan_t* plan, kilni_str_t* notes) {
+                               kilni_toolkit_plan_t* plan,
+                               kilni_base_str_t* notes) {
   for (size_t i = 0; i < plan->count; i++) {
     const kilni_toolkit_step_t* step = &plan->steps[i];
     KILNI_RETURN_IF_ERROR(step->item != NULL
@@ -331,22 +339,23 @@ static kiln_status_t carry_out(kiln_toolkit_t* toolkit,
 
 // Every piece of the plan, with what is in use, before any is opened.
 static kiln_status_t admit(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
-                           kilni_str_t* notes) {
+                           kilni_base_str_t* notes) {
   kiln_toolkit_item_t* items[KILNI_TOOLKIT_MAX_STEPS];
   size_t count = 0;
   for (size_t i = 0; i < plan->count; i++) {
     if (plan->steps[i].item != NULL) items[count++] = plan->steps[i].item;
   }
-  kilni_mutex_lock(&toolkit->lock);
+  kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status =
       kilni_toolkit_admit(toolkit, items, count, true, notes);
-  kilni_mutex_unlock(&toolkit->lock);
+  kilni_base_mutex_unlock(&toolkit->lock);
   if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(status, "nothing was loaded");
 }
 
 static kiln_status_t load_new(kiln_toolkit_t* toolkit,
-                              kiln_locate_item_t* located, kilni_str_t* notes) {
+                              kiln_locate_item_t* located,
+                              kilni_base_str_t* notes) {
   kiln_toolkit_item_t* item = NULL;
   KILNI_RETURN_IF_ERROR(kilni_toolkit_item_make(toolkit, located, NULL, &item));
   kilni_toolkit_plan_t plan;
@@ -365,26 +374,27 @@ kiln_status_t kiln_toolkit_load_located(
   *out_library = NULL;
   KILNI_CHECK_ARGUMENT(toolkit != NULL, "toolkit");
   KILNI_CHECK_ARGUMENT(located != NULL, "located");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&toolkit->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&toolkit->host));
   uint32_t kind = kiln_locate_entry_kind(kiln_locate_item_entry(located));
   if (kind != KILN_LOCATE_KIND_LIB) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a %s cannot be loaded",
                    kiln_locate_kind_name(kind)),
         "name an item of kind lib");
   }
   KILNI_RETURN_IF_ERROR(kiln_locate_item_require(located));
-  kilni_str_t notes;
-  kilni_str_init(&notes, toolkit->host.allocator, KILNI_TOOLKIT_TEXT_BYTES);
-  kilni_mutex_lock(&toolkit->load_lock);
+  kilni_base_str_t notes;
+  kilni_base_str_init(&notes, toolkit->host.allocator,
+                      KILNI_TOOLKIT_TEXT_BYTES);
+  kilni_base_mutex_lock(&toolkit->load_lock);
   kiln_status_t status = kiln_ok();
   if (known(toolkit, located) == NULL) {
     status = load_new(toolkit, located, &notes);
   }
   if (kiln_status_is_ok(status)) *out_library = known(toolkit, located);
-  kilni_mutex_unlock(&toolkit->load_lock);
+  kilni_base_mutex_unlock(&toolkit->load_lock);
   kilni_toolkit_tell(toolkit, &notes);
-  kilni_str_deinit(&notes);
+  kilni_base_str_deinit(&notes);
   return status;
 }
 
@@ -393,7 +403,7 @@ kiln_status_t kiln_toolkit_load(kiln_toolkit_t* toolkit, const char* name,
   KILNI_CHECK_ARGUMENT(out_library != NULL, "out_library");
   *out_library = NULL;
   KILNI_CHECK_ARGUMENT(toolkit != NULL, "toolkit");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&toolkit->host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(&toolkit->host));
   kiln_locate_item_t* located = NULL;
   KILNI_RETURN_IF_ERROR(
       kiln_locate_find(toolkit->locate, KILN_LOCATE_KIND_LIB, name, &located));
@@ -415,12 +425,12 @@ const char* kiln_toolkit_library_path(const kiln_toolkit_library_t* library) {
 }
 
 void* kiln_toolkit_library_handle(const kiln_toolkit_library_t* library) {
-  return kilni_dynlib_handle(library->library);
+  return kilni_base_dynlib_handle(library->library);
 }
 
 void* kiln_toolkit_library_symbol(const kiln_toolkit_library_t* library,
                                   const char* name) {
-  return kilni_dynlib_symbol(library->library, name);
+  return kilni_base_dynlib_symbol(library->library, name);
 }
 
 bool kiln_toolkit_library_was_loaded(const kiln_toolkit_library_t* library) {

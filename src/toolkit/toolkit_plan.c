@@ -24,7 +24,7 @@ typedef struct mapped_t {
   bool found;
 } mapped_t;
 
-static bool on_mapped(const kilni_dynlib_mapped_t* mapped, void* user) {
+static bool on_mapped(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   mapped_t* wanted = user;
   wanted->found = strcmp(mapped->soname, wanted->soname) == 0;
   return !wanted->found;
@@ -32,7 +32,7 @@ static bool on_mapped(const kilni_dynlib_mapped_t* mapped, void* user) {
 
 static bool is_mapped(const char* soname) {
   mapped_t wanted = {soname, false};
-  kilni_dynlib_each_mapped(on_mapped, &wanted);
+  kilni_base_dynlib_each_mapped(on_mapped, &wanted);
   return wanted.found;
 }
 
@@ -57,13 +57,13 @@ bool kilni_toolkit_plan_needs(const kilni_toolkit_plan_t* plan, size_t at,
 static kiln_status_t add_step(kilni_toolkit_plan_t* plan,
                               kilni_toolkit_step_t step, const char* path) {
   if (plan->count == KILNI_TOOLKIT_MAX_STEPS) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is the library number %u of a load",
                    path, (unsigned)KILNI_TOOLKIT_MAX_STEPS + 1),
         "load the libraries that it needs first, one by one");
   }
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(plan->toolkit->host.allocator, kilni_sv(path), &step.path));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(plan->toolkit->host.allocator,
+                                          kilni_base_sv(path), &step.path));
   plan->steps[plan->count] = step;
   kiln_toolkit_item_retain(step.item);
   note_need(plan, plan->count++);
@@ -121,7 +121,7 @@ static const char* asked_name(const kilni_locate_facts_t* facts,
                               const kiln_locate_entry_t* entry) {
   for (uint32_t i = 0; i < facts->needed_count; i++) {
     if (kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB,
-                                    kilni_sv(facts->needed[i])) == entry) {
+                                    kilni_base_sv(facts->needed[i])) == entry) {
       return facts->needed[i];
     }
   }
@@ -173,7 +173,7 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
 
 static kiln_status_t not_there(const kiln_toolkit_item_t* user,
                                const char* name, const char* asked) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "\"%s\" needs \"%s\"%s%s%s, which is not there",
                  kiln_locate_item_path(user->located), name,
                  asked != NULL ? " (" : "", asked != NULL ? asked : "",
@@ -229,16 +229,16 @@ static kiln_status_t plan_beside(kilni_toolkit_plan_t* plan,
   const char* own = kiln_locate_item_path(item->located);
   const char* slash = strrchr(own, '/');
   if (slash == NULL) return kiln_ok();
-  kilni_str_t path;
-  kilni_str_init(&path, plan->toolkit->host.allocator,
-                 KILNI_TOOLKIT_TEXT_BYTES);
-  kilni_str_add(&path, kilni_sv_make(own, (size_t)(slash + 1 - own)));
-  kilni_str_add_cstr(&path, name);
-  kiln_status_t status = kilni_str_status(&path);
-  if (kiln_status_is_ok(status) && kilni_file_exists(path.data)) {
+  kilni_base_str_t path;
+  kilni_base_str_init(&path, plan->toolkit->host.allocator,
+                      KILNI_TOOLKIT_TEXT_BYTES);
+  kilni_base_str_add(&path, kilni_base_sv_make(own, (size_t)(slash + 1 - own)));
+  kilni_base_str_add_cstr(&path, name);
+  kiln_status_t status = kilni_base_str_status(&path);
+  if (kiln_status_is_ok(status) && kilni_base_file_exists(path.data)) {
     status = add_sibling(plan, path.data);
   }
-  kilni_str_deinit(&path);
+  kilni_base_str_deinit(&path);
   return status;
 }
 
@@ -250,7 +250,7 @@ static kiln_status_t plan_file_needs(kilni_toolkit_plan_t* plan,
     const char* name = facts->needed[i];
     if (is_mapped(name)) continue;
     const kiln_locate_entry_t* entry =
-        kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB, kilni_sv(name));
+        kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB, kilni_base_sv(name));
     kiln_status_t status = kiln_ok();
     if (entry == NULL) {
       status = plan_beside(plan, item, name);
@@ -284,14 +284,14 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
                                kiln_toolkit_item_t* item) {
   if (is_planned(plan, item)) return kiln_ok();
   if (plan->depth == KILNI_TOOLKIT_MAX_DEPTH) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is needed over %u other libraries",
                    kiln_locate_item_path(item->located),
                    (unsigned)KILNI_TOOLKIT_MAX_DEPTH),
         "load the libraries that it needs first, one by one");
   }
   if (item->facts == NULL) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "\"%s\" was there and is gone",
                    kiln_locate_item_path(item->located)),
         "refresh the context (kiln_toolkit_refresh) and try again");
@@ -323,7 +323,7 @@ kiln_status_t kilni_toolkit_plan_make(kiln_toolkit_t* toolkit,
 void kilni_toolkit_plan_deinit(kilni_toolkit_plan_t* plan) {
   for (size_t i = 0; i < plan->count; i++) {
     kiln_toolkit_item_release(plan->steps[i].item);
-    kilni_strfree(plan->toolkit->host.allocator, plan->steps[i].path);
+    kilni_base_strfree(plan->toolkit->host.allocator, plan->steps[i].path);
   }
   plan->count = 0;
 }

@@ -10,7 +10,7 @@
 
 enum { MAX_VARIABLES = 4096 };
 
-static bool counts(const kilni_env_row_t* row) {
+static bool counts(const kilni_base_env_row_t* row) {
   return strcmp(row->room, "locate") == 0 || strcmp(row->room, "compat") == 0;
 }
 
@@ -23,20 +23,21 @@ static kiln_status_t add(kiln_toolkit_t* toolkit, const char* name,
 
 // Those of a family that are set; the family itself is no variable.
 static kiln_status_t add_members(kiln_toolkit_t* toolkit,
-                                 const kilni_env_row_t* family) {
+                                 const kilni_base_env_row_t* family) {
   kiln_allocator_t allocator = toolkit->host.allocator;
   kiln_string_view_t name;
   const char* value = NULL;
   for (size_t i = 0;
-       (value = kilni_env_member_at(&toolkit->env, i, &name)) != NULL; i++) {
+       (value = kilni_base_env_member_at(&toolkit->env, i, &name)) != NULL;
+       i++) {
     char* copy = NULL;
-    if (!kilni_sv_starts_with(name, family->name)) continue;
-    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, name, &copy));
+    if (!kilni_base_sv_starts_with(name, family->name)) continue;
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(allocator, name, &copy));
     kiln_status_t status =
         kilni_toolkit_append(allocator, &toolkit->variable_names, MAX_VARIABLES,
                              &copy, sizeof(copy));
     if (!kiln_status_is_ok(status)) {
-      kilni_strfree(allocator, copy);
+      kilni_base_strfree(allocator, copy);
       return status;
     }
     KILNI_RETURN_IF_ERROR(add(toolkit, copy, value));
@@ -46,13 +47,14 @@ static kiln_status_t add_members(kiln_toolkit_t* toolkit,
 
 kiln_status_t kilni_toolkit_variables_list(kiln_toolkit_t* toolkit) {
   for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
-    const kilni_env_row_t* row = kilni_env_row((kilni_env_id_t)i);
+    const kilni_base_env_row_t* row =
+        kilni_base_env_row((kilni_base_env_id_t)i);
     if (!counts(row)) continue;
     KILNI_RETURN_IF_ERROR(
         strcmp(row->type, "family") == 0
             ? add_members(toolkit, row)
             : add(toolkit, row->name,
-                  kilni_env_text(&toolkit->env, (kilni_env_id_t)i)));
+                  kilni_base_env_text(&toolkit->env, (kilni_base_env_id_t)i)));
   }
   return kiln_ok();
 }
@@ -61,7 +63,7 @@ void kilni_toolkit_variables_deinit(kiln_toolkit_t* toolkit) {
   kiln_allocator_t allocator = toolkit->host.allocator;
   char** names = toolkit->variable_names.items;
   for (size_t i = 0; i < toolkit->variable_names.count; i++) {
-    kilni_strfree(allocator, names[i]);
+    kilni_base_strfree(allocator, names[i]);
   }
   kilni_toolkit_list_deinit(allocator, &toolkit->variable_names,
                             sizeof(*names));

@@ -153,10 +153,10 @@ static void look(void* user) {
 
 static void current_is_per_thread(contract_t* t) {
   other_thread_t other = {t->cu, t->context, KILN_CU_ERROR_UNKNOWN};
-  kilni_thread_t thread;
-  kiln_status_t status = kilni_thread_start(&thread, "look", look, &other);
+  kilni_base_thread_t thread;
+  kiln_status_t status = kilni_base_thread_start(&thread, "look", look, &other);
   CHECK(kiln_status_is_ok(status));
-  kilni_thread_join(&thread);
+  kilni_base_thread_join(&thread);
   OK(other.result);
   CHECK(other.seen == NULL);
 }

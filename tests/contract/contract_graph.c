@@ -471,35 +471,36 @@ static void graph_enabled(contract_t* t) {
 // How many were ended. A driver may do that on a thread of its own, a little
 // later. thread-safe
 typedef struct ended_t {
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   uint32_t count;
 } ended_t;
 
 static void count_end(void* user) {
   ended_t* ended = user;
-  kilni_mutex_lock(&ended->lock);
+  kilni_base_mutex_lock(&ended->lock);
   ended->count++;
-  kilni_cond_broadcast(&ended->changed);
-  kilni_mutex_unlock(&ended->lock);
+  kilni_base_cond_broadcast(&ended->changed);
+  kilni_base_mutex_unlock(&ended->lock);
 }
 
 static uint32_t ends_so_far(ended_t* ended) {
-  kilni_mutex_lock(&ended->lock);
+  kilni_base_mutex_lock(&ended->lock);
   uint32_t count = ended->count;
-  kilni_mutex_unlock(&ended->lock);
+  kilni_base_mutex_unlock(&ended->lock);
   return count;
 }
 
 static bool wait_for_end(ended_t* ended, uint32_t count) {
-  uint64_t deadline = kilni_time_ns() + UINT64_C(20000000000);
+  uint64_t deadline = kilni_base_time_ns() + UINT64_C(20000000000);
   bool in_time = true;
-  kilni_mutex_lock(&ended->lock);
+  kilni_base_mutex_lock(&ended->lock);
   while (ended->count < count && in_time) {
-    in_time = kilni_cond_wait_until(&ended->changed, &ended->lock, deadline);
+    in_time =
+        kilni_base_cond_wait_until(&ended->changed, &ended->lock, deadline);
   }
   bool good = ended->count == count;
-  kilni_mutex_unlock(&ended->lock);
+  kilni_base_mutex_unlock(&ended->lock);
   return good;
 }
 
@@ -507,8 +508,8 @@ static void graph_user_objects(contract_t* t) {
   bench_t b;
   set_up(t, &b);
   ended_t ended = {.count = 0};
-  CHECK(kiln_status_is_ok(kilni_mutex_init(&ended.lock)));
-  CHECK(kiln_status_is_ok(kilni_cond_init(&ended.changed)));
+  CHECK(kiln_status_is_ok(kilni_base_mutex_init(&ended.lock)));
+  CHECK(kiln_status_is_ok(kilni_base_cond_init(&ended.changed)));
   kiln_cu_user_object_t object = NULL;
   OK(t->cu->cuUserObjectCreate(&object, &ended, count_end, 1,
                                KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
@@ -535,8 +536,8 @@ static void graph_user_objects(contract_t* t) {
   CHECK(wait_for_end(&ended, 2));
   IS(INVALID_VALUE,
      t->cu->cuUserObjectCreate(&object, &ended, count_end, 1, 0));
-  kilni_cond_deinit(&ended.changed);
-  kilni_mutex_deinit(&ended.lock);
+  kilni_base_cond_deinit(&ended.changed);
+  kilni_base_mutex_deinit(&ended.lock);
   tear_down(t, &b);
 }
 

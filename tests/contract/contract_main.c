@@ -78,9 +78,9 @@ typedef struct run_t {
   bool here;
   bool list;
   kiln_host_t host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   bool inited;
 } run_t;
 
@@ -175,7 +175,7 @@ static kiln_status_t start_provider(run_t* run) {
 
 static void stop_provider(run_t* run) {
   if (strcmp(run->provider, "soft") == 0) kilni_soft_stop();
-  kilni_dynlib_close(run->library);
+  kilni_base_dynlib_close(run->library);
   run->library = NULL;
 }
 
@@ -430,14 +430,14 @@ int main(int argc, char** argv) {
   if (run.list) return list_all();
   run.host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                            .env = &run.env,
-                           .worker_count = kilni_core_count(),
-                           .process_id = kilni_process_id()};
-  kiln_status_t status = kilni_env_init(&run.env, run.host.allocator);
+                           .worker_count = kilni_base_core_count(),
+                           .process_id = kilni_base_process_id()};
+  kiln_status_t status = kilni_base_env_init(&run.env, run.host.allocator);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return 1;
   }
   int code = run.child ? child_main(&run) : run_all(&run);
-  kilni_env_deinit(&run.env);
+  kilni_base_env_deinit(&run.env);
   return code;
 }

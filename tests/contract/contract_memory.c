@@ -65,7 +65,7 @@ static void large_copy(contract_t* t) {
   kiln_allocator_t libc = kiln_allocator_libc();
   kiln_cu_deviceptr_t a = 0;
   void* block = NULL;
-  CHECK(kiln_status_is_ok(kilni_alloc(libc, 2 * LARGE, &block)));
+  CHECK(kiln_status_is_ok(kilni_base_alloc(libc, 2 * LARGE, &block)));
   uint8_t* out = block;
   uint8_t* back = out + LARGE;
   for (size_t i = 0; i < LARGE; i++) out[i] = (uint8_t)(i * 7 + (i >> 11));
@@ -75,7 +75,7 @@ static void large_copy(contract_t* t) {
   OK(t->cu->cuStreamSynchronize(NULL));
   CHECK(memcmp(out, back, LARGE) == 0);
   OK(t->cu->cuMemFree(a));
-  kilni_free(libc, block, 2 * LARGE);
+  kilni_base_free(libc, block, 2 * LARGE);
 }
 
 static void fills(contract_t* t) {

@@ -288,7 +288,7 @@ static int skip(const char* why) {
 
 // 0, or the exit status without something to test.
 static int start(const char* provider, kiln_nvml_table_t* table,
-                 kilni_dynlib_t** library) {
+                 kilni_base_dynlib_t** library) {
   if (strcmp(provider, "null") == 0) {
     kilni_nvml_table_null(table);
     return 0;
@@ -336,7 +336,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = NULL;
+  kilni_base_dynlib_t* library = NULL;
   int code = start(provider, &table, &library);
   if (code == 0 && trace) {
     kiln_log_sink_t sink = {print_line, NULL, KILN_LOG_TRACE, 0};
@@ -351,6 +351,6 @@ int main(int argc, char** argv) {
     printf("# a session was left open\n");
     code = 1;
   }
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   return code;
 }

@@ -93,10 +93,11 @@ static void nest(void* user) {
 
 static void threads_are_apart(nvtx_case_t* t) {
   nested_t nested = {t->tx, false};
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   int first = push(t->tx, t->tx->domain, "outer");
-  CHECK(kiln_status_is_ok(kilni_thread_start(&thread, "nest", nest, &nested)));
-  kilni_thread_join(&thread);
+  CHECK(kiln_status_is_ok(
+      kilni_base_thread_start(&thread, "nest", nest, &nested)));
+  kilni_base_thread_join(&thread);
   CHECK(nested.good);
   int ended = t->tx->nvtxDomainRangePop(t->tx->domain);
   CHECK(first < 0 ? ended < 0 : first == 0 && ended == 0);
@@ -160,13 +161,14 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: contract_nvtx --provider injected|nvtx\n");
     return 2;
   }
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
-  if (!kiln_status_is_ok(kilni_env_init(&env, kiln_allocator_libc()))) return 1;
+  if (!kiln_status_is_ok(kilni_base_env_init(&env, kiln_allocator_libc())))
+    return 1;
   host.allocator = kiln_allocator_libc();
   host.env = &env;
   int code = run_all(&host, wanted);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   return code;
 }

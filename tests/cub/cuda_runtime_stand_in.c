@@ -54,7 +54,7 @@ typedef struct kernel_t {
   kiln_cu_function_t function;
 } kernel_t;
 
-static kilni_env_t env;
+static kilni_base_env_t env;
 static kiln_host_t host;
 static kiln_cuda_table_t cuda;
 static kiln_cu_module_t module;
@@ -88,7 +88,7 @@ static void* read_file(const char* path) {
 
 static void stop(void) {
   kilni_soft_stop();
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
 }
 
 // The device begins with the first call that needs it.
@@ -99,9 +99,9 @@ static void begin(void) {
   const char* workers = getenv("KILN_TEST_WORKERS");
   host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                        .env = &env,
-                       .worker_count = kilni_core_count(),
-                       .process_id = kilni_process_id()};
-  if (!kiln_status_is_ok(kilni_env_init(&env, host.allocator))) {
+                       .worker_count = kilni_base_core_count(),
+                       .process_id = kilni_base_process_id()};
+  if (!kiln_status_is_ok(kilni_base_env_init(&env, host.allocator))) {
     fail("no memory", 0);
   }
   kilni_soft_options_t options = {

@@ -44,7 +44,7 @@ typedef struct counts_t {
 
 // When a process ends itself. one-thread
 typedef struct plan_t {
-  kilni_folder_calls_t system;
+  kilni_base_folder_calls_t system;
   uint64_t call;  // number of the call; 0: never
   uint64_t met;
   uint32_t where;  // 0: before it, 1: after it, 2: in the middle of a write
@@ -106,8 +106,8 @@ static int64_t k_write(void* user, int file, uint64_t offset, size_t size,
   return code;
 }
 
-static kilni_folder_calls_t calls_of(plan_t* plan) {
-  kilni_folder_calls_t calls = kilni_folder_calls_system();
+static kilni_base_folder_calls_t calls_of(plan_t* plan) {
+  kilni_base_folder_calls_t calls = kilni_base_folder_calls_system();
   plan->system = calls;
   calls.open = k_open;
   calls.close = k_close;
@@ -171,7 +171,7 @@ static void end_status(kiln_status_t status) {
 
 static kiln_cache_t* create(plan_t* plan, bool named, bool tidies) {
   kiln_cache_options_t options = kiln_cache_options_default();
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   memset(&env, 0, sizeof(env));
   env.allocator = kiln_allocator_libc();
@@ -274,7 +274,7 @@ static void begin(process_t* process, uint64_t seed, uint64_t operations) {
   plan_t plan;
   memset(&plan, 0, sizeof(plan));
   uint64_t kind = next(&random) % 4;
-  process->begun_ns = kilni_time_ns();
+  process->begun_ns = kilni_base_time_ns();
   process->until_ns = 0;
   if (operations == 0 && kind == 3) {
     process->until_ns = process->begun_ns + next(&random) % UINT64_C(30000000);
@@ -289,7 +289,7 @@ static void begin(process_t* process, uint64_t seed, uint64_t operations) {
 // False: something is wrong with it.
 static bool attend(process_t* process, bool* out_ended, bool last) {
   int code = 0;
-  uint64_t now = kilni_time_ns();
+  uint64_t now = kilni_base_time_ns();
   *out_ended = false;
   if (process->until_ns != 0 && now >= process->until_ns) {
     (void)kill(process->id, SIGKILL);

@@ -63,7 +63,7 @@ static void on_log(kiln_log_level_t level, const char* room, const char* line,
 static kiln_status_t create(path_t* path, kiln_cache_t** out_cache) {
   kiln_log_sink_t sink = {on_log, path, 0, 0};
   kiln_cache_options_t options = kiln_cache_options_default();
-  kilni_env_t env;
+  kilni_base_env_t env;
   memset(&env, 0, sizeof(env));
   env.allocator = kiln_allocator_libc();
   options.directory = path->folder;

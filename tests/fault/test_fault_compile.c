@@ -104,7 +104,7 @@ static kiln_status_t compile_cached(const path_t* path,
     // A cache without memory keeps nothing, which is no error of its caller.
     if (i == 1 && kiln_status_is_ok(status) &&
         kiln_compile_result_cache(result) != KILN_COMPILE_CACHE_HIT) {
-      status = kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+      status = kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
     }
     kiln_compile_result_release(result);
   }
@@ -113,15 +113,15 @@ static kiln_status_t compile_cached(const path_t* path,
 }
 
 static kiln_status_t run_path(path_t* path) {
-  static kilni_env_t env;
+  static kilni_base_env_t env;
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   memset(&env, 0, sizeof(env));
   env.allocator = path->allocator;
   host.allocator = path->allocator;
   host.env = &env;
-  host.process_id = kilni_process_id();
-  kilni_keep_t nobody = {0};
+  host.process_id = kilni_base_process_id();
+  kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status =
       path->is_nvvm

@@ -78,15 +78,15 @@ static kiln_status_t link_once(const path_t* path, kiln_linker_t* linker) {
 }
 
 static kiln_status_t run_path(path_t* path) {
-  static kilni_env_t env;
+  static kilni_base_env_t env;
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   memset(&env, 0, sizeof(env));
   env.allocator = path->allocator;
   host.allocator = path->allocator;
   host.env = &env;
-  host.process_id = kilni_process_id();
-  kilni_keep_t nobody = {0};
+  host.process_id = kilni_base_process_id();
+  kilni_base_keep_t nobody = {0};
   kilni_linker_wish_t wish = {0};
   wish.table = &path->table;
   wish.arch = "sm_90";

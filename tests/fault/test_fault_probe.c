@@ -79,7 +79,7 @@ static kiln_status_t look(const run_t* run, kiln_allocator_t allocator) {
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
   host.env = &world->env;
-  host.process_id = kilni_process_id();
+  host.process_id = kilni_base_process_id();
   kilni_probe_source_t source = {.host = &host,
                                  .table = run->table,
                                  .ask_devices = true,

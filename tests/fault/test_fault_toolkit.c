@@ -31,10 +31,10 @@
 static void put(const world_t* world, const char* name, const char* piece) {
   uint8_t* data = NULL;
   size_t size = 0;
-  assert_null(
-      kilni_file_read(kiln_allocator_libc(), piece, 16 << 20, &data, &size));
+  assert_null(kilni_base_file_read(kiln_allocator_libc(), piece, 16 << 20,
+                                   &data, &size));
   world_write(world, name, data, size);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
 }
 
 // Wheels of CUDA 13.0 on the site `a`, a toolkit of the same line in `kit`.

@@ -52,13 +52,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                          NULL};
   kilni_kept_t kept = {reader.format, reader.line, reader.log, reader.note,
                        reader.arch,   names,       name_count, &files};
-  kilni_str_t text;
-  kilni_str_init(&text, kiln_allocator_libc(), size + 1);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, kiln_allocator_libc(), size + 1);
   kilni_kept_write(&text, &kept);
-  if (kilni_str_status(&text) != NULL || text.size > size ||
+  if (kilni_base_str_status(&text) != NULL || text.size > size ||
       memcmp(text.data, data, text.size) != 0) {
     abort();
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return 0;
 }

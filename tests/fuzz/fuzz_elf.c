@@ -22,7 +22,7 @@ static void end(kiln_status_t status) {
   kiln_status_free(status);
 }
 
-static bool on_symbol(const kilni_elf_symbol_t* symbol, void* user) {
+static bool on_symbol(const kilni_base_elf_symbol_t* symbol, void* user) {
   size_t* left = user;
   require(symbol->name.size == 0 ||
           memchr(symbol->name.data, 0, symbol->name.size) == NULL);
@@ -38,25 +38,26 @@ static bool on_version(const char* name, const char* library, void* user) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kiln_bytes_view_t bytes = {data, size};
-  kilni_elf_t* elf;
+  kilni_base_elf_t* elf;
   kiln_status_t status =
-      kilni_elf_open_bytes(kiln_allocator_libc(), bytes, "fuzz", &elf);
+      kilni_base_elf_open_bytes(kiln_allocator_libc(), bytes, "fuzz", &elf);
   require(kiln_status_is_ok(status) == (elf != NULL));
   end(status);
   if (elf == NULL) return 0;
   char id[2 * KILNI_ELF_MAX_BUILD_ID + 1];
-  end(kilni_elf_build_id(elf, id));
+  end(kilni_base_elf_build_id(elf, id));
   require(strlen(id) % 2 == 0);
   size_t left = 100000;
-  end(kilni_elf_symbols_each(elf, "_", on_symbol, &left));
+  end(kilni_base_elf_symbols_each(elf, "_", on_symbol, &left));
   left = 1000;
-  end(kilni_elf_versions_each(elf, on_version, &left));
+  end(kilni_base_elf_versions_each(elf, on_version, &left));
   char text[32];
-  end(kilni_elf_text_find(elf, ".rodata", "Cuda", 1 << 20, sizeof(text), text));
+  end(kilni_base_elf_text_find(elf, ".rodata", "Cuda", 1 << 20, sizeof(text),
+                               text));
   require(text[0] == 0 || strncmp(text, "Cuda", 4) == 0);
-  for (uint32_t i = 0; i < kilni_elf_needed_count(elf); i++) {
-    require(kilni_elf_needed(elf, i) != NULL);
+  for (uint32_t i = 0; i < kilni_base_elf_needed_count(elf); i++) {
+    require(kilni_base_elf_needed(elf, i) != NULL);
   }
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   return 0;
 }

@@ -31,12 +31,12 @@ static void check_requirement(kiln_string_view_t text) {
   size_t length = kilni_name_normalise(requirement.name, sizeof(name), name);
   require(strlen(name) == length);
   char again[64];
-  kilni_name_normalise(kilni_sv(name), sizeof(again), again);
+  kilni_name_normalise(kilni_base_sv(name), sizeof(again), again);
   require(strcmp(name, again) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  kiln_string_view_t whole = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t whole = kilni_base_sv_make((const char*)data, size);
   kiln_string_view_t rest = whole;
   kilni_metadata_field_t field;
   size_t broken = 0;

@@ -21,9 +21,9 @@ static bool inside(kiln_string_view_t part, const uint8_t* data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  kiln_string_view_t text = kilni_sv_make((const char*)data, size);
-  kiln_string_view_t paths[2] = {kilni_sv("lib/libnvrtc.so.12"),
-                                 kilni_sv("/usr/lib/x")};
+  kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
+  kiln_string_view_t paths[2] = {kilni_base_sv("lib/libnvrtc.so.12"),
+                                 kilni_base_sv("/usr/lib/x")};
   kilni_conda_record_t record;
   if (kilni_conda_read(text, paths, 2, &record)) {
     require(record.name.size > 0 && record.version.size > 0);
@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const char* const names[] = {"libcudart12", ""};
   for (size_t i = 0; i < 2; i++) {
     kilni_dpkg_package_t package;
-    if (!kilni_dpkg_status_find(text, kilni_sv(names[i]), kilni_sv("amd64"),
-                                &package)) {
+    if (!kilni_dpkg_status_find(text, kilni_base_sv(names[i]),
+                                kilni_base_sv("amd64"), &package)) {
       continue;
     }
     require(package.version.size > 0 && inside(package.version, data, size) &&

@@ -21,7 +21,7 @@ static bool inside(kiln_string_view_t part, const uint8_t* data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  kiln_string_view_t rest = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t rest = kilni_base_sv_make((const char*)data, size);
   kilni_record_row_t row;
   size_t lines = 1;
   for (size_t i = 0; i < size; i++) lines += data[i] == '\n';

@@ -39,12 +39,12 @@ static void check_entries(const kilni_soft_code_t* code) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static kilni_env_t env;
+  static kilni_base_env_t env;
   static kiln_host_t host;
   host.allocator = kiln_allocator_libc();
   host.env = &env;
   host.worker_count = 1;
-  host.process_id = kilni_process_id();
+  host.process_id = kilni_base_process_id();
   kilni_ptx_limits_t limits;
   memset(&limits, 0, sizeof(limits));
   limits.variable_bytes = 1 << 16;

@@ -35,19 +35,19 @@ static void take(kiln_status_t status) {
 // Cancels the grid that runs when its time is over. One thread for all of them:
 // to start a thread for each takes longer than most kernels.
 typedef struct watch_t {
-  kilni_mutex_t mutex;
-  kilni_cond_t cond;
+  kilni_base_mutex_t mutex;
+  kilni_base_cond_t cond;
   kilni_soft_grid_t* grid;
   uint64_t deadline;
 } watch_t;
 
 static void watch(void* user) {
   watch_t* w = user;
-  kilni_mutex_lock(&w->mutex);
+  kilni_base_mutex_lock(&w->mutex);
   for (;;) {
-    while (w->grid == NULL) kilni_cond_wait(&w->cond, &w->mutex);
+    while (w->grid == NULL) kilni_base_cond_wait(&w->cond, &w->mutex);
     uint64_t deadline = w->deadline;
-    if (!kilni_cond_wait_until(&w->cond, &w->mutex, deadline) &&
+    if (!kilni_base_cond_wait_until(&w->cond, &w->mutex, deadline) &&
         w->grid != NULL && w->deadline == deadline) {
       kilni_soft_grid_cancel(w->grid);
       w->grid = NULL;
@@ -57,26 +57,26 @@ static void watch(void* user) {
 
 static watch_t* watch_start(void) {
   static watch_t w;
-  static kilni_thread_t thread;
-  take(kilni_mutex_init(&w.mutex));
-  take(kilni_cond_init(&w.cond));
-  take(kilni_thread_start(&thread, "watch", watch, &w));
-  kilni_thread_detach(&thread);
+  static kilni_base_thread_t thread;
+  take(kilni_base_mutex_init(&w.mutex));
+  take(kilni_base_cond_init(&w.cond));
+  take(kilni_base_thread_start(&thread, "watch", watch, &w));
+  kilni_base_thread_detach(&thread);
   return &w;
 }
 
 static void run_grid(kilni_soft_grid_t* grid) {
   static watch_t* w;
   if (w == NULL) w = watch_start();
-  kilni_mutex_lock(&w->mutex);
+  kilni_base_mutex_lock(&w->mutex);
   w->grid = grid;
-  w->deadline = kilni_time_ns() + LIMIT_NS;
-  kilni_cond_signal(&w->cond);
-  kilni_mutex_unlock(&w->mutex);
+  w->deadline = kilni_base_time_ns() + LIMIT_NS;
+  kilni_base_cond_signal(&w->cond);
+  kilni_base_mutex_unlock(&w->mutex);
   kilni_soft_grid_work(grid);
-  kilni_mutex_lock(&w->mutex);
+  kilni_base_mutex_lock(&w->mutex);
   w->grid = NULL;
-  kilni_mutex_unlock(&w->mutex);
+  kilni_base_mutex_unlock(&w->mutex);
 }
 
 // Every parameter of 8 bytes is the buffer, what is smaller a small number.
@@ -129,14 +129,14 @@ static const kilni_soft_lane_set_t* lanes_of(uint8_t choice) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static kilni_env_t env;
+  static kilni_base_env_t env;
   static kiln_host_t host;
   static kilni_soft_memory_t* memory;
   if (size == 0) return 0;
   host.allocator = kiln_allocator_libc();
   host.env = &env;
   host.worker_count = 1;
-  host.process_id = kilni_process_id();
+  host.process_id = kilni_base_process_id();
   if (memory == NULL) take(kilni_soft_memory_create(&host, true, &memory));
   kilni_ptx_limits_t limits;
   memset(&limits, 0, sizeof(limits));

@@ -19,7 +19,7 @@ static void check_line(uint32_t line) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  kiln_string_view_t text = kilni_sv_make((const char*)data, size);
+  kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   uint64_t value;
   if (kilni_define_find(text, "CUDA_VERSION", &value)) {
     require(value <= UINT32_MAX);

@@ -266,7 +266,7 @@ BREACHES = {
          "no thread word in the first comment line"),
     ],
     "fix_lines": [
-        ({"src/left/left.c": ("+", 'int x = kilni_status_with_fix(\n'
+        ({"src/left/left.c": ("+", 'int x = kilni_base_status_with_fix(\n'
                                    '    f(1, "a, (b"), "Set X");\n')},
          'src/left/left.c:8: the fix "Set X" begins with a capital'),
         ({"src/cli/cli_main.c": ("+", 'int x = kilni_cli_fail(\n'
@@ -275,7 +275,7 @@ BREACHES = {
          'the fix "set X." is written as sentences'),
         ({"src/left/left.c": ("+", 'char FIX_IT[] = "set X. Then Y";\n')},
          "is written as sentences"),
-        ({"src/left/left.c": ("+", 'int x = kilni_str_addf(&finding.fix,\n'
+        ({"src/left/left.c": ("+", 'int x = kilni_base_str_addf(&finding.fix,\n'
                                    '    "Set X");\n')},
          "begins with a capital"),
         ({"src/left/left.c": ("+", 'void f(int a) {\n'

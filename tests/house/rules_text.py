@@ -144,7 +144,7 @@ def prefixes(tree):
 
 
 # Where the text of a `Fix:` line stands: a call and which of its arguments.
-FIX_CALLS = {"kilni_status_with_fix": 1, "kilni_cli_error_fix": 1,
+FIX_CALLS = {"kilni_base_status_with_fix": 1, "kilni_cli_error_fix": 1,
              "kilni_cli_fail": 2, "fail_value": 3,
              "kilni_probe_add_problem": 3, "KILNI_CHECK_ARGUMENT_SAYS": 3}
 STRINGS = r'(?:"(?:\\.|[^"\\\n])*"\s*(?:PRI\w+\s*)?)+'
@@ -180,7 +180,7 @@ def fix_texts(text):
     for match in re.finditer(r"\b(?:FIX\w*\[\]|\w*fix) ="
                              r'((?:[^;"]|' + STRINGS + ")*);", text):
         pieces.append((match.start(), match.group(1)))
-    for match in re.finditer(r"(?:kilni_str_add(?:f|_cstr)\(\s*&?[\w.>-]*\bfix"
+    for match in re.finditer(r"(?:kilni_base_str_add(?:f|_cstr)\(\s*&?[\w.>-]*\bfix"
                              r"|snprintf\(fix, sizeof\(fix\)),\s*(" + STRINGS + ")", text):
         pieces.append((match.start(), match.group(1)))
     for start, piece in pieces:

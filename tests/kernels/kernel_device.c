@@ -21,7 +21,8 @@ static void count_lines(const char* text, size_t size, void* user) {
 
 static kiln_status_t start(kernel_device_t* device,
                            const kernel_options_t* options) {
-  kiln_status_t status = kilni_env_init(&device->env, device->host.allocator);
+  kiln_status_t status =
+      kilni_base_env_init(&device->env, device->host.allocator);
   if (!kiln_status_is_ok(status)) return status;
   if (!device->soft) {
     return kilni_cuda_table_open(&device->host, NULL, &device->table,
@@ -66,8 +67,8 @@ int kernel_device_open(kernel_device_t* device, bool soft,
   *device = (kernel_device_t){.soft = soft, .name = soft ? "soft" : "cuda:0"};
   device->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                                .env = &device->env,
-                               .worker_count = kilni_core_count(),
-                               .process_id = kilni_process_id()};
+                               .worker_count = kilni_base_core_count(),
+                               .process_id = kilni_base_process_id()};
   if (soft && options->lanes != NULL &&
       kilni_soft_lanes_would(options->lanes) == NULL) {
     printf("skipped: this CPU has no %s\n", options->lanes);
@@ -89,8 +90,8 @@ void kernel_device_close(kernel_device_t* device) {
     device->context = NULL;
   }
   if (device->soft) kilni_soft_stop();
-  kilni_dynlib_close(device->library);
-  kilni_env_deinit(&device->env);
+  kilni_base_dynlib_close(device->library);
+  kilni_base_env_deinit(&device->env);
 }
 
 bool kernel_device_load(kernel_device_t* device, char* text, kernel_code_t* out,

@@ -24,9 +24,9 @@ typedef struct kernel_device_t {
   bool soft;
   const char* name;
   kiln_host_t host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_cu_device_t device;
   kiln_cu_context_t context;
   atomic_int printed;  // lines, since the last run began

@@ -105,12 +105,12 @@ static void measure_file(page_t* page, const char* name, const char* suffix,
   kilni_soft_code_t* code;
   snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu%s.ptx", KILN_SOURCE_DIR,
            name, suffix);
-  check(kilni_file_read(page->host.allocator, path, 1 << 24, &text, &size),
+  check(kilni_base_file_read(page->host.allocator, path, 1 << 24, &text, &size),
         path);
   check(kilni_ptx_module_create((kiln_bytes_view_t){text, size}, path, NULL,
                                 page->host.allocator, &module),
         path);
-  kilni_file_free(page->host.allocator, text, size);
+  kilni_base_file_free(page->host.allocator, text, size);
   check(kilni_soft_memory_create(&page->host, true, &memory), path);
   // Of the lane set that every machine has: the code is the same for all.
   kiln_status_t status = kilni_soft_code_create(
@@ -179,13 +179,13 @@ static int finish(const page_t* page, bool compare) {
 int main(int argc, char** argv) {
   static char names[MAX_FILES][NAME_BYTES];
   static char text[PAGE_BYTES];
-  kilni_env_t env;
+  kilni_base_env_t env;
   page_t page = {.text = text};
-  check(kilni_env_init(&env, kiln_allocator_libc()), "environment");
+  check(kilni_base_env_init(&env, kiln_allocator_libc()), "environment");
   page.host.allocator = kiln_allocator_libc();
   page.host.env = &env;
   page.host.worker_count = 1;
-  page.host.process_id = kilni_process_id();
+  page.host.process_id = kilni_base_process_id();
   page.size = sizeof(page_head) - 1;
   memcpy(text, page_head, page.size);
   int count = list_files(names);
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   }
   printf("%d kernels, at most %.1f KiB of state: %s\n", page.kernels,
          kib(page.most), page.most_name);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   if (page.kernels == 0) return 1;
   return finish(&page, argc > 1 && strcmp(argv[1], "--check") == 0);
 }

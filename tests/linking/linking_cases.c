@@ -46,7 +46,7 @@ typedef struct pair_t {
   kiln_compiler_t* nvrtc;
   kiln_linker_t* linker;
   kilni_link_nvjitlink_t direct;  // the same nvJitLink, asked past the choice
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_host_t host;
   uint32_t from;
   uint32_t to;
@@ -120,12 +120,12 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
   if (kiln_status_is_ok(status)) status = backend.finish(session, &sink);
   bool links = kiln_status_is_ok(status);
   if (!links) {
-    kilni_str_t log;
-    kilni_str_init(&log, kiln_allocator_libc(), 1 << 24);
+    kilni_base_str_t log;
+    kilni_base_str_init(&log, kiln_allocator_libc(), 1 << 24);
     if (session != NULL) {
       kiln_status_free(backend.log(session, KILN_LINK_LOG_ERROR, &log));
     }
-    kiln_string_view_t line = kilni_link_first_error(kilni_str_cstr(&log));
+    kiln_string_view_t line = kilni_link_first_error(kilni_base_str_cstr(&log));
     kiln_status_native_t native = {0};
     bool known = kiln_status_native(status, &native);
     // Without nvJitLink's own words Kiln's, up to where they name a file.
@@ -134,7 +134,7 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
              line.size > 0 ? ": " : "",
              (int)(line.size > 200 ? 200 : line.size),
              line.size > 0 ? line.data : "");
-    kilni_str_deinit(&log);
+    kilni_base_str_deinit(&log);
   }
   kiln_status_free(status);
   backend.end(session);
@@ -172,7 +172,7 @@ static uint32_t isa_of(const kiln_code_t* code) {
 // PTX only such as it knows.
 static void check_driver(pair_t* pair, const kiln_code_t* input,
                          uint32_t output, uint32_t driver, bool links,
-                         const kiln_code_t* linked, kilni_str_t* row) {
+                         const kiln_code_t* linked, kilni_base_str_t* row) {
   kiln_link_choice_t* choice = NULL;
   if (!foretell(pair, input, output, driver, 0, &choice)) return;
   uint32_t backend = kiln_link_choice_backend(choice);
@@ -195,14 +195,14 @@ static void check_driver(pair_t* pair, const kiln_code_t* input,
     check(pair, !of_major || verdict == KILN_COMPAT_VERDICT_UNKNOWN,
           "a link was refused that works");
   }
-  kilni_str_addf(row, " | %s%s",
-                 backend == KILN_LINK_BACKEND_AUTO
-                     ? "nobody"
-                     : kiln_link_backend_word(backend),
-                 backend != KILN_LINK_BACKEND_AUTO &&
-                         verdict == KILN_COMPAT_VERDICT_UNKNOWN
-                     ? " (unknown)"
-                     : "");
+  kilni_base_str_addf(row, " | %s%s",
+                      backend == KILN_LINK_BACKEND_AUTO
+                          ? "nobody"
+                          : kiln_link_backend_word(backend),
+                      backend != KILN_LINK_BACKEND_AUTO &&
+                              verdict == KILN_COMPAT_VERDICT_UNKNOWN
+                          ? " (unknown)"
+                          : "");
   kiln_link_choice_release(choice);
 }
 
@@ -248,7 +248,7 @@ static const char* use(pair_t* pair, const kiln_code_t* linked,
 static void try_cell(pair_t* pair, const kiln_code_t* input, uint32_t output) {
   static const uint32_t drivers[] = {12090, 13000, 13050};
   char why[512];
-  kilni_str_t row;
+  kilni_base_str_t row;
   kiln_link_choice_t* choice = NULL;
   kiln_code_t* linked = NULL;
   if (!foretell(pair, input, output, 0, KILN_LINK_BACKEND_NVJITLINK, &choice)) {
@@ -267,22 +267,22 @@ static void try_cell(pair_t* pair, const kiln_code_t* input, uint32_t output) {
         "a promised link fails");
   check(pair, !links || verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE,
         "a refused link works");
-  kilni_str_init(&row, kiln_allocator_libc(), 1 << 16);
-  kilni_str_addf(&row, "| %u.%u | %u.%u | %s | %s | %s | ", pair->from / 1000,
-                 pair->from % 1000 / 10, pair->to / 1000, pair->to % 1000 / 10,
-                 kiln_code_format_name(kiln_code_format(input)),
-                 kiln_code_format_name(output),
-                 kiln_compat_verdict_word(verdict));
+  kilni_base_str_init(&row, kiln_allocator_libc(), 1 << 16);
+  kilni_base_str_addf(
+      &row, "| %u.%u | %u.%u | %s | %s | %s | ", pair->from / 1000,
+      pair->from % 1000 / 10, pair->to / 1000, pair->to % 1000 / 10,
+      kiln_code_format_name(kiln_code_format(input)),
+      kiln_code_format_name(output), kiln_compat_verdict_word(verdict));
   if (links) {
-    kilni_str_addf(&row, "links | %s", used);
+    kilni_base_str_addf(&row, "links | %s", used);
   } else {
-    kilni_str_addf(&row, "`%s` | ", why);
+    kilni_base_str_addf(&row, "`%s` | ", why);
   }
   for (size_t i = 0; i < 3; i++) {
     check_driver(pair, input, output, drivers[i], links, linked, &row);
   }
-  printf("%s |\n", kilni_str_cstr(&row));
-  kilni_str_deinit(&row);
+  printf("%s |\n", kilni_base_str_cstr(&row));
+  kilni_base_str_deinit(&row);
   kiln_code_release(linked);
   kiln_link_choice_release(choice);
 }
@@ -505,7 +505,7 @@ static int run_pair(const char* nvrtc, const char* nvjitlink) {
            (unsigned)pair.to, (unsigned)pair.links, (unsigned)pair.wrong);
     rc = pair.wrong == 0 && pair.links > 0 ? 0 : 1;
   }
-  kilni_dynlib_close(pair.library);
+  kilni_base_dynlib_close(pair.library);
   kiln_linker_release(pair.linker);
   kiln_compiler_release(pair.nvrtc);
   kiln_runtime_release(pair.runtime);

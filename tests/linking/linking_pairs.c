@@ -35,8 +35,8 @@ typedef struct code_t {
   char data[MAX_CODE];
 } code_t;
 
-static void* symbol(const kilni_dynlib_t* library, const char* name) {
-  return kilni_dynlib_symbol(library, name);
+static void* symbol(const kilni_base_dynlib_t* library, const char* name) {
+  return kilni_base_dynlib_symbol(library, name);
 }
 
 // A function of a library, as a pointer of the type that stands before it.
@@ -56,7 +56,7 @@ typedef int (*compile_fn)(void*, int, const char* const*);
 typedef int (*size_fn)(void*, size_t*);
 typedef int (*get_fn)(void*, char*);
 
-static uint32_t nvrtc_line(const kilni_dynlib_t* nvrtc) {
+static uint32_t nvrtc_line(const kilni_base_dynlib_t* nvrtc) {
   CALL(version_fn, nvrtcVersion, nvrtc);
   int major = 0;
   int minor = 0;
@@ -64,7 +64,7 @@ static uint32_t nvrtc_line(const kilni_dynlib_t* nvrtc) {
   return kiln_compat_line_make((uint32_t)major, (uint32_t)minor);
 }
 
-static bool compile(const kilni_dynlib_t* nvrtc, uint32_t artifact,
+static bool compile(const kilni_base_dynlib_t* nvrtc, uint32_t artifact,
                     code_t* out) {
   static const char* const lto[] = {"-arch=compute_80", "-dlto"};
   static const char* const ptx[] = {"-arch=compute_80", "-rdc=true"};
@@ -105,7 +105,7 @@ typedef int (*link_fn)(void*);
 typedef int (*link_version_fn)(unsigned*, unsigned*);
 
 // The functions of the newest version that the library has.
-static void* link_symbol(const kilni_dynlib_t* library, const char* name,
+static void* link_symbol(const kilni_base_dynlib_t* library, const char* name,
                          uint32_t line) {
   char text[64];
   for (int minor = (int)kiln_compat_line_minor(line); minor >= 0; minor--) {
@@ -124,7 +124,7 @@ static void* link_symbol(const kilni_dynlib_t* library, const char* name,
     memcpy(&name, &address_, sizeof(name));             \
   } while (0)
 
-static uint32_t link_line(const kilni_dynlib_t* library) {
+static uint32_t link_line(const kilni_base_dynlib_t* library) {
   CALL(link_version_fn, nvJitLinkVersion, library);
   unsigned major = 0;
   unsigned minor = 0;
@@ -135,7 +135,7 @@ static uint32_t link_line(const kilni_dynlib_t* library) {
 }
 
 // Links to machine code, or LTO-IR to PTX; `out_step` says where it failed.
-static bool link_code(const kilni_dynlib_t* library, uint32_t line,
+static bool link_code(const kilni_base_dynlib_t* library, uint32_t line,
                       uint32_t artifact, const code_t* in, bool to_ptx,
                       code_t* out, const char** out_step, int* out_result) {
   static const int inputs[] = {0, 3, 2, 1, 1};
@@ -234,8 +234,8 @@ static bool has_kernel(const code_t* code) {
 }
 
 // True if reality and verdict agree.
-static bool try_use(const kilni_dynlib_t* nvrtc, uint32_t from,
-                    const kilni_dynlib_t* linker, uint32_t to,
+static bool try_use(const kilni_base_dynlib_t* nvrtc, uint32_t from,
+                    const kilni_base_dynlib_t* linker, uint32_t to,
                     uint32_t artifact) {
   const char* step = "nvrtc";
   int result = 0;
@@ -276,12 +276,12 @@ static bool try_use(const kilni_dynlib_t* nvrtc, uint32_t from,
 }
 
 static int run_pair(const char* nvrtc_path, const char* linker_path) {
-  kilni_dynlib_t* nvrtc = NULL;
-  kilni_dynlib_t* linker = NULL;
+  kilni_base_dynlib_t* nvrtc = NULL;
+  kilni_base_dynlib_t* linker = NULL;
   kiln_allocator_t allocator = kiln_allocator_libc();
-  kiln_status_t status = kilni_dynlib_open(allocator, nvrtc_path, &nvrtc);
+  kiln_status_t status = kilni_base_dynlib_open(allocator, nvrtc_path, &nvrtc);
   if (kiln_status_is_ok(status)) {
-    status = kilni_dynlib_open(allocator, linker_path, &linker);
+    status = kilni_base_dynlib_open(allocator, linker_path, &linker);
   }
   if (!kiln_status_is_ok(status)) {
     printf("%s\n", kiln_status_message(status));

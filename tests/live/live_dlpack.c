@@ -175,9 +175,9 @@ static void there_and_back(live_t* live, uint32_t kind, bool legacy) {
   IS(all_are(words, 1001 + kind));
   kiln_buffer_release(back);
   look(live, shown.tensor, kind);
-  kilni_thread_t thread;
-  if (!OK(kilni_thread_start(&thread, "taker", end_shown, &shown))) return;
-  kilni_thread_join(&thread);
+  kilni_base_thread_t thread;
+  if (!OK(kilni_base_thread_start(&thread, "taker", end_shown, &shown))) return;
+  kilni_base_thread_join(&thread);
 }
 
 // ---- The other library shows ----

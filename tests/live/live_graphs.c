@@ -531,8 +531,8 @@ static void test_mixed(live_t* live) {
 
 // What a host function got, and who told of its data. one-thread
 typedef struct told_t {
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   int told;
   uint32_t got;
 } told_t;
@@ -541,10 +541,10 @@ static told_t told;
 
 static void tell(void* user) {
   told_t* t = user;
-  kilni_mutex_lock(&t->lock);
+  kilni_base_mutex_lock(&t->lock);
   t->told++;
-  kilni_cond_broadcast(&t->changed);
-  kilni_mutex_unlock(&t->lock);
+  kilni_base_cond_broadcast(&t->changed);
+  kilni_base_mutex_unlock(&t->lock);
 }
 
 static void get(void* user) {
@@ -552,14 +552,14 @@ static void get(void* user) {
 }
 
 static bool were_told(int count) {
-  uint64_t deadline = kilni_time_ns() + UINT64_C(20000000000);
-  kilni_mutex_lock(&told.lock);
+  uint64_t deadline = kilni_base_time_ns() + UINT64_C(20000000000);
+  kilni_base_mutex_lock(&told.lock);
   bool in_time = true;
   while (told.told < count && in_time) {
-    in_time = kilni_cond_wait_until(&told.changed, &told.lock, deadline);
+    in_time = kilni_base_cond_wait_until(&told.changed, &told.lock, deadline);
   }
   bool good = told.told == count;
-  kilni_mutex_unlock(&told.lock);
+  kilni_base_mutex_unlock(&told.lock);
   return good;
 }
 
@@ -597,8 +597,8 @@ static void test_host_functions(live_t* live) {
 
 // A host function that stands at a gate. thread-safe
 typedef struct gate_t {
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   bool open;
   bool late;  // nobody opened it
   int inside;
@@ -609,33 +609,34 @@ static gate_t gate;
 static void stand(void* user) {
   (void)user;
   // A release that waits for it must not wait for ever.
-  uint64_t deadline = kilni_time_ns() + UINT64_C(10000000000);
-  kilni_mutex_lock(&gate.lock);
+  uint64_t deadline = kilni_base_time_ns() + UINT64_C(10000000000);
+  kilni_base_mutex_lock(&gate.lock);
   gate.inside++;
-  kilni_cond_broadcast(&gate.changed);
+  kilni_base_cond_broadcast(&gate.changed);
   while (!gate.open && !gate.late) {
-    gate.late = !kilni_cond_wait_until(&gate.changed, &gate.lock, deadline);
+    gate.late =
+        !kilni_base_cond_wait_until(&gate.changed, &gate.lock, deadline);
   }
-  kilni_mutex_unlock(&gate.lock);
+  kilni_base_mutex_unlock(&gate.lock);
 }
 
 static void set_gate(bool open) {
-  kilni_mutex_lock(&gate.lock);
+  kilni_base_mutex_lock(&gate.lock);
   gate.open = open;
   if (!open) gate.inside = 0;
   if (!open) gate.late = false;
-  kilni_cond_broadcast(&gate.changed);
-  kilni_mutex_unlock(&gate.lock);
+  kilni_base_cond_broadcast(&gate.changed);
+  kilni_base_mutex_unlock(&gate.lock);
 }
 
 static bool is_inside(void) {
-  uint64_t deadline = kilni_time_ns() + UINT64_C(20000000000);
-  kilni_mutex_lock(&gate.lock);
+  uint64_t deadline = kilni_base_time_ns() + UINT64_C(20000000000);
+  kilni_base_mutex_lock(&gate.lock);
   bool in_time = true;
   while (gate.inside == 0 && in_time) {
-    in_time = kilni_cond_wait_until(&gate.changed, &gate.lock, deadline);
+    in_time = kilni_base_cond_wait_until(&gate.changed, &gate.lock, deadline);
   }
-  kilni_mutex_unlock(&gate.lock);
+  kilni_base_mutex_unlock(&gate.lock);
   return in_time;
 }
 
@@ -674,9 +675,9 @@ static void launch_standing(live_t* live, kiln_graph_exec_t* exec, int way,
 }
 
 static bool waited_for_gate(void) {
-  kilni_mutex_lock(&gate.lock);
+  kilni_base_mutex_lock(&gate.lock);
   bool late = gate.late;
-  kilni_mutex_unlock(&gate.lock);
+  kilni_base_mutex_unlock(&gate.lock);
   return late;
 }
 
@@ -715,8 +716,8 @@ static void test_releases(live_t* live) {
     skips++;
     return;
   }
-  if (!OK(kilni_mutex_init(&gate.lock)) ||
-      !OK(kilni_cond_init(&gate.changed))) {
+  if (!OK(kilni_base_mutex_init(&gate.lock)) ||
+      !OK(kilni_base_cond_init(&gate.changed))) {
     return;
   }
   for (int way = 0; way < WAYS_OF_RELEASE; way++) {
@@ -978,8 +979,8 @@ static int run_stage(const char* device, int stage, bool current) {
   kilni_runtime_hooks_t hooks = {0};
   hooks.wrap = keep_table;
   hooks.user = &live;
-  if (!OK(kilni_mutex_init(&told.lock)) ||
-      !OK(kilni_cond_init(&told.changed)) ||
+  if (!OK(kilni_base_mutex_init(&told.lock)) ||
+      !OK(kilni_base_cond_init(&told.changed)) ||
       !OK(kilni_runtime_create_with(NULL, &hooks, &live.runtime))) {
     return 1;
   }

@@ -232,12 +232,12 @@ static void query_free(void* user) {
 
 static void second_thread(live_t* live) {
   kiln_device_t* part = NULL;
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   memset(&thread, 0, sizeof(thread));
   if (!OK(kiln_device_split(live->device, NULL, 1, &part, NULL))) return;
   CU(live->cu.cuCtxSetCurrent(kiln_device_context(part)));
-  if (OK(kilni_thread_start(&thread, "part", query_free, part))) {
-    kilni_thread_join(&thread);
+  if (OK(kilni_base_thread_start(&thread, "part", query_free, part))) {
+    kilni_base_thread_join(&thread);
   }
   CU(live->cu.cuCtxSetCurrent(NULL));
   kiln_device_release(part);
@@ -251,7 +251,8 @@ static bool set_up(live_t* live) {
 }
 
 static kiln_status_t open_all(live_t* live) {
-  static kilni_dynlib_t* library;  // never closed: the driver keeps threads
+  static kilni_base_dynlib_t*
+      library;  // never closed: the driver keeps threads
   kiln_host_t host;
   kiln_split_t split;
   memset(&host, 0, sizeof(host));

@@ -286,25 +286,25 @@ static void costs(live_t* live) {
   kiln_cu_event_t raw_event = kiln_event_handle(event);
   bool ready = false;
   uint64_t at[7];
-  at[0] = kilni_time_ns();
+  at[0] = kilni_base_time_ns();
   for (int i = 0; i < COST_ROUNDS; i++) live->cu.cuStreamQuery(raw);
-  at[1] = kilni_time_ns();
+  at[1] = kilni_base_time_ns();
   for (int i = 0; i < COST_ROUNDS; i++) {
     kiln_status_free(kiln_stream_query(stream, &ready));
   }
-  at[2] = kilni_time_ns();
+  at[2] = kilni_base_time_ns();
   for (int i = 0; i < COST_ROUNDS; i++) live->cu.cuEventQuery(raw_event);
-  at[3] = kilni_time_ns();
+  at[3] = kilni_base_time_ns();
   for (int i = 0; i < COST_ROUNDS; i++) {
     kiln_status_free(kiln_event_query(event, &ready));
   }
-  at[4] = kilni_time_ns();
+  at[4] = kilni_base_time_ns();
   for (int i = 0; i < COST_ROUNDS; i++) live->cu.cuEventRecord(raw_event, raw);
-  at[5] = kilni_time_ns();
+  at[5] = kilni_base_time_ns();
   for (int i = 0; i < COST_ROUNDS; i++) {
     kiln_status_free(kiln_event_record(event, stream));
   }
-  at[6] = kilni_time_ns();
+  at[6] = kilni_base_time_ns();
   static const char* const names[] = {"stream query", "event query",
                                       "event record"};
   for (int i = 0; i < 3; i++) {
@@ -324,7 +324,8 @@ int main(int argc, char** argv) {
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = kiln_allocator_libc();
-  static kilni_dynlib_t* library;  // never closed: the driver keeps threads
+  static kilni_base_dynlib_t*
+      library;  // never closed: the driver keeps threads
   kiln_status_t status = kilni_cuda_table_open(&host, NULL, &live.cu, &library);
   if (kiln_status_is_ok(status)) {
     status = kiln_runtime_create(NULL, &live.runtime);

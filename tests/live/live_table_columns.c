@@ -1150,14 +1150,15 @@ static void ask_all(live_t* live, bool capturing) {
 
 static kiln_status_t open_table(live_t* live, bool soft) {
   static kiln_host_t host;
-  static kilni_env_t env;
-  static kilni_dynlib_t* library;  // never closed: the driver keeps threads
+  static kilni_base_env_t env;
+  static kilni_base_dynlib_t*
+      library;  // never closed: the driver keeps threads
   const kilni_soft_options_t options = {
       .struct_size = sizeof(options), .worker_count = 2, .device_count = 2};
   host.allocator = kiln_allocator_libc();
   host.process_id = (uint64_t)getpid();
   if (!soft) return kilni_cuda_table_open(&host, NULL, &live->t, &library);
-  KILNI_RETURN_IF_ERROR(kilni_env_init(&env, host.allocator));
+  KILNI_RETURN_IF_ERROR(kilni_base_env_init(&env, host.allocator));
   host.env = &env;
   return kilni_soft_start(&host, &options, &live->t);
 }

@@ -28,7 +28,7 @@ static struct {
   kiln_cuda_table_t under;
   bool over_null;
   atomic_bool forgives;
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   entry_t entries[BOOKS_ENTRIES];
   size_t count;
   kiln_cu_mempool_t own_pools[BOOKS_DEVICES];  // the devices' own
@@ -50,9 +50,9 @@ static void wrong_locked(const char* what) {
 }
 
 static void wrong(const char* what) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   wrong_locked(what);
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
 }
 
 static entry_t* find_locked(uint32_t kind, uint64_t value) {
@@ -65,7 +65,7 @@ static entry_t* find_locked(uint32_t kind, uint64_t value) {
 
 static void note_made(uint32_t kind, uint64_t value,
                       kiln_cu_context_t context) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   if (kind != KILNI_HANDLE_PRIMARY_CONTEXT && find_locked(kind, value)) {
     wrong_locked("a handle was made that lives");
   }
@@ -76,12 +76,12 @@ static void note_made(uint32_t kind, uint64_t value,
     books.entries[books.count++] = entry;
   }
   books.counts.made[kind]++;
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
 }
 
 // Before the driver is told: it may give out the value again at once.
 static void note_ended(uint32_t kind, uint64_t value) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   entry_t* entry = find_locked(kind, value);
   if (entry == NULL) {
     wrong_locked("a handle was ended that does not live");
@@ -89,16 +89,16 @@ static void note_ended(uint32_t kind, uint64_t value) {
     *entry = books.entries[--books.count];
     books.counts.ended[kind]++;
   }
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
 }
 
 static kiln_cu_context_t context_of(uint32_t kind, uint64_t value,
                                     const char* otherwise) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   entry_t* entry = find_locked(kind, value);
   kiln_cu_context_t context = entry != NULL ? entry->context : NULL;
   if (entry == NULL) wrong_locked(otherwise);
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
   return context;
 }
 
@@ -173,9 +173,9 @@ static uint64_t access_value(kiln_cu_context_t peer) {
 static kiln_cu_result_t books_cuCtxEnablePeerAccess(kiln_cu_context_t peer,
                                                     unsigned int flags) {
   uint64_t value = access_value(peer);
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   bool is_there = find_locked(KILNI_HANDLE_NONE, value) != NULL;
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
   if (is_there) return KILN_CU_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   kiln_cu_result_t result = books.under.cuCtxEnablePeerAccess(peer, flags);
   if (result == KILN_CU_SUCCESS) {
@@ -214,9 +214,9 @@ static kiln_cu_result_t books_cuCtxSetCurrent(kiln_cu_context_t context) {
 
 static kiln_cu_result_t books_cuThreadExchangeStreamCaptureMode(
     kiln_cu_capture_mode_t* mode) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   books.counts.exchanges++;
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
   if (is_due(&here.fail_exchange)) return here.fail_with;
   kiln_cu_capture_mode_t before = here.mode;
   here.mode = *mode;
@@ -444,21 +444,21 @@ static kiln_cu_result_t books_cuDeviceGetMemPool(kiln_cu_mempool_t* pool,
                                                  kiln_cu_device_t device) {
   kiln_cu_result_t result = books.under.cuDeviceGetMemPool(pool, device);
   if (result == KILN_CU_SUCCESS && device < BOOKS_DEVICES) {
-    kilni_mutex_lock(&books.lock);
+    kilni_base_mutex_lock(&books.lock);
     books.own_pools[device] = *pool;
-    kilni_mutex_unlock(&books.lock);
+    kilni_base_mutex_unlock(&books.lock);
   }
   return result;
 }
 
 static void need_pool(kiln_cu_mempool_t pool) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   bool lives = find_locked(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)pool) != NULL;
   for (int i = 0; i < BOOKS_DEVICES; i++) {
     lives = lives || books.own_pools[i] == pool;
   }
   if (!lives) wrong_locked("a pool was used that does not live");
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
 }
 
 static kiln_cu_result_t books_cuMemAllocFromPoolAsync(
@@ -644,7 +644,7 @@ void driver_books_open(kiln_cuda_table_t* t) {
   memset(&books, 0, sizeof(books));
   memset(&here, 0, sizeof(here));
   here.fail_with = KILN_CU_ERROR_INVALID_CONTEXT;
-  assert_null(kilni_mutex_init(&books.lock));
+  assert_null(kilni_base_mutex_init(&books.lock));
   books.under = *t;
   books.over_null = strstr(t->provider, "null") != NULL;
   if (books.over_null) {
@@ -669,7 +669,7 @@ void driver_books_open(kiln_cuda_table_t* t) {
 }
 
 driver_books_counts_t driver_books_counts(void) {
-  kilni_mutex_lock(&books.lock);
+  kilni_base_mutex_lock(&books.lock);
   driver_books_counts_t counts = books.counts;
   counts.live = books.count;
   // Access stays where the context cannot be switched to: no call for it made
@@ -677,7 +677,7 @@ driver_books_counts_t driver_books_counts(void) {
   for (size_t i = 0; atomic_load(&books.forgives) && i < books.count; i++) {
     if (books.entries[i].kind == KILNI_HANDLE_NONE) counts.live--;
   }
-  kilni_mutex_unlock(&books.lock);
+  kilni_base_mutex_unlock(&books.lock);
   return counts;
 }
 
@@ -690,7 +690,7 @@ void driver_books_close(void) {
   if (counts.live != 0) {
     fail_msg("%llu handles live", (unsigned long long)counts.live);
   }
-  kilni_mutex_deinit(&books.lock);
+  kilni_base_mutex_deinit(&books.lock);
 }
 
 kiln_cu_context_t driver_books_current(void) {

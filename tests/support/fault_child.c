@@ -76,8 +76,8 @@ static kiln_status_t run(void* user) {
     fail(report, "the child ended without a report");
   }
   if (report->ok) return kiln_ok();
-  return kilni_status_make(KILN_STATUS_IO_ERROR, "test", __FILE__, __LINE__,
-                           "%s", report->text);
+  return kilni_base_status_make(KILN_STATUS_IO_ERROR, "test", __FILE__,
+                                __LINE__, "%s", report->text);
 }
 
 static void arm(void* user, uint64_t nth, bool from_on) {

@@ -88,14 +88,14 @@ static int64_t f_write(void* user, int file, uint64_t offset, size_t size,
   return files->system.write(NULL, file, offset, size, data);
 }
 
-static int f_look(void* user, int handle, kilni_file_look_t* out_look) {
+static int f_look(void* user, int handle, kilni_base_file_look_t* out_look) {
   fault_folder_t* files = user;
   if (fails(files)) return failure(files);
   return files->system.look(NULL, handle, out_look);
 }
 
 static int f_look_at(void* user, int folder, const char* name,
-                     kilni_file_look_t* out_look) {
+                     kilni_base_file_look_t* out_look) {
   fault_folder_t* files = user;
   if (fails(files)) return failure(files);
   return files->system.look_at(NULL, folder, name, out_look);
@@ -137,7 +137,8 @@ static int f_lock(void* user, int file, uint64_t offset, uint32_t what) {
   return files->system.lock(NULL, file, offset, what);
 }
 
-static int f_list(void* user, int folder, kilni_dir_fn_t fn, void* fn_user) {
+static int f_list(void* user, int folder, kilni_base_dir_fn_t fn,
+                  void* fn_user) {
   fault_folder_t* files = user;
   if (fails(files)) return failure(files);
   return files->system.list(NULL, folder, fn, fn_user);
@@ -145,9 +146,9 @@ static int f_list(void* user, int folder, kilni_dir_fn_t fn, void* fn_user) {
 
 void fault_folder_init(fault_folder_t* files, int error) {
   memset(files, 0, sizeof(*files));
-  files->system = kilni_folder_calls_system();
+  files->system = kilni_base_folder_calls_system();
   files->error = error;
-  kilni_folder_calls_t calls = {
+  kilni_base_folder_calls_t calls = {
       f_open_folder, f_make_folder, f_open, f_close,  f_read,   f_write,
       f_look,        f_look_at,     f_link, f_rename, f_remove, f_touch,
       f_touch_at,    f_lock,        f_list, files};

@@ -2,9 +2,9 @@
 //
 // support: calls on files as points that can fail (fault_run.h).
 //
-// Goes round the table of a kilni_folder_calls_t. Each run fails another call
-// with an errno, or lets it do half of its work; a failed close closes all the
-// same. Afterwards every handle must have been closed once.
+// Goes round the table of a kilni_base_folder_calls_t. Each run fails another
+// call with an errno, or lets it do half of its work; a failed close closes all
+// the same. Afterwards every handle must have been closed once.
 #ifndef KILN_TESTS_SUPPORT_FAULT_FOLDER_H_
 #define KILN_TESTS_SUPPORT_FAULT_FOLDER_H_
 
@@ -16,8 +16,8 @@ enum { FAULT_FOLDER_HALF = -1, FAULT_FOLDER_HANDLES = 1024 };
 
 // The table and what is to fail in it. one-thread
 typedef struct fault_folder_t {
-  kilni_folder_calls_t system;
-  kilni_folder_calls_t calls;  // for what is tested
+  kilni_base_folder_calls_t system;
+  kilni_base_folder_calls_t calls;  // for what is tested
   int error;
   uint64_t nth;
   bool from_on;

@@ -33,7 +33,7 @@ void soft_kit_open_with(soft_kit_t* kit, const soft_kit_way_t* way,
   memset(kit, 0, sizeof(*kit));
   kit->host = (kiln_host_t){.allocator = allocator,
                             .worker_count = way->workers,
-                            .process_id = kilni_process_id()};
+                            .process_id = kilni_base_process_id()};
   kit->workers = way->workers;
   kit->seed = way->seed;
   kit->stack_bytes = 1024;
@@ -123,35 +123,35 @@ typedef struct cancel_t {
 
 static void cancel_later(void* user) {
   cancel_t* cancel = user;
-  kilni_mutex_t mutex;
-  kilni_cond_t cond;
-  kiln_status_free(kilni_mutex_init(&mutex));
-  kiln_status_free(kilni_cond_init(&cond));
-  kilni_mutex_lock(&mutex);
-  uint64_t deadline = kilni_time_ns() + cancel->after_ns;
-  while (kilni_cond_wait_until(&cond, &mutex, deadline)) {
+  kilni_base_mutex_t mutex;
+  kilni_base_cond_t cond;
+  kiln_status_free(kilni_base_mutex_init(&mutex));
+  kiln_status_free(kilni_base_cond_init(&cond));
+  kilni_base_mutex_lock(&mutex);
+  uint64_t deadline = kilni_base_time_ns() + cancel->after_ns;
+  while (kilni_base_cond_wait_until(&cond, &mutex, deadline)) {
   }
-  kilni_mutex_unlock(&mutex);
-  kilni_cond_deinit(&cond);
-  kilni_mutex_deinit(&mutex);
+  kilni_base_mutex_unlock(&mutex);
+  kilni_base_cond_deinit(&cond);
+  kilni_base_mutex_deinit(&mutex);
   kilni_soft_grid_cancel(cancel->grid);
 }
 
 static void run_workers(soft_kit_t* kit, kilni_soft_grid_t* grid) {
-  kilni_thread_t threads[SOFT_KIT_WORKERS_MAX];
+  kilni_base_thread_t threads[SOFT_KIT_WORKERS_MAX];
   memset(threads, 0, sizeof(threads));
   cancel_t cancel = {grid, kit->cancel_after_ns};
   if (kit->cancel_after_ns) {
     assert_true(kiln_status_is_ok(
-        kilni_thread_start(&threads[0], "cancel", cancel_later, &cancel)));
+        kilni_base_thread_start(&threads[0], "cancel", cancel_later, &cancel)));
   }
   for (uint32_t i = 1; i < kit->workers; i++) {
     assert_true(kiln_status_is_ok(
-        kilni_thread_start(&threads[i], "worker", work, grid)));
+        kilni_base_thread_start(&threads[i], "worker", work, grid)));
   }
   kilni_soft_grid_work(grid);
   for (uint32_t i = 0; i < kit->workers || i < 1; i++) {
-    kilni_thread_join(&threads[i]);
+    kilni_base_thread_join(&threads[i]);
   }
 }
 

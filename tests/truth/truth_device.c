@@ -113,7 +113,8 @@ static kiln_cu_deviceptr_t array_of(truth_device_t* device,
 // ---- The device ----
 
 static int open_table(truth_device_t* device, const char* lanes) {
-  static kilni_dynlib_t* library;  // never closed: the driver keeps threads
+  static kilni_base_dynlib_t*
+      library;  // never closed: the driver keeps threads
   kiln_status_t status;
   if (device->is_soft) {
     if (lanes && !kilni_soft_lanes_would(lanes)) {
@@ -178,11 +179,12 @@ int truth_device_open(truth_device_t* device, bool is_soft, const char* lanes,
                       truth_wish_t wish) {
   memset(device, 0, sizeof(*device));
   device->host.allocator = kiln_allocator_libc();
-  device->host.process_id = kilni_process_id();
+  device->host.process_id = kilni_base_process_id();
   device->host.env = &device->env;
   device->is_soft = is_soft;
   device->wish = wish;
-  kiln_status_t status = kilni_env_init(&device->env, device->host.allocator);
+  kiln_status_t status =
+      kilni_base_env_init(&device->env, device->host.allocator);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return 1;
@@ -219,7 +221,7 @@ void truth_device_close(truth_device_t* device) {
   }
   (void)t->cuDevicePrimaryCtxRelease(device->device);
   if (device->is_soft) kilni_soft_stop();
-  kilni_env_deinit(&device->env);
+  kilni_base_env_deinit(&device->env);
 }
 
 // ---- Runs ----

@@ -43,7 +43,7 @@ typedef struct truth_array_t {
 typedef struct truth_device_t {
   kiln_cuda_table_t t;
   kiln_host_t host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   bool is_soft;
   truth_wish_t wish;
   kiln_cu_context_t context;

@@ -32,7 +32,7 @@ static void no_such(kiln_program_builder_t* builder, const char* what,
                     uint32_t index) {
   if (!kilni_builder_works(builder)) return;
   kilni_builder_fail(builder,
-                     kilni_status_with_fix(
+                     kilni_base_status_with_fix(
                          KILNI_FAIL(INVALID_ARGUMENT,
                                     "%s %u of a program that is built: there "
                                     "is none",
@@ -75,14 +75,14 @@ kiln_status_t kiln_program_builder_create(
       allocator != NULL ? *allocator : kiln_allocator_libc();
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(mine, sizeof(kiln_program_builder_t), &block));
+      kilni_base_alloc(mine, sizeof(kiln_program_builder_t), &block));
   kiln_program_builder_t* builder = block;
   kilni_ir_init(&builder->ir, mine);
   builder->ir.name = kilni_builder_name(builder, name);
   builder->block_count = 1;
   if (builder->ir.failed == KILN_STATUS_OUT_OF_MEMORY) {
     kiln_program_builder_release(builder);
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   *out_builder = builder;
   return kiln_ok();
@@ -91,11 +91,11 @@ kiln_status_t kiln_program_builder_create(
 void kiln_program_builder_release(kiln_program_builder_t* builder) {
   if (builder == NULL) return;
   kiln_allocator_t allocator = builder->ir.allocator;
-  kilni_free_array(allocator, builder->depths, builder->depth_capacity,
-                   sizeof(uint16_t));
+  kilni_base_free_array(allocator, builder->depths, builder->depth_capacity,
+                        sizeof(uint16_t));
   kilni_ir_deinit(&builder->ir);
   kiln_status_free(builder->failed);
-  kilni_free(allocator, builder, sizeof(*builder));
+  kilni_base_free(allocator, builder, sizeof(*builder));
 }
 
 // ---- Parameters ----
@@ -110,7 +110,7 @@ static void add_parameter(kiln_program_builder_t* builder, uint32_t parameter) {
     return;
   }
   kilni_builder_fail(
-      builder, kilni_status_with_fix(
+      builder, kilni_base_status_with_fix(
                    KILNI_FAIL(LIMIT_EXCEEDED, "more than %u parameters", most),
                    "put several into one buffer"));
 }
@@ -119,7 +119,7 @@ static void add_parameter(kiln_program_builder_t* builder, uint32_t parameter) {
 static bool has_name(kiln_program_builder_t* builder, const char* name) {
   if (builder->function != 0 || (name != NULL && name[0] != 0)) return true;
   kilni_builder_fail(builder,
-                     kilni_status_with_fix(
+                     kilni_base_status_with_fix(
                          KILNI_FAIL(INVALID_ARGUMENT,
                                     "a parameter of the program has no name"),
                          "give it one"));
@@ -231,7 +231,7 @@ void kiln_program_builder_block(kiln_program_builder_t* builder, uint32_t x,
 // ---- Functions ----
 
 static void out_of_order(kiln_program_builder_t* builder, const char* what) {
-  kilni_builder_fail(builder, kilni_status_with_fix(
+  kilni_builder_fail(builder, kilni_base_status_with_fix(
                                   KILNI_FAIL(INVALID_STATE, "%s", what),
                                   "end each block once, the last begun first"));
 }
@@ -289,7 +289,7 @@ static void add_problem(const kilni_problem_t* problem, void* user) {
 static kiln_status_t finish(kiln_program_builder_t* builder,
                             kiln_program_report_t* report) {
   if (builder->finished) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the builder is finished"),
         "make another one");
   }

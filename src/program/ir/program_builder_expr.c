@@ -25,8 +25,8 @@ static bool keep_depth(kiln_program_builder_t* builder, kiln_expr_t expr) {
   }
   void* items = builder->depths;
   kiln_status_t status =
-      kilni_grow(builder->ir.allocator, (size_t)expr + 1, sizeof(uint16_t),
-                 &builder->depth_capacity, &items);
+      kilni_base_grow(builder->ir.allocator, (size_t)expr + 1, sizeof(uint16_t),
+                      &builder->depth_capacity, &items);
   builder->depths = items;
   if (!kiln_status_is_ok(status)) {
     kilni_builder_fail(builder, status);
@@ -35,7 +35,7 @@ static bool keep_depth(kiln_program_builder_t* builder, kiln_expr_t expr) {
   if (depth == KILNI_IR_MAX_DEPTH) {
     kilni_builder_fail(
         builder,
-        kilni_status_with_fix(
+        kilni_base_status_with_fix(
             KILNI_FAIL(LIMIT_EXCEEDED, "an expression of more than %d levels",
                        KILNI_IR_MAX_DEPTH),
             "%s", kilni_rule_fix(KILNI_RULE_DEPTH)));
@@ -55,7 +55,7 @@ kiln_expr_t kilni_builder_add(kiln_program_builder_t* builder,
 static bool has_operator(kiln_program_builder_t* builder, uint32_t op,
                          uint32_t count) {
   if (op < count) return true;
-  kilni_builder_fail(builder, kilni_status_with_fix(
+  kilni_builder_fail(builder, kilni_base_status_with_fix(
                                   KILNI_FAIL(INVALID_ARGUMENT,
                                              "operator %u: there is none", op),
                                   "use the constants of kiln/program.h"));
@@ -303,7 +303,7 @@ kiln_expr_t kiln_program_builder_call(kiln_program_builder_t* builder,
       function == builder->function ||
       count != builder->ir.functions.items[function].parameter_count) {
     kilni_builder_fail(
-        builder, kilni_status_with_fix(
+        builder, kilni_base_status_with_fix(
                      KILNI_FAIL(INVALID_ARGUMENT,
                                 "a call of function %u with %u operands",
                                 function, count),

@@ -43,7 +43,7 @@ static void open_block(kiln_program_builder_t* builder, uint32_t statement,
   if (statement == 0) return;
   if (builder->block_count == KILNI_IR_MAX_NESTING) {
     kilni_builder_fail(
-        builder, kilni_status_with_fix(
+        builder, kilni_base_status_with_fix(
                      KILNI_FAIL(LIMIT_EXCEEDED, "blocks of more than %d levels",
                                 KILNI_IR_MAX_NESTING),
                      "%s", kilni_rule_fix(KILNI_RULE_DEPTH)));
@@ -108,7 +108,7 @@ void kiln_program_builder_assign(kiln_program_builder_t* builder,
   const kilni_expr_record_t* target = &builder->ir.exprs.items[variable];
   if (target->op != KILNI_EXPR_VARIABLE) {
     kilni_builder_fail(
-        builder, kilni_status_with_fix(
+        builder, kilni_base_status_with_fix(
                      KILNI_FAIL(INVALID_ARGUMENT,
                                 "expression %u is assigned to and no variable",
                                 variable),
@@ -201,7 +201,7 @@ void kiln_program_builder_matrix(kiln_program_builder_t* builder, uint32_t d,
 static bool has_tag(kiln_program_builder_t* builder, uint32_t tag) {
   if (tag <= UINT16_MAX) return true;
   kilni_builder_fail(builder,
-                     kilni_status_with_fix(
+                     kilni_base_status_with_fix(
                          KILNI_FAIL(INVALID_ARGUMENT, "tag %u of a copy", tag),
                          "use one up to 65535"));
   return false;
@@ -264,7 +264,7 @@ static bool has_step(kiln_program_builder_t* builder, uint8_t type,
   uint32_t bits = 8 * kilni_type_bytes(type);
   if (bits == 0 || step <= UINT64_MAX >> (64 - bits)) return true;
   kilni_builder_fail(
-      builder, kilni_status_with_fix(
+      builder, kilni_base_status_with_fix(
                    KILNI_FAIL(INVALID_ARGUMENT,
                               "a step of %llu for a counter of type %s",
                               (unsigned long long)step, kilni_type_name(type)),
@@ -302,7 +302,7 @@ static kilni_open_block_t* last_block(kiln_program_builder_t* builder) {
   if (!kilni_builder_works(builder)) return NULL;
   kilni_open_block_t* block = &builder->blocks[builder->block_count - 1];
   if (block->statement != 0) return block;
-  kilni_builder_fail(builder, kilni_status_with_fix(
+  kilni_builder_fail(builder, kilni_base_status_with_fix(
                                   KILNI_FAIL(INVALID_STATE,
                                              "the end of a block where none is "
                                              "begun"),
@@ -315,10 +315,10 @@ void kiln_program_builder_begin_else(kiln_program_builder_t* builder) {
   if (block == NULL) return;
   uint8_t op = builder->ir.statements.items[block->statement].op;
   if (op != KILNI_STATEMENT_IF || block->is_other) {
-    kilni_builder_fail(
-        builder,
-        kilni_status_with_fix(KILNI_FAIL(INVALID_STATE, "an else without if"),
-                              "begin it inside the block of an if"));
+    kilni_builder_fail(builder,
+                       kilni_base_status_with_fix(
+                           KILNI_FAIL(INVALID_STATE, "an else without if"),
+                           "begin it inside the block of an if"));
     return;
   }
   block->is_other = true;

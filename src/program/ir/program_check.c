@@ -97,18 +97,18 @@ static kiln_status_t allocate(kilni_checker_t* checker) {
                  ir->scalars.count + ir->functions.count + 2;
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, (size_t)ir->exprs.count + 1, &block));
+      kilni_base_alloc(allocator, (size_t)ir->exprs.count + 1, &block));
   checker->typed = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, (size_t)ir->exprs.count + 1, sizeof(uint32_t), &block));
   checker->sizes = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, (size_t)ir->variables.count + 1, &block));
+      kilni_base_alloc(allocator, (size_t)ir->variables.count + 1, &block));
   checker->visible = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, (size_t)ir->functions.count + 1, &block));
+      kilni_base_alloc(allocator, (size_t)ir->functions.count + 1, &block));
   checker->depths = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, names, sizeof(kilni_visible_name_t), &block));
   checker->seen = block;
   checker->seen_count = 1;
@@ -128,12 +128,12 @@ kiln_status_t kilni_ir_check(kilni_ir_t* ir, bool names,
                       ir->scalars.count + ir->functions.count + 2;
   kiln_status_t status = allocate(&checker);
   if (kiln_status_is_ok(status)) status = run(&checker);
-  kilni_free(allocator, checker.typed, (size_t)ir->exprs.count + 1);
-  kilni_free_array(allocator, checker.sizes, (size_t)ir->exprs.count + 1,
-                   sizeof(uint32_t));
-  kilni_free(allocator, checker.visible, (size_t)ir->variables.count + 1);
-  kilni_free(allocator, checker.depths, (size_t)ir->functions.count + 1);
-  kilni_free_array(allocator, checker.seen, name_count,
-                   sizeof(kilni_visible_name_t));
+  kilni_base_free(allocator, checker.typed, (size_t)ir->exprs.count + 1);
+  kilni_base_free_array(allocator, checker.sizes, (size_t)ir->exprs.count + 1,
+                        sizeof(uint32_t));
+  kilni_base_free(allocator, checker.visible, (size_t)ir->variables.count + 1);
+  kilni_base_free(allocator, checker.depths, (size_t)ir->functions.count + 1);
+  kilni_base_free_array(allocator, checker.seen, name_count,
+                        sizeof(kilni_visible_name_t));
   return status;
 }

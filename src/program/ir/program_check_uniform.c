@@ -66,8 +66,9 @@ static void at_least(levels_t* levels, uint32_t cell, uint8_t level) {
 static void follow(levels_t* levels, uint32_t to, uint32_t from) {
   if (from == 0 || from == to || !kiln_status_is_ok(levels->status)) return;
   void* edges = levels->edges;
-  levels->status = kilni_grow(levels->ir->allocator, levels->edge_count + 1,
-                              sizeof(edge_t), &levels->edge_room, &edges);
+  levels->status =
+      kilni_base_grow(levels->ir->allocator, levels->edge_count + 1,
+                      sizeof(edge_t), &levels->edge_room, &edges);
   levels->edges = edges;
   if (!kiln_status_is_ok(levels->status)) return;
   edge_t edge = {to, levels->first[from]};
@@ -389,7 +390,7 @@ static kiln_status_t levels_init(levels_t* levels, const kilni_ir_t* ir) {
   size_t cells = levels->cells;
   size_t size = cells * (2 * sizeof(uint32_t) + 1) + ir->exprs.count + 1;
   void* block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(ir->allocator, size, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(ir->allocator, size, &block));
   levels->first = block;
   levels->stack = levels->first + cells;
   levels->level = (uint8_t*)(levels->stack + cells);
@@ -402,8 +403,9 @@ static void levels_deinit(levels_t* levels) {
   size_t cells = levels->cells;
   size_t size =
       cells * (2 * sizeof(uint32_t) + 1) + levels->ir->exprs.count + 1;
-  kilni_free_array(allocator, levels->edges, levels->edge_room, sizeof(edge_t));
-  kilni_free(allocator, levels->first, size);
+  kilni_base_free_array(allocator, levels->edges, levels->edge_room,
+                        sizeof(edge_t));
+  kilni_base_free(allocator, levels->first, size);
 }
 
 kiln_status_t kilni_check_uniform(kilni_checker_t* checker) {

@@ -18,7 +18,7 @@ kiln_status_t kilni_program_create(kilni_ir_t* ir,
   *out_program = NULL;
   void* block;
   kiln_status_t status =
-      kilni_alloc(ir->allocator, sizeof(kiln_program_t), &block);
+      kilni_base_alloc(ir->allocator, sizeof(kiln_program_t), &block);
   if (!kiln_status_is_ok(status)) {
     kilni_ir_deinit(ir);
     return status;
@@ -40,7 +40,7 @@ void kiln_program_release(kiln_program_t* program) {
   if (program == NULL || atomic_fetch_sub(&program->references, 1) != 1) return;
   kiln_allocator_t allocator = program->ir.allocator;
   kilni_ir_deinit(&program->ir);
-  kilni_free(allocator, program, sizeof(*program));
+  kilni_base_free(allocator, program, sizeof(*program));
 }
 
 const kilni_ir_t* kilni_program_ir(const kiln_program_t* program) {

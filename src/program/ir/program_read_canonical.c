@@ -107,8 +107,8 @@ static uint32_t take_name(from_bytes_t* reader) {
 static void push(from_bytes_t* reader, uint32_t** items, size_t* count,
                  size_t* capacity, uint32_t record) {
   void* grown = *items;
-  kiln_status_t status = kilni_grow(reader->ir.allocator, *count + 1,
-                                    sizeof(**items), capacity, &grown);
+  kiln_status_t status = kilni_base_grow(reader->ir.allocator, *count + 1,
+                                         sizeof(**items), capacity, &grown);
   *items = grown;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -600,7 +600,7 @@ static void take_program(from_bytes_t* reader) {
 // ---- The public call ----
 
 static kiln_status_t bad_bytes(const char* why, size_t at) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "a program's canonical form, byte %zu: %s", at, why),
       "write it again with kiln_program_canonical");
 }
@@ -609,7 +609,7 @@ static kiln_status_t bad_bytes(const char* why, size_t at) {
 static void keep_problem(const kilni_problem_t* problem, void* user) {
   kiln_status_t* status = user;
   if (problem->is_note || !kiln_status_is_ok(*status)) return;
-  *status = kilni_status_with_fix(
+  *status = kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "a program's canonical form: %s: %s [P%03u]",
                  kilni_rule_message(problem->rule), problem->detail,
                  problem->rule),
@@ -617,8 +617,8 @@ static void keep_problem(const kilni_problem_t* problem, void* user) {
 }
 
 static kiln_status_t compare(const from_bytes_t* reader) {
-  kilni_str_t again;
-  kilni_str_init(&again, reader->ir.allocator, KILNI_CANONICAL_MAX_BYTES);
+  kilni_base_str_t again;
+  kilni_base_str_init(&again, reader->ir.allocator, KILNI_CANONICAL_MAX_BYTES);
   kiln_status_t status = kilni_ir_write_canonical(&reader->ir, &again);
   if (kiln_status_is_ok(status)) {
     size_t at = 0;
@@ -630,7 +630,7 @@ static kiln_status_t compare(const from_bytes_t* reader) {
       status = bad_bytes("not the canonical form of what it says", at);
     }
   }
-  kilni_str_deinit(&again);
+  kilni_base_str_deinit(&again);
   return status;
 }
 
@@ -658,7 +658,7 @@ kiln_status_t kiln_program_read_canonical(kiln_bytes_view_t bytes,
   *out_program = NULL;
   KILNI_CHECK_ARGUMENT(bytes.data != NULL || bytes.size == 0, "bytes");
   if (bytes.size > KILNI_CANONICAL_MAX_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "a program's canonical form of %zu bytes; the limit is %d",
                    bytes.size, KILNI_CANONICAL_MAX_BYTES),
@@ -671,10 +671,10 @@ kiln_status_t kiln_program_read_canonical(kiln_bytes_view_t bytes,
                 allocator != NULL ? *allocator : kiln_allocator_libc());
   kiln_allocator_t mine = reader.ir.allocator;
   kiln_status_t status = read(&reader);
-  kilni_free_array(mine, reader.buffers, reader.buffer_capacity,
-                   sizeof(uint32_t));
-  kilni_free_array(mine, reader.variables, reader.variable_capacity,
-                   sizeof(uint32_t));
+  kilni_base_free_array(mine, reader.buffers, reader.buffer_capacity,
+                        sizeof(uint32_t));
+  kilni_base_free_array(mine, reader.variables, reader.variable_capacity,
+                        sizeof(uint32_t));
   if (!kiln_status_is_ok(status)) {
     kilni_ir_deinit(&reader.ir);
     return status;

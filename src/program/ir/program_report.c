@@ -31,14 +31,14 @@ kiln_status_t kilni_report_create(kiln_allocator_t allocator,
   *out_report = NULL;
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kiln_program_report_t), &block));
+      kilni_base_alloc(allocator, sizeof(kiln_program_report_t), &block));
   kiln_program_report_t* report = block;
   report->allocator = allocator;
   atomic_init(&report->references, 1);
-  kiln_status_t status =
-      kilni_strdup(allocator, kilni_sv(file_name), &report->file_name);
+  kiln_status_t status = kilni_base_strdup(allocator, kilni_base_sv(file_name),
+                                           &report->file_name);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator, block, sizeof(*report));
+    kilni_base_free(allocator, block, sizeof(*report));
     return status;
   }
   *out_report = report;
@@ -52,9 +52,9 @@ void kiln_program_report_retain(kiln_program_report_t* report) {
 
 static void free_strings(const kiln_program_report_t* report,
                          const kiln_program_problem_t* problem) {
-  kilni_strfree(report->allocator, (char*)(uintptr_t)problem->message);
-  kilni_strfree(report->allocator, (char*)(uintptr_t)problem->fix);
-  kilni_strfree(report->allocator, (char*)(uintptr_t)problem->source);
+  kilni_base_strfree(report->allocator, (char*)(uintptr_t)problem->message);
+  kilni_base_strfree(report->allocator, (char*)(uintptr_t)problem->fix);
+  kilni_base_strfree(report->allocator, (char*)(uintptr_t)problem->source);
 }
 
 void kiln_program_report_release(kiln_program_report_t* report) {
@@ -63,15 +63,15 @@ void kiln_program_report_release(kiln_program_report_t* report) {
   for (uint32_t i = 0; i < report->count; i++) {
     free_strings(report, &report->problems[i]);
   }
-  kilni_strfree(allocator, report->text);
-  kilni_strfree(allocator, report->file_name);
-  kilni_free(allocator, report, sizeof(*report));
+  kilni_base_strfree(allocator, report->text);
+  kilni_base_strfree(allocator, report->file_name);
+  kilni_base_free(allocator, report, sizeof(*report));
 }
 
 static void keep(kiln_program_report_t* report, kiln_string_view_t text,
                  const char** out_text) {
   char* copy = NULL;
-  kiln_status_t status = kilni_strdup(report->allocator, text, &copy);
+  kiln_status_t status = kilni_base_strdup(report->allocator, text, &copy);
   if (!kiln_status_is_ok(status)) {
     report->failed = KILN_STATUS_OUT_OF_MEMORY;
     kiln_status_free(status);
@@ -125,8 +125,8 @@ void kilni_report_add(kiln_program_report_t* report,
   kiln_program_problem_t* mine = &report->problems[at];
   *mine = *problem;
   report->cut[at] = cut_source(&source, problem->column);
-  keep(report, kilni_sv(problem->message), &mine->message);
-  keep(report, kilni_sv(problem->fix), &mine->fix);
+  keep(report, kilni_base_sv(problem->message), &mine->message);
+  keep(report, kilni_base_sv(problem->fix), &mine->fix);
   keep(report, source, &mine->source);
 }
 
@@ -139,32 +139,33 @@ bool kilni_report_is_full(const kiln_program_report_t* report) {
 }
 
 // `column` is in what is shown of the line.
-static void write_caret(kilni_str_t* text,
+static void write_caret(kilni_base_str_t* text,
                         const kiln_program_problem_t* problem,
                         uint32_t column) {
   if (problem->line == 0) return;
-  kilni_str_addf(text, "  %s\n  ", problem->source);
+  kilni_base_str_addf(text, "  %s\n  ", problem->source);
   // Tabs stay tabs, so that the caret stands below its character.
   size_t length = strlen(problem->source);
   for (uint32_t i = 1; i < column && i <= length; i++) {
-    kilni_str_add_char(text, problem->source[i - 1] == '\t' ? '\t' : ' ');
+    kilni_base_str_add_char(text, problem->source[i - 1] == '\t' ? '\t' : ' ');
   }
-  kilni_str_add_cstr(text, "^\n");
+  kilni_base_str_add_cstr(text, "^\n");
 }
 
 static void write_problem(const kiln_program_report_t* report, uint32_t index,
-                          kilni_str_t* text) {
+                          kilni_base_str_t* text) {
   const kiln_program_problem_t* problem = &report->problems[index];
-  kilni_str_add_cstr(text, report->file_name);
+  kilni_base_str_add_cstr(text, report->file_name);
   if (problem->line != 0) {
-    kilni_str_addf(text, ":%u:%u", problem->line, problem->column);
+    kilni_base_str_addf(text, ":%u:%u", problem->line, problem->column);
   }
-  kilni_str_addf(text, ": %s: %s", problem->is_note ? "note" : "error",
-                 problem->message);
-  if (problem->rule != 0) kilni_str_addf(text, " [P%03u]", problem->rule);
-  kilni_str_add_char(text, '\n');
+  kilni_base_str_addf(text, ": %s: %s", problem->is_note ? "note" : "error",
+                      problem->message);
+  if (problem->rule != 0) kilni_base_str_addf(text, " [P%03u]", problem->rule);
+  kilni_base_str_add_char(text, '\n');
   write_caret(text, problem, problem->column - report->cut[index]);
-  if (problem->fix[0] != 0) kilni_str_addf(text, "  Fix: %s\n", problem->fix);
+  if (problem->fix[0] != 0)
+    kilni_base_str_addf(text, "  Fix: %s\n", problem->fix);
 }
 
 static kiln_status_t first_error(const kiln_program_report_t* report) {
@@ -180,19 +181,19 @@ static kiln_status_t first_error(const kiln_program_report_t* report) {
   if (report->errors > 1) {
     status = KILNI_ANNOTATE(status, "the first of %u errors", report->errors);
   }
-  return kilni_status_with_fix(status, "%s", first->fix);
+  return kilni_base_status_with_fix(status, "%s", first->fix);
 }
 
 kiln_status_t kilni_report_end(kiln_program_report_t* report) {
   if (report->failed != KILN_STATUS_OK) {
-    return kilni_status_bare(report->failed);
+    return kilni_base_status_bare(report->failed);
   }
-  kilni_str_t text;
-  kilni_str_init(&text, report->allocator, MAX_TEXT);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, report->allocator, MAX_TEXT);
   for (uint32_t i = 0; i < report->count; i++) {
     write_problem(report, i, &text);
   }
-  KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &report->text));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_take(&text, &report->text));
   return report->errors == 0 ? kiln_ok() : first_error(report);
 }
 

@@ -93,7 +93,7 @@ typedef struct sizing_t {
 
 static kiln_status_t out_of_range(const sizing_t* sizing, const char* what,
                                   const char* name, const char* limit) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(
           OUT_OF_RANGE, "%s of \"%s\" %s", what,
           name != NULL ? name : kilni_ir_name(sizing->ir, sizing->ir->name),
@@ -108,7 +108,7 @@ static kiln_status_t evaluate(const sizing_t* sizing, uint32_t expr,
   kilni_known_t known = {sizing->lengths, sizing->scalars, &wraps};
   kilni_ir_evaluate(sizing->ir, expr, &known, out_value);
   if (wraps) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         out_of_range(sizing, what, name, "wraps around in its type"),
         "compute it from u64s: length64(x), u64(n)");
   }
@@ -141,7 +141,7 @@ static kiln_status_t check_count(const sizing_t* sizing, uint32_t buffer,
   const kilni_buffer_record_t* record = &sizing->ir->buffers.items[buffer];
   const char* name = kilni_ir_name(sizing->ir, record->name);
   if (given != KILN_PROGRAM_COUNT_UNKNOWN && given != count) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "buffer \"%s\" has %llu elements; the program says %llu",
                    name, (unsigned long long)given, (unsigned long long)count),
@@ -172,7 +172,7 @@ static kiln_status_t find_counts(sizing_t* sizing, bool* out_found) {
           evaluate(sizing, expr, "the count",
                    kilni_ir_name(ir, ir->buffers.items[buffer].name), &count));
     } else if (count == KILN_PROGRAM_COUNT_UNKNOWN) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "nothing says how long \"%s\" is",
                      kilni_ir_name(ir, ir->buffers.items[buffer].name)),
           "bind a buffer, or declare its count: %s[length(x)]",

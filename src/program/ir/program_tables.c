@@ -27,9 +27,9 @@ void kilni_ir_init(kilni_ir_t* ir, kiln_allocator_t allocator) {
 }
 
 void kilni_ir_deinit(kilni_ir_t* ir) {
-#define FREE(field, most)                                              \
-  kilni_free_array(ir->allocator, ir->field.items, ir->field.capacity, \
-                   sizeof(ir->field.items[0]));
+#define FREE(field, most)                                                   \
+  kilni_base_free_array(ir->allocator, ir->field.items, ir->field.capacity, \
+                        sizeof(ir->field.items[0]));
   if (ir->allocator.fn != NULL) {
     TABLES(FREE)
   }
@@ -40,9 +40,9 @@ void kilni_ir_deinit(kilni_ir_t* ir) {
 kiln_status_t kilni_ir_status(const kilni_ir_t* ir) {
   if (ir->failed == KILN_STATUS_OK) return kiln_ok();
   if (ir->failed != KILN_STATUS_LIMIT_EXCEEDED) {
-    return kilni_status_bare(ir->failed);
+    return kilni_base_status_bare(ir->failed);
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "the program is too large"),
       "divide it into several programs");
 }
@@ -62,7 +62,7 @@ static bool make_room(kilni_ir_t* ir, void** items, uint32_t used,
   size_t now = *capacity;
   if (wanted < FIRST_CAPACITY) wanted = FIRST_CAPACITY;
   kiln_status_t status =
-      kilni_grow(ir->allocator, (size_t)wanted, size, &now, items);
+      kilni_base_grow(ir->allocator, (size_t)wanted, size, &now, items);
   if (!kiln_status_is_ok(status)) {
     ir->failed = kiln_status_code(status);
     kiln_status_free(status);
@@ -228,19 +228,19 @@ kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
   kilni_ir_t copy = *from;
   copy.allocator = allocator;
   kiln_status_t status = kiln_ok();
-#define COPY(field, most)                                             \
-  copy.field.items = NULL;                                            \
-  copy.field.capacity = 0;                                            \
-  if (kiln_status_is_ok(status) && from->field.count != 0) {          \
-    void* block;                                                      \
-    status = kilni_alloc_array(allocator, from->field.count,          \
-                               sizeof(from->field.items[0]), &block); \
-    if (kiln_status_is_ok(status)) {                                  \
-      copy.field.items = block;                                       \
-      copy.field.capacity = from->field.count;                        \
-      memcpy(block, from->field.items,                                \
-             from->field.count * sizeof(from->field.items[0]));       \
-    }                                                                 \
+#define COPY(field, most)                                                  \
+  copy.field.items = NULL;                                                 \
+  copy.field.capacity = 0;                                                 \
+  if (kiln_status_is_ok(status) && from->field.count != 0) {               \
+    void* block;                                                           \
+    status = kilni_base_alloc_array(allocator, from->field.count,          \
+                                    sizeof(from->field.items[0]), &block); \
+    if (kiln_status_is_ok(status)) {                                       \
+      copy.field.items = block;                                            \
+      copy.field.capacity = from->field.count;                             \
+      memcpy(block, from->field.items,                                     \
+             from->field.count * sizeof(from->field.items[0]));            \
+    }                                                                      \
   }
   TABLES(COPY)
 #undef COPY

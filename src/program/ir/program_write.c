@@ -11,7 +11,7 @@
 
 typedef struct writer_t {
   const kilni_ir_t* ir;
-  kilni_str_t* out;
+  kilni_base_str_t* out;
   // The number of each record where it is written, by its index.
   uint32_t* variables;
   uint32_t* buffers;
@@ -22,7 +22,7 @@ typedef struct writer_t {
 } writer_t;
 
 static void add_byte(writer_t* writer, uint32_t byte) {
-  kilni_str_add_char(writer->out, (char)(unsigned char)byte);
+  kilni_base_str_add_char(writer->out, (char)(unsigned char)byte);
 }
 
 static void add_number(writer_t* writer, uint64_t value) {
@@ -31,9 +31,9 @@ static void add_number(writer_t* writer, uint64_t value) {
 }
 
 static void add_name(writer_t* writer, uint32_t name) {
-  kiln_string_view_t text = kilni_sv(kilni_ir_name(writer->ir, name));
+  kiln_string_view_t text = kilni_base_sv(kilni_ir_name(writer->ir, name));
   add_number(writer, text.size);
-  kilni_str_add(writer->out, text);
+  kilni_base_str_add(writer->out, text);
 }
 
 // ---- Expressions ----
@@ -278,7 +278,7 @@ static void write_parameters(writer_t* writer, uint32_t* out_buffers) {
 
 static void write_program(writer_t* writer) {
   const kilni_ir_t* ir = writer->ir;
-  kilni_str_add_cstr(writer->out, KILNI_CANONICAL_MAGIC);
+  kilni_base_str_add_cstr(writer->out, KILNI_CANONICAL_MAGIC);
   add_byte(writer, KILNI_CANONICAL_VERSION);
   add_byte(writer, KILNI_CANONICAL_MEANING);
   add_name(writer, ir->name);
@@ -296,12 +296,13 @@ static void write_program(writer_t* writer) {
   write_list(writer, ir->body);
 }
 
-kiln_status_t kilni_ir_write_canonical(const kilni_ir_t* ir, kilni_str_t* out) {
+kiln_status_t kilni_ir_write_canonical(const kilni_ir_t* ir,
+                                       kilni_base_str_t* out) {
   size_t count = (size_t)ir->variables.count + ir->buffers.count +
                  2 * (size_t)ir->functions.count + 4;
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(ir->allocator, count, sizeof(uint32_t), &block));
+      kilni_base_alloc_array(ir->allocator, count, sizeof(uint32_t), &block));
   writer_t writer;
   memset(&writer, 0, sizeof(writer));
   writer.ir = ir;
@@ -311,8 +312,8 @@ kiln_status_t kilni_ir_write_canonical(const kilni_ir_t* ir, kilni_str_t* out) {
   writer.functions = writer.buffers + ir->buffers.count + 1;
   writer.called = writer.functions + ir->functions.count + 1;
   write_program(&writer);
-  kilni_free_array(ir->allocator, block, count, sizeof(uint32_t));
-  return kilni_str_status(out);
+  kilni_base_free_array(ir->allocator, block, count, sizeof(uint32_t));
+  return kilni_base_str_status(out);
 }
 
 // ---- The public calls ----
@@ -324,15 +325,15 @@ kiln_status_t kiln_program_canonical(const kiln_program_t* program,
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
   KILNI_CHECK_ARGUMENT(buffer != NULL || capacity == 0, "buffer");
   const kilni_ir_t* ir = kilni_program_ir(program);
-  kilni_str_t bytes;
-  kilni_str_init(&bytes, ir->allocator, KILNI_CANONICAL_MAX_BYTES);
+  kilni_base_str_t bytes;
+  kilni_base_str_init(&bytes, ir->allocator, KILNI_CANONICAL_MAX_BYTES);
   kiln_status_t status = kilni_ir_write_canonical(ir, &bytes);
   if (kiln_status_is_ok(status)) {
     if (out_size != NULL) *out_size = bytes.size;
     size_t fits = bytes.size < capacity ? bytes.size : capacity;
     if (fits != 0) memcpy(buffer, bytes.data, fits);
   }
-  kilni_str_deinit(&bytes);
+  kilni_base_str_deinit(&bytes);
   return status;
 }
 
@@ -342,13 +343,13 @@ kiln_status_t kiln_program_hash(const kiln_program_t* program,
   out_text[0] = 0;
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
   const kilni_ir_t* ir = kilni_program_ir(program);
-  kilni_str_t bytes;
-  kilni_str_init(&bytes, ir->allocator, KILNI_CANONICAL_MAX_BYTES);
+  kilni_base_str_t bytes;
+  kilni_base_str_init(&bytes, ir->allocator, KILNI_CANONICAL_MAX_BYTES);
   kiln_status_t status = kilni_ir_write_canonical(ir, &bytes);
   if (kiln_status_is_ok(status)) {
     kiln_bytes_view_t view = {(const uint8_t*)bytes.data, bytes.size};
     kilni_cache_digest(view, out_text);
   }
-  kilni_str_deinit(&bytes);
+  kilni_base_str_deinit(&bytes);
   return status;
 }

@@ -533,11 +533,11 @@ static uint32_t isa_of(uint32_t sm) {
 
 static kiln_status_t failure(const kilni_lowering_t* w) {
   if (w->failed == KILN_STATUS_OUT_OF_MEMORY) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   const char* program = kilni_ir_name(w->program, w->program->name);
   const char* quote = w->failed_name[0] != 0 ? "\"" : "";
-  kiln_status_t status = kilni_status_make(
+  kiln_status_t status = kilni_base_status_make(
       (kiln_status_code_t)w->failed, KILNI_ROOM, __FILE__, __LINE__,
       "program \"%s\" %s%s%s%s%s", program, w->failed_what,
       quote[0] != 0 ? ": " : "", quote, w->failed_name, quote);
@@ -549,7 +549,7 @@ static kiln_status_t failure(const kilni_lowering_t* w) {
   } else if (w->failed == KILN_STATUS_UNSUPPORTED) {
     fix = "write what it needs with other operators, or give a newer target";
   }
-  return kilni_status_with_fix(status, "%s", fix);
+  return kilni_base_status_with_fix(status, "%s", fix);
 }
 
 // An array that has no name is called as kiln_program_print calls it.
@@ -611,12 +611,12 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
     memcpy(entry + 5, name, name_size + 1);
     text = kilni_ptx_write(w, entry, &text_size);
   }
-  if (text == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  if (text == NULL) return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   size_t parameters = w->parameter_count * sizeof(kiln_program_parameter_t);
   size_t size = sizeof(kiln_program_code_t) + parameters + name_size + 6 +
                 text_size + 1 + name_zeroed(w, NULL);
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &memory));
   kiln_program_code_t* code = memory;
   memset(code, 0, sizeof(*code));
   atomic_init(&code->references, 1);
@@ -647,7 +647,7 @@ static kiln_status_t check_waits(const kilni_ir_t* ir,
   if (options->waits != KILN_SWITCH_ON || options->sm >= WAIT_SM) {
     return kiln_ok();
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(
           UNSUPPORTED,
           "`waits` for program \"%s\" and sm_%u: griddepcontrol is there "
@@ -658,7 +658,7 @@ static kiln_status_t check_waits(const kilni_ir_t* ir,
 
 static kiln_status_t check_isa(const kilni_lowering_t* w) {
   if (w->max_isa == 0 || w->need_isa <= w->max_isa) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "program \"%s\" needs PTX %u.%u and the driver loads %u.%u",
                  kilni_ir_name(w->program, w->program->name), w->need_isa / 10,
@@ -678,7 +678,7 @@ static kiln_status_t lower(kilni_lowering_t* w, kiln_allocator_t allocator,
   } while (w->failed == KILN_STATUS_OK && attempts < 1000 &&
            (has_new_memory(w) || wants_versions(w)));
   if (w->arena.failed != 0) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   if (w->failed != KILN_STATUS_OK) return failure(w);
   if (w->need_isa < isa_of(w->need_sm)) w->need_isa = isa_of(w->need_sm);
@@ -709,18 +709,18 @@ static kiln_status_t lower_ir(const kilni_ir_t* ir,
                               kiln_program_code_t** out_code) {
   kiln_program_lower_options_t options;
   *out_code = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       given, "kiln_program_lower_options_t", sizeof(options), &options));
   if (options.elements > KILNI_MAX_ELEMENTS ||
       (options.elements & (options.elements - 1)) != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a thread cannot do %u elements",
                    options.elements),
         "ask for 1, 2, 4, 8 or 16, or 0 for what suits the program");
   }
   if (options.sm == 0) options.sm = DEFAULT_SM;
   if (options.sm < MIN_SM) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "programs cannot be lowered for sm_%u",
                    options.sm),
         "lower it for sm_70 or newer");
@@ -745,7 +745,7 @@ static kiln_status_t lower_ir(const kilni_ir_t* ir,
     w.wanted = 1;
     w.rounds.flag = kilni_rounds_flag(&w, options.rounds - 1);
     if (w.rounds.flag == 0) {
-      status = kilni_status_with_fix(
+      status = kilni_base_status_with_fix(
           failure(&w), "%s",
           w.failed == KILN_STATUS_UNSUPPORTED
               ? "launch it once for each round"
@@ -776,7 +776,7 @@ void kiln_program_code_release(kiln_program_code_t* code) {
                                                 memory_order_acq_rel) != 1) {
     return;
   }
-  kilni_free(code->allocator, code, code->size);
+  kilni_base_free(code->allocator, code, code->size);
 }
 
 kiln_string_view_t kiln_program_code_text(const kiln_program_code_t* code) {

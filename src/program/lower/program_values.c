@@ -18,7 +18,8 @@ enum { BLOCK_HEAD = 16, ARENA_ALIGN = 16 };
 
 static bool add_block(kilni_arena_t* arena, size_t bytes) {
   void* memory;
-  kiln_status_t status = kilni_alloc_unset(arena->allocator, bytes, &memory);
+  kiln_status_t status =
+      kilni_base_alloc_unset(arena->allocator, bytes, &memory);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     arena->failed = 1;
@@ -44,7 +45,7 @@ void kilni_arena_init(kilni_arena_t* arena, kiln_allocator_t allocator,
 void kilni_arena_deinit(kilni_arena_t* arena) {
   while (arena->blocks != NULL) {
     kilni_arena_block_t* next = arena->blocks->next;
-    kilni_free(arena->allocator, arena->blocks, arena->blocks->size);
+    kilni_base_free(arena->allocator, arena->blocks, arena->blocks->size);
     arena->blocks = next;
   }
 }

@@ -16,7 +16,7 @@
 static const kiln_program_define_t* find_define(kilni_reader_t* reader,
                                                 kiln_string_view_t name) {
   for (uint32_t i = 0; i < reader->define_count; i++) {
-    if (kilni_sv_equal_cstr(name, reader->defines[i].name)) {
+    if (kilni_base_sv_equal_cstr(name, reader->defines[i].name)) {
       reader->defines_used |= UINT64_C(1) << i;
       return &reader->defines[i];
     }
@@ -35,7 +35,7 @@ static void begin_define(kilni_reader_t* reader,
                          const kiln_program_define_t* define, aside_t* aside) {
   *aside = (aside_t){reader->text, reader->lexer, reader->token};
   reader->in_define = define->name;
-  reader->text = kilni_sv(define->value);
+  reader->text = kilni_base_sv(define->value);
   kilni_lexer_init(&reader->lexer, reader->text);
   kilni_reader_next(reader);
 }

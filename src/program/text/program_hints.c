@@ -84,7 +84,7 @@ static const hint_t kFile[] = {
 static const char* look_up(const hint_t* hints, size_t count,
                            kiln_string_view_t found) {
   for (size_t i = 0; i < count; i++) {
-    if (kilni_sv_equal_cstr(found, hints[i].found)) return hints[i].fix;
+    if (kilni_base_sv_equal_cstr(found, hints[i].found)) return hints[i].fix;
   }
   return NULL;
 }

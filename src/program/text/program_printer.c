@@ -18,7 +18,7 @@ enum { MAX_TEXT = 64 << 20, MAX_UNDERSCORES = 40 };
 typedef struct printer_t {
   const kilni_ir_t* ir;
   uint32_t underscores;  // in front of the names of what has none
-  kilni_str_t* text;
+  kilni_base_str_t* text;
   uint32_t indent;
 } printer_t;
 
@@ -34,7 +34,7 @@ enum {
 };
 
 static void add(const printer_t* printer, const char* text) {
-  kilni_str_add_cstr(printer->text, text);
+  kilni_base_str_add_cstr(printer->text, text);
 }
 
 // What has no name is called _, a letter and its index. How many _ it begins
@@ -61,7 +61,7 @@ static void add_name(const printer_t* printer, uint32_t name, char kind,
     add(printer, kilni_ir_name(printer->ir, name));
   } else {
     for (uint32_t i = 0; i < printer->underscores; i++) add(printer, "_");
-    kilni_str_addf(printer->text, "%c%u", kind, index);
+    kilni_base_str_addf(printer->text, "%c%u", kind, index);
   }
 }
 
@@ -172,7 +172,7 @@ static void print_binary(const printer_t* printer,
     return;
   }
   print_expr(printer, expr->a, level);
-  kilni_str_addf(printer->text, " %s ", spelling);
+  kilni_base_str_addf(printer->text, " %s ", spelling);
   print_expr(printer, expr->b, level + 1);
 }
 
@@ -180,7 +180,8 @@ static void print_id(const printer_t* printer,
                      const kilni_expr_record_t* expr) {
   const kilni_id_t* id = &kilni_ids[expr->extra & 0xff];
   add(printer, id->spelling);
-  if (id->axes) kilni_str_addf(printer->text, ".%c", "xyz"[expr->extra >> 8]);
+  if (id->axes)
+    kilni_base_str_addf(printer->text, ".%c", "xyz"[expr->extra >> 8]);
 }
 
 static void print_atomic(const printer_t* printer,
@@ -203,10 +204,10 @@ static void print_atomic(const printer_t* printer,
       role == KILN_PROGRAM_ROLE_SHARED || role == KILN_PROGRAM_ROLE_PRIVATE;
   uint32_t usual = own ? KILN_PROGRAM_SCOPE_BLOCK : KILN_PROGRAM_SCOPE_DEVICE;
   if (ordering != KILN_PROGRAM_ORDERING_RELAXED) {
-    kilni_str_addf(printer->text, ", %s", kilni_orderings[ordering]);
+    kilni_base_str_addf(printer->text, ", %s", kilni_orderings[ordering]);
   }
   if (scope != usual) {
-    kilni_str_addf(printer->text, ", %s", kilni_scopes[scope]);
+    kilni_base_str_addf(printer->text, ", %s", kilni_scopes[scope]);
   }
   add(printer, ")");
 }
@@ -369,7 +370,7 @@ static void print_copy(const printer_t* printer,
   add_buffer(printer, statement->a >> 16);
   print_value(printer, ", ", statement->c);
   print_value(printer, ", ", statement->d);
-  kilni_str_addf(printer->text, ") tag %u", statement->extra);
+  kilni_base_str_addf(printer->text, ") tag %u", statement->extra);
 }
 
 static void print_matrix(const printer_t* printer,
@@ -430,7 +431,7 @@ static void print_line(const printer_t* printer,
       print_copy(printer, statement);
       break;
     case KILNI_STATEMENT_ASYNC_WAIT:
-      kilni_str_addf(printer->text, "async_wait %u", statement->extra);
+      kilni_base_str_addf(printer->text, "async_wait %u", statement->extra);
       break;
     default:
       add(printer, "trap");
@@ -474,9 +475,9 @@ static void print_arrays(const printer_t* printer, uint32_t function) {
         buffer->role < KILN_PROGRAM_ROLE_SHARED) {
       continue;
     }
-    kilni_str_addf(printer->text, "  %s ", kilni_role_name(buffer->role));
+    kilni_base_str_addf(printer->text, "  %s ", kilni_role_name(buffer->role));
     add_buffer(printer, i);
-    kilni_str_addf(printer->text, ": %s[", kilni_type_name(buffer->type));
+    kilni_base_str_addf(printer->text, ": %s[", kilni_type_name(buffer->type));
     print_expr(printer, buffer->count, LEVEL_OR);
     add(printer, "];\n");
   }
@@ -489,8 +490,9 @@ static void print_parameter(const printer_t* printer, uint32_t parameter,
   if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
     const kilni_buffer_record_t* buffer = &ir->buffers.items[index];
     add_buffer(printer, index);
-    kilni_str_addf(printer->text, ": %s %s[", kilni_role_name(buffer->role),
-                   kilni_type_name(buffer->type));
+    kilni_base_str_addf(printer->text, ": %s %s[",
+                        kilni_role_name(buffer->role),
+                        kilni_type_name(buffer->type));
     if (buffer->count != 0) print_expr(printer, buffer->count, LEVEL_OR);
     add(printer, "]");
     return;
@@ -502,7 +504,7 @@ static void print_parameter(const printer_t* printer, uint32_t parameter,
   }
   uint32_t type = of_function ? ir->variables.items[index].type
                               : ir->scalars.items[index].type;
-  kilni_str_addf(printer->text, ": %s", kilni_type_name(type));
+  kilni_base_str_addf(printer->text, ": %s", kilni_type_name(type));
 }
 
 static void print_parameters(const printer_t* printer, uint32_t first,
@@ -525,7 +527,8 @@ static void print_functions(printer_t* printer) {
     print_parameters(printer, function->parameters, function->parameter_count,
                      true);
     if (function->type != KILN_PROGRAM_TYPE_NONE) {
-      kilni_str_addf(printer->text, " -> %s", kilni_type_name(function->type));
+      kilni_base_str_addf(printer->text, " -> %s",
+                          kilni_type_name(function->type));
     }
     add(printer, " {\n");
     print_arrays(printer, i);
@@ -551,17 +554,18 @@ static void print_block(const printer_t* printer) {
   const uint32_t* block = printer->ir->block;
   if (block[0] == 0) return;
   if (block[2] > 1) {
-    kilni_str_addf(printer->text, "\n  block (%u, %u, %u)", block[0], block[1],
-                   block[2]);
+    kilni_base_str_addf(printer->text, "\n  block (%u, %u, %u)", block[0],
+                        block[1], block[2]);
   } else if (block[1] > 1) {
-    kilni_str_addf(printer->text, "\n  block (%u, %u)", block[0], block[1]);
+    kilni_base_str_addf(printer->text, "\n  block (%u, %u)", block[0],
+                        block[1]);
   } else {
-    kilni_str_addf(printer->text, "\n  block %u", block[0]);
+    kilni_base_str_addf(printer->text, "\n  block %u", block[0]);
   }
 }
 
 // Adds the text of a valid program.
-static void print_program(const kilni_ir_t* ir, kilni_str_t* text) {
+static void print_program(const kilni_ir_t* ir, kilni_base_str_t* text) {
   printer_t printer = {ir, free_underscores(ir), text, 0};
   print_functions(&printer);
   add(&printer, "program ");
@@ -582,14 +586,14 @@ kiln_status_t kiln_program_print(const kiln_program_t* program, size_t capacity,
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
   KILNI_CHECK_ARGUMENT(buffer != NULL || capacity == 0, "buffer");
   const kilni_ir_t* ir = kilni_program_ir(program);
-  kilni_str_t text;
-  kilni_str_init(&text, ir->allocator, MAX_TEXT);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, ir->allocator, MAX_TEXT);
   print_program(ir, &text);
-  kiln_status_t status = kilni_str_status(&text);
+  kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    kilni_program_hand_out(kilni_str_cstr(&text), text.size, capacity, buffer,
-                           out_length);
+    kilni_program_hand_out(kilni_base_str_cstr(&text), text.size, capacity,
+                           buffer, out_length);
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   return status;
 }

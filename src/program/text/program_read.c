@@ -27,19 +27,19 @@ static uint32_t first_of_name(const kiln_program_parse_options_t* options,
 static kiln_status_t check_arguments(
     kiln_string_view_t text, const kiln_program_parse_options_t* options) {
   if (text.size > KILNI_TEXT_MAX_BYTES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a program of %zu bytes; the limit is %d",
                    text.size, KILNI_TEXT_MAX_BYTES),
         "divide it into several programs");
   }
   if (options->define_count > MAX_DEFINES) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "%u defines; the limit is %d",
                    options->define_count, MAX_DEFINES),
         "write some of the values into the text");
   }
   if (options->defines == NULL && options->define_count != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "%u defines, and `defines` is NULL",
                    options->define_count),
         "point `defines` at them, or set define_count to 0");
@@ -48,12 +48,12 @@ static kiln_status_t check_arguments(
     const kiln_program_define_t* define = &options->defines[i];
     if (define->name == NULL || define->value == NULL ||
         strlen(define->value) > KILNI_TEXT_MAX_BYTES) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "define %u has no name or value", i),
           "give it both");
     }
     if (first_of_name(options, i) != i) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is defined twice", define->name),
           "define it once");
     }
@@ -64,7 +64,7 @@ static kiln_status_t check_arguments(
 static kiln_status_t check_defines(const kilni_reader_t* reader) {
   for (uint32_t i = 0; i < reader->define_count; i++) {
     if ((reader->defines_used >> i & 1) == 0) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(NOT_FOUND, "the text has no const or type \"%s\"",
                      reader->defines[i].name),
           "define what the text declares");
@@ -101,8 +101,8 @@ static kiln_status_t read_text(kilni_reader_t* reader) {
 
 static void end_reader(kilni_reader_t* reader) {
   for (uint32_t kind = 0; kind < KILNI_IR_KIND_COUNT; kind++) {
-    kilni_free_array(reader->allocator, reader->places[kind].items,
-                     reader->places[kind].capacity, sizeof(uint32_t));
+    kilni_base_free_array(reader->allocator, reader->places[kind].items,
+                          reader->places[kind].capacity, sizeof(uint32_t));
   }
   kilni_symbols_deinit(reader);
 }
@@ -112,7 +112,7 @@ static kiln_status_t parse(kiln_string_view_t text,
                            kiln_program_report_t* report, kilni_ir_t* ir) {
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(ir->allocator, sizeof(kilni_reader_t), &block));
+      kilni_base_alloc(ir->allocator, sizeof(kilni_reader_t), &block));
   kilni_reader_t* reader = block;
   reader->ir = ir;
   reader->allocator = ir->allocator;
@@ -123,7 +123,7 @@ static kiln_status_t parse(kiln_string_view_t text,
   kilni_lexer_init(&reader->lexer, text);
   kiln_status_t status = read_text(reader);
   end_reader(reader);
-  kilni_free(ir->allocator, reader, sizeof(*reader));
+  kilni_base_free(ir->allocator, reader, sizeof(*reader));
   return status;
 }
 
@@ -144,7 +144,7 @@ kiln_status_t kiln_program_parse(kiln_string_view_t text,
   *out_program = NULL;
   KILNI_CHECK_ARGUMENT(text.data != NULL || text.size == 0, "text");
   kiln_program_parse_options_t how;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options, "kiln_program_parse_options_t", sizeof(how), &how));
   KILNI_RETURN_IF_ERROR(check_arguments(text, &how));
   kilni_ir_t ir;

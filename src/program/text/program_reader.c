@@ -93,7 +93,7 @@ bool kilni_reader_is_behind(const kilni_reader_t* reader, const char* signs) {
 
 bool kilni_reader_is_word(const kilni_reader_t* reader, const char* word) {
   return reader->token.kind == KILNI_TOKEN_NAME &&
-         kilni_sv_equal_cstr(reader->token.text, word);
+         kilni_base_sv_equal_cstr(reader->token.text, word);
 }
 
 bool kilni_reader_take_sign(kilni_reader_t* reader, uint32_t sign) {
@@ -264,8 +264,8 @@ void kilni_reader_place(kilni_reader_t* reader, uint32_t kind, uint32_t index,
   if (index >= places->capacity) {
     void* items = places->items;
     kiln_status_t status =
-        kilni_grow(reader->allocator, (size_t)index + 1, sizeof(uint32_t),
-                   &places->capacity, &items);
+        kilni_base_grow(reader->allocator, (size_t)index + 1, sizeof(uint32_t),
+                        &places->capacity, &items);
     places->items = items;
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);

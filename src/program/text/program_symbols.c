@@ -66,15 +66,15 @@ kiln_status_t kilni_symbols_init(kilni_reader_t* reader) {
   kilni_symbols_add(reader, (kiln_string_view_t){NULL, 0}, 0, 0);
   for (size_t i = 0; i < sizeof(kWords) / sizeof(kWords[0]); i++) {
     if (!is_letter(kWords[i].spelling[0])) continue;
-    kilni_symbols_add(reader, kilni_sv(kWords[i].spelling), kWords[i].kind,
+    kilni_symbols_add(reader, kilni_base_sv(kWords[i].spelling), kWords[i].kind,
                       kWords[i].index);
   }
   return kilni_ir_status(reader->ir);
 }
 
 void kilni_symbols_deinit(kilni_reader_t* reader) {
-  kilni_free_array(reader->allocator, reader->symbols.items,
-                   reader->symbols.capacity, sizeof(kilni_symbol_t));
+  kilni_base_free_array(reader->allocator, reader->symbols.items,
+                        reader->symbols.capacity, sizeof(kilni_symbol_t));
 }
 
 bool kilni_symbol_is_word(uint32_t kind) {
@@ -88,7 +88,7 @@ const kilni_symbol_t* kilni_symbols_find(const kilni_reader_t* reader,
   uint32_t at = symbols->buckets[hash % KILNI_SYMBOL_BUCKETS];
   for (; at != 0; at = symbols->items[at].next) {
     const kilni_symbol_t* symbol = &symbols->items[at];
-    if (symbol->hash == hash && kilni_sv_equal(symbol->name, name)) {
+    if (symbol->hash == hash && kilni_base_sv_equal(symbol->name, name)) {
       return symbol;
     }
   }
@@ -100,8 +100,8 @@ void kilni_symbols_add(kilni_reader_t* reader, kiln_string_view_t name,
   kilni_symbols_t* symbols = &reader->symbols;
   void* items = symbols->items;
   kiln_status_t status =
-      kilni_grow(reader->allocator, symbols->count + 1, sizeof(kilni_symbol_t),
-                 &symbols->capacity, &items);
+      kilni_base_grow(reader->allocator, symbols->count + 1,
+                      sizeof(kilni_symbol_t), &symbols->capacity, &items);
   symbols->items = items;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);

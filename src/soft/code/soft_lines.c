@@ -41,13 +41,13 @@ static kiln_status_t copy_files(kilni_soft_code_t* code,
                                 const kilni_ptx_module_t* module) {
   kiln_allocator_t allocator = code->host->allocator;
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, module->file_count, sizeof(char*), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, module->file_count,
+                                               sizeof(char*), &memory));
   code->files = memory;
   code->file_count = module->file_count;
   for (uint32_t i = 0; i < module->file_count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_strdup(
-        allocator, kilni_sv(module->files[i].name), &code->files[i]));
+    KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+        allocator, kilni_base_sv(module->files[i].name), &code->files[i]));
   }
   return kiln_ok();
 }
@@ -61,8 +61,8 @@ kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
     count += changes(module, i);
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(code->host->allocator, count,
-                                          sizeof(*code->lines), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(code->host->allocator, count,
+                                               sizeof(*code->lines), &memory));
   code->lines = memory;
   code->line_count = count;
   uint32_t at = 0;
@@ -76,11 +76,12 @@ kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
 void kilni_soft_lines_free(kilni_soft_code_t* code) {
   kiln_allocator_t allocator = code->host->allocator;
   for (uint32_t i = 0; i < code->file_count; i++) {
-    kilni_strfree(allocator, code->files[i]);
+    kilni_base_strfree(allocator, code->files[i]);
   }
-  kilni_free_array(allocator, code->files, code->file_count, sizeof(char*));
-  kilni_free_array(allocator, code->lines, code->line_count,
-                   sizeof(*code->lines));
+  kilni_base_free_array(allocator, code->files, code->file_count,
+                        sizeof(char*));
+  kilni_base_free_array(allocator, code->lines, code->line_count,
+                        sizeof(*code->lines));
 }
 
 const kilni_soft_line_t* kilni_soft_lines_find(const kilni_soft_code_t* code,

@@ -31,7 +31,8 @@ static uint64_t align_up(uint64_t value, uint64_t align) {
 
 static kiln_status_t copy_name(kilni_soft_code_t* code, const char* name,
                                char** out_name) {
-  return kilni_strdup(code->host->allocator, kilni_sv(name), out_name);
+  return kilni_base_strdup(code->host->allocator, kilni_base_sv(name),
+                           out_name);
 }
 
 static kiln_status_t make_symbol(kilni_soft_code_t* code,
@@ -89,7 +90,7 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
         &module->relocations[variable->first_relocation + i];
     uint64_t value;
     if (!relocation_value(code, r, &value)) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED,
                      "line %u: the initialiser of \"%s\" holds an address that "
                      "is not known when the module is loaded",
@@ -99,7 +100,7 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
     uint8_t* host = kilni_soft_memory_host(
         code->memory, symbol->address + r->offset, r->size);
     if (!host) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(BAD_DATA, "line %u: the initialiser of \"%s\" is too long",
                      variable->line, variable->name),
           "give the variable as many bytes as its initialiser has");
@@ -113,8 +114,8 @@ static kiln_status_t make_symbols(kilni_soft_code_t* code,
                                   const kilni_ptx_module_t* module) {
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(code->host->allocator, module->variable_count,
-                        sizeof(kilni_soft_symbol_t), &memory));
+      kilni_base_alloc_array(code->host->allocator, module->variable_count,
+                             sizeof(kilni_soft_symbol_t), &memory));
   code->symbols = memory;
   code->symbol_count = module->variable_count;
   for (uint32_t i = 0; i < module->variable_count; i++) {
@@ -145,8 +146,8 @@ static kiln_status_t decode(kilni_soft_code_t* code,
                             const kilni_ptx_module_t* module, uint32_t index,
                             const uint32_t* param_offsets, refusal_t* refusal) {
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(code->host->allocator, sizeof(kilni_soft_lower_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(code->host->allocator,
+                                         sizeof(kilni_soft_lower_t), &memory));
   kilni_soft_lower_t* lower = memory;
   lower->host = code->host;
   lower->module = module;
@@ -162,7 +163,7 @@ static kiln_status_t decode(kilni_soft_code_t* code,
   if (whole && kiln_status_is_ok(status)) status = kilni_soft_emit(lower);
   note_refusal(refusal, lower);
   kilni_soft_lower_deinit(lower);
-  kilni_free(code->host->allocator, lower, sizeof(*lower));
+  kilni_base_free(code->host->allocator, lower, sizeof(*lower));
   return status;
 }
 
@@ -174,13 +175,13 @@ static kiln_status_t refused(const refusal_t* refusal) {
              refusal->count - 1);
   }
   if (refusal->undefined) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "line %" PRIu32 ": %s%s", refusal->line,
                    refusal->text, more),
         "link it with the PTX that defines it: `kiln link FILE OTHER --device "
         "soft -o whole.ptx`");
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "line %" PRIu32 ": the software device does not execute: %s%s",
                  refusal->line, refusal->text, more),
@@ -193,8 +194,8 @@ static kiln_status_t make_functions(kilni_soft_code_t* code,
                                     const uint32_t* param_offsets) {
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(code->host->allocator, module->function_count,
-                        sizeof(kilni_soft_function_t), &memory));
+      kilni_base_alloc_array(code->host->allocator, module->function_count,
+                             sizeof(kilni_soft_function_t), &memory));
   code->functions = memory;
   code->function_count = module->function_count;
   refusal_t refusal = {0};
@@ -230,7 +231,7 @@ static kiln_status_t place_params(const kilni_ptx_module_t* module,
       offsets[index] = (uint32_t)at;
       at += variable->size_bytes;
       if (at > PARAM_BYTES_MAX) {
-        return kilni_status_with_fix(
+        return kilni_base_status_with_fix(
             KILNI_FAIL(UNSUPPORTED,
                        "line %u: kernel \"%s\" has more than %d bytes of "
                        "parameters",
@@ -247,7 +248,7 @@ static kiln_status_t place_params(const kilni_ptx_module_t* module,
 static kiln_status_t check_cluster(const kilni_ptx_function_t* source) {
   const uint32_t* blocks = source->reqnctapercluster;
   if (blocks[0] <= 1 && blocks[1] <= 1 && blocks[2] <= 1) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "line %" PRIu32
                  ": kernel \"%s\" is made for clusters of %u,%u,%u; those of "
@@ -292,18 +293,20 @@ static kiln_status_t shared_of(kilni_soft_code_t* code,
                                kilni_soft_entry_t* entry) {
   kiln_allocator_t allocator = code->host->allocator;
   void* reached;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, code->function_count,
-                                          sizeof(void*), &reached));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, code->function_count,
+                                               sizeof(void*), &reached));
   void* offsets;
-  kiln_status_t status = kilni_alloc_array(allocator, code->symbol_count,
-                                           sizeof(uint32_t), &offsets);
+  kiln_status_t status = kilni_base_alloc_array(allocator, code->symbol_count,
+                                                sizeof(uint32_t), &offsets);
   if (kiln_status_is_ok(status)) {
     kilni_soft_reach(code, entry->function, reached);
     entry->static_shared_bytes =
         kilni_soft_shared_bytes(code, reached, offsets);
-    kilni_free_array(allocator, offsets, code->symbol_count, sizeof(uint32_t));
+    kilni_base_free_array(allocator, offsets, code->symbol_count,
+                          sizeof(uint32_t));
   }
-  kilni_free_array(allocator, reached, code->function_count, sizeof(void*));
+  kilni_base_free_array(allocator, reached, code->function_count,
+                        sizeof(void*));
   return status;
 }
 
@@ -312,11 +315,11 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
                                   const uint32_t* offsets) {
   void* memory;
   kiln_allocator_t allocator = code->host->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, code->function_count,
-                                          sizeof(kilni_soft_entry_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, code->function_count, sizeof(kilni_soft_entry_t), &memory));
   code->entries = memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, code->symbol_count,
-                                          sizeof(kilni_soft_param_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, code->symbol_count, sizeof(kilni_soft_param_t), &memory));
   code->params = memory;
   for (uint32_t i = 0; i < module->function_count; i++) {
     const kilni_ptx_function_t* source = &module->functions[i];
@@ -346,15 +349,15 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
 static kiln_status_t make_all(kilni_soft_code_t* code,
                               const kilni_ptx_module_t* module) {
   if (module->address_size != 64) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "the module has %u-bit addresses",
                    module->address_size),
         "compile it with `.address_size 64`");
   }
   kiln_allocator_t allocator = code->host->allocator;
   void* offsets;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, module->variable_count,
-                                          sizeof(uint32_t), &offsets));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, module->variable_count, sizeof(uint32_t), &offsets));
   kiln_status_t status = place_params(module, offsets);
   if (kiln_status_is_ok(status)) status = make_symbols(code, module);
   if (kiln_status_is_ok(status)) {
@@ -362,8 +365,8 @@ static kiln_status_t make_all(kilni_soft_code_t* code,
   }
   if (kiln_status_is_ok(status)) status = make_entries(code, module, offsets);
   if (kiln_status_is_ok(status)) status = kilni_soft_lines_make(code, module);
-  kilni_free_array(allocator, offsets, module->variable_count,
-                   sizeof(uint32_t));
+  kilni_base_free_array(allocator, offsets, module->variable_count,
+                        sizeof(uint32_t));
   return status;
 }
 
@@ -375,7 +378,7 @@ kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
   *out_code = NULL;
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(kilni_soft_code_t), &block));
+      kilni_base_alloc(host->allocator, sizeof(kilni_soft_code_t), &block));
   kilni_soft_code_t* code = block;
   code->host = host;
   code->memory = memory;
@@ -394,7 +397,7 @@ void kilni_soft_code_destroy(kilni_soft_code_t* code) {
   kiln_allocator_t allocator = code->host->allocator;
   for (uint32_t i = 0; code->symbols && i < code->symbol_count; i++) {
     kilni_soft_symbol_t* symbol = &code->symbols[i];
-    kilni_strfree(allocator, symbol->name);
+    kilni_base_strfree(allocator, symbol->name);
     if (!symbol->address) continue;
     kiln_status_free(kilni_soft_memory_free(code->memory, symbol->address,
                                             symbol->is_constant
@@ -403,18 +406,18 @@ void kilni_soft_code_destroy(kilni_soft_code_t* code) {
   }
   for (uint32_t i = 0; code->functions && i < code->function_count; i++) {
     kilni_soft_function_deinit(allocator, &code->functions[i]);
-    kilni_strfree(allocator, (char*)(uintptr_t)code->functions[i].name);
+    kilni_base_strfree(allocator, (char*)(uintptr_t)code->functions[i].name);
   }
-  kilni_free_array(allocator, code->params, code->symbol_count,
-                   sizeof(*code->params));
-  kilni_free_array(allocator, code->entries, code->function_count,
-                   sizeof(*code->entries));
-  kilni_free_array(allocator, code->functions, code->function_count,
-                   sizeof(*code->functions));
-  kilni_free_array(allocator, code->symbols, code->symbol_count,
-                   sizeof(*code->symbols));
+  kilni_base_free_array(allocator, code->params, code->symbol_count,
+                        sizeof(*code->params));
+  kilni_base_free_array(allocator, code->entries, code->function_count,
+                        sizeof(*code->entries));
+  kilni_base_free_array(allocator, code->functions, code->function_count,
+                        sizeof(*code->functions));
+  kilni_base_free_array(allocator, code->symbols, code->symbol_count,
+                        sizeof(*code->symbols));
   kilni_soft_lines_free(code);
-  kilni_free(allocator, code, sizeof(*code));
+  kilni_base_free(allocator, code, sizeof(*code));
 }
 
 uint32_t kilni_soft_code_entry_count(const kilni_soft_code_t* code) {

@@ -263,14 +263,15 @@ kiln_status_t kilni_soft_combine(kilni_soft_lower_t* lower) {
   if (!lower->code->lanes->combines) return kiln_ok();
   size_t count = lower->vreg_count + 1;
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, 2 * count,
-                                          sizeof(uint32_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      lower->host->allocator, 2 * count, sizeof(uint32_t), &memory));
   combine_t combine = {
       .lower = lower, .uses = memory, .written = (uint32_t*)memory + count};
   count_uses(&combine);
   for (size_t b = 0; b < lower->block_count; b++) {
     combine_block(&combine, &lower->blocks[b]);
   }
-  kilni_free_array(lower->host->allocator, memory, 2 * count, sizeof(uint32_t));
+  kilni_base_free_array(lower->host->allocator, memory, 2 * count,
+                        sizeof(uint32_t));
   return kiln_ok();
 }

@@ -351,7 +351,7 @@ static void decode_instruction(kilni_soft_lower_t* lower,
 
 static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       lower->host->allocator, (size_t)lower->source->register_count + 1,
       sizeof(uint32_t), &memory));
   lower->register_vregs = memory;
@@ -411,7 +411,7 @@ static kiln_status_t place_local(const kilni_ptx_variable_t* variable,
   *out_place = (uint32_t)at;
   *inout_at = at + variable->size_bytes;
   if (*inout_at <= KILNI_SOFT_LOCAL_BYTES / 64) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "line %u: local memory above %llu bytes",
                  variable->line,
                  (unsigned long long)(KILNI_SOFT_LOCAL_BYTES / 64)),
@@ -423,12 +423,12 @@ static kiln_status_t place_local(const kilni_ptx_variable_t* variable,
 static kiln_status_t make_variables(kilni_soft_lower_t* lower) {
   void* memory;
   size_t count = (size_t)lower->module->variable_count + 1;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
-                                          sizeof(uint32_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(lower->host->allocator, count,
+                                               sizeof(uint32_t), &memory));
   lower->variable_words = memory;
   memset(lower->variable_words, 0xff, count * sizeof(uint32_t));
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
-                                          sizeof(uint32_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(lower->host->allocator, count,
+                                               sizeof(uint32_t), &memory));
   lower->param_places = memory;
   memset(lower->param_places, 0xff, count * sizeof(uint32_t));
   find_addresses(lower);
@@ -493,9 +493,10 @@ kiln_status_t kilni_soft_decode_function(kilni_soft_lower_t* lower) {
   KILNI_RETURN_IF_ERROR(make_variables(lower));
   size_t count = (size_t)lower->source->instruction_count + 1;
   void* low_of;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
-                                          sizeof(uint32_t), &low_of));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(lower->host->allocator, count,
+                                               sizeof(uint32_t), &low_of));
   decode_body(lower, low_of);
-  kilni_free_array(lower->host->allocator, low_of, count, sizeof(uint32_t));
+  kilni_base_free_array(lower->host->allocator, low_of, count,
+                        sizeof(uint32_t));
   return lower->status;
 }

@@ -285,7 +285,7 @@ static kiln_status_t copy_array(kilni_soft_lower_t* lower, const void* from,
                                 size_t count, size_t size, void* out_to) {
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(lower->host->allocator, count, size, &memory));
+      kilni_base_alloc_array(lower->host->allocator, count, size, &memory));
   if (count) memcpy(memory, from, count * size);
   memcpy(out_to, &memory, sizeof(memory));
   return kiln_ok();
@@ -334,8 +334,8 @@ static kiln_status_t list_formals(emit_t* emit) {
   if (source->is_entry) return kiln_ok();
   uint32_t count = source->return_count + source->parameter_count;
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
-                                          sizeof(kilni_soft_pass_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      lower->host->allocator, count, sizeof(kilni_soft_pass_t), &memory));
   out->formals = memory;
   out->formal_returns = source->return_count;
   out->formal_params = source->parameter_count;
@@ -355,12 +355,12 @@ static kiln_status_t make_code(emit_t* emit) {
   kilni_soft_function_t* out = emit->out;
   void* memory;
   emit->out_capacity = capacity_of(lower);
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator,
-                                          emit->out_capacity,
-                                          sizeof(kilni_soft_instr_t), &memory));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc_array(lower->host->allocator, emit->out_capacity,
+                             sizeof(kilni_soft_instr_t), &memory));
   out->code = memory;
   out->code_capacity = (uint32_t)emit->out_capacity;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       lower->host->allocator, emit->out_capacity, sizeof(uint32_t), &memory));
   out->lines = memory;
   KILNI_RETURN_IF_ERROR(
@@ -382,36 +382,38 @@ kiln_status_t kilni_soft_emit(kilni_soft_lower_t* lower) {
   KILNI_RETURN_IF_ERROR(list_formals(&emit));
   void* starts;
   size_t count = lower->order_count + 1;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
-                                          sizeof(uint32_t), &starts));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(lower->host->allocator, count,
+                                               sizeof(uint32_t), &starts));
   emit.starts = starts;
   kiln_status_t status = make_code(&emit);
   kilni_soft_tally_deinit(lower, &emit.tallies);
-  kilni_free_array(lower->host->allocator, starts, count, sizeof(uint32_t));
+  kilni_base_free_array(lower->host->allocator, starts, count,
+                        sizeof(uint32_t));
   return status;
 }
 
 void kilni_soft_function_deinit(kiln_allocator_t allocator,
                                 kilni_soft_function_t* function) {
-  kilni_free_array(allocator, function->code, function->code_capacity,
-                   sizeof(*function->code));
-  kilni_free_array(allocator, function->lines, function->code_capacity,
-                   sizeof(*function->lines));
-  kilni_free_array(allocator, function->tally_ends, function->code_capacity,
-                   sizeof(*function->tally_ends));
-  kilni_free_array(allocator, function->tallies, function->tally_count,
-                   sizeof(*function->tallies));
-  kilni_free_array(allocator, function->constants, function->constant_count,
-                   sizeof(*function->constants));
-  kilni_free_array(allocator, function->calls, function->call_count,
-                   sizeof(*function->calls));
-  kilni_free_array(allocator, function->passes, function->pass_count,
-                   sizeof(*function->passes));
-  kilni_free_array(allocator, function->targets, function->target_count,
-                   sizeof(*function->targets));
-  kilni_free_array(allocator, function->shared, function->shared_count,
-                   sizeof(*function->shared));
-  kilni_free_array(allocator, function->formals,
-                   (size_t)function->formal_returns + function->formal_params,
-                   sizeof(*function->formals));
+  kilni_base_free_array(allocator, function->code, function->code_capacity,
+                        sizeof(*function->code));
+  kilni_base_free_array(allocator, function->lines, function->code_capacity,
+                        sizeof(*function->lines));
+  kilni_base_free_array(allocator, function->tally_ends,
+                        function->code_capacity, sizeof(*function->tally_ends));
+  kilni_base_free_array(allocator, function->tallies, function->tally_count,
+                        sizeof(*function->tallies));
+  kilni_base_free_array(allocator, function->constants,
+                        function->constant_count, sizeof(*function->constants));
+  kilni_base_free_array(allocator, function->calls, function->call_count,
+                        sizeof(*function->calls));
+  kilni_base_free_array(allocator, function->passes, function->pass_count,
+                        sizeof(*function->passes));
+  kilni_base_free_array(allocator, function->targets, function->target_count,
+                        sizeof(*function->targets));
+  kilni_base_free_array(allocator, function->shared, function->shared_count,
+                        sizeof(*function->shared));
+  kilni_base_free_array(
+      allocator, function->formals,
+      (size_t)function->formal_returns + function->formal_params,
+      sizeof(*function->formals));
 }

@@ -254,9 +254,9 @@ static kiln_status_t choose_order(kilni_soft_lower_t* lower) {
   void* words;
   void* regions;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, count * 6, sizeof(uint32_t), &words));
+      kilni_base_alloc_array(allocator, count * 6, sizeof(uint32_t), &words));
   kiln_status_t status =
-      kilni_alloc_array(allocator, count, sizeof(region_t), &regions);
+      kilni_base_alloc_array(allocator, count, sizeof(region_t), &regions);
   if (kiln_status_is_ok(status)) {
     uint32_t* w = words;
     order_t order = {.lower = lower,
@@ -269,8 +269,8 @@ static kiln_status_t choose_order(kilni_soft_lower_t* lower) {
                      .regions = regions};
     status = order_blocks(&order);
   }
-  kilni_free_array(allocator, regions, count, sizeof(region_t));
-  kilni_free_array(allocator, words, count * 6, sizeof(uint32_t));
+  kilni_base_free_array(allocator, regions, count, sizeof(region_t));
+  kilni_base_free_array(allocator, words, count * 6, sizeof(uint32_t));
   return status;
 }
 
@@ -281,11 +281,12 @@ kiln_status_t kilni_soft_flow(kilni_soft_lower_t* lower) {
   use_constants(lower);
   size_t count = lower->low_count + 1;
   void* block_of;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
-                                          sizeof(uint32_t), &block_of));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(lower->host->allocator, count,
+                                               sizeof(uint32_t), &block_of));
   find_leaders(lower, block_of);
   make_blocks(lower, block_of);
-  kilni_free_array(lower->host->allocator, block_of, count, sizeof(uint32_t));
+  kilni_base_free_array(lower->host->allocator, block_of, count,
+                        sizeof(uint32_t));
   KILNI_RETURN_IF_ERROR(lower->status);
   return choose_order(lower);
 }

@@ -14,7 +14,7 @@ bool kilni_soft_lower_grow(kilni_soft_lower_t* lower, size_t wanted,
                            size_t size, size_t* capacity, void** array) {
   if (wanted <= *capacity) return true;
   kiln_status_t status =
-      kilni_grow(lower->host->allocator, wanted, size, capacity, array);
+      kilni_base_grow(lower->host->allocator, wanted, size, capacity, array);
   if (kiln_status_is_ok(status)) return true;
   if (kiln_status_is_ok(lower->status)) {
     lower->status = status;
@@ -26,31 +26,35 @@ bool kilni_soft_lower_grow(kilni_soft_lower_t* lower, size_t wanted,
 
 void kilni_soft_lower_deinit(kilni_soft_lower_t* lower) {
   kiln_allocator_t a = lower->host->allocator;
-  kilni_free_array(a, lower->lows, lower->low_capacity, sizeof(*lower->lows));
-  kilni_free_array(a, lower->vregs, lower->vreg_capacity,
-                   sizeof(*lower->vregs));
-  kilni_free_array(a, lower->constants, lower->constant_capacity,
-                   sizeof(*lower->constants));
-  kilni_free_array(a, lower->constant_next, lower->constant_next_capacity,
-                   sizeof(*lower->constant_next));
-  kilni_free_array(a, lower->calls, lower->call_capacity,
-                   sizeof(*lower->calls));
-  kilni_free_array(a, lower->passes, lower->pass_capacity,
-                   sizeof(*lower->passes));
-  kilni_free_array(a, lower->targets, lower->target_capacity,
-                   sizeof(*lower->targets));
-  kilni_free_array(a, lower->shared, lower->shared_capacity,
-                   sizeof(*lower->shared));
-  kilni_free_array(a, lower->blocks, lower->block_capacity,
-                   sizeof(*lower->blocks));
-  kilni_free_array(a, lower->order, lower->order_capacity,
-                   sizeof(*lower->order));
-  kilni_free_array(a, lower->register_vregs,
-                   (size_t)lower->source->register_count + 1, sizeof(uint32_t));
-  kilni_free_array(a, lower->variable_words,
-                   (size_t)lower->module->variable_count + 1, sizeof(uint32_t));
-  kilni_free_array(a, lower->param_places,
-                   (size_t)lower->module->variable_count + 1, sizeof(uint32_t));
+  kilni_base_free_array(a, lower->lows, lower->low_capacity,
+                        sizeof(*lower->lows));
+  kilni_base_free_array(a, lower->vregs, lower->vreg_capacity,
+                        sizeof(*lower->vregs));
+  kilni_base_free_array(a, lower->constants, lower->constant_capacity,
+                        sizeof(*lower->constants));
+  kilni_base_free_array(a, lower->constant_next, lower->constant_next_capacity,
+                        sizeof(*lower->constant_next));
+  kilni_base_free_array(a, lower->calls, lower->call_capacity,
+                        sizeof(*lower->calls));
+  kilni_base_free_array(a, lower->passes, lower->pass_capacity,
+                        sizeof(*lower->passes));
+  kilni_base_free_array(a, lower->targets, lower->target_capacity,
+                        sizeof(*lower->targets));
+  kilni_base_free_array(a, lower->shared, lower->shared_capacity,
+                        sizeof(*lower->shared));
+  kilni_base_free_array(a, lower->blocks, lower->block_capacity,
+                        sizeof(*lower->blocks));
+  kilni_base_free_array(a, lower->order, lower->order_capacity,
+                        sizeof(*lower->order));
+  kilni_base_free_array(a, lower->register_vregs,
+                        (size_t)lower->source->register_count + 1,
+                        sizeof(uint32_t));
+  kilni_base_free_array(a, lower->variable_words,
+                        (size_t)lower->module->variable_count + 1,
+                        sizeof(uint32_t));
+  kilni_base_free_array(a, lower->param_places,
+                        (size_t)lower->module->variable_count + 1,
+                        sizeof(uint32_t));
 }
 
 uint32_t kilni_soft_vreg_new(kilni_soft_lower_t* lower, uint32_t class_,

@@ -226,7 +226,7 @@ static kiln_status_t liveness(slots_t* slots) {
   size_t places = lower->order_count;
   size_t count = (places * 2 + 1) * slots->words + 1;
   if (count * 8 > LIVE_BYTES_MAX) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "function \"%s\" has too many registers and blocks: %u "
                    "registers live across %zu blocks",
@@ -234,14 +234,14 @@ static kiln_status_t liveness(slots_t* slots) {
         "split the function");
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, count, 8, &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, count, 8, &memory));
   slots->live_in = memory;
   slots->live_out = slots->live_in + places * slots->words;
   if (slots->words) {
     flow(slots, slots->live_out + places * slots->words);
     stretch(slots);
   }
-  kilni_free_array(allocator, memory, count, 8);
+  kilni_base_free_array(allocator, memory, count, 8);
   return kiln_ok();
 }
 
@@ -331,7 +331,7 @@ static kiln_status_t run(slots_t* slots, uint32_t* words, uint64_t* items) {
   if (lower->out->pred_count > 0x7fff ||
       (uint64_t)lower->out->register_count * KILNI_SOFT_SLOT32_BYTES >
           (64u << 20)) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "function \"%s\" needs %u registers at once",
                    lower->source->name, lower->out->register_count),
         "split the function");
@@ -348,19 +348,19 @@ kiln_status_t kilni_soft_slots(kilni_soft_lower_t* lower) {
   void* words = NULL;
   void* items = NULL;
   kiln_status_t status =
-      kilni_alloc_array(allocator, count, sizeof(interval_t), &intervals);
+      kilni_base_alloc_array(allocator, count, sizeof(interval_t), &intervals);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, word_count, 4, &words);
+    status = kilni_base_alloc_array(allocator, word_count, 4, &words);
   }
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, 3 * count, 8, &items);
+    status = kilni_base_alloc_array(allocator, 3 * count, 8, &items);
   }
   if (kiln_status_is_ok(status)) {
     slots.intervals = intervals;
     status = run(&slots, words, items);
   }
-  kilni_free_array(allocator, items, 3 * count, 8);
-  kilni_free_array(allocator, words, word_count, 4);
-  kilni_free_array(allocator, intervals, count, sizeof(interval_t));
+  kilni_base_free_array(allocator, items, 3 * count, 8);
+  kilni_base_free_array(allocator, words, word_count, 4);
+  kilni_base_free_array(allocator, intervals, count, sizeof(interval_t));
   return status;
 }

@@ -60,19 +60,19 @@ kiln_status_t kilni_soft_tally_init(kilni_soft_lower_t* lower,
   void* memory;
   // At most one of each operation, and one more of each guarded one.
   *out_tallies = (kilni_soft_tallies_t){.capacity = 2 * lower->low_count + 1};
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, out_tallies->capacity,
-                                          sizeof(kilni_soft_tally_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, out_tallies->capacity, sizeof(kilni_soft_tally_t), &memory));
   out_tallies->all = memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, instructions, sizeof(uint32_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, instructions,
+                                               sizeof(uint32_t), &memory));
   lower->out->tally_ends = memory;
   return kiln_ok();
 }
 
 void kilni_soft_tally_deinit(kilni_soft_lower_t* lower,
                              kilni_soft_tallies_t* tallies) {
-  kilni_free_array(lower->host->allocator, tallies->all, tallies->capacity,
-                   sizeof(kilni_soft_tally_t));
+  kilni_base_free_array(lower->host->allocator, tallies->all, tallies->capacity,
+                        sizeof(kilni_soft_tally_t));
 }
 
 void kilni_soft_tally_add(kilni_soft_tallies_t* tallies, uint32_t class_,

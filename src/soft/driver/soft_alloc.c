@@ -169,9 +169,9 @@ static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
                                    kilni_soft_stream_t* stream,
                                    const kilni_soft_alloc_t* alloc) {
   void* list = driver->freeing;
-  kiln_status_t status =
-      kilni_grow(driver->host.allocator, driver->freeing_count + 1,
-                 sizeof(*driver->freeing), &driver->freeing_capacity, &list);
+  kiln_status_t status = kilni_base_grow(
+      driver->host.allocator, driver->freeing_count + 1,
+      sizeof(*driver->freeing), &driver->freeing_capacity, &list);
   driver->freeing = list;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   driver->freeing[driver->freeing_count++] =

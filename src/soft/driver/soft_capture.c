@@ -26,11 +26,11 @@ static void free_captured(kilni_soft_driver_t* driver,
   if (captured == NULL) return;
   kiln_allocator_t allocator = driver->host.allocator;
   kilni_soft_dependencies_free(driver, &captured->at);
-  kilni_free_array(allocator, captured->nodes, captured->told,
-                   sizeof(*captured->nodes));
-  kilni_free_array(allocator, captured->edges, captured->told,
-                   sizeof(*captured->edges));
-  kilni_free(allocator, captured, sizeof(*captured));
+  kilni_base_free_array(allocator, captured->nodes, captured->told,
+                        sizeof(*captured->nodes));
+  kilni_base_free_array(allocator, captured->edges, captured->told,
+                        sizeof(*captured->edges));
+  kilni_base_free(allocator, captured, sizeof(*captured));
 }
 
 static kiln_cu_result_t new_captured(kilni_soft_driver_t* driver,
@@ -40,14 +40,14 @@ static kiln_cu_result_t new_captured(kilni_soft_driver_t* driver,
                                      kilni_soft_captured_t** out_captured) {
   kilni_soft_captured_t* captured = NULL;
   *out_captured = NULL;
-  kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*captured), (void**)&captured);
+  kiln_status_t status = kilni_base_alloc(driver->host.allocator,
+                                          sizeof(*captured), (void**)&captured);
   kiln_cu_result_t result = kilni_soft_result(status);
   if (result == KILN_CU_SUCCESS) {
     result = kilni_soft_dependencies_copy(driver, at, &captured->at);
   }
   if (result != KILN_CU_SUCCESS) {
-    kilni_free(driver->host.allocator, captured, sizeof(*captured));
+    kilni_base_free(driver->host.allocator, captured, sizeof(*captured));
     return result;
   }
   captured->capture = capture;
@@ -387,8 +387,8 @@ static kiln_cu_result_t start(kilni_soft_driver_t* driver,
                               const kilni_soft_dependencies_t* at,
                               kiln_cu_capture_mode_t mode) {
   kilni_soft_capture_t* capture = NULL;
-  kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*capture), (void**)&capture);
+  kiln_status_t status = kilni_base_alloc(driver->host.allocator,
+                                          sizeof(*capture), (void**)&capture);
   kiln_cu_result_t result = kilni_soft_result(status);
   if (result != KILN_CU_SUCCESS) return result;
   capture->graph = graph;
@@ -408,7 +408,7 @@ static kiln_cu_result_t start(kilni_soft_driver_t* driver,
     if (capture->is_own && capture->graph != NULL) {
       kilni_soft_graph_free(driver, capture->graph);
     }
-    kilni_free(driver->host.allocator, capture, sizeof(*capture));
+    kilni_base_free(driver->host.allocator, capture, sizeof(*capture));
     return result;
   }
   capture->id = ++driver->capture_ids;
@@ -561,7 +561,7 @@ static void end_capture(kilni_soft_driver_t* driver,
   *out_graph = keep ? capture->graph : NULL;
   if (!keep && capture->is_own) kilni_soft_graph_free(driver, capture->graph);
   kilni_soft_dependencies_free(driver, &capture->orphans);
-  kilni_free(driver->host.allocator, capture, sizeof(*capture));
+  kilni_base_free(driver->host.allocator, capture, sizeof(*capture));
 }
 
 static kiln_cu_result_t row_end(kiln_cu_stream_t stream,
@@ -656,20 +656,20 @@ static kiln_cu_result_t tell_place(kilni_soft_driver_t* driver,
   if (count > captured->told) {
     kiln_cu_graph_node_t* nodes = NULL;
     kiln_cu_graph_edge_t* edges = NULL;
-    kiln_status_t status =
-        kilni_alloc_array(allocator, count, sizeof(*nodes), (void**)&nodes);
+    kiln_status_t status = kilni_base_alloc_array(
+        allocator, count, sizeof(*nodes), (void**)&nodes);
     if (kiln_status_is_ok(status)) {
-      status =
-          kilni_alloc_array(allocator, count, sizeof(*edges), (void**)&edges);
+      status = kilni_base_alloc_array(allocator, count, sizeof(*edges),
+                                      (void**)&edges);
       if (!kiln_status_is_ok(status)) {
-        kilni_free_array(allocator, nodes, count, sizeof(*nodes));
+        kilni_base_free_array(allocator, nodes, count, sizeof(*nodes));
       }
     }
     if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-    kilni_free_array(allocator, captured->nodes, captured->told,
-                     sizeof(*nodes));
-    kilni_free_array(allocator, captured->edges, captured->told,
-                     sizeof(*edges));
+    kilni_base_free_array(allocator, captured->nodes, captured->told,
+                          sizeof(*nodes));
+    kilni_base_free_array(allocator, captured->edges, captured->told,
+                          sizeof(*edges));
     captured->nodes = nodes;
     captured->edges = edges;
     captured->told = count;

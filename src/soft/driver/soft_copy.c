@@ -66,8 +66,8 @@ static kiln_cu_result_t stage(kilni_soft_driver_t* driver,
                               kilni_soft_work_t* work, end_kind_t from) {
   uint64_t bytes = work->as.copy.bytes;
   if (from != END_PLAIN || bytes > STAGE_BYTES) return KILN_CU_SUCCESS;
-  kiln_status_t status =
-      kilni_alloc(driver->host.allocator, (size_t)bytes, &work->as.copy.staged);
+  kiln_status_t status = kilni_base_alloc(driver->host.allocator, (size_t)bytes,
+                                          &work->as.copy.staged);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   memcpy(work->as.copy.staged,
          (const void*)(uintptr_t)work->as.copy.from.address, (size_t)bytes);
@@ -148,8 +148,8 @@ static kiln_cu_result_t copy_locked(kilni_soft_driver_t* driver,
   }
   result = issue_and_wait(driver, stream, &work, wait);
   if (result != KILN_CU_SUCCESS && !wait) {
-    kilni_free(driver->host.allocator, work.as.copy.staged,
-               (size_t)copy->bytes);
+    kilni_base_free(driver->host.allocator, work.as.copy.staged,
+                    (size_t)copy->bytes);
   }
   return result;
 }

@@ -19,17 +19,17 @@ static kilni_soft_driver_t* enter(void) {
     kilni_soft_global_unlock();
     return NULL;
   }
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   return driver;
 }
 
 static void leave(kilni_soft_driver_t* driver) {
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   kilni_soft_global_unlock();
 }
 
 static kiln_status_t not_open(void) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "no software device is open in this process"),
       "open one first: kiln_runtime_open_device with \"soft\"");
 }
@@ -42,8 +42,8 @@ kiln_status_t kiln_soft_profile_start(void) {
     memset(driver->profile, 0, sizeof(*driver->profile));
   } else {
     void* memory;
-    status = kilni_alloc(driver->host.allocator, sizeof(kilni_soft_profile_t),
-                         &memory);
+    status = kilni_base_alloc(driver->host.allocator,
+                              sizeof(kilni_soft_profile_t), &memory);
     driver->profile = memory;
   }
   leave(driver);
@@ -53,8 +53,8 @@ kiln_status_t kiln_soft_profile_start(void) {
 kiln_status_t kiln_soft_profile_read(kiln_soft_profile_t* out_profile) {
   KILNI_CHECK_ARGUMENT(out_profile != NULL, "out_profile");
   kiln_soft_profile_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(out_profile, "kiln_soft_profile_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      out_profile, "kiln_soft_profile_t", sizeof(given), &given));
   uint32_t size = out_profile->struct_size;
   if (size > sizeof(given)) size = (uint32_t)sizeof(given);
   memset(&given, 0, sizeof(given));
@@ -64,7 +64,7 @@ kiln_status_t kiln_soft_profile_read(kiln_soft_profile_t* out_profile) {
   if (counted) kilni_soft_profile_sum(driver->profile, &given);
   leave(driver);
   if (!counted) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "nothing has been counted"),
         "call kiln_soft_profile_start before the launch");
   }

@@ -26,7 +26,7 @@
 
 // The software driver of this process. thread-safe
 static struct {
-  kilni_mutex_t lock;  // of start and stop
+  kilni_base_mutex_t lock;  // of start and stop
   _Atomic(kilni_soft_driver_t*) driver;
   // Whose all this is: 0 nobody's yet, BEING_TAKEN while a child takes it.
   _Atomic uint64_t process_id;
@@ -50,7 +50,7 @@ static _Thread_local struct {
 // In a child the lock may be a lost thread's, and the driver has no threads:
 // both are left as they are, and the child begins with none.
 static void take_over(void) {
-  static const kilni_mutex_t kFresh = {PTHREAD_MUTEX_INITIALIZER};
+  static const kilni_base_mutex_t kFresh = {PTHREAD_MUTEX_INITIALIZER};
   memcpy(&kilni_soft_global.lock, &kFresh, sizeof(kFresh));
   atomic_store(&kilni_soft_global.driver, NULL);
   kilni_soft_global.users = 0;
@@ -58,7 +58,7 @@ static void take_over(void) {
 }
 
 void kilni_soft_global_begin(void) {
-  uint64_t here = kilni_process_id();
+  uint64_t here = kilni_base_process_id();
   uint64_t owner = atomic_load(&kilni_soft_global.process_id);
   while (owner != here) {
     if (owner != BEING_TAKEN &&
@@ -74,11 +74,11 @@ void kilni_soft_global_begin(void) {
 }
 
 void kilni_soft_global_lock(void) {
-  kilni_mutex_lock(&kilni_soft_global.lock);
+  kilni_base_mutex_lock(&kilni_soft_global.lock);
 }
 
 void kilni_soft_global_unlock(void) {
-  kilni_mutex_unlock(&kilni_soft_global.lock);
+  kilni_base_mutex_unlock(&kilni_soft_global.lock);
 }
 
 kilni_soft_driver_t* kilni_soft_global_driver(void) {
@@ -91,7 +91,7 @@ uint32_t kilni_soft_global_next_epoch(void) {
 
 bool kilni_soft_global_is_forked(void) {
   return atomic_load(&kilni_soft_global.driver) != NULL &&
-         atomic_load(&kilni_soft_global.process_id) != kilni_process_id();
+         atomic_load(&kilni_soft_global.process_id) != kilni_base_process_id();
 }
 
 void kilni_soft_global_set(kilni_soft_driver_t* driver) {
@@ -213,12 +213,12 @@ kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
                                   kilni_soft_driver_t** out_driver) {
   kilni_soft_driver_t* driver = atomic_load(&kilni_soft_global.driver);
   *out_driver = driver;
-  if (driver == NULL || kilni_host_is_forked(&driver->host)) {
+  if (driver == NULL || kilni_base_host_is_forked(&driver->host)) {
     // A forked child has neither workers nor memory.
     return KILN_CU_ERROR_NOT_INITIALIZED;
   }
   if (kilni_soft_thread.in_callback != 0) return KILN_CU_ERROR_NOT_PERMITTED;
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   kiln_cu_result_t result = KILN_CU_SUCCESS;
   if (needs >= KILNI_SOFT_NEEDS_START && !driver->started) {
     result = KILN_CU_ERROR_NOT_INITIALIZED;
@@ -228,7 +228,7 @@ kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
   if (result == KILN_CU_SUCCESS && needs == KILNI_SOFT_NEEDS_HEALTHY) {
     result = kilni_soft_sticky(kilni_soft_current(driver));
   }
-  if (result != KILN_CU_SUCCESS) kilni_mutex_unlock(&driver->lock);
+  if (result != KILN_CU_SUCCESS) kilni_base_mutex_unlock(&driver->lock);
   return result;
 }
 
@@ -288,7 +288,7 @@ kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
     memcpy(story, driver->story, sizeof(story));
     driver->story[0] = '\0';
   }
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   if (tells) KILNI_LOG(&driver->host.log, WARNING, "%s", story);
   return result;
 }

@@ -142,7 +142,7 @@ struct kilni_soft_context_t {
 // The software driver. thread-safe
 struct kilni_soft_driver_t {
   kiln_host_t host;
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   bool started;  // cuInit was called
   uint32_t worker_count;
   uint64_t seed;
@@ -295,7 +295,7 @@ kiln_cu_result_t kilni_soft_kernel_set(kilni_soft_kernel_t* kernel,
 kiln_cu_result_t kilni_soft_kernel_param(const kilni_soft_kernel_t* kernel,
                                          size_t index, size_t* offset,
                                          size_t* bytes);
-// A whole file: FILE_NOT_FOUND where it cannot be read. kilni_file_free.
+// A whole file: FILE_NOT_FOUND where it cannot be read. kilni_base_file_free.
 kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
                                       const char* path, size_t limit,
                                       uint8_t** out_data, size_t* out_size);

@@ -36,7 +36,7 @@ void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
   kilni_soft_capture_forget(driver, event);
   kilni_soft_handle_remove(&driver->handles, event->handle);
   kilni_soft_task_release(driver, event->recorded);
-  kilni_free(driver->host.allocator, event, sizeof(*event));
+  kilni_base_free(driver->host.allocator, event, sizeof(*event));
 }
 
 static kiln_cu_result_t make_event(kilni_soft_driver_t* driver,
@@ -45,12 +45,12 @@ static kiln_cu_result_t make_event(kilni_soft_driver_t* driver,
   kilni_soft_context_t* context = kilni_soft_current(driver);
   kilni_soft_event_t* event;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*event), (void**)&event);
+      kilni_base_alloc(driver->host.allocator, sizeof(*event), (void**)&event);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_EVENT, event,
                                  &event->handle);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(driver->host.allocator, event, sizeof(*event));
+    kilni_base_free(driver->host.allocator, event, sizeof(*event));
     return kilni_soft_result(status);
   }
   event->flags = flags;

@@ -90,11 +90,11 @@ void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault) {
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL && device < driver->device_count) {
-    kilni_mutex_lock(&driver->lock);
+    kilni_base_mutex_lock(&driver->lock);
     if (driver->faults[device].kind != KILN_FAULT_NONE) {
       *out_fault = driver->faults[device];
     }
-    kilni_mutex_unlock(&driver->lock);
+    kilni_base_mutex_unlock(&driver->lock);
   }
   kilni_soft_global_unlock();
 }
@@ -107,13 +107,13 @@ static bool name_node(kilni_soft_driver_t* driver, void* handle,
   if (node == NULL) return false;
   if (name[0] != 0) {
     kiln_status_t status =
-        kilni_strdup(driver->host.allocator, kilni_sv(name), &label);
+        kilni_base_strdup(driver->host.allocator, kilni_base_sv(name), &label);
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);
       return false;
     }
   }
-  kilni_strfree(driver->host.allocator, node->label);
+  kilni_base_strfree(driver->host.allocator, node->label);
   node->label = label;
   return true;
 }
@@ -124,9 +124,9 @@ bool kilni_soft_name_node(void* node, const char* name) {
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL) {
-    kilni_mutex_lock(&driver->lock);
+    kilni_base_mutex_lock(&driver->lock);
     named = name_node(driver, node, name);
-    kilni_mutex_unlock(&driver->lock);
+    kilni_base_mutex_unlock(&driver->lock);
   }
   kilni_soft_global_unlock();
   return named;

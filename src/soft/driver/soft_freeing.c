@@ -33,8 +33,8 @@ void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
   size_t count = 0;
   void* memory;
   if (most == 0) return;
-  kiln_status_t status = kilni_alloc_array(driver->host.allocator, most,
-                                           sizeof(kilni_soft_freed_t), &memory);
+  kiln_status_t status = kilni_base_alloc_array(
+      driver->host.allocator, most, sizeof(kilni_soft_freed_t), &memory);
   // Without memory for the list nothing is found: the kernel still runs.
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -47,7 +47,7 @@ void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
   if (count > 0) {
     kiln_status_free(kilni_soft_grid_forbid(task->work.as.grid, list, count));
   }
-  kilni_free_array(driver->host.allocator, list, most, sizeof(*list));
+  kilni_base_free_array(driver->host.allocator, list, most, sizeof(*list));
 }
 
 // Whether [address, address + bytes) meets memory that was freed or is about

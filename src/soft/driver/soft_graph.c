@@ -17,8 +17,9 @@ static kiln_cu_result_t append(kilni_soft_driver_t* driver,
                                kilni_soft_node_t* from,
                                const kiln_cu_graph_edge_t* data) {
   void* list = in->list;
-  kiln_status_t status = kilni_grow(driver->host.allocator, in->count + 1,
-                                    sizeof(*in->list), &in->capacity, &list);
+  kiln_status_t status =
+      kilni_base_grow(driver->host.allocator, in->count + 1, sizeof(*in->list),
+                      &in->capacity, &list);
   in->list = list;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   kilni_soft_dependency_t* one = &in->list[in->count++];
@@ -45,8 +46,8 @@ kiln_cu_result_t kilni_soft_dependencies_copy(
   if (in->count == 0) return KILN_CU_SUCCESS;
   void* list = NULL;
   kiln_status_t status =
-      kilni_grow(driver->host.allocator, in->count, sizeof(*in->list),
-                 &out_in->capacity, &list);
+      kilni_base_grow(driver->host.allocator, in->count, sizeof(*in->list),
+                      &out_in->capacity, &list);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   out_in->list = list;
   out_in->count = in->count;
@@ -56,8 +57,8 @@ kiln_cu_result_t kilni_soft_dependencies_copy(
 
 void kilni_soft_dependencies_free(kilni_soft_driver_t* driver,
                                   kilni_soft_dependencies_t* in) {
-  kilni_free_array(driver->host.allocator, in->list, in->capacity,
-                   sizeof(*in->list));
+  kilni_base_free_array(driver->host.allocator, in->list, in->capacity,
+                        sizeof(*in->list));
   memset(in, 0, sizeof(*in));
 }
 
@@ -143,11 +144,11 @@ static void adopt(kilni_soft_node_t* node) {
 static void free_node(kilni_soft_driver_t* driver, kilni_soft_node_t* node) {
   kilni_soft_doing_free(driver, node->type, &node->as);
   kilni_soft_dependencies_free(driver, &node->in);
-  kilni_strfree(driver->host.allocator, node->label);
+  kilni_base_strfree(driver->host.allocator, node->label);
   if (node->handle != 0) {
     kilni_soft_handle_remove(&driver->handles, node->handle);
   }
-  kilni_free(driver->host.allocator, node, sizeof(*node));
+  kilni_base_free(driver->host.allocator, node, sizeof(*node));
 }
 
 kiln_cu_result_t kilni_soft_node_new(kilni_soft_driver_t* driver,
@@ -159,19 +160,20 @@ kiln_cu_result_t kilni_soft_node_new(kilni_soft_driver_t* driver,
   *out_node = NULL;
   void* nodes = graph->nodes;
   kiln_status_t status =
-      kilni_grow(driver->host.allocator, graph->count + 1,
-                 sizeof(kilni_soft_node_t*), &graph->capacity, &nodes);
+      kilni_base_grow(driver->host.allocator, graph->count + 1,
+                      sizeof(kilni_soft_node_t*), &graph->capacity, &nodes);
   graph->nodes = nodes;
   kilni_soft_node_t* node = NULL;
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc(driver->host.allocator, sizeof(*node), (void**)&node);
+    status =
+        kilni_base_alloc(driver->host.allocator, sizeof(*node), (void**)&node);
   }
   if (kiln_status_is_ok(status) && handles) {
     status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_NODE, node,
                                    &node->handle);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_free(driver->host.allocator, node, sizeof(*node));
+    kilni_base_free(driver->host.allocator, node, sizeof(*node));
     return kilni_soft_result(status);
   }
   node->graph = graph;
@@ -220,7 +222,7 @@ kiln_cu_result_t kilni_soft_graph_new(kilni_soft_driver_t* driver,
                                       kilni_soft_graph_t** out_graph) {
   kilni_soft_graph_t* graph = NULL;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*graph), (void**)&graph);
+      kilni_base_alloc(driver->host.allocator, sizeof(*graph), (void**)&graph);
   *out_graph = graph;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   graph->serial = ++driver->serials;
@@ -269,16 +271,16 @@ void kilni_soft_graph_free(kilni_soft_driver_t* driver,
     kilni_soft_capture_lose(driver, graph->nodes[i]);
     free_node(driver, graph->nodes[i]);
   }
-  kilni_free_array(driver->host.allocator, graph->nodes, graph->capacity,
-                   sizeof(kilni_soft_node_t*));
-  kilni_free_array(driver->host.allocator, graph->order, graph->order_count,
-                   sizeof(kilni_soft_node_t*));
+  kilni_base_free_array(driver->host.allocator, graph->nodes, graph->capacity,
+                        sizeof(kilni_soft_node_t*));
+  kilni_base_free_array(driver->host.allocator, graph->order,
+                        graph->order_count, sizeof(kilni_soft_node_t*));
   kilni_soft_holdings_free(driver, graph);
   kilni_soft_values_free(driver, graph);
   if (graph->handle != 0) {
     kilni_soft_handle_remove(&driver->handles, graph->handle);
   }
-  kilni_free(driver->host.allocator, graph, sizeof(*graph));
+  kilni_base_free(driver->host.allocator, graph, sizeof(*graph));
 }
 
 static kiln_cu_result_t copy_node(kilni_soft_driver_t* driver,
@@ -300,8 +302,8 @@ static kiln_cu_result_t copy_node(kilni_soft_driver_t* driver,
   made->disabled = node->disabled;
   made->call = node->call;
   if (node->label == NULL) return KILN_CU_SUCCESS;
-  return kilni_soft_result(kilni_strdup(driver->host.allocator,
-                                        kilni_sv(node->label), &made->label));
+  return kilni_soft_result(kilni_base_strdup(
+      driver->host.allocator, kilni_base_sv(node->label), &made->label));
 }
 
 // The edges, when all nodes are there.
@@ -359,7 +361,7 @@ void kilni_soft_graphs_clear(kilni_soft_driver_t* driver) {
     if (capture->is_own && capture->graph != NULL) {
       kilni_soft_graph_free(driver, capture->graph);
     }
-    kilni_free(driver->host.allocator, capture, sizeof(*capture));
+    kilni_base_free(driver->host.allocator, capture, sizeof(*capture));
   }
   while (driver->execs != NULL) {
     kilni_soft_exec_t* exec = driver->execs;
@@ -373,7 +375,7 @@ void kilni_soft_graphs_clear(kilni_soft_driver_t* driver) {
     kilni_soft_object_t* object = driver->objects;
     driver->objects = object->next;
     kilni_soft_handle_remove(&driver->handles, object->handle);
-    kilni_free(driver->host.allocator, object, sizeof(*object));
+    kilni_base_free(driver->host.allocator, object, sizeof(*object));
   }
 }
 

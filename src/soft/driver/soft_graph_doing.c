@@ -165,8 +165,8 @@ static kiln_cu_result_t copy_values(kilni_soft_driver_t* driver,
                                     const kiln_cu_mem_op_node_t* params,
                                     kiln_cu_mem_op_t** out_list) {
   kiln_status_t status =
-      kilni_alloc_array(driver->host.allocator, params->count,
-                        sizeof(**out_list), (void**)out_list);
+      kilni_base_alloc_array(driver->host.allocator, params->count,
+                             sizeof(**out_list), (void**)out_list);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   memcpy(*out_list, params->operations, params->count * sizeof(**out_list));
   return KILN_CU_SUCCESS;
@@ -201,12 +201,12 @@ static kiln_cu_result_t copy_kernel(kilni_soft_driver_t* driver,
   out_copy->params = NULL;
   out_copy->attributes = NULL;
   out_copy->attribute_count = 0;
-  kiln_status_t status =
-      kilni_alloc(allocator, kernel->param_bytes, (void**)&out_copy->packed);
+  kiln_status_t status = kilni_base_alloc(allocator, kernel->param_bytes,
+                                          (void**)&out_copy->packed);
   if (kiln_status_is_ok(status)) {
     memcpy(out_copy->packed, kernel->packed, kernel->param_bytes);
-    status = kilni_alloc_array(allocator, kernel->param_count, sizeof(void*),
-                               (void**)&out_copy->params);
+    status = kilni_base_alloc_array(allocator, kernel->param_count,
+                                    sizeof(void*), (void**)&out_copy->params);
   }
   for (uint32_t i = 0; kiln_status_is_ok(status) && i < kernel->param_count;
        i++) {
@@ -225,11 +225,11 @@ static kiln_cu_result_t copy_kernel(kilni_soft_driver_t* driver,
 static void free_kernel(kilni_soft_driver_t* driver,
                         kilni_soft_kernel_node_t* kernel) {
   kiln_allocator_t allocator = driver->host.allocator;
-  kilni_free(allocator, kernel->packed, kernel->param_bytes);
-  kilni_free_array(allocator, kernel->params, kernel->param_count,
-                   sizeof(void*));
-  kilni_free_array(allocator, kernel->attributes, kernel->attribute_count,
-                   sizeof(*kernel->attributes));
+  kilni_base_free(allocator, kernel->packed, kernel->param_bytes);
+  kilni_base_free_array(allocator, kernel->params, kernel->param_count,
+                        sizeof(void*));
+  kilni_base_free_array(allocator, kernel->attributes, kernel->attribute_count,
+                        sizeof(*kernel->attributes));
 }
 
 kiln_cu_result_t kilni_soft_doing_kernel(kilni_soft_driver_t* driver,
@@ -262,12 +262,12 @@ kiln_cu_result_t kilni_soft_kernel_set_attribute(
   kiln_allocator_t allocator = driver->host.allocator;
   kiln_cu_launch_attribute_t* list = NULL;
   uint32_t count = kernel->attribute_count;
-  kiln_status_t status =
-      kilni_alloc_array(allocator, count + 1u, sizeof(*list), (void**)&list);
+  kiln_status_t status = kilni_base_alloc_array(allocator, count + 1u,
+                                                sizeof(*list), (void**)&list);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   if (count > 0) memcpy(list, kernel->attributes, count * sizeof(*list));
   list[count] = *attribute;
-  kilni_free_array(allocator, kernel->attributes, count, sizeof(*list));
+  kilni_base_free_array(allocator, kernel->attributes, count, sizeof(*list));
   kernel->attributes = list;
   kernel->attribute_count = count + 1;
   return KILN_CU_SUCCESS;
@@ -284,11 +284,11 @@ static kiln_cu_result_t copy_bodies(kilni_soft_driver_t* driver,
   out_copy->condition.bodies = NULL;
   out_copy->condition.handles = NULL;
   kiln_status_t status =
-      kilni_alloc_array(allocator, count, sizeof(kilni_soft_graph_t*),
-                        (void**)&out_copy->condition.bodies);
+      kilni_base_alloc_array(allocator, count, sizeof(kilni_soft_graph_t*),
+                             (void**)&out_copy->condition.bodies);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, count, sizeof(kiln_cu_graph_t),
-                               (void**)&out_copy->condition.handles);
+    status = kilni_base_alloc_array(allocator, count, sizeof(kiln_cu_graph_t),
+                                    (void**)&out_copy->condition.handles);
   }
   kiln_cu_result_t result = kilni_soft_result(status);
   for (uint32_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
@@ -308,10 +308,10 @@ static void free_bodies(kilni_soft_driver_t* driver,
     if (doing->condition.bodies[i] == NULL) continue;
     kilni_soft_graph_free(driver, doing->condition.bodies[i]);
   }
-  kilni_free_array(driver->host.allocator, doing->condition.bodies, count,
-                   sizeof(kilni_soft_graph_t*));
-  kilni_free_array(driver->host.allocator, doing->condition.handles, count,
-                   sizeof(kiln_cu_graph_t));
+  kilni_base_free_array(driver->host.allocator, doing->condition.bodies, count,
+                        sizeof(kilni_soft_graph_t*));
+  kilni_base_free_array(driver->host.allocator, doing->condition.handles, count,
+                        sizeof(kiln_cu_graph_t));
 }
 
 static kiln_cu_result_t copy_access(kilni_soft_driver_t* driver,
@@ -320,9 +320,9 @@ static kiln_cu_result_t copy_access(kilni_soft_driver_t* driver,
   copy->alloc.access = NULL;
   copy->alloc.store->refs++;
   if (count == 0) return KILN_CU_SUCCESS;
-  kiln_status_t status = kilni_alloc_array(driver->host.allocator, count,
-                                           sizeof(*copy->alloc.access),
-                                           (void**)&copy->alloc.access);
+  kiln_status_t status = kilni_base_alloc_array(driver->host.allocator, count,
+                                                sizeof(*copy->alloc.access),
+                                                (void**)&copy->alloc.access);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   memcpy(copy->alloc.access, copy->alloc.params.access,
          count * sizeof(*copy->alloc.access));
@@ -381,17 +381,18 @@ void kilni_soft_doing_free(kilni_soft_driver_t* driver, uint32_t type,
       free_bodies(driver, doing);
       break;
     case KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-      kilni_free_array(allocator, doing->alloc.access,
-                       doing->alloc.params.access_count,
-                       sizeof(*doing->alloc.access));
+      kilni_base_free_array(allocator, doing->alloc.access,
+                            doing->alloc.params.access_count,
+                            sizeof(*doing->alloc.access));
       kilni_soft_store_release(driver, doing->alloc.store);
       break;
     case KILN_CU_GRAPH_NODE_TYPE_MEM_FREE:
       kilni_soft_store_release(driver, doing->release.store);
       break;
     case KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      kilni_free_array(allocator, doing->values.operations, doing->values.count,
-                       sizeof(*doing->values.operations));
+      kilni_base_free_array(allocator, doing->values.operations,
+                            doing->values.count,
+                            sizeof(*doing->values.operations));
       break;
     default:
       break;

@@ -35,8 +35,8 @@ static void put(text_t* text, const char* format, ...) {
   }
   void* data = text->data;
   kiln_status_t status =
-      kilni_grow(text->allocator, text->used + (size_t)size + 1, 1,
-                 &text->capacity, &data);
+      kilni_base_grow(text->allocator, text->used + (size_t)size + 1, 1,
+                      &text->capacity, &data);
   text->data = data;
   text->failed = !kiln_status_is_ok(status);
   kiln_status_free(status);
@@ -138,7 +138,7 @@ static kiln_cu_result_t row_print(kiln_cu_graph_t graph, const char* path,
     result = KILN_CU_ERROR_OUT_OF_MEMORY;
   } else {
     kiln_status_t status =
-        kilni_file_write(allocator, path, text.data, text.used);
+        kilni_base_file_write(allocator, path, text.data, text.used);
     bool full = kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY;
     if (!kiln_status_is_ok(status)) {
       result =
@@ -146,7 +146,7 @@ static kiln_cu_result_t row_print(kiln_cu_graph_t graph, const char* path,
     }
     kiln_status_free(status);
   }
-  kilni_free_array(allocator, text.data, text.capacity, 1);
+  kilni_base_free_array(allocator, text.data, text.capacity, 1);
   return result;
 }
 

@@ -42,13 +42,13 @@ static bool follow(kilni_soft_graph_t* graph, kilni_soft_node_t* node,
 static kiln_cu_result_t sort_one(kilni_soft_driver_t* driver,
                                  kilni_soft_graph_t* graph,
                                  kilni_soft_node_t** out_node) {
-  kilni_free_array(driver->host.allocator, graph->order, graph->order_count,
-                   sizeof(kilni_soft_node_t*));
+  kilni_base_free_array(driver->host.allocator, graph->order,
+                        graph->order_count, sizeof(kilni_soft_node_t*));
   graph->order = NULL;
   graph->order_count = 0;
   kiln_status_t status =
-      kilni_alloc_array(driver->host.allocator, graph->count,
-                        sizeof(kilni_soft_node_t*), (void**)&graph->order);
+      kilni_base_alloc_array(driver->host.allocator, graph->count,
+                             sizeof(kilni_soft_node_t*), (void**)&graph->order);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   for (size_t i = 0; i < graph->count; i++) {
     graph->nodes[i]->at = 0;
@@ -103,7 +103,7 @@ void kilni_soft_exec_release(kilni_soft_driver_t* driver,
   }
   kilni_soft_task_release(driver, exec->last);
   if (exec->graph != NULL) kilni_soft_graph_free(driver, exec->graph);
-  kilni_free(driver->host.allocator, exec, sizeof(*exec));
+  kilni_base_free(driver->host.allocator, exec, sizeof(*exec));
 }
 
 // The copy of the graph with this serial number inside another.
@@ -294,7 +294,7 @@ static kiln_cu_result_t make_exec(kilni_soft_driver_t* driver,
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_exec_t* exec = NULL;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*exec), (void**)&exec);
+      kilni_base_alloc(driver->host.allocator, sizeof(*exec), (void**)&exec);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   exec->refs = 1;
   exec->flags = params->flags;

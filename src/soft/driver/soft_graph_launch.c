@@ -45,10 +45,10 @@ static void free_plan(plan_t* plan, bool drop) {
   for (size_t i = 0; drop && i < plan->count; i++) {
     kilni_soft_task_drop(plan->driver, plan->tasks[i]);
   }
-  kilni_free_array(allocator, plan->tasks, plan->capacity,
-                   sizeof(kilni_soft_task_t*));
-  kilni_free_array(allocator, plan->records, plan->record_capacity,
-                   sizeof(*plan->records));
+  kilni_base_free_array(allocator, plan->tasks, plan->capacity,
+                        sizeof(kilni_soft_task_t*));
+  kilni_base_free_array(allocator, plan->records, plan->record_capacity,
+                        sizeof(*plan->records));
 }
 
 // One task more. What `work` owns is the plan's, also when it fails.
@@ -59,8 +59,8 @@ static kiln_cu_result_t add_task(plan_t* plan, const kilni_soft_work_t* work,
   *out_task = NULL;
   void* tasks = plan->tasks;
   kiln_status_t status =
-      kilni_grow(driver->host.allocator, plan->count + 1,
-                 sizeof(kilni_soft_task_t*), &plan->capacity, &tasks);
+      kilni_base_grow(driver->host.allocator, plan->count + 1,
+                      sizeof(kilni_soft_task_t*), &plan->capacity, &tasks);
   plan->tasks = tasks;
   kiln_cu_result_t result = kilni_soft_result(status);
   if (result == KILN_CU_SUCCESS) {
@@ -70,8 +70,9 @@ static kiln_cu_result_t add_task(plan_t* plan, const kilni_soft_work_t* work,
     if (work->kind == KILNI_SOFT_TASK_KERNEL) {
       kilni_soft_grid_destroy(work->as.grid);
     } else if (work->kind == KILNI_SOFT_TASK_VALUES) {
-      kilni_free_array(driver->host.allocator, work->as.values.list,
-                       work->as.values.count, sizeof(*work->as.values.list));
+      kilni_base_free_array(driver->host.allocator, work->as.values.list,
+                            work->as.values.count,
+                            sizeof(*work->as.values.list));
     } else if (work->kind == KILNI_SOFT_TASK_FLIGHT) {
       kilni_soft_flight_end(driver, work->as.flight);
     }
@@ -164,8 +165,8 @@ static kiln_cu_result_t plan_event(plan_t* plan, kilni_soft_node_t* node) {
   }
   void* records = plan->records;
   kiln_status_t status =
-      kilni_grow(driver->host.allocator, plan->record_count + 1,
-                 sizeof(*plan->records), &plan->record_capacity, &records);
+      kilni_base_grow(driver->host.allocator, plan->record_count + 1,
+                      sizeof(*plan->records), &plan->record_capacity, &records);
   plan->records = records;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   plan->records[plan->record_count++] = (recorded_t){event, node->head};
@@ -251,7 +252,7 @@ static void set_stores(kilni_soft_driver_t* driver,
 void kilni_soft_flight_end(kilni_soft_driver_t* driver,
                            kilni_soft_flight_t* flight) {
   kilni_soft_exec_release(driver, flight->exec);
-  kilni_free(driver->host.allocator, flight, sizeof(*flight));
+  kilni_base_free(driver->host.allocator, flight, sizeof(*flight));
 }
 
 // The values that start anew with each launch; `*inout_gate` is behind them.
@@ -355,7 +356,7 @@ kiln_cu_result_t kilni_soft_exec_launch(kilni_soft_driver_t* driver,
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   plan_t plan = {.driver = driver, .stream = stream};
-  kiln_status_t status = kilni_alloc(
+  kiln_status_t status = kilni_base_alloc(
       driver->host.allocator, sizeof(*plan.flight), (void**)&plan.flight);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   plan.flight->exec = exec;

@@ -186,11 +186,11 @@ static kiln_cu_result_t read_conditional(kilni_soft_driver_t* driver,
   uint32_t count = params->count;
   out_doing->condition.count = count;
   kiln_status_t status =
-      kilni_alloc_array(allocator, count, sizeof(kilni_soft_graph_t*),
-                        (void**)&out_doing->condition.bodies);
+      kilni_base_alloc_array(allocator, count, sizeof(kilni_soft_graph_t*),
+                             (void**)&out_doing->condition.bodies);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, count, sizeof(kiln_cu_graph_t),
-                               (void**)&out_doing->condition.handles);
+    status = kilni_base_alloc_array(allocator, count, sizeof(kiln_cu_graph_t),
+                                    (void**)&out_doing->condition.handles);
   }
   kiln_cu_result_t result = kilni_soft_result(status);
   for (uint32_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {

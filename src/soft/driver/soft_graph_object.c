@@ -36,12 +36,12 @@ void kilni_soft_objects_end(kilni_soft_driver_t* driver) {
   while (driver->ending != NULL) {
     kilni_soft_object_t* object = driver->ending;
     driver->ending = object->next;
-    kilni_mutex_unlock(&driver->lock);
+    kilni_base_mutex_unlock(&driver->lock);
     kilni_soft_callback_begin();
     object->destroy(object->user);
     kilni_soft_callback_end();
-    kilni_free(driver->host.allocator, object, sizeof(*object));
-    kilni_mutex_lock(&driver->lock);
+    kilni_base_free(driver->host.allocator, object, sizeof(*object));
+    kilni_base_mutex_lock(&driver->lock);
   }
 }
 
@@ -49,7 +49,7 @@ void kilni_soft_objects_forget(kilni_soft_driver_t* driver) {
   while (driver->ending != NULL) {
     kilni_soft_object_t* object = driver->ending;
     driver->ending = object->next;
-    kilni_free(driver->host.allocator, object, sizeof(*object));
+    kilni_base_free(driver->host.allocator, object, sizeof(*object));
   }
 }
 
@@ -64,8 +64,8 @@ kiln_cu_result_t kilni_soft_holding_add(kilni_soft_driver_t* driver,
   if (holding == NULL) {
     void* list = graph->holdings;
     kiln_status_t status =
-        kilni_grow(driver->host.allocator, graph->holding_count + 1,
-                   sizeof(*holding), &graph->holding_capacity, &list);
+        kilni_base_grow(driver->host.allocator, graph->holding_count + 1,
+                        sizeof(*holding), &graph->holding_capacity, &list);
     graph->holdings = list;
     if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
     holding = &graph->holdings[graph->holding_count++];
@@ -82,8 +82,8 @@ void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
   for (size_t i = 0; i < graph->holding_count; i++) {
     drop(driver, graph->holdings[i].object, graph->holdings[i].count);
   }
-  kilni_free_array(driver->host.allocator, graph->holdings,
-                   graph->holding_capacity, sizeof(*graph->holdings));
+  kilni_base_free_array(driver->host.allocator, graph->holdings,
+                        graph->holding_capacity, sizeof(*graph->holdings));
   graph->holdings = NULL;
   graph->holding_count = 0;
   graph->holding_capacity = 0;
@@ -103,12 +103,12 @@ static kiln_cu_result_t row_create(kiln_cu_user_object_t* object, void* user,
   }
   kilni_soft_object_t* made = NULL;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*made), (void**)&made);
+      kilni_base_alloc(driver->host.allocator, sizeof(*made), (void**)&made);
   if (kiln_status_is_ok(status)) {
     status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_OBJECT,
                                    made, &made->handle);
     if (!kiln_status_is_ok(status)) {
-      kilni_free(driver->host.allocator, made, sizeof(*made));
+      kilni_base_free(driver->host.allocator, made, sizeof(*made));
     }
   }
   result = kilni_soft_result(status);
@@ -212,9 +212,9 @@ static kiln_cu_result_t keep_value(kilni_soft_driver_t* driver,
                                    kilni_soft_graph_t* graph,
                                    kilni_soft_value_t* value) {
   void* list = graph->values;
-  kiln_status_t status =
-      kilni_grow(driver->host.allocator, graph->value_count + 1,
-                 sizeof(kilni_soft_value_t*), &graph->value_capacity, &list);
+  kiln_status_t status = kilni_base_grow(
+      driver->host.allocator, graph->value_count + 1,
+      sizeof(kilni_soft_value_t*), &graph->value_capacity, &list);
   graph->values = list;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   graph->values[graph->value_count++] = value;
@@ -232,7 +232,7 @@ static void free_value(kilni_soft_driver_t* driver, kilni_soft_value_t* value) {
                                value->address, KILNI_SOFT_ALLOC_MODULE));
   }
   kilni_soft_task_release(driver, value->last);
-  kilni_free(driver->host.allocator, value, sizeof(*value));
+  kilni_base_free(driver->host.allocator, value, sizeof(*value));
 }
 
 static kiln_cu_result_t new_value(kilni_soft_driver_t* driver,
@@ -242,7 +242,7 @@ static kiln_cu_result_t new_value(kilni_soft_driver_t* driver,
   kilni_soft_value_t* value = NULL;
   *out_value = NULL;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*value), (void**)&value);
+      kilni_base_alloc(driver->host.allocator, sizeof(*value), (void**)&value);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   value->next = driver->values;
   driver->values = value;
@@ -284,8 +284,8 @@ void kilni_soft_values_free(kilni_soft_driver_t* driver,
     if (value->graph == graph) value->graph = NULL;
     if (--value->refs == 0) free_value(driver, value);
   }
-  kilni_free_array(driver->host.allocator, graph->values, graph->value_capacity,
-                   sizeof(kilni_soft_value_t*));
+  kilni_base_free_array(driver->host.allocator, graph->values,
+                        graph->value_capacity, sizeof(kilni_soft_value_t*));
   graph->values = NULL;
   graph->value_count = 0;
 }
@@ -325,12 +325,12 @@ kiln_cu_result_t kilni_soft_store_new(kilni_soft_driver_t* driver,
   kilni_soft_store_t* store = NULL;
   *out_store = NULL;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*store), (void**)&store);
+      kilni_base_alloc(driver->host.allocator, sizeof(*store), (void**)&store);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   kiln_cu_result_t result = kilni_soft_allocate(
       driver, device, bytes, KILNI_SOFT_ALLOC_ASYNC, &store->address);
   if (result != KILN_CU_SUCCESS) {
-    kilni_free(driver->host.allocator, store, sizeof(*store));
+    kilni_base_free(driver->host.allocator, store, sizeof(*store));
     return result;
   }
   store->bytes = bytes;
@@ -380,7 +380,7 @@ void kilni_soft_store_release(kilni_soft_driver_t* driver,
         kilni_soft_memory_free(driver->contexts[store->device].memory,
                                store->address, KILNI_SOFT_ALLOC_ASYNC));
   }
-  kilni_free(driver->host.allocator, store, sizeof(*store));
+  kilni_base_free(driver->host.allocator, store, sizeof(*store));
 }
 
 void kilni_soft_graphs_forget(kilni_soft_driver_t* driver,

@@ -33,8 +33,8 @@ void kilni_soft_handles_init(kilni_soft_handles_t* handles,
 }
 
 void kilni_soft_handles_deinit(kilni_soft_handles_t* handles) {
-  kilni_free_array(handles->allocator, handles->slots, handles->capacity,
-                   sizeof(*handles->slots));
+  kilni_base_free_array(handles->allocator, handles->slots, handles->capacity,
+                        sizeof(*handles->slots));
   handles->slots = NULL;
 }
 
@@ -60,12 +60,12 @@ kiln_status_t kilni_soft_handle_add(kilni_soft_handles_t* handles,
     handles->free_head = handles->slots[index].next_free;
   } else {
     if (handles->count == SLOT_LIMIT) {
-      return kilni_status_bare(KILN_STATUS_LIMIT_EXCEEDED);
+      return kilni_base_status_bare(KILN_STATUS_LIMIT_EXCEEDED);
     }
     void* slots = handles->slots;
     kiln_status_t status =
-        kilni_grow(handles->allocator, handles->count + 1,
-                   sizeof(*handles->slots), &handles->capacity, &slots);
+        kilni_base_grow(handles->allocator, handles->count + 1,
+                        sizeof(*handles->slots), &handles->capacity, &slots);
     handles->slots = slots;
     KILNI_RETURN_IF_ERROR(status);
     index = (uint32_t)handles->count++;

@@ -61,7 +61,7 @@ void kilni_soft_jit_put(const kilni_soft_jit_t* jit, const char* error,
   put_log(jit->error, jit->error_room, jit->error_size, error);
   put_log(jit->info, jit->info_room, jit->info_size, info);
   if (jit->wall_time != NULL) {
-    float ms = (float)(kilni_time_ns() - started_ns) / 1e6f;
+    float ms = (float)(kilni_base_time_ns() - started_ns) / 1e6f;
     memcpy(jit->wall_time, &ms, sizeof(ms));
   }
 }

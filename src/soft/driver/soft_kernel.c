@@ -279,7 +279,7 @@ static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
   kilni_soft_entry_t entry = *kernel->entry;
   kilni_soft_kernel_t copy = *kernel;
   copy.entry = &entry;
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   int most = (int)entry.max_threads;
   if (block_limit > 0) most = least(most, block_limit);
   choice_t best = {0, 0};

@@ -283,7 +283,7 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   uint8_t* params;
   kiln_allocator_t allocator = driver->host.allocator;
   result = kilni_soft_result(
-      kilni_alloc(allocator, entry->param_bytes, (void**)&params));
+      kilni_base_alloc(allocator, entry->param_bytes, (void**)&params));
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
   result = pack(launch, entry, params);
@@ -291,7 +291,7 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
     result = make_grid(driver, stream, &wanted, entry, params,
                        driver->queue.tickets + 1, &work.as.grid);
   }
-  kilni_free(allocator, params, entry->param_bytes);
+  kilni_base_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_task_t* task = NULL;
   kilni_soft_task_t** out_task = recorded.count > 0 ? &task : NULL;
@@ -326,11 +326,11 @@ static kiln_cu_result_t keep_params(kilni_soft_driver_t* driver,
   kiln_allocator_t allocator = driver->host.allocator;
   out_kernel->param_bytes = entry->param_bytes;
   out_kernel->param_count = entry->param_count;
-  kiln_status_t status =
-      kilni_alloc(allocator, entry->param_bytes, (void**)&out_kernel->packed);
+  kiln_status_t status = kilni_base_alloc(allocator, entry->param_bytes,
+                                          (void**)&out_kernel->packed);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, entry->param_count, sizeof(void*),
-                               (void**)&out_kernel->params);
+    status = kilni_base_alloc_array(allocator, entry->param_count,
+                                    sizeof(void*), (void**)&out_kernel->params);
   }
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   for (uint32_t i = 0; i < entry->param_count; i++) {

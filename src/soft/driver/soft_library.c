@@ -90,7 +90,7 @@ static kiln_cu_result_t row_load_file(kiln_cu_library_t* library,
   if (result != KILN_CU_SUCCESS) return result;
   result = row_load(library, data, options, values, count, library_options,
                     library_values, library_count);
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return result;
 }
 
@@ -180,7 +180,7 @@ static kiln_cu_result_t row_get_managed(kiln_cu_deviceptr_t* address,
   kiln_cu_result_t result =
       enter_library(library, name != NULL, &driver, &module);
   if (result != KILN_CU_SUCCESS) return result;
-  uint32_t index = kilni_ptx_variable_find(module->tree, kilni_sv(name));
+  uint32_t index = kilni_ptx_variable_find(module->tree, kilni_base_sv(name));
   bool managed =
       index != KILNI_PTX_NONE && module->tree->variables[index].managed;
   kilni_soft_leave(driver, KILN_CU_SUCCESS);

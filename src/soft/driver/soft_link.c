@@ -30,9 +30,9 @@ struct kilni_soft_link_t {
   kilni_soft_part_t* parts;  // names and texts owned
   size_t part_count;
   size_t part_capacity;
-  kilni_str_t text;  // what came out
-  kilni_str_t errors;
-  kilni_str_t infos;
+  kilni_base_str_t text;  // what came out
+  kilni_base_str_t errors;
+  kilni_base_str_t infos;
   uint64_t started_ns;
   bool failed;
   bool done;
@@ -44,7 +44,7 @@ kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
                                       const char* path, size_t limit,
                                       uint8_t** out_data, size_t* out_size) {
   kiln_status_t status =
-      kilni_file_read(allocator, path, limit, out_data, out_size);
+      kilni_base_file_read(allocator, path, limit, out_data, out_size);
   kiln_status_code_t code = kiln_status_code(status);
   kiln_status_free(status);
   switch (code) {
@@ -62,8 +62,8 @@ kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
 static void end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
   kilni_ptx_module_release(part->tree);
   // Owned here, and const only to the merge.
-  kilni_strfree(allocator, (char*)(uintptr_t)part->name);
-  kilni_strfree(allocator, (char*)(uintptr_t)part->text.data);
+  kilni_base_strfree(allocator, (char*)(uintptr_t)part->name);
+  kilni_base_strfree(allocator, (char*)(uintptr_t)part->text.data);
 }
 
 static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
@@ -71,8 +71,8 @@ static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   for (size_t i = 0; i < link->part_count; i++) {
     end_part(allocator, &link->parts[i]);
   }
-  kilni_free_array(allocator, link->parts, link->part_capacity,
-                   sizeof(*link->parts));
+  kilni_base_free_array(allocator, link->parts, link->part_capacity,
+                        sizeof(*link->parts));
   link->parts = NULL;
   link->part_count = 0;
   link->part_capacity = 0;
@@ -82,10 +82,10 @@ static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
 static void dispose(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   kilni_soft_handle_remove(&driver->handles, link->handle);
   end_parts(driver, link);
-  kilni_str_deinit(&link->text);
-  kilni_str_deinit(&link->errors);
-  kilni_str_deinit(&link->infos);
-  kilni_free(driver->host.allocator, link, sizeof(*link));
+  kilni_base_str_deinit(&link->text);
+  kilni_base_str_deinit(&link->errors);
+  kilni_base_str_deinit(&link->infos);
+  kilni_base_free(driver->host.allocator, link, sizeof(*link));
 }
 
 // The buffers of these links may be gone: nothing is written into them.
@@ -101,8 +101,8 @@ void kilni_soft_links_clear(kilni_soft_driver_t* driver,
 static void put_logs(const kilni_soft_driver_t* driver,
                      const kilni_soft_link_t* link) {
   if (driver->scribble) kilni_soft_jit_scribble(&link->jit);
-  kilni_soft_jit_put(&link->jit, kilni_str_cstr(&link->errors),
-                     kilni_str_cstr(&link->infos), link->started_ns);
+  kilni_soft_jit_put(&link->jit, kilni_base_str_cstr(&link->errors),
+                     kilni_base_str_cstr(&link->infos), link->started_ns);
 }
 
 static kiln_cu_result_t row_create(unsigned int count,
@@ -117,13 +117,13 @@ static kiln_cu_result_t row_create(unsigned int count,
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   kilni_soft_link_t* link;
   result = kilni_soft_result(
-      kilni_alloc(driver->host.allocator, sizeof(*link), (void**)&link));
+      kilni_base_alloc(driver->host.allocator, sizeof(*link), (void**)&link));
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   link->jit = jit;
-  link->started_ns = kilni_time_ns();
-  kilni_str_init(&link->text, driver->host.allocator, FILE_LIMIT);
-  kilni_str_init(&link->errors, driver->host.allocator, LOG_LIMIT);
-  kilni_str_init(&link->infos, driver->host.allocator, LOG_LIMIT);
+  link->started_ns = kilni_base_time_ns();
+  kilni_base_str_init(&link->text, driver->host.allocator, FILE_LIMIT);
+  kilni_base_str_init(&link->errors, driver->host.allocator, LOG_LIMIT);
+  kilni_base_str_init(&link->infos, driver->host.allocator, LOG_LIMIT);
   result = kilni_soft_result(kilni_soft_handle_add(
       &driver->handles, KILNI_SOFT_KIND_LINK, link, &link->handle));
   if (result != KILN_CU_SUCCESS) {
@@ -170,23 +170,23 @@ static void take_along(kilni_soft_driver_t* driver, kilni_soft_link_t* link,
   link->parts = NULL;
   link->part_count = 0;
   link->part_capacity = 0;
-  kilni_str_init(&link->text, driver->host.allocator, FILE_LIMIT);
-  kilni_str_init(&link->errors, driver->host.allocator, LOG_LIMIT);
-  kilni_str_init(&link->infos, driver->host.allocator, LOG_LIMIT);
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_str_init(&link->text, driver->host.allocator, FILE_LIMIT);
+  kilni_base_str_init(&link->errors, driver->host.allocator, LOG_LIMIT);
+  kilni_base_str_init(&link->infos, driver->host.allocator, LOG_LIMIT);
+  kilni_base_mutex_unlock(&driver->lock);
 }
 
 // Locks. NULL: the link is gone, and what was taken along with it.
 static kilni_soft_link_t* put_back(kilni_soft_driver_t* driver,
                                    kilni_soft_link_t* taken) {
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   kilni_soft_link_t* link = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_LINK, taken->handle);
   if (link == NULL) {
     end_parts(driver, taken);
-    kilni_str_deinit(&taken->text);
-    kilni_str_deinit(&taken->errors);
-    kilni_str_deinit(&taken->infos);
+    kilni_base_str_deinit(&taken->text);
+    kilni_base_str_deinit(&taken->errors);
+    kilni_base_str_deinit(&taken->infos);
     return NULL;
   }
   taken->next = link->next;
@@ -200,7 +200,7 @@ static kilni_soft_link_t* put_back(kilni_soft_driver_t* driver,
 static void note(kilni_soft_link_t* link, const char* name,
                  const char* message) {
   link->failed = true;
-  kilni_str_addf(&link->errors, "error   : %s: %s\n", name, message);
+  kilni_base_str_addf(&link->errors, "error   : %s: %s\n", name, message);
 }
 
 // Reads one text into `part`.
@@ -229,12 +229,13 @@ static kiln_cu_result_t read_part(kiln_allocator_t allocator,
     return result;
   }
   char* copy = NULL;
-  status = kilni_strdup(allocator, kilni_sv(name), &copy);
+  status = kilni_base_strdup(allocator, kilni_base_sv(name), &copy);
   part->name = copy;
   if (kiln_status_is_ok(status)) {
     copy = NULL;
-    status = kilni_strdup(allocator, kilni_sv_make(data, text.size), &copy);
-    part->text = kilni_sv_make(copy, copy != NULL ? text.size : 0);
+    status = kilni_base_strdup(allocator, kilni_base_sv_make(data, text.size),
+                               &copy);
+    part->text = kilni_base_sv_make(copy, copy != NULL ? text.size : 0);
   }
   return kilni_soft_result(status);
 }
@@ -258,8 +259,8 @@ static kiln_cu_result_t take(kiln_allocator_t allocator,
   if (link->part_count == PARTS_LIMIT) return KILN_CU_ERROR_INVALID_VALUE;
   void* parts = link->parts;
   kiln_cu_result_t result = kilni_soft_result(
-      kilni_grow(allocator, link->part_count + 1, sizeof(*link->parts),
-                 &link->part_capacity, &parts));
+      kilni_base_grow(allocator, link->part_count + 1, sizeof(*link->parts),
+                      &link->part_capacity, &parts));
   link->parts = parts;
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_part_t* part = &link->parts[link->part_count];
@@ -320,7 +321,7 @@ static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
   result = kilni_soft_file_read(allocator, path, FILE_LIMIT, &data, &size);
   if (result != KILN_CU_SUCCESS) return result;
   result = row_add_data(link, type, data, size, path, count, options, values);
-  kilni_file_free(allocator, data, size);
+  kilni_base_file_free(allocator, data, size);
   return result;
 }
 
@@ -353,8 +354,9 @@ static kiln_cu_result_t complete(kiln_allocator_t allocator,
   }
   if (result == KILN_CU_SUCCESS) result = check_whole(allocator, link);
   if (result == KILN_CU_SUCCESS) {
-    kilni_str_addf(&link->infos, "info    : %zu PTX texts linked, %zu bytes\n",
-                   link->part_count, link->text.size);
+    kilni_base_str_addf(&link->infos,
+                        "info    : %zu PTX texts linked, %zu bytes\n",
+                        link->part_count, link->text.size);
   }
   link->failed = result != KILN_CU_SUCCESS;
   link->done = !link->failed;

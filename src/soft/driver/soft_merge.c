@@ -38,13 +38,13 @@ typedef struct merge_t {
   size_t item_capacity;
   item_t** named;  // items that declare something, by name
   size_t named_count;
-  kilni_str_t* text;
-  kilni_str_t* errors;
-  kilni_str_t* infos;
+  kilni_base_str_t* text;
+  kilni_base_str_t* errors;
+  kilni_base_str_t* infos;
 } merge_t;
 
 static bool is_linkage(const item_t* item, const char* word) {
-  return kilni_sv_equal_cstr(item->says.linkage, word);
+  return kilni_base_sv_equal_cstr(item->says.linkage, word);
 }
 
 static bool is_declaration(const item_t* item) {
@@ -79,8 +79,8 @@ static kiln_status_t read_part(merge_t* merge, uint32_t part) {
   while (kilni_soft_statement_next(&rest, &item.says)) {
     void* items = merge->items;
     kiln_status_t status =
-        kilni_grow(merge->allocator, merge->item_count + 1,
-                   sizeof(*merge->items), &merge->item_capacity, &items);
+        kilni_base_grow(merge->allocator, merge->item_count + 1,
+                        sizeof(*merge->items), &merge->item_capacity, &items);
     merge->items = items;
     KILNI_RETURN_IF_ERROR(status);
     merge->items[merge->item_count++] = item;
@@ -90,8 +90,8 @@ static kiln_status_t read_part(merge_t* merge, uint32_t part) {
 
 static kiln_status_t sort_names(merge_t* merge) {
   void* named = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(merge->allocator, merge->item_count,
-                                          sizeof(*merge->named), &named));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      merge->allocator, merge->item_count, sizeof(*merge->named), &named));
   merge->named = named;
   for (size_t i = 0; i < merge->item_count; i++) {
     kilni_soft_statement_kind_t kind = merge->items[i].says.kind;
@@ -138,11 +138,12 @@ static bool is_strong(const item_t* item) {
 }
 
 static void twice(merge_t* merge, const item_t* first, const item_t* second) {
-  kilni_str_addf(merge->errors,
-                 "error   : Multiple definition of '%.*s' in '%s', first "
-                 "defined in '%s'\n",
-                 KILNI_SV(second->says.name), merge->parts[second->part].name,
-                 merge->parts[first->part].name);
+  kilni_base_str_addf(merge->errors,
+                      "error   : Multiple definition of '%.*s' in '%s', first "
+                      "defined in '%s'\n",
+                      KILNI_SV(second->says.name),
+                      merge->parts[second->part].name,
+                      merge->parts[first->part].name);
 }
 
 // The definition that stays, NULL if there is none: a strong one, the first
@@ -169,10 +170,11 @@ static item_t* choose(merge_t* merge, const group_t* group) {
 static void settle_item(merge_t* merge, item_t* item, const item_t* chosen) {
   bool common = is_linkage(chosen, ".common");
   if (item->says.has_several && item->part != chosen->part) {
-    kilni_str_addf(merge->errors,
-                   "error   : '%.*s' in '%s' shares its statement with other "
-                   "variables\n",
-                   KILNI_SV(item->says.name), merge->parts[item->part].name);
+    kilni_base_str_addf(
+        merge->errors,
+        "error   : '%.*s' in '%s' shares its statement with other "
+        "variables\n",
+        KILNI_SV(item->says.name), merge->parts[item->part].name);
   }
   if (item == chosen) {
     item->fate = common ? COMES_FIRST : STAYS;
@@ -258,7 +260,7 @@ static bool is_supplied(const char* name) {
 }
 
 static bool is_defined(const merge_t* merge, const char* name) {
-  group_t group = find(merge, kilni_sv(name));
+  group_t group = find(merge, kilni_base_sv(name));
   for (size_t i = 0; i < group.count; i++) {
     if (!is_declaration(group.items[i]) && !group.items[i]->renamed) {
       return true;
@@ -294,9 +296,9 @@ static void mark(const kilni_ptx_module_t* tree, uses_t* uses) {
 }
 
 static void undefined(merge_t* merge, const char* name, size_t part) {
-  kilni_str_addf(merge->errors,
-                 "error   : Undefined reference to '%s' in '%s'\n", name,
-                 merge->parts[part].name);
+  kilni_base_str_addf(merge->errors,
+                      "error   : Undefined reference to '%s' in '%s'\n", name,
+                      merge->parts[part].name);
 }
 
 static void check_uses(merge_t* merge, size_t part, const uses_t* uses) {
@@ -322,11 +324,11 @@ static kiln_status_t check_part(merge_t* merge, size_t part) {
   size_t count = (size_t)tree->function_count + tree->variable_count;
   void* marks = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(merge->allocator, count, sizeof(bool), &marks));
+      kilni_base_alloc_array(merge->allocator, count, sizeof(bool), &marks));
   uses_t uses = {marks, (bool*)marks + tree->function_count};
   mark(tree, &uses);
   check_uses(merge, part, &uses);
-  kilni_free_array(merge->allocator, marks, count, sizeof(bool));
+  kilni_base_free_array(merge->allocator, marks, count, sizeof(bool));
   return kiln_ok();
 }
 
@@ -352,21 +354,23 @@ static bool is_renamed(const writer_t* writer, kiln_string_view_t name) {
 
 // `name` as this part has it from now on: no text has such a name yet.
 static void write_new_name(const writer_t* writer, kiln_string_view_t name) {
-  kilni_str_t fresh;
-  kilni_str_init(&fresh, writer->merge->allocator, SIZE_MAX);
+  kilni_base_str_t fresh;
+  kilni_base_str_init(&fresh, writer->merge->allocator, SIZE_MAX);
   uint32_t more = 0;
   do {
     fresh.size = 0;
-    kilni_str_addf(&fresh, "%.*s$%u", KILNI_SV(name), writer->part + more);
+    kilni_base_str_addf(&fresh, "%.*s$%u", KILNI_SV(name), writer->part + more);
     more += (uint32_t)writer->merge->part_count;
-  } while (fresh.failed == KILN_STATUS_OK &&
-           find(writer->merge, kilni_sv_make(fresh.data, fresh.size)).count >
-               0);
+  } while (
+      fresh.failed == KILN_STATUS_OK &&
+      find(writer->merge, kilni_base_sv_make(fresh.data, fresh.size)).count >
+          0);
   if (fresh.failed != KILN_STATUS_OK) {
     writer->merge->text->failed = fresh.failed;
   }
-  kilni_str_add(writer->merge->text, kilni_sv_make(fresh.data, fresh.size));
-  kilni_str_deinit(&fresh);
+  kilni_base_str_add(writer->merge->text,
+                     kilni_base_sv_make(fresh.data, fresh.size));
+  kilni_base_str_deinit(&fresh);
 }
 
 // A mnemonic or a label, which no name of a variable or function is.
@@ -379,45 +383,46 @@ static bool stands_alone(const writer_t* writer, char before,
 
 // Copies `text`, with names and numbers of files as they are now.
 static void write_words(const writer_t* writer, kiln_string_view_t text) {
-  kilni_str_t* to = writer->merge->text;
+  kilni_base_str_t* to = writer->merge->text;
   const char* copied = text.data;
   bool file_next = false;
   char before = 0;
   while (true) {
     kilni_soft_word_t word = kilni_soft_word_next(&text);
-    kilni_str_add(to, kilni_sv_make(copied, (size_t)(word.text.data - copied)));
+    kilni_base_str_add(
+        to, kilni_base_sv_make(copied, (size_t)(word.text.data - copied)));
     copied = word.text.data + word.text.size;
     if (word.kind == KILNI_SOFT_WORD_END) return;
     uint64_t number = 0;
     if (word.kind == KILNI_SOFT_WORD_NUMBER && file_next &&
-        kilni_sv_to_u64(word.text, &number)) {
-      kilni_str_addf(to, "%llu",
-                     (unsigned long long)number + writer->file_base);
+        kilni_base_sv_to_u64(word.text, &number)) {
+      kilni_base_str_addf(to, "%llu",
+                          (unsigned long long)number + writer->file_base);
     } else if (word.kind == KILNI_SOFT_WORD_NAME && word.text.data[0] != '%' &&
                !stands_alone(writer, before, text) &&
                is_renamed(writer, word.text)) {
       write_new_name(writer, word.text);
     } else {
-      kilni_str_add(to, word.text);
+      kilni_base_str_add(to, word.text);
     }
-    file_next = kilni_sv_equal_cstr(word.text, ".loc") ||
-                kilni_sv_equal_cstr(word.text, ".file") ||
-                kilni_sv_equal_cstr(word.text, "inlined_at");
+    file_next = kilni_base_sv_equal_cstr(word.text, ".loc") ||
+                kilni_base_sv_equal_cstr(word.text, ".file") ||
+                kilni_base_sv_equal_cstr(word.text, "inlined_at");
     before = word.kind == KILNI_SOFT_WORD_MARK ? word.text.data[0] : 0;
   }
 }
 
 static kiln_string_view_t between(const char* begin, const char* end) {
-  return kilni_sv_make(begin, (size_t)(end - begin));
+  return kilni_base_sv_make(begin, (size_t)(end - begin));
 }
 
 // The head of a declaration with another linkage.
 static void write_head(const writer_t* writer,
                        const kilni_soft_statement_t* says,
                        kiln_string_view_t linkage) {
-  kilni_str_t* to = writer->merge->text;
-  kilni_str_add(to, linkage);
-  kilni_str_add_char(to, ' ');
+  kilni_base_str_t* to = writer->merge->text;
+  kilni_base_str_add(to, linkage);
+  kilni_base_str_add_char(to, ' ');
   if (says->linkage.size > 0) {
     write_words(writer, between(says->text.data, says->linkage.data));
     write_words(writer, between(says->linkage.data + says->linkage.size,
@@ -425,7 +430,7 @@ static void write_head(const writer_t* writer,
   } else {
     write_words(writer, between(says->text.data, says->head_end));
   }
-  kilni_str_add_char(to, ';');
+  kilni_base_str_add_char(to, ';');
 }
 
 static void write_item(writer_t* writer, const item_t* item) {
@@ -440,13 +445,13 @@ static void write_item(writer_t* writer, const item_t* item) {
   if (item->fate == DECLARES && function) {
     write_head(writer, says, says->linkage);
   } else if (item->fate == DECLARES) {
-    write_head(writer, says, kilni_sv(".extern"));
+    write_head(writer, says, kilni_base_sv(".extern"));
   } else if (item->fate == FOLLOWS && function) {
     write_head(writer, says, item->definition);
   } else {
     write_words(writer, says->text);
   }
-  kilni_str_add_char(writer->merge->text, '\n');
+  kilni_base_str_add_char(writer->merge->text, '\n');
 }
 
 static uint32_t last_file(const kilni_ptx_module_t* tree) {
@@ -482,8 +487,8 @@ static void write_top(merge_t* merge) {
   const kilni_ptx_module_t* version = merge->parts[0].tree;
   const kilni_ptx_module_t* target = version;
   bool debug = false;
-  kilni_str_addf(merge->text, "//\n// Linked from %zu PTX text%s:\n",
-                 merge->part_count, merge->part_count == 1 ? "" : "s");
+  kilni_base_str_addf(merge->text, "//\n// Linked from %zu PTX text%s:\n",
+                      merge->part_count, merge->part_count == 1 ? "" : "s");
   for (size_t i = 0; i < merge->part_count; i++) {
     const kilni_ptx_module_t* tree = merge->parts[i].tree;
     if (is_newer(tree, version)) version = tree;
@@ -492,18 +497,19 @@ static void write_top(merge_t* merge) {
       target = tree;
     }
     debug = debug || tree->debug != 0;
-    kilni_str_add_cstr(merge->text, "//   ");
+    kilni_base_str_add_cstr(merge->text, "//   ");
     for (const char* c = merge->parts[i].name; *c != '\0'; c++) {
-      kilni_str_add_char(merge->text, *c < ' ' ? '?' : *c);
+      kilni_base_str_add_char(merge->text, *c < ' ' ? '?' : *c);
     }
-    kilni_str_add_char(merge->text, '\n');
+    kilni_base_str_add_char(merge->text, '\n');
   }
-  kilni_str_addf(
+  kilni_base_str_addf(
       merge->text, "//\n.version %u.%u\n.target %s%s%s\n",
       version->version_major, version->version_minor, target->target_text,
       merge->parts[0].tree->texmode_independent ? ", texmode_independent" : "",
       debug ? ", debug" : "");
-  kilni_str_addf(merge->text, ".address_size %u\n\n", target->address_size);
+  kilni_base_str_addf(merge->text, ".address_size %u\n\n",
+                      target->address_size);
 }
 
 // ---- The merge ----
@@ -518,10 +524,11 @@ static void say_left_out(merge_t* merge) {
       continue;
     }
     last = item->part;
-    kilni_str_addf(merge->infos,
-                   "info    : the debug sections of '%s' were left out; line "
-                   "numbers stay\n",
-                   merge->parts[last].name);
+    kilni_base_str_addf(
+        merge->infos,
+        "info    : the debug sections of '%s' were left out; line "
+        "numbers stay\n",
+        merge->parts[last].name);
   }
 }
 
@@ -538,20 +545,21 @@ static kiln_status_t run(merge_t* merge) {
   for (size_t i = 0; i < merge->part_count; i++) {
     KILNI_RETURN_IF_ERROR(check_part(merge, i));
   }
-  if (merge->errors->size > 0) return kilni_str_status(merge->errors);
+  if (merge->errors->size > 0) return kilni_base_str_status(merge->errors);
   write_top(merge);
   write_items(merge, true);
   write_items(merge, false);
   say_left_out(merge);
-  KILNI_RETURN_IF_ERROR(kilni_str_status(merge->infos));
-  KILNI_RETURN_IF_ERROR(kilni_str_status(merge->errors));
-  return kilni_str_status(merge->text);
+  KILNI_RETURN_IF_ERROR(kilni_base_str_status(merge->infos));
+  KILNI_RETURN_IF_ERROR(kilni_base_str_status(merge->errors));
+  return kilni_base_str_status(merge->text);
 }
 
 kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
                                const kilni_soft_part_t* parts, size_t count,
-                               kilni_str_t* out_text, kilni_str_t* out_errors,
-                               kilni_str_t* out_infos) {
+                               kilni_base_str_t* out_text,
+                               kilni_base_str_t* out_errors,
+                               kilni_base_str_t* out_infos) {
   merge_t merge;
   memset(&merge, 0, sizeof(merge));
   merge.allocator = allocator;
@@ -561,9 +569,9 @@ kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
   merge.errors = out_errors;
   merge.infos = out_infos;
   kiln_status_t status = run(&merge);
-  kilni_free_array(allocator, merge.named, merge.item_count,
-                   sizeof(*merge.named));
-  kilni_free_array(allocator, merge.items, merge.item_capacity,
-                   sizeof(*merge.items));
+  kilni_base_free_array(allocator, merge.named, merge.item_count,
+                        sizeof(*merge.named));
+  kilni_base_free_array(allocator, merge.items, merge.item_capacity,
+                        sizeof(*merge.items));
   return status;
 }

@@ -24,7 +24,8 @@ typedef struct kilni_soft_part_t {
 // said in `out_infos`. OUT_OF_MEMORY.
 kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
                                const kilni_soft_part_t* parts, size_t count,
-                               kilni_str_t* out_text, kilni_str_t* out_errors,
-                               kilni_str_t* out_infos);
+                               kilni_base_str_t* out_text,
+                               kilni_base_str_t* out_errors,
+                               kilni_base_str_t* out_infos);
 
 #endif  // KILN_SRC_SOFT_DRIVER_SOFT_MERGE_H_

@@ -150,11 +150,11 @@ void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
   while (module->kernels != NULL) {
     kilni_soft_kernel_t* kernel = module->kernels;
     module->kernels = kernel->next;
-    kilni_free(driver->host.allocator, kernel, sizeof(*kernel));
+    kilni_base_free(driver->host.allocator, kernel, sizeof(*kernel));
   }
   kilni_soft_code_destroy(module->code);
   kilni_ptx_module_release(module->tree);
-  kilni_free(driver->host.allocator, module, sizeof(*module));
+  kilni_base_free(driver->host.allocator, module, sizeof(*module));
 }
 
 // Registers a module that is built; locked on entry and on return.
@@ -174,18 +174,18 @@ kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
                                         const void* image,
                                         const kilni_soft_jit_t* jit,
                                         kilni_soft_module_t** out_module) {
-  uint64_t started_ns = kilni_time_ns();
+  uint64_t started_ns = kilni_base_time_ns();
   kilni_soft_module_t* module;
-  kiln_cu_result_t result = kilni_soft_result(
-      kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
+  kiln_cu_result_t result = kilni_soft_result(kilni_base_alloc(
+      driver->host.allocator, sizeof(*module), (void**)&module));
   if (result == KILN_CU_SUCCESS) module->context = kilni_soft_current(driver);
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   char message[KILNI_SOFT_MESSAGE_BYTES] = "";
   if (result == KILN_CU_SUCCESS) {
     result = build(driver, image, module, message);
     kilni_soft_jit_put(jit, message, "", started_ns);
   }
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   if (module == NULL) return result;
   if (result == KILN_CU_SUCCESS) result = adopt(driver, module);
   if (result == KILN_CU_SUCCESS) {
@@ -266,13 +266,13 @@ static kiln_cu_result_t make_kernel(kilni_soft_driver_t* driver,
                                     const kilni_soft_entry_t* entry,
                                     kilni_soft_kernel_t** out_kernel) {
   kilni_soft_kernel_t* kernel;
-  kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*kernel), (void**)&kernel);
+  kiln_status_t status = kilni_base_alloc(driver->host.allocator,
+                                          sizeof(*kernel), (void**)&kernel);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
                                  kernel, &kernel->handle);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(driver->host.allocator, kernel, sizeof(*kernel));
+    kilni_base_free(driver->host.allocator, kernel, sizeof(*kernel));
     return kilni_soft_result(status);
   }
   kernel->entry = entry;

@@ -49,7 +49,7 @@ static void dispose(kilni_soft_driver_t* driver, kilni_soft_pool_t* pool) {
   if (pool->handle != 0) {
     kilni_soft_handle_remove(&driver->handles, pool->handle);
   }
-  kilni_free(driver->host.allocator, pool, sizeof(*pool));
+  kilni_base_free(driver->host.allocator, pool, sizeof(*pool));
 }
 
 void kilni_soft_pools_clear(kilni_soft_driver_t* driver) {
@@ -70,12 +70,12 @@ static kiln_cu_result_t make_pool(kilni_soft_driver_t* driver,
                                   kilni_soft_pool_t** out_pool) {
   kilni_soft_pool_t* pool;
   kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*pool), (void**)&pool);
+      kilni_base_alloc(driver->host.allocator, sizeof(*pool), (void**)&pool);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_POOL, pool,
                                  &pool->handle);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(driver->host.allocator, pool, sizeof(*pool));
+    kilni_base_free(driver->host.allocator, pool, sizeof(*pool));
     return kilni_soft_result(status);
   }
   pool->kind = kind;

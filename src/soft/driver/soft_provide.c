@@ -30,14 +30,14 @@ typedef struct wish_t {
 // ---- Options ----
 
 static kiln_status_t read_check(const kiln_host_t* host, wish_t* wish) {
-  const char* text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_CHECK);
+  const char* text = kilni_base_env_text(host->env, KILNI_ENV_KILN_SOFT_CHECK);
   wish->exact = true;
   if (wish->given.page_check != KILN_SWITCH_DEFAULT) {
     wish->exact = wish->given.page_check != KILN_SWITCH_ON;
   } else if (text != NULL && strcmp(text, "page") == 0) {
     wish->exact = false;
   } else if (text != NULL && strcmp(text, "exact") != 0) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "KILN_SOFT_CHECK is \"%s\", which is no kind of check",
                    text),
@@ -66,13 +66,13 @@ static uint32_t report_of(const char* name, size_t length) {
 static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
   const char* text = wish->given.report;
   if (text == NULL) {
-    text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_REPORT);
+    text = kilni_base_env_text(host->env, KILNI_ENV_KILN_SOFT_REPORT);
   }
   while (text != NULL && *text != '\0') {
     size_t length = strcspn(text, ",");
     uint32_t bits = report_of(text, length);
     if (bits == 0) {
-      return kilni_status_with_fix(
+      return kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT,
                      "the software device looks for no error called \"%.*s\"",
                      (int)(length < 64 ? length : 64), text),
@@ -89,12 +89,12 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
 static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
   const char* text = wish->given.order;
   if (text == NULL) {
-    text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_ORDER);
+    text = kilni_base_env_text(host->env, KILNI_ENV_KILN_SOFT_ORDER);
   }
   if (text == NULL || strcmp(text, "auto") == 0) return kiln_ok();
   wish->latest = strcmp(text, "latest") == 0;
   if (wish->latest) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the software device has no order called \"%s\"", text),
       "use auto or latest (`soft_order`, KILN_SOFT_ORDER), or leave it unset");
@@ -112,11 +112,11 @@ static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
   uint64_t devices = wish->given.device_count;
   if (devices == 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_env_u64(host->env, KILNI_ENV_KILN_SOFT_DEVICES, &devices));
+        kilni_base_env_u64(host->env, KILNI_ENV_KILN_SOFT_DEVICES, &devices));
   }
   if (devices == 0) devices = 1;
   if (devices > KILNI_SOFT_DEVICES_MOST) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "%llu software devices were asked for, and there are at "
                    "most %d",
@@ -124,7 +124,7 @@ static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
         "ask for fewer devices (KILN_SOFT_DEVICES)");
   }
   if (devices > 1 && !wish->exact) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "address checks by page do not tell the memory of %llu "
                    "software devices apart",
@@ -139,17 +139,17 @@ static kiln_status_t read_wish(const kiln_host_t* host,
                                const kilni_soft_options_t* options,
                                wish_t* wish) {
   memset(wish, 0, sizeof(*wish));
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kilni_soft_options_t",
-                                           sizeof(wish->given), &wish->given));
+  KILNI_RETURN_IF_ERROR(kilni_base_options_read(
+      options, "kilni_soft_options_t", sizeof(wish->given), &wish->given));
   uint64_t workers = wish->given.worker_count;
   if (workers == 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_env_u64(host->env, KILNI_ENV_KILN_SOFT_WORKERS, &workers));
+        kilni_base_env_u64(host->env, KILNI_ENV_KILN_SOFT_WORKERS, &workers));
   }
   if (workers == 0) workers = host->worker_count;
-  if (workers == 0) workers = kilni_core_count();
+  if (workers == 0) workers = kilni_base_core_count();
   if (workers > WORKERS_LIMIT) {
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
                    "the software device was asked for %llu worker threads and "
                    "takes at most %d",
@@ -160,12 +160,12 @@ static kiln_status_t read_wish(const kiln_host_t* host,
   wish->seed = wish->given.seed;
   if (wish->seed == 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_env_u64(host->env, KILNI_ENV_KILN_SOFT_SEED, &wish->seed));
+        kilni_base_env_u64(host->env, KILNI_ENV_KILN_SOFT_SEED, &wish->seed));
   }
   if (wish->seed == 0) wish->seed = host->seed;
   wish->lanes = wish->given.lanes;
   if (wish->lanes == NULL) {
-    wish->lanes = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_LANES);
+    wish->lanes = kilni_base_env_text(host->env, KILNI_ENV_KILN_SOFT_LANES);
   }
   if (wish->lanes == NULL) wish->lanes = "auto";
   KILNI_RETURN_IF_ERROR(read_report(host, wish));
@@ -180,7 +180,7 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   kiln_allocator_t allocator = driver->host.allocator;
   bool faulted = false;
   kilni_soft_queue_stop(driver);
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   for (uint32_t i = 0; i < driver->device_count; i++) {
     if (kilni_soft_sticky(&driver->contexts[i]) != KILN_CU_SUCCESS) {
       faulted = true;
@@ -197,32 +197,32 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   kilni_soft_objects_end(driver);
   kilni_soft_pools_clear(driver);
   kilni_soft_physicals_clear(driver);
-  kilni_mutex_unlock(&driver->lock);
-  kilni_free_array(allocator, driver->freeing, driver->freeing_capacity,
-                   sizeof(*driver->freeing));
+  kilni_base_mutex_unlock(&driver->lock);
+  kilni_base_free_array(allocator, driver->freeing, driver->freeing_capacity,
+                        sizeof(*driver->freeing));
   kilni_soft_memory_destroy(driver->memory);
   kilni_soft_handles_deinit(&driver->handles);
-  kilni_cond_deinit(&driver->queue.done);
-  kilni_cond_deinit(&driver->queue.work);
-  kilni_mutex_deinit(&driver->lock);
+  kilni_base_cond_deinit(&driver->queue.done);
+  kilni_base_cond_deinit(&driver->queue.work);
+  kilni_base_mutex_deinit(&driver->lock);
   if (driver->profile != NULL) {
-    kilni_free(allocator, driver->profile, sizeof(*driver->profile));
+    kilni_base_free(allocator, driver->profile, sizeof(*driver->profile));
   }
-  kilni_vm_fork_unmark(driver->host.fork_mark);
-  kilni_free(allocator, driver, sizeof(*driver));
+  kilni_base_vm_fork_unmark(driver->host.fork_mark);
+  kilni_base_free(allocator, driver, sizeof(*driver));
 }
 
 static kiln_status_t init_locks(kilni_soft_driver_t* driver) {
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&driver->lock));
-  kiln_status_t status = kilni_cond_init(&driver->queue.work);
+  KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&driver->lock));
+  kiln_status_t status = kilni_base_cond_init(&driver->queue.work);
   if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&driver->lock);
+    kilni_base_mutex_deinit(&driver->lock);
     return status;
   }
-  status = kilni_cond_init(&driver->queue.done);
+  status = kilni_base_cond_init(&driver->queue.done);
   if (!kiln_status_is_ok(status)) {
-    kilni_cond_deinit(&driver->queue.work);
-    kilni_mutex_deinit(&driver->lock);
+    kilni_base_cond_deinit(&driver->queue.work);
+    kilni_base_mutex_deinit(&driver->lock);
   }
   return status;
 }
@@ -231,7 +231,7 @@ static kiln_status_t choose_lanes(const char* name,
                                   const kilni_soft_lane_set_t** out_lanes) {
   *out_lanes = kilni_soft_lanes_choose(name);
   if (*out_lanes != NULL) return kiln_ok();
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "this machine has no lane code \"%s\" for the software device",
                  name),
@@ -289,10 +289,10 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   const kilni_soft_lane_set_t* lanes;
   KILNI_RETURN_IF_ERROR(choose_lanes(wish->lanes, &lanes));
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(*driver), (void**)&driver));
+      kilni_base_alloc(host->allocator, sizeof(*driver), (void**)&driver));
   driver->host = *host;
   // A mark of its own, since it may outlive the runtime that it was started by.
-  driver->host.fork_mark = kilni_vm_fork_mark();
+  driver->host.fork_mark = kilni_base_vm_fork_mark();
   driver->host.seed = wish->seed;
   driver->worker_count = wish->workers;
   driver->seed = wish->seed;
@@ -305,8 +305,8 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   driver->print_user = wish->given.print_user;
   kiln_status_t status = init_locks(driver);
   if (!kiln_status_is_ok(status)) {
-    kilni_vm_fork_unmark(driver->host.fork_mark);
-    kilni_free(host->allocator, driver, sizeof(*driver));
+    kilni_base_vm_fork_unmark(driver->host.fork_mark);
+    kilni_base_free(host->allocator, driver, sizeof(*driver));
     return status;
   }
   kilni_soft_handles_init(&driver->handles, host->allocator,
@@ -336,7 +336,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
 // ---- The second user ----
 
 static kiln_status_t disagree(const char* what) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the software device already runs in this process with "
                  "another %s",
@@ -388,7 +388,7 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
                                const kilni_soft_options_t* options,
                                kiln_cuda_table_t* out_table) {
   memset(out_table, 0, sizeof(*out_table));
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(host));
+  KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(host));
   wish_t wish;
   KILNI_RETURN_IF_ERROR(read_wish(host, options, &wish));
   kilni_soft_global_begin();
@@ -427,12 +427,12 @@ void kilni_soft_give_up(uint32_t device, uint64_t owner,
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL && device < driver->device_count) {
-    kilni_mutex_lock(&driver->lock);
+    kilni_base_mutex_lock(&driver->lock);
     kilni_soft_queue_give_up(driver, &driver->contexts[device], owner);
     if (driver->places[device].kind != KILN_FAULT_NONE) {
       *out_place = driver->places[device];
     }
-    kilni_mutex_unlock(&driver->lock);
+    kilni_base_mutex_unlock(&driver->lock);
   }
   kilni_soft_global_unlock();
 }
@@ -452,9 +452,9 @@ uint64_t kilni_soft_executed(void) {
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL) {
-    kilni_mutex_lock(&driver->lock);
+    kilni_base_mutex_lock(&driver->lock);
     executed = driver->queue.executed;
-    kilni_mutex_unlock(&driver->lock);
+    kilni_base_mutex_unlock(&driver->lock);
   }
   kilni_soft_global_unlock();
   return executed;

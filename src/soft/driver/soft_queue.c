@@ -41,7 +41,7 @@ static void add_worker(kilni_soft_driver_t* driver) {
     return;
   }
   queue->idle++;
-  kiln_status_t status = kilni_thread_start(
+  kiln_status_t status = kilni_base_thread_start(
       &queue->threads[queue->thread_count], "kiln-soft", worker_main, driver);
   if (kiln_status_is_ok(status)) {
     queue->thread_count++;
@@ -55,7 +55,7 @@ static void add_worker(kilni_soft_driver_t* driver) {
 static void wake_for_ready(kilni_soft_driver_t* driver) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (queue->ready_count > queue->idle) add_worker(driver);
-  kilni_cond_signal(&queue->work);
+  kilni_base_cond_signal(&queue->work);
 }
 
 // Whoever begins with a kernel calls two more, who each call two: no worker is
@@ -69,7 +69,7 @@ static void call_help(kilni_soft_driver_t* driver,
       add_worker(driver);
       return;
     }
-    kilni_cond_signal(&queue->work);
+    kilni_base_cond_signal(&queue->work);
   }
 }
 
@@ -78,12 +78,12 @@ static void drop_payload(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
     kilni_soft_grid_destroy(work->as.grid);
     work->as.grid = NULL;
   } else if (work->kind == KILNI_SOFT_TASK_COPY) {
-    kilni_free(driver->host.allocator, work->as.copy.staged,
-               (size_t)work->as.copy.bytes);
+    kilni_base_free(driver->host.allocator, work->as.copy.staged,
+                    (size_t)work->as.copy.bytes);
     work->as.copy.staged = NULL;
   } else if (work->kind == KILNI_SOFT_TASK_VALUES) {
-    kilni_free_array(driver->host.allocator, work->as.values.list,
-                     work->as.values.count, sizeof(*work->as.values.list));
+    kilni_base_free_array(driver->host.allocator, work->as.values.list,
+                          work->as.values.count, sizeof(*work->as.values.list));
     work->as.values.list = NULL;
   } else if (work->kind == KILNI_SOFT_TASK_FLIGHT) {
     kilni_soft_flight_end(driver, work->as.flight);
@@ -119,8 +119,8 @@ void kilni_soft_task_retain(kilni_soft_task_t* task) {
 void kilni_soft_task_release(kilni_soft_driver_t* driver,
                              kilni_soft_task_t* task) {
   if (task == NULL || --task->refs != 0) return;
-  kilni_free(driver->host.allocator, task,
-             sizeof(*task) + task->edge_room * sizeof(kilni_soft_edge_t));
+  kilni_base_free(driver->host.allocator, task,
+                  sizeof(*task) + task->edge_room * sizeof(kilni_soft_edge_t));
 }
 
 // ---- The end of a task ----
@@ -213,7 +213,7 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
     list = task->next;
     drop_payload(driver, &task->work);
     task->done = true;
-    task->done_ns = kilni_time_ns();
+    task->done_ns = kilni_base_time_ns();
     queue->pending--;
     stream->context->pending--;
     if (task->wanted) queue->wanted--;
@@ -232,7 +232,7 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
     }
     kilni_soft_task_release(driver, task);
   }
-  kilni_cond_broadcast(&queue->done);
+  kilni_base_cond_broadcast(&queue->done);
 }
 
 static void finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
@@ -266,7 +266,7 @@ static kilni_soft_task_t* find_task(const kilni_soft_queue_t* queue,
 void kilni_soft_queue_released(kilni_soft_grid_t* grid, void* user) {
   kilni_soft_driver_t* driver = user;
   kilni_soft_task_t* list = NULL;
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   kilni_soft_task_t* task = find_task(&driver->queue, grid);
   if (task != NULL) {
     task->released = true;
@@ -275,7 +275,7 @@ void kilni_soft_queue_released(kilni_soft_grid_t* grid, void* user) {
       if (edge->is_ahead) begin_if_it_may(driver, edge->owner, &list);
     }
   }
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
 }
 
 // ---- Faults ----
@@ -399,9 +399,10 @@ void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
                 context->sticky == KILN_CU_SUCCESS;
   if (others) fail_for_all(driver, context);
   // Where the threads are is known at the end of their turns: soon.
-  uint64_t until = kilni_time_ns() + GIVE_UP_NS;
-  while (runs(&driver->queue, context, owner) &&
-         kilni_cond_wait_until(&driver->queue.done, &driver->lock, until)) {
+  uint64_t until = kilni_base_time_ns() + GIVE_UP_NS;
+  while (
+      runs(&driver->queue, context, owner) &&
+      kilni_base_cond_wait_until(&driver->queue.done, &driver->lock, until)) {
   }
   kilni_soft_place_take(&found, place);
   kiln_fault_t* fault = &driver->faults[context->device];
@@ -419,9 +420,9 @@ static void fail_context(kilni_soft_driver_t* driver,
   if (context->sticky != KILN_CU_SUCCESS || context->telling) return;
   context->telling = true;
   kilni_soft_fault_name_node(fault, task);
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   kilni_soft_fault_log(&driver->host.log, fault);
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   context->telling = false;
   context->sticky = result;
   driver->faults[context->device] = *fault;
@@ -540,12 +541,12 @@ static void take_out(kilni_soft_task_t** link, const kilni_soft_task_t* task) {
 static void unlock_for(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   task->next = driver->queue.between;
   driver->queue.between = task;
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
 }
 
 static void lock_again(kilni_soft_driver_t* driver,
                        const kilni_soft_task_t* task) {
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   take_out(&driver->queue.between, task);
 }
 
@@ -590,9 +591,9 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_grid_t* grid = task->work.as.grid;
   task->inside++;
   call_help(driver, task);
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   kilni_soft_grid_work(grid);
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   if (--task->inside != 0) return;
   take_out(&queue->running, task);
   if (kilni_soft_grid_is_aside(grid)) {
@@ -760,7 +761,7 @@ void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user) {
   enum { MOST_DEPTH = 16 };
   kilni_soft_driver_t* driver = user;
   kilni_soft_queue_t* queue = &driver->queue;
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   kilni_soft_task_t* task = find_task(queue, grid);
   bool more = task != NULL && task->depth < MOST_DEPTH;
   while (more) {
@@ -773,18 +774,18 @@ void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user) {
     start_task(driver, next);
     more = next_random(&queue->random) % 4 != 0;
   }
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
 }
 
 static void tell_short(kilni_soft_driver_t* driver) {
   uint32_t limit = driver->queue.thread_limit;
   driver->queue.short_of_threads = false;
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   KILNI_LOG(&driver->host.log, WARNING,
             "the software device has fewer than its %u threads, since the "
             "system starts no more",
             limit);
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
 }
 
 // Nothing else to do: what waits for values, and loops that others may end, are
@@ -809,15 +810,15 @@ static void watch(kilni_soft_driver_t* driver) {
     return;
   }
   queue->idle++;
-  (void)kilni_cond_wait_until(&queue->work, &driver->lock,
-                              kilni_time_ns() + WAIT_NS);
+  (void)kilni_base_cond_wait_until(&queue->work, &driver->lock,
+                                   kilni_base_time_ns() + WAIT_NS);
   queue->idle--;
 }
 
 static void worker_main(void* user) {
   kilni_soft_driver_t* driver = user;
   kilni_soft_queue_t* queue = &driver->queue;
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   queue->idle--;
   while (!queue->stopping) {
     if (queue->short_of_threads) tell_short(driver);
@@ -836,11 +837,11 @@ static void worker_main(void* user) {
       watch(driver);
     } else {
       queue->idle++;
-      kilni_cond_wait(&queue->work, &driver->lock);
+      kilni_base_cond_wait(&queue->work, &driver->lock);
       queue->idle--;
     }
   }
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
 }
 
 // ---- Start and stop ----
@@ -851,13 +852,13 @@ static void first_main(void* user) {
   kilni_soft_driver_t* driver = user;
   kilni_soft_queue_t* queue = &driver->queue;
   if (queue->thread_limit > 1) {
-    kiln_status_t status = kilni_thread_start(&queue->threads[1], "kiln-soft",
-                                              worker_main, driver);
+    kiln_status_t status = kilni_base_thread_start(
+        &queue->threads[1], "kiln-soft", worker_main, driver);
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);
-      kilni_mutex_lock(&driver->lock);
+      kilni_base_mutex_lock(&driver->lock);
       no_more_workers(queue);
-      kilni_mutex_unlock(&driver->lock);
+      kilni_base_mutex_unlock(&driver->lock);
     }
   }
   worker_main(driver);
@@ -871,15 +872,15 @@ kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
   queue->random = seed;
   queue->lazy = latest || (seed != 0 && workers == 1);
   queue->latest = latest;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(driver->host.allocator, workers,
-                                          sizeof(*queue->threads),
-                                          (void**)&queue->threads));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(driver->host.allocator, workers,
+                                               sizeof(*queue->threads),
+                                               (void**)&queue->threads));
   queue->thread_limit = workers;
   queue->thread_count = workers > 1 ? 2 : 1;
   queue->idle = queue->thread_count;
   queue->more_threads = true;
-  kiln_status_t status =
-      kilni_thread_start(&queue->threads[0], "kiln-soft", first_main, driver);
+  kiln_status_t status = kilni_base_thread_start(
+      &queue->threads[0], "kiln-soft", first_main, driver);
   if (kiln_status_is_ok(status)) return kiln_ok();
   queue->thread_count = 0;
   return KILNI_ANNOTATE(status, "starting a worker of the software device");
@@ -887,31 +888,31 @@ kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
 
 void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
   kilni_soft_queue_t* queue = &driver->queue;
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   queue->stopping = true;
   for (kilni_soft_task_t* task = queue->running; task != NULL;
        task = task->next) {
     kilni_soft_grid_cancel(task->work.as.grid);
   }
-  kilni_cond_broadcast(&queue->work);
+  kilni_base_cond_broadcast(&queue->work);
   uint32_t count = queue->thread_count;  // and no more from here on
-  kilni_mutex_unlock(&driver->lock);
+  kilni_base_mutex_unlock(&driver->lock);
   // In this order, since the first may be about to start the second.
   for (uint32_t i = 0; queue->threads != NULL && i < count; i++) {
-    kilni_thread_join(&queue->threads[i]);
+    kilni_base_thread_join(&queue->threads[i]);
   }
-  kilni_mutex_lock(&driver->lock);
+  kilni_base_mutex_lock(&driver->lock);
   kilni_soft_task_t* task;
   while ((task = queue->watching) != NULL) {
     queue->watching = task->next;
     finish(driver, task);
   }
   while ((task = take_ready(queue, true)) != NULL) end_kernel(driver, task);
-  kilni_mutex_unlock(&driver->lock);
-  kilni_free_array(driver->host.allocator, queue->threads, queue->thread_limit,
-                   sizeof(*queue->threads));
-  kilni_free_array(driver->host.allocator, queue->ready, queue->ready_capacity,
-                   sizeof(*queue->ready));
+  kilni_base_mutex_unlock(&driver->lock);
+  kilni_base_free_array(driver->host.allocator, queue->threads,
+                        queue->thread_limit, sizeof(*queue->threads));
+  kilni_base_free_array(driver->host.allocator, queue->ready,
+                        queue->ready_capacity, sizeof(*queue->ready));
   queue->threads = NULL;
   queue->ready = NULL;
 }
@@ -960,9 +961,9 @@ void kilni_soft_queue_room(kilni_soft_driver_t* driver) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (queue->pending < QUEUE_LIMIT) return;
   queue->drainers++;
-  kilni_cond_broadcast(&queue->work);
+  kilni_base_cond_broadcast(&queue->work);
   while (queue->pending >= (queue->lazy ? 1 : QUEUE_LIMIT)) {
-    kilni_cond_wait(&queue->done, &driver->lock);
+    kilni_base_cond_wait(&queue->done, &driver->lock);
   }
   queue->drainers--;
 }
@@ -972,8 +973,8 @@ kiln_cu_result_t kilni_soft_queue_reserve(kilni_soft_driver_t* driver,
   kilni_soft_queue_t* queue = &driver->queue;
   void* ready = queue->ready;
   kiln_status_t status =
-      kilni_grow(driver->host.allocator, (size_t)queue->pending + count,
-                 sizeof(*queue->ready), &queue->ready_capacity, &ready);
+      kilni_base_grow(driver->host.allocator, (size_t)queue->pending + count,
+                      sizeof(*queue->ready), &queue->ready_capacity, &ready);
   queue->ready = ready;
   return kilni_soft_result(status);
 }
@@ -983,7 +984,7 @@ kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
                                      const kilni_soft_work_t* work, size_t room,
                                      kilni_soft_task_t** out_task) {
   kilni_soft_task_t* task = NULL;
-  kiln_status_t status = kilni_alloc(
+  kiln_status_t status = kilni_base_alloc(
       driver->host.allocator, sizeof(*task) + room * sizeof(kilni_soft_edge_t),
       (void**)&task);
   *out_task = task;
@@ -1131,7 +1132,7 @@ static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
     }
     task = list;
   }
-  if (queue->lazy) kilni_cond_broadcast(&queue->work);
+  if (queue->lazy) kilni_base_cond_broadcast(&queue->work);
 }
 
 void kilni_soft_task_want(kilni_soft_driver_t* driver,
@@ -1144,7 +1145,7 @@ void kilni_soft_queue_wait(kilni_soft_driver_t* driver,
   if (task == NULL || task->done) return;
   kilni_soft_task_retain(task);
   want(&driver->queue, task);
-  while (!task->done) kilni_cond_wait(&driver->queue.done, &driver->lock);
+  while (!task->done) kilni_base_cond_wait(&driver->queue.done, &driver->lock);
   kilni_soft_task_release(driver, task);
 }
 
@@ -1155,8 +1156,8 @@ void kilni_soft_queue_drain(kilni_soft_driver_t* driver,
   const uint64_t* pending =
       context != NULL && !queue->lazy ? &context->pending : &queue->pending;
   queue->drainers++;
-  if (queue->lazy) kilni_cond_broadcast(&queue->work);
-  while (*pending > 0) kilni_cond_wait(&queue->done, &driver->lock);
+  if (queue->lazy) kilni_base_cond_broadcast(&queue->work);
+  while (*pending > 0) kilni_base_cond_wait(&queue->done, &driver->lock);
   queue->drainers--;
 }
 

@@ -145,9 +145,9 @@ struct kilni_soft_task_t {
 
 // The queue of the device. thread-compatible
 typedef struct kilni_soft_queue_t {
-  kilni_cond_t work;  // for workers: something is ready
-  kilni_cond_t done;  // for callers: a task is done
-  kilni_thread_t* threads;
+  kilni_base_cond_t work;  // for workers: something is ready
+  kilni_base_cond_t done;  // for callers: a task is done
+  kilni_base_thread_t* threads;
   // Workers are started as there is work for them: two, and from then on one
   // for each ready task or block that finds none idle.
   uint32_t thread_limit;

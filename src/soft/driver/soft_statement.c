@@ -80,7 +80,7 @@ static size_t dot_size(kiln_string_view_t text) {
 kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
   kiln_string_view_t rest = *inout_rest;
   size_t skipped = skip(rest);
-  rest = kilni_sv_make(rest.data + skipped, rest.size - skipped);
+  rest = kilni_base_sv_make(rest.data + skipped, rest.size - skipped);
   kilni_soft_word_t word = {KILNI_SOFT_WORD_END, 0, {rest.data, 0}};
   size_t size = 0;
   if (rest.size > 0) {
@@ -106,7 +106,7 @@ kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
     }
   }
   word.text.size = size;
-  *inout_rest = kilni_sv_make(rest.data + size, rest.size - size);
+  *inout_rest = kilni_base_sv_make(rest.data + size, rest.size - size);
   return word;
 }
 
@@ -118,7 +118,7 @@ static bool word_is(const kilni_soft_word_t* word, char mark) {
 
 static bool is_one_of(kiln_string_view_t word, const char* const* words) {
   for (; *words != NULL; words++) {
-    if (kilni_sv_equal_cstr(word, *words)) return true;
+    if (kilni_base_sv_equal_cstr(word, *words)) return true;
   }
   return false;
 }
@@ -129,8 +129,9 @@ static kilni_soft_statement_kind_t kind_of(kiln_string_view_t first) {
   static const char* const kPlain[] = {".pragma", ".alias", NULL};
   if (is_one_of(first, kHead)) return KILNI_SOFT_STATEMENT_HEAD;
   if (is_one_of(first, kPlain)) return KILNI_SOFT_STATEMENT_OTHER;
-  if (kilni_sv_equal_cstr(first, ".file")) return KILNI_SOFT_STATEMENT_FILE;
-  if (kilni_sv_equal_cstr(first, ".section")) {
+  if (kilni_base_sv_equal_cstr(first, ".file"))
+    return KILNI_SOFT_STATEMENT_FILE;
+  if (kilni_base_sv_equal_cstr(first, ".section")) {
     return KILNI_SOFT_STATEMENT_SECTION;
   }
   return KILNI_SOFT_STATEMENT_VARIABLE;  // or a function: seen later
@@ -146,11 +147,11 @@ static void note_word(kilni_soft_statement_t* statement,
   } else if (word->kind == KILNI_SOFT_WORD_DOT) {
     if (is_one_of(word->text, kLinkage)) {
       statement->linkage = word->text;
-    } else if (kilni_sv_equal_cstr(word->text, ".entry") ||
-               kilni_sv_equal_cstr(word->text, ".func")) {
+    } else if (kilni_base_sv_equal_cstr(word->text, ".entry") ||
+               kilni_base_sv_equal_cstr(word->text, ".func")) {
       statement->kind = KILNI_SOFT_STATEMENT_FUNCTION;
-      statement->is_entry = kilni_sv_equal_cstr(word->text, ".entry");
-    } else if (kilni_sv_starts_with(word->text, ".shared")) {
+      statement->is_entry = kilni_base_sv_equal_cstr(word->text, ".entry");
+    } else if (kilni_base_sv_starts_with(word->text, ".shared")) {
       statement->is_shared = true;
     }
   }
@@ -232,7 +233,7 @@ bool kilni_soft_statement_next(kiln_string_view_t* inout_rest,
       take_declaration(inout_rest, out_statement);
       break;
   }
-  out_statement->text = kilni_sv_make(
+  out_statement->text = kilni_base_sv_make(
       first.text.data, (size_t)(inout_rest->data - first.text.data));
   return true;
 }

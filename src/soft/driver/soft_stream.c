@@ -19,13 +19,13 @@ static kiln_cu_result_t make_stream(kilni_soft_driver_t* driver,
                                     kilni_soft_stream_t** out_stream) {
   *out_stream = NULL;
   kilni_soft_stream_t* stream;
-  kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*stream), (void**)&stream);
+  kiln_status_t status = kilni_base_alloc(driver->host.allocator,
+                                          sizeof(*stream), (void**)&stream);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_STREAM,
                                  stream, &stream->handle);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(driver->host.allocator, stream, sizeof(*stream));
+    kilni_base_free(driver->host.allocator, stream, sizeof(*stream));
     return kilni_soft_result(status);
   }
   stream->flags = flags;
@@ -88,7 +88,7 @@ void kilni_soft_stream_dispose(kilni_soft_driver_t* driver,
   while (*link != stream) link = &(*link)->next;
   *link = stream->next;
   kilni_soft_handle_remove(&driver->handles, stream->handle);
-  kilni_free(driver->host.allocator, stream, sizeof(*stream));
+  kilni_base_free(driver->host.allocator, stream, sizeof(*stream));
 }
 
 static kiln_cu_result_t row_create_with_priority(kiln_cu_stream_t* stream,

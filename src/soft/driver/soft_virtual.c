@@ -34,10 +34,10 @@ static void dispose(kilni_soft_driver_t* driver,
   if (physical->handle != 0) {
     kilni_soft_handle_remove(&driver->handles, physical->handle);
   }
-  kilni_vm_share_close(physical->share);
+  kilni_base_vm_share_close(physical->share);
   kilni_soft_memory_uncharge(driver->contexts[physical->device].memory,
                              physical->bytes);
-  kilni_free(driver->host.allocator, physical, sizeof(*physical));
+  kilni_base_free(driver->host.allocator, physical, sizeof(*physical));
 }
 
 void kilni_soft_physicals_clear(kilni_soft_driver_t* driver) {
@@ -130,8 +130,8 @@ static kiln_cu_result_t make(kilni_soft_driver_t* driver, uint32_t device,
   if (!kilni_soft_memory_charge(memory, bytes)) {
     return KILN_CU_ERROR_OUT_OF_MEMORY;
   }
-  kiln_status_t status =
-      kilni_alloc(driver->host.allocator, sizeof(*physical), (void**)&physical);
+  kiln_status_t status = kilni_base_alloc(driver->host.allocator,
+                                          sizeof(*physical), (void**)&physical);
   if (!kiln_status_is_ok(status)) {
     kilni_soft_memory_uncharge(memory, bytes);
     return kilni_soft_result(status);
@@ -141,7 +141,7 @@ static kiln_cu_result_t make(kilni_soft_driver_t* driver, uint32_t device,
   physical->share = -1;
   physical->next = driver->physicals;
   driver->physicals = physical;
-  status = kilni_vm_share_create((size_t)bytes, &physical->share);
+  status = kilni_base_vm_share_create((size_t)bytes, &physical->share);
   if (kiln_status_is_ok(status)) {
     status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_PHYSICAL,
                                    physical, &physical->handle);

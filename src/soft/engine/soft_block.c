@@ -55,7 +55,7 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
     worker->idle = block->next;
   } else {
     void* memory;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_aligned(
         grid->host->allocator, grid->block_bytes, BLOCK_ALIGN, &memory));
     block = memory;
     block->memory = memory;
@@ -92,8 +92,8 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
 
 static void free_local(kilni_soft_run_t* run) {
   if (!run->own_local) return;
-  kilni_free_aligned(run->grid->host->allocator, run->local,
-                     run->local_stride * KILNI_SOFT_LANES, BLOCK_ALIGN);
+  kilni_base_free_aligned(run->grid->host->allocator, run->local,
+                          run->local_stride * KILNI_SOFT_LANES, BLOCK_ALIGN);
   run->own_local = 0;
   run->local_stride = 0;
 }
@@ -126,8 +126,8 @@ void kilni_soft_block_free_all(kilni_soft_worker_t* worker) {
     kilni_soft_block_t* block = lists[i];
     while (block) {
       kilni_soft_block_t* next = block->next;
-      kilni_free_aligned(grid->host->allocator, block->memory,
-                         grid->block_bytes, BLOCK_ALIGN);
+      kilni_base_free_aligned(grid->host->allocator, block->memory,
+                              grid->block_bytes, BLOCK_ALIGN);
       block = next;
     }
   }

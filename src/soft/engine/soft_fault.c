@@ -38,7 +38,7 @@ static bool has_room(const kilni_soft_fault_t* fault) {
 // ---- Which fault is kept ----
 
 static void lock(kilni_soft_grid_t* grid) {
-  while (atomic_exchange(&grid->fault_lock, 1u)) kilni_thread_yield();
+  while (atomic_exchange(&grid->fault_lock, 1u)) kilni_base_thread_yield();
 }
 
 static void unlock(kilni_soft_grid_t* grid) {
@@ -55,7 +55,7 @@ static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid, uint64_t order) {
     unlock(grid);
     return NULL;
   }
-  if (first) atomic_store(&grid->fault_ns, kilni_time_ns());
+  if (first) atomic_store(&grid->fault_ns, kilni_base_time_ns());
   atomic_store(&grid->fault_order, order);
   memset(&grid->fault, 0, sizeof(grid->fault));
   grid->fault.kernel = grid->entry->name;
@@ -72,7 +72,7 @@ bool kilni_soft_stops(const kilni_soft_block_t* block, uint32_t stop) {
   kilni_soft_grid_t* grid = block->warps[0].grid;
   return stop == KILNI_SOFT_CANCELLED ||
          block->order >= atomic_load(&grid->fault_order) ||
-         kilni_time_ns() - atomic_load(&grid->fault_ns) > AFTER_FAULT_NS;
+         kilni_base_time_ns() - atomic_load(&grid->fault_ns) > AFTER_FAULT_NS;
 }
 
 // ---- Where ----

@@ -50,8 +50,8 @@ static kilni_soft_frame_t* frame_take(kilni_soft_worker_t* worker,
   } else {
     void* memory;
     kiln_status_t status =
-        kilni_alloc_aligned(worker->grid->host->allocator,
-                            1024ull << size_class, FRAME_ALIGN, &memory);
+        kilni_base_alloc_aligned(worker->grid->host->allocator,
+                                 1024ull << size_class, FRAME_ALIGN, &memory);
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);
       return NULL;
@@ -71,8 +71,8 @@ void kilni_soft_frame_free_all(kilni_soft_worker_t* worker) {
     kilni_soft_frame_t* frame = worker->frames[i];
     while (frame) {
       kilni_soft_frame_t* next = frame->caller;
-      kilni_free_aligned(worker->grid->host->allocator, frame, 1024ull << i,
-                         FRAME_ALIGN);
+      kilni_base_free_aligned(worker->grid->host->allocator, frame,
+                              1024ull << i, FRAME_ALIGN);
       frame = next;
     }
     worker->frames[i] = NULL;
@@ -116,7 +116,7 @@ static bool local_reserve(kilni_soft_run_t* run, uint64_t bytes) {
   if (stride < bytes) stride = bytes;
   stride = frame_round(stride);
   void* memory;
-  kiln_status_t status = kilni_alloc_aligned(
+  kiln_status_t status = kilni_base_alloc_aligned(
       allocator, stride * KILNI_SOFT_LANES, FRAME_ALIGN, &memory);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -128,8 +128,8 @@ static bool local_reserve(kilni_soft_run_t* run, uint64_t bytes) {
            run->local + lane * run->local_stride, run->local_stride);
   }
   if (run->own_local) {
-    kilni_free_aligned(allocator, run->local,
-                       run->local_stride * KILNI_SOFT_LANES, FRAME_ALIGN);
+    kilni_base_free_aligned(allocator, run->local,
+                            run->local_stride * KILNI_SOFT_LANES, FRAME_ALIGN);
   }
   run->local = memory;
   run->local_stride = stride;

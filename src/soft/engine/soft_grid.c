@@ -105,7 +105,7 @@ static kiln_status_t make_constants(kilni_soft_grid_t* grid,
   for (uint32_t f = 0; f < code->function_count; f++) {
     if (!reached[f]) continue;
     void* area;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_aligned(
         grid->host->allocator, (size_t)reached[f]->constant_bytes + GRID_ALIGN,
         GRID_ALIGN, &area));
     grid->constants[f] = area;
@@ -123,15 +123,16 @@ static kiln_status_t prepare_constants(kilni_soft_grid_t* grid) {
   size_t symbols = grid->code->symbol_count;
   void* reached = NULL;
   void* shared = NULL;
-  kiln_status_t status = kilni_alloc_array(
+  kiln_status_t status = kilni_base_alloc_array(
       allocator, functions, sizeof(kilni_soft_function_t*), &reached);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(allocator, symbols, sizeof(uint32_t), &shared);
+    status =
+        kilni_base_alloc_array(allocator, symbols, sizeof(uint32_t), &shared);
   }
   if (kiln_status_is_ok(status)) status = make_constants(grid, reached, shared);
-  kilni_free_array(allocator, shared, symbols, sizeof(uint32_t));
-  kilni_free_array(allocator, reached, functions,
-                   sizeof(kilni_soft_function_t*));
+  kilni_base_free_array(allocator, shared, symbols, sizeof(uint32_t));
+  kilni_base_free_array(allocator, reached, functions,
+                        sizeof(kilni_soft_function_t*));
   return status;
 }
 
@@ -214,26 +215,26 @@ static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
   grid->block_count = (uint64_t)launch->grid[0] * launch->grid[1];
   grid->block_count *= launch->grid[2];
   grid->stack_bytes = launch->stack_bytes ? launch->stack_bytes : 1024;
-  grid->start_ns = kilni_time_ns();
+  grid->start_ns = kilni_base_time_ns();
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_aligned(
       grid->host->allocator, (size_t)grid->entry->param_bytes + GRID_ALIGN,
       GRID_ALIGN, &memory));
   grid->params = memory;
   if (grid->entry->param_bytes) {
     memcpy(grid->params, launch->params, grid->entry->param_bytes);
   }
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(grid->host->allocator,
-                                          grid->code->function_count,
-                                          sizeof(uint8_t*), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(grid->host->allocator,
+                                               grid->code->function_count,
+                                               sizeof(uint8_t*), &memory));
   grid->constants = memory;
   if (launch->cooperative) KILNI_RETURN_IF_ERROR(make_workspace(grid));
   KILNI_RETURN_IF_ERROR(prepare_constants(grid));
   choose_order(grid);
   lay_out_block(grid);
   if (!launch->profiled) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_alloc(grid->host->allocator,
-                                    sizeof(kilni_soft_profile_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      grid->host->allocator, sizeof(kilni_soft_profile_t), &memory));
   grid->profile = memory;
   return kiln_ok();
 }
@@ -246,7 +247,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   KILNI_RETURN_IF_ERROR(check_launch(launch));
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(kilni_soft_grid_t), &block));
+      kilni_base_alloc(host->allocator, sizeof(kilni_soft_grid_t), &block));
   kilni_soft_grid_t* grid = block;
   grid->host = host;
   grid->memory = memory;
@@ -282,8 +283,8 @@ kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
                                      const kilni_soft_freed_t* list,
                                      size_t count) {
   void* copy;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(grid->host->allocator, count, sizeof(*list), &copy));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(grid->host->allocator, count,
+                                               sizeof(*list), &copy));
   memcpy(copy, list, count * sizeof(*list));
   grid->forbidden = copy;
   grid->forbidden_count = count;
@@ -305,23 +306,23 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
   }
   for (uint32_t f = 0; grid->constants && f < count; f++) {
     if (!grid->constants[f]) continue;
-    kilni_free_aligned(
+    kilni_base_free_aligned(
         allocator, grid->constants[f],
         (size_t)grid->code->functions[f].constant_bytes + GRID_ALIGN,
         GRID_ALIGN);
   }
-  kilni_free_array(allocator, grid->constants, count, sizeof(uint8_t*));
+  kilni_base_free_array(allocator, grid->constants, count, sizeof(uint8_t*));
   if (grid->params) {
-    kilni_free_aligned(allocator, grid->params,
-                       (size_t)grid->entry->param_bytes + GRID_ALIGN,
-                       GRID_ALIGN);
+    kilni_base_free_aligned(allocator, grid->params,
+                            (size_t)grid->entry->param_bytes + GRID_ALIGN,
+                            GRID_ALIGN);
   }
-  kilni_free_array(allocator, grid->forbidden, grid->forbidden_count,
-                   sizeof(*grid->forbidden));
+  kilni_base_free_array(allocator, grid->forbidden, grid->forbidden_count,
+                        sizeof(*grid->forbidden));
   if (grid->profile) {
-    kilni_free(allocator, grid->profile, sizeof(*grid->profile));
+    kilni_base_free(allocator, grid->profile, sizeof(*grid->profile));
   }
-  kilni_free(allocator, grid, sizeof(*grid));
+  kilni_base_free(allocator, grid, sizeof(*grid));
 }
 
 // Starts the next block; false when there is none, or no memory for it.
@@ -338,7 +339,7 @@ static bool start_next(kilni_soft_worker_t* worker) {
   kiln_status_t status = kilni_soft_block_start(worker, linear, &block);
   if (kiln_status_is_ok(status)) {
     block->order = next;
-    if (worker->profile) block->start_ns = kilni_time_ns();
+    if (worker->profile) block->start_ns = kilni_base_time_ns();
     return true;
   }
   kiln_status_free(status);
@@ -376,7 +377,7 @@ static bool run_resident(kilni_soft_worker_t* worker) {
     kilni_soft_block_say(block);
     if (worker->profile) {
       kilni_soft_profile_block(worker->profile,
-                               kilni_time_ns() - block->start_ns);
+                               kilni_base_time_ns() - block->start_ns);
     }
     *link = block->next;
     block->next = worker->idle;
@@ -441,14 +442,14 @@ static kiln_status_t worker_create(kilni_soft_grid_t* grid,
   void* memory;
   *out_worker = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kilni_soft_worker_t), &memory));
+      kilni_base_alloc(allocator, sizeof(kilni_soft_worker_t), &memory));
   kilni_soft_worker_t* worker = memory;
   worker->grid = grid;
   if (grid->profile) {
     kiln_status_t status =
-        kilni_alloc(allocator, sizeof(kilni_soft_profile_t), &memory);
+        kilni_base_alloc(allocator, sizeof(kilni_soft_profile_t), &memory);
     if (!kiln_status_is_ok(status)) {
-      kilni_free(allocator, worker, sizeof(*worker));
+      kilni_base_free(allocator, worker, sizeof(*worker));
       return status;
     }
     worker->profile = memory;
@@ -472,9 +473,9 @@ static void worker_end(kilni_soft_worker_t* worker) {
   atomic_fetch_add(&grid->executed, worker->executed);
   if (worker->profile) {
     kilni_soft_profile_merge(worker);
-    kilni_free(allocator, worker->profile, sizeof(*worker->profile));
+    kilni_base_free(allocator, worker->profile, sizeof(*worker->profile));
   }
-  kilni_free(allocator, worker, sizeof(*worker));
+  kilni_base_free(allocator, worker, sizeof(*worker));
 }
 
 static void work(kilni_soft_grid_t* grid) {

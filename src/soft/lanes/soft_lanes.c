@@ -10,7 +10,7 @@
 const kilni_soft_lane_set_t* kilni_soft_lanes_choose(const char* name) {
   bool any = strcmp(name, "auto") == 0;
 #if defined(__x86_64__)
-  uint32_t features = kilni_cpu_features();
+  uint32_t features = kilni_base_cpu_features();
 #if !defined(KILNI_SOFT_WITHOUT_AVX512)
   if ((any || strcmp(name, "avx512") == 0) && (features & KILNI_CPU_V4)) {
     return &kilni_soft_lanes_avx512;

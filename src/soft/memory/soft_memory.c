@@ -59,7 +59,7 @@ struct kilni_soft_memory_t {
   uint32_t device_count;
   uint32_t reserved;
   kiln_allocator_t allocator;
-  kilni_mutex_t lock;
+  kilni_base_mutex_t lock;
   bool exact;
   uint64_t total;  // of each device
   uint64_t fill;   // the pattern word
@@ -105,7 +105,7 @@ static bool is_own_host(kilni_soft_alloc_kind_t kind) {
 
 // Half of what the host can give; where it does not say that, the most.
 static uint64_t share_of_host(void) {
-  uint64_t half = kilni_memory_left("") / 2;
+  uint64_t half = kilni_base_memory_left("") / 2;
   half -= half % PAGE;
   if (half < TOTAL_LEAST) return TOTAL_LEAST;
   return half < KILNI_SOFT_TOTAL_BYTES ? half : KILNI_SOFT_TOTAL_BYTES;
@@ -131,7 +131,7 @@ static uint64_t mix(uint64_t value) {
 static bool try_window(kilni_soft_memory_t* memory, uint64_t bytes) {
   void* base;
   if (bytes > SIZE_MAX) return false;
-  kiln_status_t status = kilni_vm_reserve((size_t)bytes, &base);
+  kiln_status_t status = kilni_base_vm_reserve((size_t)bytes, &base);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return false;
@@ -147,14 +147,14 @@ static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
   while ((bytes /= 2) >= WINDOW_LEAST) {
     if (!try_window(memory, bytes)) continue;
     // Threads and the host program need addresses as well: half is enough.
-    kilni_vm_release(memory->base, (size_t)bytes);
+    kilni_base_vm_release(memory->base, (size_t)bytes);
     memory->base = NULL;
     memory->window_bytes = 0;
     if (bytes / 2 >= WINDOW_LEAST) bytes /= 2;
     if (try_window(memory, bytes)) return kiln_ok();
     break;
   }
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_MEMORY,
                  "the host has no %llu MiB of addresses for the software "
                  "device's memory",
@@ -174,7 +174,7 @@ static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
   for (uint32_t i = 1; i < memory->device_count; i++) {
     void* block;
     KILNI_RETURN_IF_ERROR(
-        kilni_alloc(memory->allocator, sizeof(*memory), &block));
+        kilni_base_alloc(memory->allocator, sizeof(*memory), &block));
     init_device(block, memory, i);
   }
   return kiln_ok();
@@ -182,10 +182,10 @@ static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
 
 static kiln_status_t make_freed(kilni_soft_memory_t* memory, uint64_t room) {
   void* list;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(memory->allocator, (size_t)room,
-                                          sizeof(*memory->freed), &list));
-  kilni_free_array(memory->allocator, memory->freed, (size_t)memory->freed_room,
-                   sizeof(*memory->freed));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(memory->allocator, (size_t)room,
+                                               sizeof(*memory->freed), &list));
+  kilni_base_free_array(memory->allocator, memory->freed,
+                        (size_t)memory->freed_room, sizeof(*memory->freed));
   memory->freed = list;
   memory->freed_room = room;
   memory->freed_count = 0;
@@ -203,7 +203,7 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
   memset(out_list, 0, count * sizeof(*out_list));
   kilni_soft_memory_t* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(*memory), (void**)&memory));
+      kilni_base_alloc(host->allocator, sizeof(*memory), (void**)&memory));
   init_device(memory, memory, 0);
   memory->device_count = count;
   memory->allocator = host->allocator;
@@ -214,20 +214,20 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
   atomic_init(&memory->generation, 1);
   memory->total = share_of_host();
   memory->locks_wide =
-      kilni_soft_wide_way(kilni_cpu_features()) == KILNI_SOFT_WIDE_LOCK;
+      kilni_soft_wide_way(kilni_base_cpu_features()) == KILNI_SOFT_WIDE_LOCK;
   for (int i = 0; i < KILNI_SOFT_WIDE_LOCKS; i++) {
     atomic_init(&memory->wide_locks[i], 0);
   }
-  kiln_status_t status = kilni_mutex_init(&memory->lock);
+  kiln_status_t status = kilni_base_mutex_init(&memory->lock);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(host->allocator, memory, sizeof(*memory));
+    kilni_base_free(host->allocator, memory, sizeof(*memory));
     return status;
   }
   status = reserve_window(memory);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc_array(host->allocator,
-                               (size_t)(memory->window_bytes / PAGE),
-                               sizeof(uint32_t), (void**)&memory->pages);
+    status = kilni_base_alloc_array(host->allocator,
+                                    (size_t)(memory->window_bytes / PAGE),
+                                    sizeof(uint32_t), (void**)&memory->pages);
   }
   if (kiln_status_is_ok(status)) {
     status = make_freed(memory, KILNI_SOFT_FREED_FEW);
@@ -245,14 +245,14 @@ kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
   memory = memory->root;
   size_t bytes = (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes);
   void* words;
-  kiln_status_t status = kilni_vm_reserve(bytes, &words);
+  kiln_status_t status = kilni_base_vm_reserve(bytes, &words);
   if (kiln_status_is_ok(status)) {
-    status = kilni_vm_commit(words, bytes);
-    if (!kiln_status_is_ok(status)) kilni_vm_release(words, bytes);
+    status = kilni_base_vm_commit(words, bytes);
+    if (!kiln_status_is_ok(status)) kilni_base_vm_release(words, bytes);
   }
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
-    return kilni_status_with_fix(
+    return kilni_base_status_with_fix(
         KILNI_FAIL(OUT_OF_MEMORY,
                    "the host has no %zu MiB of addresses for the marks of "
                    "memory that was written",
@@ -284,14 +284,14 @@ static void start_marks(const kilni_soft_memory_t* memory,
     kilni_soft_marks_set(marks, alloc->address, bytes);
     return;
   }
-  uint64_t step = kilni_vm_page_bytes() * 8;
+  uint64_t step = kilni_base_vm_page_bytes() * 8;
   uint64_t at = alloc->address;
   uint64_t end = at + bytes;
   uint64_t first = round_up(at, step);
   uint64_t last = end & ~(step - 1);
   if (first < last) {
-    kilni_vm_discard(memory->marks_memory + (first - marks->base) / 8,
-                     (size_t)((last - first) / 8));
+    kilni_base_vm_discard(memory->marks_memory + (first - marks->base) / 8,
+                          (size_t)((last - first) / 8));
     kilni_soft_marks_clear(marks, at, first - at);
     kilni_soft_marks_clear(marks, last, end - last);
   } else {
@@ -302,31 +302,33 @@ static void start_marks(const kilni_soft_memory_t* memory,
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
   if (memory == NULL) return;
   if (memory->freed != NULL) {
-    kilni_free_array(memory->allocator, memory->freed,
-                     (size_t)memory->freed_room, sizeof(*memory->freed));
+    kilni_base_free_array(memory->allocator, memory->freed,
+                          (size_t)memory->freed_room, sizeof(*memory->freed));
   }
   if (memory->marks_memory != NULL) {
-    kilni_vm_release(memory->marks_memory,
-                     (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes));
+    kilni_base_vm_release(memory->marks_memory,
+                          (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes));
   }
   kiln_allocator_t allocator = memory->allocator;
   for (size_t i = 0; i < memory->count; i++) {
     const kilni_soft_alloc_t* alloc = &memory->allocs[i];
     if (!is_own_host(alloc->kind)) continue;
-    kilni_vm_release(host_pointer(alloc->address, 0),
-                     (size_t)round_up(alloc->bytes, kilni_vm_page_bytes()));
+    kilni_base_vm_release(
+        host_pointer(alloc->address, 0),
+        (size_t)round_up(alloc->bytes, kilni_base_vm_page_bytes()));
   }
   for (uint32_t i = 1; i < memory->device_count; i++) {
     if (memory->joined[i] == NULL) break;
-    kilni_free(allocator, memory->joined[i], sizeof(*memory));
+    kilni_base_free(allocator, memory->joined[i], sizeof(*memory));
   }
-  kilni_vm_release(memory->base, (size_t)memory->window_bytes);
-  kilni_free_array(allocator, memory->pages,
-                   (size_t)(memory->window_bytes / PAGE), sizeof(uint32_t));
-  kilni_free_array(allocator, memory->allocs, memory->capacity,
-                   sizeof(*memory->allocs));
-  kilni_mutex_deinit(&memory->lock);
-  kilni_free(allocator, memory, sizeof(*memory));
+  kilni_base_vm_release(memory->base, (size_t)memory->window_bytes);
+  kilni_base_free_array(allocator, memory->pages,
+                        (size_t)(memory->window_bytes / PAGE),
+                        sizeof(uint32_t));
+  kilni_base_free_array(allocator, memory->allocs, memory->capacity,
+                        sizeof(*memory->allocs));
+  kilni_base_mutex_deinit(&memory->lock);
+  kilni_base_free(allocator, memory, sizeof(*memory));
 }
 
 // The first allocation that starts above `address`, as an index.
@@ -366,8 +368,9 @@ static bool overlaps(const kilni_soft_memory_t* memory, uint64_t address,
 static kiln_status_t insert(kilni_soft_memory_t* memory,
                             const kilni_soft_alloc_t* alloc) {
   void* block = memory->allocs;
-  kiln_status_t status = kilni_grow(memory->allocator, memory->count + 1,
-                                    sizeof(*alloc), &memory->capacity, &block);
+  kiln_status_t status =
+      kilni_base_grow(memory->allocator, memory->count + 1, sizeof(*alloc),
+                      &memory->capacity, &block);
   memory->allocs = block;
   KILNI_RETURN_IF_ERROR(status);
   size_t at = upper_bound(memory, alloc->address);
@@ -440,8 +443,8 @@ static kiln_status_t commit_pages(kilni_soft_memory_t* memory, uint64_t first,
     }
     uint64_t stop = first + 1;
     while (stop < end && !(memory->pages[stop] & PAGE_COMMITTED)) stop++;
-    KILNI_RETURN_IF_ERROR(kilni_vm_commit(memory->base + first * PAGE,
-                                          (size_t)((stop - first) * PAGE)));
+    KILNI_RETURN_IF_ERROR(kilni_base_vm_commit(
+        memory->base + first * PAGE, (size_t)((stop - first) * PAGE)));
     for (; first < stop; first++) memory->pages[first] |= PAGE_COMMITTED;
   }
   return kiln_ok();
@@ -457,8 +460,8 @@ static void drop_pages(kilni_soft_memory_t* memory, uint64_t first,
     }
     uint64_t stop = first + 1;
     while (stop < end && memory->pages[stop] == PAGE_COMMITTED) stop++;
-    kilni_vm_discard(memory->base + first * PAGE,
-                     (size_t)((stop - first) * PAGE));
+    kilni_base_vm_discard(memory->base + first * PAGE,
+                          (size_t)((stop - first) * PAGE));
     first = stop;
   }
 }
@@ -471,11 +474,11 @@ static void fill_fresh(const kilni_soft_memory_t* memory, uint8_t* at,
   }
   if (bytes > FILL_BYTES) {
     // What lies behind may be left over from an earlier allocation.
-    uint64_t page = kilni_vm_page_bytes();
+    uint64_t page = kilni_base_vm_page_bytes();
     uint64_t start = round_up((uint64_t)(uintptr_t)at + FILL_BYTES, page);
     uint64_t stop = ((uint64_t)(uintptr_t)at + bytes) & ~(page - 1);
     if (stop > start) {
-      kilni_vm_discard((void*)(uintptr_t)start, (size_t)(stop - start));
+      kilni_base_vm_discard((void*)(uintptr_t)start, (size_t)(stop - start));
     }
     bytes = FILL_BYTES;
   }
@@ -495,12 +498,12 @@ static uint64_t owed(const kilni_soft_memory_t* memory) {
     bool plain = is_device_kind(alloc->kind) &&
                  !kilni_soft_alloc_is_virtual(alloc->kind);
     if (!plain || alloc->bytes <= FILL_BYTES) continue;
-    uint64_t page = kilni_vm_page_bytes();
+    uint64_t page = kilni_base_vm_page_bytes();
     uint64_t from = round_up(alloc->address + FILL_BYTES, page);
     uint64_t end = (alloc->address + alloc->bytes) & ~(page - 1);
     if (from >= end) continue;
-    bytes += kilni_vm_untouched(host_pointer(from, alloc->delta),
-                                (size_t)(end - from));
+    bytes += kilni_base_vm_untouched(host_pointer(from, alloc->delta),
+                                     (size_t)(end - from));
   }
   return bytes;
 }
@@ -513,7 +516,7 @@ static uint64_t available(const kilni_soft_memory_t* own, uint64_t bytes) {
       own->used < memory->total ? memory->total - own->used : 0;
   if (free_bytes > memory->window_bytes) free_bytes = memory->window_bytes;
   if (bytes < ASK_BYTES || free_bytes == 0) return free_bytes;
-  uint64_t left = kilni_memory_left("");
+  uint64_t left = kilni_base_memory_left("");
   if (left == UINT64_MAX) return free_bytes;
   uint64_t promised = owed(memory);
   left = left > promised ? left - promised : 0;
@@ -521,7 +524,7 @@ static uint64_t available(const kilni_soft_memory_t* own, uint64_t bytes) {
 }
 
 static kiln_status_t no_device_memory(uint64_t bytes, uint64_t free_bytes) {
-  return kilni_status_with_fix(
+  return kilni_base_status_with_fix(
       KILNI_FAIL(DEVICE_OUT_OF_MEMORY,
                  "%llu bytes of device memory were requested and %llu are "
                  "available on the software device",
@@ -566,13 +569,13 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
 static kiln_status_t alloc_host(kilni_soft_memory_t* own, uint64_t bytes,
                                 kilni_soft_alloc_kind_t kind,
                                 uint64_t* out_address) {
-  uint64_t rounded = round_up(bytes, kilni_vm_page_bytes());
+  uint64_t rounded = round_up(bytes, kilni_base_vm_page_bytes());
   if (rounded < bytes || rounded > SIZE_MAX) {
-    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   void* base;
-  KILNI_RETURN_IF_ERROR(kilni_vm_reserve((size_t)rounded, &base));
-  kiln_status_t status = kilni_vm_commit(base, (size_t)rounded);
+  KILNI_RETURN_IF_ERROR(kilni_base_vm_reserve((size_t)rounded, &base));
+  kiln_status_t status = kilni_base_vm_commit(base, (size_t)rounded);
   if (kiln_status_is_ok(status)) {
     kilni_soft_alloc_t alloc = {.address = (uint64_t)(uintptr_t)base,
                                 .bytes = bytes,
@@ -581,7 +584,7 @@ static kiln_status_t alloc_host(kilni_soft_memory_t* own, uint64_t bytes,
     status = insert(own->root, &alloc);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_vm_release(base, (size_t)rounded);
+    kilni_base_vm_release(base, (size_t)rounded);
     return status;
   }
   *out_address = (uint64_t)(uintptr_t)base;
@@ -601,11 +604,11 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
   if (bytes > memory->root->total && is_device_kind(kind)) {
     return no_device_memory(bytes, kilni_soft_memory_available(memory));
   }
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   kiln_status_t status = is_device_kind(kind)
                              ? alloc_window(memory, bytes, kind, out_address)
                              : alloc_host(memory, bytes, kind, out_address);
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return status;
 }
 
@@ -617,7 +620,7 @@ bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_freed_t* out_freed) {
   bool found = false;
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   uint64_t kept = memory->freed_count;
   uint64_t oldest = kept > memory->freed_room ? kept - memory->freed_room : 0;
   for (uint64_t i = kept; i > oldest && !found; i--) {
@@ -626,7 +629,7 @@ bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
     found = address - freed->address < freed->bytes;
     if (found) *out_freed = *freed;
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return found;
 }
 
@@ -642,11 +645,11 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
                                         kilni_soft_alloc_kind_t kind,
                                         kilni_soft_freed_t* freed) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   kilni_soft_alloc_t* found = holder(memory, address);
   if (found == NULL || found->address != address || found->kind != kind) {
-    kilni_mutex_unlock(&memory->lock);
-    return kilni_status_bare(KILN_STATUS_NOT_FOUND);
+    kilni_base_mutex_unlock(&memory->lock);
+    return kilni_base_status_bare(KILN_STATUS_NOT_FOUND);
   }
   kilni_soft_alloc_t alloc = *found;
   take_out(memory, found);
@@ -664,29 +667,30 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
     if (kind == KILNI_SOFT_ALLOC_HEAP) own->heap_used -= rounded;
     drop_pages(memory, first, end);
   } else if (is_own_host(kind)) {
-    kilni_vm_release(host_pointer(address, 0),
-                     (size_t)round_up(alloc.bytes, kilni_vm_page_bytes()));
+    kilni_base_vm_release(
+        host_pointer(address, 0),
+        (size_t)round_up(alloc.bytes, kilni_base_vm_page_bytes()));
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return kiln_ok();
 }
 
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
                            void* owner, uint32_t access) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   kilni_soft_alloc_t* alloc = holder(memory, address);
   if (alloc != NULL) {
     alloc->owner = owner;
     alloc->access = access;
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
 }
 
 void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
                                   const void* owner, uint32_t access) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   for (size_t i = 0; i < memory->count; i++) {
     kilni_soft_alloc_t* alloc = &memory->allocs[i];
     if (alloc->owner == owner && alloc->kind != KILNI_SOFT_ALLOC_MAPPED) {
@@ -694,35 +698,35 @@ void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
     }
   }
   atomic_fetch_add(&memory->generation, 1);
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
 }
 
 void kilni_soft_memory_set_flags(kilni_soft_memory_t* memory, uint64_t address,
                                  uint32_t flags) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   kilni_soft_alloc_t* alloc = holder(memory, address);
   if (alloc != NULL) alloc->flags = flags;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
 }
 
 void kilni_soft_memory_set_peer(kilni_soft_memory_t* memory, uint32_t owner,
                                 bool may) {
   kilni_soft_memory_t* root = memory->root;
-  kilni_mutex_lock(&root->lock);
+  kilni_base_mutex_lock(&root->lock);
   if (may) {
     memory->peers |= 1u << owner;
   } else {
     memory->peers &= ~(1u << owner);
   }
   atomic_fetch_add(&root->generation, 1);
-  kilni_mutex_unlock(&root->lock);
+  kilni_base_mutex_unlock(&root->lock);
 }
 
 bool kilni_soft_memory_is_peer(kilni_soft_memory_t* memory, uint32_t owner) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   bool is_peer = (memory->peers >> owner & 1) != 0;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return is_peer;
 }
 
@@ -745,7 +749,7 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
   *out_address = 0;
   if (bytes == 0 || bytes > memory->root->total) return;
   uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   if (memory->heap_used + rounded <= memory->heap_limit) {
     kiln_status_t status =
         alloc_window(memory, bytes, KILNI_SOFT_ALLOC_HEAP, out_address);
@@ -757,13 +761,13 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
     }
   }
   if (*out_address == 0) memory->heap_was_full = true;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
 }
 
 bool kilni_soft_heap_was_full(kilni_soft_memory_t* memory) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   bool was_full = memory->heap_was_full;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return was_full;
 }
 
@@ -776,16 +780,16 @@ bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address) {
 }
 
 uint64_t kilni_soft_heap_limit(kilni_soft_memory_t* memory) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   uint64_t limit = memory->heap_limit;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return limit;
 }
 
 void kilni_soft_heap_set_limit(kilni_soft_memory_t* memory, uint64_t bytes) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   memory->heap_limit = bytes;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
 }
 
 kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
@@ -808,28 +812,28 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                               .kind = kind,
                               .flags = flags,
                               .device = own->device};
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   kiln_status_t status;
   if (clash || overlaps(memory, address, bytes)) {
-    status = kilni_status_bare(KILN_STATUS_ALREADY_EXISTS);
+    status = kilni_base_status_bare(KILN_STATUS_ALREADY_EXISTS);
   } else {
     status = insert(memory, &alloc);
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return status;
 }
 
 bool kilni_soft_memory_clear_one(kilni_soft_memory_t* memory,
                                  kilni_soft_alloc_t* out_alloc) {
   kilni_soft_memory_t* root = memory->root;
-  kilni_mutex_lock(&root->lock);
+  kilni_base_mutex_lock(&root->lock);
   size_t at = root->count;
   while (at > 0 && (root->allocs[at - 1].device != memory->device ||
                     kilni_soft_alloc_is_virtual(root->allocs[at - 1].kind))) {
     at--;
   }
   if (at > 0) *out_alloc = root->allocs[at - 1];
-  kilni_mutex_unlock(&root->lock);
+  kilni_base_mutex_unlock(&root->lock);
   if (at == 0) return false;
   kiln_status_free(
       kilni_soft_memory_free(memory, out_alloc->address, out_alloc->kind));
@@ -844,10 +848,10 @@ void kilni_soft_memory_clear(kilni_soft_memory_t* memory) {
 bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
   if (alloc != NULL) *out_alloc = *alloc;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return alloc != NULL;
 }
 
@@ -900,7 +904,7 @@ bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
                             kilni_soft_range_t* out_range) {
   const kilni_soft_memory_t* own = memory;
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   memset(out_range, 0, sizeof(*out_range));
   out_range->generation = atomic_load(&memory->generation);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
@@ -921,7 +925,7 @@ bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
     out_range->writable = alloc->kind != KILNI_SOFT_ALLOC_CONSTANT &&
                           access == KILNI_SOFT_ACCESS_ALL;
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return found;
 }
 
@@ -929,7 +933,7 @@ void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
                              uint64_t bytes) {
   void* data = NULL;
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
   if (alloc != NULL) {
     const kilni_soft_alloc_t* last = alloc;
@@ -942,7 +946,7 @@ void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
       data = host_pointer(address, alloc->delta);
     }
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return data;
 }
 
@@ -951,16 +955,16 @@ uint64_t kilni_soft_memory_total(const kilni_soft_memory_t* memory) {
 }
 
 uint64_t kilni_soft_memory_available(kilni_soft_memory_t* memory) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   uint64_t bytes = available(memory, UINT64_MAX);
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return bytes;
 }
 
 uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   uint64_t used = memory->used;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return used;
 }
 
@@ -981,7 +985,7 @@ static bool is_reserved(const kilni_soft_memory_t* memory, size_t at) {
 bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
                                kilni_soft_alloc_t* out_alloc) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   size_t above = upper_bound(memory, address);
   size_t below = above;
   while (below > 0 && is_reserved(memory, below - 1)) below--;
@@ -997,7 +1001,7 @@ bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
     if (!has_above || down <= up) *out_alloc = *alloc;
     found = true;
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return found;
 }
 
@@ -1049,8 +1053,8 @@ kiln_status_t kilni_soft_memory_reserve(kilni_soft_memory_t* memory,
   kilni_soft_alloc_t alloc = {.bytes = bytes,
                               .delta = window_delta(memory),
                               .kind = KILNI_SOFT_ALLOC_RESERVED};
-  kilni_mutex_lock(&memory->lock);
-  kiln_status_t status = kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  kilni_base_mutex_lock(&memory->lock);
+  kiln_status_t status = kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   if (choose_reserved(memory, bytes, align, hint, &alloc.address)) {
     alloc.range = alloc.address;
     status = insert(memory, &alloc);
@@ -1059,14 +1063,14 @@ kiln_status_t kilni_soft_memory_reserve(kilni_soft_memory_t* memory,
     *out_address = alloc.address;
     memory->cursor = alloc.address + bytes;
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return status;
 }
 
 bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
                                  uint64_t bytes) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_RESERVED);
   bool whole = at < memory->count && memory->allocs[at].bytes == bytes &&
                memory->allocs[at].range == address;
@@ -1077,7 +1081,7 @@ bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
     whole = false;
   }
   if (whole) take_out(memory, &memory->allocs[at]);
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return whole;
 }
 
@@ -1109,20 +1113,20 @@ static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
                            uint64_t bytes, int share, void* owner,
                            uint32_t device) {
   size_t at = upper_bound(memory, address);
-  if (at == 0) return kilni_status_bare(KILN_STATUS_INVALID_ARGUMENT);
+  if (at == 0) return kilni_base_status_bare(KILN_STATUS_INVALID_ARGUMENT);
   const kilni_soft_alloc_t* free_range = &memory->allocs[--at];
   uint64_t before = address - free_range->address;
   if (free_range->kind != KILNI_SOFT_ALLOC_RESERVED ||
       before >= free_range->bytes || bytes > free_range->bytes - before) {
-    return kilni_status_bare(KILN_STATUS_INVALID_ARGUMENT);
+    return kilni_base_status_bare(KILN_STATUS_INVALID_ARGUMENT);
   }
   void* list = memory->allocs;
   kiln_status_t status =
-      kilni_grow(memory->allocator, memory->count + 2, sizeof(*memory->allocs),
-                 &memory->capacity, &list);
+      kilni_base_grow(memory->allocator, memory->count + 2,
+                      sizeof(*memory->allocs), &memory->capacity, &list);
   memory->allocs = list;
   KILNI_RETURN_IF_ERROR(status);
-  KILNI_RETURN_IF_ERROR(kilni_vm_share_map(
+  KILNI_RETURN_IF_ERROR(kilni_base_vm_share_map(
       share, host_pointer(address, window_delta(memory)), (size_t)bytes));
   if (before > 0) cut(memory, at++, before);
   if (memory->allocs[at].bytes > bytes) cut(memory, at, bytes);
@@ -1139,20 +1143,20 @@ kiln_status_t kilni_soft_memory_map(kilni_soft_memory_t* memory,
                                     uint64_t address, uint64_t bytes, int share,
                                     void* owner) {
   kilni_soft_memory_t* root = memory->root;
-  kilni_mutex_lock(&root->lock);
+  kilni_base_mutex_lock(&root->lock);
   kiln_status_t status =
       place(root, address, bytes, share, owner, memory->device);
-  kilni_mutex_unlock(&root->lock);
+  kilni_base_mutex_unlock(&root->lock);
   return status;
 }
 
 bool kilni_soft_memory_is_mapped(kilni_soft_memory_t* memory, uint64_t address,
                                  uint64_t bytes) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   bool mapped =
       cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED) < memory->count;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
   return mapped;
 }
 
@@ -1168,26 +1172,26 @@ static void set_pages(kilni_soft_memory_t* memory, uint64_t address,
 void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc) {
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   size_t at = upper_bound(memory, address) - 1;
   kilni_soft_alloc_t* alloc = &memory->allocs[at];
   *out_alloc = *alloc;
-  kilni_vm_share_unmap(host_pointer(address, alloc->delta),
-                       (size_t)alloc->bytes);
+  kilni_base_vm_share_unmap(host_pointer(address, alloc->delta),
+                            (size_t)alloc->bytes);
   set_pages(memory, address, alloc->bytes, 0);
   alloc->kind = KILNI_SOFT_ALLOC_RESERVED;
   alloc->owner = NULL;
   atomic_fetch_add(&memory->generation, 1);
   join(memory, at);
   if (at > 0) join(memory, at - 1);
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
 }
 
 void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
                                   uint64_t bytes, uint32_t access) {
   uint32_t shift = 2 * memory->device;
   memory = memory->root;
-  kilni_mutex_lock(&memory->lock);
+  kilni_base_mutex_lock(&memory->lock);
   size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED);
   for (; at < memory->count; at++) {
     kilni_soft_alloc_t* alloc = &memory->allocs[at];
@@ -1196,19 +1200,19 @@ void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
   }
   set_pages(memory, address, bytes, access != 0);
   atomic_fetch_add(&memory->generation, 1);
-  kilni_mutex_unlock(&memory->lock);
+  kilni_base_mutex_unlock(&memory->lock);
 }
 
 bool kilni_soft_memory_charge(kilni_soft_memory_t* memory, uint64_t bytes) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   bool room = bytes <= available(memory, bytes);
   if (room) memory->used += bytes;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
   return room;
 }
 
 void kilni_soft_memory_uncharge(kilni_soft_memory_t* memory, uint64_t bytes) {
-  kilni_mutex_lock(&memory->root->lock);
+  kilni_base_mutex_lock(&memory->root->lock);
   memory->used -= bytes;
-  kilni_mutex_unlock(&memory->root->lock);
+  kilni_base_mutex_unlock(&memory->root->lock);
 }

@@ -18,7 +18,7 @@ const char* kilni_soft_wide_name(kilni_soft_wide_t way) {
 }
 
 const char* kilni_soft_wide_would(void) {
-  return kilni_soft_wide_name(kilni_soft_wide_way(kilni_cpu_features()));
+  return kilni_soft_wide_name(kilni_soft_wide_way(kilni_base_cpu_features()));
 }
 
 // One move. In assembly, since a compiler may make two of one of C. Other CPUs

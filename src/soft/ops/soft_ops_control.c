@@ -132,7 +132,7 @@ static uint32_t lane_mask(uint32_t which, uint32_t lane) {
 }
 
 static uint64_t device_clock(const kilni_soft_run_t* run) {
-  return kilni_time_ns() - run->grid->start_ns;
+  return kilni_base_time_ns() - run->grid->start_ns;
 }
 
 static uint32_t warp_value(const kilni_soft_run_t* run, uint32_t which) {
@@ -150,9 +150,9 @@ static uint32_t warp_value(const kilni_soft_run_t* run, uint32_t which) {
     case KILNI_SOFT_SREG_CLOCK_HI:
       return (uint32_t)(device_clock(run) >> 32);
     case KILNI_SOFT_SREG_GLOBALTIMER_LO:
-      return (uint32_t)kilni_time_ns();
+      return (uint32_t)kilni_base_time_ns();
     default:
-      return (uint32_t)(kilni_time_ns() >> 32);
+      return (uint32_t)(kilni_base_time_ns() >> 32);
   }
 }
 
@@ -187,7 +187,7 @@ KILNI_SOFT_HANDLER(sreg64) {
   uint64_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint64_t value = instr->aux == KILNI_SOFT_SREG_CLOCK64
                        ? device_clock(kilni_soft_run(warp))
-                       : kilni_time_ns();
+                       : kilni_base_time_ns();
   KILNI_LANES_EACH(i) {
     r[i] = value;
   }

@@ -24,27 +24,27 @@ static kiln_status_t blocks_body(kiln_allocator_t allocator, void* user) {
   void* block = &block;
   void* page = &page;
   void* array = &array;
-  kiln_status_t status = kilni_alloc(allocator, 0, &zero);
+  kiln_status_t status = kilni_base_alloc(allocator, 0, &zero);
   assert_int_equal(kiln_status_is_ok(status), zero != NULL);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc(allocator, 100, &block);
+    status = kilni_base_alloc(allocator, 100, &block);
     assert_int_equal(kiln_status_is_ok(status), block != NULL);
     if (kiln_status_is_ok(status)) {
       // It is there: that was asserted above.
       // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
       for (int i = 0; i < 100; i++) assert_int_equal(((char*)block)[i], 0);
-      status = kilni_alloc_aligned(allocator, 10, 4096, &page);
+      status = kilni_base_alloc_aligned(allocator, 10, 4096, &page);
       assert_int_equal(kiln_status_is_ok(status), page != NULL);
       if (kiln_status_is_ok(status)) {
         assert_int_equal((uintptr_t)page % 4096, 0);
-        status = kilni_alloc_array(allocator, 3, 7, &array);
+        status = kilni_base_alloc_array(allocator, 3, 7, &array);
         assert_int_equal(kiln_status_is_ok(status), array != NULL);
-        kilni_free_array(allocator, array, 3, 7);
-        kilni_free_aligned(allocator, page, 10, 4096);
+        kilni_base_free_array(allocator, array, 3, 7);
+        kilni_base_free_aligned(allocator, page, 10, 4096);
       }
-      kilni_free(allocator, block, 100);
+      kilni_base_free(allocator, block, 100);
     }
-    kilni_free(allocator, zero, 0);
+    kilni_base_free(allocator, zero, 0);
   }
   return status;
 }
@@ -58,12 +58,12 @@ static void products_that_overflow_are_out_of_memory(void** state) {
   (void)state;
   void* block = &block;
   kiln_allocator_t libc = kiln_allocator_libc();
-  is_out_of_memory(kilni_alloc_array(libc, SIZE_MAX / 2, 3, &block));
+  is_out_of_memory(kilni_base_alloc_array(libc, SIZE_MAX / 2, 3, &block));
   assert_null(block);
   size_t capacity = 0;
   void* items = NULL;
-  is_out_of_memory(kilni_grow(libc, SIZE_MAX / 2, 4, &capacity, &items));
-  is_out_of_memory(kilni_grow(libc, SIZE_MAX, 1, &capacity, &items));
+  is_out_of_memory(kilni_base_grow(libc, SIZE_MAX / 2, 4, &capacity, &items));
+  is_out_of_memory(kilni_base_grow(libc, SIZE_MAX, 1, &capacity, &items));
   assert_null(items);
   assert_int_equal(capacity, 0);
 }
@@ -77,8 +77,8 @@ static kiln_status_t grow_body(kiln_allocator_t allocator, void* user) {
   while (count < 100) {
     void* grown = items;
     size_t before = capacity;
-    status =
-        kilni_grow(allocator, count + 1, sizeof(*items), &capacity, &grown);
+    status = kilni_base_grow(allocator, count + 1, sizeof(*items), &capacity,
+                             &grown);
     if (!kiln_status_is_ok(status)) {
       assert_ptr_equal(grown, items);
       assert_int_equal(capacity, before);
@@ -90,7 +90,7 @@ static kiln_status_t grow_body(kiln_allocator_t allocator, void* user) {
     count++;
   }
   for (size_t i = 0; i < count; i++) assert_int_equal(items[i], i);
-  kilni_free_array(allocator, items, capacity, sizeof(*items));
+  kilni_base_free_array(allocator, items, capacity, sizeof(*items));
   return status;
 }
 

@@ -61,25 +61,25 @@ static const char mount_2[] =
 
 static void nothing_to_read_sets_no_limit(void** state) {
   (void)state;
-  assert_int_equal(kilni_core_quota(root), 0);
+  assert_int_equal(kilni_base_core_quota(root), 0);
   put("/proc/self/cgroup", "nonsense\n:\n0\n\n");
   put("/proc/self/mountinfo", "a - b\n - \n1 2 3 4 5 6 - cgroup2\n");
-  assert_int_equal(kilni_core_quota(root), 0);
+  assert_int_equal(kilni_base_core_quota(root), 0);
 }
 
 static void version_2_counts_the_tightest_above(void** state) {
   (void)state;
   put("/proc/self/cgroup", "0::/outer/inner\n");
   put("/proc/self/mountinfo", mount_2);
-  assert_int_equal(kilni_core_quota(root), 0);
+  assert_int_equal(kilni_base_core_quota(root), 0);
   put("/sys/fs/cgroup/outer/inner/cpu.max", "max 100000\n");
-  assert_int_equal(kilni_core_quota(root), 0);
+  assert_int_equal(kilni_base_core_quota(root), 0);
   put("/sys/fs/cgroup/outer/inner/cpu.max", "800000 100000\n");
-  assert_int_equal(kilni_core_quota(root), 8);
+  assert_int_equal(kilni_base_core_quota(root), 8);
   put("/sys/fs/cgroup/outer/cpu.max", "250000 100000\n");
-  assert_int_equal(kilni_core_quota(root), 3);
+  assert_int_equal(kilni_base_core_quota(root), 3);
   put("/sys/fs/cgroup/cpu.max", "50000 100000\n");
-  assert_int_equal(kilni_core_quota(root), 1);
+  assert_int_equal(kilni_base_core_quota(root), 1);
 }
 
 static void numbers_that_are_none_set_no_limit(void** state) {
@@ -91,10 +91,10 @@ static void numbers_that_are_none_set_no_limit(void** state) {
                                     "0 5\n", "9 -100\n"};
   for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
     put("/sys/fs/cgroup/g/cpu.max", bad[i]);
-    assert_int_equal(kilni_core_quota(root), 0);
+    assert_int_equal(kilni_base_core_quota(root), 0);
   }
   put("/sys/fs/cgroup/g/cpu.max", "9223372036854775807 1\n");
-  assert_int_equal(kilni_core_quota(root), UINT32_MAX);
+  assert_int_equal(kilni_base_core_quota(root), UINT32_MAX);
 }
 
 // A container sees its own group as the root of the mount; another mount of
@@ -107,11 +107,11 @@ static void a_mounted_part_is_the_top(void** state) {
   put("/mnt/my groups/leaf/cpu.max", "400000 100000\n");
   put("/mnt/my groups/cpu.max", "600000 100000\n");
   put("/mnt/cpu.max", "100000 100000\n");  // above the mount
-  assert_int_equal(kilni_core_quota(root), 4);
+  assert_int_equal(kilni_base_core_quota(root), 4);
   put("/proc/self/cgroup", "0::/pods/oneself\n");
-  assert_int_equal(kilni_core_quota(root), 6);
+  assert_int_equal(kilni_base_core_quota(root), 6);
   put("/proc/self/cgroup", "0::/../other\n");
-  assert_int_equal(kilni_core_quota(root), 6);
+  assert_int_equal(kilni_base_core_quota(root), 6);
 }
 
 static void version_1_has_two_files(void** state) {
@@ -126,11 +126,11 @@ static void version_1_has_two_files(void** state) {
   put("/cg/cpuset/nope/cpu.cfs_period_us", "100000\n");
   put("/cg/cpu/box/cpu.cfs_quota_us", "-1\n");
   put("/cg/cpu/box/cpu.cfs_period_us", "100000\n");
-  assert_int_equal(kilni_core_quota(root), 0);
+  assert_int_equal(kilni_base_core_quota(root), 0);
   put("/cg/cpu/box/cpu.cfs_quota_us", "350000\n");
-  assert_int_equal(kilni_core_quota(root), 4);
+  assert_int_equal(kilni_base_core_quota(root), 4);
   put("/cg/unified/cpu.max", "200000 100000\n");
-  assert_int_equal(kilni_core_quota(root), 2);
+  assert_int_equal(kilni_base_core_quota(root), 2);
 }
 
 static void long_lines_are_passed_over(void** state) {
@@ -142,7 +142,7 @@ static void long_lines_are_passed_over(void** state) {
   put("/proc/self/cgroup", text);
   put("/proc/self/mountinfo", mount_2);
   put("/sys/fs/cgroup/g/cpu.max", "200000 100000\n");
-  assert_int_equal(kilni_core_quota(root), 2);
+  assert_int_equal(kilni_base_core_quota(root), 2);
 }
 
 static void affinity_counts_too(void** state) {
@@ -157,10 +157,10 @@ static void affinity_counts_too(void** state) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
   assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-  assert_int_equal(kilni_core_count(), 1);
+  assert_int_equal(kilni_base_core_count(), 1);
   assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
-  assert_true(kilni_core_count() >= 1);
-  assert_true(kilni_core_count() <= (uint32_t)CPU_COUNT(&before));
+  assert_true(kilni_base_core_count() >= 1);
+  assert_true(kilni_base_core_count() <= (uint32_t)CPU_COUNT(&before));
 }
 
 #define IN_A_ROOT(test) \
@@ -169,22 +169,22 @@ static void affinity_counts_too(void** state) {
 // The machine's, and no more than a group above leaves, of either kind.
 static void memory_that_is_left(void** state) {
   (void)state;
-  assert_true(kilni_memory_left(root) == UINT64_MAX);
+  assert_true(kilni_base_memory_left(root) == UINT64_MAX);
   put("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
-  assert_int_equal(kilni_memory_left(root), 8000 << 10);
+  assert_int_equal(kilni_base_memory_left(root), 8000 << 10);
   put("/proc/self/cgroup", "0::/outer/inner\n");
   put("/proc/self/mountinfo", mount_2);
   put("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
   put("/sys/fs/cgroup/outer/inner/memory.current", "1\n");
-  assert_int_equal(kilni_memory_left(root), 8000 << 10);
+  assert_int_equal(kilni_base_memory_left(root), 8000 << 10);
   put("/sys/fs/cgroup/outer/memory.max", "5000000\n");
   put("/sys/fs/cgroup/outer/memory.current", "2000000\n");
-  assert_int_equal(kilni_memory_left(root), 3000000);
+  assert_int_equal(kilni_base_memory_left(root), 3000000);
   put("/sys/fs/cgroup/outer/memory.stat",
       "anon 1\ninactive_file 500000\nactive_file 7\n");
-  assert_int_equal(kilni_memory_left(root), 3500000);
+  assert_int_equal(kilni_base_memory_left(root), 3500000);
   put("/sys/fs/cgroup/outer/memory.current", "6000000\n");
-  assert_int_equal(kilni_memory_left(root), 0);
+  assert_int_equal(kilni_base_memory_left(root), 0);
   put("/proc/self/cgroup", "4:memory:/g\n0::/\n");
   put("/proc/self/mountinfo",
       "30 22 0:26 / /cg/memory rw - cgroup cgroup rw,memory\n");
@@ -192,7 +192,7 @@ static void memory_that_is_left(void** state) {
   put("/cg/memory/g/memory.usage_in_bytes", "1000000\n");
   put("/cg/memory/memory.limit_in_bytes", "9223372036854771712\n");
   put("/cg/memory/memory.usage_in_bytes", "1000000\n");
-  assert_int_equal(kilni_memory_left(root), 3000000);
+  assert_int_equal(kilni_base_memory_left(root), 3000000);
 }
 
 int main(void) {

@@ -39,10 +39,11 @@ static elf_plan_t full_plan(void) {
   return plan;
 }
 
-static kilni_elf_t* open_made(const elf_made_t* made) {
+static kilni_base_elf_t* open_made(const elf_made_t* made) {
   kiln_bytes_view_t bytes = {made->data, made->size};
-  kilni_elf_t* elf = NULL;
-  assert_null(kilni_elf_open_bytes(kiln_allocator_libc(), bytes, "x.so", &elf));
+  kilni_base_elf_t* elf = NULL;
+  assert_null(
+      kilni_base_elf_open_bytes(kiln_allocator_libc(), bytes, "x.so", &elf));
   assert_non_null(elf);
   return elf;
 }
@@ -54,7 +55,7 @@ typedef struct seen_t {
   unsigned stop_after;  // 0: never
 } seen_t;
 
-static bool on_symbol(const kilni_elf_symbol_t* symbol, void* user) {
+static bool on_symbol(const kilni_base_elf_symbol_t* symbol, void* user) {
   seen_t* seen = user;
   char* last = symbol->defined ? seen->last_defined : seen->last_undefined;
   snprintf(last, 64, "%.*s", (int)symbol->name.size, symbol->name.data);
@@ -76,37 +77,38 @@ static void check_all(bool narrow, bool gnu_hash) {
   plan.gnu_hash = gnu_hash;
   plan.machine = narrow ? 3 : KILNI_ELF_AARCH64;
   elf_made_t made = elf_make(&plan);
-  kilni_elf_t* elf = open_made(&made);
-  assert_int_equal(kilni_elf_bits(elf), narrow ? 32 : 64);
-  assert_int_equal(kilni_elf_machine(elf), plan.machine);
-  assert_int_equal(kilni_elf_file_bytes(elf), made.size);
-  assert_true(kilni_elf_is_dynamic(elf));
-  assert_string_equal(kilni_elf_soname(elf), "libnvJitLink.so.13");
-  assert_string_equal(kilni_elf_rpath(elf), "$ORIGIN/../lib");
-  assert_string_equal(kilni_elf_runpath(elf), "$ORIGIN");
-  assert_int_equal(kilni_elf_needed_count(elf), 2);
-  assert_string_equal(kilni_elf_needed(elf, 0), "libc.so.6");
-  assert_string_equal(kilni_elf_needed(elf, 1), "libdl.so.2");
-  assert_null(kilni_elf_needed(elf, 2));
+  kilni_base_elf_t* elf = open_made(&made);
+  assert_int_equal(kilni_base_elf_bits(elf), narrow ? 32 : 64);
+  assert_int_equal(kilni_base_elf_machine(elf), plan.machine);
+  assert_int_equal(kilni_base_elf_file_bytes(elf), made.size);
+  assert_true(kilni_base_elf_is_dynamic(elf));
+  assert_string_equal(kilni_base_elf_soname(elf), "libnvJitLink.so.13");
+  assert_string_equal(kilni_base_elf_rpath(elf), "$ORIGIN/../lib");
+  assert_string_equal(kilni_base_elf_runpath(elf), "$ORIGIN");
+  assert_int_equal(kilni_base_elf_needed_count(elf), 2);
+  assert_string_equal(kilni_base_elf_needed(elf, 0), "libc.so.6");
+  assert_string_equal(kilni_base_elf_needed(elf, 1), "libdl.so.2");
+  assert_null(kilni_base_elf_needed(elf, 2));
   char id[2 * KILNI_ELF_MAX_BUILD_ID + 1];
-  assert_null(kilni_elf_build_id(elf, id));
+  assert_null(kilni_base_elf_build_id(elf, id));
   assert_string_equal(id, "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff00010203");
   seen_t seen = {0};
-  assert_null(kilni_elf_symbols_each(elf, "__nvJitLink", on_symbol, &seen));
+  assert_null(
+      kilni_base_elf_symbols_each(elf, "__nvJitLink", on_symbol, &seen));
   assert_int_equal(seen.defined, 2);
   assert_int_equal(seen.undefined, 1);
   assert_string_equal(seen.last_defined, "__nvJitLinkCreate_13_5");
   assert_string_equal(seen.last_undefined, "__nvJitLinkOther_12_9");
   char versions[256] = "";
-  assert_null(kilni_elf_versions_each(elf, on_version, versions));
+  assert_null(kilni_base_elf_versions_each(elf, on_version, versions));
   assert_string_equal(versions,
                       "libnvJitLink.so.13@libnvJitLink.so.13 "
                       "GLIBC_2.17@libc.so.6 ");
   char text[128];
-  assert_null(kilni_elf_text_find(elf, ".rodata", "Cuda compilation tools",
-                                  1 << 20, sizeof(text), text));
+  assert_null(kilni_base_elf_text_find(elf, ".rodata", "Cuda compilation tools",
+                                       1 << 20, sizeof(text), text));
   assert_string_equal(text, "Cuda compilation tools, release 13.5, V13.5.37");
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   free(made.data);
 }
 
@@ -122,24 +124,26 @@ static void test_what_is_left_out(void** state) {
   (void)state;
   elf_plan_t plan = {.gnu_hash = true};
   elf_made_t made = elf_make(&plan);
-  kilni_elf_t* elf = open_made(&made);
-  assert_null(kilni_elf_soname(elf));
-  assert_null(kilni_elf_rpath(elf));
-  assert_null(kilni_elf_runpath(elf));
-  assert_int_equal(kilni_elf_needed_count(elf), 0);
+  kilni_base_elf_t* elf = open_made(&made);
+  assert_null(kilni_base_elf_soname(elf));
+  assert_null(kilni_base_elf_rpath(elf));
+  assert_null(kilni_base_elf_runpath(elf));
+  assert_int_equal(kilni_base_elf_needed_count(elf), 0);
   char id[2 * KILNI_ELF_MAX_BUILD_ID + 1];
-  assert_null(kilni_elf_build_id(elf, id));
+  assert_null(kilni_base_elf_build_id(elf, id));
   assert_string_equal(id, "");
   seen_t seen = {0};
-  assert_null(kilni_elf_symbols_each(elf, "", on_symbol, &seen));
+  assert_null(kilni_base_elf_symbols_each(elf, "", on_symbol, &seen));
   assert_int_equal(seen.defined, 0);
   char text[16];
-  assert_null(kilni_elf_text_find(elf, ".rodata", "x", 99, sizeof(text), text));
+  assert_null(
+      kilni_base_elf_text_find(elf, ".rodata", "x", 99, sizeof(text), text));
   assert_string_equal(text, "");
-  assert_null(kilni_elf_text_find(elf, ".none", "x", 99, sizeof(text), text));
+  assert_null(
+      kilni_base_elf_text_find(elf, ".none", "x", 99, sizeof(text), text));
   assert_string_equal(text, "");
-  kilni_elf_close(elf);
-  kilni_elf_close(NULL);
+  kilni_base_elf_close(elf);
+  kilni_base_elf_close(NULL);
   free(made.data);
 }
 
@@ -147,11 +151,11 @@ static void test_a_visit_can_end_early(void** state) {
   (void)state;
   elf_plan_t plan = full_plan();
   elf_made_t made = elf_make(&plan);
-  kilni_elf_t* elf = open_made(&made);
+  kilni_base_elf_t* elf = open_made(&made);
   seen_t seen = {.stop_after = 2};
-  assert_null(kilni_elf_symbols_each(elf, "", on_symbol, &seen));
+  assert_null(kilni_base_elf_symbols_each(elf, "", on_symbol, &seen));
   assert_int_equal(seen.defined + seen.undefined, 2);
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   free(made.data);
 }
 
@@ -165,24 +169,24 @@ static void test_text_in_a_large_section(void** state) {
     size_t at = (size_t)((i < 2 ? 0 : KILNI_ELF_SCAN_BYTES) + starts[i]);
     plan.rodata_offset = at;
     elf_made_t made = elf_make(&plan);
-    kilni_elf_t* elf = open_made(&made);
+    kilni_base_elf_t* elf = open_made(&made);
     char text[128];
     const char* needle = "Cuda compilation tools, release ";
-    assert_null(kilni_elf_text_find(elf, ".rodata", needle, 1 << 20,
-                                    sizeof(text), text));
+    assert_null(kilni_base_elf_text_find(elf, ".rodata", needle, 1 << 20,
+                                         sizeof(text), text));
     assert_string_equal(text, "Cuda compilation tools, release 13.5, V13.5.37");
     uint64_t just = at + strlen(needle);
-    assert_null(kilni_elf_text_find(elf, ".rodata", needle, just - 1,
-                                    sizeof(text), text));
+    assert_null(kilni_base_elf_text_find(elf, ".rodata", needle, just - 1,
+                                         sizeof(text), text));
     assert_string_equal(text, "");
-    assert_null(
-        kilni_elf_text_find(elf, ".rodata", needle, just, sizeof(text), text));
+    assert_null(kilni_base_elf_text_find(elf, ".rodata", needle, just,
+                                         sizeof(text), text));
     assert_int_equal(strncmp(text, needle, 32), 0);
     char small[8];
-    assert_null(kilni_elf_text_find(elf, ".rodata", needle, just, sizeof(small),
-                                    small));
+    assert_null(kilni_base_elf_text_find(elf, ".rodata", needle, just,
+                                         sizeof(small), small));
     assert_string_equal(small, "Cuda co");
-    kilni_elf_close(elf);
+    kilni_base_elf_close(elf);
     free(made.data);
   }
 }
@@ -193,9 +197,9 @@ static void test_text_in_a_large_section(void** state) {
 // of those that are promised.
 static kiln_status_code_t use(const uint8_t* data, size_t size) {
   kiln_bytes_view_t bytes = {data, size};
-  kilni_elf_t* elf;
+  kilni_base_elf_t* elf;
   kiln_status_t status =
-      kilni_elf_open_bytes(kiln_allocator_libc(), bytes, "x.so", &elf);
+      kilni_base_elf_open_bytes(kiln_allocator_libc(), bytes, "x.so", &elf);
   kiln_status_code_t first = kiln_status_code(status);
   assert_int_equal(kiln_status_is_ok(status), elf != NULL);
   if (elf != NULL) {
@@ -204,10 +208,11 @@ static kiln_status_code_t use(const uint8_t* data, size_t size) {
     char versions[256] = "";
     seen_t seen = {0};
     kiln_status_t each[4];
-    each[0] = kilni_elf_build_id(elf, id);
-    each[1] = kilni_elf_symbols_each(elf, "", on_symbol, &seen);
-    each[2] = kilni_elf_versions_each(elf, on_version, versions);
-    each[3] = kilni_elf_text_find(elf, ".rodata", "Cuda", 1 << 20, 64, text);
+    each[0] = kilni_base_elf_build_id(elf, id);
+    each[1] = kilni_base_elf_symbols_each(elf, "", on_symbol, &seen);
+    each[2] = kilni_base_elf_versions_each(elf, on_version, versions);
+    each[3] =
+        kilni_base_elf_text_find(elf, ".rodata", "Cuda", 1 << 20, 64, text);
     for (size_t i = 0; i < 4; i++) {
       kiln_status_code_t code = kiln_status_code(each[i]);
       assert_true(code == KILN_STATUS_OK || code == KILN_STATUS_BAD_DATA ||
@@ -218,7 +223,7 @@ static kiln_status_code_t use(const uint8_t* data, size_t size) {
     }
   }
   kiln_status_free(status);
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   return first;
 }
 
@@ -274,9 +279,9 @@ static void refuse(size_t where, size_t bytes, uint64_t value,
     made.data[where + i] = (uint8_t)(value >> (8 * i));
   }
   kiln_bytes_view_t bytes_view = {made.data, made.size};
-  kilni_elf_t* elf;
-  kiln_status_t status = kilni_elf_open_bytes(kiln_allocator_libc(), bytes_view,
-                                              "/lib/x.so", &elf);
+  kilni_base_elf_t* elf;
+  kiln_status_t status = kilni_base_elf_open_bytes(
+      kiln_allocator_libc(), bytes_view, "/lib/x.so", &elf);
   assert_int_equal(kiln_status_code(status), code);
   assert_non_null(strstr(kiln_status_message(status), "/lib/x.so"));
   assert_non_null(strstr(kiln_status_message(status), words));
@@ -343,27 +348,27 @@ static void test_a_file(void** state) {
   fclose(file);
   // A library of a hundred gigabytes, nearly all of it a hole.
   assert_int_equal(truncate(path, (off_t)100 << 30), 0);
-  kilni_elf_t* elf;
-  assert_null(kilni_elf_open(kiln_allocator_libc(), path, &elf));
-  assert_string_equal(kilni_elf_soname(elf), "libnvJitLink.so.13");
-  assert_int_equal(kilni_elf_file_bytes(elf), (uint64_t)100 << 30);
+  kilni_base_elf_t* elf;
+  assert_null(kilni_base_elf_open(kiln_allocator_libc(), path, &elf));
+  assert_string_equal(kilni_base_elf_soname(elf), "libnvJitLink.so.13");
+  assert_int_equal(kilni_base_elf_file_bytes(elf), (uint64_t)100 << 30);
   char text[128];
-  assert_null(kilni_elf_text_find(elf, ".rodata", "Cuda ", 1 << 20,
-                                  sizeof(text), text));
+  assert_null(kilni_base_elf_text_find(elf, ".rodata", "Cuda ", 1 << 20,
+                                       sizeof(text), text));
   assert_string_equal(text, "Cuda compilation tools, release 13.5, V13.5.37");
   // It shrinks while it is open: an error, no fault.
   assert_int_equal(truncate(path, 100), 0);
   seen_t seen = {0};
   (void)seen;
-  kiln_status_t status =
-      kilni_elf_text_find(elf, ".rodata", "Cuda ", 1 << 20, sizeof(text), text);
+  kiln_status_t status = kilni_base_elf_text_find(elf, ".rodata", "Cuda ",
+                                                  1 << 20, sizeof(text), text);
   assert_true(kiln_status_is_ok(status) ||
               kiln_status_code(status) == KILN_STATUS_BAD_DATA);
   kiln_status_free(status);
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   unlink(path);
   free(made.data);
-  status = kilni_elf_open(kiln_allocator_libc(), path, &elf);
+  status = kilni_base_elf_open(kiln_allocator_libc(), path, &elf);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   assert_null(elf);
   kiln_status_free(status);
@@ -376,13 +381,13 @@ static void test_no_ordinary_file(void** state) {
   temp_path(path);
   unlink(path);
   assert_int_equal(mkfifo(path, 0600), 0);
-  kilni_elf_t* elf;
-  kiln_status_t status = kilni_elf_open(kiln_allocator_libc(), path, &elf);
+  kilni_base_elf_t* elf;
+  kiln_status_t status = kilni_base_elf_open(kiln_allocator_libc(), path, &elf);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
   assert_non_null(strstr(kiln_status_message(status), "no ordinary file"));
   kiln_status_free(status);
   unlink(path);
-  status = kilni_elf_open(kiln_allocator_libc(), "/tmp", &elf);
+  status = kilni_base_elf_open(kiln_allocator_libc(), "/tmp", &elf);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
   kiln_status_free(status);
 }
@@ -390,23 +395,24 @@ static void test_no_ordinary_file(void** state) {
 static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   const elf_made_t* made = user;
   kiln_bytes_view_t bytes = {made->data, made->size};
-  kilni_elf_t* elf;
-  KILNI_RETURN_IF_ERROR(kilni_elf_open_bytes(allocator, bytes, "x", &elf));
+  kilni_base_elf_t* elf;
+  KILNI_RETURN_IF_ERROR(kilni_base_elf_open_bytes(allocator, bytes, "x", &elf));
   seen_t seen = {0};
   char text[64];
   char versions[256] = "";
-  kiln_status_t status = kilni_elf_symbols_each(elf, "_", on_symbol, &seen);
+  kiln_status_t status =
+      kilni_base_elf_symbols_each(elf, "_", on_symbol, &seen);
   if (kiln_status_is_ok(status)) {
-    status = kilni_elf_versions_each(elf, on_version, versions);
+    status = kilni_base_elf_versions_each(elf, on_version, versions);
   }
   if (kiln_status_is_ok(status)) {
-    status = kilni_elf_text_find(elf, ".rodata", "Cuda", 4096, 64, text);
+    status = kilni_base_elf_text_find(elf, ".rodata", "Cuda", 4096, 64, text);
   }
   if (kiln_status_is_ok(status)) {
     char id[2 * KILNI_ELF_MAX_BUILD_ID + 1];
-    status = kilni_elf_build_id(elf, id);
+    status = kilni_base_elf_build_id(elf, id);
   }
-  kilni_elf_close(elf);
+  kilni_base_elf_close(elf);
   return status;
 }
 

@@ -16,7 +16,8 @@
 static void each_row_is_filled(void** state) {
   (void)state;
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    const kilni_env_row_t* row = kilni_env_row((kilni_env_id_t)i);
+    const kilni_base_env_row_t* row =
+        kilni_base_env_row((kilni_base_env_id_t)i);
     assert_true(row->name[0] != 0);
     assert_true(row->room[0] != 0);
     assert_true(row->text[0] != 0);
@@ -27,54 +28,56 @@ static void each_row_is_filled(void** state) {
     if (!known) fail_msg("%s has type %s", row->name, row->type);
     for (int j = 0; j < i; j++) {
       assert_string_not_equal(row->name,
-                              kilni_env_row((kilni_env_id_t)j)->name);
+                              kilni_base_env_row((kilni_base_env_id_t)j)->name);
     }
   }
 }
 
 static void every_default_can_be_read(void** state) {
   (void)state;
-  kilni_env_t env = {.allocator = kiln_allocator_libc()};
+  kilni_base_env_t env = {.allocator = kiln_allocator_libc()};
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    kilni_env_id_t id = (kilni_env_id_t)i;
-    const kilni_env_row_t* row = kilni_env_row(id);
+    kilni_base_env_id_t id = (kilni_base_env_id_t)i;
+    const kilni_base_env_row_t* row = kilni_base_env_row(id);
     uint64_t value;
     bool on;
     if (strcmp(row->type, "number") == 0) {
-      assert_null(kilni_env_u64(&env, id, &value));
+      assert_null(kilni_base_env_u64(&env, id, &value));
     } else if (strcmp(row->type, "switch") == 0) {
-      assert_null(kilni_env_switch(&env, id, &on));
+      assert_null(kilni_base_env_switch(&env, id, &on));
     }
   }
 }
 
 static kiln_status_t snapshot_body(kiln_allocator_t allocator, void* user) {
   (void)user;
-  kilni_env_t env;
-  kiln_status_t status = kilni_env_init(&env, allocator);
+  kilni_base_env_t env;
+  kiln_status_t status = kilni_base_env_init(&env, allocator);
   if (kiln_status_is_ok(status)) {
-    assert_string_equal(kilni_env_text(&env, KILNI_ENV_CUDA_PATH), "/toolkit");
+    assert_string_equal(kilni_base_env_text(&env, KILNI_ENV_CUDA_PATH),
+                        "/toolkit");
     // Empty: no path at all, but a text that hides every GPU.
-    assert_null(kilni_env_text(&env, KILNI_ENV_CUDA_HOME));
-    assert_string_equal(kilni_env_text(&env, KILNI_ENV_CUDA_VISIBLE_DEVICES),
-                        "");
+    assert_null(kilni_base_env_text(&env, KILNI_ENV_CUDA_HOME));
+    assert_string_equal(
+        kilni_base_env_text(&env, KILNI_ENV_CUDA_VISIBLE_DEVICES), "");
     uint64_t seed = 0;
-    assert_null(kilni_env_u64(&env, KILNI_ENV_KILN_SOFT_SEED, &seed));
+    assert_null(kilni_base_env_u64(&env, KILNI_ENV_KILN_SOFT_SEED, &seed));
     assert_int_equal(seed, 16);
     bool on = false;
-    assert_null(kilni_env_switch(&env, KILNI_ENV_KILN_TRACE, &on));
+    assert_null(kilni_base_env_switch(&env, KILNI_ENV_KILN_TRACE, &on));
     assert_true(on);
-    status = kilni_env_set(&env, KILNI_ENV_KILN_TRACE, "off");
+    status = kilni_base_env_set(&env, KILNI_ENV_KILN_TRACE, "off");
     if (kiln_status_is_ok(status)) {
-      assert_null(kilni_env_switch(&env, KILNI_ENV_KILN_TRACE, &on));
+      assert_null(kilni_base_env_switch(&env, KILNI_ENV_KILN_TRACE, &on));
       assert_false(on);
     } else {
-      assert_string_equal(kilni_env_text(&env, KILNI_ENV_KILN_TRACE), "on");
+      assert_string_equal(kilni_base_env_text(&env, KILNI_ENV_KILN_TRACE),
+                          "on");
     }
-    assert_null(kilni_env_set(&env, KILNI_ENV_KILN_TRACE, NULL));
-    assert_null(kilni_env_text(&env, KILNI_ENV_KILN_TRACE));
+    assert_null(kilni_base_env_set(&env, KILNI_ENV_KILN_TRACE, NULL));
+    assert_null(kilni_base_env_text(&env, KILNI_ENV_KILN_TRACE));
   }
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   return status;
 }
 
@@ -85,60 +88,63 @@ static void a_snapshot_holds_what_was_set(void** state) {
 
 static void families_have_members(void** state) {
   (void)state;
-  kilni_env_t env;
-  assert_null(kilni_env_init(&env, kiln_allocator_libc()));
+  kilni_base_env_t env;
+  assert_null(kilni_base_env_init(&env, kiln_allocator_libc()));
   // Set by CTest; the empty one is none.
-  assert_string_equal(kilni_env_member(&env, "KILN_LOCATE_LIB_A"), "/a");
-  assert_string_equal(kilni_env_member(&env, "KILN_LOCATE_LIB_A1"), "/a1=x");
-  assert_null(kilni_env_member(&env, "KILN_LOCATE_LIB_B"));
-  assert_null(kilni_env_member(&env, "KILN_LOCATE_LIB_"));
-  assert_null(kilni_env_set_member(&env, "KILN_LOCATE_LIB_B", "/b"));
-  assert_null(kilni_env_set_member(&env, "KILN_LOCATE_LIB_A", "/c"));
-  kilni_env_t copy;
-  assert_null(kilni_env_copy(&env, kiln_allocator_libc(), &copy));
-  kilni_env_deinit(&env);
-  assert_string_equal(kilni_env_member(&copy, "KILN_LOCATE_LIB_A"), "/c");
-  assert_string_equal(kilni_env_text_by_name(&copy, "CUDA_PATH"), "/toolkit");
-  assert_null(kilni_env_text_by_name(&copy, "NO_ROW"));
+  assert_string_equal(kilni_base_env_member(&env, "KILN_LOCATE_LIB_A"), "/a");
+  assert_string_equal(kilni_base_env_member(&env, "KILN_LOCATE_LIB_A1"),
+                      "/a1=x");
+  assert_null(kilni_base_env_member(&env, "KILN_LOCATE_LIB_B"));
+  assert_null(kilni_base_env_member(&env, "KILN_LOCATE_LIB_"));
+  assert_null(kilni_base_env_set_member(&env, "KILN_LOCATE_LIB_B", "/b"));
+  assert_null(kilni_base_env_set_member(&env, "KILN_LOCATE_LIB_A", "/c"));
+  kilni_base_env_t copy;
+  assert_null(kilni_base_env_copy(&env, kiln_allocator_libc(), &copy));
+  kilni_base_env_deinit(&env);
+  assert_string_equal(kilni_base_env_member(&copy, "KILN_LOCATE_LIB_A"), "/c");
+  assert_string_equal(kilni_base_env_text_by_name(&copy, "CUDA_PATH"),
+                      "/toolkit");
+  assert_null(kilni_base_env_text_by_name(&copy, "NO_ROW"));
   size_t count = 0;
   kiln_string_view_t name;
-  while (kilni_env_member_at(&copy, count, &name) != NULL) {
-    assert_true(kilni_sv_starts_with(name, "KILN_LOCATE_LIB_"));
+  while (kilni_base_env_member_at(&copy, count, &name) != NULL) {
+    assert_true(kilni_base_sv_starts_with(name, "KILN_LOCATE_LIB_"));
     count++;
   }
   assert_int_equal(count, 3);
-  assert_null(kilni_env_set_member(&copy, "KILN_LOCATE_LIB_A", NULL));
-  assert_null(kilni_env_member(&copy, "KILN_LOCATE_LIB_A"));
-  kilni_env_deinit(&copy);
+  assert_null(kilni_base_env_set_member(&copy, "KILN_LOCATE_LIB_A", NULL));
+  assert_null(kilni_base_env_member(&copy, "KILN_LOCATE_LIB_A"));
+  kilni_base_env_deinit(&copy);
 }
 
 static kiln_status_t copy_body(kiln_allocator_t allocator, void* user) {
-  kilni_env_t env;
-  kiln_status_t status = kilni_env_copy(user, allocator, &env);
+  kilni_base_env_t env;
+  kiln_status_t status = kilni_base_env_copy(user, allocator, &env);
   if (kiln_status_is_ok(status)) {
-    status = kilni_env_set_member(&env, "KILN_LOCATE_LIB_A", "/d");
+    status = kilni_base_env_set_member(&env, "KILN_LOCATE_LIB_A", "/d");
   }
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
   return status;
 }
 
 static void a_copy_may_fail(void** state) {
   (void)state;
-  kilni_env_t env;
-  assert_null(kilni_env_init(&env, kiln_allocator_libc()));
+  kilni_base_env_t env;
+  assert_null(kilni_base_env_init(&env, kiln_allocator_libc()));
   assert_true(fault_run_allocations(copy_body, &env, 0) >= 5);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
 }
 
 static void wrong_values_name_their_variable(void** state) {
   (void)state;
-  kilni_env_t env = {.allocator = kiln_allocator_libc()};
+  kilni_base_env_t env = {.allocator = kiln_allocator_libc()};
   uint64_t value;
   bool on;
-  assert_null(kilni_env_set(&env, KILNI_ENV_KILN_SOFT_SEED, "many"));
-  assert_null(kilni_env_set(&env, KILNI_ENV_KILN_TRACE, "maybe"));
-  kiln_status_t number = kilni_env_u64(&env, KILNI_ENV_KILN_SOFT_SEED, &value);
-  kiln_status_t word = kilni_env_switch(&env, KILNI_ENV_KILN_TRACE, &on);
+  assert_null(kilni_base_env_set(&env, KILNI_ENV_KILN_SOFT_SEED, "many"));
+  assert_null(kilni_base_env_set(&env, KILNI_ENV_KILN_TRACE, "maybe"));
+  kiln_status_t number =
+      kilni_base_env_u64(&env, KILNI_ENV_KILN_SOFT_SEED, &value);
+  kiln_status_t word = kilni_base_env_switch(&env, KILNI_ENV_KILN_TRACE, &on);
   assert_int_equal(kiln_status_code(number), KILN_STATUS_INVALID_ARGUMENT);
   assert_int_equal(kiln_status_code(word), KILN_STATUS_INVALID_ARGUMENT);
   assert_non_null(strstr(kiln_status_message(number), "KILN_SOFT_SEED"));
@@ -149,7 +155,7 @@ static void wrong_values_name_their_variable(void** state) {
   assert_false(on);
   kiln_status_free(number);
   kiln_status_free(word);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
 }
 
 int main(void) {

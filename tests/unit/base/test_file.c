@@ -46,8 +46,8 @@ static bool remove_entry(const char* name, void* user) {
 
 static int teardown(void** state) {
   folder_t* folder = *state;
-  kiln_status_t status = kilni_dir_each(kiln_allocator_libc(), folder->path,
-                                        remove_entry, folder->path);
+  kiln_status_t status = kilni_base_dir_each(
+      kiln_allocator_libc(), folder->path, remove_entry, folder->path);
   bool ok = kiln_status_is_ok(status) && rmdir(folder->path) == 0;
   kiln_status_free(status);
   free(folder);
@@ -71,32 +71,34 @@ static bool count_entry(const char* name, void* user) {
 
 static int entries(const folder_t* folder) {
   int count = 0;
-  assert_null(
-      kilni_dir_each(kiln_allocator_libc(), folder->path, count_entry, &count));
+  assert_null(kilni_base_dir_each(kiln_allocator_libc(), folder->path,
+                                  count_entry, &count));
   return count;
 }
 
 static void put(const folder_t* folder, const char* text) {
-  assert_null(kilni_file_write(kiln_allocator_libc(), folder->file, text,
-                               strlen(text)));
+  assert_null(kilni_base_file_write(kiln_allocator_libc(), folder->file, text,
+                                    strlen(text)));
 }
 
 static void assert_holds(const char* path, const char* text) {
   uint8_t* data = NULL;
   size_t size = 0;
-  assert_null(kilni_file_read(kiln_allocator_libc(), path, 1000, &data, &size));
+  assert_null(
+      kilni_base_file_read(kiln_allocator_libc(), path, 1000, &data, &size));
   assert_int_equal(size, strlen(text));
   assert_string_equal((const char*)data, text);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
 }
 
 static kiln_status_t round_trip(kiln_allocator_t allocator, void* user) {
   folder_t* folder = user;
   uint8_t* data = (uint8_t*)folder;
   size_t size = 1;
-  kiln_status_t status = kilni_file_write(allocator, folder->file, "ab\0c", 4);
+  kiln_status_t status =
+      kilni_base_file_write(allocator, folder->file, "ab\0c", 4);
   if (kiln_status_is_ok(status)) {
-    status = kilni_file_read(allocator, folder->file, 4, &data, &size);
+    status = kilni_base_file_read(allocator, folder->file, 4, &data, &size);
     assert_int_equal(kiln_status_is_ok(status), data != NULL);
     if (data != NULL) {
       assert_int_equal(size, 4);
@@ -104,10 +106,11 @@ static kiln_status_t round_trip(kiln_allocator_t allocator, void* user) {
     } else {
       assert_int_equal(size, 0);
     }
-    kilni_file_free(allocator, data, size);
+    kilni_base_file_free(allocator, data, size);
   }
   // Whatever happened, no temporary file is left.
-  assert_int_equal(entries(folder), kilni_file_exists(folder->file) ? 1 : 0);
+  assert_int_equal(entries(folder),
+                   kilni_base_file_exists(folder->file) ? 1 : 0);
   return status;
 }
 
@@ -126,14 +129,14 @@ static void the_limit_is_kept(void** state) {
   put(folder, "12345");
   uint8_t* data = (uint8_t*)folder;
   size_t size = 1;
-  kiln_status_t status =
-      kilni_file_read(kiln_allocator_libc(), folder->file, 4, &data, &size);
+  kiln_status_t status = kilni_base_file_read(kiln_allocator_libc(),
+                                              folder->file, 4, &data, &size);
   assert_null(data);
   assert_int_equal(size, 0);
   assert_code(status, KILN_STATUS_LIMIT_EXCEEDED, folder->file);
   // A file whose size the system does not tell beforehand.
-  status =
-      kilni_file_read(kiln_allocator_libc(), "/dev/zero", 100000, &data, &size);
+  status = kilni_base_file_read(kiln_allocator_libc(), "/dev/zero", 100000,
+                                &data, &size);
   assert_null(data);
   assert_code(status, KILN_STATUS_LIMIT_EXCEEDED, "/dev/zero");
 }
@@ -142,11 +145,11 @@ static void a_file_without_a_told_size_is_read(void** state) {
   (void)state;
   uint8_t* data = NULL;
   size_t size = 0;
-  assert_null(kilni_file_read(kiln_allocator_libc(), "/proc/self/status", MUCH,
-                              &data, &size));
+  assert_null(kilni_base_file_read(kiln_allocator_libc(), "/proc/self/status",
+                                   MUCH, &data, &size));
   assert_true(size > 100);
   assert_int_equal(strlen((const char*)data), size);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
 }
 
 static void absence_and_folders_are_named(void** state) {
@@ -154,13 +157,13 @@ static void absence_and_folders_are_named(void** state) {
   kiln_allocator_t libc = kiln_allocator_libc();
   uint8_t* data;
   size_t size;
-  assert_code(kilni_file_read(libc, folder->file, 10, &data, &size),
+  assert_code(kilni_base_file_read(libc, folder->file, 10, &data, &size),
               KILN_STATUS_NOT_FOUND, folder->file);
-  assert_code(kilni_file_read(libc, folder->path, 10, &data, &size),
+  assert_code(kilni_base_file_read(libc, folder->path, 10, &data, &size),
               KILN_STATUS_IO_ERROR, folder->path);
-  assert_code(kilni_file_write(libc, folder->path, "x", 1),
+  assert_code(kilni_base_file_write(libc, folder->path, "x", 1),
               KILN_STATUS_IO_ERROR, folder->path);
-  assert_code(kilni_file_write(libc, "/tmp/kiln-no-such/folder/x", "x", 1),
+  assert_code(kilni_base_file_write(libc, "/tmp/kiln-no-such/folder/x", "x", 1),
               KILN_STATUS_NOT_FOUND, "/tmp/kiln-no-such/folder/x");
 }
 
@@ -172,7 +175,7 @@ static void permission_is_named(void** state) {
   }
   assert_int_equal(chmod(folder->path, 0500), 0);
   kiln_status_t status =
-      kilni_file_write(kiln_allocator_libc(), folder->file, "x", 1);
+      kilni_base_file_write(kiln_allocator_libc(), folder->file, "x", 1);
   assert_int_equal(chmod(folder->path, 0700), 0);
   assert_code(status, KILN_STATUS_PERMISSION_DENIED, folder->file);
 }
@@ -184,7 +187,7 @@ static void an_old_file_keeps_its_mode_and_its_links(void** state) {
   put(folder, "old");
   assert_int_equal(chmod(folder->file, 0640), 0);
   assert_int_equal(symlink("data.bin", link), 0);
-  assert_null(kilni_file_write(kiln_allocator_libc(), link, "new", 3));
+  assert_null(kilni_base_file_write(kiln_allocator_libc(), link, "new", 3));
   assert_holds(folder->file, "new");
   struct stat info;
   assert_int_equal(lstat(link, &info), 0);
@@ -200,7 +203,7 @@ static void a_long_name_can_still_be_written(void** state) {
   int length = snprintf(path, sizeof(path), "%s/", folder->path);
   memset(path + length, 'n', 255);
   path[length + 255] = 0;
-  assert_null(kilni_file_write(kiln_allocator_libc(), path, "x", 1));
+  assert_null(kilni_base_file_write(kiln_allocator_libc(), path, "x", 1));
   assert_holds(path, "x");
 }
 
@@ -217,7 +220,7 @@ static void a_full_disk_leaves_the_old_file(void** state) {
     char* much = calloc(1, MUCH);
     if (much == NULL || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
     kiln_status_t status =
-        kilni_file_write(kiln_allocator_libc(), folder->file, much, MUCH);
+        kilni_base_file_write(kiln_allocator_libc(), folder->file, much, MUCH);
     free(much);
     bool right = kiln_status_code(status) == KILN_STATUS_IO_ERROR &&
                  kiln_status_fix(status) != NULL;
@@ -235,7 +238,7 @@ static void a_full_disk_leaves_the_old_file(void** state) {
 static void a_full_device_is_named(void** state) {
   (void)state;
   kiln_status_t status =
-      kilni_file_write(kiln_allocator_libc(), "/dev/full", "x", 1);
+      kilni_base_file_write(kiln_allocator_libc(), "/dev/full", "x", 1);
   kiln_status_native_t native;
   assert_true(kiln_status_native(status, &native));
   assert_string_equal(native.domain, "errno");
@@ -245,7 +248,8 @@ static void a_full_device_is_named(void** state) {
 
 static void a_device_is_written_through(void** state) {
   (void)state;
-  assert_null(kilni_file_write(kiln_allocator_libc(), "/dev/null", "x", 1));
+  assert_null(
+      kilni_base_file_write(kiln_allocator_libc(), "/dev/null", "x", 1));
   struct stat info;
   assert_int_equal(stat("/dev/null", &info), 0);
   assert_true(S_ISCHR(info.st_mode));
@@ -266,7 +270,8 @@ static bool see(const char* name, void* user) {
 static kiln_status_t list_body(kiln_allocator_t allocator, void* user) {
   folder_t* folder = user;
   seen_t seen = {.stop_after = 0};
-  kiln_status_t status = kilni_dir_each(allocator, folder->path, see, &seen);
+  kiln_status_t status =
+      kilni_base_dir_each(allocator, folder->path, see, &seen);
   assert_string_equal(seen.names, kiln_status_is_ok(status) ? "a b c " : "");
   return status;
 }
@@ -277,14 +282,16 @@ static void a_folder_is_listed_in_name_order(void** state) {
   for (int i = 0; i < 3; i++) {
     char path[PATH_BYTES];
     snprintf(path, sizeof(path), "%s/%s", folder->path, names[i]);
-    assert_null(kilni_file_write(kiln_allocator_libc(), path, "x", 1));
+    assert_null(kilni_base_file_write(kiln_allocator_libc(), path, "x", 1));
   }
   assert_int_equal(fault_run_allocations(list_body, folder, 0), 4);
   seen_t seen = {.stop_after = 2};
-  assert_null(kilni_dir_each(kiln_allocator_libc(), folder->path, see, &seen));
+  assert_null(
+      kilni_base_dir_each(kiln_allocator_libc(), folder->path, see, &seen));
   assert_string_equal(seen.names, "a b ");
-  assert_code(kilni_dir_each(kiln_allocator_libc(), folder->file, see, &seen),
-              KILN_STATUS_NOT_FOUND, folder->file);
+  assert_code(
+      kilni_base_dir_each(kiln_allocator_libc(), folder->file, see, &seen),
+      KILN_STATUS_NOT_FOUND, folder->file);
 }
 
 static kiln_status_t real_body(kiln_allocator_t allocator, void* user) {
@@ -293,10 +300,10 @@ static kiln_status_t real_body(kiln_allocator_t allocator, void* user) {
   snprintf(path, sizeof(path), "%s/./../%s/data.bin", folder->path,
            strrchr(folder->path, '/') + 1);
   char* real = (char*)folder;
-  kiln_status_t status = kilni_path_real(allocator, path, &real);
+  kiln_status_t status = kilni_base_path_real(allocator, path, &real);
   assert_int_equal(kiln_status_is_ok(status), real != NULL);
   if (real != NULL) assert_string_equal(real, folder->file);
-  kilni_strfree(allocator, real);
+  kilni_base_strfree(allocator, real);
   return status;
 }
 
@@ -306,19 +313,19 @@ static void a_path_is_resolved(void** state) {
   assert_int_equal(fault_run_allocations(real_body, folder, 0), 2);
   char* real = (char*)folder;
   kiln_status_t status =
-      kilni_path_real(kiln_allocator_libc(), "/tmp/kiln-no-such", &real);
+      kilni_base_path_real(kiln_allocator_libc(), "/tmp/kiln-no-such", &real);
   assert_null(real);
   assert_code(status, KILN_STATUS_NOT_FOUND, "/tmp/kiln-no-such");
 }
 
 static void files_and_folders_are_told_apart(void** state) {
   folder_t* folder = *state;
-  assert_false(kilni_file_exists(folder->file));
+  assert_false(kilni_base_file_exists(folder->file));
   put(folder, "x");
-  assert_true(kilni_file_exists(folder->file));
-  assert_false(kilni_dir_exists(folder->file));
-  assert_true(kilni_dir_exists(folder->path));
-  assert_false(kilni_file_exists(folder->path));
+  assert_true(kilni_base_file_exists(folder->file));
+  assert_false(kilni_base_dir_exists(folder->file));
+  assert_true(kilni_base_dir_exists(folder->path));
+  assert_false(kilni_base_file_exists(folder->path));
 }
 
 int main(void) {

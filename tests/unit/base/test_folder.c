@@ -23,17 +23,17 @@ enum { PATH_BYTES = 256 };
 // A folder for one test. one-thread
 typedef struct place_t {
   char top[PATH_BYTES];
-  kilni_folder_calls_t calls;
+  kilni_base_folder_calls_t calls;
   int folder;
 } place_t;
 
 static void begin(place_t* place) {
   snprintf(place->top, sizeof(place->top), "/tmp/kiln-folder-XXXXXX");
   assert_non_null(mkdtemp(place->top));
-  place->calls = kilni_folder_calls_system();
-  assert_int_equal(
-      kilni_folder_open(&place->calls, place->top, SIZE_MAX, &place->folder),
-      0);
+  place->calls = kilni_base_folder_calls_system();
+  assert_int_equal(kilni_base_folder_open(&place->calls, place->top, SIZE_MAX,
+                                          &place->folder),
+                   0);
 }
 
 static int remove_one(const char* path, const struct stat* info, int kind,
@@ -48,7 +48,7 @@ static void end(place_t* place) {
 }
 
 static int open_file(const place_t* place, const char* name, uint32_t how) {
-  return kilni_folder_open_file(&place->calls, place->folder, name, how);
+  return kilni_base_folder_open_file(&place->calls, place->folder, name, how);
 }
 
 static void test_makes_what_is_missing(void** state) {
@@ -58,21 +58,21 @@ static void test_makes_what_is_missing(void** state) {
   char path[PATH_BYTES + 32];
   int folder = 7;
   snprintf(path, sizeof(path), "%s/a/b//c", place.top);
-  assert_int_equal(kilni_folder_open(&place.calls, path, SIZE_MAX, &folder),
-                   -ENOENT);
+  assert_int_equal(
+      kilni_base_folder_open(&place.calls, path, SIZE_MAX, &folder), -ENOENT);
   assert_int_equal(folder, -1);
   // "a" must be there.
   size_t must = strlen(place.top) + 2;
-  assert_int_equal(kilni_folder_open(&place.calls, path, must, &folder),
+  assert_int_equal(kilni_base_folder_open(&place.calls, path, must, &folder),
                    -ENOENT);
-  assert_int_equal(kilni_folder_open(&place.calls, path, 0, &folder), 0);
-  kilni_file_look_t look;
+  assert_int_equal(kilni_base_folder_open(&place.calls, path, 0, &folder), 0);
+  kilni_base_file_look_t look;
   assert_int_equal(place.calls.look(NULL, folder, &look), 0);
   assert_int_equal(look.kind, KILNI_FILE_DIR);
   assert_int_equal(look.mode & 077, 0);
-  assert_int_equal(look.owner, kilni_file_user());
+  assert_int_equal(look.owner, kilni_base_file_user());
   place.calls.close(NULL, folder);
-  assert_int_equal(kilni_folder_open(&place.calls, path, 0, &folder), 0);
+  assert_int_equal(kilni_base_folder_open(&place.calls, path, 0, &folder), 0);
   place.calls.close(NULL, folder);
   end(&place);
 }
@@ -82,15 +82,16 @@ static void test_files(void** state) {
   place_t place;
   begin(&place);
   char data[16];
-  kilni_file_look_t look;
+  kilni_base_file_look_t look;
   assert_int_equal(open_file(&place, "x", KILNI_OPEN_READ), -ENOENT);
   int file = open_file(&place, "x", KILNI_OPEN_NEW);
   assert_true(file >= 0);
   assert_int_equal(open_file(&place, "x", KILNI_OPEN_NEW), -EEXIST);
-  assert_int_equal(kilni_folder_write(&place.calls, file, 0, 5, "hello"), 0);
-  assert_int_equal(kilni_folder_read(&place.calls, file, 1, 16, data), 4);
+  assert_int_equal(kilni_base_folder_write(&place.calls, file, 0, 5, "hello"),
+                   0);
+  assert_int_equal(kilni_base_folder_read(&place.calls, file, 1, 16, data), 4);
   assert_memory_equal(data, "ello", 4);
-  assert_int_equal(kilni_folder_read(&place.calls, file, 9, 16, data), 0);
+  assert_int_equal(kilni_base_folder_read(&place.calls, file, 9, 16, data), 0);
   assert_int_equal(place.calls.look(NULL, file, &look), 0);
   assert_int_equal(look.kind, KILNI_FILE_REGULAR);
   assert_int_equal(look.size, 5);
@@ -116,7 +117,7 @@ static void test_a_link_is_not_followed(void** state) {
   assert_int_equal(open_file(&place, "link", KILNI_OPEN_READ), -ELOOP);
   assert_int_equal(open_file(&place, "link", KILNI_OPEN_WRITE), -ELOOP);
   assert_int_equal(open_file(&place, "link", KILNI_OPEN_LOCK), -ELOOP);
-  kilni_file_look_t look;
+  kilni_base_file_look_t look;
   assert_int_equal(place.calls.look_at(NULL, place.folder, "link", &look), 0);
   assert_int_equal(look.kind, KILNI_FILE_OTHER);
   end(&place);
@@ -133,11 +134,11 @@ static void test_a_file_gets_a_name(void** state) {
     skip();
   }
   assert_true(file >= 0);
-  assert_int_equal(kilni_folder_write(&place.calls, file, 0, 2, "ab"), 0);
+  assert_int_equal(kilni_base_folder_write(&place.calls, file, 0, 2, "ab"), 0);
   assert_int_equal(place.calls.link(NULL, file, place.folder, "name"), 0);
   assert_int_equal(place.calls.link(NULL, file, place.folder, "name"), -EEXIST);
   place.calls.close(NULL, file);
-  kilni_file_look_t look;
+  kilni_base_file_look_t look;
   assert_int_equal(place.calls.look_at(NULL, place.folder, "name", &look), 0);
   assert_int_equal(look.size, 2);
   end(&place);
@@ -219,30 +220,32 @@ static int late_open(void* user, int folder, const char* name, uint32_t how) {
 
 static void test_bits_and_interruptions(void** state) {
   (void)state;
-  kilni_folder_calls_t calls = kilni_folder_calls_system();
+  kilni_base_folder_calls_t calls = kilni_base_folder_calls_system();
   char data[16] = "";
   calls.read = little_read;
   calls.write = little_write;
   calls.open = late_open;
   g_calls = 0;
-  assert_int_equal(kilni_folder_read(&calls, 0, 2, 5, data), 5);
+  assert_int_equal(kilni_base_folder_read(&calls, 0, 2, 5, data), 5);
   assert_memory_equal(data, "cdefg", 5);
-  assert_int_equal(kilni_folder_read(&calls, 0, 6, 16, data), 4);
-  assert_int_equal(kilni_folder_write(&calls, 0, 1, 9, "123456789"), 0);
+  assert_int_equal(kilni_base_folder_read(&calls, 0, 6, 16, data), 4);
+  assert_int_equal(kilni_base_folder_write(&calls, 0, 1, 9, "123456789"), 0);
   // What takes nothing and says nothing is full.
-  assert_int_equal(kilni_folder_write(&calls, 0, 8, 9, "123456789"), -ENOSPC);
+  assert_int_equal(kilni_base_folder_write(&calls, 0, 8, 9, "123456789"),
+                   -ENOSPC);
   g_calls = 0;
-  assert_int_equal(kilni_folder_open_file(&calls, 0, "x", KILNI_OPEN_READ), 5);
+  assert_int_equal(kilni_base_folder_open_file(&calls, 0, "x", KILNI_OPEN_READ),
+                   5);
 }
 
 static void test_which_errors_mean_no_locks(void** state) {
   (void)state;
-  assert_true(kilni_folder_has_no_locks(-ENOLCK));
-  assert_true(kilni_folder_has_no_locks(-EOPNOTSUPP));
-  assert_true(kilni_folder_has_no_locks(ENOSYS));
-  assert_false(kilni_folder_has_no_locks(-EAGAIN));
-  assert_false(kilni_folder_has_no_locks(-EINTR));
-  assert_false(kilni_folder_has_no_locks(0));
+  assert_true(kilni_base_folder_has_no_locks(-ENOLCK));
+  assert_true(kilni_base_folder_has_no_locks(-EOPNOTSUPP));
+  assert_true(kilni_base_folder_has_no_locks(ENOSYS));
+  assert_false(kilni_base_folder_has_no_locks(-EAGAIN));
+  assert_false(kilni_base_folder_has_no_locks(-EINTR));
+  assert_false(kilni_base_folder_has_no_locks(0));
 }
 
 int main(void) {

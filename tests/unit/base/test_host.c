@@ -13,14 +13,14 @@
 
 static void the_making_process_is_at_home(void** state) {
   (void)state;
-  kiln_host_t host = {.process_id = kilni_process_id()};
-  assert_true(kiln_status_is_ok(kilni_host_check_fork(&host)));
+  kiln_host_t host = {.process_id = kilni_base_process_id()};
+  assert_true(kiln_status_is_ok(kilni_base_host_check_fork(&host)));
 }
 
 static void another_process_is_refused(void** state) {
   (void)state;
-  kiln_host_t host = {.process_id = kilni_process_id() + 1};
-  kiln_status_t status = kilni_host_check_fork(&host);
+  kiln_host_t host = {.process_id = kilni_base_process_id() + 1};
+  kiln_status_t status = kilni_base_host_check_fork(&host);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_STATE);
   assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);

@@ -13,13 +13,13 @@
 
 static void steps_are_counted(void** state) {
   (void)state;
-  assert_int_equal(kilni_name_distance("", ""), 0);
-  assert_int_equal(kilni_name_distance("scale", "scale"), 0);
-  assert_int_equal(kilni_name_distance("scale", "SCALE"), 0);
-  assert_int_equal(kilni_name_distance("scale", "scaled"), 1);
-  assert_int_equal(kilni_name_distance("scale", "sale"), 1);
-  assert_int_equal(kilni_name_distance("scale", "scope"), 2);
-  assert_int_equal(kilni_name_distance("", "ab"), 2);
+  assert_int_equal(kilni_base_name_distance("", ""), 0);
+  assert_int_equal(kilni_base_name_distance("scale", "scale"), 0);
+  assert_int_equal(kilni_base_name_distance("scale", "SCALE"), 0);
+  assert_int_equal(kilni_base_name_distance("scale", "scaled"), 1);
+  assert_int_equal(kilni_base_name_distance("scale", "sale"), 1);
+  assert_int_equal(kilni_base_name_distance("scale", "scope"), 2);
+  assert_int_equal(kilni_base_name_distance("", "ab"), 2);
 }
 
 static void long_names_are_far(void** state) {
@@ -27,8 +27,8 @@ static void long_names_are_far(void** state) {
   (void)state;
   memset(text, 'a', 65);
   text[65] = 0;
-  assert_true(kilni_name_distance(text, text) > 64);
-  assert_int_equal(kilni_name_distance(text + 1, text + 1), 0);
+  assert_true(kilni_base_name_distance(text, text) > 64);
+  assert_int_equal(kilni_base_name_distance(text + 1, text + 1), 0);
 }
 
 int main(void) {

@@ -48,27 +48,27 @@ static int clear(void** state) {
 
 static void test_links_are_seen(void** state) {
   (void)state;
-  if (!kilni_path_has_no_link("/")) {
+  if (!kilni_base_path_has_no_link("/")) {
     print_message("the system cannot be asked whether a path has links\n");
     skip();
   }
-  assert_true(kilni_path_has_no_link(at("real/in/file")));
-  assert_true(kilni_path_has_no_link(at("real/in")));
-  assert_false(kilni_path_has_no_link(at("link/in/file")));
-  assert_false(kilni_path_has_no_link(at("real/to_file")));
-  assert_false(kilni_path_has_no_link(at("link")));
-  assert_false(kilni_path_has_no_link(at("real/missing")));
-  assert_false(kilni_path_has_no_link(at("real/in/file/below")));
+  assert_true(kilni_base_path_has_no_link(at("real/in/file")));
+  assert_true(kilni_base_path_has_no_link(at("real/in")));
+  assert_false(kilni_base_path_has_no_link(at("link/in/file")));
+  assert_false(kilni_base_path_has_no_link(at("real/to_file")));
+  assert_false(kilni_base_path_has_no_link(at("link")));
+  assert_false(kilni_base_path_has_no_link(at("real/missing")));
+  assert_false(kilni_base_path_has_no_link(at("real/in/file/below")));
 }
 
 static void test_files_of_a_folder(void** state) {
   (void)state;
   const char* names[] = {"in", "to_file", "to_nothing", "missing", "to_file"};
-  assert_int_equal(kilni_path_files_in(at("real"), names, 5), 0x12);
-  assert_int_equal(kilni_path_files_in(at("link"), names, 2), 0x2);
-  assert_int_equal(kilni_path_files_in(at("real"), names, 0), 0);
-  assert_int_equal(kilni_path_files_in(at("missing"), names, 5), 0);
-  assert_int_equal(kilni_path_files_in(at("real/in/file"), names, 5), 0);
+  assert_int_equal(kilni_base_path_files_in(at("real"), names, 5), 0x12);
+  assert_int_equal(kilni_base_path_files_in(at("link"), names, 2), 0x2);
+  assert_int_equal(kilni_base_path_files_in(at("real"), names, 0), 0);
+  assert_int_equal(kilni_base_path_files_in(at("missing"), names, 5), 0);
+  assert_int_equal(kilni_base_path_files_in(at("real/in/file"), names, 5), 0);
 }
 
 int main(void) {

@@ -15,18 +15,18 @@
 
 static void expect(const void* data, size_t size, size_t repeat, size_t part,
                    const char* wanted) {
-  kilni_sha256_t hash;
+  kilni_base_sha256_t hash;
   uint8_t digest[KILNI_SHA256_BYTES];
   char text[2 * KILNI_SHA256_BYTES + 1];
-  kilni_sha256_init(&hash);
+  kilni_base_sha256_init(&hash);
   for (size_t i = 0; i < repeat; i++) {
     for (size_t at = 0; at < size; at += part) {
       size_t rest = size - at;
-      kilni_sha256_add(&hash, (const char*)data + at,
-                       rest < part ? rest : part);
+      kilni_base_sha256_add(&hash, (const char*)data + at,
+                            rest < part ? rest : part);
     }
   }
-  kilni_sha256_finish(&hash, digest);
+  kilni_base_sha256_finish(&hash, digest);
   for (int i = 0; i < KILNI_SHA256_BYTES; i++) {
     snprintf(text + 2 * i, 3, "%02x", digest[i]);
   }
@@ -85,12 +85,12 @@ static void every_length_around_a_block(void** state) {
 
 static void as_a_record_has_it(void** state) {
   (void)state;
-  kilni_sha256_t hash;
+  kilni_base_sha256_t hash;
   uint8_t digest[KILNI_SHA256_BYTES];
   char text[KILNI_SHA256_TEXT_BYTES];
-  kilni_sha256_init(&hash);
-  kilni_sha256_finish(&hash, digest);
-  kilni_sha256_text(digest, text);
+  kilni_base_sha256_init(&hash);
+  kilni_base_sha256_finish(&hash, digest);
+  kilni_base_sha256_text(digest, text);
   assert_string_equal(text, "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
 }
 

@@ -20,8 +20,8 @@ static kiln_status_t make_with(kiln_allocator_t allocator,
                                ...) {
   va_list args;
   va_start(args, format);
-  kiln_status_t status = kilni_status_make_with(allocator, code, "image",
-                                                "reader.c", 12, format, args);
+  kiln_status_t status = kilni_base_status_make_with(
+      allocator, code, "image", "reader.c", 12, format, args);
   va_end(args);
   return status;
 }
@@ -33,7 +33,7 @@ static void codes_have_names_texts_and_exits(void** state) {
     assert_string_not_equal(kiln_status_code_name(code), "UNKNOWN");
     assert_true(kiln_status_code_text(code)[0] != 0);
     assert_in_range(kiln_status_code_exit(code), 0, 9);
-    kiln_status_t bare = kilni_status_bare(code);
+    kiln_status_t bare = kilni_base_status_bare(code);
     assert_int_equal(kiln_status_code(bare), code);
     assert_string_equal(kiln_status_message(bare), kiln_status_code_text(code));
     assert_int_equal(kiln_status_is_ok(bare), i == 0);
@@ -46,7 +46,7 @@ static void codes_have_names_texts_and_exits(void** state) {
 
 static void a_bare_code_says_nothing_more(void** state) {
   (void)state;
-  kiln_status_t bare = kilni_status_bare(KILN_STATUS_NOT_READY);
+  kiln_status_t bare = kilni_base_status_bare(KILN_STATUS_NOT_READY);
   kiln_status_native_t native;
   int line = 7;
   assert_null(kiln_status_fix(bare));
@@ -55,19 +55,19 @@ static void a_bare_code_says_nothing_more(void** state) {
   assert_int_equal(line, 0);
   assert_false(kiln_status_native(bare, &native));
   assert_ptr_equal(KILNI_ANNOTATE(bare, "more"), bare);
-  assert_ptr_equal(kilni_status_with_fix(bare, "x"), bare);
-  assert_ptr_equal(kilni_status_with_native(bare, "cuda", 1, "X"), bare);
+  assert_ptr_equal(kilni_base_status_with_fix(bare, "x"), bare);
+  assert_ptr_equal(kilni_base_status_with_native(bare, "cuda", 1, "X"), bare);
   assert_ptr_equal(kiln_status_clone(bare), bare);
 }
 
 static kiln_status_t full(kiln_allocator_t allocator) {
   kiln_status_t status =
       make_with(allocator, KILN_STATUS_BAD_DATA, "\"%s\" is odd", "a.ptx");
-  status = kilni_status_with_fix(status, "try %d", 2);
-  status = kilni_status_annotate(status, "device", "while loading");
-  status =
-      kilni_status_with_native(status, "cuda", 218, "CUDA_ERROR_INVALID_PTX");
-  return kilni_status_annotate(status, "runtime", "for \"%s\"", "soft");
+  status = kilni_base_status_with_fix(status, "try %d", 2);
+  status = kilni_base_status_annotate(status, "device", "while loading");
+  status = kilni_base_status_with_native(status, "cuda", 218,
+                                         "CUDA_ERROR_INVALID_PTX");
+  return kilni_base_status_annotate(status, "runtime", "for \"%s\"", "soft");
 }
 
 static const char kFullText[] =
@@ -143,8 +143,8 @@ static void long_lines_are_cut_and_many_are_bounded(void** state) {
 static void a_fix_can_be_said_anew(void** state) {
   (void)state;
   kiln_status_t status = KILNI_FAIL(NOT_FOUND, "no \"x\"");
-  status = kilni_status_with_fix(status, "first");
-  status = kilni_status_with_fix(status, "second");
+  status = kilni_base_status_with_fix(status, "first");
+  status = kilni_base_status_with_fix(status, "second");
   char text[128];
   kiln_status_format(status, sizeof(text), text, NULL);
   assert_string_equal(text, "test: no \"x\"\nFix: second");
@@ -153,12 +153,12 @@ static void a_fix_can_be_said_anew(void** state) {
 
 static void join_keeps_the_first(void** state) {
   (void)state;
-  assert_null(kilni_status_join(NULL, NULL));
-  kiln_status_t bare = kilni_status_bare(KILN_STATUS_END);
-  assert_ptr_equal(kilni_status_join(NULL, bare), bare);
-  assert_ptr_equal(kilni_status_join(bare, NULL), bare);
-  kiln_status_t both = kilni_status_join(KILNI_FAIL(IO_ERROR, "one"),
-                                         KILNI_FAIL(INTERNAL, "two"));
+  assert_null(kilni_base_status_join(NULL, NULL));
+  kiln_status_t bare = kilni_base_status_bare(KILN_STATUS_END);
+  assert_ptr_equal(kilni_base_status_join(NULL, bare), bare);
+  assert_ptr_equal(kilni_base_status_join(bare, NULL), bare);
+  kiln_status_t both = kilni_base_status_join(KILNI_FAIL(IO_ERROR, "one"),
+                                              KILNI_FAIL(INTERNAL, "two"));
   assert_int_equal(kiln_status_code(both), KILN_STATUS_IO_ERROR);
   char text[128];
   kiln_status_format(both, sizeof(text), text, NULL);

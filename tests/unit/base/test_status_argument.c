@@ -95,7 +95,7 @@ static void test_every_form(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof(kForms) / sizeof(kForms[0]); i++) {
     const form_t* form = &kForms[i];
-    kiln_status_t status = kilni_status_of_argument(
+    kiln_status_t status = kilni_base_status_of_argument(
         "room", "file.c", 7, form->name, form->condition);
     int line = 0;
     assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);

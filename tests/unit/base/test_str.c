@@ -16,30 +16,30 @@
 
 static void views_compare(void** state) {
   (void)state;
-  assert_int_equal(kilni_sv(NULL).size, 0);
-  assert_true(kilni_sv_equal(kilni_sv(NULL), kilni_sv("")));
-  assert_true(kilni_sv_equal_cstr(kilni_sv_make("abcd", 3), "abc"));
-  assert_false(kilni_sv_equal_cstr(kilni_sv("abd"), "abc"));
-  assert_false(kilni_sv_equal_cstr(kilni_sv("ab"), "abc"));
-  assert_true(kilni_sv_starts_with(kilni_sv("abc"), "ab"));
-  assert_true(kilni_sv_starts_with(kilni_sv(NULL), ""));
-  assert_false(kilni_sv_starts_with(kilni_sv("a"), "ab"));
-  assert_true(kilni_sv_ends_with(kilni_sv("abc"), "bc"));
-  assert_false(kilni_sv_ends_with(kilni_sv("c"), "bc"));
-  assert_false(kilni_sv_ends_with(kilni_sv("abd"), "bc"));
+  assert_int_equal(kilni_base_sv(NULL).size, 0);
+  assert_true(kilni_base_sv_equal(kilni_base_sv(NULL), kilni_base_sv("")));
+  assert_true(kilni_base_sv_equal_cstr(kilni_base_sv_make("abcd", 3), "abc"));
+  assert_false(kilni_base_sv_equal_cstr(kilni_base_sv("abd"), "abc"));
+  assert_false(kilni_base_sv_equal_cstr(kilni_base_sv("ab"), "abc"));
+  assert_true(kilni_base_sv_starts_with(kilni_base_sv("abc"), "ab"));
+  assert_true(kilni_base_sv_starts_with(kilni_base_sv(NULL), ""));
+  assert_false(kilni_base_sv_starts_with(kilni_base_sv("a"), "ab"));
+  assert_true(kilni_base_sv_ends_with(kilni_base_sv("abc"), "bc"));
+  assert_false(kilni_base_sv_ends_with(kilni_base_sv("c"), "bc"));
+  assert_false(kilni_base_sv_ends_with(kilni_base_sv("abd"), "bc"));
 }
 
 static void split_gives_each_part(void** state) {
   (void)state;
-  kiln_string_view_t rest = kilni_sv("a,,bc,");
+  kiln_string_view_t rest = kilni_base_sv("a,,bc,");
   kiln_string_view_t part;
-  assert_true(kilni_sv_split(&rest, ',', &part));
-  assert_true(kilni_sv_equal_cstr(part, "a"));
-  assert_true(kilni_sv_split(&rest, ',', &part));
+  assert_true(kilni_base_sv_split(&rest, ',', &part));
+  assert_true(kilni_base_sv_equal_cstr(part, "a"));
+  assert_true(kilni_base_sv_split(&rest, ',', &part));
   assert_int_equal(part.size, 0);
-  assert_true(kilni_sv_split(&rest, ',', &part));
-  assert_true(kilni_sv_equal_cstr(part, "bc"));
-  assert_false(kilni_sv_split(&rest, ',', &part));
+  assert_true(kilni_base_sv_split(&rest, ',', &part));
+  assert_true(kilni_base_sv_equal_cstr(part, "bc"));
+  assert_false(kilni_base_sv_split(&rest, ',', &part));
   assert_int_equal(part.size, 0);
 }
 
@@ -69,7 +69,7 @@ static void numbers_are_read_whole_or_refused(void** state) {
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     uint64_t value = 7;
-    bool ok = kilni_sv_to_u64(kilni_sv(cases[i].text), &value);
+    bool ok = kilni_base_sv_to_u64(kilni_base_sv(cases[i].text), &value);
     if (ok != cases[i].ok || value != cases[i].value) {
       fail_msg("\"%s\" is read as %d %llu", cases[i].text, ok,
                (unsigned long long)value);
@@ -79,18 +79,18 @@ static void numbers_are_read_whole_or_refused(void** state) {
 
 static kiln_status_t builder_body(kiln_allocator_t allocator, void* user) {
   (void)user;
-  kilni_str_t str;
-  kilni_str_init(&str, allocator, 1000);
-  assert_string_equal(kilni_str_cstr(&str), "");
-  kilni_str_add_cstr(&str, "one");
-  kilni_str_add_char(&str, ' ');
-  kilni_str_addf(
+  kilni_base_str_t str;
+  kilni_base_str_init(&str, allocator, 1000);
+  assert_string_equal(kilni_base_str_cstr(&str), "");
+  kilni_base_str_add_cstr(&str, "one");
+  kilni_base_str_add_char(&str, ' ');
+  kilni_base_str_addf(
       &str, "%d-%s", 2,
       "three and something much longer than what is set aside at first");
-  kilni_str_add(&str, kilni_sv_make("!!!", 1));
-  kilni_str_addf(&str, "%s", "");
+  kilni_base_str_add(&str, kilni_base_sv_make("!!!", 1));
+  kilni_base_str_addf(&str, "%s", "");
   char* text = NULL;
-  kiln_status_t status = kilni_str_take(&str, &text);
+  kiln_status_t status = kilni_base_str_take(&str, &text);
   assert_int_equal(kiln_status_is_ok(status), text != NULL);
   if (text != NULL) {
     assert_string_equal(
@@ -98,7 +98,7 @@ static kiln_status_t builder_body(kiln_allocator_t allocator, void* user) {
         "one 2-three and something much longer than what is set "
         "aside at first!");
   }
-  kilni_strfree(allocator, text);
+  kilni_base_strfree(allocator, text);
   return status;
 }
 
@@ -109,18 +109,18 @@ static void a_builder_joins_and_survives_failure(void** state) {
 
 static void a_builder_stops_at_its_limit(void** state) {
   (void)state;
-  kilni_str_t str;
-  kilni_str_init(&str, kiln_allocator_libc(), 5);
-  kilni_str_add_cstr(&str, "12345");
-  assert_null(kilni_str_status(&str));
-  kilni_str_add_char(&str, '6');
-  kilni_str_addf(&str, "%d", 7);
-  assert_string_equal(kilni_str_cstr(&str), "12345");
-  kiln_status_t status = kilni_str_status(&str);
+  kilni_base_str_t str;
+  kilni_base_str_init(&str, kiln_allocator_libc(), 5);
+  kilni_base_str_add_cstr(&str, "12345");
+  assert_null(kilni_base_str_status(&str));
+  kilni_base_str_add_char(&str, '6');
+  kilni_base_str_addf(&str, "%d", 7);
+  assert_string_equal(kilni_base_str_cstr(&str), "12345");
+  kiln_status_t status = kilni_base_str_status(&str);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
   char* text = (char*)&str;
-  status = kilni_str_take(&str, &text);
+  status = kilni_base_str_take(&str, &text);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   assert_null(text);
   kiln_status_free(status);
@@ -140,15 +140,15 @@ static void names_are_shown_on_one_line(void** state) {
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     char out[64];
-    size_t size = kilni_show(cases[i][0], sizeof(out), out);
+    size_t size = kilni_base_show(cases[i][0], sizeof(out), out);
     assert_string_equal(out, cases[i][1]);
     assert_int_equal(size, strlen(out));
   }
   char few[6];
-  assert_int_equal(kilni_show("ab\n\n", sizeof(few), few), 2);
+  assert_int_equal(kilni_base_show("ab\n\n", sizeof(few), few), 2);
   assert_string_equal(few, "ab");
-  assert_int_equal(kilni_show("abcdefgh", sizeof(few), few), 5);
-  assert_int_equal(kilni_show("a", 0, NULL), 0);
+  assert_int_equal(kilni_base_show("abcdefgh", sizeof(few), few), 5);
+  assert_int_equal(kilni_base_show("a", 0, NULL), 0);
 }
 
 int main(void) {

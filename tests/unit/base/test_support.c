@@ -122,15 +122,15 @@ static kiln_status_t sinful_body(kiln_allocator_t allocator, void* user) {
   sin_t sin = *(sin_t*)user;
   void* first;
   void* second;
-  kiln_status_t status = kilni_alloc(allocator, 10, &first);
+  kiln_status_t status = kilni_base_alloc(allocator, 10, &first);
   if (!kiln_status_is_ok(status)) return status;
-  status = kilni_alloc(allocator, 20, &second);
+  status = kilni_base_alloc(allocator, 20, &second);
   if (!kiln_status_is_ok(status)) {
-    if (sin != SIN_LEAK) kilni_free(allocator, first, 10);
+    if (sin != SIN_LEAK) kilni_base_free(allocator, first, 10);
     return sin == SIN_SWALLOW ? kiln_ok() : status;
   }
-  kilni_free(allocator, first, 10);
-  kilni_free(allocator, second, 20);
+  kilni_base_free(allocator, first, 10);
+  kilni_base_free(allocator, second, 20);
   return sin == SIN_ALWAYS_FAIL ? KILNI_FAIL(INTERNAL, "by design") : kiln_ok();
 }
 
@@ -191,7 +191,7 @@ static kiln_status_t spread_body(void* user) {
     spread->met++;
     if (i == spread->nth) {
       spread->last = i;
-      return kilni_status_bare(KILN_STATUS_INTERNAL);
+      return kilni_base_status_bare(KILN_STATUS_INTERNAL);
     }
   }
   return kiln_ok();

@@ -17,29 +17,29 @@
 enum { WORKERS = 4, ROUNDS = 10000 };
 
 typedef struct shared_t {
-  kilni_mutex_t mutex;
-  kilni_cond_t cond;
+  kilni_base_mutex_t mutex;
+  kilni_base_cond_t cond;
   uint64_t count;
   bool go;
 } shared_t;
 
 static void shared_init(shared_t* shared) {
   memset(shared, 0, sizeof(*shared));
-  assert_null(kilni_mutex_init(&shared->mutex));
-  assert_null(kilni_cond_init(&shared->cond));
+  assert_null(kilni_base_mutex_init(&shared->mutex));
+  assert_null(kilni_base_cond_init(&shared->cond));
 }
 
 static void shared_deinit(shared_t* shared) {
-  kilni_cond_deinit(&shared->cond);
-  kilni_mutex_deinit(&shared->mutex);
+  kilni_base_cond_deinit(&shared->cond);
+  kilni_base_mutex_deinit(&shared->mutex);
 }
 
 static void count_under_lock(void* user) {
   shared_t* shared = user;
   for (int i = 0; i < ROUNDS; i++) {
-    kilni_mutex_lock(&shared->mutex);
+    kilni_base_mutex_lock(&shared->mutex);
     shared->count++;
-    kilni_mutex_unlock(&shared->mutex);
+    kilni_base_mutex_unlock(&shared->mutex);
   }
 }
 
@@ -47,40 +47,41 @@ static void a_lock_keeps_others_out(void** state) {
   (void)state;
   shared_t shared;
   shared_init(&shared);
-  kilni_thread_t threads[WORKERS];
+  kilni_base_thread_t threads[WORKERS];
   for (int i = 0; i < WORKERS; i++) {
-    assert_null(kilni_thread_start(&threads[i], "a name that is far too long",
-                                   count_under_lock, &shared));
+    assert_null(kilni_base_thread_start(
+        &threads[i], "a name that is far too long", count_under_lock, &shared));
   }
-  for (int i = 0; i < WORKERS; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < WORKERS; i++) kilni_base_thread_join(&threads[i]);
   assert_int_equal(shared.count, WORKERS * ROUNDS);
   shared_deinit(&shared);
 }
 
 static void wait_for_go(void* user) {
   shared_t* shared = user;
-  kilni_mutex_lock(&shared->mutex);
-  while (!shared->go) kilni_cond_wait(&shared->cond, &shared->mutex);
+  kilni_base_mutex_lock(&shared->mutex);
+  while (!shared->go) kilni_base_cond_wait(&shared->cond, &shared->mutex);
   shared->count++;
-  kilni_cond_signal(&shared->cond);
-  kilni_mutex_unlock(&shared->mutex);
+  kilni_base_cond_signal(&shared->cond);
+  kilni_base_mutex_unlock(&shared->mutex);
 }
 
 static void a_condition_wakes_all_who_wait(void** state) {
   (void)state;
   shared_t shared;
   shared_init(&shared);
-  kilni_thread_t threads[WORKERS];
+  kilni_base_thread_t threads[WORKERS];
   for (int i = 0; i < WORKERS; i++) {
     assert_null(
-        kilni_thread_start(&threads[i], "waiter", wait_for_go, &shared));
+        kilni_base_thread_start(&threads[i], "waiter", wait_for_go, &shared));
   }
-  kilni_mutex_lock(&shared.mutex);
+  kilni_base_mutex_lock(&shared.mutex);
   shared.go = true;
-  kilni_cond_broadcast(&shared.cond);
-  while (shared.count < WORKERS) kilni_cond_wait(&shared.cond, &shared.mutex);
-  kilni_mutex_unlock(&shared.mutex);
-  for (int i = 0; i < WORKERS; i++) kilni_thread_join(&threads[i]);
+  kilni_base_cond_broadcast(&shared.cond);
+  while (shared.count < WORKERS)
+    kilni_base_cond_wait(&shared.cond, &shared.mutex);
+  kilni_base_mutex_unlock(&shared.mutex);
+  for (int i = 0; i < WORKERS; i++) kilni_base_thread_join(&threads[i]);
   shared_deinit(&shared);
 }
 
@@ -88,17 +89,18 @@ static void a_wait_ends_at_its_deadline(void** state) {
   (void)state;
   shared_t shared;
   shared_init(&shared);
-  kilni_mutex_lock(&shared.mutex);
-  uint64_t deadline = kilni_time_ns() + 2000000;
-  while (kilni_cond_wait_until(&shared.cond, &shared.mutex, deadline)) continue;
-  assert_true(kilni_time_ns() >= deadline);
-  assert_false(kilni_cond_wait_until(&shared.cond, &shared.mutex, 0));
-  kilni_mutex_unlock(&shared.mutex);
+  kilni_base_mutex_lock(&shared.mutex);
+  uint64_t deadline = kilni_base_time_ns() + 2000000;
+  while (kilni_base_cond_wait_until(&shared.cond, &shared.mutex, deadline))
+    continue;
+  assert_true(kilni_base_time_ns() >= deadline);
+  assert_false(kilni_base_cond_wait_until(&shared.cond, &shared.mutex, 0));
+  kilni_base_mutex_unlock(&shared.mutex);
   shared_deinit(&shared);
 }
 
 typedef struct self_t {
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   shared_t shared;
   bool current;
   bool blocks_all;
@@ -107,12 +109,12 @@ typedef struct self_t {
 static void look_at_self(void* user) {
   self_t* self = user;
   // The starter writes `thread` while we run, so wait until it says go.
-  kilni_mutex_lock(&self->shared.mutex);
+  kilni_base_mutex_lock(&self->shared.mutex);
   while (!self->shared.go) {
-    kilni_cond_wait(&self->shared.cond, &self->shared.mutex);
+    kilni_base_cond_wait(&self->shared.cond, &self->shared.mutex);
   }
-  self->current = kilni_thread_is_current(&self->thread);
-  kilni_mutex_unlock(&self->shared.mutex);
+  self->current = kilni_base_thread_is_current(&self->thread);
+  kilni_base_mutex_unlock(&self->shared.mutex);
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, NULL, &mask);
   self->blocks_all = sigismember(&mask, SIGINT) == 1 &&
@@ -125,13 +127,14 @@ static void a_thread_knows_itself_and_takes_no_signals(void** state) {
   self_t self;
   memset(&self, 0, sizeof(self));
   shared_init(&self.shared);
-  assert_null(kilni_thread_start(&self.thread, "self", look_at_self, &self));
-  assert_false(kilni_thread_is_current(&self.thread));
-  kilni_mutex_lock(&self.shared.mutex);
+  assert_null(
+      kilni_base_thread_start(&self.thread, "self", look_at_self, &self));
+  assert_false(kilni_base_thread_is_current(&self.thread));
+  kilni_base_mutex_lock(&self.shared.mutex);
   self.shared.go = true;
-  kilni_cond_broadcast(&self.shared.cond);
-  kilni_mutex_unlock(&self.shared.mutex);
-  kilni_thread_join(&self.thread);
+  kilni_base_cond_broadcast(&self.shared.cond);
+  kilni_base_mutex_unlock(&self.shared.mutex);
+  kilni_base_thread_join(&self.thread);
   assert_true(self.current);
   assert_true(self.blocks_all);
   sigset_t mask;
@@ -142,10 +145,10 @@ static void a_thread_knows_itself_and_takes_no_signals(void** state) {
 
 static void arrive(void* user) {
   shared_t* shared = user;
-  kilni_mutex_lock(&shared->mutex);
+  kilni_base_mutex_lock(&shared->mutex);
   shared->go = true;
-  kilni_cond_signal(&shared->cond);
-  kilni_mutex_unlock(&shared->mutex);
+  kilni_base_cond_signal(&shared->cond);
+  kilni_base_mutex_unlock(&shared->mutex);
 }
 
 static void a_detached_thread_runs_on(void** state) {
@@ -153,22 +156,22 @@ static void a_detached_thread_runs_on(void** state) {
   // Static: the thread may still be leaving the lock when we return.
   static shared_t shared;
   shared_init(&shared);
-  kilni_thread_t thread;
-  assert_null(kilni_thread_start(&thread, "free", arrive, &shared));
-  kilni_thread_detach(&thread);
+  kilni_base_thread_t thread;
+  assert_null(kilni_base_thread_start(&thread, "free", arrive, &shared));
+  kilni_base_thread_detach(&thread);
   assert_false(thread.started);
-  kilni_thread_join(&thread);
-  kilni_mutex_lock(&shared.mutex);
-  while (!shared.go) kilni_cond_wait(&shared.cond, &shared.mutex);
-  kilni_mutex_unlock(&shared.mutex);
+  kilni_base_thread_join(&thread);
+  kilni_base_mutex_lock(&shared.mutex);
+  while (!shared.go) kilni_base_cond_wait(&shared.cond, &shared.mutex);
+  kilni_base_mutex_unlock(&shared.mutex);
 }
 
 static void the_machine_has_cores_and_time_goes_on(void** state) {
   (void)state;
-  assert_true(kilni_core_count() >= 1);
-  uint64_t first = kilni_time_ns();
-  assert_true(kilni_time_ns() >= first);
-  assert_true(kilni_process_id() != 0);
+  assert_true(kilni_base_core_count() >= 1);
+  uint64_t first = kilni_base_time_ns();
+  assert_true(kilni_base_time_ns() >= first);
+  assert_true(kilni_base_process_id() != 0);
 }
 
 int main(void) {

@@ -69,14 +69,14 @@ kiln_cache_options_t cache_kit_options(cache_kit_t* kit) {
   return options;
 }
 
-void cache_kit_env(kilni_env_t* out_env) {
+void cache_kit_env(kilni_base_env_t* out_env) {
   memset(out_env, 0, sizeof(*out_env));
   out_env->allocator = kiln_allocator_libc();
 }
 
 kiln_cache_t* cache_kit_create(cache_kit_t* kit) {
   kiln_cache_options_t options = cache_kit_options(kit);
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   cache_kit_env(&env);
   cache_kit_ok(kilni_cache_create(&options, &env, &cache));
@@ -108,7 +108,8 @@ kiln_cache_key_t cache_kit_key(const char* text) {
 kiln_status_t cache_maker_make(void* user, kiln_cache_output_t* out) {
   cache_maker_t* maker = user;
   atomic_fetch_add(&maker->calls, 1);
-  if (maker->fails != KILN_STATUS_OK) return kilni_status_bare(maker->fails);
+  if (maker->fails != KILN_STATUS_OK)
+    return kilni_base_status_bare(maker->fails);
   out->payload = cache_kit_bytes(maker->text);
   out->metadata = cache_kit_bytes("about it");
   out->store = maker->store;

@@ -27,7 +27,7 @@ void cache_kit_deinit(cache_kit_t* kit);
 kiln_cache_options_t cache_kit_options(cache_kit_t* kit);
 kiln_cache_t* cache_kit_create(cache_kit_t* kit);
 // The same, with an environment that sets nothing but what `env` does.
-void cache_kit_env(kilni_env_t* out_env);
+void cache_kit_env(kilni_base_env_t* out_env);
 
 void cache_kit_ok(kiln_status_t status);
 // Expects `code`, and a cure unless the code is bare.

@@ -122,8 +122,9 @@ static void test_foreign(void** state) {
   cache_kit_deinit(&kit);
 }
 
-static int look_foreign(void* user, int handle, kilni_file_look_t* out_look) {
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+static int look_foreign(void* user, int handle,
+                        kilni_base_file_look_t* out_look) {
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   int code = system.look(user, handle, out_look);
   if (out_look->kind == KILNI_FILE_REGULAR) out_look->owner++;
   return code;
@@ -250,7 +251,7 @@ static void test_use_is_marked_hourly(void** state) {
 }
 
 static int no_unnamed(void* user, int folder, const char* name, uint32_t how) {
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   if (how == KILNI_OPEN_UNNAMED) return -EOPNOTSUPP;
   return system.open(user, folder, name, how);
 }
@@ -306,7 +307,7 @@ static void test_larger_than_the_budget(void** state) {
   cache_kit_t kit;
   cache_kit_init(&kit);
   kiln_cache_options_t options = cache_kit_options(&kit);
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   cache_kit_env(&env);
   options.disk_bytes = 100;

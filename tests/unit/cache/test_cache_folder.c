@@ -50,12 +50,14 @@ static void test_choice(void** state) {
   };
   for (size_t i = 0; i < sizeof(choices) / sizeof(*choices); i++) {
     const choice_t* choice = &choices[i];
-    kilni_env_t env;
+    kilni_base_env_t env;
     kiln_cache_t* cache = NULL;
     cache_kit_env(&env);
-    cache_kit_ok(kilni_env_set(&env, KILNI_ENV_KILN_CACHE_DIR, choice->own));
-    cache_kit_ok(kilni_env_set(&env, KILNI_ENV_XDG_CACHE_HOME, choice->caches));
-    cache_kit_ok(kilni_env_set(&env, KILNI_ENV_HOME, choice->home));
+    cache_kit_ok(
+        kilni_base_env_set(&env, KILNI_ENV_KILN_CACHE_DIR, choice->own));
+    cache_kit_ok(
+        kilni_base_env_set(&env, KILNI_ENV_XDG_CACHE_HOME, choice->caches));
+    cache_kit_ok(kilni_base_env_set(&env, KILNI_ENV_HOME, choice->home));
     kiln_status_t status = kilni_cache_create(NULL, &env, &cache);
     if (choice->wanted == NULL) {
       assert_non_null(strstr(kiln_status_message(status), "KILN_CACHE_DIR"));
@@ -67,7 +69,7 @@ static void test_choice(void** state) {
       assert_string_equal(kiln_cache_directory(cache), choice->wanted);
     }
     kiln_cache_release(cache);
-    kilni_env_deinit(&env);
+    kilni_base_env_deinit(&env);
   }
 }
 
@@ -85,13 +87,14 @@ static void test_empty_is_unset(void** state) {
 
 static void test_variables_and_options(void** state) {
   (void)state;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   kiln_cache_options_t options = kiln_cache_options_default();
   cache_kit_env(&env);
-  cache_kit_ok(kilni_env_set(&env, KILNI_ENV_KILN_CACHE, "off"));
-  cache_kit_ok(kilni_env_set(&env, KILNI_ENV_KILN_CACHE_DIR, "/a"));
-  cache_kit_ok(kilni_env_set(&env, KILNI_ENV_KILN_CACHE_MAX_BYTES, "4096"));
+  cache_kit_ok(kilni_base_env_set(&env, KILNI_ENV_KILN_CACHE, "off"));
+  cache_kit_ok(kilni_base_env_set(&env, KILNI_ENV_KILN_CACHE_DIR, "/a"));
+  cache_kit_ok(
+      kilni_base_env_set(&env, KILNI_ENV_KILN_CACHE_MAX_BYTES, "4096"));
   cache_kit_ok(kilni_cache_create(NULL, &env, &cache));
   assert_string_equal(kiln_cache_directory(cache), "");
   kiln_cache_release(cache);
@@ -118,12 +121,12 @@ static void test_variables_and_options(void** state) {
   cache_kit_fails(kilni_cache_create(&options, &env, &cache),
                   KILN_STATUS_INVALID_ARGUMENT);
   options.memory = 0;
-  cache_kit_ok(kilni_env_set(&env, KILNI_ENV_KILN_CACHE, "perhaps"));
+  cache_kit_ok(kilni_base_env_set(&env, KILNI_ENV_KILN_CACHE, "perhaps"));
   kiln_status_t status = kilni_cache_create(&options, &env, &cache);
   assert_non_null(strstr(kiln_status_message(status), "KILN_CACHE"));
   cache_kit_fails(status, KILN_STATUS_INVALID_ARGUMENT);
   assert_null(cache);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
 }
 
 // ---- How it is made ----
@@ -163,13 +166,13 @@ static void test_home_is_not_made(void** state) {
   cache_kit_t kit;
   cache_kit_init(&kit);
   for (int i = 0; i < 2; i++) {
-    kilni_env_t env;
+    kilni_base_env_t env;
     kiln_cache_t* cache = NULL;
     char home[CACHE_KIT_PATH_BYTES];
     cache_kit_env(&env);
     snprintf(home, sizeof(home), "%.400s/home", kit.top);
     if (i == 1) assert_int_equal(mkdir(home, 0755), 0);
-    cache_kit_ok(kilni_env_set(&env, KILNI_ENV_HOME, home));
+    cache_kit_ok(kilni_base_env_set(&env, KILNI_ENV_HOME, home));
     cache_kit_ok(kilni_cache_create(NULL, &env, &cache));
     cache_maker_t maker = {.text = "x"};
     (void)cache_maker_from(&maker, cache, "a");
@@ -177,7 +180,7 @@ static void test_home_is_not_made(void** state) {
     assert_int_equal(access(home, F_OK), i - 1);
     assert_int_equal(strlen(kiln_cache_disk_problem(cache)) > 0, i == 0);
     kiln_cache_release(cache);
-    kilni_env_deinit(&env);
+    kilni_base_env_deinit(&env);
   }
   cache_kit_deinit(&kit);
 }
@@ -242,8 +245,9 @@ static void test_readable_by_others_is_taken(void** state) {
 }
 
 // The calls of the system, but somebody else owns what is looked at.
-static int look_foreign(void* user, int handle, kilni_file_look_t* out_look) {
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+static int look_foreign(void* user, int handle,
+                        kilni_base_file_look_t* out_look) {
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   int code = system.look(user, handle, out_look);
   out_look->owner++;
   return code;
@@ -319,7 +323,7 @@ static void test_no_folder_at_all(void** state) {
   cache_kit_t kit;
   cache_kit_init(&kit);
   kiln_cache_options_t options = cache_kit_options(&kit);
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   cache_kit_env(&env);
   options.directory = NULL;
@@ -335,14 +339,14 @@ static void test_no_folder_at_all(void** state) {
 
 static int read_only_open(void* user, int folder, const char* name,
                           uint32_t how) {
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   if (how != KILNI_OPEN_READ) return -EROFS;
   return system.open(user, folder, name, how);
 }
 
 static int64_t full_write(void* user, int file, uint64_t offset, size_t size,
                           const void* data) {
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   // A part still fits.
   if (offset == 0 && size > 10) return system.write(user, file, 0, 10, data);
   return -ENOSPC;
@@ -383,7 +387,7 @@ static void test_full(void** state) {
     assert_int_equal(cache_kit_count(&kit, ""), 1);  // the file of locks
   }
   // Once there is room again entries are stored again.
-  cache->calls = kilni_folder_calls_system();
+  cache->calls = kilni_base_folder_calls_system();
   cache_maker_t maker = {.text = "x"};
   (void)cache_maker_from(&maker, cache, "e");
   assert_int_equal(cache_kit_stats(cache).stored, 1);

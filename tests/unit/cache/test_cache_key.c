@@ -24,17 +24,17 @@ static void build(kilni_cache_key_builder_t* builder, int which) {
     case 0:
       break;
     case 1:
-      kilni_cache_key_add_text(builder, "x", kilni_sv("ab"));
+      kilni_cache_key_add_text(builder, "x", kilni_base_sv("ab"));
       break;
     case 2:
-      kilni_cache_key_add_text(builder, "xa", kilni_sv("b"));
+      kilni_cache_key_add_text(builder, "xa", kilni_base_sv("b"));
       break;
     case 3:
       kilni_cache_key_add_bytes(builder, "x", cache_kit_bytes("ab"));
       break;
     case 4:
-      kilni_cache_key_add_text(builder, "x", kilni_sv("a"));
-      kilni_cache_key_add_text(builder, "x", kilni_sv("b"));
+      kilni_cache_key_add_text(builder, "x", kilni_base_sv("a"));
+      kilni_cache_key_add_text(builder, "x", kilni_base_sv("b"));
       break;
     case 5:
       kilni_cache_key_add_texts(builder, "x", ab, 2);
@@ -52,7 +52,7 @@ static void build(kilni_cache_key_builder_t* builder, int which) {
       kilni_cache_key_add_texts(builder, "x", empty, 0);
       break;
     case 10:
-      kilni_cache_key_add_text(builder, "x", kilni_sv(""));
+      kilni_cache_key_add_text(builder, "x", kilni_base_sv(""));
       break;
     case 11:
       kilni_cache_key_add_u64(builder, "x", 0);
@@ -62,7 +62,7 @@ static void build(kilni_cache_key_builder_t* builder, int which) {
       break;
     default:
       kilni_cache_key_add_texts(builder, "x", ab, 1);
-      kilni_cache_key_add_text(builder, "x", kilni_sv("b"));
+      kilni_cache_key_add_text(builder, "x", kilni_base_sv("b"));
       break;
   }
 }
@@ -92,13 +92,13 @@ static void test_fields_do_not_run_over(void** state) {
   kilni_cache_key_builder_t one, two;
   kilni_cache_key_init(&one, kiln_allocator_libc());
   kilni_cache_key_init(&two, kiln_allocator_libc());
-  kilni_cache_key_add_text(&one, "a", kilni_sv("1"));
-  kilni_cache_key_add_text(&one, "b", kilni_sv("2"));
+  kilni_cache_key_add_text(&one, "a", kilni_base_sv("1"));
+  kilni_cache_key_add_text(&one, "b", kilni_base_sv("2"));
   kiln_bytes_view_t view = kilni_cache_key_view(&one);
   size_t head = 1 + 4 + 1 + 8;
   kilni_cache_key_add_text(
       &two, "a",
-      kilni_sv_make((const char*)view.data + head, view.size - head));
+      kilni_base_sv_make((const char*)view.data + head, view.size - head));
   kiln_bytes_view_t other = kilni_cache_key_view(&two);
   assert_true(view.size == other.size);
   assert_memory_not_equal(view.data, other.data, view.size);
@@ -126,13 +126,13 @@ static void test_read_back(void** state) {
   kilni_cache_key_builder_t builder;
   kilni_cache_key_field_t field;
   kilni_cache_key_init(&builder, kiln_allocator_libc());
-  kilni_cache_key_add_text(&builder, "name", kilni_sv("k.cu"));
+  kilni_cache_key_add_text(&builder, "name", kilni_base_sv("k.cu"));
   kilni_cache_key_add_u64(&builder, "line", 13000);
   kilni_cache_key_add_bytes(&builder, "empty", cache_kit_bytes(""));
   kiln_bytes_view_t view = kilni_cache_key_view(&builder);
   kilni_cache_key_reader_t reader = {view};
   assert_true(kilni_cache_key_next(&reader, &field));
-  assert_true(kilni_sv_equal_cstr(field.name, "name"));
+  assert_true(kilni_base_sv_equal_cstr(field.name, "name"));
   assert_int_equal(field.value.size, 4);
   assert_memory_equal(field.value.data, "k.cu", 4);
   assert_true(kilni_cache_key_next(&reader, &field));

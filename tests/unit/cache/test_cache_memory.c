@@ -20,7 +20,7 @@ enum { ENTRIES = 4, PAYLOAD = 4096, MANY = 2000 };
 
 static kiln_cache_t* create_memory(uint64_t bytes, uint32_t memory) {
   kiln_cache_options_t options = kiln_cache_options_default();
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   cache_kit_env(&env);
   options.disk = KILN_SWITCH_OFF;

@@ -48,7 +48,7 @@ typedef struct caller_t {
   uint32_t wait_ms;
   uint32_t from;
   kiln_status_code_t code;
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
 } caller_t;
 
 static void call(void* user) {
@@ -77,7 +77,8 @@ static void start(caller_t* caller, kiln_cache_t* cache, gate_t* gate,
   caller->gate = gate;
   caller->key = key;
   caller->wait_ms = wait_ms;
-  cache_kit_ok(kilni_thread_start(&caller->thread, "caller", call, caller));
+  cache_kit_ok(
+      kilni_base_thread_start(&caller->thread, "caller", call, caller));
 }
 
 static void wait_for(atomic_uint_fast64_t* counter, uint64_t value) {
@@ -86,7 +87,7 @@ static void wait_for(atomic_uint_fast64_t* counter, uint64_t value) {
 
 static kiln_cache_t* create(cache_kit_t* kit, bool disk) {
   kiln_cache_options_t options = cache_kit_options(kit);
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   cache_kit_env(&env);
   options.disk = disk ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
@@ -109,7 +110,7 @@ static void test_threads_share_one_make(void** state) {
     atomic_store(&gate.open, true);
     int made = 0;
     for (int i = 0; i < THREADS; i++) {
-      kilni_thread_join(&callers[i].thread);
+      kilni_base_thread_join(&callers[i].thread);
       assert_int_equal(callers[i].code, KILN_STATUS_OK);
       made += callers[i].from == KILN_CACHE_FROM_MAKE;
       assert_true(callers[i].from == KILN_CACHE_FROM_MAKE ||
@@ -138,7 +139,7 @@ static void test_never_twice(void** state) {
       start(&callers[i], cache, &gate, key, LONG_MS);
     }
     for (int i = 0; i < THREADS; i++) {
-      kilni_thread_join(&callers[i].thread);
+      kilni_base_thread_join(&callers[i].thread);
       assert_int_equal(callers[i].code, KILN_STATUS_OK);
     }
     assert_int_equal(gate.maker.calls, 1);
@@ -158,8 +159,8 @@ static void test_other_keys_do_not_wait(void** state) {
   start(&b, cache, &gate, "b", LONG_MS);
   while (atomic_load(&gate.inside) < 2) (void)usleep(100);
   atomic_store(&gate.open, true);
-  kilni_thread_join(&a.thread);
-  kilni_thread_join(&b.thread);
+  kilni_base_thread_join(&a.thread);
+  kilni_base_thread_join(&b.thread);
   assert_int_equal(a.from, KILN_CACHE_FROM_MAKE);
   assert_int_equal(b.from, KILN_CACHE_FROM_MAKE);
   kiln_cache_release(cache);
@@ -179,8 +180,8 @@ static void test_the_wait_ends(void** state) {
     while (atomic_load(&gate.inside) == 0) (void)usleep(100);
     start(&patient, cache, &own, "a", 50);
     start(&hasty, cache, &own, "a", KILN_CACHE_NO_WAIT);
-    kilni_thread_join(&hasty.thread);
-    kilni_thread_join(&patient.thread);
+    kilni_base_thread_join(&hasty.thread);
+    kilni_base_thread_join(&patient.thread);
     // Both are back although the first maker is still at it.
     assert_int_equal(patient.code, KILN_STATUS_OK);
     assert_int_equal(hasty.code, KILN_STATUS_OK);
@@ -189,7 +190,7 @@ static void test_the_wait_ends(void** state) {
                      1);
     assert_true(atomic_load(&own.inside) >= 1);
     atomic_store(&gate.open, true);
-    kilni_thread_join(&slow.thread);
+    kilni_base_thread_join(&slow.thread);
     assert_int_equal(slow.code, KILN_STATUS_OK);
     kiln_cache_release(cache);
     cache_kit_deinit(&kit);
@@ -234,7 +235,7 @@ static void test_who_gives_up_waits_no_longer(void** state) {
     assert_null(entry);
     assert_int_equal(atomic_load(&asked), 3);
     atomic_store(&gate.open, true);
-    kilni_thread_join(&slow.thread);
+    kilni_base_thread_join(&slow.thread);
     assert_int_equal(slow.from, KILN_CACHE_FROM_MAKE);
     // And who asks again gets it.
     assert_int_equal(cache_maker_from(&gate.maker, two, "a"),
@@ -260,10 +261,10 @@ static void test_the_next_tries_after_a_failure(void** state) {
   }
   wait_for(&cache->counts.lock_waits, THREADS);
   atomic_store(&bad.open, true);
-  kilni_thread_join(&first.thread);
+  kilni_base_thread_join(&first.thread);
   assert_int_equal(first.code, KILN_STATUS_COMPILE_FAILED);
   for (int i = 0; i < THREADS; i++) {
-    kilni_thread_join(&others[i].thread);
+    kilni_base_thread_join(&others[i].thread);
     assert_int_equal(others[i].code, KILN_STATUS_OK);
   }
   assert_int_equal(good.maker.calls, 1);
@@ -285,7 +286,7 @@ static void test_what_is_not_shared(void** state) {
   wait_for(&cache->counts.lock_waits, THREADS - 1);
   atomic_store(&gate.open, true);
   for (int i = 0; i < THREADS; i++) {
-    kilni_thread_join(&callers[i].thread);
+    kilni_base_thread_join(&callers[i].thread);
     assert_int_equal(callers[i].from, KILN_CACHE_FROM_MAKE);
   }
   assert_int_equal(gate.maker.calls, THREADS);
@@ -307,8 +308,8 @@ static void test_caches_of_one_process(void** state) {
   start(&second, two, &gate, "a", LONG_MS);
   wait_for(&two->counts.lock_waits, 1);
   atomic_store(&gate.open, true);
-  kilni_thread_join(&first.thread);
-  kilni_thread_join(&second.thread);
+  kilni_base_thread_join(&first.thread);
+  kilni_base_thread_join(&second.thread);
   assert_int_equal(first.from, KILN_CACHE_FROM_MAKE);
   assert_int_equal(second.from, KILN_CACHE_FROM_DISK);
   assert_int_equal(gate.maker.calls, 1);
@@ -370,10 +371,10 @@ static void test_make_may_use_the_cache(void** state) {
     uint32_t from = 0;
     request.make = make_nested;
     request.user = &nested;
-    uint64_t start_ns = kilni_time_ns();
+    uint64_t start_ns = kilni_base_time_ns();
     cache_kit_ok(kiln_cache_get_or_make(cache, &request, &entry, &from));
     // For its own key, too, and without a wait for itself.
-    assert_true(kilni_time_ns() - start_ns < UINT64_C(20000000000));
+    assert_true(kilni_base_time_ns() - start_ns < UINT64_C(20000000000));
     assert_int_equal(nested.inner_from, KILN_CACHE_FROM_MAKE);
     assert_int_equal(from, KILN_CACHE_FROM_MAKE);
     kiln_cache_entry_release(entry);
@@ -477,10 +478,10 @@ static void test_a_maker_that_is_killed_is_not_waited_for(void** state) {
   pid_t second = start_child(&kit, shared, NULL);
   assert_int_equal(kill(first, SIGKILL), 0);
   assert_int_equal(end_of(first), -SIGKILL);
-  uint64_t start_ns = kilni_time_ns();
+  uint64_t start_ns = kilni_base_time_ns();
   while (atomic_load(&shared->inside) < 2) (void)usleep(100);
   // Long before the minute that it would wait for a living one.
-  assert_true(kilni_time_ns() - start_ns < UINT64_C(20000000000));
+  assert_true(kilni_base_time_ns() - start_ns < UINT64_C(20000000000));
   atomic_store(&shared->open, true);
   assert_int_equal(end_of(second), KILN_CACHE_FROM_MAKE);
   assert_int_equal(atomic_load(&shared->calls), 1);
@@ -548,7 +549,7 @@ static void test_without_locks(void** state) {
 static int interrupted_lock(void* user, int file, uint64_t offset,
                             uint32_t what) {
   static int calls;
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   if (++calls % 3 != 0) return -EINTR;
   return system.lock(user, file, offset, what);
 }

@@ -27,7 +27,7 @@ static const char* const kNames[ENTRIES] = {"a", "b", "c", "d",
 static kiln_cache_t* create(cache_kit_t* kit, uint64_t disk_bytes,
                             uint64_t max_age_s) {
   kiln_cache_options_t options = cache_kit_options(kit);
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cache_t* cache = NULL;
   cache_kit_env(&env);
   options.disk_bytes = disk_bytes;
@@ -162,11 +162,12 @@ static void test_left_over_files(void** state) {
   cache_kit_write(dead, "x", 1);
   cache_kit_write(live, "x", 1);
   // The live one's writer holds its lock.
-  kilni_folder_calls_t calls = kilni_folder_calls_system();
+  kilni_base_folder_calls_t calls = kilni_base_folder_calls_system();
   int folder = -1;
-  assert_int_equal(kilni_folder_open(&calls, kit.folder, SIZE_MAX, &folder), 0);
-  int file =
-      kilni_folder_open_file(&calls, folder, "tmp-4-5-6", KILNI_OPEN_WRITE);
+  assert_int_equal(
+      kilni_base_folder_open(&calls, kit.folder, SIZE_MAX, &folder), 0);
+  int file = kilni_base_folder_open_file(&calls, folder, "tmp-4-5-6",
+                                         KILNI_OPEN_WRITE);
   assert_true(file >= 0);
   assert_int_equal(calls.lock(NULL, file, 0, KILNI_LOCK_TRY), 0);
   kiln_cache_t* cache = create(&kit, 0, 0);
@@ -215,7 +216,7 @@ static void test_left_over_without_locks(void** state) {
 // made again under another name: the entry is stored.
 static int steal_first(void* user, int file, uint64_t offset, uint32_t what) {
   static int stolen;
-  kilni_folder_calls_t system = kilni_folder_calls_system();
+  kilni_base_folder_calls_t system = kilni_base_folder_calls_system();
   const char* folder = user;
   if (offset == 0 && stolen++ == 0) {
     cache_kit_t kit;

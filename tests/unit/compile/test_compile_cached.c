@@ -24,7 +24,7 @@
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;
-static kilni_env_t g_env;
+static kilni_base_env_t g_env;
 static kiln_host_t g_host;
 static kiln_compiler_t* g_compiler;
 static kiln_cache_t* g_cache;
@@ -489,8 +489,8 @@ int main(void) {
   g_host.allocator = fault_alloc_allocator(&g_watch);
   g_env.allocator = g_host.allocator;
   g_host.env = &g_env;
-  g_host.process_id = kilni_process_id();
-  kilni_keep_t nobody = {0};
+  g_host.process_id = kilni_base_process_id();
+  kilni_base_keep_t nobody = {0};
   kiln_nvrtc_table_t table;
   kilni_nvrtc_table_null(&table);
   if (mkdtemp(g_dir) == NULL || !kiln_status_is_ok(kilni_compiler_create(

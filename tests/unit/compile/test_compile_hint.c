@@ -18,8 +18,8 @@ static char g_fix[KILNI_HINT_BYTES];
 
 static bool hint(const char* error, const char* source, bool has_headers) {
   kilni_refusal_t refusal = {
-      .error = kilni_sv(error),
-      .source = kilni_sv(source),
+      .error = kilni_base_sv(error),
+      .source = kilni_base_sv(source),
       .name = "t.cu",
       .line = 13000,
       .has_cccl = has_headers,
@@ -94,7 +94,8 @@ static void headers_of_the_toolkit_come_in_wheels(void** state) {
   }
   // In NVRTC's other words, where it has no folder to look into.
   kilni_refusal_t older = {
-      .error = kilni_sv("t.cu(1): catastrophic error: could not open source "
+      .error =
+          kilni_base_sv("t.cu(1): catastrophic error: could not open source "
                         "file \"nv/target\" (no directories in search list)"),
       .name = "t.cu",
       .line = 12090,

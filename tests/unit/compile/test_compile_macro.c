@@ -38,9 +38,9 @@ static bool expand(const char* defines, const char* text, list_t* list) {
   bool all = false;
   memset(list, 0, sizeof(*list));
   kilni_macros_init(&macros, kiln_allocator_libc());
-  kiln_string_view_t rest = kilni_sv(defines);
+  kiln_string_view_t rest = kilni_base_sv(defines);
   kiln_string_view_t line;
-  while (kilni_sv_split(&rest, '\n', &line)) {
+  while (kilni_base_sv_split(&rest, '\n', &line)) {
     const char* blank = memchr(line.data, ' ', line.size);
     if (blank == NULL) continue;
     kiln_string_view_t name = {line.data, (size_t)(blank - line.data)};
@@ -48,7 +48,8 @@ static bool expand(const char* defines, const char* text, list_t* list) {
     if (!kilni_scan_is_plain(value)) value.data = NULL;
     assert_null(kilni_macros_add(&macros, name, value));
   }
-  assert_null(kilni_macros_expand(&macros, kilni_sv(text), note, list, &all));
+  assert_null(
+      kilni_macros_expand(&macros, kilni_base_sv(text), note, list, &all));
   kilni_macros_deinit(&macros);
   return all;
 }
@@ -118,21 +119,22 @@ static void too_many_come_to_an_end(void** state) {
   (void)state;
   list_t list;
   // Eight names of five values each: 6^8 headers.
-  kilni_str_t text;
-  kilni_str_init(&text, kiln_allocator_libc(), 1 << 16);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, kiln_allocator_libc(), 1 << 16);
   for (char name = 'A'; name <= 'H'; name++) {
     for (char value = 'a'; value <= 'e'; value++) {
-      kilni_str_addf(&text, "%c %c%c\n", name, value, name);
+      kilni_base_str_addf(&text, "%c %c%c\n", name, value, name);
     }
   }
-  assert_false(expand(kilni_str_cstr(&text), "<A/B/C/D/E/F/G/H>", &list));
+  assert_false(expand(kilni_base_str_cstr(&text), "<A/B/C/D/E/F/G/H>", &list));
   assert_in_range(list.count, 1, 512);
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
   // A value of a value of a value ... without end is cut at a depth.
-  kilni_str_init(&text, kiln_allocator_libc(), 1 << 16);
-  for (int i = 0; i < 400; i++) kilni_str_addf(&text, "n%d n%d\n", i, i + 1);
-  assert_false(expand(kilni_str_cstr(&text), "n0", &list));
-  kilni_str_deinit(&text);
+  kilni_base_str_init(&text, kiln_allocator_libc(), 1 << 16);
+  for (int i = 0; i < 400; i++)
+    kilni_base_str_addf(&text, "n%d n%d\n", i, i + 1);
+  assert_false(expand(kilni_base_str_cstr(&text), "n0", &list));
+  kilni_base_str_deinit(&text);
 }
 
 static void options_define_too(void** state) {
@@ -147,14 +149,16 @@ static void options_define_too(void** state) {
     assert_null(kilni_macros_add_option(&macros, options[i]));
   }
   assert_int_equal(macros.count, 3);
-  assert_null(kilni_macros_expand(&macros, kilni_sv("A"), note, &list, &all));
+  assert_null(
+      kilni_macros_expand(&macros, kilni_base_sv("A"), note, &list, &all));
   assert_true(all);
   assert_string_equal(list.text, "<a.h>");
-  assert_null(
-      kilni_macros_expand(&macros, kilni_sv("<B/D/x.h>"), note, &list, &all));
+  assert_null(kilni_macros_expand(&macros, kilni_base_sv("<B/D/x.h>"), note,
+                                  &list, &all));
   assert_non_null(strstr(list.text, "<1//x.h>"));
   assert_null(kilni_macros_add_option(&macros, options[5]));
-  assert_null(kilni_macros_expand(&macros, kilni_sv("A"), note, &list, &all));
+  assert_null(
+      kilni_macros_expand(&macros, kilni_base_sv("A"), note, &list, &all));
   assert_false(all);
   kilni_macros_deinit(&macros);
 }
@@ -169,9 +173,10 @@ static void a_failure_ends_it(void** state) {
   kilni_macros_t macros;
   bool all = true;
   kilni_macros_init(&macros, kiln_allocator_libc());
-  assert_null(kilni_macros_add(&macros, kilni_sv("A"), kilni_sv("<a.h>")));
+  assert_null(
+      kilni_macros_add(&macros, kilni_base_sv("A"), kilni_base_sv("<a.h>")));
   kiln_status_t status =
-      kilni_macros_expand(&macros, kilni_sv("A"), refuse, NULL, &all);
+      kilni_macros_expand(&macros, kilni_base_sv("A"), refuse, NULL, &all);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
   kilni_macros_deinit(&macros);
@@ -190,7 +195,8 @@ static void no_memory(void** state) {
     kilni_macros_init(&macros, fault_alloc_allocator(&watch));
     for (int i = 0; i < 2000 && kiln_status_is_ok(status); i++) {
       snprintf(name, sizeof(name), "n%d", i);
-      status = kilni_macros_add(&macros, kilni_sv(name), kilni_sv("v"));
+      status =
+          kilni_macros_add(&macros, kilni_base_sv(name), kilni_base_sv("v"));
     }
     kilni_macros_deinit(&macros);
     bool ok = kiln_status_is_ok(status);
@@ -213,11 +219,12 @@ static void a_name_with_very_many_values(void** state) {
   for (int i = 0; i < 100000; i++) {
     char value[32];
     (void)snprintf(value, sizeof(value), "<a%d.h>", i);
-    assert_null(kilni_macros_add(&macros, kilni_sv("MANY"), kilni_sv(value)));
+    assert_null(
+        kilni_macros_add(&macros, kilni_base_sv("MANY"), kilni_base_sv(value)));
   }
   assert_true(macros.count < 1000);
   assert_null(
-      kilni_macros_expand(&macros, kilni_sv("MANY"), note, &list, &all));
+      kilni_macros_expand(&macros, kilni_base_sv("MANY"), note, &list, &all));
   assert_false(all);
   kilni_macros_deinit(&macros);
 }

@@ -24,7 +24,7 @@
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;
-static kilni_env_t g_env;
+static kilni_base_env_t g_env;
 static kiln_host_t g_host;
 static kiln_compiler_t* g_compiler;
 
@@ -255,14 +255,14 @@ static void compile_on_thread(void* user) {
 
 static void test_threads(void** state) {
   (void)state;
-  kilni_thread_t threads[3] = {0};
+  kilni_base_thread_t threads[3] = {0};
   bool done[3] = {false, false, false};
   for (int i = 0; i < 3; i++) {
-    assert_null(kilni_thread_start(&threads[i], "compile", compile_on_thread,
-                                   &done[i]));
+    assert_null(kilni_base_thread_start(&threads[i], "compile",
+                                        compile_on_thread, &done[i]));
   }
   for (int i = 0; i < 3; i++) {
-    kilni_thread_join(&threads[i]);
+    kilni_base_thread_join(&threads[i]);
     assert_true(done[i]);
   }
 }
@@ -474,9 +474,10 @@ int main(void) {
   fault_alloc_init(&g_watch);
   g_host.allocator = fault_alloc_allocator(&g_watch);
   g_host.env = &g_env;
-  g_host.process_id = kilni_process_id();
-  if (!kiln_status_is_ok(kilni_env_init(&g_env, g_host.allocator))) return 1;
-  kilni_keep_t nobody = {0};
+  g_host.process_id = kilni_base_process_id();
+  if (!kiln_status_is_ok(kilni_base_env_init(&g_env, g_host.allocator)))
+    return 1;
+  kilni_base_keep_t nobody = {0};
   kiln_toolkit_t* toolkit = NULL;
   kiln_toolkit_options_t how = kiln_toolkit_options_default();
   how.allocator = &g_host.allocator;
@@ -517,7 +518,7 @@ int main(void) {
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   kiln_compiler_release(g_compiler);
   kiln_toolkit_release(toolkit);
-  kilni_env_deinit(&g_env);
+  kilni_base_env_deinit(&g_env);
   const char* problem = fault_alloc_problem(&g_watch);
   if (problem != NULL) printf("memory: %s\n", problem);
   return failed + (problem != NULL);

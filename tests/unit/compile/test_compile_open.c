@@ -20,7 +20,7 @@
 #include "kiln/toolkit.h"
 #include "toolkit/toolkit.h"
 
-static kilni_env_t g_env;
+static kilni_base_env_t g_env;
 static kiln_host_t g_host;
 static kiln_toolkit_t* g_toolkit;
 
@@ -30,7 +30,7 @@ static int setup(void** state) {
   g_env.allocator = kiln_allocator_libc();
   g_host.allocator = kiln_allocator_libc();
   g_host.env = &g_env;
-  g_host.process_id = kilni_process_id();
+  g_host.process_id = kilni_base_process_id();
   kiln_locate_options_t where = kiln_locate_options_default();
   where.system_root = "/nonexistent-root";
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
@@ -42,7 +42,7 @@ static int setup(void** state) {
 static int teardown(void** state) {
   (void)state;
   kiln_toolkit_release(g_toolkit);
-  kilni_env_deinit(&g_env);
+  kilni_base_env_deinit(&g_env);
   return 0;
 }
 
@@ -53,7 +53,7 @@ static void test_a_file_that_is_no_library(void** state) {
   assert_true(file >= 0);
   assert_int_equal(write(file, "no library", 10), 10);
   close(file);
-  kilni_keep_t nobody = {0};
+  kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
       &g_host, nobody,
@@ -69,7 +69,7 @@ static void test_a_file_that_is_no_library(void** state) {
 
 static void test_a_library_that_is_not_nvrtc(void** state) {
   (void)state;
-  kilni_keep_t nobody = {0};
+  kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
       &g_host, nobody,
@@ -83,7 +83,7 @@ static void test_a_library_that_is_not_nvrtc(void** state) {
 
 static void test_the_places_are_listed(void** state) {
   (void)state;
-  kilni_keep_t nobody = {0};
+  kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
       &g_host, nobody,

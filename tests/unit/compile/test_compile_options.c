@@ -25,9 +25,9 @@
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;
-static kilni_env_t g_env;
+static kilni_base_env_t g_env;
 static kiln_host_t g_host;
-static const kilni_keep_t g_nobody;
+static const kilni_base_keep_t g_nobody;
 
 static kiln_compiler_t* open_null(int major, int minor) {
   kiln_nvrtc_table_t table;
@@ -404,11 +404,12 @@ static void run_crowd(uint32_t most_running, uint64_t most_bytes,
                       uint64_t bytes, unsigned limit) {
   crowd_t crowd = {.bytes = bytes};
   assert_null(kilni_gate_init(&crowd.gate, most_running, most_bytes));
-  kilni_thread_t threads[8] = {0};
+  kilni_base_thread_t threads[8] = {0};
   for (int i = 0; i < 8; i++) {
-    assert_null(kilni_thread_start(&threads[i], "gate", go_through, &crowd));
+    assert_null(
+        kilni_base_thread_start(&threads[i], "gate", go_through, &crowd));
   }
-  for (int i = 0; i < 8; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < 8; i++) kilni_base_thread_join(&threads[i]);
   assert_int_equal(atomic_load(&crowd.through), 400);
   assert_true(atomic_load(&crowd.most) <= limit);
   assert_int_equal(crowd.gate.running, 0);
@@ -424,11 +425,11 @@ static void pause_shortly(void) {
 
 static unsigned in_line(kilni_gate_t* gate) {
   unsigned count = 0;
-  kilni_mutex_lock(&gate->lock);
+  kilni_base_mutex_lock(&gate->lock);
   for (kilni_gate_place_t* at = gate->first; at != NULL; at = at->next) {
     count++;
   }
-  kilni_mutex_unlock(&gate->lock);
+  kilni_base_mutex_unlock(&gate->lock);
   return count;
 }
 
@@ -489,12 +490,12 @@ static void meet(uint32_t most_running, uint64_t most_bytes, unsigned wanted) {
   kilni_gate_t* gate = &g_meeting.compiler->gate;
   gate->most_running = most_running;
   gate->most_bytes = most_bytes;
-  kilni_thread_t threads[CROWD] = {0};
+  kilni_base_thread_t threads[CROWD] = {0};
   for (int i = 0; i < CROWD; i++) {
-    assert_null(kilni_thread_start(&threads[i], "compile", compile_in_crowd,
-                                   &g_meeting));
+    assert_null(kilni_base_thread_start(&threads[i], "compile",
+                                        compile_in_crowd, &g_meeting));
   }
-  for (int i = 0; i < CROWD; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < CROWD; i++) kilni_base_thread_join(&threads[i]);
   // So many were inside at once, while the others stood in line.
   assert_int_equal(atomic_load(&g_meeting.most), wanted);
   kiln_compiler_release(g_meeting.compiler);
@@ -537,16 +538,16 @@ static void first_come_first_served(void** state) {
   atomic_uint turns = 0;
   static const uint64_t bytes[] = {90, 20, 95, 30};
   waiter_t waiters[4];
-  kilni_thread_t threads[4] = {0};
+  kilni_base_thread_t threads[4] = {0};
   for (unsigned i = 0; i < 4; i++) {
     waiters[i] = (waiter_t){&gate, bytes[i], &turns, 0};
-    assert_null(
-        kilni_thread_start(&threads[i], "gate", wait_in_line, &waiters[i]));
+    assert_null(kilni_base_thread_start(&threads[i], "gate", wait_in_line,
+                                        &waiters[i]));
     while (in_line(&gate) != i + 1) pause_shortly();
   }
   assert_int_equal(atomic_load(&turns), 0);
   kilni_gate_leave(&gate, 60);
-  for (int i = 0; i < 4; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < 4; i++) kilni_base_thread_join(&threads[i]);
   for (unsigned i = 0; i < 4; i++) assert_int_equal(waiters[i].turn, i + 1);
   kilni_gate_deinit(&gate);
 }
@@ -579,7 +580,7 @@ int main(void) {
   g_host.allocator = fault_alloc_allocator(&g_watch);
   g_env.allocator = g_host.allocator;
   g_host.env = &g_env;
-  g_host.process_id = kilni_process_id();
+  g_host.process_id = kilni_base_process_id();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_field_is_its_option),
       cmocka_unit_test(headers_count_in_the_budget),

@@ -126,9 +126,9 @@ static void every_form_is_seen(void** state) {
 
 static kilni_scan_pieces_t pieces(const char* words) {
   kilni_scan_pieces_t set = {0};
-  kiln_string_view_t rest = kilni_sv(words);
+  kiln_string_view_t rest = kilni_base_sv(words);
   kiln_string_view_t word;
-  while (kilni_sv_split(&rest, ' ', &word)) {
+  while (kilni_base_sv_split(&rest, ' ', &word)) {
     kilni_scan_add_piece(&set, NULL, word);
   }
   return set;
@@ -155,8 +155,8 @@ static void pieces_make_a_name_or_none(void** state) {
     }
   }
   kilni_scan_pieces_t strong = {0}, weak = {0};
-  kilni_scan_add_piece(&strong, &weak, kilni_sv("__"));
-  kilni_scan_add_piece(&strong, &weak, kilni_sv("TIME"));
+  kilni_scan_add_piece(&strong, &weak, kilni_base_sv("__"));
+  kilni_scan_add_piece(&strong, &weak, kilni_base_sv("TIME"));
   kilni_scan_pieces_t none = {0};
   assert_null(kilni_scan_whole(&strong, &none));
   assert_string_equal(kilni_scan_whole(&strong, &weak), "__TIME__");
@@ -180,7 +180,7 @@ static void a_macro_knows_its_line(void** state) {
   assert_int_equal(line, 7);
 }
 
-static void write_one(kilni_str_t* out) {
+static void write_one(kilni_base_str_t* out) {
   static const char* const names[] = {"add<int>", "_Z3addIiEvv"};
   char path[] = "/a/b.h";
   kilni_file_dep_t dep = {path, KILNI_FILE_PRESENT, 0, 7, 8, -9, "0123"};
@@ -194,9 +194,9 @@ static void write_one(kilni_str_t* out) {
                        names,
                        1,
                        &files};
-  kilni_str_init(out, kiln_allocator_libc(), 1 << 20);
+  kilni_base_str_init(out, kiln_allocator_libc(), 1 << 20);
   kilni_kept_write(out, &kept);
-  assert_null(kilni_str_status(out));
+  assert_null(kilni_base_str_status(out));
 }
 
 static bool read_one(kiln_bytes_view_t bytes) {
@@ -215,7 +215,7 @@ static bool read_one(kiln_bytes_view_t bytes) {
 
 static void what_is_kept_comes_back(void** state) {
   (void)state;
-  kilni_str_t text;
+  kilni_base_str_t text;
   write_one(&text);
   kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
   kilni_kept_reader_t reader;
@@ -233,18 +233,18 @@ static void what_is_kept_comes_back(void** state) {
   assert_int_equal(dep.modified_ns, -9);
   assert_string_equal(dep.digest, "0123");
   assert_false(kilni_kept_file(&reader, &dep));
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
 }
 
 static void what_is_cut_short_is_refused(void** state) {
   (void)state;
-  kilni_str_t text;
+  kilni_base_str_t text;
   write_one(&text);
   for (size_t size = 0; size < text.size; size++) {
     kiln_bytes_view_t bytes = {(const uint8_t*)text.data, size};
     assert_false(read_one(bytes));
   }
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&text);
 }
 
 static bool count_found(void* user, const kilni_scan_found_t* found) {

@@ -52,16 +52,17 @@ static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
   fake_t* fake = session;
   fake->links++;
   if (fake->fails) {
-    return kilni_status_with_fix(KILNI_FAIL(LINK_FAILED, "no"), "read the log");
+    return kilni_base_status_with_fix(KILNI_FAIL(LINK_FAILED, "no"),
+                                      "read the log");
   }
   return sink->put(sink->user, (kiln_bytes_view_t){kCubin, sizeof(kCubin)});
 }
 
 static kiln_status_t fake_log(void* session, uint32_t which,
-                              kilni_str_t* inout_text) {
+                              kilni_base_str_t* inout_text) {
   const fake_t* fake = session;
   if (fake->links == 0) return kiln_ok();
-  kilni_str_add_cstr(
+  kilni_base_str_add_cstr(
       inout_text, which == KILN_LINK_LOG_ERROR ? "a warning\n" : "linked it\n");
   return kiln_ok();
 }
@@ -75,7 +76,7 @@ static void fake_end(void* session) {
 // A host, a cache in memory, and a linker. one-thread
 typedef struct world_t {
   fault_alloc_t watch;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_nvjitlink_table_t table;
   kilni_linker_wish_t wish;
@@ -92,7 +93,7 @@ static int make_world(void** state) {
   world.host.allocator = fault_alloc_allocator(&world.watch);
   world.env.allocator = world.host.allocator;
   world.host.env = &world.env;
-  world.host.process_id = kilni_process_id();
+  world.host.process_id = kilni_base_process_id();
   world.wish.arch = "sm_90";
   kiln_cache_options_t options = kiln_cache_options_default();
   options.disk = KILN_SWITCH_OFF;
@@ -112,7 +113,7 @@ static int end_world(void** state) {
 }
 
 static void open_linker(world_t* world) {
-  kilni_keep_t nobody = {0};
+  kilni_base_keep_t nobody = {0};
   kiln_linker_release(world->linker);
   world->linker = NULL;
   assert_null(

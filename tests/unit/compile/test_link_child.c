@@ -147,7 +147,7 @@ static kiln_status_t keep(void* user, kiln_bytes_view_t bytes) {
 }
 
 static kiln_status_t link_as(world_t* world, const char* name, size_t size,
-                             kilni_str_t* error) {
+                             kilni_base_str_t* error) {
   char self[PATH_BYTES];
   ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
   assert_true(length > 0);
@@ -225,12 +225,12 @@ static void what_it_makes_comes_back(void** state) {
 
 static void what_it_writes_is_in_the_log(void** state) {
   world_t* world = *state;
-  kilni_str_t error;
-  kilni_str_init(&error, world->host.allocator, 4096);
+  kilni_base_str_t error;
+  kilni_base_str_init(&error, world->host.allocator, 4096);
   assert_null(link_as(world, "mutters", 10, &error));
-  assert_string_equal(kilni_str_cstr(&error),
+  assert_string_equal(kilni_base_str_cstr(&error),
                       "error   : Multiple definition of 'k'\n");
-  kilni_str_deinit(&error);
+  kilni_base_str_deinit(&error);
 }
 
 static void a_crash_is_a_status(void** state) {
@@ -239,11 +239,11 @@ static void a_crash_is_a_status(void** state) {
          "ended its process with signal 11 (SIGSEGV)");
   expect(link_as(world, "crashes", 77, NULL), KILN_STATUS_LINK_FAILED,
          "input \"one.cubin\" (relocatable, 77 bytes)");
-  kilni_str_t error;
-  kilni_str_init(&error, world->host.allocator, 4096);
+  kilni_base_str_t error;
+  kilni_base_str_init(&error, world->host.allocator, 4096);
   kiln_status_free(link_as(world, "crashes", 77, &error));
-  assert_non_null(strstr(kilni_str_cstr(&error), "error   : nvJitLink"));
-  kilni_str_deinit(&error);
+  assert_non_null(strstr(kilni_base_str_cstr(&error), "error   : nvJitLink"));
+  kilni_base_str_deinit(&error);
   expect(link_as(world, "answers_and_crashes", 10, NULL),
          KILN_STATUS_LINK_FAILED, "signal 6 (SIGABRT)");
   assert_int_equal(world->puts, 0);
@@ -263,10 +263,10 @@ static void no_answer_is_a_status(void** state) {
 static void a_time_limit_ends_it(void** state) {
   world_t* world = *state;
   world->child.seconds = 1;
-  uint64_t from = kilni_time_ns();
+  uint64_t from = kilni_base_time_ns();
   expect(link_as(world, "hangs", 8 << 20, NULL), KILN_STATUS_LINK_FAILED,
          "the link took longer than 1 seconds");
-  assert_true(kilni_time_ns() - from < UINT64_C(30000000000));
+  assert_true(kilni_base_time_ns() - from < UINT64_C(30000000000));
 }
 
 static void a_program_that_is_not_there(void** state) {

@@ -52,9 +52,9 @@ typedef struct fake_t {
 
 static kiln_status_t refuse(fake_t* fake, const char* log) {
   snprintf(fake->log, sizeof(fake->log), "%s", log);
-  kiln_status_t status = kilni_status_with_native(
+  kiln_status_t status = kilni_base_status_with_native(
       KILNI_FAIL(LINK_FAILED, "cuLinkSomething"), "cuda", 218, "CUDA_ERROR");
-  return kilni_status_with_fix(status, "read the log");
+  return kilni_base_status_with_fix(status, "read the log");
 }
 
 static bool fails(const fake_t* fake, const char* where) {
@@ -103,10 +103,10 @@ static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
 }
 
 static kiln_status_t fake_log(void* session, uint32_t which,
-                              kilni_str_t* inout_text) {
+                              kilni_base_str_t* inout_text) {
   const fake_t* fake = session;
-  kilni_str_add_cstr(inout_text,
-                     which == KILN_LINK_LOG_ERROR ? fake->log : "linking\n");
+  kilni_base_str_add_cstr(
+      inout_text, which == KILN_LINK_LOG_ERROR ? fake->log : "linking\n");
   return kiln_ok();
 }
 
@@ -132,7 +132,7 @@ static kilni_link_backend_t fake_backend(fake_t* fake, uint32_t line) {
 // A host, and a linker over what a test wants. one-thread
 typedef struct world_t {
   fault_alloc_t watch;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_nvjitlink_table_t table;
   kilni_linker_wish_t wish;
@@ -161,7 +161,7 @@ static int make_world(void** state) {
   world.host.allocator = fault_alloc_allocator(&world.watch);
   world.env.allocator = world.host.allocator;
   world.host.env = &world.env;
-  world.host.process_id = kilni_process_id();
+  world.host.process_id = kilni_base_process_id();
   world.host.log = (kiln_log_sink_t){count_warnings, &world, KILN_LOG_TRACE, 0};
   kilni_nvjitlink_table_null(&world.table);
   world.wish.table = &world.table;
@@ -188,7 +188,7 @@ static void with_driver(world_t* world, uint32_t line) {
 
 static kiln_link_t* new_link(world_t* world,
                              const kiln_link_options_t* options) {
-  kilni_keep_t nobody = {0};
+  kilni_base_keep_t nobody = {0};
   kiln_link_t* link = NULL;
   if (world->linker == NULL) {
     assert_null(kilni_linker_create(&world->host, nobody, &world->wish,
@@ -992,7 +992,7 @@ static void test_explain_is_what_happens(void** state) {
 static uint32_t backend_for(world_t* world, uint32_t driver, uint32_t nvjitlink,
                             const kiln_link_options_t* options, bool ltoir,
                             kiln_status_code_t* out_code) {
-  kilni_keep_t nobody = {0};
+  kilni_base_keep_t nobody = {0};
   kiln_linker_t* linker = NULL;
   kiln_link_t* link = NULL;
   kiln_link_choice_t* choice = NULL;
@@ -1376,12 +1376,13 @@ static void link_often(void* user) {
 
 static void test_threads(void** state) {
   world_t* world = *state;
-  kilni_thread_t threads[4];
+  kilni_base_thread_t threads[4];
   kiln_link_release(new_link(world, NULL));
   for (int i = 0; i < 4; i++) {
-    assert_null(kilni_thread_start(&threads[i], "link", link_often, world));
+    assert_null(
+        kilni_base_thread_start(&threads[i], "link", link_often, world));
   }
-  for (int i = 0; i < 4; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < 4; i++) kilni_base_thread_join(&threads[i]);
   assert_int_equal(atomic_load(&world->linked), 200);
 }
 

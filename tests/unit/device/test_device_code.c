@@ -564,14 +564,15 @@ static void test_crowd(void** state) {
     crowd_t crowd = {NULL, 0};
     assert_null(
         kiln_module_create(world.device, world.code, NULL, &crowd.module));
-    kilni_thread_t threads[THREADS];
+    kilni_base_thread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
       kiln_module_retain(crowd.module);
-      assert_null(kilni_thread_start(&threads[i], "user", use_module, &crowd));
+      assert_null(
+          kilni_base_thread_start(&threads[i], "user", use_module, &crowd));
     }
     kiln_module_release(crowd.module);
     close_world(&world);
-    for (int i = 0; i < THREADS; i++) kilni_thread_join(&threads[i]);
+    for (int i = 0; i < THREADS; i++) kilni_base_thread_join(&threads[i]);
     assert_int_equal(atomic_load(&crowd.failures), 0);
   }
 }

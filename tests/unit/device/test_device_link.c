@@ -36,7 +36,7 @@ static const char kCalled[] = HEAD
 // The software device, which scribbles. one-thread
 typedef struct world_t {
   kiln_host_t host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_cuda_table_t table;
   kiln_device_t* device;
   kilni_link_backend_t backend;
@@ -45,11 +45,11 @@ typedef struct world_t {
 static int setup(void** state) {
   static world_t world;
   memset(&world, 0, sizeof(world));
-  assert_null(kilni_env_init(&world.env, kiln_allocator_libc()));
+  assert_null(kilni_base_env_init(&world.env, kiln_allocator_libc()));
   world.host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                              .env = &world.env,
                              .worker_count = 1,
-                             .process_id = kilni_process_id()};
+                             .process_id = kilni_base_process_id()};
   kilni_soft_options_t soft = {.struct_size = sizeof(soft),
                                .worker_count = 1,
                                .scribble = KILN_SWITCH_ON};
@@ -69,7 +69,7 @@ static int teardown(void** state) {
   world_t* world = *state;
   kiln_device_release(world->device);
   kilni_soft_stop();
-  kilni_env_deinit(&world->env);
+  kilni_base_env_deinit(&world->env);
   return 0;
 }
 
@@ -169,12 +169,12 @@ static void test_undefined(void** state) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
   assert_null(code);
-  kilni_str_t log;
-  kilni_str_init(&log, kiln_allocator_libc(), SIZE_MAX);
+  kilni_base_str_t log;
+  kilni_base_str_init(&log, kiln_allocator_libc(), SIZE_MAX);
   assert_null(world->backend.log(session, KILN_LINK_LOG_ERROR, &log));
-  assert_non_null(strstr(kilni_str_cstr(&log),
+  assert_non_null(strstr(kilni_base_str_cstr(&log),
                          "Undefined reference to 'answer' in 'lonely'"));
-  kilni_str_deinit(&log);
+  kilni_base_str_deinit(&log);
   world->backend.end(session);
 }
 
@@ -182,34 +182,36 @@ static void test_undefined(void** state) {
 static void test_long_log(void** state) {
   world_t* world = *state;
   enum { NAMES = 2000 };
-  kilni_str_t text;
-  kilni_str_init(&text, kiln_allocator_libc(), SIZE_MAX);
-  kilni_str_add_cstr(&text, HEAD);
+  kilni_base_str_t text;
+  kilni_base_str_init(&text, kiln_allocator_libc(), SIZE_MAX);
+  kilni_base_str_add_cstr(&text, HEAD);
   for (int i = 0; i < NAMES; i++) {
-    kilni_str_addf(&text, ".extern .func a_function_that_nobody_has_%d();\n",
-                   i);
+    kilni_base_str_addf(&text,
+                        ".extern .func a_function_that_nobody_has_%d();\n", i);
   }
-  kilni_str_add_cstr(&text, ".visible .entry all() {\n");
+  kilni_base_str_add_cstr(&text, ".visible .entry all() {\n");
   for (int i = 0; i < NAMES; i++) {
-    kilni_str_addf(&text, "call.uni a_function_that_nobody_has_%d, ();\n", i);
+    kilni_base_str_addf(&text, "call.uni a_function_that_nobody_has_%d, ();\n",
+                        i);
   }
-  kilni_str_add_cstr(&text, "ret;\n}\n");
+  kilni_base_str_add_cstr(&text, "ret;\n}\n");
   void* session = begin(world);
-  assert_null(
-      add(world, session, KILN_CODE_FORMAT_PTX, "many", kilni_str_cstr(&text)));
+  assert_null(add(world, session, KILN_CODE_FORMAT_PTX, "many",
+                  kilni_base_str_cstr(&text)));
   kilni_link_sink_t sink = {NULL, keep_code};
   kiln_status_t status = world->backend.finish(session, &sink);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
-  kilni_str_t log;
-  kilni_str_init(&log, kiln_allocator_libc(), SIZE_MAX);
+  kilni_base_str_t log;
+  kilni_base_str_init(&log, kiln_allocator_libc(), SIZE_MAX);
   assert_null(world->backend.log(session, KILN_LINK_LOG_ERROR, &log));
   int lines = 0;
-  for (const char* c = kilni_str_cstr(&log); *c != 0; c++) lines += *c == '\n';
+  for (const char* c = kilni_base_str_cstr(&log); *c != 0; c++)
+    lines += *c == '\n';
   assert_int_equal(lines, NAMES);
   assert_true(log.size > 65536);
-  kilni_str_deinit(&log);
-  kilni_str_deinit(&text);
+  kilni_base_str_deinit(&log);
+  kilni_base_str_deinit(&text);
   world->backend.end(session);
 }
 

@@ -500,9 +500,10 @@ static void test_release_on_another_thread(void** state) {
   kiln_buffer_t* buffer = NULL;
   kiln_buffer_options_t options = with(world->stream, NULL);
   assert_null(kiln_buffer_create(world->device, 64, &options, &buffer));
-  kilni_thread_t thread = {0};
-  assert_null(kilni_thread_start(&thread, "release", release_buffer, buffer));
-  kilni_thread_join(&thread);
+  kilni_base_thread_t thread = {0};
+  assert_null(
+      kilni_base_thread_start(&thread, "release", release_buffer, buffer));
+  kilni_base_thread_join(&thread);
   assert_ptr_equal(atomic_load(&seen.freed_on),
                    kiln_stream_handle(world->stream));
   device_world_close(world);
@@ -520,10 +521,10 @@ static void test_the_stream_of_a_thread(void** state) {
   for (int i = 0; i < 3; i++) {
     assert_null(kiln_buffer_create(world->device, 64, &options, &buffer[i]));
   }
-  kilni_thread_t thread = {0};
+  kilni_base_thread_t thread = {0};
   assert_null(
-      kilni_thread_start(&thread, "release", release_buffer, buffer[0]));
-  kilni_thread_join(&thread);
+      kilni_base_thread_start(&thread, "release", release_buffer, buffer[0]));
+  kilni_base_thread_join(&thread);
   assert_int_equal(atomic_load(&seen.plain_frees), 1);
   assert_null(atomic_load(&seen.freed_on));
   // On the thread that made it, or took it over, it is a free like any other.
@@ -887,17 +888,18 @@ static void run_threads(world_t* world, const char* name) {
   device_world_open_stream(world, name);
   kiln_pool_t* pool = NULL;
   assert_null(kiln_pool_create(world->device, NULL, &pool));
-  kilni_thread_t threads[THREADS] = {{0}};
+  kilni_base_thread_t threads[THREADS] = {{0}};
   worker_t workers[THREADS];
   memset(workers, 0, sizeof(workers));
   for (int i = 0; i < THREADS; i++) {
     workers[i].world = world;
     workers[i].pool = pool;
     workers[i].random = 0x9e3779b97f4a7c15ull * (uint64_t)(i + 1);
-    assert_null(kilni_thread_start(&threads[i], "memory", work, &workers[i]));
+    assert_null(
+        kilni_base_thread_start(&threads[i], "memory", work, &workers[i]));
   }
   for (int i = 0; i < THREADS; i++) {
-    kilni_thread_join(&threads[i]);
+    kilni_base_thread_join(&threads[i]);
     assert_int_equal(workers[i].failures, 0);
     assert_true(workers[i].made > ROUNDS / 2);
   }

@@ -95,7 +95,7 @@ typedef struct world_t {
   kiln_cuda_table_t null_table;
   kiln_cuda_table_t table;  // wrapped
   kiln_runtime_t* runtime;
-  kilni_mutex_t lock;  // of the shared references
+  kilni_base_mutex_t lock;  // of the shared references
   held_t shared[SHARED];
   atomic_uint wrong;
   atomic_uint made;
@@ -617,10 +617,10 @@ static void swap(player_t* player, held_t* held) {
   if (doubled) take_more(held);
   held_t more = *held;
   uint32_t at = draw(player, SHARED);
-  kilni_mutex_lock(&world->lock);
+  kilni_base_mutex_lock(&world->lock);
   held_t there = world->shared[at];
   world->shared[at] = more;
-  kilni_mutex_unlock(&world->lock);
+  kilni_base_mutex_unlock(&world->lock);
   if (doubled) {
     give_back(&there);
   } else {
@@ -741,7 +741,7 @@ static void open_world(world_t* world, bool soft, bool faults) {
   own = kiln_allocator_libc();
   kilni_cuda_null_reset();
   kilni_cuda_table_null(&world->null_table);
-  assert_null(kilni_mutex_init(&world->lock));
+  assert_null(kilni_base_mutex_init(&world->lock));
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &world->allocator;
   options.soft_workers = 1;
@@ -775,12 +775,13 @@ static void run_world(bool soft, bool faults, uint64_t seed) {
       players[i].current = (kiln_cu_context_t)(uintptr_t)(0xf04e00 + i);
     }
   }
-  kilni_thread_t threads[THREADS];
+  kilni_base_thread_t threads[THREADS];
   for (uint32_t i = 1; i < THREADS; i++) {
-    assert_null(kilni_thread_start(&threads[i], "play", play, &players[i]));
+    assert_null(
+        kilni_base_thread_start(&threads[i], "play", play, &players[i]));
   }
   play(&players[0]);
-  for (uint32_t i = 1; i < THREADS; i++) kilni_thread_join(&threads[i]);
+  for (uint32_t i = 1; i < THREADS; i++) kilni_base_thread_join(&threads[i]);
   kiln_runtime_release(world.runtime);
   kiln_device_release(first);
   for (uint32_t i = 0; i < SHARED; i++) give_back(&world.shared[i]);
@@ -794,7 +795,7 @@ static void run_world(bool soft, bool faults, uint64_t seed) {
     assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
     assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
   }
-  kilni_mutex_deinit(&world.lock);
+  kilni_base_mutex_deinit(&world.lock);
   fault_alloc_assert_clean(&world.watch);
   fault_alloc_deinit(&world.watch);
 }

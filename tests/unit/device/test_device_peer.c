@@ -182,7 +182,7 @@ static void test_what_is_refused(void** state) {
 // One of the threads. one-thread
 typedef struct player_t {
   world_t* world;
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   int failures;
 } player_t;
 
@@ -205,10 +205,10 @@ static void test_threads(void** state) {
   for (int i = 0; i < THREADS; i++) {
     players[i].world = *state;
     assert_ok(
-        kilni_thread_start(&players[i].thread, "peer", play, &players[i]));
+        kilni_base_thread_start(&players[i].thread, "peer", play, &players[i]));
   }
   for (int i = 0; i < THREADS; i++) {
-    kilni_thread_join(&players[i].thread);
+    kilni_base_thread_join(&players[i].thread);
     assert_int_equal(players[i].failures, 0);
   }
   assert_true(given() >= 2);

@@ -298,14 +298,14 @@ static void test_threads(void** state) {
   world_t* world = *state;
   kiln_pool_t* pool = NULL;
   atomic_int wrong = 0;
-  kilni_thread_t threads[THREADS];
+  kilni_base_thread_t threads[THREADS];
   assert_null(kiln_pool_import(world->device, 0, &pool));
   opener_t opener = {world, pool, &wrong};
   for (int i = 0; i < THREADS; i++) {
     assert_null(
-        kilni_thread_start(&threads[i], "open", open_and_let_go, &opener));
+        kilni_base_thread_start(&threads[i], "open", open_and_let_go, &opener));
   }
-  for (int i = 0; i < THREADS; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < THREADS; i++) kilni_base_thread_join(&threads[i]);
   kiln_pool_release(pool);
   assert_int_equal(wrong, 0);
   assert_int_equal(seen.opened, seen.freed);

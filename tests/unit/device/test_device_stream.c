@@ -228,7 +228,7 @@ static void test_a_handle_that_comes_again(void** state) {
   kiln_stream_release(made);
   made = make_stream(device);
   kiln_stream_release(made);
-  assert_int_equal(kilni_registry_count(&device->registry), 0);
+  assert_int_equal(kilni_base_registry_count(&device->registry), 0);
   kiln_device_release(device);
 }
 
@@ -772,10 +772,10 @@ static void test_release_on_another_thread(void** state) {
     assert_null(kiln_event_create(world->device, NULL, &event));
     assert_null(kiln_buffer_create(world->device, 64, &options, &buffer));
     void* what[] = {world, event, buffer, stream, current[i / 2]};
-    kilni_thread_t thread;
+    kilni_base_thread_t thread;
     assert_null(
-        kilni_thread_start(&thread, "release", release_elsewhere, what));
-    kilni_thread_join(&thread);
+        kilni_base_thread_start(&thread, "release", release_elsewhere, what));
+    kilni_base_thread_join(&thread);
     assert_ptr_equal(what[0], world);
   }
   assert_int_equal(driver_books_counts().live, 2);  // the contexts

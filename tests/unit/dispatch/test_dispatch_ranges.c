@@ -11,17 +11,17 @@ static const char* way;
 
 // What the fake has written down; "" if it is not there.
 static const char* words_of(const char* library) {
-  kilni_dynlib_t* opened = NULL;
+  kilni_base_dynlib_t* opened = NULL;
   const char* (*words)(void) = NULL;
   kiln_status_t status =
-      kilni_dynlib_open(kiln_allocator_libc(), library, &opened);
+      kilni_base_dynlib_open(kiln_allocator_libc(), library, &opened);
   if (status != NULL) {
     kiln_status_free(status);
     return "";
   }
-  void* address = kilni_dynlib_symbol(opened, "fake_nvtx_words");
+  void* address = kilni_base_dynlib_symbol(opened, "fake_nvtx_words");
   memcpy(&words, &address, sizeof(words));
-  kilni_dynlib_close(opened);
+  kilni_base_dynlib_close(opened);
   return words();
 }
 

@@ -346,8 +346,8 @@ static void test_changing_does_not_grow(void** state) {
 typedef struct late_t {
   kilni_late_entry_t entry;
   kiln_device_t* device;
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   bool done;
   uint64_t thread;
 } late_t;
@@ -355,11 +355,11 @@ typedef struct late_t {
 static void let_go(kilni_late_entry_t* entry) {
   late_t* late = (late_t*)entry;
   kiln_device_release(late->device);
-  kilni_mutex_lock(&late->lock);
-  late->thread = kilni_thread_self();
+  kilni_base_mutex_lock(&late->lock);
+  late->thread = kilni_base_thread_self();
   late->done = true;
-  kilni_cond_broadcast(&late->changed);
-  kilni_mutex_unlock(&late->lock);
+  kilni_base_cond_broadcast(&late->changed);
+  kilni_base_mutex_unlock(&late->lock);
 }
 
 static void push(late_t* late, kiln_device_t* device) {
@@ -368,14 +368,14 @@ static void push(late_t* late, kiln_device_t* device) {
   late->device = device;
   kilni_late_t* thread = NULL;
   assert_null(kilni_late_need(device, &thread));
-  assert_null(kilni_mutex_init(&late->lock));
-  assert_null(kilni_cond_init(&late->changed));
+  assert_null(kilni_base_mutex_init(&late->lock));
+  assert_null(kilni_base_cond_init(&late->changed));
   kilni_late_push(thread, &late->entry);
-  kilni_mutex_lock(&late->lock);
-  while (!late->done) kilni_cond_wait(&late->changed, &late->lock);
-  kilni_mutex_unlock(&late->lock);
-  kilni_cond_deinit(&late->changed);
-  kilni_mutex_deinit(&late->lock);
+  kilni_base_mutex_lock(&late->lock);
+  while (!late->done) kilni_base_cond_wait(&late->changed, &late->lock);
+  kilni_base_mutex_unlock(&late->lock);
+  kilni_base_cond_deinit(&late->changed);
+  kilni_base_mutex_deinit(&late->lock);
 }
 
 static void test_a_thread_lets_go(void** state) {
@@ -383,7 +383,7 @@ static void test_a_thread_lets_go(void** state) {
   late_t late;
   kiln_device_retain(kit.device);
   push(&late, kit.device);
-  assert_true(late.thread != kilni_thread_self());
+  assert_true(late.thread != kilni_base_thread_self());
 }
 
 // The device ends on the thread that it would wait for.
@@ -393,7 +393,7 @@ static void test_the_last_release_there(void** state) {
   kiln_device_t* device = NULL;
   assert_null(kiln_runtime_open_device(kit.runtime, "cuda:0", &device));
   push(&late, device);
-  assert_true(late.thread != kilni_thread_self());
+  assert_true(late.thread != kilni_base_thread_self());
 }
 
 int main(void) {

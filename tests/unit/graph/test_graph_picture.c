@@ -103,11 +103,12 @@ static void test_names(void** state) {
 
 static void test_escapes(void** state) {
   (void)state;
-  kilni_str_t out;
-  kilni_str_init(&out, kiln_allocator_libc(), 4096);
+  kilni_base_str_t out;
+  kilni_base_str_init(&out, kiln_allocator_libc(), 4096);
   kilni_picture_add_json(&out, "a\"\\&\n\x1f\xf4\x90\x80\x80\xe2\x82\xac");
-  assert_string_equal(kilni_str_cstr(&out), "a\\\"\\\\&??????\xe2\x82\xac");
-  kilni_str_deinit(&out);
+  assert_string_equal(kilni_base_str_cstr(&out),
+                      "a\\\"\\\\&??????\xe2\x82\xac");
+  kilni_base_str_deinit(&out);
 }
 
 static void test_refusals(void** state) {
@@ -127,7 +128,7 @@ static void test_refusals(void** state) {
         "flags");
   if (kit.soft) {
     assert_null(kiln_graph_dump_file(graph, 1, "picture_dump.dot"));
-    assert_true(kilni_file_exists("picture_dump.dot"));
+    assert_true(kilni_base_file_exists("picture_dump.dot"));
     assert_int_equal(remove("picture_dump.dot"), 0);
   } else {
     REFUSED(kiln_graph_dump_file(graph, 1, "none/there/g.dot"), NOT_FOUND,
@@ -135,7 +136,7 @@ static void test_refusals(void** state) {
     // A driver that writes nothing leaves nothing.
     REFUSED(kiln_graph_dump_file(graph, 1, "picture_none.dot"), IO_ERROR,
             "the driver wrote nothing");
-    assert_false(kilni_file_exists("picture_none.dot"));
+    assert_false(kilni_base_file_exists("picture_none.dot"));
   }
   kiln_graph_trace_t* trace = NULL;
   WRONG(kiln_graph_trace_create(NULL, NULL, &trace), INVALID_ARGUMENT, "graph");
@@ -214,10 +215,10 @@ static void test_picture(void** state) {
   uint8_t* data = NULL;
   size_t size = 0;
   assert_null(
-      kilni_file_read(kiln_allocator_libc(), path, 1 << 20, &data, &size));
+      kilni_base_file_read(kiln_allocator_libc(), path, 1 << 20, &data, &size));
   assert_int_equal(size, strlen(first));
   assert_memory_equal(data, first, size);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
   assert_int_equal(remove(path), 0);
   free(first);
   kiln_graph_release(other);

@@ -36,10 +36,10 @@ static int teardown(void** state) {
   return 0;
 }
 
-static void elsewhere(kilni_thread_fn_t fn, visit_t* visit) {
-  kilni_thread_t thread;
-  assert_null(kilni_thread_start(&thread, "elsewhere", fn, visit));
-  kilni_thread_join(&thread);
+static void elsewhere(kilni_base_thread_fn_t fn, visit_t* visit) {
+  kilni_base_thread_t thread;
+  assert_null(kilni_base_thread_start(&thread, "elsewhere", fn, visit));
+  kilni_base_thread_join(&thread);
 }
 
 static void end_there(void* user) {
@@ -365,14 +365,14 @@ static void test_a_release_while_others_launch(void** state) {
   (void)state;
   for (int round = 0; round < 20; round++) {
     visit_t visit;
-    kilni_thread_t thread;
+    kilni_base_thread_t thread;
     begin_on(&visit, CALLERS, KILN_GRAPH_CAPTURE_THREAD_LOCAL);
     assert_null(
-        kilni_thread_start(&thread, "elsewhere", release_there, &visit));
+        kilni_base_thread_start(&thread, "elsewhere", release_there, &visit));
     for (int i = 0; i < 50; i++) {
       kiln_status_free(kiln_launch_run(kit.launch, visit.stream));
     }
-    kilni_thread_join(&thread);
+    kilni_base_thread_join(&thread);
     must_run(visit.stream);
     kiln_stream_release(visit.stream);
   }

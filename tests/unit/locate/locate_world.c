@@ -40,7 +40,7 @@ static int remove_one(const char* path, const struct stat* info, int flag,
 int world_teardown(void** state) {
   world_t* world = *state;
   kiln_locate_release(world->locate);
-  kilni_env_deinit(&world->env);
+  kilni_base_env_deinit(&world->env);
   int result = nftw(world->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
   free(world);
   return result;
@@ -158,8 +158,8 @@ void world_ldcache(const world_t* world, const world_library_t* rows,
   free(data);
 }
 
-void world_set(world_t* world, kilni_env_id_t id, const char* name) {
-  assert_null(kilni_env_set(&world->env, id, world_path(world, name)));
+void world_set(world_t* world, kilni_base_env_id_t id, const char* name) {
+  assert_null(kilni_base_env_set(&world->env, id, world_path(world, name)));
 }
 
 kiln_locate_t* world_locate(world_t* world) {

@@ -12,7 +12,7 @@ enum { WORLD_PATH_BYTES = 4096 };
 // environment. one-thread
 typedef struct world_t {
   char root[256];
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_locate_options_t options;  // system_root is the world's
   kiln_locate_t* locate;          // made on first use
 } world_t;
@@ -47,7 +47,7 @@ uint8_t* world_ldcache_bytes(const world_t* world, const world_library_t* rows,
                              size_t count, size_t* out_size);
 
 // A variable that names a path in the world.
-void world_set(world_t* world, kilni_env_id_t id, const char* name);
+void world_set(world_t* world, kilni_base_env_id_t id, const char* name);
 
 // The context, made with `options` and `env` as they are by then; and without
 // what it has found so far.

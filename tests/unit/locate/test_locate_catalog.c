@@ -47,7 +47,8 @@ static void test_every_row_is_found_by_its_name(void** state) {
     assert_int_equal(kiln_locate_entry_index(entry), i);
     assert_in_range(kind, KILN_LOCATE_KIND_LIB, KILN_LOCATE_KIND_STUB);
     assert_int_equal(
-        kiln_locate_kind_parse(kilni_sv(kiln_locate_kind_name(kind))), kind);
+        kiln_locate_kind_parse(kilni_base_sv(kiln_locate_kind_name(kind))),
+        kind);
   }
   assert_null(kiln_locate_entry(count));
   assert_null(kiln_locate_entry(UINT32_MAX));
@@ -128,20 +129,20 @@ static void test_file_names_look_like_their_kind(void** state) {
         kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
     for (uint32_t f = 0; f < files; f++) {
       const char* file = text_of(entry, KILN_LOCATE_LIST_FILES, f);
-      kiln_string_view_t view = kilni_sv(file);
-      bool is_lib = kilni_sv_starts_with(view, "lib");
+      kiln_string_view_t view = kilni_base_sv(file);
+      bool is_lib = kilni_base_sv_starts_with(view, "lib");
       switch (kiln_locate_entry_kind(entry)) {
         case KILN_LOCATE_KIND_LIB:
           assert_true(is_lib && strstr(file, ".so") != NULL);
           break;
         case KILN_LOCATE_KIND_STUB:
-          assert_true(is_lib && kilni_sv_ends_with(view, ".so"));
+          assert_true(is_lib && kilni_base_sv_ends_with(view, ".so"));
           break;
         case KILN_LOCATE_KIND_STATIC:
-          assert_true(is_lib && kilni_sv_ends_with(view, ".a"));
+          assert_true(is_lib && kilni_base_sv_ends_with(view, ".a"));
           break;
         case KILN_LOCATE_KIND_BITCODE:
-          assert_true(is_lib && kilni_sv_ends_with(view, ".bc"));
+          assert_true(is_lib && kilni_base_sv_ends_with(view, ".bc"));
           break;
         default:
           assert_true(file[0] != '/');
@@ -159,16 +160,16 @@ static void test_no_two_rows_share_a_file(void** state) {
     for (uint32_t f = 0; f < files; f++) {
       // Found by its file means: nobody else has it.
       kiln_string_view_t file =
-          kilni_sv(text_of(entry, KILN_LOCATE_LIST_FILES, f));
+          kilni_base_sv(text_of(entry, KILN_LOCATE_LIST_FILES, f));
       assert_ptr_equal(
           kiln_locate_entry_find_file(kiln_locate_entry_kind(entry), file),
           entry);
     }
   }
   assert_null(kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB,
-                                          kilni_sv("libnone.so")));
+                                          kilni_base_sv("libnone.so")));
   assert_null(kiln_locate_entry_find_file(KILN_LOCATE_KIND_BINARY,
-                                          kilni_sv("libnvrtc.so.13")));
+                                          kilni_base_sv("libnvrtc.so.13")));
 }
 
 static void test_dependencies_are_other_libraries(void** state) {
@@ -240,9 +241,9 @@ static void test_folders_are_relative_and_clean(void** state) {
       uint32_t count = kiln_locate_entry_list_count(entry, list);
       for (uint32_t n = 0; n < count; n++) {
         const char* dir = text_of(entry, list, n);
-        kiln_string_view_t view = kilni_sv(dir);
+        kiln_string_view_t view = kilni_base_sv(dir);
         assert_true(view.size != 0 && dir[0] != '/');
-        assert_false(kilni_sv_ends_with(view, "/"));
+        assert_false(kilni_base_sv_ends_with(view, "/"));
         assert_null(strstr(dir, ".."));
         assert_null(strstr(dir, "//"));
         const char* star = strchr(dir, '*');
@@ -301,9 +302,9 @@ static void test_groups_are_those_that_link_together(void** state) {
   };
   uint32_t grouped = 0;
   for (size_t g = 0; g < sizeof(kGroups) / sizeof(kGroups[0]); g++) {
-    kiln_string_view_t names = kilni_sv(kGroups[g].names);
+    kiln_string_view_t names = kilni_base_sv(kGroups[g].names);
     kiln_string_view_t name;
-    while (kilni_sv_split(&names, ' ', &name)) {
+    while (kilni_base_sv_split(&names, ' ', &name)) {
       entry_t entry = kiln_locate_entry_find_view(KILN_LOCATE_KIND_LIB, name);
       assert_non_null(entry);
       assert_string_equal(kiln_locate_entry_component(entry),
@@ -441,10 +442,10 @@ static void test_nothing_and_out_of_range_answer_nothing(void** state) {
   assert_string_equal(kiln_locate_list_name(99), "?");
   assert_string_equal(kiln_locate_list_name(KILN_LOCATE_LIST_PACKAGES),
                       "packages");
-  assert_int_equal(kiln_locate_kind_parse(kilni_sv("bin")),
+  assert_int_equal(kiln_locate_kind_parse(kilni_base_sv("bin")),
                    KILN_LOCATE_KIND_BINARY);
-  assert_int_equal(kiln_locate_kind_parse(kilni_sv("libs")), 0);
-  assert_int_equal(kiln_locate_kind_parse(kilni_sv("")), 0);
+  assert_int_equal(kiln_locate_kind_parse(kilni_base_sv("libs")), 0);
+  assert_int_equal(kiln_locate_kind_parse(kilni_base_sv("")), 0);
 }
 
 static void test_flaws_say_what_and_what_to_do(void** state) {
@@ -460,7 +461,7 @@ static void test_flaws_say_what_and_what_to_do(void** state) {
     assert_int_not_equal(flaw.mend[0], '\0');
     if (flaw.file[0] != '\0') {
       assert_non_null(kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB,
-                                                  kilni_sv(flaw.file)));
+                                                  kilni_base_sv(flaw.file)));
     }
     for (uint32_t before = 0; before < i; before++) {
       assert_string_not_equal(kiln_locate_flaw(before).id, flaw.id);

@@ -796,7 +796,7 @@ static void test_the_driver(void** state) {
 typedef struct work_t {
   kilni_locate_reader_t* reader;
   char path[WORLD_PATH_BYTES];
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   const kilni_locate_facts_t* facts;
 } work_t;
 
@@ -820,9 +820,10 @@ static void test_threads(void** state) {
     works[i].reader = reader;
     snprintf(works[i].path, WORLD_PATH_BYTES, "%s",
              world_path(world, SITE "/nvidia/cu13/lib/libnvJitLink.so.13"));
-    assert_null(kilni_thread_start(&works[i].thread, "facts", work, &works[i]));
+    assert_null(
+        kilni_base_thread_start(&works[i].thread, "facts", work, &works[i]));
   }
-  for (size_t i = 0; i < 4; i++) kilni_thread_join(&works[i].thread);
+  for (size_t i = 0; i < 4; i++) kilni_base_thread_join(&works[i].thread);
   for (size_t i = 0; i < 4; i++) {
     assert_non_null(works[i].facts);
     assert_int_equal(works[i].facts->symbol.line, 13050);

@@ -87,7 +87,7 @@ static void the_order_for_a_library(void** state) {
     kiln_locate_refresh(world->locate);
   }
   world_expect(world, LIB, "nvrtc", 0, NULL);
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_PATH, NULL));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_CUDA_PATH, NULL));
   world_forget(world);
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_CUDA_HOME,
                "home/lib/libnvrtc.so.12");
@@ -301,7 +301,7 @@ static void two_variables(void** state) {
     world_expect(world, LIB, "cufft", 0, NULL);
   }
   // Empty is unset.
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_PATH, ""));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_CUDA_PATH, ""));
   world_set(world, KILNI_ENV_CUDA_HOME, "b");
   world_forget(world);
   world_expect(world, LIB, "cufft", KILN_LOCATE_SCOPE_CUDA_HOME,
@@ -320,7 +320,7 @@ static void the_working_directory_is_never_searched(void** state) {
   char before[4096];
   assert_non_null(getcwd(before, sizeof(before)));
   assert_int_equal(chdir(world_path(world, "here")), 0);
-  static const kilni_env_id_t ids[] = {
+  static const kilni_base_env_id_t ids[] = {
       KILNI_ENV_CUDA_PATH,       KILNI_ENV_CUDA_HOME,
       KILNI_ENV_CONDA_PREFIX,    KILNI_ENV_CUDNN_PATH,
       KILNI_ENV_LD_LIBRARY_PATH, KILNI_ENV_PYTHONPATH,
@@ -328,7 +328,7 @@ static void the_working_directory_is_never_searched(void** state) {
   static const char* const values[] = {".", "", "lib64", "./", ":", "::.:"};
   for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
     for (size_t j = 0; j < sizeof(ids) / sizeof(ids[0]); j++) {
-      assert_null(kilni_env_set(&world->env, ids[j], values[i]));
+      assert_null(kilni_base_env_set(&world->env, ids[j], values[i]));
     }
     world_forget(world);
     world_expect(world, LIB, "nvrtc", 0, NULL);
@@ -405,8 +405,8 @@ static void without_the_environment(void** state) {
   world_put(world, "usr/local/cuda/lib64/libnvrtc.so.13");
   world_set(world, KILNI_ENV_CONDA_PREFIX, "conda");
   world_set(world, KILNI_ENV_CUDA_PATH, "kit");
-  assert_null(
-      kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC", "/nowhere"));
+  assert_null(kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC",
+                                        "/nowhere"));
   world->options.hermetic = KILN_SWITCH_ON;
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM,
                "usr/local/cuda/lib64/libnvrtc.so.13");
@@ -474,14 +474,14 @@ static void both_spellings(void** state) {
   world_put(world, "usr/local/cuda-13.0/include/nvrtc.h");
   kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
   char* real = NULL;
-  assert_null(kilni_path_real(
+  assert_null(kilni_base_path_real(
       kiln_allocator_libc(),
       world_path(world, "usr/local/cuda/lib64/libnvrtc.so.13"), &real));
   assert_string_equal(kiln_locate_item_path(item),
                       world_path(world, "usr/local/cuda/lib64/libnvrtc.so.13"));
   assert_string_equal(kiln_locate_item_real_path(item), real);
   assert_non_null(strstr(real, "libnvrtc.so.13.0.88"));
-  kilni_strfree(kiln_allocator_libc(), real);
+  kilni_base_strfree(kiln_allocator_libc(), real);
   assert_string_equal(kiln_locate_item_root(item),
                       world_path(world, "usr/local/cuda"));
   // Beside it: the headers of the same toolkit, by the same spelling.

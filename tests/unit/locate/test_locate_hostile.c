@@ -95,7 +95,7 @@ static void names_with_newlines(void** state) {
   world_set(world, KILNI_ENV_CUDA_PATH, "k\ni\tt\x01");
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_CUDA_PATH,
                "k\ni\tt\x01/lib64/libnvrtc.so.13");
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_PATH, NULL));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_CUDA_PATH, NULL));
   world_forget(world);
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM,
                "usr/local/cuda-13\n.0/lib64/libnvrtc.so.12");
@@ -108,13 +108,13 @@ static void long_paths(void** state) {
   memset(text, 'a', size);
   text[0] = '/';
   text[size] = 0;
-  static const kilni_env_id_t ids[] = {
+  static const kilni_base_env_id_t ids[] = {
       KILNI_ENV_CUDA_PATH,       KILNI_ENV_CONDA_PREFIX, KILNI_ENV_VIRTUAL_ENV,
       KILNI_ENV_LD_LIBRARY_PATH, KILNI_ENV_PYTHONPATH,   KILNI_ENV_HOME};
   for (size_t length = size; length > 8000; length -= 1500) {
     text[length] = 0;
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-      assert_null(kilni_env_set(&world->env, ids[i], text));
+      assert_null(kilni_base_env_set(&world->env, ids[i], text));
     }
     world_forget(world);
     world_expect(world, LIB, "nvrtc", 0, NULL);
@@ -142,7 +142,7 @@ static void a_hundred_thousand_packages(void** state) {
     assert_int_equal(mkdir(path, 0755), 0);
   }
   world_set(world, KILNI_ENV_VIRTUAL_ENV, "env");
-  uint64_t start = kilni_time_ns();
+  uint64_t start = kilni_base_time_ns();
   for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     kiln_locate_item_t* item = world_find(world, kiln_locate_entry_kind(entry),
@@ -153,7 +153,7 @@ static void a_hundred_thousand_packages(void** state) {
     kiln_locate_item_release(item);
   }
   // Far more than it takes, and far less than one listing for each thing.
-  assert_true(kilni_time_ns() - start < UINT64_C(5000000000));
+  assert_true(kilni_base_time_ns() - start < UINT64_C(5000000000));
 }
 
 // ---- Files that vanish ----
@@ -254,8 +254,8 @@ static void memory_may_run_out(void** state) {
   world_set(world, KILNI_ENV_VIRTUAL_ENV, "env");
   world_set(world, KILNI_ENV_CUDA_PATH, "kit");
   world_set(world, KILNI_ENV_CUDA_HOME, "kat");
-  assert_null(
-      kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_CUFILE", "/nowhere"));
+  assert_null(kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_CUFILE",
+                                        "/nowhere"));
   static const world_library_t rows[] = {
       {"libcudart.so.13", "usr/local/cuda/lib64/libcudart.so.13", 0, 0}};
   world_ldcache(world, rows, 1);

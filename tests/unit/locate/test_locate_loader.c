@@ -42,7 +42,7 @@ static void the_loaders_order(void** state) {
   char text[1024];
   snprintf(text, sizeof(text), "%s:%s;%s", world_path(world, "gone"),
            world_path(world, "one"), world_path(world, "two"));
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, text));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, text));
   // Each name is looked for everywhere before the next is.
   expect_via(world, "two/libnvrtc.so.13", "LD_LIBRARY_PATH");
   world_remove(world, "two");
@@ -58,8 +58,8 @@ static void the_loaders_order(void** state) {
 
 static void parts_that_are_passed_over(void** state) {
   world_t* world = *state;
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH,
-                            "lib:/x/$LIB:/y/${PLATFORM}:"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH,
+                                 "lib:/x/$LIB:/y/${PLATFORM}:"));
   kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
   assert_true(world_tried(item, "lib", "not absolute"));
   assert_true(world_tried(item, "/x/$LIB", "token"));
@@ -75,8 +75,8 @@ static void the_programs_own_folder(void** state) {
   assert_true(size > 0);
   exe[size] = 0;
   *strrchr(exe, '/') = 0;
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH,
-                            "$ORIGIN/no:${ORIGIN}/../none"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH,
+                                 "$ORIGIN/no:${ORIGIN}/../none"));
   kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
   char path[5000];
   snprintf(path, sizeof(path), "%s/no", exe);
@@ -99,12 +99,12 @@ static void expect_root(world_t* world, const char* cudart, const char* root) {
     assert_false(kiln_locate_item_found(item));
   } else {
     char* real = NULL;
-    assert_null(
-        kilni_path_real(kiln_allocator_libc(), world_path(world, root), &real));
+    assert_null(kilni_base_path_real(kiln_allocator_libc(),
+                                     world_path(world, root), &real));
     assert_int_equal(kiln_locate_item_scope(item),
                      KILN_LOCATE_SCOPE_LOADER_ROOT);
     assert_string_equal(kiln_locate_item_root(item), real);
-    kilni_strfree(kiln_allocator_libc(), real);
+    kilni_base_strfree(kiln_allocator_libc(), real);
   }
   kiln_locate_item_release(item);
 }
@@ -211,7 +211,7 @@ static void names_in_the_cache(void** state) {
                {"zzz", 0, ""}};
   for (size_t i = 0; i < sizeof(wants) / sizeof(wants[0]); i++) {
     kiln_string_view_t path = look(data, size, wants[i].name, wants[i].level);
-    if (!kilni_sv_equal_cstr(path, wants[i].path)) {
+    if (!kilni_base_sv_equal_cstr(path, wants[i].path)) {
       fail_msg("%s at level %u is \"%.*s\"", wants[i].name,
                (unsigned)wants[i].level, KILNI_SV(path));
     }
@@ -223,7 +223,7 @@ static void names_in_the_cache(void** state) {
   both[12] = 2;
   memcpy(both + head, data, size);
   assert_true(
-      kilni_sv_equal_cstr(look(both, head + size, "libz.so.9", 0), "/z9"));
+      kilni_base_sv_equal_cstr(look(both, head + size, "libz.so.9", 0), "/z9"));
   free(both);
   free(data);
 }
@@ -242,7 +242,7 @@ static void caches_that_are_none(void** state) {
     if (kilni_ldcache_open(part, cut, &cache, &why)) {
       kiln_string_view_t path =
           kilni_ldcache_find(&cache, "liba.so", KILNI_LDCACHE_X86_64, 4);
-      assert_true(path.size == 0 || kilni_sv_equal_cstr(path, "/a"));
+      assert_true(path.size == 0 || kilni_base_sv_equal_cstr(path, "/a"));
     } else {
       assert_non_null(why);
     }
@@ -271,7 +271,7 @@ static void this_machines_cache(void** state) {
   (void)state;
   uint8_t* data = NULL;
   size_t size = 0;
-  kiln_status_t status = kilni_file_read(
+  kiln_status_t status = kilni_base_file_read(
       kiln_allocator_libc(), "/etc/ld.so.cache", 64 << 20, &data, &size);
   kilni_ldcache_t cache;
   const char* why = NULL;
@@ -298,7 +298,7 @@ static void this_machines_cache(void** state) {
     known++;
   }
   assert_true(known > 0 || cache.count == 0);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
 }
 
 // ---- What is loaded ----
@@ -308,10 +308,10 @@ static void a_loaded_library_comes_first(void** state) {
   // A library of ours under a name of the catalog.
   uint8_t* data = NULL;
   size_t size = 0;
-  assert_null(kilni_file_read(kiln_allocator_libc(), KILN_LOCATE_MODULE,
-                              64 << 20, &data, &size));
+  assert_null(kilni_base_file_read(kiln_allocator_libc(), KILN_LOCATE_MODULE,
+                                   64 << 20, &data, &size));
   world_write(world, "process/libcufile.so.0", data, size);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
   world_put(world,
             "env/lib/python3.11/site-packages/nvidia/cu13/lib/"
             "libcufile.so.0");

@@ -19,8 +19,8 @@
 #define SCOPE  KILN_LOCATE_SCOPE_OVERRIDE
 
 static void name_it(world_t* world, const char* variable, const char* path) {
-  assert_null(kilni_env_set_member(&world->env, variable,
-                                   path ? world_path(world, path) : NULL));
+  assert_null(kilni_base_env_set_member(&world->env, variable,
+                                        path ? world_path(world, path) : NULL));
   world_forget(world);
 }
 
@@ -92,8 +92,8 @@ static void wrong_is_an_error(void** state) {
     if (values[i] != NULL) {
       name_it(world, "KILN_LOCATE_LIB_NVRTC", values[i]);
     } else {
-      assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC",
-                                       "usr/local/cuda"));
+      assert_null(kilni_base_env_set_member(
+          &world->env, "KILN_LOCATE_LIB_NVRTC", "usr/local/cuda"));
       world_forget(world);
     }
     kiln_locate_item_t* item = NULL;
@@ -118,7 +118,8 @@ static void wrong_is_an_error(void** state) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   kiln_status_free(status);
   // Empty is unset.
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC", ""));
+  assert_null(
+      kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC", ""));
   world_forget(world);
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM,
                "usr/local/cuda/lib64/libnvrtc.so.13");

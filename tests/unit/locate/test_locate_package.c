@@ -37,21 +37,22 @@ enum {
 
 static void conda_records(void** state) {
   (void)state;
-  kiln_string_view_t paths[2] = {kilni_sv("lib/b.so"), kilni_sv("lib/a.so")};
+  kiln_string_view_t paths[2] = {kilni_base_sv("lib/b.so"),
+                                 kilni_base_sv("lib/a.so")};
   kilni_conda_record_t record;
   kiln_string_view_t text =
-      kilni_sv(CONDA("libcublas", "12.9.1.4",
-                     "\"libgcc >=13\", \"cuda-version >=12.9,<12.10.0a0\"",
-                     "\"lib/a.so.1\", \"lib/a.so\", \"lib/b.so\""));
+      kilni_base_sv(CONDA("libcublas", "12.9.1.4",
+                          "\"libgcc >=13\", \"cuda-version >=12.9,<12.10.0a0\"",
+                          "\"lib/a.so.1\", \"lib/a.so\", \"lib/b.so\""));
   assert_true(kilni_conda_read(text, paths, 2, &record));
-  assert_true(kilni_sv_equal_cstr(record.name, "libcublas"));
-  assert_true(kilni_sv_equal_cstr(record.version, "12.9.1.4"));
-  assert_true(kilni_sv_equal_cstr(record.toolkit, ">=12.9,<12.10.0a0"));
+  assert_true(kilni_base_sv_equal_cstr(record.name, "libcublas"));
+  assert_true(kilni_base_sv_equal_cstr(record.version, "12.9.1.4"));
+  assert_true(kilni_base_sv_equal_cstr(record.toolkit, ">=12.9,<12.10.0a0"));
   assert_int_equal(record.owned, 0);
-  paths[0] = kilni_sv("lib/none.so");
+  paths[0] = kilni_base_sv("lib/none.so");
   assert_true(kilni_conda_read(text, paths, 2, &record));
   assert_int_equal(record.owned, 1);
-  paths[1] = kilni_sv("a.so");  // part of a name is no name
+  paths[1] = kilni_base_sv("a.so");  // part of a name is no name
   assert_true(kilni_conda_read(text, paths, 2, &record));
   assert_int_equal(record.owned, SIZE_MAX);
   // Cut off anywhere, it is none.
@@ -59,7 +60,7 @@ static void conda_records(void** state) {
     char* part = malloc(size + 1);
     memcpy(part, text.data, size);
     assert_false(
-        kilni_conda_read(kilni_sv_make(part, size), paths, 2, &record));
+        kilni_conda_read(kilni_base_sv_make(part, size), paths, 2, &record));
     free(part);
   }
   static const char* const none[] = {"",
@@ -70,11 +71,12 @@ static void conda_records(void** state) {
                                      "{\"name\": 1, \"version\": \"1\"}",
                                      "not json"};
   for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-    assert_false(kilni_conda_read(kilni_sv(none[i]), paths, 2, &record));
+    assert_false(kilni_conda_read(kilni_base_sv(none[i]), paths, 2, &record));
   }
   assert_true(kilni_conda_read(
-      kilni_sv("{\"files\": null, \"depends\": [1, [\"cuda-version 9\"], "
-               "\"cuda-versions 8\"], \"name\": \"x\", \"version\": \"1\"}"),
+      kilni_base_sv(
+          "{\"files\": null, \"depends\": [1, [\"cuda-version 9\"], "
+          "\"cuda-versions 8\"], \"name\": \"x\", \"version\": \"1\"}"),
       paths, 2, &record));
   assert_int_equal(record.owned, SIZE_MAX);
   assert_int_equal(record.toolkit.size, 0);
@@ -107,29 +109,31 @@ static const char kStatus[] =
 
 static bool in_status(const char* name, const char* architecture,
                       kilni_dpkg_package_t* out) {
-  return kilni_dpkg_status_find(kilni_sv(kStatus), kilni_sv(name),
-                                kilni_sv(architecture), out);
+  return kilni_dpkg_status_find(kilni_base_sv(kStatus), kilni_base_sv(name),
+                                kilni_base_sv(architecture), out);
 }
 
 static void dpkg_records(void** state) {
   (void)state;
   kilni_dpkg_package_t package;
   assert_true(in_status("libcublas12", "amd64", &package));
-  assert_true(kilni_sv_equal_cstr(package.version, "12.4.5.8~12.4.1-2"));
-  assert_true(kilni_sv_equal_cstr(package.source, "nvidia-cuda-toolkit"));
-  assert_true(kilni_sv_equal_cstr(package.source_version, "12.4.1-2"));
+  assert_true(kilni_base_sv_equal_cstr(package.version, "12.4.5.8~12.4.1-2"));
+  assert_true(kilni_base_sv_equal_cstr(package.source, "nvidia-cuda-toolkit"));
+  assert_true(kilni_base_sv_equal_cstr(package.source_version, "12.4.1-2"));
   assert_true(in_status("libcudart12", "", &package));
-  assert_true(kilni_sv_equal_cstr(package.version, "12.4.127~12.4.1-2"));
-  assert_true(kilni_sv_equal_cstr(package.source_version, "12.4.127~12.4.1-2"));
+  assert_true(kilni_base_sv_equal_cstr(package.version, "12.4.127~12.4.1-2"));
+  assert_true(
+      kilni_base_sv_equal_cstr(package.source_version, "12.4.127~12.4.1-2"));
   assert_false(in_status("libcudart12", "i386", &package));
   assert_false(in_status("libcublas12", "arm64", &package));
   assert_false(in_status("libnothing", "", &package));
   assert_false(in_status("", "", &package));
-  kiln_string_view_t list = kilni_sv("/.\n/usr\n/usr/lib/a.so.1\n/usr/lib/a");
-  assert_true(kilni_dpkg_list_has(list, kilni_sv("/usr/lib/a.so.1")));
-  assert_true(kilni_dpkg_list_has(list, kilni_sv("/usr/lib/a")));
-  assert_false(kilni_dpkg_list_has(list, kilni_sv("/usr/lib/a.so")));
-  assert_false(kilni_dpkg_list_has(list, kilni_sv("")));
+  kiln_string_view_t list =
+      kilni_base_sv("/.\n/usr\n/usr/lib/a.so.1\n/usr/lib/a");
+  assert_true(kilni_dpkg_list_has(list, kilni_base_sv("/usr/lib/a.so.1")));
+  assert_true(kilni_dpkg_list_has(list, kilni_base_sv("/usr/lib/a")));
+  assert_false(kilni_dpkg_list_has(list, kilni_base_sv("/usr/lib/a.so")));
+  assert_false(kilni_dpkg_list_has(list, kilni_base_sv("")));
 }
 
 // ---- Owners ----

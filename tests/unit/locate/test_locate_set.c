@@ -171,8 +171,8 @@ static void what_stands_alone(void** state) {
   world_put(world, "mine/libnvJitLink.so.13");
   world_put(world, "usr/lib64/libcuda.so.1");
   world_set(world, KILNI_ENV_CUDA_PATH, "kit");
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVJITLINK",
-                                   world_path(world, "mine")));
+  assert_null(kilni_base_env_set_member(
+      &world->env, "KILN_LOCATE_LIB_NVJITLINK", world_path(world, "mine")));
   static const kiln_locate_want_t wants[] = {
       {LIB, 0, "nvrtc"}, {LIB, 0, "nvJitLink"}, {LIB, 0, "cuda"}};
   kiln_locate_set_t* set = NULL;

@@ -69,7 +69,7 @@ static void an_environment_inherits(void** state) {
   // Its own, then the user's, then the base's: as Python orders them.
   EXPECT_SITES(world, ENV, "home/.local/lib/python3.11/site-packages",
                "base/lib/python3.11/site-packages");
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_PYTHONNOUSERSITE, "1"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_PYTHONNOUSERSITE, "1"));
   EXPECT_SITES(world, ENV, "base/lib/python3.11/site-packages");
 }
 
@@ -152,7 +152,7 @@ static void python_path_comes_last(void** state) {
   char text[1024];
   snprintf(text, sizeof(text), "%s::relative:%s", world_path(world, "one"),
            world_path(world, "two/"));
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_PYTHONPATH, text));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_PYTHONPATH, text));
   EXPECT_SITES(world, ENV, "one", "two");
 }
 
@@ -241,7 +241,7 @@ static void a_huge_file_is_passed_over(void** state) {
 }
 
 static void parse(const char* text, kilni_pyvenv_t* out_config) {
-  kilni_pyvenv_parse(kilni_sv(text), out_config);
+  kilni_pyvenv_parse(kilni_base_sv(text), out_config);
 }
 
 static void the_reader(void** state) {
@@ -251,16 +251,16 @@ static void the_reader(void** state) {
       "home = /usr/bin\nversion = 3.11.7\n"
       "include-system-site-packages = true\n",
       &config);
-  assert_true(kilni_sv_equal_cstr(config.home, "/usr/bin"));
-  assert_true(kilni_sv_equal_cstr(config.version, "3.11"));
+  assert_true(kilni_base_sv_equal_cstr(config.home, "/usr/bin"));
+  assert_true(kilni_base_sv_equal_cstr(config.version, "3.11"));
   assert_true(config.system_sites);
   // virtualenv's key, spaces, case, Windows line ends, a value with "=".
   parse(
       "\r\n  HOME=/a=b  \r\nVersion_Info\t=\t3.9.18.final.0\r\n"
       "Include-System-Site-Packages =TRUE\r\nbase-prefix = /usr",
       &config);
-  assert_true(kilni_sv_equal_cstr(config.home, "/a=b"));
-  assert_true(kilni_sv_equal_cstr(config.version, "3.9"));
+  assert_true(kilni_base_sv_equal_cstr(config.home, "/a=b"));
+  assert_true(kilni_base_sv_equal_cstr(config.version, "3.9"));
   assert_true(config.system_sites);
   // The last counts; other words than `true` are no.
   parse(
@@ -268,7 +268,7 @@ static void the_reader(void** state) {
       "include-system-site-packages = yes\nhome = /a\nhome = /b",
       &config);
   assert_false(config.system_sites);
-  assert_true(kilni_sv_equal_cstr(config.home, "/b"));
+  assert_true(kilni_base_sv_equal_cstr(config.home, "/b"));
   static const char* const no_version[] = {"",
                                            "version",
                                            "version =",

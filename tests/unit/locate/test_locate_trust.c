@@ -115,10 +115,10 @@ static void links_are_followed_first(void** state) {
   world_forget(world);
   kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
   char* real = NULL;
-  assert_null(kilni_path_real(kiln_allocator_libc(),
-                              world_path(world, "bad/libnvrtc.so.13"), &real));
+  assert_null(kilni_base_path_real(
+      kiln_allocator_libc(), world_path(world, "bad/libnvrtc.so.13"), &real));
   assert_string_equal(kiln_locate_item_path(item), real);
-  kilni_strfree(kiln_allocator_libc(), real);
+  kilni_base_strfree(kiln_allocator_libc(), real);
   kiln_locate_item_release(item);
 }
 
@@ -133,16 +133,16 @@ static void no_variable_counts(void** state) {
   world_put(world,
             "kit/lib/python3.11/site-packages/nvidia/cu13/lib/"
             "libnvrtc.so.13");
-  static const kilni_env_id_t ids[] = {KILNI_ENV_CUDA_PATH, KILNI_ENV_CUDA_HOME,
-                                       KILNI_ENV_CONDA_PREFIX,
-                                       KILNI_ENV_VIRTUAL_ENV, KILNI_ENV_HOME};
+  static const kilni_base_env_id_t ids[] = {
+      KILNI_ENV_CUDA_PATH, KILNI_ENV_CUDA_HOME, KILNI_ENV_CONDA_PREFIX,
+      KILNI_ENV_VIRTUAL_ENV, KILNI_ENV_HOME};
   for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
     world_set(world, ids[i], "kit");
   }
   world_set(world, KILNI_ENV_LD_LIBRARY_PATH, "kit/lib64");
   world_set(world, KILNI_ENV_PYTHONPATH, "kit/lib/python3.11/site-packages");
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC",
-                                   world_path(world, "kit/lib64")));
+  assert_null(kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC",
+                                        world_path(world, "kit/lib64")));
   world_forget(world);
   world_expect(world, LIB, "nvrtc", 0, NULL);
   // What the caller names does.

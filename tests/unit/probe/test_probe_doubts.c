@@ -42,10 +42,10 @@ static int setup(void** state) {
   memset(&g_source, 0, sizeof(g_source));
   g_host.allocator = kiln_allocator_libc();
   g_host.env = &world->env;
-  g_host.process_id = kilni_process_id();
+  g_host.process_id = kilni_base_process_id();
   g_source.host = &g_host;
   g_source.system_root = world->root;
-  g_source.driver_status = kilni_status_with_fix(
+  g_source.driver_status = kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "there is no driver"), "install one");
   g_source.soft.lanes = "plain";
   g_source.soft.lanes_have = "plain";
@@ -199,7 +199,7 @@ static void test_stubs(void** state) {
   EXPECT("stub-on-loader-path", WARNING);
   world_put(world, "kit/lib64/stubs/libcuda.so.1");
   EXPECT("stub-on-loader-path", ERROR);
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, NULL));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, NULL));
   EXPECT_NONE("stub-on-loader-path");
   use_driver(world, "kit/lib64/stubs/libcuda.so.1");
   EXPECT("stub-on-loader-path", ERROR);
@@ -235,15 +235,15 @@ static void test_compat_that_is_not_used(void** state) {
 
 static const char* g_mapped[2];
 
-static void each_mapped(kilni_dynlib_mapped_fn_t fn, void* user) {
+static void each_mapped(kilni_base_dynlib_mapped_fn_t fn, void* user) {
   for (int i = 0; i < 2; i++) {
-    kilni_dynlib_mapped_t mapped = {g_mapped[i], "libcudart.so.13", NULL};
+    kilni_base_dynlib_mapped_t mapped = {g_mapped[i], "libcudart.so.13", NULL};
     if (!fn(&mapped, user)) return;
   }
 }
 
-static void each_mapped_once(kilni_dynlib_mapped_fn_t fn, void* user) {
-  kilni_dynlib_mapped_t mapped = {g_mapped[0], "libcudart.so.13", NULL};
+static void each_mapped_once(kilni_base_dynlib_mapped_fn_t fn, void* user) {
+  kilni_base_dynlib_mapped_t mapped = {g_mapped[0], "libcudart.so.13", NULL};
   (void)fn(&mapped, user);
 }
 
@@ -260,11 +260,12 @@ static void test_loaded_twice(void** state) {
 static void test_an_override_that_leads_nowhere(void** state) {
   world_t* world = *state;
   world_put(world, "x/libcudart.so.13");
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
-                                   world_path(world, "x/libcudart.so.13")));
+  assert_null(
+      kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
+                                world_path(world, "x/libcudart.so.13")));
   EXPECT_NONE("override-wrong");
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
-                                   world_path(world, "nowhere.so")));
+  assert_null(kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
+                                        world_path(world, "nowhere.so")));
   EXPECT("override-wrong", ERROR);
 }
 
@@ -388,8 +389,8 @@ static void test_hermetic(void** state) {
   world_t* world = *state;
   world_set(world, KILNI_ENV_CUDA_PATH, "nowhere");
   world_set(world, KILNI_ENV_CUDA_HOME, "elsewhere");
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
-                                   world_path(world, "nowhere.so")));
+  assert_null(kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
+                                        world_path(world, "nowhere.so")));
   EXPECT("cuda-path-missing", WARNING);
   world->options.hermetic = KILN_SWITCH_ON;
   EXPECT_NONE("cuda-path-missing");
@@ -575,10 +576,12 @@ static void test_loader_path(void** state) {
   world_t* world = *state;
   static const char* const bad[] = {"/one:", ":/one", "/one::/two", "one"};
   EXPECT_NONE("loader-path-relative");
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, "/a:/b"));
+  assert_null(
+      kilni_base_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, "/a:/b"));
   EXPECT_NONE("loader-path-relative");
   for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-    assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, bad[i]));
+    assert_null(
+        kilni_base_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, bad[i]));
     EXPECT("loader-path-relative", NOTE);
   }
 }
@@ -600,12 +603,15 @@ static void test_cache(void** state) {
   assert_null(make(world, kiln_allocator_libc(), &probe));
   assert_int_equal(kiln_probe_cache(probe)->limit, 256 << 20);
   kiln_probe_release(probe);
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_MAXSIZE, "8"));
+  assert_null(
+      kilni_base_env_set(&world->env, KILNI_ENV_CUDA_CACHE_MAXSIZE, "8"));
   EXPECT("jit-cache-full", NOTE);
   assert_true(fix_says(world, "jit-cache-full", "CUDA_CACHE_MAXSIZE="));
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_DISABLE, "1"));
+  assert_null(
+      kilni_base_env_set(&world->env, KILNI_ENV_CUDA_CACHE_DISABLE, "1"));
   EXPECT("jit-cache-off", NOTE);
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_DISABLE, NULL));
+  assert_null(
+      kilni_base_env_set(&world->env, KILNI_ENV_CUDA_CACHE_DISABLE, NULL));
   // A file stands where the folder should.
   world_put(world, "file");
   world_set(world, KILNI_ENV_CUDA_CACHE_PATH, "file/cache");

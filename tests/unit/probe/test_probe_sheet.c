@@ -14,7 +14,7 @@
 #include "probe/probe.h"
 #include "table/cuda_table.h"
 
-static kilni_env_t g_env;
+static kilni_base_env_t g_env;
 static kiln_host_t g_host;
 static kiln_cuda_table_t g_table;
 
@@ -24,7 +24,7 @@ static int setup(void** state) {
   g_env.allocator = kiln_allocator_libc();
   g_host.allocator = kiln_allocator_libc();
   g_host.env = &g_env;
-  g_host.process_id = kilni_process_id();
+  g_host.process_id = kilni_base_process_id();
   kilni_cuda_null_reset();
   kilni_cuda_table_null(&g_table);
   return 0;
@@ -32,7 +32,7 @@ static int setup(void** state) {
 
 static int teardown(void** state) {
   (void)state;
-  kilni_env_deinit(&g_env);
+  kilni_base_env_deinit(&g_env);
   return 0;
 }
 
@@ -65,7 +65,7 @@ static void test_a_good_machine(void** state) {
   (void)state;
   kilni_probe_source_t source = a_machine();
   kiln_probe_t* probe = NULL;
-  assert_null(kilni_env_set(&g_env, KILNI_ENV_CUDA_PATH, "/"));
+  assert_null(kilni_base_env_set(&g_env, KILNI_ENV_CUDA_PATH, "/"));
   assert_null(kilni_probe_create(&source, &probe));
   assert_int_equal(kiln_probe_problem_count(probe), 0);
   const kiln_probe_driver_t* driver = kiln_probe_driver(probe);
@@ -102,10 +102,10 @@ static void test_an_empty_machine(void** state) {
   (void)state;
   kilni_probe_source_t source = a_machine();
   source.table = NULL;
-  source.driver_status =
-      kilni_status_with_fix(KILNI_FAIL(NOT_FOUND, "no driver here"), "get one");
+  source.driver_status = kilni_base_status_with_fix(
+      KILNI_FAIL(NOT_FOUND, "no driver here"), "get one");
   source.nvrtc_path = NULL;
-  source.nvrtc_status = kilni_status_with_fix(
+  source.nvrtc_status = kilni_base_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "no compiler here"), "get that");
   source.soft.lanes = "";
   source.soft_lanes_wanted = "avx512";

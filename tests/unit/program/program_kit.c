@@ -72,7 +72,7 @@ kiln_program_t* kit_parse(const char* text) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+      kiln_program_parse(kilni_base_sv(text), NULL, &report, &program);
   if (!kiln_status_is_ok(status)) {
     fail_msg("%s\n%s", kiln_status_message(status),
              kiln_program_report_text(report));

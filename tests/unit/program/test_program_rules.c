@@ -221,7 +221,7 @@ static void check(const char* text, uint32_t rule) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv(made), NULL, &report, &program);
+      kiln_program_parse(kilni_base_sv(made), NULL, &report, &program);
   const char* all = kiln_program_report_text(report);
   bool found = false;
   for (uint32_t i = 0; i < kiln_program_report_count(report); i++) {
@@ -247,8 +247,8 @@ static void private_arrays_are_told_once(void** state) {
   kiln_program_report_t* report = NULL;
   kiln_program_problem_t problem;
   kiln_status_t status = kiln_program_parse(
-      kilni_sv("program p()\n{ private a: u8[12];\n"
-               "  private b: u32[131072];\n  private c: u32[4]; }\n"),
+      kilni_base_sv("program p()\n{ private a: u8[12];\n"
+                    "  private b: u32[131072];\n  private c: u32[4]; }\n"),
       NULL, &report, &program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   assert_non_null(strstr(kiln_status_fix(status), "512 KiB"));

@@ -128,7 +128,7 @@ static void fails(const char* text, const char* want) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+      kiln_program_parse(kilni_base_sv(text), NULL, &report, &program);
   assert_null(program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   assert_non_null(kiln_status_fix(status));
@@ -213,7 +213,7 @@ static void one_mistake_is_one_error(void** state) {
     kiln_program_t* program;
     kiln_program_report_t* report;
     kiln_status_t status =
-        kiln_program_parse(kilni_sv(kTexts[i]), NULL, &report, &program);
+        kiln_program_parse(kilni_base_sv(kTexts[i]), NULL, &report, &program);
     assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
     kiln_status_free(status);
     const char* all = kiln_program_report_text(report);
@@ -280,7 +280,7 @@ static void has_one_error(const char* text, const char* want) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+      kiln_program_parse(kilni_base_sv(text), NULL, &report, &program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   kiln_status_free(status);
   const char* all = kiln_program_report_text(report);
@@ -408,15 +408,15 @@ static void all_errors_are_told_at_once(void** state) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv("fn f(x: in u33[]) { let ; }\n"
-                                  "program p(o: out u32[]) {\n"
-                                  "  o[0] = a + 1;\n"
-                                  "  let b = c;\n"
-                                  "  o[1] = b;\n"
-                                  "  if d { o[2] = + ; }\n"
-                                  "  o[3] = 7;\n"
-                                  "  e = 3;\n"
-                                  "}\n"),
+      kiln_program_parse(kilni_base_sv("fn f(x: in u33[]) { let ; }\n"
+                                       "program p(o: out u32[]) {\n"
+                                       "  o[0] = a + 1;\n"
+                                       "  let b = c;\n"
+                                       "  o[1] = b;\n"
+                                       "  if d { o[2] = + ; }\n"
+                                       "  o[3] = 7;\n"
+                                       "  e = 3;\n"
+                                       "}\n"),
                          NULL, &report, &program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   static const uint32_t kLines[] = {1, 3, 4, 6, 6, 8};
@@ -442,7 +442,7 @@ static void at_most_twenty_errors(void** state) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+      kiln_program_parse(kilni_base_sv(text), NULL, &report, &program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   assert_int_equal(kiln_program_report_count(report),
                    KILN_PROGRAM_MAX_PROBLEMS);
@@ -459,7 +459,7 @@ static void errors_take_the_place_of_notes(void** state) {
   kiln_program_t* program;
   kiln_program_report_t* report;
   kiln_status_t status =
-      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+      kiln_program_parse(kilni_base_sv(text), NULL, &report, &program);
   assert_says(status, KILN_STATUS_COMPILE_FAILED, ":32:17: not all threads");
   assert_int_equal(kiln_program_report_count(report),
                    KILN_PROGRAM_MAX_PROBLEMS);
@@ -485,7 +485,7 @@ static void long_lines_are_cut_around_the_place(void** state) {
     kiln_program_t* program;
     kiln_program_report_t* report;
     kiln_status_t status =
-        kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+        kiln_program_parse(kilni_base_sv(text), NULL, &report, &program);
     assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
     kiln_status_free(status);
     kiln_program_problem_t problem;
@@ -510,8 +510,8 @@ static kiln_status_t parse_with(const char* name, const char* value,
   options.defines = &define;
   options.define_count = 1;
   return kiln_program_parse(
-      kilni_sv("const N = 4u8; const M = u32(N) + 1; type T = f32;"
-               "program p(o: out T[M]) { o[0] = 1; }"),
+      kilni_base_sv("const N = 4u8; const M = u32(N) + 1; type T = f32;"
+                    "program p(o: out T[M]) { o[0] = 1; }"),
       &options, NULL, out_program);
 }
 
@@ -528,7 +528,8 @@ static void a_type_has_its_bitcast(void** state) {
   kiln_program_release(program);
   kiln_program_report_t* report;
   kiln_status_t status = kiln_program_parse(
-      kilni_sv("type T = f32; program p(o: out T[1]) { o[0] = bitcast_V(1); }"),
+      kilni_base_sv(
+          "type T = f32; program p(o: out T[1]) { o[0] = bitcast_V(1); }"),
       NULL, &report, &program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   kiln_status_free(status);
@@ -571,11 +572,11 @@ static void defines_are_looked_at_first(void** state) {
   kiln_program_parse_options_t options = kiln_program_parse_options_default();
   kiln_program_t* program;
   options.define_count = 3;
-  assert_says(kiln_program_parse(kilni_sv("const N = 4; const M = 5;"),
+  assert_says(kiln_program_parse(kilni_base_sv("const N = 4; const M = 5;"),
                                  &options, NULL, &program),
               KILN_STATUS_INVALID_ARGUMENT, "defines");
   options.defines = defines;
-  assert_says(kiln_program_parse(kilni_sv("const N = 4; const M = 5;"),
+  assert_says(kiln_program_parse(kilni_base_sv("const N = 4; const M = 5;"),
                                  &options, NULL, &program),
               KILN_STATUS_INVALID_ARGUMENT, "\"N\" is defined twice");
 }
@@ -590,8 +591,8 @@ static void defines_stand_where_their_const_does(void** state) {
   options.define_count = 1;
   kiln_program_t* program;
   assert_says(
-      kiln_program_parse(kilni_sv("type T = u32;\n\n  const N = 4;\n"
-                                  "program p(o: out T[1]) { o[0] = N; }"),
+      kiln_program_parse(kilni_base_sv("type T = u32;\n\n  const N = 4;\n"
+                                       "program p(o: out T[1]) { o[0] = N; }"),
                          &options, NULL, &program),
       KILN_STATUS_COMPILE_FAILED, ":3:13: the operator does not take");
 }
@@ -632,7 +633,7 @@ static void limits_have_names(void** state) {
   free(deep);
   kiln_program_t* program;
   char* large = repeated("", " ", (4 << 20) + 1, "");
-  assert_says(kiln_program_parse(kilni_sv(large), NULL, NULL, &program),
+  assert_says(kiln_program_parse(kilni_base_sv(large), NULL, NULL, &program),
               KILN_STATUS_LIMIT_EXCEEDED, "the limit is");
   free(large);
 }

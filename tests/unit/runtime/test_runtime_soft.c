@@ -952,17 +952,17 @@ static void work_on_thread(void* user) {
 static void test_threads(void** state) {
   world_t* world = *state;
   enum { THREADS = 4 };
-  kilni_thread_t threads[THREADS] = {0};
+  kilni_base_thread_t threads[THREADS] = {0};
   worker_t workers[THREADS];
   for (uint32_t i = 0; i < THREADS; i++) {
     workers[i].world = world;
     workers[i].number = i + 1;
     workers[i].good = false;
-    assert_ok(
-        kilni_thread_start(&threads[i], "work", work_on_thread, &workers[i]));
+    assert_ok(kilni_base_thread_start(&threads[i], "work", work_on_thread,
+                                      &workers[i]));
   }
   for (uint32_t i = 0; i < THREADS; i++) {
-    kilni_thread_join(&threads[i]);
+    kilni_base_thread_join(&threads[i]);
     assert_true(workers[i].good);
   }
 }

@@ -67,13 +67,13 @@ kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
   *out_code = NULL;
   kilni_soft_code_t* code;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(*code), (void**)&code));
+      kilni_base_alloc(host->allocator, sizeof(*code), (void**)&code));
   code->allocator = host->allocator;
   code->memory = memory;
   kiln_status_t status =
       kilni_soft_memory_alloc(memory, 4, KILNI_SOFT_ALLOC_MODULE, &code->word);
   if (!kiln_status_is_ok(status)) {
-    kilni_free(host->allocator, code, sizeof(*code));
+    kilni_base_free(host->allocator, code, sizeof(*code));
     return status;
   }
   for (uint32_t i = 0; i < module->function_count; i++) {
@@ -89,7 +89,7 @@ void kilni_soft_code_destroy(kilni_soft_code_t* code) {
   if (code == NULL) return;
   kiln_status_free(kilni_soft_memory_free(code->memory, code->word,
                                           KILNI_SOFT_ALLOC_MODULE));
-  kilni_free(code->allocator, code, sizeof(*code));
+  kilni_base_free(code->allocator, code, sizeof(*code));
 }
 
 uint32_t kilni_soft_code_entry_count(const kilni_soft_code_t* code) {
@@ -137,7 +137,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   *out_grid = NULL;
   kilni_soft_grid_t* grid;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(host->allocator, sizeof(*grid), (void**)&grid));
+      kilni_base_alloc(host->allocator, sizeof(*grid), (void**)&grid));
   grid->allocator = host->allocator;
   grid->memory = memory;
   grid->launch = *launch;
@@ -156,7 +156,7 @@ kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
 }
 
 void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
-  if (grid != NULL) kilni_free(grid->allocator, grid, sizeof(*grid));
+  if (grid != NULL) kilni_base_free(grid->allocator, grid, sizeof(*grid));
 }
 
 static void fail(kilni_soft_grid_t* grid, kilni_soft_fault_kind_t kind) {

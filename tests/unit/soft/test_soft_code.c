@@ -22,13 +22,13 @@ static kilni_ptx_module_t* read_module(const char* name) {
   snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", test_tree(), name);
   uint8_t* text;
   size_t size;
-  assert_true(kiln_status_is_ok(
-      kilni_file_read(kiln_allocator_libc(), path, 1 << 24, &text, &size)));
+  assert_true(kiln_status_is_ok(kilni_base_file_read(
+      kiln_allocator_libc(), path, 1 << 24, &text, &size)));
   kilni_ptx_module_t* module = NULL;
   kiln_bytes_view_t view = {text, size};
   assert_true(kiln_status_is_ok(kilni_ptx_module_create(
       view, name, NULL, kiln_allocator_libc(), &module)));
-  kilni_file_free(kiln_allocator_libc(), text, size);
+  kilni_base_file_free(kiln_allocator_libc(), text, size);
   return module;
 }
 
@@ -78,7 +78,7 @@ static void test_no_memory(void** state) {
     fault_alloc_init(&watch);
     kiln_host_t host = {.allocator = fault_alloc_allocator(&watch),
                         .worker_count = 1,
-                        .process_id = kilni_process_id()};
+                        .process_id = kilni_base_process_id()};
     kilni_soft_memory_t* memory = NULL;
     uint64_t buffer = 0;
     assert_true(
@@ -103,7 +103,7 @@ static void test_entries(void** state) {
   kilni_ptx_module_t* module = read_module("dynamic_shared");
   kiln_host_t host = {.allocator = kiln_allocator_libc(),
                       .worker_count = 1,
-                      .process_id = kilni_process_id()};
+                      .process_id = kilni_base_process_id()};
   kilni_soft_memory_t* memory = NULL;
   kilni_soft_code_t* code = NULL;
   assert_true(

@@ -33,7 +33,7 @@
 
 // A started device with a current context and the substitute's module.
 typedef struct device_t {
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_cuda_table_t cu;
   kiln_cu_context_t context;
@@ -54,17 +54,17 @@ static void keep_log(kiln_log_level_t level, const char* room, const char* line,
 static void make_host(device_t* d, kiln_allocator_t allocator) {
   memset(d, 0, sizeof(*d));
   assert_true(
-      kiln_status_is_ok(kilni_env_init(&d->env, kiln_allocator_libc())));
+      kiln_status_is_ok(kilni_base_env_init(&d->env, kiln_allocator_libc())));
   // The tests say what they need; the user's settings must not leak in.
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    assert_true(
-        kiln_status_is_ok(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL)));
+    assert_true(kiln_status_is_ok(
+        kilni_base_env_set(&d->env, (kilni_base_env_id_t)i, NULL)));
   }
   d->host = (kiln_host_t){.allocator = allocator,
                           .log = {keep_log, d, KILN_LOG_WARNING, 0},
                           .env = &d->env,
                           .worker_count = 2,
-                          .process_id = kilni_process_id()};
+                          .process_id = kilni_base_process_id()};
 }
 
 static void start(device_t* d, uint32_t workers, uint64_t seed) {
@@ -85,7 +85,7 @@ static void open_device(device_t* d, uint32_t workers, uint64_t seed) {
 
 static void close_device(device_t* d) {
   kilni_soft_stop();
-  kilni_env_deinit(&d->env);
+  kilni_base_env_deinit(&d->env);
 }
 
 static kiln_cu_function_t function(device_t* d, const char* name) {
@@ -167,12 +167,12 @@ static void test_bad_options(void** state) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
   options.worker_count = 1;
-  status = kilni_env_set(&d.env, KILNI_ENV_KILN_SOFT_CHECK, "sometimes");
+  status = kilni_base_env_set(&d.env, KILNI_ENV_KILN_SOFT_CHECK, "sometimes");
   assert_true(kiln_status_is_ok(status));
   status = kilni_soft_start(&d.host, &options, &d.cu);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
   kiln_status_free(status);
-  kilni_env_deinit(&d.env);
+  kilni_base_env_deinit(&d.env);
 }
 
 static void test_stop_cancels(void** state) {
@@ -290,9 +290,9 @@ static void test_retain_while_released(void** state) {
   atomic_init(&gate, 0);
   OK(d.cu.cuLaunchHostFunc(NULL, hold, &gate));
   releaser_t releaser = {&d, KILN_CU_ERROR_UNKNOWN};
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   assert_true(kiln_status_is_ok(
-      kilni_thread_start(&thread, "releaser", release_main, &releaser)));
+      kilni_base_thread_start(&thread, "releaser", release_main, &releaser)));
   unsigned int flags;
   int active = 1;
   while (active != 0) {
@@ -301,7 +301,7 @@ static void test_retain_while_released(void** state) {
   kiln_cu_context_t again = NULL;
   OK(d.cu.cuDevicePrimaryCtxRetain(&again, 0));
   atomic_store(&gate, 1);
-  kilni_thread_join(&thread);
+  kilni_base_thread_join(&thread);
   OK(releaser.result);
   assert_ptr_equal(again, d.context);
   OK(d.cu.cuCtxSynchronize());
@@ -668,8 +668,8 @@ static void test_rows_page(void** state) {
   size_t size = 0;
   char path[512];
   test_tree_path(path, sizeof(path), "docs/reference/soft-rows.md");
-  assert_true(kiln_status_is_ok(
-      kilni_file_read(kiln_allocator_libc(), path, 1 << 20, &page, &size)));
+  assert_true(kiln_status_is_ok(kilni_base_file_read(
+      kiln_allocator_libc(), path, 1 << 20, &page, &size)));
   size_t lines = 0;
   for (const char* at = (const char*)page; (at = strstr(at, "\n| `")); at++) {
     lines++;
@@ -690,7 +690,7 @@ static void test_rows_page(void** state) {
                 // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker)
                 strchr(line + strlen(begin), '|') > line + strlen(begin) + 10);
   }
-  kilni_file_free(kiln_allocator_libc(), page, size);
+  kilni_base_file_free(kiln_allocator_libc(), page, size);
   close_device(&d);
 }
 
@@ -715,9 +715,9 @@ static void test_proc_address(void** state) {
 
 static kiln_status_t as_status(kiln_cu_result_t result) {
   if (result == KILN_CU_SUCCESS) return kiln_ok();
-  return kilni_status_bare(result == KILN_CU_ERROR_OUT_OF_MEMORY
-                               ? KILN_STATUS_OUT_OF_MEMORY
-                               : KILN_STATUS_INTERNAL);
+  return kilni_base_status_bare(result == KILN_CU_ERROR_OUT_OF_MEMORY
+                                    ? KILN_STATUS_OUT_OF_MEMORY
+                                    : KILN_STATUS_INTERNAL);
 }
 
 #define TRY(call)                                                    \
@@ -762,7 +762,7 @@ static kiln_status_t start_and_run(kiln_allocator_t allocator, void* user) {
     status = whole_path(&d);
     kilni_soft_stop();
   }
-  kilni_env_deinit(&d.env);
+  kilni_base_env_deinit(&d.env);
   return status;
 }
 
@@ -814,14 +814,14 @@ static void test_crowd(void** state) {
     device_t d;
     open_device(&d, 1 + (uint32_t)seed, seed);
     crowd_t crowds[3];
-    kilni_thread_t threads[3];
+    kilni_base_thread_t threads[3];
     for (int i = 0; i < 3; i++) {
       crowds[i] = (crowd_t){&d, 0, 0};
-      assert_true(kiln_status_is_ok(
-          kilni_thread_start(&threads[i], "crowd", crowd_main, &crowds[i])));
+      assert_true(kiln_status_is_ok(kilni_base_thread_start(
+          &threads[i], "crowd", crowd_main, &crowds[i])));
     }
     for (int i = 0; i < 3; i++) {
-      kilni_thread_join(&threads[i]);
+      kilni_base_thread_join(&threads[i]);
       assert_int_equal(crowds[i].failures, 0);
     }
     OK(d.cu.cuCtxSynchronize());

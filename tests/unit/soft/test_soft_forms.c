@@ -51,7 +51,7 @@ typedef struct family_t {
 
 static struct {
   kiln_host_t host;
-  kilni_env_t env;
+  kilni_base_env_t env;
   kilni_soft_memory_t* memory;
   spare_t spares[SPARES];
   size_t spare_count;
@@ -325,8 +325,8 @@ static void test_forms(void** state) {
            test_tree());
   uint8_t* text;
   size_t size;
-  assert_true(kiln_status_is_ok(
-      kilni_file_read(suite.host.allocator, path, TEXT_BYTES, &text, &size)));
+  assert_true(kiln_status_is_ok(kilni_base_file_read(
+      suite.host.allocator, path, TEXT_BYTES, &text, &size)));
   const char* end = (const char*)text + size;
   for (const char* line = (const char*)text; line < end;) {
     const char* stop = memchr(line, '\n', (size_t)(end - line));
@@ -339,7 +339,7 @@ static void test_forms(void** state) {
     }
     line = stop + 1;
   }
-  kilni_file_free(suite.host.allocator, text, size);
+  kilni_base_file_free(suite.host.allocator, text, size);
   print_message("%zu spellings asked, %zu differ\n", suite.asked,
                 suite.differing);
   assert_int_equal(suite.differing, 0);
@@ -365,7 +365,7 @@ int main(int argc, char** argv) {
   suite.host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                              .env = &suite.env,
                              .worker_count = 1,
-                             .process_id = kilni_process_id()};
+                             .process_id = kilni_base_process_id()};
   kiln_status_t status =
       kilni_soft_memory_create(&suite.host, true, &suite.memory);
   if (!kiln_status_is_ok(status)) return 2;

@@ -34,7 +34,7 @@ static const char kPtx[] =
 
 // one-thread
 typedef struct device_t {
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_cuda_table_t cu;
   kiln_cu_context_t context;
@@ -57,15 +57,15 @@ static void keep_log(kiln_log_level_t level, const char* room, const char* line,
 static void open_device(device_t* d, uint32_t workers, uint64_t seed,
                         const char* order) {
   memset(d, 0, sizeof(*d));
-  assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
+  assert_null(kilni_base_env_init(&d->env, kiln_allocator_libc()));
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
+    assert_null(kilni_base_env_set(&d->env, (kilni_base_env_id_t)i, NULL));
   }
   d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                           .env = &d->env,
                           .seed = seed,
                           .log = {keep_log, d, KILN_LOG_WARNING, 0},
-                          .process_id = kilni_process_id()};
+                          .process_id = kilni_base_process_id()};
   const kilni_soft_options_t options = {
       .struct_size = sizeof(options), .worker_count = workers, .order = order};
   assert_null(kilni_soft_start(&d->host, &options, &d->cu));
@@ -81,7 +81,7 @@ static void open_device(device_t* d, uint32_t workers, uint64_t seed,
 
 static void close_device(device_t* d) {
   kilni_soft_stop();
-  kilni_env_deinit(&d->env);
+  kilni_base_env_deinit(&d->env);
 }
 
 static uint32_t next_random(uint64_t* state) {
@@ -415,7 +415,7 @@ static void test_another_thread(void** state) {
   (void)state;
   device_t d;
   kiln_cu_graph_t graph = NULL;
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   visitor_t v;
   memset(&v, 0, sizeof(v));
   open_device(&d, 1, 0, NULL);
@@ -423,8 +423,8 @@ static void test_another_thread(void** state) {
   OK(d.cu.cuStreamCreate(&v.stream, KILN_CU_STREAM_NON_BLOCKING));
   OK(d.cu.cuStreamBeginCapture(v.stream,
                                KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  assert_null(kilni_thread_start(&thread, "visitor", visit, &v));
-  kilni_thread_join(&thread);
+  assert_null(kilni_base_thread_start(&thread, "visitor", visit, &v));
+  kilni_base_thread_join(&thread);
   assert_int_equal(v.end, KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   assert_int_equal(v.alloc, KILN_CU_SUCCESS);
   // What it launched did not run: it is told with the call.
@@ -433,8 +433,8 @@ static void test_another_thread(void** state) {
   OK(d.cu.cuStreamEndCapture(v.stream, &graph));
   OK(d.cu.cuGraphDestroy(graph));
   OK(d.cu.cuStreamBeginCapture(v.stream, KILN_CU_STREAM_CAPTURE_MODE_GLOBAL));
-  assert_null(kilni_thread_start(&thread, "visitor", visit, &v));
-  kilni_thread_join(&thread);
+  assert_null(kilni_base_thread_start(&thread, "visitor", visit, &v));
+  kilni_base_thread_join(&thread);
   assert_int_equal(v.alloc, KILN_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   IS(STREAM_CAPTURE_INVALIDATED, d.cu.cuStreamEndCapture(v.stream, &graph));
   assert_null(graph);
@@ -454,17 +454,17 @@ static void test_a_thread_that_ended(void** state) {
   (void)state;
   device_t d;
   kiln_cu_graph_t graph = NULL;
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   visitor_t v;
   memset(&v, 0, sizeof(v));
   open_device(&d, 1, 0, NULL);
   v.d = &d;
   OK(d.cu.cuStreamCreate(&v.stream, KILN_CU_STREAM_NON_BLOCKING));
-  assert_null(kilni_thread_start(&thread, "first", begin_there, &v));
-  kilni_thread_join(&thread);
+  assert_null(kilni_base_thread_start(&thread, "first", begin_there, &v));
+  kilni_base_thread_join(&thread);
   OK(v.end);
-  assert_null(kilni_thread_start(&thread, "second", visit, &v));
-  kilni_thread_join(&thread);
+  assert_null(kilni_base_thread_start(&thread, "second", visit, &v));
+  kilni_base_thread_join(&thread);
   assert_int_equal(v.end, KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   assert_int_equal(v.alloc, KILN_CU_SUCCESS);
   IS(STREAM_CAPTURE_WRONG_THREAD, d.cu.cuStreamEndCapture(v.stream, &graph));

@@ -25,10 +25,10 @@ static void load(const char* name) {
   snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", test_tree(), name);
   uint8_t* text;
   size_t size;
-  assert_true(kiln_status_is_ok(
-      kilni_file_read(kiln_allocator_libc(), path, 1 << 24, &text, &size)));
+  assert_true(kiln_status_is_ok(kilni_base_file_read(
+      kiln_allocator_libc(), path, 1 << 24, &text, &size)));
   soft_kit_load(&kit, (const char*)text);
-  kilni_file_free(kiln_allocator_libc(), text, size);
+  kilni_base_file_free(kiln_allocator_libc(), text, size);
 }
 
 // The generators of tests/kernels/README.md.

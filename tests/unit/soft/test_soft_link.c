@@ -29,7 +29,7 @@ typedef enum question_t { COUNT, ADD, COMPLETE, DESTROY } question_t;
 
 // One driver, and who asks it. thread-safe
 typedef struct world_t {
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_cuda_table_t table;
   kiln_allocator_t plain;
@@ -78,13 +78,13 @@ static void* alloc_and_ask(void* old, size_t old_size, size_t new_size,
                            size_t align, void* user) {
   world_t* world = user;
   if (atomic_exchange(&world->armed, false)) {
-    kilni_thread_t thread;
-    assert_null(kilni_thread_start(&thread, "asker", ask, world));
-    uint64_t until = kilni_time_ns() + PATIENCE_NS;
-    while (!atomic_load(&world->answered) && kilni_time_ns() < until) {
+    kilni_base_thread_t thread;
+    assert_null(kilni_base_thread_start(&thread, "asker", ask, world));
+    uint64_t until = kilni_base_time_ns() + PATIENCE_NS;
+    while (!atomic_load(&world->answered) && kilni_base_time_ns() < until) {
     }
     if (!atomic_load(&world->answered)) fail_msg("a link keeps others waiting");
-    kilni_thread_join(&thread);
+    kilni_base_thread_join(&thread);
   }
   return world->plain.fn(old, old_size, new_size, align, world->plain.user);
 }
@@ -93,11 +93,11 @@ static int setup(void** state) {
   static world_t world;
   memset(&world, 0, sizeof(world));
   world.plain = kiln_allocator_libc();
-  assert_null(kilni_env_init(&world.env, kiln_allocator_libc()));
+  assert_null(kilni_base_env_init(&world.env, kiln_allocator_libc()));
   world.host = (kiln_host_t){.allocator = {alloc_and_ask, &world},
                              .env = &world.env,
                              .worker_count = 1,
-                             .process_id = kilni_process_id()};
+                             .process_id = kilni_base_process_id()};
   kilni_soft_options_t soft = {.struct_size = sizeof(soft),
                                .worker_count = 1,
                                .scribble = KILN_SWITCH_ON};
@@ -115,7 +115,7 @@ static int teardown(void** state) {
   assert_int_equal(world->table.cuCtxSetCurrent(NULL), 0);
   assert_int_equal(world->table.cuDevicePrimaryCtxRelease(0), 0);
   kilni_soft_stop();
-  kilni_env_deinit(&world->env);
+  kilni_base_env_deinit(&world->env);
   return 0;
 }
 

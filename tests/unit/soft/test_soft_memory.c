@@ -20,7 +20,7 @@ static kiln_host_t host_make(fault_alloc_t* watch) {
   fault_alloc_init(watch);
   return (kiln_host_t){.allocator = fault_alloc_allocator(watch),
                        .worker_count = 1,
-                       .process_id = kilni_process_id()};
+                       .process_id = kilni_base_process_id()};
 }
 
 typedef struct fixture_t {
@@ -296,13 +296,13 @@ static void test_threads(void** state) {
   fixture_t f;
   open_memory(&f, true);
   race_t races[3] = {{f.memory, 0}, {f.memory, 0}, {f.memory, 0}};
-  kilni_thread_t threads[3];
+  kilni_base_thread_t threads[3];
   for (int i = 0; i < 3; i++) {
     assert_true(kiln_status_is_ok(
-        kilni_thread_start(&threads[i], "race", race_thread, &races[i])));
+        kilni_base_thread_start(&threads[i], "race", race_thread, &races[i])));
   }
   for (int i = 0; i < 3; i++) {
-    kilni_thread_join(&threads[i]);
+    kilni_base_thread_join(&threads[i]);
     assert_int_equal(races[i].failures, 0);
   }
   assert_int_equal(kilni_soft_memory_used(f.memory), 0);
@@ -314,7 +314,7 @@ static void test_threads(void** state) {
 static void test_the_host_sets_the_limit(void** state) {
   (void)state;
   fixture_t f;
-  uint64_t left = kilni_memory_left("");
+  uint64_t left = kilni_base_memory_left("");
   open_memory(&f, true);
   uint64_t total = kilni_soft_memory_total(f.memory);
   assert_true(total <= KILNI_SOFT_TOTAL_BYTES);

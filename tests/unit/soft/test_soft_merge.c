@@ -15,9 +15,9 @@
 
 // What came out. one-thread
 typedef struct merged_t {
-  kilni_str_t text;
-  kilni_str_t errors;
-  kilni_str_t infos;
+  kilni_base_str_t text;
+  kilni_base_str_t errors;
+  kilni_base_str_t infos;
   kilni_ptx_module_t* tree;  // NULL with errors
 } merged_t;
 
@@ -34,15 +34,15 @@ static kilni_ptx_module_t* read_text(const char* text, size_t size) {
 }
 
 static merged_t merge(const char* first, const char* second) {
-  kilni_soft_part_t parts[2] = {{"one", kilni_sv(first), NULL},
-                                {"two", kilni_sv(second), NULL}};
+  kilni_soft_part_t parts[2] = {{"one", kilni_base_sv(first), NULL},
+                                {"two", kilni_base_sv(second), NULL}};
   for (int i = 0; i < 2; i++) {
     parts[i].tree = read_text(parts[i].text.data, parts[i].text.size);
   }
   merged_t merged;
-  kilni_str_init(&merged.text, kiln_allocator_libc(), SIZE_MAX);
-  kilni_str_init(&merged.errors, kiln_allocator_libc(), SIZE_MAX);
-  kilni_str_init(&merged.infos, kiln_allocator_libc(), SIZE_MAX);
+  kilni_base_str_init(&merged.text, kiln_allocator_libc(), SIZE_MAX);
+  kilni_base_str_init(&merged.errors, kiln_allocator_libc(), SIZE_MAX);
+  kilni_base_str_init(&merged.infos, kiln_allocator_libc(), SIZE_MAX);
   merged.tree = NULL;
   assert_null(kilni_soft_merge(kiln_allocator_libc(), parts, 2, &merged.text,
                                &merged.errors, &merged.infos));
@@ -55,14 +55,14 @@ static merged_t merge(const char* first, const char* second) {
 
 static void drop(merged_t* merged) {
   kilni_ptx_module_release(merged->tree);
-  kilni_str_deinit(&merged->text);
-  kilni_str_deinit(&merged->errors);
-  kilni_str_deinit(&merged->infos);
+  kilni_base_str_deinit(&merged->text);
+  kilni_base_str_deinit(&merged->errors);
+  kilni_base_str_deinit(&merged->infos);
 }
 
 static const kilni_ptx_variable_t* variable(const merged_t* merged,
                                             const char* name) {
-  uint32_t index = kilni_ptx_variable_find(merged->tree, kilni_sv(name));
+  uint32_t index = kilni_ptx_variable_find(merged->tree, kilni_base_sv(name));
   assert_int_not_equal(index, KILNI_PTX_NONE);
   return &merged->tree->variables[index];
 }
@@ -82,13 +82,13 @@ static void test_weak_and_strong(void** state) {
     merged_t m = i == 0 ? merge(weak, strong) : merge(strong, weak);
     assert_non_null(m.tree);
     assert_int_equal(variable(&m, "v")->bytes[0], 2);
-    uint32_t f = kilni_ptx_function_find(m.tree, kilni_sv("f"));
+    uint32_t f = kilni_ptx_function_find(m.tree, kilni_base_sv("f"));
     assert_int_equal(m.tree->functions[f].instruction_count, 1);
     drop(&m);
   }
   merged_t m = merge(weak, weak);
   assert_null(m.tree);  // two kernels of one name
-  assert_non_null(strstr(kilni_str_cstr(&m.errors),
+  assert_non_null(strstr(kilni_base_str_cstr(&m.errors),
                          "Multiple definition of 'a' in 'two', first defined "
                          "in 'one'"));
   drop(&m);
@@ -122,7 +122,7 @@ static void test_private_names(void** state) {
   assert_non_null(m.tree);
   assert_int_equal(variable(&m, "add$0")->bytes[0], 1);
   assert_int_equal(variable(&m, "add$1")->bytes[0], 1);
-  assert_int_not_equal(kilni_ptx_function_find(m.tree, kilni_sv("help$1")),
+  assert_int_not_equal(kilni_ptx_function_find(m.tree, kilni_base_sv("help$1")),
                        KILNI_PTX_NONE);
   assert_non_null(strstr(m.text.data, "add.u32 %r2"));
   drop(&m);
@@ -165,7 +165,7 @@ static void test_undefined(void** state) {
                      ".visible .entry a() { .reg .b32 %r<2>;\n"
                      "ld.global.u32 %r1, [gone]; ret; }\n",
                      HEAD);
-  assert_string_equal(kilni_str_cstr(&m.errors),
+  assert_string_equal(kilni_base_str_cstr(&m.errors),
                       "error   : Undefined reference to 'gone' in 'one'\n");
   drop(&m);
 }
@@ -180,12 +180,12 @@ static void test_debug_sections(void** state) {
   static const char without[] = HEAD ".visible .entry b() { ret; }\n";
   merged_t m = merge(without, with);
   assert_non_null(m.tree);
-  assert_null(strstr(kilni_str_cstr(&m.text), ".section"));
-  const char* said = strstr(kilni_str_cstr(&m.infos),
+  assert_null(strstr(kilni_base_str_cstr(&m.text), ".section"));
+  const char* said = strstr(kilni_base_str_cstr(&m.infos),
                             "the debug sections of 'two' were left out");
   assert_non_null(said);
   assert_null(strstr(said + 16, "debug sections"));
-  assert_null(strstr(kilni_str_cstr(&m.infos), "'one'"));
+  assert_null(strstr(kilni_base_str_cstr(&m.infos), "'one'"));
   drop(&m);
 }
 

@@ -41,10 +41,10 @@ typedef struct world_t {
 static kiln_status_t start(world_t* world, uint32_t devices,
                            uint32_t page_check) {
   memset(world, 0, sizeof(*world));
-  static kilni_env_t env;
+  static kilni_base_env_t env;
   world->host.allocator = kiln_allocator_libc();
   world->host.env = &env;
-  world->host.process_id = kilni_process_id();
+  world->host.process_id = kilni_base_process_id();
   kilni_soft_options_t options = {.struct_size = sizeof(options),
                                   .worker_count = 2,
                                   .device_count = devices,
@@ -388,34 +388,34 @@ static void test_copies(void** state) {
 
 // A host function that waits until it is let go. thread-safe
 typedef struct gate_t {
-  kilni_mutex_t lock;
-  kilni_cond_t changed;
+  kilni_base_mutex_t lock;
+  kilni_base_cond_t changed;
   bool open;
 } gate_t;
 
 static void wait_at(void* user) {
   gate_t* gate = user;
-  kilni_mutex_lock(&gate->lock);
-  while (!gate->open) kilni_cond_wait(&gate->changed, &gate->lock);
-  kilni_mutex_unlock(&gate->lock);
+  kilni_base_mutex_lock(&gate->lock);
+  while (!gate->open) kilni_base_cond_wait(&gate->changed, &gate->lock);
+  kilni_base_mutex_unlock(&gate->lock);
 }
 
 static void open_gate(gate_t* gate) {
-  kilni_mutex_lock(&gate->lock);
+  kilni_base_mutex_lock(&gate->lock);
   gate->open = true;
-  kilni_cond_broadcast(&gate->changed);
-  kilni_mutex_unlock(&gate->lock);
+  kilni_base_cond_broadcast(&gate->changed);
+  kilni_base_mutex_unlock(&gate->lock);
 }
 
 static void init_gate(gate_t* gate) {
   memset(gate, 0, sizeof(*gate));
-  assert_true(kiln_status_is_ok(kilni_mutex_init(&gate->lock)));
-  assert_true(kiln_status_is_ok(kilni_cond_init(&gate->changed)));
+  assert_true(kiln_status_is_ok(kilni_base_mutex_init(&gate->lock)));
+  assert_true(kiln_status_is_ok(kilni_base_cond_init(&gate->changed)));
 }
 
 static void deinit_gate(gate_t* gate) {
-  kilni_cond_deinit(&gate->changed);
-  kilni_mutex_deinit(&gate->lock);
+  kilni_base_cond_deinit(&gate->changed);
+  kilni_base_mutex_deinit(&gate->lock);
 }
 
 // Work of the one goes on while everything of the other is waited for, the

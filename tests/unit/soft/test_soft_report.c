@@ -64,7 +64,7 @@ static const char kPtx[] =
 
 // one-thread
 typedef struct device_t {
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_cuda_table_t cu;
   kiln_cu_module_t module;
@@ -72,13 +72,13 @@ typedef struct device_t {
 
 static void make_host(device_t* d) {
   memset(d, 0, sizeof(*d));
-  assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
+  assert_null(kilni_base_env_init(&d->env, kiln_allocator_libc()));
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
+    assert_null(kilni_base_env_set(&d->env, (kilni_base_env_id_t)i, NULL));
   }
   d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                           .env = &d->env,
-                          .process_id = kilni_process_id()};
+                          .process_id = kilni_base_process_id()};
 }
 
 static void open_with(device_t* d, const kilni_soft_options_t* options) {
@@ -100,7 +100,7 @@ static void open_report(device_t* d, const char* report, uint32_t workers) {
 
 static void close_device(device_t* d) {
   kilni_soft_stop();
-  kilni_env_deinit(&d->env);
+  kilni_base_env_deinit(&d->env);
 }
 
 static kiln_cu_result_t launch(device_t* d, const char* name,
@@ -300,14 +300,15 @@ static void test_report_names(void** state) {
   static const char* const kBad[] = {"unwriten", "unwritten;all", ",",
                                      "unwritten,,all"};
   for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); i++) {
-    assert_null(kilni_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, kBad[i]));
+    assert_null(
+        kilni_base_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, kBad[i]));
     kiln_status_t status = kilni_soft_start(&d.host, NULL, &d.cu);
     assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(kiln_status_fix(status), "KILN_SOFT_REPORT"));
     kiln_status_free(status);
   }
   assert_null(
-      kilni_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, "unwritten,all"));
+      kilni_base_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, "unwritten,all"));
   assert_null(kilni_soft_start(&d.host, NULL, &d.cu));
   kiln_cuda_table_t second;
   kilni_soft_options_t other = {.struct_size = sizeof(other), .report = ""};

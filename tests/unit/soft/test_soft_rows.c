@@ -318,12 +318,12 @@ static kiln_cu_result_t captures(const kiln_cuda_table_t* cu) {
 
 static kiln_status_t start_and_run(kiln_allocator_t allocator, void* user) {
   path_t path = *(path_t*)user;
-  static kilni_env_t env;
+  static kilni_base_env_t env;
   kiln_cuda_table_t cu;
   kiln_host_t host = {.allocator = allocator,
                       .env = &env,
                       .worker_count = 1,
-                      .process_id = kilni_process_id()};
+                      .process_id = kilni_base_process_id()};
   kilni_soft_options_t options = {.struct_size = sizeof(options),
                                   .worker_count = 1,
                                   .seed = 1,
@@ -343,7 +343,7 @@ static kiln_status_t start_and_run(kiln_allocator_t allocator, void* user) {
   }
   return result == KILN_CU_SUCCESS
              ? NULL
-             : kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+             : kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
 }
 
 static void sweep(path_t path, uint32_t flags) {

@@ -37,7 +37,7 @@ static const char kPtx[] =
 
 // one-thread
 typedef struct device_t {
-  kilni_env_t env;
+  kilni_base_env_t env;
   kiln_host_t host;
   kiln_cuda_table_t cu;
   kiln_cu_function_t kernel;
@@ -45,13 +45,13 @@ typedef struct device_t {
 
 static void open_device(device_t* d, uint32_t workers) {
   memset(d, 0, sizeof(*d));
-  assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
+  assert_null(kilni_base_env_init(&d->env, kiln_allocator_libc()));
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
-    assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
+    assert_null(kilni_base_env_set(&d->env, (kilni_base_env_id_t)i, NULL));
   }
   d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
                           .env = &d->env,
-                          .process_id = kilni_process_id()};
+                          .process_id = kilni_base_process_id()};
   kilni_soft_options_t options = {.struct_size = sizeof(options),
                                   .worker_count = workers};
   assert_null(kilni_soft_start(&d->host, &options, &d->cu));
@@ -66,7 +66,7 @@ static void open_device(device_t* d, uint32_t workers) {
 
 static void close_device(device_t* d) {
   kilni_soft_stop();
-  kilni_env_deinit(&d->env);
+  kilni_base_env_deinit(&d->env);
 }
 
 static void launch(device_t* d, uint32_t blocks, uint32_t turns) {

@@ -18,7 +18,7 @@
 enum { EXPORTED = 10000, ASKED = 20000 };
 
 static kiln_host_t host_with(kiln_allocator_t allocator,
-                             const kilni_env_t* env) {
+                             const kilni_base_env_t* env) {
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
@@ -27,14 +27,14 @@ static kiln_host_t host_with(kiln_allocator_t allocator,
 }
 
 static kiln_status_t open_fake(const char* path, kiln_cuda_table_t* table,
-                               kilni_dynlib_t** library) {
+                               kilni_base_dynlib_t** library) {
   const kiln_host_t host = host_with(kiln_allocator_libc(), NULL);
-  *library = (kilni_dynlib_t*)library;
+  *library = (kilni_base_dynlib_t*)library;
   return kilni_cuda_table_open(&host, path, table, library);
 }
 
 static void must_open(const char* path, kiln_cuda_table_t* table,
-                      kilni_dynlib_t** library) {
+                      kilni_base_dynlib_t** library) {
   kiln_status_t status = open_fake(path, table, library);
   if (!kiln_status_is_ok(status)) {
     char text[4096];
@@ -48,7 +48,7 @@ static void must_open(const char* path, kiln_cuda_table_t* table,
 // The error of a library that must not open, and that it leaves nothing.
 static kiln_status_t must_not_open(const char* path) {
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_status_t status = open_fake(path, &table, &library);
   assert_false(kiln_status_is_ok(status));
   assert_null(library);
@@ -62,7 +62,7 @@ static kiln_status_t must_not_open(const char* path) {
 static void rows_come_by_pinned_version(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   must_open(FAKE_CUDA_NEW, &table, &library);
   assert_string_equal(table.provider, "libcuda");
   assert_string_equal(table.origin, FAKE_CUDA_NEW);
@@ -76,23 +76,23 @@ static void rows_come_by_pinned_version(void** state) {
                    ASKED + KILNI_CUDA_ROW_cuCtxSynchronize);
   assert_int_equal(table.cuFuncGetParamInfo(NULL, 0, NULL, NULL),
                    ASKED + KILNI_CUDA_ROW_cuFuncGetParamInfo);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void a_driver_that_exports_nothing_can_be_asked(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   must_open(FAKE_CUDA_ASK_ONLY, &table, &library);
   assert_int_equal(table.cuStreamDestroy(NULL),
                    ASKED + KILNI_CUDA_ROW_cuStreamDestroy);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void a_driver_that_cannot_be_asked_gives_exact_symbols(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   // It lacks cuGetProcAddress, which is REQUIRED: nothing else is missing.
   kiln_status_t status = must_not_open(FAKE_CUDA_EXPORTS);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
@@ -113,13 +113,13 @@ static void a_driver_that_cannot_be_asked_gives_exact_symbols(void** state) {
                    EXPORTED + KILNI_CUDA_ROW_cuCtxSynchronize);
   assert_int_equal(table.cuMemcpyHtoD(0, NULL, 0),
                    EXPORTED + KILNI_CUDA_ROW_cuMemcpyHtoD);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void optional_rows_of_an_older_driver_are_absent(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   must_open(FAKE_CUDA_525, &table, &library);
   assert_int_equal(table.driver_version, 12000);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
@@ -129,7 +129,7 @@ static void optional_rows_of_an_older_driver_are_absent(void** state) {
   }
   assert_int_equal(table.cuFuncGetParamInfo(NULL, 0, NULL, NULL),
                    KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void missing_rows_are_reported_all_at_once(void** state) {
@@ -193,41 +193,42 @@ static void an_absent_driver_is_not_found(void** state) {
 
 static void the_environment_chooses_unless_the_caller_does(void** state) {
   (void)state;
-  kilni_env_t env;
-  assert_true(kiln_status_is_ok(kilni_env_init(&env, kiln_allocator_libc())));
+  kilni_base_env_t env;
+  assert_true(
+      kiln_status_is_ok(kilni_base_env_init(&env, kiln_allocator_libc())));
   assert_true(kiln_status_is_ok(
-      kilni_env_set(&env, KILNI_ENV_KILN_LIBCUDA, FAKE_CUDA_525)));
+      kilni_base_env_set(&env, KILNI_ENV_KILN_LIBCUDA, FAKE_CUDA_525)));
   const kiln_host_t host = host_with(kiln_allocator_libc(), &env);
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library = NULL;
+  kilni_base_dynlib_t* library = NULL;
   assert_true(
       kiln_status_is_ok(kilni_cuda_table_open(&host, NULL, &table, &library)));
   assert_string_equal(table.origin, FAKE_CUDA_525);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   assert_true(kiln_status_is_ok(
       kilni_cuda_table_open(&host, FAKE_CUDA_NEW, &table, &library)));
   assert_string_equal(table.origin, FAKE_CUDA_NEW);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 
   // A wrong choice is an error, not a reason to look elsewhere.
   assert_true(kiln_status_is_ok(
-      kilni_env_set(&env, KILNI_ENV_KILN_LIBCUDA, "/no/such/libcuda.so")));
+      kilni_base_env_set(&env, KILNI_ENV_KILN_LIBCUDA, "/no/such/libcuda.so")));
   kiln_status_t status = kilni_cuda_table_open(&host, NULL, &table, &library);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   assert_null(library);
   assert_non_null(strstr(kiln_status_fix(status), "KILN_LIBCUDA"));
   kiln_status_free(status);
-  kilni_env_deinit(&env);
+  kilni_base_env_deinit(&env);
 }
 
 static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   const kiln_host_t host = host_with(allocator, NULL);
   kiln_cuda_table_t table;
-  kilni_dynlib_t* library = (kilni_dynlib_t*)&library;
+  kilni_base_dynlib_t* library = (kilni_base_dynlib_t*)&library;
   kiln_status_t status =
       kilni_cuda_table_open(&host, (const char*)user, &table, &library);
   assert_int_equal(kiln_status_is_ok(status), library != NULL);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   return status;
 }
 

@@ -45,14 +45,14 @@ static void make_and_end(void* user) {
 }
 
 static void run_threads(void) {
-  kilni_thread_t threads[THREADS];
+  kilni_base_thread_t threads[THREADS];
   atomic_store(&wrong, 0);
   for (int i = 0; i < THREADS; i++) {
     kiln_status_t status =
-        kilni_thread_start(&threads[i], "table", make_and_end, NULL);
+        kilni_base_thread_start(&threads[i], "table", make_and_end, NULL);
     assert_true(kiln_status_is_ok(status));
   }
-  for (int i = 0; i < THREADS; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < THREADS; i++) kilni_base_thread_join(&threads[i]);
 }
 
 static void faults_stay_on_the_thread_that_armed_them(void** state) {

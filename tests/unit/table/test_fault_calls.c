@@ -38,7 +38,7 @@ static kiln_status_t body(const kiln_cuda_table_t* table, void* user) {
       (void)table->cuEventDestroy(event);
     }
   }
-  return kilni_status_join(
+  return kilni_base_status_join(
       status, KILNI_CUDA_STATUS(table, table->cuStreamDestroy(stream),
                                 "cuStreamDestroy"));
 }

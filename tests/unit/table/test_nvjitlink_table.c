@@ -88,7 +88,7 @@ static void fault_fails_the_chosen_call(void** state) {
 
 static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
                                kiln_nvjitlink_table_t* table,
-                               kilni_dynlib_t** out_library) {
+                               kilni_base_dynlib_t** out_library) {
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
@@ -96,14 +96,14 @@ static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
 }
 
 static kiln_status_t open_fake(const char* path, kiln_nvjitlink_table_t* table,
-                               kilni_dynlib_t** out_library) {
+                               kilni_base_dynlib_t** out_library) {
   return open_with(kiln_allocator_libc(), path, table, out_library);
 }
 
 static void a_new_one_has_every_row(void** state) {
   (void)state;
   kiln_nvjitlink_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   assert_null(open_fake(FAKE_NVJITLINK_NEW, &table, &library));
   assert_int_equal(table.major, 13);
   for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; i++) {
@@ -120,13 +120,13 @@ static void a_new_one_has_every_row(void** state) {
   assert_string_equal(native.name, "unknown result");
   assert_non_null(strstr(kiln_status_fix(status), "13.3"));
   kiln_status_free(status);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void expect_refused(const char* path, kiln_status_code_t code,
                            const char* text) {
   kiln_nvjitlink_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_status_t status = open_fake(path, &table, &library);
   assert_null(library);
   assert_int_equal(kiln_status_code(status), code);
@@ -148,11 +148,11 @@ static void what_is_none_is_refused(void** state) {
 
 static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   kiln_nvjitlink_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_status_t status =
       open_with(allocator, (const char*)user, &table, &library);
   assert_int_equal(kiln_status_is_ok(status), library != NULL);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   return status;
 }
 
@@ -165,7 +165,7 @@ static void a_failed_allocation_leaves_nothing(void** state) {
 static void an_older_one_makes_no_ltoir(void** state) {
   (void)state;
   kiln_nvjitlink_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   assert_null(open_fake(FAKE_NVJITLINK_12_3, &table, &library));
   for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; i++) {
     const kilni_nvjitlink_row_id_t id = (kilni_nvjitlink_row_id_t)i;
@@ -177,13 +177,13 @@ static void an_older_one_makes_no_ltoir(void** state) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
   assert_non_null(strstr(kiln_status_message(status), "13.3"));
   kiln_status_free(status);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 // ---- The real one ----
 
 #if defined(TEST_NVJITLINK)
-static kilni_dynlib_t* volatile kept;  // a leak checker reaches through it
+static kilni_base_dynlib_t* volatile kept;  // a leak checker reaches through it
 
 static void use_the_real_one(const kiln_nvjitlink_table_t* table) {
   static const char ptx[] =
@@ -218,7 +218,7 @@ static void the_real_one_works_through_the_table(void** state) {
   skip();
 #else
   kiln_nvjitlink_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   assert_null(open_fake(TEST_NVJITLINK, &table, &library));
   kept = library;
   use_the_real_one(&table);

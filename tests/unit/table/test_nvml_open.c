@@ -21,9 +21,10 @@ static kiln_host_t host_with(kiln_allocator_t allocator) {
   return host;
 }
 
-static kilni_dynlib_t* must_open(const char* path, kiln_nvml_table_t* table) {
+static kilni_base_dynlib_t* must_open(const char* path,
+                                      kiln_nvml_table_t* table) {
   kiln_host_t host = host_with(kiln_allocator_libc());
-  kilni_dynlib_t* library = NULL;
+  kilni_base_dynlib_t* library = NULL;
   assert_null(kilni_nvml_table_open(&host, path, table, &library));
   assert_non_null(library);
   return library;
@@ -32,7 +33,7 @@ static kilni_dynlib_t* must_open(const char* path, kiln_nvml_table_t* table) {
 static kiln_status_t must_not_open(const char* path) {
   kiln_host_t host = host_with(kiln_allocator_libc());
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = (kilni_dynlib_t*)&host;
+  kilni_base_dynlib_t* library = (kilni_base_dynlib_t*)&host;
   kiln_status_t status = kilni_nvml_table_open(&host, path, &table, &library);
   assert_false(kiln_status_is_ok(status));
   assert_null(library);
@@ -41,8 +42,8 @@ static kiln_status_t must_not_open(const char* path) {
   return status;
 }
 
-static int sessions(const kilni_dynlib_t* library) {
-  const int* count = kilni_dynlib_symbol(library, "kiln_fake_sessions");
+static int sessions(const kilni_base_dynlib_t* library) {
+  const int* count = kilni_base_dynlib_symbol(library, "kiln_fake_sessions");
   assert_non_null(count);
   return *count;
 }
@@ -50,7 +51,7 @@ static int sessions(const kilni_dynlib_t* library) {
 static void a_new_one_has_every_row(void** state) {
   (void)state;
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
+  kilni_base_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
   assert_string_equal(table.provider, "libnvidia-ml");
   assert_string_equal(table.origin, FAKE_NVML_NEW);
   for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; i++) {
@@ -63,13 +64,13 @@ static void a_new_one_has_every_row(void** state) {
                    10000 + KILNI_NVML_ROW_nvmlDeviceGetMemoryInfo);
   assert_int_equal(table.nvmlDeviceGetMemoryInfo_v2(NULL, NULL),
                    10000 + KILNI_NVML_ROW_nvmlDeviceGetMemoryInfo_v2);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void an_older_one_lacks_what_came_later(void** state) {
   (void)state;
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = must_open(FAKE_NVML_11_4, &table);
+  kilni_base_dynlib_t* library = must_open(FAKE_NVML_11_4, &table);
   for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; i++) {
     const kilni_nvml_row_id_t id = (kilni_nvml_row_id_t)i;
     const bool there = kilni_nvml_row(id)->version <= 11040;
@@ -85,7 +86,7 @@ static void an_older_one_lacks_what_came_later(void** state) {
   }
   assert_int_equal(table.nvmlDeviceGetMemoryInfo_v2(NULL, NULL),
                    KILN_NVML_ERROR_FUNCTION_NOT_FOUND);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void other_libraries_are_refused(void** state) {
@@ -106,7 +107,7 @@ static void other_libraries_are_refused(void** state) {
 static void results_become_statuses(void** state) {
   (void)state;
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
+  kilni_base_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
   kiln_status_native_t native;
   assert_null(KILNI_NVML_STATUS(&table, KILN_NVML_SUCCESS, "nvmlInit"));
   kiln_status_t status =
@@ -124,7 +125,7 @@ static void results_become_statuses(void** state) {
   kiln_status_free(status);
   status = KILNI_NVML_STATUS(&table, KILN_NVML_ERROR_MEMORY, "nvmlInit");
   assert_int_equal(kiln_status_code(status), KILN_STATUS_OUT_OF_MEMORY);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 // ---- The release ----
@@ -139,7 +140,7 @@ static void ask(const char* path, size_t capacity, const char* wanted) {
 static void the_release_is_asked(void** state) {
   (void)state;
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
+  kilni_base_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
   ask(FAKE_NVML_NEW, 64, "580.65.06");
   assert_int_equal(sessions(library), 0);
   ask(FAKE_NVML_NEW, 10, "580.65.06");
@@ -149,7 +150,7 @@ static void the_release_is_asked(void** state) {
   ask(FAKE_NVML_NEW, 64, "580.65.06");
   assert_int_equal(sessions(library), 1);
   assert_int_equal(table.nvmlShutdown(), KILN_NVML_SUCCESS);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void what_is_no_release_is_none(void** state) {
@@ -166,11 +167,11 @@ static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   (void)user;
   kiln_host_t host = host_with(allocator);
   kiln_nvml_table_t table;
-  kilni_dynlib_t* library = NULL;
+  kilni_base_dynlib_t* library = NULL;
   kiln_status_t status =
       kilni_nvml_table_open(&host, FAKE_NVML_NEW, &table, &library);
   assert_int_equal(kiln_status_is_ok(status), library != NULL);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   return status;
 }
 

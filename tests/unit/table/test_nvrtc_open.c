@@ -17,16 +17,16 @@
 
 static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
                                kiln_nvrtc_table_t* table,
-                               kilni_dynlib_t** library) {
+                               kilni_base_dynlib_t** library) {
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
-  *library = (kilni_dynlib_t*)library;
+  *library = (kilni_base_dynlib_t*)library;
   return kilni_nvrtc_table_open(&host, path, table, library);
 }
 
 static void must_open(const char* path, kiln_nvrtc_table_t* table,
-                      kilni_dynlib_t** library) {
+                      kilni_base_dynlib_t** library) {
   kiln_status_t status = open_with(kiln_allocator_libc(), path, table, library);
   if (!kiln_status_is_ok(status)) {
     char text[4096];
@@ -38,7 +38,7 @@ static void must_open(const char* path, kiln_nvrtc_table_t* table,
 
 static kiln_status_t must_not_open(const char* path) {
   kiln_nvrtc_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_status_t status =
       open_with(kiln_allocator_libc(), path, &table, &library);
   assert_false(kiln_status_is_ok(status));
@@ -51,7 +51,7 @@ static kiln_status_t must_not_open(const char* path) {
 static void a_new_one_has_every_row(void** state) {
   (void)state;
   kiln_nvrtc_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   must_open(FAKE_NVRTC_NEW, &table, &library);
   assert_int_equal(table.major, 13);
   assert_int_equal(table.minor, 0);
@@ -69,13 +69,13 @@ static void a_new_one_has_every_row(void** state) {
   assert_string_equal(native.name, "NVRTC_ERROR_SEVENTY_SEVEN");
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   kiln_status_free(status);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void optional_rows_of_an_older_one_are_absent(void** state) {
   (void)state;
   kiln_nvrtc_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   must_open(FAKE_NVRTC_12_0, &table, &library);
   for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; i++) {
     const kilni_nvrtc_row_id_t id = (kilni_nvrtc_row_id_t)i;
@@ -84,7 +84,7 @@ static void optional_rows_of_an_older_one_are_absent(void** state) {
   }
   assert_int_equal(table.nvrtcSetPCHHeapSize(1),
                    KILN_NVRTC_ERROR_INTERNAL_ERROR);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
 }
 
 static void missing_rows_are_reported_all_at_once(void** state) {
@@ -116,11 +116,11 @@ static void other_libraries_are_refused(void** state) {
 
 static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   kiln_nvrtc_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   kiln_status_t status =
       open_with(allocator, (const char*)user, &table, &library);
   assert_int_equal(kiln_status_is_ok(status), library != NULL);
-  kilni_dynlib_close(library);
+  kilni_base_dynlib_close(library);
   return status;
 }
 
@@ -131,7 +131,7 @@ static void a_failed_allocation_leaves_nothing(void** state) {
 }
 
 #if defined(TEST_NVRTC)
-static kilni_dynlib_t* volatile kept;
+static kilni_base_dynlib_t* volatile kept;
 #endif
 
 static void the_real_one_compiles_through_the_table(void** state) {
@@ -141,7 +141,7 @@ static void the_real_one_compiles_through_the_table(void** state) {
   skip();
 #else
   kiln_nvrtc_table_t table;
-  kilni_dynlib_t* library;
+  kilni_base_dynlib_t* library;
   must_open(TEST_NVRTC, &table, &library);
   assert_true(table.major >= 12);
   int count = 0;

@@ -456,8 +456,8 @@ static void a_driver_that_is_too_old(void** state) {  // cases 9, 24, 25, 29
   assert_int_equal(find(toolkit, LIB, "nvrtc"), KILN_STATUS_INCOMPATIBLE);
   kiln_toolkit_release(toolkit);
   // The override relaxes this rule, and is remembered as any find.
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_KILN_COMPAT,
-                            "strict,forward_compat"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_KILN_COMPAT,
+                                 "strict,forward_compat"));
   toolkit = make(world, (made_t){0, NULL, "12.0,520.30.01", NULL});
   assert_int_equal(kiln_toolkit_mode(toolkit), KILN_COMPAT_MODE_STRICT);
   assert_int_equal(find(toolkit, LIB, "nvrtc"), KILN_STATUS_OK);
@@ -468,10 +468,10 @@ static void a_driver_that_is_too_old(void** state) {  // cases 9, 24, 25, 29
 
 static uint32_t mode_of(world_t* world, const char* kiln,
                         const char* pathfinder) {
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_KILN_COMPAT, kiln));
-  assert_null(kilni_env_set(&world->env,
-                            KILNI_ENV_CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS,
-                            pathfinder));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_KILN_COMPAT, kiln));
+  assert_null(kilni_base_env_set(
+      &world->env, KILNI_ENV_CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS,
+      pathfinder));
   kiln_toolkit_t* toolkit = NULL;
   kiln_status_t status =
       try_make(world, (made_t){0, NULL, "none", NULL}, &toolkit);
@@ -498,7 +498,7 @@ static void modes_from_variables(void** state) {
   assert_int_equal(mode_of(world, "loud", NULL), 99);
   assert_int_equal(mode_of(world, NULL, "warn"), 99);
   assert_int_equal(mode_of(world, "off", "loud"), 99);
-  assert_null(kilni_env_set(
+  assert_null(kilni_base_env_set(
       &world->env, KILNI_ENV_CUDA_PATHFINDER_DRIVER_COMPATIBILITY, "perhaps"));
   assert_int_equal(mode_of(world, "off", NULL), 99);
 }

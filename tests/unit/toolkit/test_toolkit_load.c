@@ -63,10 +63,10 @@ static void on_log(kiln_log_level_t level, const char* room, const char* line,
 static void put(const world_t* world, const char* name, const char* piece) {
   uint8_t* data = NULL;
   size_t size = 0;
-  CHECK(kiln_status_is_ok(
-      kilni_file_read(kiln_allocator_libc(), piece, 16 << 20, &data, &size)));
+  CHECK(kiln_status_is_ok(kilni_base_file_read(kiln_allocator_libc(), piece,
+                                               16 << 20, &data, &size)));
   world_write(world, name, data, size);
-  kilni_file_free(kiln_allocator_libc(), data, size);
+  kilni_base_file_free(kiln_allocator_libc(), data, size);
 }
 
 // cuBLAS as wheels bring it: two libraries and a RECORD, whose version says the
@@ -114,7 +114,7 @@ typedef struct mapped_t {
   int count;
 } mapped_t;
 
-static bool count_object(const kilni_dynlib_mapped_t* object, void* user) {
+static bool count_object(const kilni_base_dynlib_mapped_t* object, void* user) {
   mapped_t* mapped = user;
   if (strcmp(object->soname, mapped->soname) == 0) mapped->count++;
   return true;
@@ -122,7 +122,7 @@ static bool count_object(const kilni_dynlib_mapped_t* object, void* user) {
 
 static int mapped(const char* soname) {
   mapped_t wanted = {soname, 0};
-  kilni_dynlib_each_mapped(count_object, &wanted);
+  kilni_base_dynlib_each_mapped(count_object, &wanted);
   return wanted.count;
 }
 
@@ -220,12 +220,12 @@ static void librt_body(world_t* world) {
   put(world, "c/librt.so.1", PIECE_LIBRT);
   kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_OFF, NULL);
   const kiln_toolkit_library_t* library = NULL;
-  kilni_dynlib_t* librt = NULL;
-  CHECK(kiln_status_is_ok(kilni_dynlib_open(
+  kilni_base_dynlib_t* librt = NULL;
+  CHECK(kiln_status_is_ok(kilni_base_dynlib_open(
       kiln_allocator_libc(), world_path(world, "c/librt.so.1"), &librt)));
   // It is there, but local to who opened it, so that the loader cannot use it.
-  kilni_dynlib_t* lost = NULL;
-  kiln_status_t status = kilni_dynlib_open(
+  kilni_base_dynlib_t* lost = NULL;
+  kiln_status_t status = kilni_base_dynlib_open(
       kiln_allocator_libc(),
       world_path(world, "a/nvidia/cu13/lib/libcufile.so.0"), &lost);
   CHECK(!kiln_status_is_ok(status) && lost == NULL);
@@ -238,7 +238,7 @@ static void librt_body(world_t* world) {
   kiln_status_free(status);
   CHECK(call(load(toolkit, "cufile"), "kiln_fake_cufile") == 2);
   kiln_toolkit_release(toolkit);
-  kilni_dynlib_close(librt);
+  kilni_base_dynlib_close(librt);
 }
 
 static void a_function_that_librt_has(void** state) {
@@ -351,16 +351,16 @@ static void the_file_that_is_asked_for(void** state) {
 
 static void builtins_body(world_t* world) {
   put(world, "a/nvidia/cu13/lib/libnvrtc.so.13", PIECE_NVRTC13);
-  kilni_dynlib_t* plain = NULL;
+  kilni_base_dynlib_t* plain = NULL;
   put(world, "c/libnvrtc.so.13", PIECE_NVRTC13);
-  CHECK(kiln_status_is_ok(kilni_dynlib_open(
+  CHECK(kiln_status_is_ok(kilni_base_dynlib_open(
       kiln_allocator_libc(), world_path(world, "c/libnvrtc.so.13"), &plain)));
   // The fault that the workaround is for.
   int (*compile)(void) = NULL;
-  void* symbol = kilni_dynlib_symbol(plain, "kiln_fake_compile");
+  void* symbol = kilni_base_dynlib_symbol(plain, "kiln_fake_compile");
   memcpy(&compile, &symbol, sizeof(compile));
   CHECK(compile() == 0);
-  kilni_dynlib_close(plain);
+  kilni_base_dynlib_close(plain);
   put(world, "a/nvidia/cu13/lib/libnvrtc-builtins.so.13.9", PIECE_BUILTINS);
   world->options.forbid_scopes =
       KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_LOADED);
@@ -391,11 +391,11 @@ static void stranger_body(world_t* world) {
   put(world, "c/libcublasLt.so.13", PIECE_CUBLASLT13);
   put(world, "c/libcublas.so.13", PIECE_CUBLAS13);
   put(world, "a/nvidia/cu13/lib/libcublasLt.so.13", PIECE_CUBLASLT13);
-  kilni_dynlib_t* lt = NULL;
-  kilni_dynlib_t* blas = NULL;
-  CHECK(kiln_status_is_ok(kilni_dynlib_open(
+  kilni_base_dynlib_t* lt = NULL;
+  kilni_base_dynlib_t* blas = NULL;
+  CHECK(kiln_status_is_ok(kilni_base_dynlib_open(
       kiln_allocator_libc(), world_path(world, "c/libcublasLt.so.13"), &lt)));
-  CHECK(kiln_status_is_ok(kilni_dynlib_open(
+  CHECK(kiln_status_is_ok(kilni_base_dynlib_open(
       kiln_allocator_libc(), world_path(world, "c/libcublas.so.13"), &blas)));
   kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_WARN, NULL);
   const kiln_toolkit_library_t* library = load(toolkit, "cublasLt");
@@ -407,8 +407,8 @@ static void stranger_body(world_t* world) {
                world_path(world, "c/libcublas.so.13")) == 0);
   CHECK(kiln_toolkit_library_user(library, 1) == NULL);
   kiln_toolkit_release(toolkit);
-  kilni_dynlib_close(blas);
-  kilni_dynlib_close(lt);
+  kilni_base_dynlib_close(blas);
+  kilni_base_dynlib_close(lt);
 }
 
 static void what_somebody_else_loaded(void** state) {
@@ -478,7 +478,7 @@ static void a_file_that_is_no_library(void** state) {
 enum { THREADS = 8 };
 
 typedef struct worker_t {
-  kilni_thread_t thread;
+  kilni_base_thread_t thread;
   kiln_toolkit_t* toolkit;
   const kiln_toolkit_library_t* got;
   atomic_bool* go;
@@ -505,11 +505,11 @@ static void threads_body(world_t* world) {
   for (int i = 0; i < THREADS; i++) {
     workers[i].toolkit = toolkit;
     workers[i].go = &go;
-    CHECK(kiln_status_is_ok(
-        kilni_thread_start(&workers[i].thread, "load", work, &workers[i])));
+    CHECK(kiln_status_is_ok(kilni_base_thread_start(&workers[i].thread, "load",
+                                                    work, &workers[i])));
   }
   atomic_store(&go, true);
-  for (int i = 0; i < THREADS; i++) kilni_thread_join(&workers[i].thread);
+  for (int i = 0; i < THREADS; i++) kilni_base_thread_join(&workers[i].thread);
   for (int i = 0; i < THREADS; i++) CHECK(workers[i].got == workers[0].got);
   kiln_toolkit_release(toolkit);
 }

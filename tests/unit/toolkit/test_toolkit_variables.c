@@ -30,12 +30,13 @@ static const kiln_toolkit_variable_t* variable(const kiln_toolkit_t* toolkit,
 static void all_that_a_search_or_the_mode_follows(void** state) {
   world_t* world = *state;
   kiln_toolkit_t* toolkit = NULL;
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_HOME, "/a/b"));
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_KILN_COMPAT, "strict"));
-  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC", "/c"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_CUDA_HOME, "/a/b"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_KILN_COMPAT, "strict"));
+  assert_null(
+      kilni_base_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC", "/c"));
   assert_null(try_make(world, &toolkit));
   // They are those of then.
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_HOME, "/other"));
+  assert_null(kilni_base_env_set(&world->env, KILNI_ENV_CUDA_HOME, "/other"));
   assert_string_equal(variable(toolkit, "CUDA_HOME")->value, "/a/b");
   assert_string_equal(variable(toolkit, "KILN_COMPAT")->value, "strict");
   assert_string_equal(variable(toolkit, "KILN_LOCATE_LIB_NVRTC")->value, "/c");
@@ -52,7 +53,8 @@ static void none_where_it_is_hermetic_or_secure(void** state) {
   world_t* world = *state;
   kiln_toolkit_t* toolkit = NULL;
   // A value that none may have: it is not even read.
-  assert_null(kilni_env_set(&world->env, KILNI_ENV_KILN_COMPAT, "no such"));
+  assert_null(
+      kilni_base_env_set(&world->env, KILNI_ENV_KILN_COMPAT, "no such"));
   kiln_status_t status = try_make(world, &toolkit);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
   kiln_status_free(status);
