@@ -290,7 +290,7 @@ FIELDS = {
 
 
 def say_fields(kind, value):
-    said = [f'kilni_trace_text(&line, "{name}", {value}->{name});'
+    said = [f'kilni_table_trace_text(&line, "{name}", {value}->{name});'
             if of == 'text' else say(of, f'{value}->{name}', name)
             for name, of in FIELDS[kind]]
     return '{ ' + ' '.join(said) + ' }'
@@ -305,29 +305,29 @@ def say_at(kind, value, name):
 
 def say(kind, value, name):
     if kind in SIGNED:
-        return f'kilni_trace_signed(&line, "{name}", {value});'
+        return f'kilni_table_trace_signed(&line, "{name}", {value});'
     if kind in UNSIGNED:
-        return f'kilni_trace_unsigned(&line, "{name}", {value});'
+        return f'kilni_table_trace_unsigned(&line, "{name}", {value});'
     if kind in POINTERS:
-        return f'kilni_trace_address(&line, "{name}", (uintptr_t){value});'
+        return f'kilni_table_trace_address(&line, "{name}", (uintptr_t){value});'
     if kind in FUNCTIONS:
-        return f'kilni_trace_address(&line, "{name}", (uintptr_t){value});'
+        return f'kilni_table_trace_address(&line, "{name}", (uintptr_t){value});'
     if kind == 'kiln_cu_deviceptr_t':
-        return f'kilni_trace_address(&line, "{name}", {value});'
+        return f'kilni_table_trace_address(&line, "{name}", {value});'
     if kind == 'kiln_cu_result_t':
-        return f'kilni_trace_result(&line, "{name}", {value});'
+        return f'kilni_table_trace_result(&line, "{name}", {value});'
     if kind == 'kiln_cu_device_attribute_t':
-        return f'kilni_trace_attribute(&line, "{name}", {value});'
+        return f'kilni_table_trace_attribute(&line, "{name}", {value});'
     if kind == 'kiln_cu_uuid_t':
-        return f'kilni_trace_uuid(&line, "{name}", &{value});'
+        return f'kilni_table_trace_uuid(&line, "{name}", &{value});'
     if kind in ('kiln_cu_ipc_event_handle_t', 'kiln_cu_ipc_mem_handle_t',
                 'kiln_cu_mempool_export_t'):
-        return f'kilni_trace_text(&line, "{name}", "of 64 bytes");'
+        return f'kilni_table_trace_text(&line, "{name}", "of 64 bytes");'
     if kind == 'kiln_cu_mem_location_t':
-        return (f'kilni_trace_unsigned(&line, "{name}.type", {value}.type); '
-                f'kilni_trace_signed(&line, "{name}.id", {value}.id);')
+        return (f'kilni_table_trace_unsigned(&line, "{name}.type", {value}.type); '
+                f'kilni_table_trace_signed(&line, "{name}.id", {value}.id);')
     if kind == 'float':
-        return f'kilni_trace_real(&line, "{name}", (double){value});'
+        return f'kilni_table_trace_real(&line, "{name}", (double){value});'
     raise RowError(f'trace does not know how to print the type "{kind}"')
 
 
@@ -339,36 +339,36 @@ def trace_thunk(row):
         elif p.way == 'ENDED_AT':
             before.append(say_at(p.type, p.name, p.name))
         elif p.way == 'TEXT':
-            before.append(f'kilni_trace_text(&line, "{p.name}", {p.name});')
+            before.append(f'kilni_table_trace_text(&line, "{p.name}", {p.name});')
         elif p.way in ('FROM_BYTES', 'TO_BYTES', 'POINTER', 'LIST',
                        'OUT_LIST'):
-            before.append('kilni_trace_address(&line, "%s", (uintptr_t)%s);' %
+            before.append('kilni_table_trace_address(&line, "%s", (uintptr_t)%s);' %
                           (p.name, p.name))
         elif p.way in ('MADE', 'OUT', 'INOUT'):
             after.append(say_at(p.type, p.name, p.name))
         elif p.way == 'OUT_TEXT':
             after.append(f'if ({p.name} != NULL) '
-                         f'kilni_trace_text(&line, "{p.name}", *{p.name});')
+                         f'kilni_table_trace_text(&line, "{p.name}", *{p.name});')
         elif p.way == 'OUT_CHARS':
             after.append(f'if ({p.count} > 0) '
-                         f'kilni_trace_text(&line, "{p.name}", {p.name});')
+                         f'kilni_table_trace_text(&line, "{p.name}", {p.name});')
     library = row.library
     out = [f'static {row.result()} KILNI_THUNK({row.name})'
            f'({row.signature()}) {{\n',
-           '  kilni_trace_line_t line = kilni_trace_begin(\n'
-           f'      &kilni_{library.lower}_wrapped->trace[KILNI_SLOT], '
+           '  kilni_trace_line_t line = kilni_table_trace_begin(\n'
+           f'      &kilni_table_{library.lower}_wrapped->trace[KILNI_SLOT], '
            f'"{row.name}");\n']
     out += [f'  {text}\n' for text in before]
     out.append(f'  const {row.result()} result =\n'
-               f'      kilni_{library.lower}_wrapped->traced[KILNI_SLOT]'
+               f'      kilni_table_{library.lower}_wrapped->traced[KILNI_SLOT]'
                f'.{row.name}({row.names()});\n'
-               '  kilni_trace_gave(&line, '
-               f'kilni_{library.lower}_result_name(result), result);\n')
+               '  kilni_table_trace_gave(&line, '
+               f'kilni_table_{library.lower}_result_name(result), result);\n')
     if after:
         out.append(f'  if (result == {library.success}) {{\n')
         out += [f'    {text}\n' for text in after]
         out.append('  }\n')
-    out.append('  kilni_trace_end(&line);\n  return result;\n}\n')
+    out.append('  kilni_table_trace_end(&line);\n  return result;\n}\n')
     return ''.join(out)
 
 
@@ -377,7 +377,7 @@ def set_all(library, function, rows):
     out = [f'\nstatic void KILNI_THUNK({function})'
            f'(kiln_{library.lower}_table_t* table) {{\n']
     for row in rows:
-        out.append(f'  if (kilni_{library.lower}_has(table, '
+        out.append(f'  if (kilni_table_{library.lower}_has(table, '
                    f'KILNI_{library.api}_ROW_{row.name})) '
                    f'table->{row.name} = KILNI_THUNK({row.name});\n')
     out.append('}\n')
@@ -396,14 +396,14 @@ def trace_thunks(library):
 # ---- Fault ----
 
 def fault_thunk(row):
-    state = f'kilni_{row.library.lower}_wrapped'
+    state = f'kilni_table_{row.library.lower}_wrapped'
     through = (f'{state}->faulted[KILNI_SLOT].{row.name}({row.names()});\n')
     fail = f'    return ({row.result()}){state}->fault[KILNI_SLOT].result;\n'
     if row.effect == 'DESTROY':
         fail = f'    (void){through}' + fail
     return (f'static {row.result()} KILNI_THUNK({row.name})'
             f'({row.signature()}) {{\n'
-            f'  if (kilni_fault_is_due(&{state}->fault[KILNI_SLOT], '
+            f'  if (kilni_table_fault_is_due(&{state}->fault[KILNI_SLOT], '
             f'"{row.name}")) {{\n{fail}  }}\n'
             f'  return {through}}}\n')
 
@@ -438,7 +438,7 @@ def null_thunk(row):
         if p.way == 'MADE':
             used.add(p.name)
             body.append('uint64_t made = 0;')
-            answer = f'null_create(KILNI_HANDLE_{row.handle}, 0, &made)'
+            answer = f'{row.library.lower}_null_create(KILNI_HANDLE_{row.handle}, 0, &made)'
             body.append(f'if ({p.name} == NULL) '
                         f'return {library.invalid};')
             body.append(f'const {row.result()} result = {answer};')
@@ -446,7 +446,7 @@ def null_thunk(row):
             answer = 'result'
         elif p.way == 'ENDED':
             used.add(p.name)
-            answer = (f'null_destroy(KILNI_HANDLE_{row.handle}, '
+            answer = (f'{row.library.lower}_null_destroy(KILNI_HANDLE_{row.handle}, '
                       f'(uint64_t)(uintptr_t){p.name})')
         elif p.way == 'ENDED_AT':
             used.add(p.name)
@@ -454,7 +454,7 @@ def null_thunk(row):
             body.append(f'const uint64_t ended = '
                         f'(uint64_t)(uintptr_t)*{p.name};')
             body.append(f'*{p.name} = NULL;')
-            answer = f'null_destroy(KILNI_HANDLE_{row.handle}, ended)'
+            answer = f'{row.library.lower}_null_destroy(KILNI_HANDLE_{row.handle}, ended)'
         elif p.way == 'OUT':
             used.add(p.name)
             given = (f'*{p.name} = ({p.type})(uintptr_t)null_number();'

@@ -13,7 +13,7 @@
 
 void bench_stage_init(bench_stage_t* stage) {
   memset(stage, 0, sizeof(*stage));
-  kilni_cuda_table_null(&stage->stub);
+  kilni_table_cuda_table_null(&stage->stub);
 }
 
 // Where the driver's own calls are taken from: below every wrapper.

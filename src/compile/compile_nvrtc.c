@@ -162,7 +162,7 @@ static kiln_status_t prepare(const run_t* run) {
                            "nvrtcAddNameExpression"));
   }
   if (options->cancelled == NULL ||
-      !kilni_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcSetFlowCallback)) {
+      !kilni_table_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcSetFlowCallback)) {
     return kiln_ok();
   }
   kiln_compile_options_t* user = (kiln_compile_options_t*)(uintptr_t)options;
@@ -182,7 +182,7 @@ static bool read_pch(const run_t* run) {
   const kiln_nvrtc_table_t* table = run->table;
   kiln_compile_result_t* result = run->job->result;
   if (!wants_pch(run->job->options) ||
-      !kilni_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcGetPCHCreateStatus)) {
+      !kilni_table_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcGetPCHCreateStatus)) {
     return false;
   }
   kiln_nvrtc_result_t state = table->nvrtcGetPCHCreateStatus(run->program);

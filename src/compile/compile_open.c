@@ -35,9 +35,9 @@ static void destroy(kiln_compiler_t* compiler) {
   kilni_base_keep_t keep = compiler->keep;
   kiln_compiler_release(atomic_load(&compiler->instead));
   if (compiler->traced && compiler->kind == KILN_COMPILER_KIND_NVVM) {
-    kilni_nvvm_trace_remove(&compiler->nvvm);
+    kilni_table_nvvm_trace_remove(&compiler->nvvm);
   } else if (compiler->traced) {
-    kilni_nvrtc_trace_remove(&compiler->table);
+    kilni_table_nvrtc_trace_remove(&compiler->table);
   }
   kilni_base_dynlib_close(compiler->library);
   kiln_locate_item_release(compiler->located);
@@ -279,11 +279,11 @@ static kiln_status_t create(const kiln_host_t* host, kilni_base_keep_t keep,
 static kiln_status_t fill_nvrtc(kiln_compiler_t* compiler, const char* path,
                                 bool trace) {
   const kiln_host_t* host = compiler->host;
-  KILNI_RETURN_IF_ERROR(
-      kilni_nvrtc_table_open(host, path, &compiler->table, &compiler->library));
+  KILNI_RETURN_IF_ERROR(kilni_table_nvrtc_table_open(
+      host, path, &compiler->table, &compiler->library));
   if (!trace) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_nvrtc_trace_install(&compiler->table, host->log, &compiler->table));
+  KILNI_RETURN_IF_ERROR(kilni_table_nvrtc_trace_install(
+      &compiler->table, host->log, &compiler->table));
   compiler->traced = true;
   return kiln_ok();
 }
@@ -291,11 +291,11 @@ static kiln_status_t fill_nvrtc(kiln_compiler_t* compiler, const char* path,
 static kiln_status_t fill_nvvm(kiln_compiler_t* compiler, const char* path,
                                bool trace) {
   const kiln_host_t* host = compiler->host;
-  KILNI_RETURN_IF_ERROR(
-      kilni_nvvm_table_open(host, path, &compiler->nvvm, &compiler->library));
+  KILNI_RETURN_IF_ERROR(kilni_table_nvvm_table_open(host, path, &compiler->nvvm,
+                                                    &compiler->library));
   if (!trace) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_nvvm_trace_install(&compiler->nvvm, host->log, &compiler->nvvm));
+  KILNI_RETURN_IF_ERROR(kilni_table_nvvm_trace_install(
+      &compiler->nvvm, host->log, &compiler->nvvm));
   compiler->traced = true;
   return kiln_ok();
 }

@@ -72,7 +72,7 @@ struct kiln_linker_t {
 // ---- Copies ----
 
 static void close_copy(const kiln_linker_t* linker, copy_t* copy) {
-  if (copy->traced) kilni_nvjitlink_trace_remove(&copy->native.table);
+  if (copy->traced) kilni_table_nvjitlink_trace_remove(&copy->native.table);
   kilni_base_dynlib_close(copy->library);
   copy->library = NULL;
   copy->opened = false;
@@ -122,14 +122,14 @@ static kiln_status_t open_copy(const kiln_linker_t* linker, copy_t* copy) {
         kiln_toolkit_load_located(linker->toolkit, copy->located, &library));
     path = kiln_toolkit_library_path(library);
   }
-  KILNI_RETURN_IF_ERROR(kilni_nvjitlink_table_open(
+  KILNI_RETURN_IF_ERROR(kilni_table_nvjitlink_table_open(
       host, path, &copy->native.table, &copy->library));
   copy->native.host = host;
   copy->opened = true;
   copy->line =
       kiln_compat_line_make(copy->native.table.major, copy->native.table.minor);
   if (!linker->trace) return kiln_ok();
-  kiln_status_t status = kilni_nvjitlink_trace_install(
+  kiln_status_t status = kilni_table_nvjitlink_trace_install(
       &copy->native.table, host->log, &copy->native.table);
   copy->traced = kiln_status_is_ok(status);
   if (!copy->traced) {

@@ -118,7 +118,7 @@ static kiln_status_t ask_size(const session_t* session, size_t* out_size) {
         "nvJitLinkGetLinkedPtxSize");
   }
   if (session->output == KILN_CODE_FORMAT_LTOIR) {
-    KILNI_RETURN_IF_ERROR(kilni_nvjitlink_need(
+    KILNI_RETURN_IF_ERROR(kilni_table_nvjitlink_need(
         table, KILNI_NVJITLINK_ROW_nvJitLinkGetLinkedLTOIRSize));
     return KILNI_NVJITLINK_STATUS(
         table, table->nvJitLinkGetLinkedLTOIRSize(handle, out_size),

@@ -86,7 +86,7 @@ static kiln_status_t begin(served_t* served, kilni_wire_in_t* in) {
   }
   plan.settings = served->settings;
   plan.setting_count = (uint32_t)count;
-  KILNI_RETURN_IF_ERROR(kilni_nvjitlink_table_open(
+  KILNI_RETURN_IF_ERROR(kilni_table_nvjitlink_table_open(
       &served->host, library, &served->native.table, &served->library));
   served->native.host = &served->host;
   kilni_link_nvjitlink_backend(&served->native, &served->backend);

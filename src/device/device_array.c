@@ -222,7 +222,7 @@ static kiln_status_t read_options(kiln_device_t* device,
       kilni_texel_read(&given->format, &given->channels, out_texel_bytes));
   KILNI_RETURN_IF_ERROR(check_shape(given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, mipmapped ? KILNI_CUDA_ROW_cuMipmappedArrayCreate
                                : KILNI_CUDA_ROW_cuArray3DCreate));
   return check_sides(device, given, mipmapped);
@@ -353,8 +353,8 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuArray3DGetDescriptor));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      device->table, KILNI_CUDA_ROW_cuArray3DGetDescriptor));
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(device));
   const bool owned = owner != NULL && owner->release != NULL;
   kilni_base_registry_t* registry = &device->registry;

@@ -133,8 +133,8 @@ kiln_status_t kiln_copy_batch(kiln_stream_t* stream, const kiln_copy_t* copies,
   // The driver's batch wants a current context, which that of a part may be for
   // one thread alone; copies on its streams may come from any.
   if (stream->device->parent == NULL &&
-      kilni_cuda_has(stream->device->table,
-                     KILNI_CUDA_ROW_cuMemcpyBatchAsync)) {
+      kilni_table_cuda_has(stream->device->table,
+                           KILNI_CUDA_ROW_cuMemcpyBatchAsync)) {
     return at_once(stream, copies, count, given.source_order);
   }
   return one_by_one(stream, copies, count, given.source_order);

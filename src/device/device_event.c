@@ -65,7 +65,8 @@ static kiln_status_t read_options(const kiln_device_t* device,
         "set `timing` in kiln_event_options_t to KILN_SWITCH_OFF, and take the "
         "time with another event");
   }
-  return kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcGetEventHandle);
+  return kilni_table_cuda_need(device->table,
+                               KILNI_CUDA_ROW_cuIpcGetEventHandle);
 }
 
 // DEFAULT, of an option, is off.
@@ -154,8 +155,8 @@ kiln_status_t kiln_event_export(kiln_event_t* event,
                    "the event was not made for other processes to open"),
         "set `interprocess` in kiln_event_options_t to KILN_SWITCH_ON");
   }
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(event->device->table,
-                                        KILNI_CUDA_ROW_cuIpcGetEventHandle));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      event->device->table, KILNI_CUDA_ROW_cuIpcGetEventHandle));
   kiln_cu_ipc_event_handle_t handle = {{0}};
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, event->device, cuIpcGetEventHandle, &handle,
@@ -173,8 +174,8 @@ kiln_status_t kiln_event_import(kiln_device_t* device,
   *out_event = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(exported != NULL, "exported");
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      device->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_event_t* event = NULL;
   KILNI_RETURN_IF_ERROR(make(device, &event));

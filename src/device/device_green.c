@@ -101,7 +101,7 @@ static kiln_status_t begin(split_t* split, kiln_device_t* device,
       "options.large_clusters", "is on, and so is `single`",
       "switch on one of the two");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, KILNI_CUDA_ROW_cuDevSmResourceSplitByCount));
   memset(split, 0, sizeof(*split));
   split->device = device;

@@ -142,7 +142,7 @@ static kiln_status_t ask_param(kiln_kernel_t* kernel, size_t index,
 
 static kiln_status_t ask_params(kiln_kernel_t* kernel) {
   kiln_device_t* device = kernel->module->device;
-  if (!kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) {
+  if (!kilni_table_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) {
     return kiln_ok();
   }
   uint32_t count = 0;
@@ -299,11 +299,11 @@ static kiln_status_t ask_adopted(kiln_device_t* device, void* handle,
   KILNI_DEVICE_CALL(status, device, cuFuncGetModule, &out->module,
                     out->function);
   KILNI_RETURN_IF_ERROR(status);
-  if (kilni_cuda_has(table, KILNI_CUDA_ROW_cuKernelGetName)) {
+  if (kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuKernelGetName)) {
     KILNI_DEVICE_CALL(status, device, cuKernelGetName, &out->name, kernel);
     KILNI_RETURN_IF_ERROR(status);
   }
-  if (kilni_cuda_has(table, KILNI_CUDA_ROW_cuKernelGetLibrary)) {
+  if (kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuKernelGetLibrary)) {
     KILNI_DEVICE_CALL(status, device, cuKernelGetLibrary, &out->library,
                       kernel);
   }

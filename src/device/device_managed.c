@@ -39,8 +39,8 @@ kiln_status_t kiln_managed_prefetch(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, to));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(buffer->device->table,
-                                        KILNI_CUDA_ROW_cuMemPrefetchAsync));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      buffer->device->table, KILNI_CUDA_ROW_cuMemPrefetchAsync));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemPrefetchAsync,
@@ -54,8 +54,8 @@ kiln_status_t kiln_managed_discard(kiln_buffer_t* buffer, kiln_stream_t* stream,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, NULL));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(buffer->device->table,
-                                        KILNI_CUDA_ROW_cuMemDiscardBatchAsync));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      buffer->device->table, KILNI_CUDA_ROW_cuMemDiscardBatchAsync));
   if (bytes == 0) return kiln_ok();
   kiln_cu_deviceptr_t address = buffer->address + offset;
   size_t size = bytes;
@@ -72,7 +72,7 @@ kiln_status_t kiln_managed_discard_prefetch(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, to));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       buffer->device->table, KILNI_CUDA_ROW_cuMemDiscardAndPrefetchBatchAsync));
   if (bytes == 0) return kiln_ok();
   kiln_cu_deviceptr_t address = buffer->address + offset;
@@ -101,7 +101,7 @@ kiln_status_t kiln_managed_advise(kiln_buffer_t* buffer, uint64_t offset,
       "advice");
   KILNI_RETURN_IF_ERROR(check(buffer, NULL, offset, bytes, place));
   KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(buffer->device->table, KILNI_CUDA_ROW_cuMemAdvise));
+      kilni_table_cuda_need(buffer->device->table, KILNI_CUDA_ROW_cuMemAdvise));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_DEVICE_CALL(

@@ -99,7 +99,7 @@ static kiln_status_t check_interprocess(kiln_device_t* device,
                    "open"),
         "leave `kind` in kiln_pool_options_t at 0");
   }
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, KILNI_CUDA_ROW_cuMemPoolExportToShareableHandle));
   int types = 0;
   kiln_status_t status;

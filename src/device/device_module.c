@@ -156,8 +156,8 @@ static kiln_status_t load_library(load_t* load, const void* data) {
   kiln_device_t* device = load->device;
   kilni_loaded_t* loaded = load->loaded;
   const kiln_cuda_table_t* table = device->table;
-  if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuLibraryLoadData) ||
-      !kilni_cuda_has(table, KILNI_CUDA_ROW_cuLibraryGetModule)) {
+  if (!kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuLibraryLoadData) ||
+      !kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuLibraryGetModule)) {
     return load_text(load, data);
   }
   kilni_scope_t scope;
@@ -214,9 +214,9 @@ static kiln_status_t list_kernels(load_t* load) {
   kiln_device_t* device = load->device;
   const kiln_cuda_table_t* table = device->table;
   if (load->loaded->facts.is_listed ||
-      !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleGetFunctionCount) ||
-      !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
-      !kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
+      !kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuModuleGetFunctionCount) ||
+      !kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
+      !kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
     return kiln_ok();
   }
   unsigned int count = 0;

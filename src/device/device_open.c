@@ -105,7 +105,7 @@ static kiln_status_t read_attributes(kiln_device_t* device) {
     memcpy((char*)&device->info + kAttributes[i].offset, &number,
            sizeof(number));
   }
-  if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuMemAllocAsync)) {
+  if (!kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuMemAllocAsync)) {
     device->info.memory_pools = 0;
   }
   return kiln_ok();

@@ -114,8 +114,8 @@ kiln_status_t kilni_device_check_not_lost(const kiln_device_t* device) {
 kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
                                  const char* call, const char* file, int line) {
   if (result == KILN_CU_SUCCESS) return kiln_ok();
-  kiln_status_t status =
-      kilni_cuda_status(device->table, result, call, KILNI_ROOM, file, line);
+  kiln_status_t status = kilni_table_cuda_status(device->table, result, call,
+                                                 KILNI_ROOM, file, line);
   if (result == KILN_CU_ERROR_OUT_OF_MEMORY &&
       device->info.kind == KILN_DEVICE_KIND_SOFT) {
     return kilni_base_status_with_fix(
@@ -123,7 +123,7 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
         "free device memory, use smaller buffers, or give this process more "
         "memory: the software device has half of what the machine can give");
   }
-  if (!kilni_cuda_result_is_sticky(result)) return status;
+  if (!kilni_table_cuda_result_is_sticky(result)) return status;
   kilni_device_mark_lost(device);
   return kilni_device_tell_fault(device, status, call);
 }
@@ -140,7 +140,7 @@ static bool is_context_lost(const kiln_device_t* device) {
     result = table->cuMemGetInfo(&available, &total);
     (void)table->cuCtxSetCurrent(previous);
   }
-  return kilni_cuda_result_is_sticky(result);
+  return kilni_table_cuda_result_is_sticky(result);
 }
 
 kiln_status_t kilni_device_check_across(kiln_device_t* device,
@@ -148,7 +148,7 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
                                         kiln_cu_result_t result,
                                         const char* call, const char* file,
                                         int line) {
-  if (kilni_cuda_result_is_sticky(result) && is_context_lost(other)) {
+  if (kilni_table_cuda_result_is_sticky(result) && is_context_lost(other)) {
     if (!is_context_lost(device)) device = other;
     kilni_device_mark_lost(other);
   }
@@ -274,7 +274,7 @@ kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
 }
 
 static uint32_t way_of(kilni_cuda_row_id_t row) {
-  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  const kilni_table_row_t* columns = kilni_table_cuda_row(row);
   uint32_t way = 0;
   if (columns->context == KILNI_CONTEXT_CURRENT) way |= KILNI_WAY_CURRENT;
   if (columns->capture == KILNI_CAPTURE_UNSAFE) way |= KILNI_WAY_RELAXED;
@@ -363,10 +363,10 @@ static void tell(kiln_device_t* device, kiln_cu_result_t result,
   if (result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_DEINITIALIZED) {
     return;
   }
-  const char* name = kilni_cuda_result_name(result);
+  const char* name = kilni_table_cuda_result_name(result);
   KILNI_LOG(&device->host->log, WARNING, "%s of \"%s\"%s gave %s", call,
             device->name, doing, name ? name : "an unknown result");
-  if (kilni_cuda_result_is_sticky(result)) kilni_device_mark_lost(device);
+  if (kilni_table_cuda_result_is_sticky(result)) kilni_device_mark_lost(device);
 }
 
 void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,

@@ -71,7 +71,7 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
   *out_pool = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(fd >= 0, "fd");
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, KILNI_CUDA_ROW_cuMemPoolImportFromShareableHandle));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_pool_t* pool = NULL;
@@ -118,8 +118,8 @@ kiln_status_t kiln_buffer_export(kiln_buffer_t* buffer,
   kiln_status_t status;
   if (of_pool) {
     kiln_cu_mempool_export_t shared;
-    KILNI_RETURN_IF_ERROR(
-        kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuMemPoolExportPointer));
+    KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+        device->table, KILNI_CUDA_ROW_cuMemPoolExportPointer));
     KILNI_DEVICE_CALL(status, device, cuMemPoolExportPointer, &shared,
                       buffer->address);
     KILNI_RETURN_IF_ERROR(status);
@@ -127,7 +127,7 @@ kiln_status_t kiln_buffer_export(kiln_buffer_t* buffer,
   } else {
     kiln_cu_ipc_mem_handle_t shared;
     KILNI_RETURN_IF_ERROR(
-        kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcGetMemHandle));
+        kilni_table_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcGetMemHandle));
     KILNI_DEVICE_CALL(status, device, cuIpcGetMemHandle, &shared,
                       buffer->address);
     KILNI_RETURN_IF_ERROR(status);
@@ -245,8 +245,8 @@ static kiln_status_t import_of_pool(kiln_device_t* device,
                                     const kiln_buffer_options_t* given,
                                     kiln_buffer_t** out_buffer) {
   const kiln_allocator_t allocator = device->host->allocator;
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuMemPoolImportPointer));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      device->table, KILNI_CUDA_ROW_cuMemPoolImportPointer));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kilni_import_t), &block));
@@ -282,7 +282,7 @@ static kiln_status_t import_plain(kiln_device_t* device,
                                   const kiln_buffer_export_t* exported,
                                   kiln_buffer_t** out_buffer) {
   KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcOpenMemHandle));
+      kilni_table_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcOpenMemHandle));
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(kilni_buffer_make(device, exported->size, &buffer));
   kiln_cu_ipc_mem_handle_t shared;

@@ -57,7 +57,8 @@ kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
                                 kiln_cu_stream_t* out_stream) {
   kiln_status_t status;
   if (device->parent != NULL &&
-      kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuGreenCtxStreamCreate)) {
+      kilni_table_cuda_has(device->table,
+                           KILNI_CUDA_ROW_cuGreenCtxStreamCreate)) {
     KILNI_DEVICE_CREATE(status, device, out_stream, cuGreenCtxStreamCreate,
                         device->green, flags, priority);
   } else if (priority == 0) {

@@ -220,8 +220,8 @@ static kiln_status_t check_columns(const kiln_tensor_options_t* given,
 
 static kiln_status_t check_device(kiln_device_t* device, bool newer) {
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuTensorMapEncodeTiled));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      device->table, KILNI_CUDA_ROW_cuTensorMapEncodeTiled));
   int can = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuDeviceGetAttribute, &can,
@@ -234,7 +234,7 @@ static kiln_status_t check_device(kiln_device_t* device, bool newer) {
         "use a GPU of compute capability 9.0 or later, or plain copies");
   }
   if (!newer) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, KILNI_CUDA_ROW_cuTensorMapEncodeIm2colWide));
   if (device->info.compute_major >= 10) return kiln_ok();
   return kilni_base_status_with_fix(

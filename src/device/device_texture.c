@@ -412,7 +412,7 @@ kiln_status_t kiln_texture_create_buffer(kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(check_sampler(&read, &under));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuTexObjectCreate));
+      kilni_table_cuda_need(device->table, KILNI_CUDA_ROW_cuTexObjectCreate));
   KILNI_RETURN_IF_ERROR(check_texels(buffer, &given, texel_bytes));
   const kiln_cu_texels_t there = texels_of(buffer, &given, texel_bytes);
   KILNI_RETURN_IF_ERROR(

@@ -161,7 +161,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
 
 static kiln_status_t check_can(kiln_device_t* device) {
   KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuMemAddressReserve));
+      kilni_table_cuda_need(device->table, KILNI_CUDA_ROW_cuMemAddressReserve));
   int can = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(

@@ -128,8 +128,8 @@ static kiln_status_t make_parts(kiln_dispatcher_t* dispatcher,
         kilni_counters_create(dispatcher->allocator, &dispatcher->counters));
   }
   if (given->ranges != KILN_SWITCH_OFF) {
-    dispatcher->ranges = kilni_nvtx_table_open(dispatcher->device->host,
-                                               given->ranges == KILN_SWITCH_ON);
+    dispatcher->ranges = kilni_table_nvtx_table_open(
+        dispatcher->device->host, given->ranges == KILN_SWITCH_ON);
   }
   kilni_residents_t* residents = &dispatcher->residents;
   residents->tag = make_tag(dispatcher);

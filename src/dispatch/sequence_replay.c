@@ -52,8 +52,8 @@ static kiln_status_t make_graph(kiln_replay_t* replay, kiln_stream_t* upload,
   kiln_dispatcher_t* dispatcher = replay->dispatcher;
   kilni_build_t build = {
       &replay->instance, dispatcher->allocator, 0,
-      kilni_cuda_has(dispatcher->device->table,
-                     KILNI_CUDA_ROW_cuGraphAddDependencies_v2)};
+      kilni_table_cuda_has(dispatcher->device->table,
+                           KILNI_CUDA_ROW_cuGraphAddDependencies_v2)};
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(dispatcher->allocator, made->layout.node_count,

@@ -113,8 +113,8 @@ static kiln_status_t add_kernel(const adding_t* a) {
 
 static kiln_status_t check_choice(const kiln_graph_t* graph,
                                   const kiln_graph_conditional_t* given) {
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(graph->device->table, KILNI_CUDA_ROW_cuGraphAddNode));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(graph->device->table,
+                                              KILNI_CUDA_ROW_cuGraphAddNode));
   bool fits = given->kind == KILN_GRAPH_SWITCH
                   ? given->bodies >= 1 && given->bodies <= KILNI_GRAPH_BODIES
                   : given->kind <= KILN_GRAPH_WHILE && given->bodies >= 1 &&
@@ -209,7 +209,7 @@ kiln_status_t kiln_graph_add_condition(kiln_graph_t* graph,
   memset(out_condition, 0, sizeof(*out_condition));
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       graph->device->table, KILNI_CUDA_ROW_cuGraphConditionalHandleCreate));
   kiln_cu_graph_condition_t handle = 0;
   kiln_status_t status;
@@ -282,13 +282,15 @@ static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
   switch (kind) {
     case KILN_GRAPH_SIGNAL_SEMAPHORES:
     case KILN_GRAPH_WAIT_SEMAPHORES:
-      return kilni_cuda_need(
+      return kilni_table_cuda_need(
           table, KILNI_CUDA_ROW_cuGraphAddExternalSemaphoresSignalNode);
     case KILN_GRAPH_ALLOCATE:
     case KILN_GRAPH_FREE:
-      return kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddMemAllocNode);
+      return kilni_table_cuda_need(table,
+                                   KILNI_CUDA_ROW_cuGraphAddMemAllocNode);
     case KILN_GRAPH_MEMORY_OPS:
-      return kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddBatchMemOpNode);
+      return kilni_table_cuda_need(table,
+                                   KILNI_CUDA_ROW_cuGraphAddBatchMemOpNode);
     default:
       return kiln_ok();
   }
@@ -574,7 +576,7 @@ static kiln_status_t call_set_child(const kiln_graph_node_t* node,
                                     const kilni_work_t* work) {
   const kiln_cuda_table_t* table = node->graph->device->table;
   KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphNodeSetParams));
+      kilni_table_cuda_need(table, KILNI_CUDA_ROW_cuGraphNodeSetParams));
   kiln_cu_graph_node_params_t params;
   memset(&params, 0, sizeof(params));
   params.type = KILN_CU_GRAPH_NODE_TYPE_GRAPH;

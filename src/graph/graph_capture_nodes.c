@@ -40,8 +40,8 @@ static kiln_status_t ask_tail(const kiln_graph_builder_t* builder,
   kiln_cu_graph_t graph = NULL;
   kiln_status_t status;
   memset(tail, 0, sizeof(*tail));
-  if (kilni_cuda_has(builder->device->table,
-                     KILNI_CUDA_ROW_cuStreamGetCaptureInfo_v3)) {
+  if (kilni_table_cuda_has(builder->device->table,
+                           KILNI_CUDA_ROW_cuStreamGetCaptureInfo_v3)) {
     KILNI_CAPTURE_CALL(status, stream, cuStreamGetCaptureInfo_v3,
                        stream->handle, &capturing, &id, &graph, &tail->nodes,
                        &tail->edges, &tail->count);
@@ -201,7 +201,7 @@ kiln_status_t kiln_graph_builder_add_conditional(
   for (uint32_t i = 0; i < count; i++) out_bodies[i] = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_builder_check_free(builder, "no choice can be captured"));
-  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       builder->device->table, KILNI_CUDA_ROW_cuStreamBeginCaptureToGraph));
   KILNI_RETURN_IF_ERROR(make_bodies(builder, count, out_bodies));
   tail_t tail;

@@ -18,8 +18,8 @@ static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
 }
 
 static bool has_kinds(const kiln_graph_t* graph) {
-  return kilni_cuda_has(graph->device->table,
-                        KILNI_CUDA_ROW_cuGraphGetEdges_v2);
+  return kilni_table_cuda_has(graph->device->table,
+                              KILNI_CUDA_ROW_cuGraphGetEdges_v2);
 }
 
 // Lists of both ends, for the driver. one-thread
@@ -107,7 +107,7 @@ static kiln_status_t call(kiln_graph_t* graph, const ends_t* ends, bool plain,
   kiln_status_t s;
   if (!plain) {
     KILNI_RETURN_IF_ERROR(
-        kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddDependencies_v2));
+        kilni_table_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddDependencies_v2));
   }
   if (plain && add) {
     KILNI_DEVICE_CALL(s, device, cuGraphAddDependencies, graph->handle,

@@ -394,8 +394,8 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
   KILNI_RETURN_IF_ERROR(check_source(graph));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(exec->device, graph->device, "the graph"));
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(exec->device->table, KILNI_CUDA_ROW_cuGraphExecUpdate));
+  KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
+      exec->device->table, KILNI_CUDA_ROW_cuGraphExecUpdate));
   kilni_hold_t* hold = NULL;
   KILNI_RETURN_IF_ERROR(begin_hold(graph, exec->device_launch, &hold));
   kiln_cu_graph_update_t outcome = {0};
@@ -501,7 +501,7 @@ static kiln_status_t need_set(const kiln_graph_exec_t* exec, uint32_t kind) {
       [KILN_GRAPH_MEMORY_OPS] = ROW(BatchMemOpNodeSetParams),
   };
 #undef ROW
-  return kilni_cuda_need(exec->device->table, kNeeded[kind]);
+  return kilni_table_cuda_need(exec->device->table, kNeeded[kind]);
 }
 
 static kiln_status_t check_set(const kiln_graph_exec_t* exec,

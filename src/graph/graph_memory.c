@@ -13,7 +13,7 @@
 static kiln_status_t need(const kiln_device_t* device,
                           kilni_cuda_row_id_t row) {
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
-  return kilni_cuda_need(device->table, row);
+  return kilni_table_cuda_need(device->table, row);
 }
 
 static kiln_status_t ask(kiln_device_t* device,

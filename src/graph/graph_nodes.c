@@ -420,7 +420,7 @@ static kiln_status_t name_kernel(kiln_graph_node_t* node,
   if (node->more->kernel == NULL) {
     const char* name = NULL;
     if (function == NULL ||
-        !kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetName)) {
+        !kilni_table_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetName)) {
       return kiln_ok();
     }
     kiln_status_t status;

@@ -122,8 +122,8 @@ kiln_status_t kiln_graph_dump_file(kiln_graph_t* graph, uint32_t flags,
                             "pass 0, or flags of CUgraphDebugDot_flags");
   KILNI_CHECK_ARGUMENT(path != NULL && path[0] != 0, "path");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
-  if (!kilni_cuda_has(graph->device->table,
-                      KILNI_CUDA_ROW_cuGraphDebugDotPrint)) {
+  if (!kilni_table_cuda_has(graph->device->table,
+                            KILNI_CUDA_ROW_cuGraphDebugDotPrint)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "the driver of \"%s\" has no dump of graphs",
                    kiln_device_name(graph->device)),

@@ -72,7 +72,7 @@ kiln_status_t kilni_probe_collect_attributes(kiln_probe_t* probe,
   device->attributes = told->values;
   device->known = told->known;
   if (table->cuDeviceGetUuid(&uuid, handle) == KILN_CU_SUCCESS) {
-    kilni_cuda_uuid_text(&uuid, word_of(device->model), text);
+    kilni_table_cuda_uuid_text(&uuid, word_of(device->model), text);
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, text, &device->uuid));
   }
   if (table->cuDeviceGetPCIBusId(address, (int)sizeof(address), handle) ==

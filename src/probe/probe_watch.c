@@ -141,8 +141,8 @@ static kiln_status_t begin(kiln_watch_t* watch,
   if (source->table != NULL) {
     watch->table = *source->table;
   } else {
-    watch->why = kilni_nvml_table_open(watch->host, source->path, &watch->table,
-                                       &watch->library);
+    watch->why = kilni_table_nvml_table_open(watch->host, source->path,
+                                             &watch->table, &watch->library);
     if (kiln_status_code(watch->why) == KILN_STATUS_OUT_OF_MEMORY) {
       kiln_status_t status = watch->why;
       watch->why = NULL;

@@ -23,7 +23,7 @@ typedef struct kilni_provider_t {
   atomic_bool lost;  // a device of it: the library must stay loaded
   kilni_peer_book_t peers;
   kiln_cuda_table_t table;
-  kiln_cuda_table_t traced_table;   // what kilni_cuda_trace_remove wants
+  kiln_cuda_table_t traced_table;   // what kilni_table_cuda_trace_remove wants
   kiln_cuda_table_t wrapped_table;  // what hooks.unwrap wants
   kilni_base_dynlib_t* library;     // of the driver; NULL for the others
 } kilni_provider_t;

@@ -157,7 +157,7 @@ static bool is_named(const kiln_cuda_table_t* table, kiln_cu_device_t device,
   char text[KILNI_UUID_BYTES];
   if (is_uuid(label)) {
     if (table->cuDeviceGetUuid(&uuid, device) != KILN_CU_SUCCESS) return false;
-    kilni_cuda_uuid_text(&uuid, "GPU", text);
+    kilni_table_cuda_uuid_text(&uuid, "GPU", text);
     return begins_so(text, label);
   }
   return read_address(label, wanted) &&

@@ -20,14 +20,14 @@ static void unwrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
     provider->wrapped = false;
   }
   if (provider->traced) {
-    kilni_cuda_trace_remove(&provider->traced_table);
+    kilni_table_cuda_trace_remove(&provider->traced_table);
     provider->traced = false;
   }
 }
 
 static kiln_status_t wrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
   if (runtime->trace) {
-    KILNI_RETURN_IF_ERROR(kilni_cuda_trace_install(
+    KILNI_RETURN_IF_ERROR(kilni_table_cuda_trace_install(
         &provider->table, runtime->host.log, &provider->traced_table));
     provider->traced = true;
     provider->table = provider->traced_table;
@@ -48,8 +48,8 @@ static kiln_status_t fill_cuda(kiln_runtime_t* runtime) {
     provider->table = *runtime->hooks.cuda_table;
     return kiln_ok();
   }
-  return kilni_cuda_table_open(&runtime->host, runtime->cuda_library,
-                               &provider->table, &provider->library);
+  return kilni_table_cuda_table_open(&runtime->host, runtime->cuda_library,
+                                     &provider->table, &provider->library);
 }
 
 static kiln_status_t fill_soft(kiln_runtime_t* runtime) {

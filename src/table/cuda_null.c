@@ -29,12 +29,12 @@ enum {
   NULL_PART_STEP = 2,
 };
 
-static const uint64_t null_memory_bytes = UINT64_C(1) << 34;
-static const uint64_t null_first_address = UINT64_C(0x700000000000);
-static const uint64_t null_first_handle = UINT64_C(0x10000);
-static const uint64_t null_context_value = UINT64_C(0x1000);
-static const uint64_t null_pool_value = UINT64_C(0x2000);
-static const uint64_t null_desc_value = UINT64_C(0x3000);
+static const uint64_t kNullMemoryBytes = UINT64_C(1) << 34;
+static const uint64_t kNullFirstAddress = UINT64_C(0x700000000000);
+static const uint64_t kNullFirstHandle = UINT64_C(0x10000);
+static const uint64_t kNullContextValue = UINT64_C(0x1000);
+static const uint64_t kNullPoolValue = UINT64_C(0x2000);
+static const uint64_t kNullDescValue = UINT64_C(0x3000);
 
 static kilni_null_state_t* null_lock(void) {
   kilni_null_state_t* state = &kilni_table_state.null;
@@ -63,14 +63,15 @@ static bool null_add(kilni_null_state_t* state, uint32_t kind, uint64_t bytes,
     return false;
   }
   if (*inout_value == 0) {
-    *inout_value = null_first_handle + 16 * state->made++;
+    *inout_value = kNullFirstHandle + 16 * state->made++;
   }
   const kilni_null_handle_t handle = {*inout_value, bytes, kind, 0};
   state->handles[state->count++] = handle;
   return true;
 }
 
-bool kilni_null_create(uint32_t kind, uint64_t bytes, uint64_t* inout_value) {
+bool kilni_table_null_create(uint32_t kind, uint64_t bytes,
+                             uint64_t* inout_value) {
   kilni_null_state_t* state = null_lock();
   const bool added = null_add(state, kind, bytes, inout_value);
   null_unlock(state);
@@ -78,14 +79,14 @@ bool kilni_null_create(uint32_t kind, uint64_t bytes, uint64_t* inout_value) {
   return added;
 }
 
-static kiln_cu_result_t null_create(uint32_t kind, uint64_t bytes,
-                                    uint64_t* inout_value) {
-  return kilni_null_create(kind, bytes, inout_value)
+static kiln_cu_result_t cuda_null_create(uint32_t kind, uint64_t bytes,
+                                         uint64_t* inout_value) {
+  return kilni_table_null_create(kind, bytes, inout_value)
              ? KILN_CU_SUCCESS
              : KILN_CU_ERROR_OUT_OF_MEMORY;
 }
 
-bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
+bool kilni_table_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
   kilni_null_state_t* state = null_lock();
   bool found = false;
   for (size_t i = state->count; i-- > 0 && !found;) {
@@ -106,14 +107,15 @@ bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
   return found;
 }
 
-static kiln_cu_result_t null_destroy(uint32_t kind, uint64_t value) {
+static kiln_cu_result_t cuda_null_destroy(uint32_t kind, uint64_t value) {
   uint64_t bytes = 0;
   if (kind == KILNI_HANDLE_MEMORY && value == 0) return KILN_CU_SUCCESS;
-  return kilni_null_take(kind, value, &bytes) ? KILN_CU_SUCCESS
-                                              : KILN_CU_ERROR_INVALID_HANDLE;
+  return kilni_table_null_take(kind, value, &bytes)
+             ? KILN_CU_SUCCESS
+             : KILN_CU_ERROR_INVALID_HANDLE;
 }
 
-uint64_t kilni_cuda_null_live(uint32_t kind) {
+uint64_t kilni_table_cuda_null_live(uint32_t kind) {
   kilni_null_state_t* state = null_lock();
   uint64_t live = 0;
   for (size_t i = 0; i < state->count; i++) {
@@ -123,14 +125,14 @@ uint64_t kilni_cuda_null_live(uint32_t kind) {
   return live;
 }
 
-uint64_t kilni_cuda_null_bad_destroys(void) {
+uint64_t kilni_table_cuda_null_bad_destroys(void) {
   kilni_null_state_t* state = null_lock();
   const uint64_t bad = state->bad_destroys;
   null_unlock(state);
   return bad;
 }
 
-void kilni_cuda_null_reset(void) {
+void kilni_table_cuda_null_reset(void) {
   kilni_null_state_t* state = null_lock();
   for (size_t i = 0; i < state->count; i++) {
     const kilni_null_handle_t handle = state->handles[i];
@@ -168,13 +170,13 @@ static kiln_cu_result_t null_cuDriverGetVersion(int* version) {
 
 static kiln_cu_result_t null_cuGetErrorName(kiln_cu_result_t error,
                                             const char** text) {
-  *text = kilni_cuda_result_name(error);
+  *text = kilni_table_cuda_result_name(error);
   return *text != NULL ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
 }
 
 static kiln_cu_result_t null_cuGetErrorString(kiln_cu_result_t error,
                                               const char** text) {
-  *text = kilni_cuda_result_text(error);
+  *text = kilni_table_cuda_result_text(error);
   return *text != NULL ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
 }
 
@@ -221,7 +223,7 @@ static kiln_cu_result_t null_cuDeviceGetUuid(kiln_cu_uuid_t* uuid,
 static kiln_cu_result_t null_cuDeviceTotalMem(size_t* bytes,
                                               kiln_cu_device_t device) {
   (void)device;
-  *bytes = (size_t)null_memory_bytes;
+  *bytes = (size_t)kNullMemoryBytes;
   return KILN_CU_SUCCESS;
 }
 
@@ -319,15 +321,15 @@ static kiln_cu_result_t null_cuDeviceGetPCIBusId(char* name, int room,
 // ---- Contexts: one, retained any number of times ----
 
 static kiln_cu_context_t null_context(void) {
-  return (kiln_cu_context_t)(uintptr_t)null_context_value;
+  return (kiln_cu_context_t)(uintptr_t)kNullContextValue;
 }
 
 static kiln_cu_result_t null_cuDevicePrimaryCtxRetain(
     kiln_cu_context_t* context, kiln_cu_device_t device) {
   (void)device;
-  uint64_t value = null_context_value;
+  uint64_t value = kNullContextValue;
   const kiln_cu_result_t result =
-      null_create(KILNI_HANDLE_PRIMARY_CONTEXT, 0, &value);
+      cuda_null_create(KILNI_HANDLE_PRIMARY_CONTEXT, 0, &value);
   *context = result == KILN_CU_SUCCESS ? null_context() : NULL;
   return result;
 }
@@ -335,7 +337,7 @@ static kiln_cu_result_t null_cuDevicePrimaryCtxRetain(
 static kiln_cu_result_t null_cuDevicePrimaryCtxRelease(
     kiln_cu_device_t device) {
   (void)device;
-  return null_destroy(KILNI_HANDLE_PRIMARY_CONTEXT, null_context_value);
+  return cuda_null_destroy(KILNI_HANDLE_PRIMARY_CONTEXT, kNullContextValue);
 }
 
 static kiln_cu_result_t null_cuDevicePrimaryCtxGetState(kiln_cu_device_t device,
@@ -344,7 +346,7 @@ static kiln_cu_result_t null_cuDevicePrimaryCtxGetState(kiln_cu_device_t device,
   (void)device;
   if (flags != NULL) *flags = 0;
   if (active != NULL) {
-    *active = kilni_cuda_null_live(KILNI_HANDLE_PRIMARY_CONTEXT) != 0;
+    *active = kilni_table_cuda_null_live(KILNI_HANDLE_PRIMARY_CONTEXT) != 0;
   }
   return KILN_CU_SUCCESS;
 }
@@ -451,7 +453,7 @@ static kiln_cu_result_t null_cuDevResourceGenerateDesc(
     unsigned int count) {
   *desc = NULL;
   if (resources == NULL || count == 0) return KILN_CU_ERROR_INVALID_VALUE;
-  *desc = (kiln_cu_resource_desc_t)(uintptr_t)null_desc_value;
+  *desc = (kiln_cu_resource_desc_t)(uintptr_t)kNullDescValue;
   return KILN_CU_SUCCESS;
 }
 
@@ -483,8 +485,8 @@ static kiln_cu_result_t null_cuMipmappedArrayGetLevel(
 // ---- Memory ----
 
 static kiln_cu_result_t null_cuMemGetInfo(size_t* available, size_t* total) {
-  *available = (size_t)null_memory_bytes;
-  *total = (size_t)null_memory_bytes;
+  *available = (size_t)kNullMemoryBytes;
+  *total = (size_t)kNullMemoryBytes;
   return KILN_CU_SUCCESS;
 }
 
@@ -492,9 +494,9 @@ static kiln_cu_result_t null_cuMemAlloc(kiln_cu_deviceptr_t* address,
                                         size_t bytes) {
   *address = 0;
   if (bytes == 0) return KILN_CU_ERROR_INVALID_VALUE;
-  if (bytes > null_memory_bytes) return KILN_CU_ERROR_OUT_OF_MEMORY;
+  if (bytes > kNullMemoryBytes) return KILN_CU_ERROR_OUT_OF_MEMORY;
   kilni_null_state_t* state = null_lock();
-  uint64_t value = null_first_address + state->next_address;
+  uint64_t value = kNullFirstAddress + state->next_address;
   const uint64_t steps = (bytes + NULL_ADDRESS_STEP - 1) / NULL_ADDRESS_STEP;
   // One step between two allocations belongs to neither.
   state->next_address += (steps + 1) * NULL_ADDRESS_STEP;
@@ -545,14 +547,14 @@ static kiln_cu_result_t null_cuMemMap(kiln_cu_deviceptr_t address, size_t bytes,
   (void)handle;
   (void)flags;
   uint64_t value = address;
-  return null_create(KILNI_HANDLE_MAPPING, bytes, &value);
+  return cuda_null_create(KILNI_HANDLE_MAPPING, bytes, &value);
 }
 
 // The device's own pool, which nobody made.
 static kiln_cu_result_t null_cuDeviceGetMemPool(kiln_cu_mempool_t* pool,
                                                 kiln_cu_device_t device) {
   (void)device;
-  *pool = (kiln_cu_mempool_t)(uintptr_t)null_pool_value;
+  *pool = (kiln_cu_mempool_t)(uintptr_t)kNullPoolValue;
   return KILN_CU_SUCCESS;
 }
 
@@ -576,7 +578,7 @@ static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,
   kiln_cu_result_t result = KILN_CU_ERROR_OUT_OF_MEMORY;
   if (kiln_status_is_ok(status)) {
     uint64_t value = (uint64_t)(uintptr_t)block;
-    result = null_create(KILNI_HANDLE_HOST_MEMORY, bytes, &value);
+    result = cuda_null_create(KILNI_HANDLE_HOST_MEMORY, bytes, &value);
   }
   kiln_status_free(status);
   if (result != KILN_CU_SUCCESS) {
@@ -590,8 +592,8 @@ static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,
 
 static kiln_cu_result_t null_cuMemFreeHost(void* address) {
   uint64_t bytes = 0;
-  if (!kilni_null_take(KILNI_HANDLE_HOST_MEMORY, (uint64_t)(uintptr_t)address,
-                       &bytes)) {
+  if (!kilni_table_null_take(KILNI_HANDLE_HOST_MEMORY,
+                             (uint64_t)(uintptr_t)address, &bytes)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   kilni_base_free_aligned(kiln_allocator_libc(), address, (size_t)bytes,
@@ -611,7 +613,7 @@ static kiln_cu_result_t null_cuMemHostRegister(void* host, size_t bytes,
   (void)flags;
   uint64_t value = (uint64_t)(uintptr_t)host;
   if (value == 0 || bytes == 0) return KILN_CU_ERROR_INVALID_VALUE;
-  return null_create(KILNI_HANDLE_HOST_REGISTRATION, bytes, &value);
+  return cuda_null_create(KILNI_HANDLE_HOST_REGISTRATION, bytes, &value);
 }
 
 // Kind and range of a live allocation. Anything else is host memory that the
@@ -733,7 +735,7 @@ static kiln_cu_result_t null_cuModuleGetGlobal(kiln_cu_deviceptr_t* address,
                                                const char* name) {
   (void)name;
   if (address != NULL) {
-    *address = null_first_address / 2 +
+    *address = kNullFirstAddress / 2 +
                (kiln_cu_deviceptr_t)(uintptr_t)module * NULL_GLOBAL_BYTES;
   }
   if (bytes != NULL) *bytes = NULL_GLOBAL_BYTES;
@@ -923,8 +925,8 @@ static kiln_cu_result_t null_cuLinkComplete(kiln_cu_link_state_t link,
 
 #include "table/cuda_null_gen.inc"
 
-void kilni_cuda_table_null(kiln_cuda_table_t* out_table) {
-  kilni_cuda_table_init(out_table, "null", "built in");
+void kilni_table_cuda_table_null(kiln_cuda_table_t* out_table) {
+  kilni_table_cuda_table_init(out_table, "null", "built in");
   out_table->driver_version = NULL_DRIVER_VERSION;
   fill_null(out_table);
 }

@@ -14,7 +14,7 @@
 
 enum { NAME_BYTES = 64 };  // of an entry point
 
-static const char default_name[] = "libcuda.so.1";
+static const char kDefaultName[] = "libcuda.so.1";
 
 _Static_assert(sizeof(void*) == sizeof(kilni_cuInit_fn_t),
                "a symbol's address is a function's");
@@ -68,8 +68,9 @@ static void* row_address(const kilni_base_dynlib_t* library,
   return kilni_base_dynlib_symbol(library, row->symbol);
 }
 
-static kiln_status_t read_version(const kilni_base_dynlib_t* library,
-                                  const char* path, int* out_version) {
+static kiln_status_t cuda_open_read_version(const kilni_base_dynlib_t* library,
+                                            const char* path,
+                                            int* out_version) {
   void* symbol = kilni_base_dynlib_symbol(library, "cuDriverGetVersion");
   if (symbol == NULL) {
     return kilni_base_status_with_fix(
@@ -83,16 +84,18 @@ static kiln_status_t read_version(const kilni_base_dynlib_t* library,
   return KILNI_CUDA_STATUS(NULL, result, "cuDriverGetVersion");
 }
 
-static void fill(kiln_cuda_table_t* table, const kilni_base_dynlib_t* library) {
+static void cuda_open_fill(kiln_cuda_table_t* table,
+                           const kilni_base_dynlib_t* library) {
   void* symbol = kilni_base_dynlib_symbol(library, "cuGetProcAddress_v2");
   kilni_cuGetProcAddress_fn_t ask;
   memcpy(&ask, &symbol, sizeof(ask));
   for (unsigned row = 0; row < KILNI_CUDA_ROW_COUNT; row++) {
     const kilni_cuda_row_id_t id = (kilni_cuda_row_id_t)row;
-    void* address = row_address(library, ask, kilni_cuda_row(id));
+    void* address = row_address(library, ask, kilni_table_cuda_row(id));
     if (address == NULL) continue;
-    memcpy((char*)table + kilni_cuda_row(id)->place, &address, sizeof(address));
-    kilni_cuda_mark(table, id, true);
+    memcpy((char*)table + kilni_table_cuda_row(id)->place, &address,
+           sizeof(address));
+    kilni_table_cuda_mark(table, id, true);
   }
 }
 
@@ -102,62 +105,65 @@ static kiln_status_t fill_checked(const kilni_base_dynlib_t* library,
   if (path[0] == '\0') path = name;
   if (is_stub_path(path)) return stub_error(path);
   int version = 0;
-  KILNI_RETURN_IF_ERROR(read_version(library, path, &version));
-  kilni_cuda_table_init(table, "libcuda", kilni_base_dynlib_path(library));
+  KILNI_RETURN_IF_ERROR(cuda_open_read_version(library, path, &version));
+  kilni_table_cuda_table_init(table, "libcuda",
+                              kilni_base_dynlib_path(library));
   table->driver_version = version;
-  fill(table, library);
-  return kilni_cuda_table_check(table);
+  cuda_open_fill(table, library);
+  return kilni_table_cuda_table_check(table);
 }
 
 // Opens the library that is meant, unless it is the toolkit's stand-in.
-static kiln_status_t open_library(const kiln_host_t* host, const char* library,
-                                  const char** out_name,
-                                  kilni_base_dynlib_t** out_library) {
+static kiln_status_t cuda_open_open_library(const kiln_host_t* host,
+                                            const char* library,
+                                            const char** out_name,
+                                            kilni_base_dynlib_t** out_library) {
   const char* name = library;
   const char* chosen =
       host->env != NULL ? kilni_base_env_text(host->env, KILNI_ENV_KILN_LIBCUDA)
                         : NULL;
   if (name == NULL && chosen != NULL && chosen[0] != '\0') name = chosen;
-  if (name == NULL) name = default_name;
+  if (name == NULL) name = kDefaultName;
   *out_name = name;
   if (is_stub_path(name)) return stub_error(name);
   kiln_status_t status =
       kilni_base_dynlib_open(host->allocator, name, out_library);
   return kilni_base_status_with_fix(
       status,
-      name == default_name
+      name == kDefaultName
           ? "install the NVIDIA driver (the CUDA toolkit does not contain "
             "it), or use the software device `soft`"
           : "name an existing driver library, or leave KILN_LIBCUDA unset");
 }
 
-kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
-                                    const char* library,
-                                    kiln_cuda_table_t* out_table,
-                                    kilni_base_dynlib_t** out_library) {
+kiln_status_t kilni_table_cuda_table_open(const kiln_host_t* host,
+                                          const char* library,
+                                          kiln_cuda_table_t* out_table,
+                                          kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
   kilni_base_dynlib_t* opened = NULL;
   const char* name = NULL;
-  KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
+  KILNI_RETURN_IF_ERROR(cuda_open_open_library(host, library, &name, &opened));
   return kilni_table_settle(fill_checked(opened, name, out_table), opened,
                             out_table, sizeof(*out_table), out_library);
 }
 
-kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
-                                     const char* library, int* out_version,
-                                     kilni_base_dynlib_t** out_library) {
+kiln_status_t kilni_table_cuda_version_ask(const kiln_host_t* host,
+                                           const char* library,
+                                           int* out_version,
+                                           kilni_base_dynlib_t** out_library) {
   *out_version = 0;
   *out_library = NULL;
   kilni_base_dynlib_t* opened = NULL;
   const char* name = NULL;
-  KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
+  KILNI_RETURN_IF_ERROR(cuda_open_open_library(host, library, &name, &opened));
   const char* path = kilni_base_dynlib_path(opened);
   if (path[0] == '\0') path = name;
   kiln_status_t status = kiln_ok();
   if (is_stub_path(path)) status = stub_error(path);
   if (kiln_status_is_ok(status)) {
-    status = read_version(opened, path, out_version);
+    status = cuda_open_read_version(opened, path, out_version);
   }
   if (!kiln_status_is_ok(status)) {
     *out_version = 0;

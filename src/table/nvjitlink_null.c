@@ -11,22 +11,24 @@
 enum { NULL_MAJOR = 13, NULL_MINOR = 3 };
 
 // What every link becomes; the NUL of PTX is counted, as nvJitLink does.
-static const char null_Ptx[] =
+static const char kNullPtx[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n";
-static const char null_Cubin[64] = {
+static const char kNullCubin[64] = {
     0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8, [16] = 2, [18] = (char)190};
-static const char null_LTOIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
+static const char kNullLTOIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
 
-static kiln_nvjitlink_result_t null_create(uint32_t kind, uint64_t bytes,
-                                           uint64_t* out_value) {
-  return kilni_null_create(kind, bytes, out_value)
+static kiln_nvjitlink_result_t nvjitlink_null_create(uint32_t kind,
+                                                     uint64_t bytes,
+                                                     uint64_t* out_value) {
+  return kilni_table_null_create(kind, bytes, out_value)
              ? KILN_NVJITLINK_SUCCESS
              : KILN_NVJITLINK_ERROR_INTERNAL;
 }
 
-static kiln_nvjitlink_result_t null_destroy(uint32_t kind, uint64_t value) {
+static kiln_nvjitlink_result_t nvjitlink_null_destroy(uint32_t kind,
+                                                      uint64_t value) {
   uint64_t bytes = 0;
-  return kilni_null_take(kind, value, &bytes)
+  return kilni_table_null_take(kind, value, &bytes)
              ? KILN_NVJITLINK_SUCCESS
              : KILN_NVJITLINK_ERROR_INVALID_INPUT;
 }
@@ -42,13 +44,13 @@ static kiln_nvjitlink_result_t null_nvJitLinkVersion(unsigned int* major,
   static kiln_nvjitlink_result_t null_nvJitLinkGetLinked##kind##Size( \
       kiln_nvjitlink_handle_t link, size_t* bytes) {                  \
     (void)link;                                                       \
-    *bytes = sizeof(null_##kind);                                     \
+    *bytes = sizeof(kNull##kind);                                     \
     return KILN_NVJITLINK_SUCCESS;                                    \
   }                                                                   \
   static kiln_nvjitlink_result_t null_nvJitLinkGetLinked##kind(       \
       kiln_nvjitlink_handle_t link, type* data) {                     \
     (void)link;                                                       \
-    memcpy(data, null_##kind, sizeof(null_##kind));                   \
+    memcpy(data, kNull##kind, sizeof(kNull##kind));                   \
     return KILN_NVJITLINK_SUCCESS;                                    \
   }
 NULL_OUTPUT(Cubin, void)
@@ -75,8 +77,8 @@ NULL_LOG(Info)
 
 #include "table/nvjitlink_null_gen.inc"
 
-void kilni_nvjitlink_table_null(kiln_nvjitlink_table_t* out_table) {
-  kilni_nvjitlink_table_init(out_table, "null", "built in");
+void kilni_table_nvjitlink_table_null(kiln_nvjitlink_table_t* out_table) {
+  kilni_table_nvjitlink_table_init(out_table, "null", "built in");
   out_table->major = NULL_MAJOR;
   out_table->minor = NULL_MINOR;
   fill_null(out_table);

@@ -10,7 +10,8 @@
 #include "table/nvjitlink_table.h"
 #include "table/table_inside.h"
 
-static kilni_tool_t tool_of(const kiln_nvjitlink_table_t* table) {
+static kilni_tool_t nvjitlink_open_tool_of(
+    const kiln_nvjitlink_table_t* table) {
   kilni_tool_t tool = {"nvJitLink", "12.3", "nvidia-nvjitlink", NULL, 0, 0};
   if (table == NULL) return tool;
   tool.origin = table->origin;
@@ -19,22 +20,22 @@ static kilni_tool_t tool_of(const kiln_nvjitlink_table_t* table) {
   return tool;
 }
 
-kiln_status_t kilni_nvjitlink_need(const kiln_nvjitlink_table_t* table,
-                                   kilni_nvjitlink_row_id_t row) {
-  if (kilni_nvjitlink_has(table, row)) return kiln_ok();
-  const kilni_tool_t tool = tool_of(table);
-  return kilni_tool_need(&tool, kilni_nvjitlink_row(row));
+kiln_status_t kilni_table_nvjitlink_need(const kiln_nvjitlink_table_t* table,
+                                         kilni_nvjitlink_row_id_t row) {
+  if (kilni_table_nvjitlink_has(table, row)) return kiln_ok();
+  const kilni_tool_t tool = nvjitlink_open_tool_of(table);
+  return kilni_table_tool_need(&tool, kilni_table_nvjitlink_row(row));
 }
 
-static kiln_status_t fill(const kilni_base_dynlib_t* library,
-                          kiln_nvjitlink_table_t* table) {
+static kiln_status_t nvjitlink_open_fill(const kilni_base_dynlib_t* library,
+                                         kiln_nvjitlink_table_t* table) {
   const kilni_table_row_t* rows =
-      kilni_nvjitlink_row((kilni_nvjitlink_row_id_t)0);
-  kilni_nvjitlink_table_init(table, "libnvJitLink",
-                             kilni_base_dynlib_path(library));
-  kilni_rows_fill(rows, KILNI_NVJITLINK_ROW_COUNT, library, table,
-                  table->present);
-  if (!kilni_nvjitlink_has(table, KILNI_NVJITLINK_ROW_nvJitLinkVersion)) {
+      kilni_table_nvjitlink_row((kilni_nvjitlink_row_id_t)0);
+  kilni_table_nvjitlink_table_init(table, "libnvJitLink",
+                                   kilni_base_dynlib_path(library));
+  kilni_table_rows_fill(rows, KILNI_NVJITLINK_ROW_COUNT, library, table,
+                        table->present);
+  if (!kilni_table_nvjitlink_has(table, KILNI_NVJITLINK_ROW_nvJitLinkVersion)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is no nvJitLink of CUDA 12.3 or newer",
                    table->origin),
@@ -45,19 +46,18 @@ static kiln_status_t fill(const kilni_base_dynlib_t* library,
       table, table->nvJitLinkVersion(&table->major, &table->minor),
       "nvJitLinkVersion"));
   const kilni_rows_t all = {rows, table->present, KILNI_NVJITLINK_ROW_COUNT};
-  const kilni_tool_t tool = tool_of(table);
-  return kilni_tool_check(&tool, &all);
+  const kilni_tool_t tool = nvjitlink_open_tool_of(table);
+  return kilni_table_tool_check(&tool, &all);
 }
 
-kiln_status_t kilni_nvjitlink_table_open(const kiln_host_t* host,
-                                         const char* library,
-                                         kiln_nvjitlink_table_t* out_table,
-                                         kilni_base_dynlib_t** out_library) {
+kiln_status_t kilni_table_nvjitlink_table_open(
+    const kiln_host_t* host, const char* library,
+    kiln_nvjitlink_table_t* out_table, kilni_base_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
-  const kilni_tool_t tool = tool_of(NULL);
+  const kilni_tool_t tool = nvjitlink_open_tool_of(NULL);
   kilni_base_dynlib_t* opened = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
-  return kilni_table_settle(fill(opened, out_table), opened, out_table,
-                            sizeof(*out_table), out_library);
+  KILNI_RETURN_IF_ERROR(kilni_table_tool_open(host, library, &tool, &opened));
+  return kilni_table_settle(nvjitlink_open_fill(opened, out_table), opened,
+                            out_table, sizeof(*out_table), out_library);
 }

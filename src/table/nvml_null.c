@@ -18,36 +18,37 @@ enum { NULL_CUDA = 13000, NULL_MAJOR = 7, NULL_MINOR = 5 };
 // A session's, and the GPU's.
 enum { NULL_SESSION = 1, NULL_DEVICE = 0x1000 };
 
-static const unsigned long long null_bytes = UINT64_C(1) << 30;
+static const unsigned long long kNullBytes = UINT64_C(1) << 30;
 
 // ---- Sessions ----
 
 static bool null_is_open(void) {
-  return kilni_cuda_null_live(KILNI_HANDLE_SESSION) != 0;
+  return kilni_table_cuda_null_live(KILNI_HANDLE_SESSION) != 0;
 }
 
 static kiln_nvml_result_t null_nvmlInit(void) {
   uint64_t session = NULL_SESSION;
-  return kilni_null_create(KILNI_HANDLE_SESSION, 0, &session)
+  return kilni_table_null_create(KILNI_HANDLE_SESSION, 0, &session)
              ? KILN_NVML_SUCCESS
              : KILN_NVML_ERROR_MEMORY;
 }
 
 static kiln_nvml_result_t null_nvmlShutdown(void) {
   uint64_t bytes = 0;
-  return kilni_null_take(KILNI_HANDLE_SESSION, NULL_SESSION, &bytes)
+  return kilni_table_null_take(KILNI_HANDLE_SESSION, NULL_SESSION, &bytes)
              ? KILN_NVML_SUCCESS
              : KILN_NVML_ERROR_UNINITIALIZED;
 }
 
 static const char* null_nvmlErrorString(kiln_nvml_result_t result) {
-  const char* name = kilni_nvml_result_name(result);
+  const char* name = kilni_table_nvml_result_name(result);
   return name != NULL ? name : "Unknown Error";
 }
 
 // ---- The system ----
 
-static kiln_nvml_result_t say(const char* said, char* text, unsigned int room) {
+static kiln_nvml_result_t nvml_null_say(const char* said, char* text,
+                                        unsigned int room) {
   if (!null_is_open()) return KILN_NVML_ERROR_UNINITIALIZED;
   if (text == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   if (strlen(said) >= room) return KILN_NVML_ERROR_INSUFFICIENT_SIZE;
@@ -57,12 +58,12 @@ static kiln_nvml_result_t say(const char* said, char* text, unsigned int room) {
 
 static kiln_nvml_result_t null_nvmlSystemGetDriverVersion(char* text,
                                                           unsigned int room) {
-  return say(NULL_RELEASE, text, room);
+  return nvml_null_say(NULL_RELEASE, text, room);
 }
 
 static kiln_nvml_result_t null_nvmlSystemGetNVMLVersion(char* text,
                                                         unsigned int room) {
-  return say("13." NULL_RELEASE, text, room);
+  return nvml_null_say("13." NULL_RELEASE, text, room);
 }
 
 static kiln_nvml_result_t null_nvmlSystemGetCudaDriverVersion(int* version) {
@@ -83,7 +84,7 @@ static bool null_is_device(kiln_nvml_device_t device) {
 }
 
 // What stands before an answer about a device.
-static kiln_nvml_result_t judge(kiln_nvml_device_t device) {
+static kiln_nvml_result_t nvml_null_judge(kiln_nvml_device_t device) {
   if (!null_is_open()) return KILN_NVML_ERROR_UNINITIALIZED;
   return null_is_device(device) ? KILN_NVML_SUCCESS
                                 : KILN_NVML_ERROR_INVALID_ARGUMENT;
@@ -126,20 +127,22 @@ static kiln_nvml_result_t null_nvmlDeviceGetHandleByPciBusId(
 static kiln_nvml_result_t null_nvmlDeviceGetName(kiln_nvml_device_t device,
                                                  char* text,
                                                  unsigned int room) {
-  kiln_nvml_result_t result = judge(device);
-  return result == KILN_NVML_SUCCESS ? say("null", text, room) : result;
+  kiln_nvml_result_t result = nvml_null_judge(device);
+  return result == KILN_NVML_SUCCESS ? nvml_null_say("null", text, room)
+                                     : result;
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetUUID(kiln_nvml_device_t device,
                                                  char* text,
                                                  unsigned int room) {
-  kiln_nvml_result_t result = judge(device);
-  return result == KILN_NVML_SUCCESS ? say(NULL_UUID, text, room) : result;
+  kiln_nvml_result_t result = nvml_null_judge(device);
+  return result == KILN_NVML_SUCCESS ? nvml_null_say(NULL_UUID, text, room)
+                                     : result;
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetPciInfo(kiln_nvml_device_t device,
                                                     kiln_nvml_pci_t* pci) {
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (pci == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   memset(pci, 0, sizeof(*pci));
@@ -152,7 +155,7 @@ static kiln_nvml_result_t null_nvmlDeviceGetPciInfo(kiln_nvml_device_t device,
 
 static kiln_nvml_result_t null_nvmlDeviceGetCudaComputeCapability(
     kiln_nvml_device_t device, int* major, int* minor) {
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (major == NULL || minor == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   *major = NULL_MAJOR;
@@ -162,25 +165,25 @@ static kiln_nvml_result_t null_nvmlDeviceGetCudaComputeCapability(
 
 static kiln_nvml_result_t null_nvmlDeviceGetMemoryInfo(
     kiln_nvml_device_t device, kiln_nvml_memory_t* memory) {
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (memory == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
-  memory->total = null_bytes;
-  memory->free = null_bytes;
+  memory->total = kNullBytes;
+  memory->free = kNullBytes;
   memory->used = 0;
   return KILN_NVML_SUCCESS;
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetMemoryInfo_v2(
     kiln_nvml_device_t device, kiln_nvml_memory_v2_t* memory) {
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (memory == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   if (memory->version != KILN_NVML_MEMORY_V2) {
     return KILN_NVML_ERROR_FUNCTION_NOT_FOUND;  // as driver 580
   }
-  memory->total = null_bytes;
-  memory->free = null_bytes;
+  memory->total = kNullBytes;
+  memory->free = kNullBytes;
   memory->reserved = 0;
   memory->used = 0;
   return KILN_NVML_SUCCESS;
@@ -188,7 +191,7 @@ static kiln_nvml_result_t null_nvmlDeviceGetMemoryInfo_v2(
 
 static kiln_nvml_result_t null_nvmlDeviceGetTemperatureV(
     kiln_nvml_device_t device, kiln_nvml_temperature_t* temperature) {
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (temperature == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   if (temperature->version != KILN_NVML_TEMPERATURE_V1) {
@@ -200,9 +203,9 @@ static kiln_nvml_result_t null_nvmlDeviceGetTemperatureV(
 
 // ---- Lists: there is nothing on them ----
 
-static kiln_nvml_result_t empty(kiln_nvml_device_t device,
-                                unsigned int* count) {
-  kiln_nvml_result_t result = judge(device);
+static kiln_nvml_result_t nvml_null_empty(kiln_nvml_device_t device,
+                                          unsigned int* count) {
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (count == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   *count = 0;
@@ -214,7 +217,7 @@ static kiln_nvml_result_t empty(kiln_nvml_device_t device,
       kiln_nvml_device_t device, unsigned int* count,                   \
       kiln_nvml_process_t* processes) {                                 \
     (void)processes;                                                    \
-    return empty(device, count);                                        \
+    return nvml_null_empty(device, count);                              \
   }
 NULL_PROCESSES(Compute)
 NULL_PROCESSES(Graphics)
@@ -226,20 +229,20 @@ static kiln_nvml_result_t null_nvmlDeviceGetProcessUtilization(
     unsigned int* count, unsigned long long since) {
   (void)samples;
   (void)since;
-  return empty(device, count);
+  return nvml_null_empty(device, count);
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetNvLinkState(
     kiln_nvml_device_t device, unsigned int link, unsigned int* active) {
   (void)link;
   (void)active;
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   return result == KILN_NVML_SUCCESS ? KILN_NVML_ERROR_NOT_SUPPORTED : result;
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetFieldValues(
     kiln_nvml_device_t device, int count, kiln_nvml_field_t* fields) {
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (count < 1 || fields == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   for (int i = 0; i < count; i++) {
@@ -252,21 +255,21 @@ static kiln_nvml_result_t null_nvmlDeviceGetMigDeviceHandleByIndex(
     kiln_nvml_device_t device, unsigned int index, kiln_nvml_device_t* mig) {
   (void)index;
   (void)mig;
-  kiln_nvml_result_t result = judge(device);
+  kiln_nvml_result_t result = nvml_null_judge(device);
   return result == KILN_NVML_SUCCESS ? KILN_NVML_ERROR_NOT_FOUND : result;
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetDeviceHandleFromMigDeviceHandle(
     kiln_nvml_device_t mig, kiln_nvml_device_t* device) {
   (void)device;
-  kiln_nvml_result_t result = judge(mig);
+  kiln_nvml_result_t result = nvml_null_judge(mig);
   return result == KILN_NVML_SUCCESS ? KILN_NVML_ERROR_INVALID_ARGUMENT
                                      : result;
 }
 
 #include "table/nvml_null_gen.inc"
 
-void kilni_nvml_table_null(kiln_nvml_table_t* out_table) {
-  kilni_nvml_table_init(out_table, "null", "built in");
+void kilni_table_nvml_table_null(kiln_nvml_table_t* out_table) {
+  kilni_table_nvml_table_init(out_table, "null", "built in");
   fill_null(out_table);
 }

@@ -58,7 +58,7 @@ typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetMaxPcieLinkWidth_fn_t)(kiln_nvml
 typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetPcieThroughput_fn_t)(kiln_nvml_device_t device, unsigned int counter, unsigned int* kilobytes);
 typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetNvLinkState_fn_t)(kiln_nvml_device_t device, unsigned int link, unsigned int* active);
 typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetNvLinkVersion_fn_t)(kiln_nvml_device_t device, unsigned int link, unsigned int* version);
-typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetNvLinkCapability_fn_t)(kiln_nvml_device_t device, unsigned int link, unsigned int capability, unsigned int* has);
+typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetNvLinkCapability_fn_t)(kiln_nvml_device_t device, unsigned int link, unsigned int capability, unsigned int* rows_has);
 typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetNvLinkRemotePciInfo_fn_t)(kiln_nvml_device_t device, unsigned int link, kiln_nvml_pci_t* pci);
 typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetNvLinkRemoteDeviceType_fn_t)(kiln_nvml_device_t device, unsigned int link, unsigned int* type);
 typedef kiln_nvml_result_t (*kilni_nvmlDeviceGetTopologyCommonAncestor_fn_t)(kiln_nvml_device_t device, kiln_nvml_device_t other, unsigned int* level);

@@ -12,29 +12,29 @@
 enum { NULL_MAJOR = 13, NULL_MINOR = 0, NULL_ARCH = 75 };
 
 // What every source becomes; the NUL is counted, as NVRTC does.
-static const char null_PTX[] =
+static const char kNullPTX[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n";
-static const char null_CUBIN[64] = {
+static const char kNullCUBIN[64] = {
     0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8, [16] = 2, [18] = (char)190};
-static const char null_LTOIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
-static const char null_OptiXIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
+static const char kNullLTOIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
+static const char kNullOptiXIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
 
-static kiln_nvrtc_result_t null_create(uint32_t kind, uint64_t bytes,
-                                       uint64_t* out_value) {
-  return kilni_null_create(kind, bytes, out_value)
+static kiln_nvrtc_result_t nvrtc_null_create(uint32_t kind, uint64_t bytes,
+                                             uint64_t* out_value) {
+  return kilni_table_null_create(kind, bytes, out_value)
              ? KILN_NVRTC_SUCCESS
              : KILN_NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
-static kiln_nvrtc_result_t null_destroy(uint32_t kind, uint64_t value) {
+static kiln_nvrtc_result_t nvrtc_null_destroy(uint32_t kind, uint64_t value) {
   uint64_t bytes = 0;
-  return kilni_null_take(kind, value, &bytes)
+  return kilni_table_null_take(kind, value, &bytes)
              ? KILN_NVRTC_SUCCESS
              : KILN_NVRTC_ERROR_INVALID_PROGRAM;
 }
 
 static const char* null_nvrtcGetErrorString(kiln_nvrtc_result_t result) {
-  const char* name = kilni_nvrtc_result_name(result);
+  const char* name = kilni_table_nvrtc_result_name(result);
   return name != NULL ? name : "NVRTC_ERROR unknown";
 }
 
@@ -58,13 +58,13 @@ static kiln_nvrtc_result_t null_nvrtcGetSupportedArchs(int* archs) {
   static kiln_nvrtc_result_t null_nvrtcGet##kind##Size(                        \
       kiln_nvrtc_program_t program, size_t* bytes) {                           \
     (void)program;                                                             \
-    *bytes = sizeof(null_##kind);                                              \
+    *bytes = sizeof(kNull##kind);                                              \
     return KILN_NVRTC_SUCCESS;                                                 \
   }                                                                            \
   static kiln_nvrtc_result_t null_nvrtcGet##kind(kiln_nvrtc_program_t program, \
                                                  char* data) {                 \
     (void)program;                                                             \
-    memcpy(data, null_##kind, sizeof(null_##kind));                            \
+    memcpy(data, kNull##kind, sizeof(kNull##kind));                            \
     return KILN_NVRTC_SUCCESS;                                                 \
   }
 NULL_OUTPUT(PTX)
@@ -96,8 +96,8 @@ static kiln_nvrtc_result_t null_nvrtcGetLoweredName(
 
 #include "table/nvrtc_null_gen.inc"
 
-void kilni_nvrtc_table_null(kiln_nvrtc_table_t* out_table) {
-  kilni_nvrtc_table_init(out_table, "null", "built in");
+void kilni_table_nvrtc_table_null(kiln_nvrtc_table_t* out_table) {
+  kilni_table_nvrtc_table_init(out_table, "null", "built in");
   out_table->major = NULL_MAJOR;
   out_table->minor = NULL_MINOR;
   fill_null(out_table);

@@ -19,7 +19,7 @@ typedef enum kilni_nvrtc_row_id_t {
   KILNI_NVRTC_ROW_COUNT
 } kilni_nvrtc_row_id_t;
 
-const kilni_table_row_t* kilni_nvrtc_row(kilni_nvrtc_row_id_t row);
+const kilni_table_row_t* kilni_table_nvrtc_row(kilni_nvrtc_row_id_t row);
 
 // NVRTC's entry points. thread-safe
 //
@@ -38,52 +38,54 @@ struct kiln_nvrtc_table_t {
 #undef KILNI_NVRTC_ROW
 };
 
-static inline bool kilni_nvrtc_has(const kiln_nvrtc_table_t* table,
-                                   kilni_nvrtc_row_id_t row) {
+static inline bool kilni_table_nvrtc_has(const kiln_nvrtc_table_t* table,
+                                         kilni_nvrtc_row_id_t row) {
   return (table->present[0] >> (unsigned)row) & 1;
 }
-kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
-                               kilni_nvrtc_row_id_t row);
+kiln_status_t kilni_table_nvrtc_need(const kiln_nvrtc_table_t* table,
+                                     kilni_nvrtc_row_id_t row);
 
-// For a provider, as kilni_cuda_table_init and KILNI_CUDA_SET.
-void kilni_nvrtc_table_init(kiln_nvrtc_table_t* table, const char* provider,
-                            const char* origin);
+// For a provider, as kilni_table_cuda_table_init and KILNI_CUDA_SET.
+void kilni_table_nvrtc_table_init(kiln_nvrtc_table_t* table,
+                                  const char* provider, const char* origin);
 #define KILNI_NVRTC_SET(table, name, fn) \
   ((table)->name = (fn),                 \
-   kilni_nvrtc_mark((table), KILNI_NVRTC_ROW_##name, true))
-void kilni_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
-                      bool present);
+   kilni_table_nvrtc_mark((table), KILNI_NVRTC_ROW_##name, true))
+void kilni_table_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
+                            bool present);
 
 // Opens `library`, which somebody else has found, and fills the table, version
-// included. NOT_FOUND or INCOMPATIBLE as kilni_cuda_table_open.
-kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
-                                     const char* library,
-                                     kiln_nvrtc_table_t* out_table,
-                                     kilni_base_dynlib_t** out_library);
+// included. NOT_FOUND or INCOMPATIBLE as kilni_table_cuda_table_open.
+kiln_status_t kilni_table_nvrtc_table_open(const kiln_host_t* host,
+                                           const char* library,
+                                           kiln_nvrtc_table_t* out_table,
+                                           kilni_base_dynlib_t** out_library);
 
 // A compiler that compiles nothing: every source becomes the same PTX without a
-// kernel. Its programs are among the handles of kilni_cuda_null_live.
-void kilni_nvrtc_table_null(kiln_nvrtc_table_t* out_table);
+// kernel. Its programs are among the handles of kilni_table_cuda_null_live.
+void kilni_table_nvrtc_table_null(kiln_nvrtc_table_t* out_table);
 
 // Wrappers, as those of the driver. nvrtcGetErrorString is not wrapped.
-kiln_status_t kilni_nvrtc_trace_install(const kiln_nvrtc_table_t* wrapped,
-                                        kiln_log_sink_t log,
-                                        kiln_nvrtc_table_t* out_table);
-void kilni_nvrtc_trace_remove(const kiln_nvrtc_table_t* table);
-kiln_status_t kilni_nvrtc_fault_install(const kiln_nvrtc_table_t* wrapped,
-                                        kiln_nvrtc_table_t* out_table);
-void kilni_nvrtc_fault_remove(const kiln_nvrtc_table_t* table);
-void kilni_nvrtc_fault_arm(const kiln_nvrtc_table_t* table, uint64_t nth,
-                           uint32_t mode, uint32_t result);
-uint64_t kilni_nvrtc_fault_disarm(const kiln_nvrtc_table_t* table);
-const char* kilni_nvrtc_fault_hit(const kiln_nvrtc_table_t* table);
+kiln_status_t kilni_table_nvrtc_trace_install(const kiln_nvrtc_table_t* wrapped,
+                                              kiln_log_sink_t log,
+                                              kiln_nvrtc_table_t* out_table);
+void kilni_table_nvrtc_trace_remove(const kiln_nvrtc_table_t* table);
+kiln_status_t kilni_table_nvrtc_fault_install(const kiln_nvrtc_table_t* wrapped,
+                                              kiln_nvrtc_table_t* out_table);
+void kilni_table_nvrtc_fault_remove(const kiln_nvrtc_table_t* table);
+void kilni_table_nvrtc_fault_arm(const kiln_nvrtc_table_t* table, uint64_t nth,
+                                 uint32_t mode, uint32_t result);
+uint64_t kilni_table_nvrtc_fault_disarm(const kiln_nvrtc_table_t* table);
+const char* kilni_table_nvrtc_fault_hit(const kiln_nvrtc_table_t* table);
 
-// The status of a call into NVRTC, as kilni_cuda_status.
-kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
-                                 kiln_nvrtc_result_t result, const char* call,
-                                 const char* room, const char* file, int line);
-#define KILNI_NVRTC_STATUS(table, result, call) \
-  kilni_nvrtc_status((table), (result), (call), KILNI_ROOM, __FILE__, __LINE__)
-const char* kilni_nvrtc_result_name(kiln_nvrtc_result_t result);
+// The status of a call into NVRTC, as kilni_table_cuda_status.
+kiln_status_t kilni_table_nvrtc_status(const kiln_nvrtc_table_t* table,
+                                       kiln_nvrtc_result_t result,
+                                       const char* call, const char* room,
+                                       const char* file, int line);
+#define KILNI_NVRTC_STATUS(table, result, call)                             \
+  kilni_table_nvrtc_status((table), (result), (call), KILNI_ROOM, __FILE__, \
+                           __LINE__)
+const char* kilni_table_nvrtc_result_name(kiln_nvrtc_result_t result);
 
 #endif  // KILN_SRC_TABLE_NVRTC_TABLE_H_

@@ -47,8 +47,8 @@ static const void* give_table(uint32_t number) {
 
 // ---- Filling the table ----
 
-static void take(kiln_nvtx_table_t* table, const kilni_base_dynlib_t* library,
-                 bool injected) {
+static void nvtx_open_take(kiln_nvtx_table_t* table,
+                           const kilni_base_dynlib_t* library, bool injected) {
   void* address = NULL;
 #define KILNI_NVTX_ROW(name, number, result, params)                  \
   if (injected) {                                                     \
@@ -61,7 +61,7 @@ static void take(kiln_nvtx_table_t* table, const kilni_base_dynlib_t* library,
 #undef KILNI_NVTX_ROW
 }
 
-static bool is_whole(const kiln_nvtx_table_t* table) {
+static bool nvtx_open_is_whole(const kiln_nvtx_table_t* table) {
 #define KILNI_NVTX_ROW(name, number, result, params) \
   if (table->name == NULL) return false;
 #include "table/nvtx_rows.inc"
@@ -83,13 +83,14 @@ static bool open_as(const kiln_host_t* host, const char* name,
     kiln_nvtx_inject_t inject = NULL;
     void* address = kilni_base_dynlib_symbol(library, NAME_EXACT);
     memcpy(&inject, &address, sizeof(inject));
-    if (inject != NULL && inject(give_table) != 0) take(table, library, true);
+    if (inject != NULL && inject(give_table) != 0)
+      nvtx_open_take(table, library, true);
   } else {
-    take(table, library, false);
+    nvtx_open_take(table, library, false);
   }
   // Its code stays mapped.
   kilni_base_dynlib_close(library);
-  if (!is_whole(table)) return false;
+  if (!nvtx_open_is_whole(table)) return false;
   table->domain = table->nvtxDomainCreateA("kiln");
   return true;
 }
@@ -130,8 +131,8 @@ static void wait_for_other(void) {
   kilni_base_mutex_deinit(&mutex);
 }
 
-const kiln_nvtx_table_t* kilni_nvtx_table_open(const kiln_host_t* host,
-                                               bool wanted) {
+const kiln_nvtx_table_t* kilni_table_nvtx_table_open(const kiln_host_t* host,
+                                                     bool wanted) {
   const char* injected =
       kilni_base_env_text(host->env, KILNI_ENV_NVTX_INJECTION64_PATH);
   if (!wanted && (injected == NULL || injected[0] == 0)) return NULL;

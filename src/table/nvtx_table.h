@@ -21,7 +21,7 @@ struct kiln_nvtx_table_t {
 // The process's table: of the library that a profiler names in
 // NVTX_INJECTION64_PATH, or else, if `wanted`, of libnvToolsExt.so.1. NULL
 // where there is none. Opened once in a process, and never closed.
-const kiln_nvtx_table_t* kilni_nvtx_table_open(const kiln_host_t* host,
-                                               bool wanted);
+const kiln_nvtx_table_t* kilni_table_nvtx_table_open(const kiln_host_t* host,
+                                                     bool wanted);
 
 #endif  // KILN_SRC_TABLE_NVTX_TABLE_H_

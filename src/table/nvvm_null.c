@@ -11,24 +11,25 @@
 enum { NULL_MAJOR = 2, NULL_MINOR = 0 };
 
 // What every program becomes; the NUL is counted, as libNVVM does.
-static const char null_code[] =
+static const char kNullCode[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n";
 
-static kiln_nvvm_result_t null_create(uint32_t kind, uint64_t bytes,
-                                      uint64_t* out_value) {
-  return kilni_null_create(kind, bytes, out_value)
+static kiln_nvvm_result_t nvvm_null_create(uint32_t kind, uint64_t bytes,
+                                           uint64_t* out_value) {
+  return kilni_table_null_create(kind, bytes, out_value)
              ? KILN_NVVM_SUCCESS
              : KILN_NVVM_ERROR_OUT_OF_MEMORY;
 }
 
-static kiln_nvvm_result_t null_destroy(uint32_t kind, uint64_t value) {
+static kiln_nvvm_result_t nvvm_null_destroy(uint32_t kind, uint64_t value) {
   uint64_t bytes = 0;
-  return kilni_null_take(kind, value, &bytes) ? KILN_NVVM_SUCCESS
-                                              : KILN_NVVM_ERROR_INVALID_PROGRAM;
+  return kilni_table_null_take(kind, value, &bytes)
+             ? KILN_NVVM_SUCCESS
+             : KILN_NVVM_ERROR_INVALID_PROGRAM;
 }
 
 static const char* null_nvvmGetErrorString(kiln_nvvm_result_t result) {
-  const char* name = kilni_nvvm_result_name(result);
+  const char* name = kilni_table_nvvm_result_name(result);
   return name != NULL ? name : "NVVM_ERROR unknown";
 }
 
@@ -51,14 +52,14 @@ static kiln_nvvm_result_t null_nvvmIRVersion(int* major, int* minor,
 static kiln_nvvm_result_t null_nvvmGetCompiledResultSize(
     kiln_nvvm_program_t program, size_t* bytes) {
   (void)program;
-  *bytes = sizeof(null_code);
+  *bytes = sizeof(kNullCode);
   return KILN_NVVM_SUCCESS;
 }
 
 static kiln_nvvm_result_t null_nvvmGetCompiledResult(
     kiln_nvvm_program_t program, char* data) {
   (void)program;
-  memcpy(data, null_code, sizeof(null_code));
+  memcpy(data, kNullCode, sizeof(kNullCode));
   return KILN_NVVM_SUCCESS;
 }
 
@@ -78,8 +79,8 @@ static kiln_nvvm_result_t null_nvvmGetProgramLog(kiln_nvvm_program_t program,
 
 #include "table/nvvm_null_gen.inc"
 
-void kilni_nvvm_table_null(kiln_nvvm_table_t* out_table) {
-  kilni_nvvm_table_init(out_table, "null", "built in");
+void kilni_table_nvvm_table_null(kiln_nvvm_table_t* out_table) {
+  kilni_table_nvvm_table_init(out_table, "null", "built in");
   out_table->major = NULL_MAJOR;
   out_table->minor = NULL_MINOR;
   fill_null(out_table);

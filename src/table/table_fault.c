@@ -15,7 +15,7 @@ static uintptr_t this_thread(void) {
   return (uintptr_t)pthread_self();
 }
 
-bool kilni_fault_is_due(kilni_fault_slot_t* slot, const char* call) {
+bool kilni_table_fault_is_due(kilni_fault_slot_t* slot, const char* call) {
   if (atomic_load_explicit(&slot->thread, memory_order_relaxed) !=
       this_thread()) {
     return false;
@@ -27,8 +27,8 @@ bool kilni_fault_is_due(kilni_fault_slot_t* slot, const char* call) {
   return true;
 }
 
-void kilni_fault_arm(kilni_fault_slot_t* slot, uint64_t nth, uint32_t mode,
-                     uint32_t result) {
+void kilni_table_fault_arm(kilni_fault_slot_t* slot, uint64_t nth,
+                           uint32_t mode, uint32_t result) {
   atomic_store(&slot->thread, 0);
   slot->nth = nth;
   slot->calls = 0;
@@ -38,12 +38,12 @@ void kilni_fault_arm(kilni_fault_slot_t* slot, uint64_t nth, uint32_t mode,
   atomic_store(&slot->thread, this_thread());
 }
 
-uint64_t kilni_fault_disarm(kilni_fault_slot_t* slot) {
+uint64_t kilni_table_fault_disarm(kilni_fault_slot_t* slot) {
   atomic_store(&slot->thread, 0);
   return slot->calls;
 }
 
-kiln_status_t kilni_fault_full(const char* provider) {
+kiln_status_t kilni_table_fault_full(const char* provider) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "\"%s\" cannot be wrapped: %d tables of its kind have a "

@@ -21,8 +21,9 @@ typedef struct text_t {
   size_t size;
 } text_t;
 
-static void add(text_t* text, const char* format, ...) KILN_PRINTF(2, 3);
-static void add(text_t* text, const char* format, ...) {
+static void fault_text_add(text_t* text, const char* format, ...)
+    KILN_PRINTF(2, 3);
+static void fault_text_add(text_t* text, const char* format, ...) {
   size_t room = sizeof(text->data) - text->size;
   va_list args;
   va_start(args, format);
@@ -31,8 +32,8 @@ static void add(text_t* text, const char* format, ...) {
   if (size > 0) text->size += (size_t)size < room ? (size_t)size : room - 1;
 }
 
-static void give(const text_t* text, size_t capacity, char* buffer,
-                 size_t* out_length) {
+static void fault_text_give(const text_t* text, size_t capacity, char* buffer,
+                            size_t* out_length) {
   if (out_length != NULL) *out_length = text->size;
   if (capacity == 0) return;
   size_t copied = text->size < capacity ? text->size : capacity - 1;
@@ -77,8 +78,8 @@ void kiln_fault_kernel(const kiln_fault_t* fault, size_t capacity, char* buffer,
   text_t text = {.size = 0};
   char name[NAME_BYTES];
   write_name(fault->kernel, name);
-  add(&text, "%s", name);
-  give(&text, capacity, buffer, out_length);
+  fault_text_add(&text, "%s", name);
+  fault_text_give(&text, capacity, buffer, out_length);
 }
 
 // ---- What it did ----
@@ -87,7 +88,7 @@ static const char* plural(uint64_t count) {
   return count == 1 ? "" : "s";
 }
 
-static const char* access_word(const kiln_fault_t* fault) {
+static const char* fault_text_access_word(const kiln_fault_t* fault) {
   switch (fault->access) {
     case KILN_FAULT_ACCESS_STORE:
       return "store";
@@ -98,9 +99,10 @@ static const char* access_word(const kiln_fault_t* fault) {
   }
 }
 
-static void add_access(text_t* text, const kiln_fault_t* fault) {
-  add(text, "%s of %" PRIu64 " byte%s", access_word(fault), fault->bytes,
-      plural(fault->bytes));
+static void fault_text_add_access(text_t* text, const kiln_fault_t* fault) {
+  fault_text_add(text, "%s of %" PRIu64 " byte%s",
+                 fault_text_access_word(fault), fault->bytes,
+                 plural(fault->bytes));
 }
 
 // "an" before eight, eleven, eighteen and what begins with them.
@@ -126,21 +128,22 @@ static void add_memory(text_t* text, const kiln_fault_t* fault) {
   const char* name = fault->buffer_name;
   if (name[0] == 0) name = kOwn[memory];
   if (name != NULL) {
-    add(text, "%s (%" PRIu64 " byte%s)", name, fault->buffer_bytes,
-        plural(fault->buffer_bytes));
+    fault_text_add(text, "%s (%" PRIu64 " byte%s)", name, fault->buffer_bytes,
+                   plural(fault->buffer_bytes));
   } else {
-    add(text, "%s %" PRIu64 "-byte %s", article(fault->buffer_bytes),
-        fault->buffer_bytes,
-        kOne[memory] != NULL ? kOne[memory] : "allocation");
+    fault_text_add(text, "%s %" PRIu64 "-byte %s", article(fault->buffer_bytes),
+                   fault->buffer_bytes,
+                   kOne[memory] != NULL ? kOne[memory] : "allocation");
   }
 }
 
-static bool is_before(const kiln_fault_t* fault) {
+static bool fault_text_is_before(const kiln_fault_t* fault) {
   return fault->offset < 0;
 }
 
 static bool is_past(const kiln_fault_t* fault) {
-  return !is_before(fault) && (uint64_t)fault->offset >= fault->buffer_bytes;
+  return !fault_text_is_before(fault) &&
+         (uint64_t)fault->offset >= fault->buffer_bytes;
 }
 
 // How far outside it was, or at which byte.
@@ -148,25 +151,26 @@ static void add_position(text_t* text, const kiln_fault_t* fault) {
   if (fault->memory == KILN_FAULT_MEMORY_NONE) return;
   uint64_t bytes = (uint64_t)fault->offset;
   const char* words = "past";
-  if (is_before(fault)) {
+  if (fault_text_is_before(fault)) {
     bytes = 0 - bytes;
     words = "before";
   } else if (is_past(fault)) {
     bytes -= fault->buffer_bytes;
   } else {
-    add(text, ", at byte %" PRIu64 " of ", bytes);
+    fault_text_add(text, ", at byte %" PRIu64 " of ", bytes);
     add_memory(text, fault);
     return;
   }
-  add(text, ", %" PRIu64 " byte%s %s ", bytes, plural(bytes), words);
+  fault_text_add(text, ", %" PRIu64 " byte%s %s ", bytes, plural(bytes), words);
   add_memory(text, fault);
 }
 
 static void add_null(text_t* text, const kiln_fault_t* fault) {
-  add_access(text, fault);
-  add(text, " through a null pointer");
+  fault_text_add_access(text, fault);
+  fault_text_add(text, " through a null pointer");
   if (fault->address == 0) return;
-  add(text, " plus %" PRIu64 " byte%s", fault->address, plural(fault->address));
+  fault_text_add(text, " plus %" PRIu64 " byte%s", fault->address,
+                 plural(fault->address));
 }
 
 // What `detail` begins with, for those kinds that say it there.
@@ -174,98 +178,105 @@ static void add_first_line(text_t* text, const kiln_fault_t* fault,
                            const char* otherwise) {
   size_t size = strcspn(fault->detail, "\n");
   if (size == 0) {
-    add(text, "%s", otherwise);
+    fault_text_add(text, "%s", otherwise);
   } else {
-    add(text, "%.*s", (int)size, fault->detail);
+    fault_text_add(text, "%.*s", (int)size, fault->detail);
   }
 }
 
-static void add_instruction(text_t* text, const kiln_fault_t* fault) {
+static void fault_text_add_instruction(text_t* text,
+                                       const kiln_fault_t* fault) {
   switch (fault->cause) {
     case KILN_FAULT_CAUSE_CALL:
-      add(text, "call through a pointer that is no function of its type");
+      fault_text_add(text,
+                     "call through a pointer that is no function of its type");
       break;
     case KILN_FAULT_CAUSE_BRANCH:
-      add(text, "branch by an index that its table does not have");
+      fault_text_add(text, "branch by an index that its table does not have");
       break;
     case KILN_FAULT_CAUSE_BARRIER_NUMBER:
-      add(text, "barrier with a number or a count that no barrier has");
+      fault_text_add(text,
+                     "barrier with a number or a count that no barrier has");
       break;
     case KILN_FAULT_CAUSE_MBARRIER:
-      add(text, "mbarrier with a count that it cannot have");
+      fault_text_add(text, "mbarrier with a count that it cannot have");
       break;
     default:
-      add(text, "illegal instruction");
+      fault_text_add(text, "illegal instruction");
       break;
   }
 }
 
 static void add_use(text_t* text, const kiln_fault_t* fault) {
   bool heap = fault->memory == KILN_FAULT_MEMORY_HEAP_BLOCK;
-  add(text, "%s: ", heap ? "use of a freed heap block" : "use after free");
-  add_access(text, fault);
+  fault_text_add(text,
+                 "%s: ", heap ? "use of a freed heap block" : "use after free");
+  fault_text_add_access(text, fault);
   add_position(text, fault);
 }
 
 static void add_message(text_t* text, const kiln_fault_t* fault) {
   switch (fault->kind) {
     case KILN_FAULT_OUT_OF_BOUNDS:
-      add(text, "out-of-bounds ");
-      add_access(text, fault);
+      fault_text_add(text, "out-of-bounds ");
+      fault_text_add_access(text, fault);
       add_position(text, fault);
       break;
     case KILN_FAULT_NULL_POINTER:
       add_null(text, fault);
       break;
     case KILN_FAULT_ILLEGAL_ADDRESS:
-      add_access(text, fault);
+      fault_text_add_access(text, fault);
       if (fault->cause == KILN_FAULT_CAUSE_NO_ACCESS) {
-        add(text, " to memory that this device may not access");
+        fault_text_add(text, " to memory that this device may not access");
         add_position(text, fault);
       } else {
-        add(text, " at an address where the device has no memory");
+        fault_text_add(text, " at an address where the device has no memory");
       }
       break;
     case KILN_FAULT_READ_ONLY:
-      add_access(text, fault);
-      add(text, " to memory that is read-only");
+      fault_text_add_access(text, fault);
+      fault_text_add(text, " to memory that is read-only");
       add_position(text, fault);
       break;
     case KILN_FAULT_MISALIGNED:
-      add(text, "misaligned ");
-      add_access(text, fault);
+      fault_text_add(text, "misaligned ");
+      fault_text_add_access(text, fault);
       add_position(text, fault);
       break;
     case KILN_FAULT_USE_AFTER_FREE:
       add_use(text, fault);
       break;
     case KILN_FAULT_DOUBLE_FREE:
-      add(text,
-          "free() of a block that was freed already, of %" PRIu64 " byte%s",
-          fault->buffer_bytes, plural(fault->buffer_bytes));
+      fault_text_add(text,
+                     "free() of a block that was freed already, of %" PRIu64
+                     " byte%s",
+                     fault->buffer_bytes, plural(fault->buffer_bytes));
       break;
     case KILN_FAULT_INVALID_FREE:
-      add(text, "free() of an address that malloc() did not return");
+      fault_text_add(text, "free() of an address that malloc() did not return");
       break;
     case KILN_FAULT_UNINITIALIZED:
-      add(text, "read of uninitialised memory: ");
-      add_access(text, fault);
+      fault_text_add(text, "read of uninitialised memory: ");
+      fault_text_add_access(text, fault);
       add_position(text, fault);
       break;
     case KILN_FAULT_TRAP:
-      add(text, "trap: the kernel stopped itself");
+      fault_text_add(text, "trap: the kernel stopped itself");
       break;
     case KILN_FAULT_DEADLOCK:
-      add(text, "deadlock: every thread of a block waits for another");
+      fault_text_add(text,
+                     "deadlock: every thread of a block waits for another");
       break;
     case KILN_FAULT_ILLEGAL_INSTRUCTION:
-      add_instruction(text, fault);
+      fault_text_add_instruction(text, fault);
       break;
     case KILN_FAULT_TIME_LIMIT:
-      add(text, "%s had not ended when its time was over",
-          fault->cause == KILN_FAULT_CAUSE_LOOP   ? "a loop of a graph"
-          : fault->cause == KILN_FAULT_CAUSE_WAIT ? "a wait for a value"
-                                                  : "the kernel");
+      fault_text_add(text, "%s had not ended when its time was over",
+                     fault->cause == KILN_FAULT_CAUSE_LOOP ? "a loop of a graph"
+                     : fault->cause == KILN_FAULT_CAUSE_WAIT
+                         ? "a wait for a value"
+                         : "the kernel");
       break;
     default:
       add_first_line(text, fault, kiln_fault_kind_name(fault->kind));
@@ -277,7 +288,7 @@ void kiln_fault_message(const kiln_fault_t* fault, size_t capacity,
                         char* buffer, size_t* out_length) {
   text_t text = {.size = 0};
   add_message(&text, fault);
-  give(&text, capacity, buffer, out_length);
+  fault_text_give(&text, capacity, buffer, out_length);
 }
 
 // ---- Where ----
@@ -295,44 +306,45 @@ static bool says_first_line(const kiln_fault_t* fault) {
   }
 }
 
-static void add_kernel(text_t* text, const kiln_fault_t* fault) {
+static void fault_text_add_kernel(text_t* text, const kiln_fault_t* fault) {
   char name[NAME_BYTES];
   if (fault->kernel[0] != 0) {
     write_name(fault->kernel, name);
-    add(text, "in kernel \"%s\"", name);
+    fault_text_add(text, "in kernel \"%s\"", name);
     if (fault->function[0] != 0) {
       write_name(fault->function, name);
-      add(text, ", function \"%s\" (call depth %" PRIu32 ")", name,
-          fault->call_depth);
+      fault_text_add(text, ", function \"%s\" (call depth %" PRIu32 ")", name,
+                     fault->call_depth);
     }
-    add(text, "\n");
+    fault_text_add(text, "\n");
   }
   if (fault->node[0] == 0) return;
   (void)kilni_base_show(fault->node, sizeof(name), name);
-  add(text, "in graph node \"%s\"\n", name);
+  fault_text_add(text, "in graph node \"%s\"\n", name);
 }
 
-static void add_lines(text_t* text, const kiln_fault_t* fault) {
+static void fault_text_add_lines(text_t* text, const kiln_fault_t* fault) {
   if (fault->source_line != 0) {
-    add(text, "at %s:%" PRIu32, fault->source, fault->source_line);
+    fault_text_add(text, "at %s:%" PRIu32, fault->source, fault->source_line);
     if (fault->call_line != 0) {
-      add(text, ", called at %s:%" PRIu32, fault->call_source,
-          fault->call_line);
+      fault_text_add(text, ", called at %s:%" PRIu32, fault->call_source,
+                     fault->call_line);
     }
-    if (fault->ptx_line != 0) add(text, ", PTX line %" PRIu32, fault->ptx_line);
-    add(text, "\n");
+    if (fault->ptx_line != 0)
+      fault_text_add(text, ", PTX line %" PRIu32, fault->ptx_line);
+    fault_text_add(text, "\n");
   } else if (fault->ptx_line != 0) {
-    add(text, "at PTX line %" PRIu32 "\n", fault->ptx_line);
+    fault_text_add(text, "at PTX line %" PRIu32 "\n", fault->ptx_line);
   }
 }
 
 static void add_thread(text_t* text, const kiln_fault_t* fault) {
   if (fault->has_thread == 0) return;
-  add(text,
-      "thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") of block (%" PRIu32
-      ", %" PRIu32 ", %" PRIu32 ")\n",
-      fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
-      fault->block[1], fault->block[2]);
+  fault_text_add(text,
+                 "thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32
+                 ") of block (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ")\n",
+                 fault->thread[0], fault->thread[1], fault->thread[2],
+                 fault->block[0], fault->block[1], fault->block[2]);
 }
 
 static void add_address(text_t* text, const kiln_fault_t* fault) {
@@ -343,15 +355,16 @@ static void add_address(text_t* text, const kiln_fault_t* fault) {
   // and a thread's own the position is all there is.
   bool steady = fault->memory != KILN_FAULT_MEMORY_HOST &&
                 fault->memory < KILN_FAULT_MEMORY_SHARED;
-  if (steady) add(text, "address 0x%" PRIx64, fault->address);
+  if (steady) fault_text_add(text, "address 0x%" PRIx64, fault->address);
   if (steady && fault->buffer != 0 && fault->buffer != fault->address) {
-    add(text, ", of memory at 0x%" PRIx64, fault->buffer);
+    fault_text_add(text, ", of memory at 0x%" PRIx64, fault->buffer);
   }
   if (fault->kind == KILN_FAULT_MISALIGNED) {
-    add(text, "%sno multiple of %" PRIu64, steady ? ", which is " : "",
-        fault->bytes);
+    fault_text_add(text, "%sno multiple of %" PRIu64,
+                   steady ? ", which is " : "", fault->bytes);
   }
-  if (steady || fault->kind == KILN_FAULT_MISALIGNED) add(text, "\n");
+  if (steady || fault->kind == KILN_FAULT_MISALIGNED)
+    fault_text_add(text, "\n");
 }
 
 static void add_detail(text_t* text, const kiln_fault_t* fault) {
@@ -361,19 +374,19 @@ static void add_detail(text_t* text, const kiln_fault_t* fault) {
     at += strspn(at, "\n");
   }
   if (at[0] == 0) return;
-  add(text, "%s%s", at, at[strlen(at) - 1] == '\n' ? "" : "\n");
+  fault_text_add(text, "%s%s", at, at[strlen(at) - 1] == '\n' ? "" : "\n");
 }
 
 void kiln_fault_notes(const kiln_fault_t* fault, size_t capacity, char* buffer,
                       size_t* out_length) {
   text_t text = {.size = 0};
-  add_kernel(&text, fault);
-  add_lines(&text, fault);
+  fault_text_add_kernel(&text, fault);
+  fault_text_add_lines(&text, fault);
   add_thread(&text, fault);
   add_address(&text, fault);
   add_detail(&text, fault);
   if (text.size > 0) text.data[--text.size] = 0;
-  give(&text, capacity, buffer, out_length);
+  fault_text_give(&text, capacity, buffer, out_length);
 }
 
 // ---- What to do ----
@@ -382,34 +395,39 @@ static void fix_bounds(text_t* text, const kiln_fault_t* fault) {
   uint64_t end = (uint64_t)fault->offset + fault->bytes;
   switch (fault->memory) {
     case KILN_FAULT_MEMORY_SHARED:
-      add(text,
+      fault_text_add(
+          text,
           "compare the index with the size of the shared array, or give the "
           "launch more shared memory (--shared, `shared_bytes`): the access "
           "ends at byte %" PRIu64 ", and the block has %" PRIu64,
           end, fault->buffer_bytes);
       return;
     case KILN_FAULT_MEMORY_LOCAL:
-      add(text, "compare the index with the size of the local array");
+      fault_text_add(text,
+                     "compare the index with the size of the local array");
       return;
     case KILN_FAULT_MEMORY_PARAMETERS:
-      add(text, "read no more than the parameters that the kernel declares");
+      fault_text_add(
+          text, "read no more than the parameters that the kernel declares");
       return;
     default:
       break;
   }
-  if (is_before(fault)) {
-    add(text, "compare the index with 0: here it is negative");
+  if (fault_text_is_before(fault)) {
+    fault_text_add(text, "compare the index with 0: here it is negative");
     return;
   }
   if (fault->cause == KILN_FAULT_CAUSE_CONSTANT) {
-    add(text,
+    fault_text_add(
+        text,
         "compare the index with the size of the __constant__ variable, or "
         "declare it larger (a module has 64 KiB): the access ends at byte "
         "%" PRIu64 ", and it has %" PRIu64,
         end, fault->buffer_bytes);
     return;
   }
-  add(text,
+  fault_text_add(
+      text,
       "compare the index with the buffer's size before the access, as "
       "`if (i < n)` does, or make the buffer larger: the access ends at byte "
       "%" PRIu64 ", and it has %" PRIu64,
@@ -418,15 +436,18 @@ static void fix_bounds(text_t* text, const kiln_fault_t* fault) {
 
 static void fix_freed(text_t* text, const kiln_fault_t* fault) {
   if (fault->memory == KILN_FAULT_MEMORY_HEAP_BLOCK) {
-    add(text, "call free() after the last use of the block, of any thread");
+    fault_text_add(
+        text, "call free() after the last use of the block, of any thread");
   } else if (fault->cause == KILN_FAULT_CAUSE_FREED) {
-    add(text, "free the memory after all work that uses it");
+    fault_text_add(text, "free the memory after all work that uses it");
   } else if (fault->cause == KILN_FAULT_CAUSE_FREED_ORDERED) {
-    add(text,
+    fault_text_add(
+        text,
         "free the memory behind the work that uses it last: after it on the "
         "same stream, or on a stream that waits for it (cuStreamWaitEvent)");
   } else {
-    add(text,
+    fault_text_add(
+        text,
         "let the stream of the free wait for the stream that uses the memory "
         "(cuStreamWaitEvent), or free it on the stream that uses it last");
   }
@@ -435,18 +456,21 @@ static void fix_freed(text_t* text, const kiln_fault_t* fault) {
 static void fix_deadlock(text_t* text, const kiln_fault_t* fault) {
   switch (fault->cause) {
     case KILN_FAULT_CAUSE_OWN_MASK:
-      add(text,
+      fault_text_add(
+          text,
           "name the calling lane in its own mask: 0xffffffff where the whole "
           "warp comes, else __ballot_sync() of the condition, taken before "
           "the lanes part");
       break;
     case KILN_FAULT_CAUSE_LANES:
-      add(text,
+      fault_text_add(
+          text,
           "let every lane that a mask names come to the operation with the "
           "same mask, or take those out of it that do not come");
       break;
     default:
-      add(text,
+      fault_text_add(
+          text,
           "let every thread of the block come to the same barrier: no "
           "__syncthreads() in a branch that only some take");
       break;
@@ -456,25 +480,30 @@ static void fix_deadlock(text_t* text, const kiln_fault_t* fault) {
 static void fix_instruction(text_t* text, const kiln_fault_t* fault) {
   switch (fault->cause) {
     case KILN_FAULT_CAUSE_CALL:
-      add(text,
+      fault_text_add(
+          text,
           "take the function's address in device code, and call it by its own "
           "type: a host function's address is no function there");
       break;
     case KILN_FAULT_CAUSE_BRANCH:
-      add(text, "keep the index of brx.idx below the count of its targets");
+      fault_text_add(
+          text, "keep the index of brx.idx below the count of its targets");
       break;
     case KILN_FAULT_CAUSE_BARRIER_NUMBER:
-      add(text,
+      fault_text_add(
+          text,
           "use barriers 0 to 15, and counts of threads that are multiples of "
           "32");
       break;
     case KILN_FAULT_CAUSE_MBARRIER:
-      add(text,
+      fault_text_add(
+          text,
           "initialise the mbarrier first (mbarrier.init), with a count from 1 "
           "to 1048575, and arrive no more often than that in one phase");
       break;
     default:
-      add(text, "look at that line: the device cannot execute it so");
+      fault_text_add(text,
+                     "look at that line: the device cannot execute it so");
       break;
   }
 }
@@ -485,7 +514,8 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
       fix_bounds(text, fault);
       break;
     case KILN_FAULT_NULL_POINTER:
-      add(text, "%s",
+      fault_text_add(
+          text, "%s",
           fault->cause == KILN_FAULT_CAUSE_HEAP_FULL
               ? "look at what malloc() in the kernel returns before using it: "
                 "the heap was full; free() blocks that are no longer used"
@@ -493,7 +523,8 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
                 "that it loads or makes itself before using them");
       break;
     case KILN_FAULT_ILLEGAL_ADDRESS:
-      add(text, "%s",
+      fault_text_add(
+          text, "%s",
           fault->cause == KILN_FAULT_CAUSE_FAR
               ? "look at how that line makes the address: an index that is "
                 "not initialised, or overflows, goes so far"
@@ -505,31 +536,33 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
                 "look at how that line makes it");
       break;
     case KILN_FAULT_READ_ONLY:
-      add(text,
-          "do not store to it, or keep the value in a __device__ "
-          "variable");
+      fault_text_add(text,
+                     "do not store to it, or keep the value in a __device__ "
+                     "variable");
       break;
     case KILN_FAULT_MISALIGNED:
-      add(text,
-          "keep the address a multiple of the %" PRIu64
-          " bytes that are accessed, or access it by a smaller type",
-          fault->bytes);
+      fault_text_add(text,
+                     "keep the address a multiple of the %" PRIu64
+                     " bytes that are accessed, or access it by a smaller type",
+                     fault->bytes);
       break;
     case KILN_FAULT_USE_AFTER_FREE:
       fix_freed(text, fault);
       break;
     case KILN_FAULT_DOUBLE_FREE:
-      add(text,
+      fault_text_add(
+          text,
           "call free() once for each block, by one thread, and set the "
           "pointer to NULL then");
       break;
     case KILN_FAULT_INVALID_FREE:
-      add(text,
-          "give free() only what malloc() in a kernel returned, "
-          "unchanged; what the host allocated the host frees");
+      fault_text_add(text,
+                     "give free() only what malloc() in a kernel returned, "
+                     "unchanged; what the host allocated the host frees");
       break;
     default:  // KILN_FAULT_UNINITIALIZED
-      add(text, "%s",
+      fault_text_add(
+          text, "%s",
           fault->memory == KILN_FAULT_MEMORY_SHARED
               ? "store to it first, with a barrier between where another "
                 "thread does"
@@ -541,17 +574,20 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
 static void fix_limit(text_t* text, const kiln_fault_t* fault) {
   switch (fault->cause) {
     case KILN_FAULT_CAUSE_LOOP:
-      add(text,
+      fault_text_add(
+          text,
           "give it more time, or let a kernel of the loop set its condition to "
           "0 (cudaGraphSetConditional)");
       break;
     case KILN_FAULT_CAUSE_WAIT:
-      add(text,
+      fault_text_add(
+          text,
           "give it more time, or have the value written that it waits for, by "
           "the host or by work that does not come after the wait");
       break;
     default:
-      add(text,
+      fault_text_add(
+          text,
           "give it more time, or look for a loop or a wait at that line that "
           "never ends");
       break;
@@ -563,12 +599,14 @@ static void add_fix(text_t* text, const kiln_fault_t* fault) {
     case KILN_FAULT_NONE:
       break;
     case KILN_FAULT_ASSERT:
-      add(text,
+      fault_text_add(
+          text,
           "find why the condition is false for this thread: printf() in "
           "the kernel shows its values");
       break;
     case KILN_FAULT_TRAP:
-      add(text, "%s",
+      fault_text_add(
+          text, "%s",
           fault->cause == KILN_FAULT_CAUSE_GRID_SYNC
               ? "launch it cooperatively (`cooperative` of the launch's "
                 "attributes): the kernel synchronises its grid, which traps "
@@ -580,29 +618,31 @@ static void add_fix(text_t* text, const kiln_fault_t* fault) {
       fix_deadlock(text, fault);
       break;
     case KILN_FAULT_STACK_OVERFLOW:
-      add(text, "end the recursion sooner, or use smaller local arrays");
+      fault_text_add(text,
+                     "end the recursion sooner, or use smaller local arrays");
       break;
     case KILN_FAULT_ILLEGAL_INSTRUCTION:
       fix_instruction(text, fault);
       break;
     case KILN_FAULT_HOST_MEMORY:
-      add(text,
-          "give the process more memory, or let fewer workers run "
-          "(KILN_SOFT_WORKERS)");
+      fault_text_add(text,
+                     "give the process more memory, or let fewer workers run "
+                     "(KILN_SOFT_WORKERS)");
       break;
     case KILN_FAULT_TIME_LIMIT:
       fix_limit(text, fault);
       break;
     case KILN_FAULT_GRAPH_LOOP:
-      add(text,
-          "let a kernel of the loop set its condition to 0 "
-          "(cudaGraphSetConditional)");
+      fault_text_add(text,
+                     "let a kernel of the loop set its condition to 0 "
+                     "(cudaGraphSetConditional)");
       break;
     case KILN_FAULT_WORK:
       if (fault->cause != KILN_FAULT_CAUSE_NONE) {
         fix_freed(text, fault);
       } else {
-        add(text,
+        fault_text_add(
+            text,
             "keep the memory until the work on it is done: free it in "
             "the order of the stream that uses it last, or wait first");
       }
@@ -617,5 +657,5 @@ void kiln_fault_fix(const kiln_fault_t* fault, size_t capacity, char* buffer,
                     size_t* out_length) {
   text_t text = {.size = 0};
   add_fix(&text, fault);
-  give(&text, capacity, buffer, out_length);
+  fault_text_give(&text, capacity, buffer, out_length);
 }

@@ -9,12 +9,12 @@
 #include "table/table.h"
 
 // INCOMPATIBLE naming every REQUIRED row that an NVML lacks.
-kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);
+kiln_status_t kilni_table_nvml_table_check(const kiln_nvml_table_t* table);
 
 // Takes every row's entry point out of a library, as far as that has it.
-void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
-                     const kilni_base_dynlib_t* library, void* table,
-                     uint64_t* present);
+void kilni_table_rows_fill(const kilni_table_row_t* rows, uint32_t count,
+                           const kilni_base_dynlib_t* library, void* table,
+                           uint64_t* present);
 
 // What an open comes to, by the status that filling the table gave: the library
 // is handed over, or closed again and the table cleared.
@@ -43,23 +43,25 @@ typedef struct kilni_tool_t {
 } kilni_tool_t;
 
 // Opens the file that somebody has found. NOT_FOUND with a Fix.
-kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
-                              const kilni_tool_t* tool,
-                              kilni_base_dynlib_t** out_library);
+kiln_status_t kilni_table_tool_open(const kiln_host_t* host,
+                                    const char* library,
+                                    const kilni_tool_t* tool,
+                                    kilni_base_dynlib_t** out_library);
 // INCOMPATIBLE naming every REQUIRED row that it lacks.
-kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
-                               const kilni_rows_t* rows);
+kiln_status_t kilni_table_tool_check(const kilni_tool_t* tool,
+                                     const kilni_rows_t* rows);
 // UNSUPPORTED: it lacks the row of a feature.
-kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
-                              const kilni_table_row_t* row);
+kiln_status_t kilni_table_tool_need(const kilni_tool_t* tool,
+                                    const kilni_table_row_t* row);
 
 // ---- Null providers ----
 
 // cuda_null.c: the handles of the null providers of all libraries. Adds a live
 // one; `*inout_value` 0 asks for a new number. False without memory.
-bool kilni_null_create(uint32_t kind, uint64_t bytes, uint64_t* inout_value);
+bool kilni_table_null_create(uint32_t kind, uint64_t bytes,
+                             uint64_t* inout_value);
 // Takes a live one out; `*out_bytes` is what was said when it was added. False,
 // and counted, if it does not live.
-bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes);
+bool kilni_table_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes);
 
 #endif  // KILN_SRC_TABLE_TABLE_INSIDE_H_

@@ -17,7 +17,7 @@ typedef struct result_row_t {
   const char* fix;
 } result_row_t;
 
-static const result_row_t cuda_results[] = {
+static const result_row_t kCudaResults[] = {
     {0, KILN_STATUS_OK, false, "CUDA_SUCCESS", ""},
 #define KILNI_CUDA_RESULT(name, number, status, sticky, fix) \
   {number, KILN_STATUS_##status, (sticky) != 0, "CUDA_ERROR_" #name, fix},
@@ -25,7 +25,7 @@ static const result_row_t cuda_results[] = {
 #undef KILNI_CUDA_RESULT
 };
 
-static const result_row_t nvrtc_results[] = {
+static const result_row_t kNvrtcResults[] = {
     {0, KILN_STATUS_OK, false, "NVRTC_SUCCESS", ""},
 #define KILNI_NVRTC_RESULT(name, number, status, fix) \
   {number, KILN_STATUS_##status, false, "NVRTC_ERROR_" #name, fix},
@@ -33,7 +33,7 @@ static const result_row_t nvrtc_results[] = {
 #undef KILNI_NVRTC_RESULT
 };
 
-static const result_row_t nvjitlink_results[] = {
+static const result_row_t kNvjitlinkResults[] = {
     {0, KILN_STATUS_OK, false, "NVJITLINK_SUCCESS", ""},
 #define KILNI_NVJITLINK_RESULT(name, number, status, fix) \
   {number, KILN_STATUS_##status, false, "NVJITLINK_ERROR_" #name, fix},
@@ -41,7 +41,7 @@ static const result_row_t nvjitlink_results[] = {
 #undef KILNI_NVJITLINK_RESULT
 };
 
-static const result_row_t nvvm_results[] = {
+static const result_row_t kNvvmResults[] = {
     {0, KILN_STATUS_OK, false, "NVVM_SUCCESS", ""},
 #define KILNI_NVVM_RESULT(name, number, status, fix) \
   {number, KILN_STATUS_##status, false, "NVVM_ERROR_" #name, fix},
@@ -49,7 +49,7 @@ static const result_row_t nvvm_results[] = {
 #undef KILNI_NVVM_RESULT
 };
 
-static const result_row_t nvml_results[] = {
+static const result_row_t kNvmlResults[] = {
     {0, KILN_STATUS_OK, false, "NVML_SUCCESS", ""},
 #define KILNI_NVML_RESULT(name, number, status, fix) \
   {number, KILN_STATUS_##status, false, "NVML_ERROR_" #name, fix},
@@ -57,7 +57,7 @@ static const result_row_t nvml_results[] = {
 #undef KILNI_NVML_RESULT
 };
 
-static const char* const attribute_names[] = {
+static const char* const kAttributeNames[] = {
 #define KILNI_CUDA_ATTRIBUTE(name, number, since, unit) [number] = #name,
 #include "table/cuda_attributes.inc"
 #undef KILNI_CUDA_ATTRIBUTE
@@ -65,8 +65,8 @@ static const char* const attribute_names[] = {
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static const result_row_t* find(const result_row_t* rows, size_t count,
-                                uint32_t number) {
+static const result_row_t* results_find(const result_row_t* rows, size_t count,
+                                        uint32_t number) {
   for (size_t i = 0; i < count; i++) {
     if (rows[i].number == number) return &rows[i];
   }
@@ -74,52 +74,56 @@ static const result_row_t* find(const result_row_t* rows, size_t count,
 }
 
 static const result_row_t* cuda_result(kiln_cu_result_t result) {
-  return find(cuda_results, LENGTH(cuda_results), result);
+  return results_find(kCudaResults, LENGTH(kCudaResults), result);
 }
 
-const char* kilni_cuda_result_name(kiln_cu_result_t result) {
+const char* kilni_table_cuda_result_name(kiln_cu_result_t result) {
   const result_row_t* row = cuda_result(result);
   return row != NULL ? row->name : NULL;
 }
 
-const char* kilni_cuda_result_text(kiln_cu_result_t result) {
+const char* kilni_table_cuda_result_text(kiln_cu_result_t result) {
   const result_row_t* row = cuda_result(result);
   return row != NULL ? kiln_status_code_text(row->code) : NULL;
 }
 
-bool kilni_cuda_result_is_sticky(kiln_cu_result_t result) {
+bool kilni_table_cuda_result_is_sticky(kiln_cu_result_t result) {
   const result_row_t* row = cuda_result(result);
   return row != NULL && row->sticky;
 }
 
-kiln_status_code_t kilni_cuda_result_code(kiln_cu_result_t result) {
+kiln_status_code_t kilni_table_cuda_result_code(kiln_cu_result_t result) {
   const result_row_t* row = cuda_result(result);
   return row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
 }
 
-const char* kilni_cuda_attribute_name(kiln_cu_device_attribute_t attribute) {
-  if (attribute >= LENGTH(attribute_names)) return NULL;
-  return attribute_names[attribute];
+const char* kilni_table_cuda_attribute_name(
+    kiln_cu_device_attribute_t attribute) {
+  if (attribute >= LENGTH(kAttributeNames)) return NULL;
+  return kAttributeNames[attribute];
 }
 
-const char* kilni_nvrtc_result_name(kiln_nvrtc_result_t result) {
-  const result_row_t* row = find(nvrtc_results, LENGTH(nvrtc_results), result);
-  return row != NULL ? row->name : NULL;
-}
-
-const char* kilni_nvjitlink_result_name(kiln_nvjitlink_result_t result) {
+const char* kilni_table_nvrtc_result_name(kiln_nvrtc_result_t result) {
   const result_row_t* row =
-      find(nvjitlink_results, LENGTH(nvjitlink_results), result);
+      results_find(kNvrtcResults, LENGTH(kNvrtcResults), result);
   return row != NULL ? row->name : NULL;
 }
 
-const char* kilni_nvvm_result_name(kiln_nvvm_result_t result) {
-  const result_row_t* row = find(nvvm_results, LENGTH(nvvm_results), result);
+const char* kilni_table_nvjitlink_result_name(kiln_nvjitlink_result_t result) {
+  const result_row_t* row =
+      results_find(kNvjitlinkResults, LENGTH(kNvjitlinkResults), result);
   return row != NULL ? row->name : NULL;
 }
 
-const char* kilni_nvml_result_name(kiln_nvml_result_t result) {
-  const result_row_t* row = find(nvml_results, LENGTH(nvml_results), result);
+const char* kilni_table_nvvm_result_name(kiln_nvvm_result_t result) {
+  const result_row_t* row =
+      results_find(kNvvmResults, LENGTH(kNvvmResults), result);
+  return row != NULL ? row->name : NULL;
+}
+
+const char* kilni_table_nvml_result_name(kiln_nvml_result_t result) {
+  const result_row_t* row =
+      results_find(kNvmlResults, LENGTH(kNvmlResults), result);
   return row != NULL ? row->name : NULL;
 }
 
@@ -127,16 +131,18 @@ const char* kilni_nvml_result_name(kiln_nvml_result_t result) {
 static const char* ask_name(const kiln_cuda_table_t* table,
                             kiln_cu_result_t result) {
   const char* name = NULL;
-  if (table != NULL && kilni_cuda_has(table, KILNI_CUDA_ROW_cuGetErrorName) &&
+  if (table != NULL &&
+      kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuGetErrorName) &&
       table->cuGetErrorName(result, &name) == KILN_CU_SUCCESS && name != NULL) {
     return name;
   }
   return "unknown result";
 }
 
-kiln_status_t kilni_cuda_status(const kiln_cuda_table_t* table,
-                                kiln_cu_result_t result, const char* call,
-                                const char* room, const char* file, int line) {
+kiln_status_t kilni_table_cuda_status(const kiln_cuda_table_t* table,
+                                      kiln_cu_result_t result, const char* call,
+                                      const char* room, const char* file,
+                                      int line) {
   if (result == KILN_CU_SUCCESS) return kiln_ok();
   if (result == KILN_CU_ERROR_NOT_READY) {
     return kilni_base_status_bare(KILN_STATUS_NOT_READY);
@@ -191,16 +197,17 @@ static kiln_status_t tool_status(const tool_result_t* result, const char* call,
       result->title, result->major, result->minor, result->origin);
 }
 
-static void read_table(tool_result_t* result, const char* origin, int major,
-                       int minor) {
+static void results_read_table(tool_result_t* result, const char* origin,
+                               int major, int minor) {
   result->origin = origin;
   result->major = major;
   result->minor = minor;
 }
 
-kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
-                                 kiln_nvrtc_result_t result, const char* call,
-                                 const char* room, const char* file, int line) {
+kiln_status_t kilni_table_nvrtc_status(const kiln_nvrtc_table_t* table,
+                                       kiln_nvrtc_result_t result,
+                                       const char* call, const char* room,
+                                       const char* file, int line) {
   if (result == KILN_NVRTC_SUCCESS) return kiln_ok();
   if (result == KILN_NVRTC_ERROR_OUT_OF_MEMORY) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
@@ -208,17 +215,18 @@ kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
   tool_result_t of = {"NVRTC", "nvrtc", NULL,
                       NULL,    NULL,    result,
                       0,       0,       KILN_STATUS_COMPILE_FAILED};
-  of.row = find(nvrtc_results, LENGTH(nvrtc_results), result);
+  of.row = results_find(kNvrtcResults, LENGTH(kNvrtcResults), result);
   if (table != NULL) {
-    read_table(&of, table->origin, table->major, table->minor);
+    results_read_table(&of, table->origin, table->major, table->minor);
     if (of.row == NULL) of.said = table->nvrtcGetErrorString(result);
   }
   return tool_status(&of, call, room, file, line);
 }
 
-kiln_status_t kilni_nvvm_status(const kiln_nvvm_table_t* table,
-                                kiln_nvvm_result_t result, const char* call,
-                                const char* room, const char* file, int line) {
+kiln_status_t kilni_table_nvvm_status(const kiln_nvvm_table_t* table,
+                                      kiln_nvvm_result_t result,
+                                      const char* call, const char* room,
+                                      const char* file, int line) {
   if (result == KILN_NVVM_SUCCESS) return kiln_ok();
   if (result == KILN_NVVM_ERROR_OUT_OF_MEMORY) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
@@ -226,37 +234,40 @@ kiln_status_t kilni_nvvm_status(const kiln_nvvm_table_t* table,
   tool_result_t of = {"libNVVM", "nvvm", NULL,
                       NULL,      NULL,   result,
                       0,         0,      KILN_STATUS_COMPILE_FAILED};
-  of.row = find(nvvm_results, LENGTH(nvvm_results), result);
+  of.row = results_find(kNvvmResults, LENGTH(kNvvmResults), result);
   if (table != NULL) {
-    read_table(&of, table->origin, table->major, table->minor);
+    results_read_table(&of, table->origin, table->major, table->minor);
     if (of.row == NULL) of.said = table->nvvmGetErrorString(result);
   }
   return tool_status(&of, call, room, file, line);
 }
 
-kiln_status_t kilni_nvjitlink_status(const kiln_nvjitlink_table_t* table,
-                                     kiln_nvjitlink_result_t result,
-                                     const char* call, const char* room,
-                                     const char* file, int line) {
+kiln_status_t kilni_table_nvjitlink_status(const kiln_nvjitlink_table_t* table,
+                                           kiln_nvjitlink_result_t result,
+                                           const char* call, const char* room,
+                                           const char* file, int line) {
   if (result == KILN_NVJITLINK_SUCCESS) return kiln_ok();
   tool_result_t of = {"nvJitLink", "nvjitlink", NULL,
                       NULL,        NULL,        result,
                       0,           0,           KILN_STATUS_LINK_FAILED};
-  of.row = find(nvjitlink_results, LENGTH(nvjitlink_results), result);
+  of.row = results_find(kNvjitlinkResults, LENGTH(kNvjitlinkResults), result);
   if (table != NULL) {
-    read_table(&of, table->origin, (int)table->major, (int)table->minor);
+    results_read_table(&of, table->origin, (int)table->major,
+                       (int)table->minor);
   }
   return tool_status(&of, call, room, file, line);
 }
 
-kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
-                                kiln_nvml_result_t result, const char* call,
-                                const char* room, const char* file, int line) {
+kiln_status_t kilni_table_nvml_status(const kiln_nvml_table_t* table,
+                                      kiln_nvml_result_t result,
+                                      const char* call, const char* room,
+                                      const char* file, int line) {
   if (result == KILN_NVML_SUCCESS) return kiln_ok();
   if (result == KILN_NVML_ERROR_MEMORY) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
-  const result_row_t* row = find(nvml_results, LENGTH(nvml_results), result);
+  const result_row_t* row =
+      results_find(kNvmlResults, LENGTH(kNvmlResults), result);
   const char* name = row != NULL ? row->name : NULL;
   if (name == NULL && table != NULL) name = table->nvmlErrorString(result);
   if (name == NULL) name = "unknown result";
@@ -273,8 +284,8 @@ kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
       status, "see whether `nvidia-smi` says the same; it asks NVML too");
 }
 
-void kilni_cuda_uuid_text(const kiln_cu_uuid_t* uuid, const char* word,
-                          char out_text[KILNI_UUID_BYTES]) {
+void kilni_table_cuda_uuid_text(const kiln_cu_uuid_t* uuid, const char* word,
+                                char out_text[KILNI_UUID_BYTES]) {
   static const char digits[] = "0123456789abcdef";
   size_t at = 0;
   for (; at < 3; at++) out_text[at] = word[at];

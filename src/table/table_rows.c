@@ -35,7 +35,7 @@ enum { NAMES_LINE_BYTES = 900 };  // of missing rows in one line of an error
    KILNI_HANDLE_##handle,                                                     \
    0,                                                                         \
    offsetof(kiln_cuda_table_t, name)},
-static const kilni_table_row_t cuda_rows[] = {
+static const kilni_table_row_t kCudaRows[] = {
 #include "table/cuda_rows.inc"
 };
 #undef KILNI_CUDA_ROW
@@ -61,7 +61,7 @@ static const kilni_table_row_t cuda_rows[] = {
 #define KILNI_NVRTC_ROW(name, version, need, effect, feature, ...) \
   LIBRARY_ROW(nvrtc, name, #name, version, need, effect, feature,  \
               KILNI_HANDLE_PROGRAM)
-static const kilni_table_row_t nvrtc_rows[] = {
+static const kilni_table_row_t kNvrtcRows[] = {
 #include "table/nvrtc_rows.inc"
 };
 #undef KILNI_NVRTC_ROW
@@ -69,7 +69,7 @@ static const kilni_table_row_t nvrtc_rows[] = {
 #define KILNI_NVJITLINK_ROW(name, version, need, effect, feature, ...) \
   LIBRARY_ROW(nvjitlink, name, #name, version, need, effect, feature,  \
               KILNI_HANDLE_LINK)
-static const kilni_table_row_t nvjitlink_rows[] = {
+static const kilni_table_row_t kNvjitlinkRows[] = {
 #include "table/nvjitlink_rows.inc"
 };
 #undef KILNI_NVJITLINK_ROW
@@ -77,7 +77,7 @@ static const kilni_table_row_t nvjitlink_rows[] = {
 #define KILNI_NVVM_ROW(name, version, need, effect, feature, ...) \
   LIBRARY_ROW(nvvm, name, #name, version, need, effect, feature,  \
               KILNI_HANDLE_PROGRAM)
-static const kilni_table_row_t nvvm_rows[] = {
+static const kilni_table_row_t kNvvmRows[] = {
 #include "table/nvvm_rows.inc"
 };
 #undef KILNI_NVVM_ROW
@@ -85,7 +85,7 @@ static const kilni_table_row_t nvvm_rows[] = {
 #define KILNI_NVML_ROW(name, suffix, version, need, effect, feature, ...) \
   LIBRARY_ROW(nvml, name, #name suffix, version, need, effect, feature,   \
               KILNI_HANDLE_SESSION)
-static const kilni_table_row_t nvml_rows[] = {
+static const kilni_table_row_t kNvmlRows[] = {
 #include "table/nvml_rows.inc"
 };
 #undef KILNI_NVML_ROW
@@ -96,24 +96,25 @@ _Static_assert(KILNI_NVJITLINK_ROW_COUNT <= 64, "the presence bits have room");
 _Static_assert(KILNI_NVVM_ROW_COUNT <= 64, "the presence bits have room");
 _Static_assert(KILNI_NVML_ROW_COUNT <= 128, "the presence bits have room");
 
-const kilni_table_row_t* kilni_cuda_row(kilni_cuda_row_id_t row) {
-  return &cuda_rows[row];
+const kilni_table_row_t* kilni_table_cuda_row(kilni_cuda_row_id_t row) {
+  return &kCudaRows[row];
 }
 
-const kilni_table_row_t* kilni_nvrtc_row(kilni_nvrtc_row_id_t row) {
-  return &nvrtc_rows[row];
+const kilni_table_row_t* kilni_table_nvrtc_row(kilni_nvrtc_row_id_t row) {
+  return &kNvrtcRows[row];
 }
 
-const kilni_table_row_t* kilni_nvjitlink_row(kilni_nvjitlink_row_id_t row) {
-  return &nvjitlink_rows[row];
+const kilni_table_row_t* kilni_table_nvjitlink_row(
+    kilni_nvjitlink_row_id_t row) {
+  return &kNvjitlinkRows[row];
 }
 
-const kilni_table_row_t* kilni_nvvm_row(kilni_nvvm_row_id_t row) {
-  return &nvvm_rows[row];
+const kilni_table_row_t* kilni_table_nvvm_row(kilni_nvvm_row_id_t row) {
+  return &kNvvmRows[row];
 }
 
-const kilni_table_row_t* kilni_nvml_row(kilni_nvml_row_id_t row) {
-  return &nvml_rows[row];
+const kilni_table_row_t* kilni_table_nvml_row(kilni_nvml_row_id_t row) {
+  return &kNvmlRows[row];
 }
 
 // ---- Tables ----
@@ -124,47 +125,48 @@ static void set_provider(char* out_provider, size_t size, const char* name) {
   snprintf(out_provider, size, "%s", name);
 }
 
-void kilni_cuda_table_init(kiln_cuda_table_t* table, const char* provider,
-                           const char* origin) {
+void kilni_table_cuda_table_init(kiln_cuda_table_t* table, const char* provider,
+                                 const char* origin) {
   memset(table, 0, sizeof(*table));
   set_provider(table->provider, sizeof(table->provider), provider);
   table->origin = origin;
   fill_cuda_absent(table);
 }
 
-void kilni_nvrtc_table_init(kiln_nvrtc_table_t* table, const char* provider,
-                            const char* origin) {
+void kilni_table_nvrtc_table_init(kiln_nvrtc_table_t* table,
+                                  const char* provider, const char* origin) {
   memset(table, 0, sizeof(*table));
   set_provider(table->provider, sizeof(table->provider), provider);
   table->origin = origin;
   fill_nvrtc_absent(table);
 }
 
-void kilni_nvjitlink_table_init(kiln_nvjitlink_table_t* table,
-                                const char* provider, const char* origin) {
+void kilni_table_nvjitlink_table_init(kiln_nvjitlink_table_t* table,
+                                      const char* provider,
+                                      const char* origin) {
   memset(table, 0, sizeof(*table));
   set_provider(table->provider, sizeof(table->provider), provider);
   table->origin = origin;
   fill_nvjitlink_absent(table);
 }
 
-void kilni_nvvm_table_init(kiln_nvvm_table_t* table, const char* provider,
-                           const char* origin) {
+void kilni_table_nvvm_table_init(kiln_nvvm_table_t* table, const char* provider,
+                                 const char* origin) {
   memset(table, 0, sizeof(*table));
   set_provider(table->provider, sizeof(table->provider), provider);
   table->origin = origin;
   fill_nvvm_absent(table);
 }
 
-void kilni_nvml_table_init(kiln_nvml_table_t* table, const char* provider,
-                           const char* origin) {
+void kilni_table_nvml_table_init(kiln_nvml_table_t* table, const char* provider,
+                                 const char* origin) {
   memset(table, 0, sizeof(*table));
   set_provider(table->provider, sizeof(table->provider), provider);
   table->origin = origin;
   fill_nvml_absent(table);
 }
 
-static void mark(uint64_t* words, unsigned bit, bool present) {
+static void rows_mark(uint64_t* words, unsigned bit, bool present) {
   const uint64_t mask = UINT64_C(1) << (bit % 64);
   if (present) {
     words[bit / 64] |= mask;
@@ -173,33 +175,33 @@ static void mark(uint64_t* words, unsigned bit, bool present) {
   }
 }
 
-static bool has(const uint64_t* words, unsigned bit) {
+static bool rows_has(const uint64_t* words, unsigned bit) {
   return (words[bit / 64] >> (bit % 64)) & 1;
 }
 
-void kilni_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
-                     bool present) {
-  mark(table->present, (unsigned)row, present);
+void kilni_table_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
+                           bool present) {
+  rows_mark(table->present, (unsigned)row, present);
 }
 
-void kilni_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
-                      bool present) {
-  mark(table->present, (unsigned)row, present);
+void kilni_table_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
+                            bool present) {
+  rows_mark(table->present, (unsigned)row, present);
 }
 
-void kilni_nvjitlink_mark(kiln_nvjitlink_table_t* table,
-                          kilni_nvjitlink_row_id_t row, bool present) {
-  mark(table->present, (unsigned)row, present);
+void kilni_table_nvjitlink_mark(kiln_nvjitlink_table_t* table,
+                                kilni_nvjitlink_row_id_t row, bool present) {
+  rows_mark(table->present, (unsigned)row, present);
 }
 
-void kilni_nvvm_mark(kiln_nvvm_table_t* table, kilni_nvvm_row_id_t row,
-                     bool present) {
-  mark(table->present, (unsigned)row, present);
+void kilni_table_nvvm_mark(kiln_nvvm_table_t* table, kilni_nvvm_row_id_t row,
+                           bool present) {
+  rows_mark(table->present, (unsigned)row, present);
 }
 
-void kilni_nvml_mark(kiln_nvml_table_t* table, kilni_nvml_row_id_t row,
-                     bool present) {
-  mark(table->present, (unsigned)row, present);
+void kilni_table_nvml_mark(kiln_nvml_table_t* table, kilni_nvml_row_id_t row,
+                           bool present) {
+  rows_mark(table->present, (unsigned)row, present);
 }
 
 // ---- What is missing ----
@@ -208,21 +210,21 @@ void kilni_nvml_mark(kiln_nvml_table_t* table, kilni_nvml_row_id_t row,
 static const struct {
   uint32_t cuda;
   uint32_t release;
-} releases[] = {{12000, 525}, {12010, 530}, {12020, 535}, {12030, 545},
-                {12040, 550}, {12050, 555}, {12060, 560}, {12080, 570},
-                {12090, 575}, {13000, 580}};
+} kReleases[] = {{12000, 525}, {12010, 530}, {12020, 535}, {12030, 545},
+                 {12040, 550}, {12050, 555}, {12060, 560}, {12080, 570},
+                 {12090, 575}, {13000, 580}};
 
 static uint32_t release_of(uint32_t cuda) {
-  for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
-    if (releases[i].cuda >= cuda) return releases[i].release;
+  for (size_t i = 0; i < sizeof(kReleases) / sizeof(kReleases[0]); i++) {
+    if (kReleases[i].cuda >= cuda) return kReleases[i].release;
   }
-  return releases[sizeof(releases) / sizeof(releases[0]) - 1].release;
+  return kReleases[sizeof(kReleases) / sizeof(kReleases[0]) - 1].release;
 }
 
-kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
-                              kilni_cuda_row_id_t row) {
-  if (kilni_cuda_has(table, row)) return kiln_ok();
-  const kilni_table_row_t* columns = kilni_cuda_row(row);
+kiln_status_t kilni_table_cuda_need(const kiln_cuda_table_t* table,
+                                    kilni_cuda_row_id_t row) {
+  if (kilni_table_cuda_has(table, row)) return kiln_ok();
+  const kilni_table_row_t* columns = kilni_table_cuda_row(row);
   const char* feature =
       columns->feature[0] != '\0' ? columns->feature : columns->name;
   const unsigned version = columns->version;
@@ -242,8 +244,8 @@ kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
       "install an NVIDIA driver of release %u or newer", release_of(version));
 }
 
-kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
-                              const kilni_table_row_t* row) {
+kiln_status_t kilni_table_tool_need(const kilni_tool_t* tool,
+                                    const kilni_table_row_t* row) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "%s needs the %s of CUDA %u.%u or newer; \"%s\" is %d.%d "
@@ -257,10 +259,10 @@ kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
       tool->title, tool->package);
 }
 
-kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
-                              kilni_nvml_row_id_t row) {
-  if (kilni_nvml_has(table, row)) return kiln_ok();
-  const kilni_table_row_t* columns = kilni_nvml_row(row);
+kiln_status_t kilni_table_nvml_need(const kiln_nvml_table_t* table,
+                                    kilni_nvml_row_id_t row) {
+  if (kilni_table_nvml_has(table, row)) return kiln_ok();
+  const kilni_table_row_t* columns = kilni_table_nvml_row(row);
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "the NVML \"%s\" does not tell %s (it lacks %s)",
                  table->origin,
@@ -277,7 +279,8 @@ static kiln_status_t annotate_missing(kiln_status_t status,
   size_t used = 0;
   for (uint32_t i = 0; i < rows->count; i++) {
     const kilni_table_row_t* row = &rows->rows[i];
-    if (row->need != KILNI_NEED_REQUIRED || has(rows->present, i)) continue;
+    if (row->need != KILNI_NEED_REQUIRED || rows_has(rows->present, i))
+      continue;
     if (used + strlen(row->symbol) + 3 > sizeof(line)) {
       status = KILNI_ANNOTATE(status, "missing: %s", line);
       used = 0;
@@ -289,19 +292,20 @@ static kiln_status_t annotate_missing(kiln_status_t status,
   return KILNI_ANNOTATE(status, "missing: %s", line);
 }
 
-static uint32_t count_missing(const kilni_rows_t* rows) {
+static uint32_t rows_count_missing(const kilni_rows_t* rows) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < rows->count; i++) {
-    if (rows->rows[i].need == KILNI_NEED_REQUIRED && !has(rows->present, i)) {
+    if (rows->rows[i].need == KILNI_NEED_REQUIRED &&
+        !rows_has(rows->present, i)) {
       count++;
     }
   }
   return count;
 }
 
-kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
-  const kilni_rows_t rows = {cuda_rows, table->present, KILNI_CUDA_ROW_COUNT};
-  const uint32_t count = count_missing(&rows);
+kiln_status_t kilni_table_cuda_table_check(const kiln_cuda_table_t* table) {
+  const kilni_rows_t rows = {kCudaRows, table->present, KILNI_CUDA_ROW_COUNT};
+  const uint32_t count = rows_count_missing(&rows);
   if (count == 0) return kiln_ok();
   kiln_status_t status = KILNI_FAIL(
       INCOMPATIBLE,
@@ -315,9 +319,9 @@ kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
       "the software device `soft`");
 }
 
-kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
-                               const kilni_rows_t* rows) {
-  const uint32_t count = count_missing(rows);
+kiln_status_t kilni_table_tool_check(const kilni_tool_t* tool,
+                                     const kilni_rows_t* rows) {
+  const uint32_t count = rows_count_missing(rows);
   if (count == 0) return kiln_ok();
   kiln_status_t status = KILNI_FAIL(
       INCOMPATIBLE,
@@ -331,9 +335,9 @@ kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
       tool->title, tool->least, tool->package);
 }
 
-kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
-  const kilni_rows_t rows = {nvml_rows, table->present, KILNI_NVML_ROW_COUNT};
-  const uint32_t count = count_missing(&rows);
+kiln_status_t kilni_table_nvml_table_check(const kiln_nvml_table_t* table) {
+  const kilni_rows_t rows = {kNvmlRows, table->present, KILNI_NVML_ROW_COUNT};
+  const uint32_t count = rows_count_missing(&rows);
   if (count == 0) return kiln_ok();
   kiln_status_t status =
       KILNI_FAIL(INCOMPATIBLE,
@@ -346,14 +350,14 @@ kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
 
 // ---- Filling from a library ----
 
-void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
-                     const kilni_base_dynlib_t* library, void* table,
-                     uint64_t* present) {
+void kilni_table_rows_fill(const kilni_table_row_t* rows, uint32_t count,
+                           const kilni_base_dynlib_t* library, void* table,
+                           uint64_t* present) {
   for (uint32_t i = 0; i < count; i++) {
     void* address = kilni_base_dynlib_symbol(library, rows[i].symbol);
     if (address == NULL) continue;
     memcpy((char*)table + rows[i].place, &address, sizeof(address));
-    mark(present, i, true);
+    rows_mark(present, i, true);
   }
 }
 
@@ -370,9 +374,10 @@ kiln_status_t kilni_table_settle(kiln_status_t filled,
   return kiln_ok();
 }
 
-kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
-                              const kilni_tool_t* tool,
-                              kilni_base_dynlib_t** out_library) {
+kiln_status_t kilni_table_tool_open(const kiln_host_t* host,
+                                    const char* library,
+                                    const kilni_tool_t* tool,
+                                    kilni_base_dynlib_t** out_library) {
   return kilni_base_status_with_fix(
       kilni_base_dynlib_open(host->allocator, library, out_library),
       "name an existing %s library, or install one, e.g. `python3 -m pip "

@@ -77,11 +77,11 @@ KILNI_WRAPPED(nvml);
 
 // All of it. thread-safe
 typedef struct kilni_table_state_t {
-  kilni_cuda_wrapped_t cuda;
-  kilni_nvrtc_wrapped_t nvrtc;
-  kilni_nvvm_wrapped_t nvvm;
-  kilni_nvjitlink_wrapped_t nvjitlink;
-  kilni_nvml_wrapped_t nvml;
+  kilni_table_cuda_wrapped_t cuda;
+  kilni_table_nvrtc_wrapped_t nvrtc;
+  kilni_table_nvvm_wrapped_t nvvm;
+  kilni_table_nvjitlink_wrapped_t nvjitlink;
+  kilni_table_nvml_wrapped_t nvml;
   kilni_null_state_t null;
   kilni_nvtx_state_t nvtx;
 } kilni_table_state_t;

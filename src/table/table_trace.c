@@ -30,8 +30,8 @@ static void trace_add(kilni_trace_line_t* line, const char* format, ...) {
   if (line->used >= sizeof(line->text)) line->used = sizeof(line->text) - 1;
 }
 
-kilni_trace_line_t kilni_trace_begin(const kilni_trace_slot_t* slot,
-                                     const char* call) {
+kilni_trace_line_t kilni_table_trace_begin(const kilni_trace_slot_t* slot,
+                                           const char* call) {
   kilni_trace_line_t line;
   line.slot = slot;
   line.on = kilni_base_log_wants(&line.slot->log, KILN_LOG_TRACE);
@@ -47,32 +47,32 @@ static void trace_name(kilni_trace_line_t* line, const char* name) {
   line->first = false;
 }
 
-void kilni_trace_signed(kilni_trace_line_t* line, const char* name,
-                        int64_t value) {
+void kilni_table_trace_signed(kilni_trace_line_t* line, const char* name,
+                              int64_t value) {
   trace_name(line, name);
   trace_add(line, "%lld", (long long)value);
 }
 
-void kilni_trace_unsigned(kilni_trace_line_t* line, const char* name,
-                          uint64_t value) {
+void kilni_table_trace_unsigned(kilni_trace_line_t* line, const char* name,
+                                uint64_t value) {
   trace_name(line, name);
   trace_add(line, "%llu", (unsigned long long)value);
 }
 
-void kilni_trace_address(kilni_trace_line_t* line, const char* name,
-                         uint64_t value) {
+void kilni_table_trace_address(kilni_trace_line_t* line, const char* name,
+                               uint64_t value) {
   trace_name(line, name);
   trace_add(line, "0x%llx", (unsigned long long)value);
 }
 
-void kilni_trace_real(kilni_trace_line_t* line, const char* name,
-                      double value) {
+void kilni_table_trace_real(kilni_trace_line_t* line, const char* name,
+                            double value) {
   trace_name(line, name);
   trace_add(line, "%g", value);
 }
 
-void kilni_trace_text(kilni_trace_line_t* line, const char* name,
-                      const char* value) {
+void kilni_table_trace_text(kilni_trace_line_t* line, const char* name,
+                            const char* value) {
   trace_name(line, name);
   if (value == NULL) {
     trace_add(line, "NULL");
@@ -81,17 +81,17 @@ void kilni_trace_text(kilni_trace_line_t* line, const char* name,
   trace_add(line, "\"%.*s\"", (int)TEXT_BYTES, value);
 }
 
-void kilni_trace_uuid(kilni_trace_line_t* line, const char* name,
-                      const kiln_cu_uuid_t* value) {
+void kilni_table_trace_uuid(kilni_trace_line_t* line, const char* name,
+                            const kiln_cu_uuid_t* value) {
   trace_name(line, name);
   for (size_t i = 0; i < sizeof(value->bytes); i++) {
     trace_add(line, "%02x", (unsigned)(unsigned char)value->bytes[i]);
   }
 }
 
-void kilni_trace_attribute(kilni_trace_line_t* line, const char* name,
-                           kiln_cu_device_attribute_t value) {
-  const char* text = kilni_cuda_attribute_name(value);
+void kilni_table_trace_attribute(kilni_trace_line_t* line, const char* name,
+                                 kiln_cu_device_attribute_t value) {
+  const char* text = kilni_table_cuda_attribute_name(value);
   trace_name(line, name);
   if (text != NULL) {
     trace_add(line, "%s", text);
@@ -100,9 +100,9 @@ void kilni_trace_attribute(kilni_trace_line_t* line, const char* name,
   }
 }
 
-void kilni_trace_result(kilni_trace_line_t* line, const char* name,
-                        kiln_cu_result_t value) {
-  const char* text = kilni_cuda_result_name(value);
+void kilni_table_trace_result(kilni_trace_line_t* line, const char* name,
+                              kiln_cu_result_t value) {
+  const char* text = kilni_table_cuda_result_name(value);
   trace_name(line, name);
   if (text != NULL) {
     trace_add(line, "%s", text);
@@ -111,8 +111,8 @@ void kilni_trace_result(kilni_trace_line_t* line, const char* name,
   }
 }
 
-void kilni_trace_gave(kilni_trace_line_t* line, const char* name,
-                      uint32_t result) {
+void kilni_table_trace_gave(kilni_trace_line_t* line, const char* name,
+                            uint32_t result) {
   if (name != NULL) {
     trace_add(line, ") = %s", name);
   } else {
@@ -121,13 +121,13 @@ void kilni_trace_gave(kilni_trace_line_t* line, const char* name,
   line->first = false;
 }
 
-void kilni_trace_end(const kilni_trace_line_t* line) {
+void kilni_table_trace_end(const kilni_trace_line_t* line) {
   if (!line->on) return;
   kilni_base_log_line(&line->slot->log, KILN_LOG_TRACE, KILNI_ROOM, "%s",
                       line->text);
 }
 
-kiln_status_t kilni_trace_full(const char* provider) {
+kiln_status_t kilni_table_trace_full(const char* provider) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
                  "\"%s\" cannot be traced: %d tables of its kind are traced "

@@ -40,13 +40,14 @@ typedef struct kilni_fault_slot_t {
 // room's state (table_state.h), reached by itself, so that the wrappers of one
 // library are not compiled again for the rows of another.
 #define KILNI_WRAPPED(library)                          \
-  typedef struct kilni_##library##_wrapped_t {          \
+  typedef struct kilni_table_##library##_wrapped_t {    \
     kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];         \
     kiln_##library##_table_t traced[KILNI_WRAP_SLOTS];  \
     kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];         \
     kiln_##library##_table_t faulted[KILNI_WRAP_SLOTS]; \
-  } kilni_##library##_wrapped_t;                        \
-  extern kilni_##library##_wrapped_t* const kilni_##library##_wrapped
+  } kilni_table_##library##_wrapped_t;                  \
+  extern kilni_table_##library##_wrapped_t* const       \
+      kilni_table_##library##_wrapped
 
 // The same for a name that is a macro.
 #define KILNI_WRAPPED_AGAIN(library) KILNI_WRAPPED(library)
@@ -66,37 +67,38 @@ typedef struct kilni_trace_line_t {
 
 // One call's line: begin, what goes in, gave, what comes out, end. Nothing is
 // formatted for a sink that does not want it.
-kilni_trace_line_t kilni_trace_begin(const kilni_trace_slot_t* slot,
-                                     const char* call);
-void kilni_trace_signed(kilni_trace_line_t* line, const char* name,
-                        int64_t value);
-void kilni_trace_unsigned(kilni_trace_line_t* line, const char* name,
-                          uint64_t value);
-void kilni_trace_address(kilni_trace_line_t* line, const char* name,
-                         uint64_t value);
-void kilni_trace_real(kilni_trace_line_t* line, const char* name, double value);
-void kilni_trace_text(kilni_trace_line_t* line, const char* name,
-                      const char* value);
-void kilni_trace_uuid(kilni_trace_line_t* line, const char* name,
-                      const kiln_cu_uuid_t* value);
-void kilni_trace_attribute(kilni_trace_line_t* line, const char* name,
-                           kiln_cu_device_attribute_t value);
-void kilni_trace_result(kilni_trace_line_t* line, const char* name,
-                        kiln_cu_result_t value);
+kilni_trace_line_t kilni_table_trace_begin(const kilni_trace_slot_t* slot,
+                                           const char* call);
+void kilni_table_trace_signed(kilni_trace_line_t* line, const char* name,
+                              int64_t value);
+void kilni_table_trace_unsigned(kilni_trace_line_t* line, const char* name,
+                                uint64_t value);
+void kilni_table_trace_address(kilni_trace_line_t* line, const char* name,
+                               uint64_t value);
+void kilni_table_trace_real(kilni_trace_line_t* line, const char* name,
+                            double value);
+void kilni_table_trace_text(kilni_trace_line_t* line, const char* name,
+                            const char* value);
+void kilni_table_trace_uuid(kilni_trace_line_t* line, const char* name,
+                            const kiln_cu_uuid_t* value);
+void kilni_table_trace_attribute(kilni_trace_line_t* line, const char* name,
+                                 kiln_cu_device_attribute_t value);
+void kilni_table_trace_result(kilni_trace_line_t* line, const char* name,
+                              kiln_cu_result_t value);
 // `name` of the result, NULL where it is not known.
-void kilni_trace_gave(kilni_trace_line_t* line, const char* name,
-                      uint32_t result);
-void kilni_trace_end(const kilni_trace_line_t* line);
+void kilni_table_trace_gave(kilni_trace_line_t* line, const char* name,
+                            uint32_t result);
+void kilni_table_trace_end(const kilni_trace_line_t* line);
 // LIMIT_EXCEEDED: no place is left.
-kiln_status_t kilni_trace_full(const char* provider);
+kiln_status_t kilni_table_trace_full(const char* provider);
 
 // ---- Fault ----
 
 // Counts a call; true if it is one to fail.
-bool kilni_fault_is_due(kilni_fault_slot_t* slot, const char* call);
-void kilni_fault_arm(kilni_fault_slot_t* slot, uint64_t nth, uint32_t mode,
-                     uint32_t result);
-uint64_t kilni_fault_disarm(kilni_fault_slot_t* slot);
-kiln_status_t kilni_fault_full(const char* provider);
+bool kilni_table_fault_is_due(kilni_fault_slot_t* slot, const char* call);
+void kilni_table_fault_arm(kilni_fault_slot_t* slot, uint64_t nth,
+                           uint32_t mode, uint32_t result);
+uint64_t kilni_table_fault_disarm(kilni_fault_slot_t* slot);
+kiln_status_t kilni_table_fault_full(const char* provider);
 
 #endif  // KILN_SRC_TABLE_TABLE_WRAP_H_

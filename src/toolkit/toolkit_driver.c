@@ -63,7 +63,7 @@ static kiln_status_t take_release(kiln_toolkit_t* toolkit, const char* libcuda,
   }
   char asked[KILNI_TOOLKIT_RELEASE_BYTES];
   KILNI_RETURN_IF_ERROR(
-      kilni_nvml_release_ask(&toolkit->host, NULL, sizeof(asked), asked));
+      kilni_table_nvml_release_ask(&toolkit->host, NULL, sizeof(asked), asked));
   set_release(driver, asked[0] != 0 ? asked : facts->library_release);
   return kiln_ok();
 }
@@ -95,7 +95,7 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
   driver->said = kiln_compat_driver_default();
   int version = 0;
   kilni_base_dynlib_t* library = NULL;
-  kiln_status_t status = kilni_cuda_version_ask(
+  kiln_status_t status = kilni_table_cuda_version_ask(
       &toolkit->host, toolkit->cuda_library, &version, &library);
   if (!kiln_status_is_ok(status)) return not_asked(toolkit, status, driver);
   // A toolkit's stand-in for the driver answers 0.

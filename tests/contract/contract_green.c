@@ -9,8 +9,8 @@
 
 // Not there before CUDA 12.4 and 12.5: nothing to ask then.
 static bool has_parts(const contract_t* t) {
-  return kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuGreenCtxCreate) &&
-         kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuGreenCtxStreamCreate);
+  return kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuGreenCtxCreate) &&
+         kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuGreenCtxStreamCreate);
 }
 
 static kiln_cu_dev_resource_t all_of(contract_t* t) {

@@ -222,7 +222,7 @@ static void library_kernels(contract_t* t) {
   CHECK(kernel != NULL && kernel == again);
   IS(NOT_FOUND, t->cu->cuLibraryGetKernel(&again, library, "absent"));
   OK(t->cu->cuKernelGetFunction(&function, kernel));
-  if (kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetLibrary)) {
+  if (kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetLibrary)) {
     kiln_cu_library_t owner = NULL;
     OK(t->cu->cuKernelGetLibrary(&owner, kernel));
     CHECK(owner == library);
@@ -283,10 +283,10 @@ static void library_kernels(contract_t* t) {
 static void library_listing(contract_t* t) {
   kiln_cu_library_t library = load(t);
   kiln_cu_kernel_t kernel = NULL;
-  if (kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuLibraryEnumerateKernels) &&
-      kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuLibraryGetKernelCount) &&
-      kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetParamInfo) &&
-      kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetName)) {
+  if (kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuLibraryEnumerateKernels) &&
+      kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuLibraryGetKernelCount) &&
+      kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetParamInfo) &&
+      kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetName)) {
     unsigned int count = 0;
     OK(t->cu->cuLibraryGetKernelCount(&count, library));
     CHECK(count == 1);

@@ -99,7 +99,7 @@ void contract_fail(contract_t* t, const char* file, int line,
 
 static const char* result_name(kiln_cu_result_t result) {
   if (result == KILN_CU_SUCCESS) return "CUDA_SUCCESS";
-  const char* name = kilni_cuda_result_name(result);
+  const char* name = kilni_table_cuda_result_name(result);
   return name != NULL ? name : "an unknown result";
 }
 
@@ -167,10 +167,11 @@ static kiln_status_t start_provider(run_t* run) {
     return kilni_soft_start(&run->host, &options, &run->table);
   }
   if (strcmp(run->provider, "null") == 0) {
-    kilni_cuda_table_null(&run->table);
+    kilni_table_cuda_table_null(&run->table);
     return kiln_ok();
   }
-  return kilni_cuda_table_open(&run->host, NULL, &run->table, &run->library);
+  return kilni_table_cuda_table_open(&run->host, NULL, &run->table,
+                                     &run->library);
 }
 
 static void stop_provider(run_t* run) {

@@ -205,7 +205,7 @@ static void stream_ordered(contract_t* t) {
 
 static void copy_batch(contract_t* t) {
   const kiln_cuda_table_t* cu = t->cu;
-  if (!kilni_cuda_has(cu, KILNI_CUDA_ROW_cuMemcpyBatchAsync)) return;
+  if (!kilni_table_cuda_has(cu, KILNI_CUDA_ROW_cuMemcpyBatchAsync)) return;
   kiln_cu_deviceptr_t a = 0;
   kiln_cu_stream_t stream = NULL;
   OK(cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));

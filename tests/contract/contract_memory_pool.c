@@ -337,7 +337,8 @@ static void managed_hints(contract_t* t) {
   int can = 0;
   OK(cu->cuDeviceGetAttribute(
       &can, KILN_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, t->device));
-  if (can == 0 || !kilni_cuda_has(cu, KILNI_CUDA_ROW_cuMemPrefetchAsync)) {
+  if (can == 0 ||
+      !kilni_table_cuda_has(cu, KILNI_CUDA_ROW_cuMemPrefetchAsync)) {
     return;
   }
   const kiln_cu_mem_location_t here = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
@@ -368,7 +369,7 @@ static void managed_hints(contract_t* t) {
   IS(INVALID_VALUE, cu->cuMemPrefetchAsync(plain, 4096, here, 0, stream));
   IS(INVALID_VALUE, cu->cuMemPrefetchAsync(a, 4096, here, 1, stream));
   IS(INVALID_VALUE, cu->cuMemAdvise(a, 4096, 99, here));
-  if (kilni_cuda_has(cu, KILNI_CUDA_ROW_cuMemDiscardBatchAsync)) {
+  if (kilni_table_cuda_has(cu, KILNI_CUDA_ROW_cuMemDiscardBatchAsync)) {
     size_t bytes = 4096;
     size_t first = 0;
     kiln_cu_mem_location_t location = here;

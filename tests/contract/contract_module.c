@@ -88,9 +88,9 @@ static void globals(contract_t* t) {
 }
 
 static void listing(contract_t* t) {
-  if (!kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
-      !kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuFuncGetName) ||
-      !kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuModuleGetFunctionCount)) {
+  if (!kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
+      !kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuFuncGetName) ||
+      !kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuModuleGetFunctionCount)) {
     return;  // an OPTIONAL row: an older driver
   }
   kiln_cu_module_t module = contract_load(t);
@@ -110,7 +110,7 @@ static void listing(contract_t* t) {
 }
 
 static void parameters(contract_t* t) {
-  if (!kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuFuncGetParamInfo)) return;
+  if (!kilni_table_cuda_has(t->cu, KILNI_CUDA_ROW_cuFuncGetParamInfo)) return;
   kiln_cu_module_t module = contract_load(t);
   kiln_cu_function_t mixed = contract_function(t, module, "mixed");
   static const size_t kOffsets[] = {0, 8, 10, 16};

@@ -34,7 +34,7 @@ static void result(nvml_case_t* t, const char* call, kiln_nvml_result_t got,
                    kiln_nvml_result_t wanted, kiln_nvml_result_t or_this,
                    int line) {
   if (got == wanted || got == or_this) return;
-  const char* name = kilni_nvml_result_name(got);
+  const char* name = kilni_table_nvml_result_name(got);
   printf("# line %d: %s gives %s (%u)\n", line, call,
          name != NULL ? name : "an unknown result", got);
   longjmp(t->failed, 1);
@@ -49,7 +49,7 @@ static void result(nvml_case_t* t, const char* call, kiln_nvml_result_t got,
 #define MAY(call) IS_EITHER(SUCCESS, ERROR_NOT_SUPPORTED, call)
 
 static bool has(const nvml_case_t* t, kilni_nvml_row_id_t row) {
-  return kilni_nvml_has(t->ml, row);
+  return kilni_table_nvml_has(t->ml, row);
 }
 #define HAS(name) has(t, KILNI_NVML_ROW_##name)
 
@@ -83,7 +83,7 @@ static void versions_are_told(nvml_case_t* t) {
   int version = 0;
   OK(t->ml->nvmlSystemGetDriverVersion(text, sizeof(text)));
   CHECK(strchr(text, '.') != NULL && text[0] >= '1' && text[0] <= '9');
-  CHECK(kilni_nvml_release_read(t->ml, sizeof(release), release));
+  CHECK(kilni_table_nvml_release_read(t->ml, sizeof(release), release));
   CHECK(strcmp(text, release) == 0);
   IS(INSUFFICIENT_SIZE, t->ml->nvmlSystemGetDriverVersion(text, 2));
   IS(INVALID_ARGUMENT, t->ml->nvmlSystemGetDriverVersion(NULL, 80));
@@ -290,13 +290,14 @@ static int skip(const char* why) {
 static int start(const char* provider, kiln_nvml_table_t* table,
                  kilni_base_dynlib_t** library) {
   if (strcmp(provider, "null") == 0) {
-    kilni_nvml_table_null(table);
+    kilni_table_nvml_table_null(table);
     return 0;
   }
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = kiln_allocator_libc();
-  kiln_status_t status = kilni_nvml_table_open(&host, NULL, table, library);
+  kiln_status_t status =
+      kilni_table_nvml_table_open(&host, NULL, table, library);
   if (!kiln_status_is_ok(status)) {
     int code = skip(kiln_status_message(status));
     kiln_status_free(status);
@@ -340,14 +341,14 @@ int main(int argc, char** argv) {
   int code = start(provider, &table, &library);
   if (code == 0 && trace) {
     kiln_log_sink_t sink = {print_line, NULL, KILN_LOG_TRACE, 0};
-    kiln_status_free(kilni_nvml_trace_install(&table, sink, &table));
+    kiln_status_free(kilni_table_nvml_trace_install(&table, sink, &table));
   }
   if (code == 0) printf("1..%d\n", CASES);
   for (int i = 0; code != SKIPPED && i < CASES; i++) {
     if (!run_case(&table, i)) code = 1;
   }
   if (strcmp(provider, "null") == 0 &&
-      kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
+      kilni_table_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
     printf("# a session was left open\n");
     code = 1;
   }

@@ -141,7 +141,7 @@ static bool run_case(const kiln_nvtx_table_t* table, int index) {
 }
 
 static int run_all(const kiln_host_t* host, bool wanted) {
-  const kiln_nvtx_table_t* table = kilni_nvtx_table_open(host, wanted);
+  const kiln_nvtx_table_t* table = kilni_table_nvtx_table_open(host, wanted);
   if (table == NULL) {
     printf("1..0 # SKIP nobody takes ranges here\n");
     return SKIPPED;

@@ -153,22 +153,22 @@ typedef struct calls_t {
 
 static void arm_calls(void* user, uint64_t nth, bool from_on) {
   calls_t* calls = user;
-  kilni_nvrtc_fault_arm(&calls->path.table, nth,
-                        from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                        calls->result);
+  kilni_table_nvrtc_fault_arm(&calls->path.table, nth,
+                              from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                              calls->result);
 }
 
 static uint64_t disarm_calls(void* user) {
   calls_t* calls = user;
-  return kilni_nvrtc_fault_disarm(&calls->path.table);
+  return kilni_table_nvrtc_fault_disarm(&calls->path.table);
 }
 
 static const char* programs_problem(void* user) {
   (void)user;
-  if (kilni_cuda_null_bad_destroys() != 0) {
+  if (kilni_table_cuda_null_bad_destroys() != 0) {
     return "a program was destroyed that did not live";
   }
-  if (kilni_cuda_null_live(KILNI_HANDLE_PROGRAM) != 0) {
+  if (kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM) != 0) {
     return "a program was never destroyed";
   }
   return NULL;
@@ -183,9 +183,9 @@ static kiln_status_t call_body(void* user) {
 
 static void test_allocations(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   path_t path = {.output = KILN_CODE_FORMAT_PTX};
-  kilni_nvrtc_table_null(&path.table);
+  kilni_table_nvrtc_table_null(&path.table);
   uint64_t count = fault_run_allocations(allocation_body, &path, 0);
   print_message("%llu allocations\n", (unsigned long long)count);
   assert_true(count > 10);
@@ -194,9 +194,9 @@ static void test_allocations(void** state) {
 
 static void test_allocations_with_a_cache(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   path_t path = {.output = KILN_CODE_FORMAT_PTX, .cached = true};
-  kilni_nvrtc_table_null(&path.table);
+  kilni_table_nvrtc_table_null(&path.table);
   uint64_t count = fault_run_allocations(allocation_body, &path, 0);
   print_message("%llu allocations\n", (unsigned long long)count);
   assert_true(count > 60);
@@ -205,9 +205,9 @@ static void test_allocations_with_a_cache(void** state) {
 
 static void test_allocations_of_nvvm(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   path_t path = {.output = KILN_CODE_FORMAT_LTOIR, .is_nvvm = true};
-  kilni_nvvm_table_null(&path.nvvm);
+  kilni_table_nvvm_table_null(&path.nvvm);
   path.output = KILN_CODE_FORMAT_PTX;
   uint64_t count = fault_run_allocations(allocation_body, &path, 0);
   print_message("%llu allocations\n", (unsigned long long)count);
@@ -217,44 +217,44 @@ static void test_allocations_of_nvvm(void** state) {
 
 static void arm_nvvm(void* user, uint64_t nth, bool from_on) {
   calls_t* calls = user;
-  kilni_nvvm_fault_arm(&calls->path.nvvm, nth,
-                       from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                       calls->result);
+  kilni_table_nvvm_fault_arm(&calls->path.nvvm, nth,
+                             from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                             calls->result);
 }
 
 static uint64_t disarm_nvvm(void* user) {
   calls_t* calls = user;
-  return kilni_nvvm_fault_disarm(&calls->path.nvvm);
+  return kilni_table_nvvm_fault_disarm(&calls->path.nvvm);
 }
 
 static void test_calls_of_nvvm(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   calls_t calls = {.path = {.output = KILN_CODE_FORMAT_PTX, .is_nvvm = true},
                    .result = KILN_NVVM_ERROR_COMPILATION};
-  kilni_nvvm_table_null(&calls.path.nvvm);
+  kilni_table_nvvm_table_null(&calls.path.nvvm);
   assert_true(kiln_status_is_ok(
-      kilni_nvvm_fault_install(&calls.path.nvvm, &calls.path.nvvm)));
+      kilni_table_nvvm_fault_install(&calls.path.nvvm, &calls.path.nvvm)));
   fault_points_t points = {"call into libNVVM", arm_nvvm, disarm_nvvm,
                            programs_problem, &calls};
   uint64_t count = fault_run(&points, call_body, &calls, 0);
   print_message("%llu calls into libNVVM\n", (unsigned long long)count);
   assert_true(count >= 9);
-  kilni_nvvm_fault_remove(&calls.path.nvvm);
+  kilni_table_nvvm_fault_remove(&calls.path.nvvm);
 }
 
 static void sweep_calls(kiln_nvrtc_result_t result, uint32_t output) {
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   calls_t calls = {.path = {.output = output}, .result = result};
-  kilni_nvrtc_table_null(&calls.path.table);
+  kilni_table_nvrtc_table_null(&calls.path.table);
   assert_true(kiln_status_is_ok(
-      kilni_nvrtc_fault_install(&calls.path.table, &calls.path.table)));
+      kilni_table_nvrtc_fault_install(&calls.path.table, &calls.path.table)));
   fault_points_t points = {"call into NVRTC", arm_calls, disarm_calls,
                            programs_problem, &calls};
   uint64_t count = fault_run(&points, call_body, &calls, 0);
   print_message("%llu calls into NVRTC\n", (unsigned long long)count);
   assert_true(count > 10);
-  kilni_nvrtc_fault_remove(&calls.path.table);
+  kilni_table_nvrtc_fault_remove(&calls.path.table);
 }
 
 static void test_calls(void** state) {

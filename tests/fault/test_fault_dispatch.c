@@ -358,22 +358,23 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   driver_books_open(inout_table);
   driver_books_forgive(s->faults);
   if (!s->faults) return kiln_ok();
-  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  kiln_status_t status =
+      kilni_table_cuda_fault_install(inout_table, inout_table);
   s->table = *inout_table;
   return status;
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {
   const scene_t* s = user;
-  if (s->faults) kilni_cuda_fault_remove(table);
+  if (s->faults) kilni_table_cuda_fault_remove(table);
 }
 
 static void open_runtime(scene_t* s) {
   fault_alloc_init(&s->watch);
   s->allocator = fault_alloc_allocator(&s->watch);
   s->own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&s->null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&s->null_table);
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &s->null_table;
   hooks.wrap = wrap;
@@ -583,10 +584,11 @@ static void sweep(bool soft, fails_t fails) {
   kiln_program_release(program);
   char what[128];
   snprintf(what, sizeof(what), "%s, %s", soft ? "soft" : "null",
-           fails == ALLOCATIONS ? "allocations"
-                                : kilni_cuda_result_name(kResults[fails]));
+           fails == ALLOCATIONS
+               ? "allocations"
+               : kilni_table_cuda_result_name(kResults[fails]));
   fault_judge(&sums, CASES, 20, what);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void test_null(void** state) {

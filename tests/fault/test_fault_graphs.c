@@ -233,7 +233,7 @@ static void look(kiln_log_level_t level, const char* room, const char* line,
   (void)room;
   size_t length = strcspn(line, "(");
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);
     if (strncmp(row->name, line, length) != 0 || row->name[length] != 0) {
       continue;
     }
@@ -252,7 +252,7 @@ static void look(kiln_log_level_t level, const char* room, const char* line,
 static kiln_status_t wrap_looking(scene_t* s, kiln_cuda_table_t* inout_table) {
   kiln_log_sink_t log = {look, s, KILN_LOG_TRACE, 0};
   s->seen = *inout_table;
-  return kilni_cuda_trace_install(inout_table, log, inout_table);
+  return kilni_table_cuda_trace_install(inout_table, log, inout_table);
 }
 
 static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
@@ -261,22 +261,24 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   if (s->looks) return wrap_looking(s, inout_table);
   driver_books_open(inout_table);
   driver_books_forgive(true);
-  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  kiln_status_t status =
+      kilni_table_cuda_fault_install(inout_table, inout_table);
   s->table = *inout_table;
   return status;
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {
   const scene_t* s = user;
-  (s->looks ? kilni_cuda_trace_remove : kilni_cuda_fault_remove)(table);
+  (s->looks ? kilni_table_cuda_trace_remove
+            : kilni_table_cuda_fault_remove)(table);
 }
 
 static void open_runtime(scene_t* s) {
   fault_alloc_init(&s->watch);
   s->allocator = fault_alloc_allocator(&s->watch);
   s->own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&s->null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&s->null_table);
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &s->null_table;
   hooks.wrap = wrap;
@@ -474,10 +476,11 @@ static void sweep(bool soft, fails_t fails) {
   for (int i = 0; i < CASES; i++) sweep_case(soft, &kCases[i], fails, &sums);
   char what[128];
   snprintf(what, sizeof(what), "%s, %s", soft ? "soft" : "null",
-           fails == ALLOCATIONS ? "allocations"
-                                : kilni_cuda_result_name(kResults[fails]));
+           fails == ALLOCATIONS
+               ? "allocations"
+               : kilni_table_cuda_result_name(kResults[fails]));
   fault_judge(&sums, CASES, 20, what);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void test_null(void** state) {
@@ -516,7 +519,8 @@ static void run_case_in(bool soft, const case_t* c, bool foreign,
   if (wrong == NULL) wrong = left;
   (void)s->seen.cuCtxSetCurrent(NULL);  // what is there of the driver
   unsigned bad = atomic_load(&s->bad_row);
-  if (bad != 0) wrong = kilni_cuda_row((kilni_cuda_row_id_t)(bad - 1))->name;
+  if (bad != 0)
+    wrong = kilni_table_cuda_row((kilni_cuda_row_id_t)(bad - 1))->name;
   sums->runs++;
   sums->points += atomic_load(&s->asked);
   if (wrong == NULL) return;
@@ -539,7 +543,7 @@ static void test_contexts(void** state) {
       (unsigned long long)sums.wrong);
   assert_int_equal(sums.wrong, 0);
   assert_true(sums.points > 1000);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 // ---- Whether nothing is missing ----

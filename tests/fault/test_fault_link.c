@@ -114,22 +114,22 @@ typedef struct calls_t {
 
 static void arm_calls(void* user, uint64_t nth, bool from_on) {
   calls_t* calls = user;
-  kilni_nvjitlink_fault_arm(&calls->path.table, nth,
-                            from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                            calls->result);
+  kilni_table_nvjitlink_fault_arm(&calls->path.table, nth,
+                                  from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                                  calls->result);
 }
 
 static uint64_t disarm_calls(void* user) {
   calls_t* calls = user;
-  return kilni_nvjitlink_fault_disarm(&calls->path.table);
+  return kilni_table_nvjitlink_fault_disarm(&calls->path.table);
 }
 
 static const char* links_problem(void* user) {
   (void)user;
-  if (kilni_cuda_null_bad_destroys() != 0) {
+  if (kilni_table_cuda_null_bad_destroys() != 0) {
     return "a link was destroyed that did not live";
   }
-  if (kilni_cuda_null_live(KILNI_HANDLE_LINK) != 0) {
+  if (kilni_table_cuda_null_live(KILNI_HANDLE_LINK) != 0) {
     return "a link was never destroyed";
   }
   return NULL;
@@ -144,9 +144,9 @@ static kiln_status_t call_body(void* user) {
 
 static void test_allocations(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   path_t path = {.output = KILN_CODE_FORMAT_PTX};
-  kilni_nvjitlink_table_null(&path.table);
+  kilni_table_nvjitlink_table_null(&path.table);
   uint64_t count = fault_run_allocations(allocation_body, &path, 0);
   print_message("%llu allocations\n", (unsigned long long)count);
   assert_true(count > 40);
@@ -156,17 +156,17 @@ static void test_allocations(void** state) {
 // A log that cannot be read, and an end that is refused, are no failure of the
 // link: both are survived, and nothing is destroyed twice.
 static void sweep_calls(kiln_nvjitlink_result_t result, uint32_t output) {
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   calls_t calls = {.path = {.output = output}, .result = result};
-  kilni_nvjitlink_table_null(&calls.path.table);
-  assert_true(kiln_status_is_ok(
-      kilni_nvjitlink_fault_install(&calls.path.table, &calls.path.table)));
+  kilni_table_nvjitlink_table_null(&calls.path.table);
+  assert_true(kiln_status_is_ok(kilni_table_nvjitlink_fault_install(
+      &calls.path.table, &calls.path.table)));
   fault_points_t points = {"call into nvJitLink", arm_calls, disarm_calls,
                            links_problem, &calls};
   uint64_t count = fault_run(&points, call_body, &calls, FAULT_RUN_MAY_PASS);
   print_message("%llu calls into nvJitLink\n", (unsigned long long)count);
   assert_int_equal(count, 15);
-  kilni_nvjitlink_fault_remove(&calls.path.table);
+  kilni_table_nvjitlink_fault_remove(&calls.path.table);
 }
 
 static void test_calls(void** state) {
@@ -180,17 +180,17 @@ static void test_calls(void** state) {
 // of the link.
 static void test_calls_that_count(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   calls_t calls = {.path = {.output = KILN_CODE_FORMAT_PTX},
                    .result = KILN_NVJITLINK_ERROR_INTERNAL};
-  kilni_nvjitlink_table_null(&calls.path.table);
-  assert_true(kiln_status_is_ok(
-      kilni_nvjitlink_fault_install(&calls.path.table, &calls.path.table)));
+  kilni_table_nvjitlink_table_null(&calls.path.table);
+  assert_true(kiln_status_is_ok(kilni_table_nvjitlink_fault_install(
+      &calls.path.table, &calls.path.table)));
   uint32_t failed = 0;
   for (uint64_t nth = 1; nth <= 15; nth++) {
     arm_calls(&calls, nth, false);
     kiln_status_t status = call_body(&calls);
-    const char* hit = kilni_nvjitlink_fault_hit(&calls.path.table);
+    const char* hit = kilni_table_nvjitlink_fault_hit(&calls.path.table);
     bool counts = strstr(hit, "Log") == NULL && strstr(hit, "Destroy") == NULL;
     assert_int_equal(kiln_status_is_ok(status), !counts);
     failed += counts;
@@ -199,7 +199,7 @@ static void test_calls_that_count(void** state) {
     assert_null(links_problem(NULL));
   }
   assert_int_equal(failed, 6);  // create, two adds, complete, size, get
-  kilni_nvjitlink_fault_remove(&calls.path.table);
+  kilni_table_nvjitlink_fault_remove(&calls.path.table);
 }
 
 int main(void) {

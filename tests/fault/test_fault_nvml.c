@@ -22,20 +22,21 @@ typedef struct calls_t {
 
 static void arm(void* user, uint64_t nth, bool from_on) {
   calls_t* calls = user;
-  kilni_nvml_fault_arm(&calls->table, nth,
-                       from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                       calls->result);
+  kilni_table_nvml_fault_arm(&calls->table, nth,
+                             from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                             calls->result);
 }
 
 static uint64_t disarm(void* user) {
   calls_t* calls = user;
-  return kilni_nvml_fault_disarm(&calls->table);
+  return kilni_table_nvml_fault_disarm(&calls->table);
 }
 
 static const char* problem(void* user) {
   (void)user;
-  if (kilni_cuda_null_bad_destroys() != 0) return "a session was ended twice";
-  if (kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
+  if (kilni_table_cuda_null_bad_destroys() != 0)
+    return "a session was ended twice";
+  if (kilni_table_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
     return "a session was left open";
   }
   return NULL;
@@ -44,7 +45,7 @@ static const char* problem(void* user) {
 static kiln_status_t release_body(void* user) {
   calls_t* calls = user;
   char text[64] = "untouched";
-  bool told = kilni_nvml_release_read(&calls->table, sizeof(text), text);
+  bool told = kilni_table_nvml_release_read(&calls->table, sizeof(text), text);
   assert_string_equal(text, told ? "580.65.06" : "");
   return kiln_ok();
 }
@@ -55,16 +56,16 @@ static void test_release(void** state) {
       KILN_NVML_ERROR_UNKNOWN, KILN_NVML_ERROR_GPU_IS_LOST,
       KILN_NVML_ERROR_LIB_RM_VERSION_MISMATCH, KILN_NVML_ERROR_MEMORY};
   calls_t calls;
-  kilni_cuda_null_reset();
-  kilni_nvml_table_null(&calls.table);
-  assert_null(kilni_nvml_fault_install(&calls.table, &calls.table));
+  kilni_table_cuda_null_reset();
+  kilni_table_nvml_table_null(&calls.table);
+  assert_null(kilni_table_nvml_fault_install(&calls.table, &calls.table));
   for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
     calls.result = results[i];
     fault_points_t points = {"call into NVML", arm, disarm, problem, &calls};
     assert_int_equal(
         fault_run(&points, release_body, &calls, FAULT_RUN_MAY_PASS), 3);
   }
-  kilni_nvml_fault_remove(&calls.table);
+  kilni_table_nvml_fault_remove(&calls.table);
 }
 
 int main(void) {

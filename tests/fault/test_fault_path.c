@@ -143,7 +143,7 @@ static kiln_status_t play(const kilni_link_backend_t* backend, void* session,
 }
 
 static bool is_hit(const path_t* path) {
-  return path->wrapped && kilni_cuda_fault_hit(&path->table);
+  return path->wrapped && kilni_table_cuda_fault_hit(&path->table);
 }
 
 static kiln_status_t link_texts(path_t* path, kiln_device_t* device,
@@ -265,21 +265,22 @@ static kiln_status_t work(path_t* path, kiln_device_t* device) {
 static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   path_t* path = user;
   if (!path->count_calls) return kiln_ok();
-  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  kiln_status_t status =
+      kilni_table_cuda_fault_install(inout_table, inout_table);
   if (!kiln_status_is_ok(status)) return status;
   path->table = *inout_table;
   path->wrapped = true;
-  kilni_cuda_fault_arm(&path->table, path->nth,
-                       path->from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                       path->result);
+  kilni_table_cuda_fault_arm(
+      &path->table, path->nth,
+      path->from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE, path->result);
   return kiln_ok();
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {
   path_t* path = user;
   if (!path->wrapped) return;
-  path->met += kilni_cuda_fault_disarm(table);
-  kilni_cuda_fault_remove(table);
+  path->met += kilni_table_cuda_fault_disarm(table);
+  kilni_table_cuda_fault_remove(table);
   path->wrapped = false;
 }
 
@@ -336,10 +337,10 @@ static uint64_t disarm_calls(void* user) {
 
 static const char* null_problem(void* user) {
   (void)user;
-  if (kilni_cuda_null_bad_destroys() != 0) {
+  if (kilni_table_cuda_null_bad_destroys() != 0) {
     return "a handle was destroyed that did not live";
   }
-  if (kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
+  if (kilni_table_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
     return "a handle was never destroyed";
   }
   return NULL;
@@ -356,8 +357,8 @@ static path_t make_path(bool soft) {
   memset(&path, 0, sizeof(path));
   path.soft = soft;
   path.own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&path.null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&path.null_table);
   return path;
 }
 
@@ -372,7 +373,7 @@ static void sweep_calls_of(path_t path, kiln_cu_result_t result,
   uint64_t count = fault_run(&points, call_body, &path, FAULT_RUN_MAY_PASS);
   print_message("%llu driver calls\n", (unsigned long long)count);
   assert_true(count > 40);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void sweep_calls(bool soft, kiln_cu_result_t result, bool balanced) {

@@ -111,8 +111,8 @@ static kiln_status_t look(const run_t* run, kiln_allocator_t allocator) {
 static kiln_cuda_table_t a_driver(const world_t* world) {
   static char origin[WORLD_PATH_BYTES];
   kiln_cuda_table_t table;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&table);
   snprintf(origin, sizeof(origin), "%s",
            world_path(world, "usr/lib/libcuda.so.580.65.06"));
   table.origin = origin;

@@ -311,14 +311,15 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   driver_books_open(inout_table);
   driver_books_forgive(true);
   s->beside = *inout_table;
-  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  kiln_status_t status =
+      kilni_table_cuda_fault_install(inout_table, inout_table);
   s->table = *inout_table;
   return status;
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {
   (void)user;
-  kilni_cuda_fault_remove(table);
+  kilni_table_cuda_fault_remove(table);
 }
 
 static void make_shared(scene_t* s) {
@@ -385,16 +386,16 @@ static void open_scene(scene_t* s, bool soft) {
   fault_alloc_init(&s->watch);
   s->allocator = fault_alloc_allocator(&s->watch);
   s->own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&s->null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&s->null_table);
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &s->null_table;
   hooks.wrap = wrap;
   hooks.unwrap = unwrap;
   hooks.user = s;
   hooks.soft_allocator = &s->own;
-  kilni_nvml_table_null(&s->nvml);
-  MUST(kilni_nvml_fault_install(&s->nvml, &s->nvml));
+  kilni_table_nvml_table_null(&s->nvml);
+  MUST(kilni_table_nvml_fault_install(&s->nvml, &s->nvml));
   hooks.nvml_table = &s->nvml;
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &s->allocator;
@@ -496,7 +497,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_device_release(s->peer);
   kiln_device_release(s->device);
   kiln_runtime_release(s->runtime);
-  kilni_nvml_fault_remove(&s->nvml);
+  kilni_table_nvml_fault_remove(&s->nvml);
   const char* left = fault_left(&s->watch, s->soft, lost);
   return wrong != NULL ? wrong : left;
 }
@@ -509,7 +510,7 @@ static const kiln_cu_result_t kResults[FAILS] = {
 
 // Whether the failing call was one that puts context or mode back.
 static bool restores(const scene_t* s, bool from_on) {
-  const char* hit = kilni_cuda_fault_hit(&s->table);
+  const char* hit = kilni_table_cuda_fault_hit(&s->table);
   return hit != NULL && (from_on || strcmp(hit, "cuCtxSetCurrent") == 0 ||
                          strcmp(hit, "cuThreadExchangeStreamCaptureMode") == 0);
 }
@@ -530,18 +531,18 @@ static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
   if (fails == ALLOCATIONS) {
     fault_alloc_arm(&s->watch, nth, from_on);
   } else if (fails == NVML_CALLS) {
-    kilni_nvml_fault_arm(&s->nvml, nth,
-                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                         KILN_NVML_ERROR_UNKNOWN);
+    kilni_table_nvml_fault_arm(&s->nvml, nth,
+                               from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                               KILN_NVML_ERROR_UNKNOWN);
   } else {
-    kilni_cuda_fault_arm(&s->table, nth,
-                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                         kResults[fails]);
+    kilni_table_cuda_fault_arm(&s->table, nth,
+                               from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                               kResults[fails]);
   }
   kiln_status_t status = c->call(s);
   *out_met = fails == ALLOCATIONS  ? fault_alloc_disarm(&s->watch)
-             : fails == NVML_CALLS ? kilni_nvml_fault_disarm(&s->nvml)
-                                   : kilni_cuda_fault_disarm(&s->table);
+             : fails == NVML_CALLS ? kilni_table_nvml_fault_disarm(&s->nvml)
+                                   : kilni_table_cuda_fault_disarm(&s->table);
   return status;
 }
 
@@ -618,11 +619,12 @@ static void sweep(bool soft, fails_t fails) {
   }
   char what[128];
   snprintf(what, sizeof(what), "%s, %s", soft ? "soft" : "null",
-           fails == ALLOCATIONS  ? "allocations"
-           : fails == NVML_CALLS ? "calls into NVML"
-                                 : kilni_cuda_result_name(kResults[fails]));
+           fails == ALLOCATIONS ? "allocations"
+           : fails == NVML_CALLS
+               ? "calls into NVML"
+               : kilni_table_cuda_result_name(kResults[fails]));
   fault_judge(&sums, CASES, 50, what);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void test_null(void** state) {

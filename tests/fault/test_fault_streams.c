@@ -50,7 +50,7 @@ static kiln_cu_context_t callers(void) {
 }
 
 static bool is_hit(const path_t* path) {
-  return path->wrapped && kilni_cuda_fault_hit(&path->table) != NULL;
+  return path->wrapped && kilni_table_cuda_fault_hit(&path->table) != NULL;
 }
 
 static void told(void* user) {
@@ -193,7 +193,8 @@ static void host_end(path_t* path, bool lost) {
 
 static void check_caller(const path_t* path) {
   const kiln_cu_context_t current = path->soft ? NULL : callers();
-  const char* hit = path->wrapped ? kilni_cuda_fault_hit(&path->table) : NULL;
+  const char* hit =
+      path->wrapped ? kilni_table_cuda_fault_hit(&path->table) : NULL;
   bool restores =
       hit != NULL && (path->from_on || strcmp(hit, "cuCtxSetCurrent") == 0 ||
                       strcmp(hit, "cuThreadExchangeStreamCaptureMode") == 0);
@@ -221,13 +222,14 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   driver_books_forgive(path->count_calls);
   path->beside = *inout_table;
   if (!path->count_calls) return kiln_ok();
-  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  kiln_status_t status =
+      kilni_table_cuda_fault_install(inout_table, inout_table);
   if (!kiln_status_is_ok(status)) return status;
   path->table = *inout_table;
   path->wrapped = true;
-  kilni_cuda_fault_arm(&path->table, path->nth,
-                       path->from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                       path->result);
+  kilni_table_cuda_fault_arm(
+      &path->table, path->nth,
+      path->from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE, path->result);
   return kiln_ok();
 }
 
@@ -240,8 +242,8 @@ static void unwrap(void* user, const kiln_cuda_table_t* table) {
   // What a lost device holds is left alone.
   if (!lost) assert_int_equal(counts.live, 0);
   if (!path->wrapped) return;
-  path->met += kilni_cuda_fault_disarm(table);
-  kilni_cuda_fault_remove(table);
+  path->met += kilni_table_cuda_fault_disarm(table);
+  kilni_table_cuda_fault_remove(table);
   path->wrapped = false;
 }
 
@@ -291,8 +293,8 @@ static path_t make_path(bool soft) {
   memset(&path, 0, sizeof(path));
   path.soft = soft;
   path.own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&path.null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&path.null_table);
   return path;
 }
 
@@ -336,7 +338,7 @@ static void sweep(bool soft, kiln_cu_result_t result) {
                 soft ? "soft" : "null", (unsigned)result,
                 (unsigned long long)count, (unsigned long long)path.runs);
   assert_true(count > 80);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void test_null_calls(void** state) {

@@ -25,8 +25,8 @@ static kiln_status_t start(kernel_device_t* device,
       kilni_base_env_init(&device->env, device->host.allocator);
   if (!kiln_status_is_ok(status)) return status;
   if (!device->soft) {
-    return kilni_cuda_table_open(&device->host, NULL, &device->table,
-                                 &device->library);
+    return kilni_table_cuda_table_open(&device->host, NULL, &device->table,
+                                       &device->library);
   }
   kilni_soft_options_t soft = {.struct_size = sizeof(soft),
                                .seed = options->seed,
@@ -38,7 +38,7 @@ static kiln_status_t start(kernel_device_t* device,
 }
 
 static const char* result_name(kiln_cu_result_t result) {
-  const char* name = kilni_cuda_result_name(result);
+  const char* name = kilni_table_cuda_result_name(result);
   return name != NULL ? name : "an unknown result";
 }
 

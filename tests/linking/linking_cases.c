@@ -484,7 +484,7 @@ static bool open_pair(pair_t* pair, const char* nvrtc, const char* nvjitlink) {
   }
   pair->host.allocator = kiln_allocator_libc();
   pair->direct.host = &pair->host;
-  if (!linking_ok(kilni_nvjitlink_table_open(
+  if (!linking_ok(kilni_table_nvjitlink_table_open(
                       &pair->host, path, &pair->direct.table, &pair->library),
                   "table")) {
     return false;

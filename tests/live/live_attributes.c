@@ -67,7 +67,7 @@ static void check_params(totals_t* totals, const char* file,
                          const kiln_kernel_t* kernel) {
   const kiln_cuda_table_t* table = kernel->module->device->table;
   const kiln_image_kernel_t* read = kiln_image_kernel(image, index);
-  if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) return;
+  if (!kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) return;
   differ(totals, file, read->name, "whether parameters are known", 1,
          read->params_known);
   for (uint32_t i = 0; i <= read->param_count; i++) {
@@ -142,8 +142,8 @@ static void check_adopted(totals_t* totals, const char* file,
   }
   const kiln_kernel_info_t* info = kiln_kernel_info(adopted);
   // Which library a kernel is of is told from CUDA 12.5 on.
-  is_ours = is_ours &&
-            kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuKernelGetLibrary);
+  is_ours = is_ours && kilni_table_cuda_has(device->table,
+                                            KILNI_CUDA_ROW_cuKernelGetLibrary);
   differ(totals, file, told->name, "whether an adopted kernel is of the module",
          // It is there where the status is OK.
          // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)

@@ -105,9 +105,9 @@ static kiln_cu_result_t counted_cuMemFreeAsync(kiln_cu_deviceptr_t address,
 static kiln_status_t watch(void* user, kiln_cuda_table_t* inout_table) {
   (void)user;
   g_live.cu = *inout_table;
-#define COUNTED(call)                                       \
-  if (kilni_cuda_has(inout_table, KILNI_CUDA_ROW_##call)) { \
-    KILNI_CUDA_SET(inout_table, call, counted_##call);      \
+#define COUNTED(call)                                             \
+  if (kilni_table_cuda_has(inout_table, KILNI_CUDA_ROW_##call)) { \
+    KILNI_CUDA_SET(inout_table, call, counted_##call);            \
   }
   COUNTED(cuMemFree)
   COUNTED(cuMemFreeHost)
@@ -311,7 +311,7 @@ static void show(const char* what, kiln_status_t status) {
 }
 
 static void show_result(const char* what, kiln_cu_result_t result) {
-  const char* name = kilni_cuda_result_name(result);
+  const char* name = kilni_table_cuda_result_name(result);
   printf("  %s: %s\n", what, name != NULL ? name : "an unknown result");
 }
 

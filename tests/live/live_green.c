@@ -258,7 +258,7 @@ static kiln_status_t open_all(live_t* live) {
   memset(&host, 0, sizeof(host));
   host.allocator = kiln_allocator_libc();
   kiln_status_t status =
-      kilni_cuda_table_open(&host, NULL, &live->cu, &library);
+      kilni_table_cuda_table_open(&host, NULL, &live->cu, &library);
   if (kiln_status_is_ok(status)) {
     status = kiln_runtime_create(NULL, &live->runtime);
   }

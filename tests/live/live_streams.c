@@ -326,7 +326,8 @@ int main(int argc, char** argv) {
   host.allocator = kiln_allocator_libc();
   static kilni_base_dynlib_t*
       library;  // never closed: the driver keeps threads
-  kiln_status_t status = kilni_cuda_table_open(&host, NULL, &live.cu, &library);
+  kiln_status_t status =
+      kilni_table_cuda_table_open(&host, NULL, &live.cu, &library);
   if (kiln_status_is_ok(status)) {
     status = kiln_runtime_create(NULL, &live.runtime);
   }

@@ -173,11 +173,11 @@ static bool has_worked(kiln_cu_result_t result) {
 
 static void judge(live_t* live, kilni_cuda_row_id_t row,
                   kiln_cu_result_t result) {
-  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  const kilni_table_row_t* columns = kilni_table_cuda_row(row);
   live->seen[row] = true;
   const bool worked = has_worked(result);
   const bool wants_none = columns->context != KILNI_CONTEXT_CURRENT;
-  const char* name = kilni_cuda_result_name(result);
+  const char* name = kilni_table_cuda_result_name(result);
   if (wants_none ? worked : result == KILN_CU_ERROR_INVALID_CONTEXT) return;
   const char* why = exception_of(row);
   if (!wants_none && worked && why != NULL) {
@@ -213,18 +213,18 @@ static void judge_capture(live_t* live, kilni_cuda_row_id_t row,
   const kiln_cu_result_t ended = live->end(live->captured, &graph);
   if (graph != NULL) must(live->destroy(graph), "cuGraphDestroy");
   const bool broke = is_capture_error(result) || ended != KILN_CU_SUCCESS;
-  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  const kilni_table_row_t* columns = kilni_table_cuda_row(row);
   const bool safe = columns->capture == KILNI_CAPTURE_SAFE;
   const bool worked = has_worked(result);
   live->seen[row] = true;
   if (safe && broke) {
     SAY("%s: the column says SAFE, the driver gave %s, the capture %s\n",
-        columns->name, kilni_cuda_result_name(result),
-        kilni_cuda_result_name(ended));
+        columns->name, kilni_table_cuda_result_name(result),
+        kilni_table_cuda_result_name(ended));
     live->failures++;
   } else if (!broke && !worked) {
     SAY("%s: gave %s under capture\n", columns->name,
-        kilni_cuda_result_name(result));
+        kilni_table_cuda_result_name(result));
     live->failures++;
   } else if (!safe && !broke) {
     SAY("%s: UNSAFE, and this driver did not mind\n", columns->name);
@@ -233,7 +233,8 @@ static void judge_capture(live_t* live, kilni_cuda_row_id_t row,
 
 static void must(kiln_cu_result_t result, const char* what) {
   if (result == KILN_CU_SUCCESS) return;
-  SAY("%s: %s while things were made\n", what, kilni_cuda_result_name(result));
+  SAY("%s: %s while things were made\n", what,
+      kilni_table_cuda_result_name(result));
 }
 
 static kiln_cu_mempool_props_t pool_props(const live_t* live) {
@@ -310,7 +311,7 @@ static void make(live_t* live) {
 static bool is_refusal(const live_t* live, kilni_cuda_row_id_t row,
                        kiln_cu_result_t result) {
   return !live->capturing && left->crashes[row] == 0 &&
-         kilni_cuda_row(row)->context == KILNI_CONTEXT_CURRENT &&
+         kilni_table_cuda_row(row)->context == KILNI_CONTEXT_CURRENT &&
          result == KILN_CU_ERROR_INVALID_VALUE;
 }
 
@@ -318,7 +319,7 @@ static kiln_cu_result_t refused(live_t* live, kilni_cuda_row_id_t row,
                                 kiln_cu_result_t again) {
   must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
   if (!has_worked(again)) return KILN_CU_ERROR_INVALID_VALUE;
-  SAY("%s: without a context INVALID_VALUE\n", kilni_cuda_row(row)->name);
+  SAY("%s: without a context INVALID_VALUE\n", kilni_table_cuda_row(row)->name);
   return KILN_CU_ERROR_INVALID_CONTEXT;
 }
 
@@ -327,7 +328,7 @@ static void judge_one(live_t* live, kilni_cuda_row_id_t row,
   left->asking = NO_ROW;
   if (left->crashes[row] > 0) {
     live->seen[row] = true;
-    must(result, kilni_cuda_row(row)->name);
+    must(result, kilni_table_cuda_row(row)->name);
     must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
     return;
   }
@@ -335,7 +336,7 @@ static void judge_one(live_t* live, kilni_cuda_row_id_t row,
 }
 
 static bool is_asked(const live_t* live, kilni_cuda_row_id_t row) {
-  return kilni_cuda_has(&live->t, row) && left->crashes[row] < 2;
+  return kilni_table_cuda_has(&live->t, row) && left->crashes[row] < 2;
 }
 
 static bool comes_to(const live_t* live, kilni_cuda_row_id_t row) {
@@ -501,7 +502,8 @@ static void ask_parts(live_t* live) {
   unsigned int count = 1;
   memset(&all, 0, sizeof(all));
   memset(&part, 0, sizeof(part));
-  if (!kilni_cuda_has(&live->t, KILNI_CUDA_ROW_cuGreenCtxStreamCreate)) return;
+  if (!kilni_table_cuda_has(&live->t, KILNI_CUDA_ROW_cuGreenCtxStreamCreate))
+    return;
   ASK(cuDeviceGetDevResource, live->device, &all, KILN_CU_DEV_RESOURCE_TYPE_SM);
   ASK(cuDevSmResourceSplitByCount, &part, &count, &all, NULL, 0, 1);
   ASK(cuDevResourceGenerateDesc, &desc, &part, 1);
@@ -1141,7 +1143,7 @@ static void ask_all(live_t* live, bool capturing) {
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
     if (live->seen[i] || !is_asked(live, row)) continue;
-    printf("%s: was not asked\n", kilni_cuda_row(row)->name);
+    printf("%s: was not asked\n", kilni_table_cuda_row(row)->name);
     live->failures++;
   }
   printf("%s: %d rows, %d failures so far\n", capturing ? "capture" : "context",
@@ -1157,7 +1159,8 @@ static kiln_status_t open_table(live_t* live, bool soft) {
       .struct_size = sizeof(options), .worker_count = 2, .device_count = 2};
   host.allocator = kiln_allocator_libc();
   host.process_id = (uint64_t)getpid();
-  if (!soft) return kilni_cuda_table_open(&host, NULL, &live->t, &library);
+  if (!soft)
+    return kilni_table_cuda_table_open(&host, NULL, &live->t, &library);
   KILNI_RETURN_IF_ERROR(kilni_base_env_init(&env, host.allocator));
   host.env = &env;
   return kilni_soft_start(&host, &options, &live->t);
@@ -1221,7 +1224,7 @@ static int ask_round(bool soft, bool capturing) {
       return crashes + 1;
     }
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)left->asking;
-    printf("%s: the driver %s\n", kilni_cuda_row(row)->name,
+    printf("%s: the driver %s\n", kilni_table_cuda_row(row)->name,
            WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "hangs" : "crashes");
     left->crashes[row]++;
     left->silent_to = row;

@@ -30,8 +30,8 @@ void device_world_begin(device_world_t* world) {
   memset(world, 0, sizeof(*world));
   fault_alloc_init(&world->watch);
   world->allocator = fault_alloc_allocator(&world->watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world->table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&world->table);
 }
 
 void device_world_open(device_world_t* world, const char* name) {
@@ -60,8 +60,8 @@ void device_world_close(device_world_t* world) {
 }
 
 void device_world_end(device_world_t* world) {
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   fault_alloc_assert_clean(&world->watch);
   fault_alloc_deinit(&world->watch);
 }
@@ -106,7 +106,7 @@ void device_sweep_calls(device_sweep_body_t body, kiln_cu_result_t result,
                         uint64_t least) {
   static sweep_t sweep;
   sweep.body = body;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   uint64_t points =
       fault_run_calls(with_calls, &sweep, result, FAULT_RUN_MAY_PASS);
   print_message("%llu calls\n", (unsigned long long)points);
@@ -116,11 +116,11 @@ void device_sweep_calls(device_sweep_body_t body, kiln_cu_result_t result,
 void device_sweep_allocations(device_sweep_body_t body, uint64_t least) {
   static sweep_t sweep;
   sweep.body = body;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&sweep.table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&sweep.table);
   uint64_t points =
       fault_run_allocations(with_allocations, &sweep, FAULT_RUN_MAY_PASS);
   print_message("%llu allocations\n", (unsigned long long)points);
   assert_true(points > least);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
 }

@@ -19,40 +19,40 @@ void fault_calls_init(fault_calls_t* calls, const kiln_cuda_table_t* wrapped,
   calls->check_null = wrapped == NULL;
   kiln_cuda_table_t null;
   if (wrapped == NULL) {
-    kilni_cuda_null_reset();
-    kilni_cuda_table_null(&null);
+    kilni_table_cuda_null_reset();
+    kilni_table_cuda_table_null(&null);
     wrapped = &null;
   }
-  kiln_status_t status = kilni_cuda_fault_install(wrapped, &calls->table);
+  kiln_status_t status = kilni_table_cuda_fault_install(wrapped, &calls->table);
   assert_true(kiln_status_is_ok(status));
 }
 
 void fault_calls_deinit(fault_calls_t* calls) {
-  kilni_cuda_fault_remove(&calls->table);
-  if (calls->check_null) kilni_cuda_null_reset();
+  kilni_table_cuda_fault_remove(&calls->table);
+  if (calls->check_null) kilni_table_cuda_null_reset();
 }
 
 static void arm(void* user, uint64_t nth, bool from_on) {
   fault_calls_t* calls = user;
   // What an earlier run left is that run's problem.
-  if (calls->check_null) kilni_cuda_null_reset();
-  kilni_cuda_fault_arm(&calls->table, nth,
-                       from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                       calls->result);
+  if (calls->check_null) kilni_table_cuda_null_reset();
+  kilni_table_cuda_fault_arm(&calls->table, nth,
+                             from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                             calls->result);
 }
 
 static uint64_t disarm(void* user) {
   fault_calls_t* calls = user;
-  return kilni_cuda_fault_disarm(&calls->table);
+  return kilni_table_cuda_fault_disarm(&calls->table);
 }
 
 static const char* problem(void* user) {
   fault_calls_t* calls = user;
   if (!calls->check_null) return NULL;
-  const uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
-  const uint64_t bad = kilni_cuda_null_bad_destroys();
+  const uint64_t live = kilni_table_cuda_null_live(KILNI_HANDLE_NONE);
+  const uint64_t bad = kilni_table_cuda_null_bad_destroys();
   if (live == 0 && bad == 0) return NULL;
-  const char* hit = kilni_cuda_fault_hit(&calls->table);
+  const char* hit = kilni_table_cuda_fault_hit(&calls->table);
   snprintf(calls->message, sizeof(calls->message),
            "%llu handles were not destroyed, %llu destroys had no handle (the "
            "first call that failed: %s)",

@@ -131,8 +131,8 @@ static inline void fault_arm(fault_alloc_t* watch,
   if (result == KILN_CU_SUCCESS) {
     fault_alloc_arm(watch, nth, from_on);
   } else {
-    kilni_cuda_fault_arm(table, nth,
-                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE, result);
+    kilni_table_cuda_fault_arm(
+        table, nth, from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE, result);
   }
 }
 
@@ -141,7 +141,7 @@ static inline uint64_t fault_disarm(fault_alloc_t* watch,
                                     const kiln_cuda_table_t* table,
                                     kiln_cu_result_t result) {
   return result == KILN_CU_SUCCESS ? fault_alloc_disarm(watch)
-                                   : kilni_cuda_fault_disarm(table);
+                                   : kilni_table_cuda_fault_disarm(table);
 }
 
 // When everything was released: NULL, or what the books of the driver, the
@@ -153,10 +153,10 @@ static inline const char* fault_left(fault_alloc_t* watch, bool soft,
   driver_books_counts_t counts = driver_books_counts();
   if (counts.wrong != 0) wrong = counts.first_wrong;
   if (counts.live != 0 && !lost) wrong = "a handle lives";
-  if (!soft && !lost && kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
+  if (!soft && !lost && kilni_table_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
     wrong = "a handle lives in the driver";
   }
-  if (!soft && kilni_cuda_null_bad_destroys() != 0) {
+  if (!soft && kilni_table_cuda_null_bad_destroys() != 0) {
     wrong = "a handle was ended that did not live";
   }
   if (wrong == NULL) wrong = fault_alloc_problem(watch);

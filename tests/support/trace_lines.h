@@ -28,7 +28,7 @@ static void collect(kiln_log_level_t level, const char* room, const char* line,
 
 static int fresh(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   return 0;
 }
 

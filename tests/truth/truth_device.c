@@ -14,7 +14,7 @@ enum { ANSWER_BYTES = 1 << 25, THREADS = 256 };
 
 static bool must(kiln_cu_result_t result, const char* what) {
   if (result == KILN_CU_SUCCESS) return true;
-  const char* name = kilni_cuda_result_name(result);
+  const char* name = kilni_table_cuda_result_name(result);
   printf("%s: %s\n", what, name ? name : "an unknown result");
   return false;
 }
@@ -127,7 +127,8 @@ static int open_table(truth_device_t* device, const char* lanes) {
     options.lanes = lanes;
     status = kilni_soft_start(&device->host, &options, &device->t);
   } else {
-    status = kilni_cuda_table_open(&device->host, NULL, &device->t, &library);
+    status =
+        kilni_table_cuda_table_open(&device->host, NULL, &device->t, &library);
   }
   if (kiln_status_is_ok(status)) return 0;
   printf("skipped: %s\n", kiln_status_message(status));
@@ -146,8 +147,8 @@ static void name_device(truth_device_t* device) {
   }
   (void)device->t.cuDeviceGetName(device->name, (int)sizeof(device->name),
                                   device->device);
-  kiln_status_free(
-      kilni_nvml_release_ask(&device->host, NULL, sizeof(release), release));
+  kiln_status_free(kilni_table_nvml_release_ask(&device->host, NULL,
+                                                sizeof(release), release));
   (void)snprintf(device->driver, sizeof(device->driver), "%s (CUDA %d.%d)",
                  release, device->t.driver_version / 1000,
                  device->t.driver_version % 1000 / 10);
@@ -328,7 +329,7 @@ static bool run_some(truth_device_t* device, const truth_list_t* list,
   if (result != KILN_CU_SUCCESS) {
     log[sizeof(log) - 1] = '\0';
     take(user, which[0], NULL, NULL,
-         log[0] ? log : kilni_cuda_result_name(result));
+         log[0] ? log : kilni_table_cuda_result_name(result));
     return true;
   }
   const bool done = run_module(device, list, module, which, count, take, user);

@@ -128,7 +128,7 @@ kiln_cu_result_t kilni_soft_capture_break(kilni_soft_driver_t* driver,
                                           const char* call,
                                           kiln_cu_result_t result) {
   if (!capture->invalid) {
-    const char* name = kilni_cuda_result_name(result);
+    const char* name = kilni_table_cuda_result_name(result);
     kilni_soft_tell(
         driver,
         "capture %" PRIu64 " (of stream 0x%" PRIx64 ") was broken by %s: %s",

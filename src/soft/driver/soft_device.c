@@ -75,7 +75,7 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
                                       uint32_t device, int* out_value) {
   *out_value = 0;
-  if (kilni_cuda_attribute_name(attribute) == NULL) {
+  if (kilni_table_cuda_attribute_name(attribute) == NULL) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   switch (attribute) {
@@ -117,27 +117,29 @@ static kiln_cu_result_t give_text(const char* known, const char** text) {
 
 static kiln_cu_result_t row_error_name(kiln_cu_result_t error,
                                        const char** text) {
-  const char* known =
-      error == KILN_CU_SUCCESS ? "CUDA_SUCCESS" : kilni_cuda_result_name(error);
+  const char* known = error == KILN_CU_SUCCESS
+                          ? "CUDA_SUCCESS"
+                          : kilni_table_cuda_result_name(error);
   return give_text(known, text);
 }
 
 static kiln_cu_result_t row_error_string(kiln_cu_result_t error,
                                          const char** text) {
-  const char* known =
-      error == KILN_CU_SUCCESS ? "no error" : kilni_cuda_result_text(error);
+  const char* known = error == KILN_CU_SUCCESS
+                          ? "no error"
+                          : kilni_table_cuda_result_text(error);
   return give_text(known, text);
 }
 
 // The entry point behind a row's name, as bits of a data pointer.
 static bool find_row(const kiln_cuda_table_t* table, const char* symbol,
                      void** out_address, uint32_t* out_version) {
-#define KILNI_CUDA_ROW(name, ...)                                    \
-  if (strcmp(symbol, #name) == 0) {                                  \
-    if (!kilni_cuda_has(table, KILNI_CUDA_ROW_##name)) return false; \
-    memcpy(out_address, &table->name, sizeof(*out_address));         \
-    *out_version = kilni_cuda_row(KILNI_CUDA_ROW_##name)->version;   \
-    return true;                                                     \
+#define KILNI_CUDA_ROW(name, ...)                                          \
+  if (strcmp(symbol, #name) == 0) {                                        \
+    if (!kilni_table_cuda_has(table, KILNI_CUDA_ROW_##name)) return false; \
+    memcpy(out_address, &table->name, sizeof(*out_address));               \
+    *out_version = kilni_table_cuda_row(KILNI_CUDA_ROW_##name)->version;   \
+    return true;                                                           \
   }
 #include "table/cuda_rows.inc"
 #undef KILNI_CUDA_ROW

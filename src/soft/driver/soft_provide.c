@@ -240,7 +240,7 @@ static kiln_status_t choose_lanes(const char* name,
 
 // Every row the device has.
 static void fill(kiln_cuda_table_t* table) {
-  kilni_cuda_table_init(table, "soft", "the software device");
+  kilni_table_cuda_table_init(table, "soft", "the software device");
   table->driver_version = KILNI_SOFT_DRIVER_VERSION;
   kilni_soft_fill_device(table);
   kilni_soft_fill_context(table);

@@ -492,7 +492,7 @@ int main(void) {
   g_host.process_id = kilni_base_process_id();
   kilni_base_keep_t nobody = {0};
   kiln_nvrtc_table_t table;
-  kilni_nvrtc_table_null(&table);
+  kilni_table_nvrtc_table_null(&table);
   if (mkdtemp(g_dir) == NULL || !kiln_status_is_ok(kilni_compiler_create(
                                     &g_host, nobody, &table, &g_compiler))) {
     return 1;

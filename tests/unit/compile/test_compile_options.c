@@ -31,7 +31,7 @@ static const kilni_base_keep_t g_nobody;
 
 static kiln_compiler_t* open_null(int major, int minor) {
   kiln_nvrtc_table_t table;
-  kilni_nvrtc_table_null(&table);
+  kilni_table_nvrtc_table_null(&table);
   table.major = major;
   table.minor = minor;
   kiln_compiler_t* compiler = NULL;
@@ -41,7 +41,7 @@ static kiln_compiler_t* open_null(int major, int minor) {
 
 static kiln_compiler_t* open_null_nvvm(void) {
   kiln_nvvm_table_t table;
-  kilni_nvvm_table_null(&table);
+  kilni_table_nvvm_table_null(&table);
   kiln_compiler_t* compiler = NULL;
   assert_null(kilni_compiler_create_nvvm(&g_host, g_nobody, &table, &compiler));
   return compiler;
@@ -255,7 +255,7 @@ static void nvvm_takes_what_it_has(void** state) {
 
 static void nvvm_compiles_modules(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   kiln_compiler_t* compiler = open_null_nvvm();
   const kiln_compile_file_t more[] = {{"m", {(const uint8_t*)"BC\0", 3}}};
   kiln_compile_options_t options = kiln_compile_options_default();
@@ -274,7 +274,7 @@ static void nvvm_compiles_modules(void** state) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   kiln_status_free(status);
   kiln_compile_result_release(result);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
   kiln_compiler_release(compiler);
 }
 
@@ -285,7 +285,7 @@ static bool say_yes(void* user) {
 
 static void a_cancelled_one_is_cancelled(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   kiln_compiler_t* compilers[] = {open_null(13, 0), open_null_nvvm()};
   for (int i = 0; i < 2; i++) {
     int asked = 0;
@@ -304,7 +304,7 @@ static void a_cancelled_one_is_cancelled(void** state) {
     kiln_compile_result_release(result);
     kiln_compiler_release(compilers[i]);
   }
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
 }
 
 static bool say_later(void* user) {
@@ -316,7 +316,7 @@ static bool say_later(void* user) {
 // over, and what comes out is whole or nothing.
 static void it_ends_at_each_step(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   for (int nvvm = 0; nvvm < 2; nvvm++) {
     kiln_compiler_t* compiler = nvvm ? open_null_nvvm() : open_null(13, 0);
     int steps = 0;
@@ -336,7 +336,7 @@ static void it_ends_at_each_step(void** state) {
       assert_int_equal(kiln_compile_result_code(result) != NULL, !ended);
       kiln_status_free(status);
       kiln_compile_result_release(result);
-      assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+      assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
       assert_int_equal(compiler->gate.running, 0);
       assert_true(steps < 16);
     }
@@ -480,7 +480,7 @@ static void compile_in_crowd(void* user) {
 
 static void meet(uint32_t most_running, uint64_t most_bytes, unsigned wanted) {
   kiln_nvrtc_table_t table;
-  kilni_nvrtc_table_null(&table);
+  kilni_table_nvrtc_table_null(&table);
   table.major = 13;
   table.nvrtcCompileProgram = compile_at_meeting;
   memset(&g_meeting, 0, sizeof(g_meeting));

@@ -121,7 +121,7 @@ static void open_linker(world_t* world) {
 }
 
 static void with_nvjitlink(world_t* world) {
-  kilni_nvjitlink_table_null(&world->table);
+  kilni_table_nvjitlink_table_null(&world->table);
   world->wish.table = &world->table;
   open_linker(world);
 }

@@ -121,7 +121,7 @@ static int make_world(void** state) {
   fault_alloc_init(&world.watch);
   world.host.allocator = fault_alloc_allocator(&world.watch);
   world.native.host = &world.host;
-  kilni_nvjitlink_table_null(&world.native.table);
+  kilni_table_nvjitlink_table_null(&world.native.table);
   (void)snprintf(world.folder, sizeof(world.folder), "/tmp/kiln-link-XXXXXX");
   assert_non_null(mkdtemp(world.folder));
   *state = &world;

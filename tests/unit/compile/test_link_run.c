@@ -156,14 +156,14 @@ static void count_warnings(kiln_log_level_t level, const char* room,
 static int make_world(void** state) {
   static world_t world;
   memset(&world, 0, sizeof(world));
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   fault_alloc_init(&world.watch);
   world.host.allocator = fault_alloc_allocator(&world.watch);
   world.env.allocator = world.host.allocator;
   world.host.env = &world.env;
   world.host.process_id = kilni_base_process_id();
   world.host.log = (kiln_log_sink_t){count_warnings, &world, KILN_LOG_TRACE, 0};
-  kilni_nvjitlink_table_null(&world.table);
+  kilni_table_nvjitlink_table_null(&world.table);
   world.wish.table = &world.table;
   world.wish.arch = "sm_90";
   *state = &world;
@@ -176,8 +176,8 @@ static int end_world(void** state) {
   fault_alloc_assert_clean(&world->watch);
   fault_alloc_deinit(&world->watch);
   assert_int_equal(world->fake.begins, world->fake.ends);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LINK), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LINK), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   return 0;
 }
 

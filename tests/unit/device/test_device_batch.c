@@ -180,7 +180,8 @@ static void test_what_the_driver_is_handed(void** state) {
 
 static void test_a_driver_without_batches(void** state) {
   batch_world_t* world = *state;
-  kilni_cuda_mark(&world->base.table, KILNI_CUDA_ROW_cuMemcpyBatchAsync, false);
+  kilni_table_cuda_mark(&world->base.table, KILNI_CUDA_ROW_cuMemcpyBatchAsync,
+                        false);
   open_world(world, "cuda:0", KILN_MEMORY_DEVICE);
   const kiln_copy_t copies[] = {{world->b, 8, world->a, 16, 100},
                                 {world->b, 0, world->a, 0, 0},
@@ -244,7 +245,8 @@ static void test_what_is_refused(void** state) {
 
 static void test_what_is_refused_without_batches(void** state) {
   batch_world_t* world = *state;
-  kilni_cuda_mark(&world->base.table, KILNI_CUDA_ROW_cuMemcpyBatchAsync, false);
+  kilni_table_cuda_mark(&world->base.table, KILNI_CUDA_ROW_cuMemcpyBatchAsync,
+                        false);
   open_world(world, "cuda:0", KILN_MEMORY_DEVICE);
   refusals(world);
 }
@@ -305,10 +307,11 @@ static void test_hints_about_other_memory(void** state) {
 static void test_a_driver_without_hints(void** state) {
   batch_world_t* world = *state;
   kiln_cuda_table_t* t = &world->base.table;
-  kilni_cuda_mark(t, KILNI_CUDA_ROW_cuMemPrefetchAsync, false);
-  kilni_cuda_mark(t, KILNI_CUDA_ROW_cuMemAdvise, false);
-  kilni_cuda_mark(t, KILNI_CUDA_ROW_cuMemDiscardBatchAsync, false);
-  kilni_cuda_mark(t, KILNI_CUDA_ROW_cuMemDiscardAndPrefetchBatchAsync, false);
+  kilni_table_cuda_mark(t, KILNI_CUDA_ROW_cuMemPrefetchAsync, false);
+  kilni_table_cuda_mark(t, KILNI_CUDA_ROW_cuMemAdvise, false);
+  kilni_table_cuda_mark(t, KILNI_CUDA_ROW_cuMemDiscardBatchAsync, false);
+  kilni_table_cuda_mark(t, KILNI_CUDA_ROW_cuMemDiscardAndPrefetchBatchAsync,
+                        false);
   open_world(world, "cuda:0", KILN_MEMORY_MANAGED);
   kiln_stream_t* stream = world->base.stream;
   const kiln_status_code_t lacks = KILN_STATUS_UNSUPPORTED;

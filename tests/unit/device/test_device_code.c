@@ -60,15 +60,15 @@ static void close_world(world_t* world) {
 
 static int setup(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&null_table);
   return 0;
 }
 
 static int teardown(void** state) {
   (void)state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   return 0;
 }
 
@@ -82,17 +82,17 @@ static void test_lazy(void** state) {
   assert_null(kiln_module_create(world.device, world.code, NULL, &module));
   assert_false(kiln_module_is_loaded(module));
   assert_int_equal(kiln_module_kernel_count(module), 0);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
   assert_null(kiln_kernel_create(module, "plain", &kernel));
   assert_true(kiln_module_is_loaded(module));
   assert_int_equal(kiln_module_kernel_count(module), 2);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
   assert_null(kiln_module_ready(module));
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
   kiln_module_release(module);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
   kiln_kernel_release(kernel);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
   close_world(&world);
 }
 
@@ -403,7 +403,7 @@ static kiln_cu_result_t see_unload(kiln_cu_library_t library) {
 // Facts 8.7 and 8.10: another context is current where the last user lets go.
 static void test_unload_context(void** state) {
   (void)state;
-  kilni_cuda_table_null(&plain_table);
+  kilni_table_cuda_table_null(&plain_table);
   null_table.cuLibraryUnload = see_unload;
   world_t world;
   open_world(&world, "cuda:0");
@@ -478,7 +478,7 @@ static kiln_cu_result_t load_nothing(kiln_cu_library_t* library,
 // What a failed call wrote is no library, and is not unloaded.
 static void test_a_library_that_is_not_loaded(void** state) {
   (void)state;
-  kilni_cuda_table_null(&plain_table);
+  kilni_table_cuda_table_null(&plain_table);
   world_t world;
   kiln_module_t* module = NULL;
   loads = 0;
@@ -499,7 +499,7 @@ static void test_a_library_that_is_not_loaded(void** state) {
 // used, and unloaded once, by the last who lets go, in the device's context.
 static void test_each_load_is_unloaded(void** state) {
   (void)state;
-  kilni_cuda_table_null(&plain_table);
+  kilni_table_cuda_table_null(&plain_table);
   loads = 0;
   unloads = 0;
   null_table.cuLibraryLoadData = count_load;
@@ -628,7 +628,7 @@ static kiln_cu_result_t old_attribute(int* value,
                                       kiln_cu_device_attribute_t attribute,
                                       kiln_cu_device_t device) {
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_result_t result =
       table.cuDeviceGetAttribute(value, attribute, device);
   if (attribute == KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
@@ -692,9 +692,9 @@ static void test_adopt_ours(void** state) {
   assert_ptr_equal(kiln_kernel_module(kernel), module);
   assert_non_null(kiln_kernel_handle(kernel));
   kiln_module_release(module);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
   kiln_kernel_release(kernel);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
   assert_int_equal(atomic_load(&owners), 1);
   close_world(&world);
 }
@@ -742,9 +742,9 @@ static void test_adopt_foreign(void** state) {
   (void)state;
   adopt_foreign(&null_table, "cuda:0");
   // A driver of CUDA 12.4, and one of 12.2.
-  kilni_cuda_mark(&null_table, KILNI_CUDA_ROW_cuKernelGetLibrary, false);
+  kilni_table_cuda_mark(&null_table, KILNI_CUDA_ROW_cuKernelGetLibrary, false);
   adopt_foreign(&null_table, "cuda:0");
-  kilni_cuda_mark(&null_table, KILNI_CUDA_ROW_cuKernelGetName, false);
+  kilni_table_cuda_mark(&null_table, KILNI_CUDA_ROW_cuKernelGetName, false);
   adopt_foreign(&null_table, "cuda:0");
 }
 

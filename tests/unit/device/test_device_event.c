@@ -111,8 +111,10 @@ static void test_between_processes(void** state) {
 // A driver that shares no events, as the software device.
 static void test_no_events_between_processes(void** state) {
   world_t* world = *state;
-  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuIpcGetEventHandle, false);
-  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle, false);
+  kilni_table_cuda_mark(&world->table, KILNI_CUDA_ROW_cuIpcGetEventHandle,
+                        false);
+  kilni_table_cuda_mark(&world->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle,
+                        false);
   device_world_open_stream(world, "cuda:0");
   kiln_event_options_t options = kiln_event_options_default();
   options.interprocess = KILN_SWITCH_ON;

@@ -92,7 +92,7 @@ static void assert_refused(kiln_status_t status) {
 }
 
 static uint64_t parts_alive(void) {
-  return kilni_cuda_null_live(KILNI_HANDLE_GREEN_CONTEXT);
+  return kilni_table_cuda_null_live(KILNI_HANDLE_GREEN_CONTEXT);
 }
 
 // Asking makes nothing.
@@ -247,7 +247,8 @@ static void test_streams(void** state) {
 // A driver of 12.4 makes a stream in the context that is current.
 static void test_streams_of_an_older_driver(void** state) {
   world_t* world = *state;
-  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuGreenCtxStreamCreate, false);
+  kilni_table_cuda_mark(&world->table, KILNI_CUDA_ROW_cuGreenCtxStreamCreate,
+                        false);
   device_world_open(world, "cuda:0");
   kiln_device_t* part = NULL;
   kiln_stream_t* stream = NULL;
@@ -335,7 +336,7 @@ static void test_lost_together(void** state) {
   device_world_close(world);
   // What a kernel may still use is left alone.
   assert_int_equal(parts_alive(), 2);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void test_the_software_device_has_none(void** state) {
@@ -372,7 +373,7 @@ static kiln_status_t sweep_parts(kiln_device_t* device) {
   // Where the caller's context was not put back, the caller does so: a part
   // that is current when it is released would stay.
   kiln_cuda_table_t raw;
-  kilni_cuda_table_null(&raw);
+  kilni_table_cuda_table_null(&raw);
   raw.cuCtxSetCurrent(NULL);
   kiln_device_release(part);
   kiln_stream_release(stream);

@@ -423,8 +423,9 @@ static void test_unknown_parameters(void** state) {
   kiln_kernel_t* kernel = NULL;
   kiln_launch_t* launch = NULL;
   static uint8_t many[40000];
-  kilni_cuda_mark(&w->in.table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
-  kilni_cuda_mark(&w->in.table, KILNI_CUDA_ROW_cuModuleGetFunctionCount, false);
+  kilni_table_cuda_mark(&w->in.table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
+  kilni_table_cuda_mark(&w->in.table, KILNI_CUDA_ROW_cuModuleGetFunctionCount,
+                        false);
   open_world(w);
   assert_null(kiln_module_load(w->in.device, image, NULL, NULL, &module));
   assert_null(kiln_kernel_create(module, "k", &kernel));
@@ -577,7 +578,7 @@ static void test_runs_that_must_not_be(void** state) {
   kiln_launch_release(launch);
   w->config.attributes = &w->with;
   close_world(w);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 // ---- Attributes ----
@@ -1071,7 +1072,7 @@ static void test_every_call_fails(void** state) {
   uint64_t points = 0;
   kiln_cu_context_t foreign = (kiln_cu_context_t)(uintptr_t)0xf04e1600;
   g_seen.version = 13000;  // the kernel is asked for a large cluster
-  assert_null(kilni_cuda_fault_install(&w->in.table, &w->in.table));
+  assert_null(kilni_table_cuda_fault_install(&w->in.table, &w->in.table));
   open_world(w);
   fill(w, arguments, bytes, bytes);
   assert_int_equal(g_under.cuCtxSetCurrent(foreign), KILN_CU_SUCCESS);
@@ -1084,16 +1085,16 @@ static void test_every_call_fails(void** state) {
     w->with.given = KILN_LAUNCH_GIVEN_PRIORITY;
     w->config.grid[0] = 2;
     w->config.shared_bytes = 100000;
-    kilni_cuda_fault_arm(&w->in.table, nth, KILNI_FAULT_ONCE,
-                         KILN_CU_ERROR_INVALID_HANDLE);
+    kilni_table_cuda_fault_arm(&w->in.table, nth, KILNI_FAULT_ONCE,
+                               KILN_CU_ERROR_INVALID_HANDLE);
     kiln_status_t status = create(w, &launch);
     assert_int_equal(launch == NULL, !kiln_status_is_ok(status));
     if (launch != NULL) status = kiln_launch_set_all(launch, arguments, 5);
     if (launch != NULL && kiln_status_is_ok(status)) {
       status = kiln_launch_run(launch, w->in.stream);
     }
-    bool hit = kilni_cuda_fault_hit(&w->in.table) != NULL;
-    points = kilni_cuda_fault_disarm(&w->in.table);
+    bool hit = kilni_table_cuda_fault_hit(&w->in.table) != NULL;
+    points = kilni_table_cuda_fault_disarm(&w->in.table);
     kiln_launch_release(launch);
     assert_int_equal(hit, !kiln_status_is_ok(status));
     kiln_status_free(status);
@@ -1107,7 +1108,7 @@ static void test_every_call_fails(void** state) {
   assert_true(points >= 10);
   assert_int_equal(g_under.cuCtxSetCurrent(NULL), KILN_CU_SUCCESS);
   close_world(w);
-  kilni_cuda_fault_remove(&w->in.table);
+  kilni_table_cuda_fault_remove(&w->in.table);
 }
 
 int main(void) {

@@ -244,7 +244,7 @@ static kiln_cu_result_t see_create(unsigned int count,
                                    kiln_cu_jit_option_t* options, void** values,
                                    kiln_cu_link_state_t* link) {
   kiln_cuda_table_t plain;
-  kilni_cuda_table_null(&plain);
+  kilni_table_cuda_table_null(&plain);
   plain.cuCtxGetCurrent(&seen_context);
   seen_count = count;
   memcpy(seen_options, options, count * sizeof(*options));
@@ -253,8 +253,8 @@ static kiln_cu_result_t see_create(unsigned int count,
 
 static void test_options_and_context(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&null_table);
   null_table.cuLinkCreate = see_create;
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &null_table;
@@ -286,9 +286,9 @@ static void test_options_and_context(void** state) {
   kiln_cu_context_t current = NULL;
   null_table.cuCtxGetCurrent(&current);
   assert_ptr_equal(current, other);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  kilni_cuda_null_reset();
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
+  kilni_table_cuda_null_reset();
 }
 
 static kiln_cu_result_t leave_garbage(unsigned int count,
@@ -305,8 +305,8 @@ static kiln_cu_result_t leave_garbage(unsigned int count,
 // What a failed call wrote is no handle.
 static void test_a_link_that_does_not_begin(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&null_table);
   null_table.cuLinkCreate = leave_garbage;
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &null_table;
@@ -324,9 +324,9 @@ static void test_a_link_that_does_not_begin(void** state) {
   assert_null(session);
   kiln_device_release(device);
   kiln_runtime_release(runtime);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  kilni_cuda_null_reset();
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
+  kilni_table_cuda_null_reset();
 }
 
 int main(void) {

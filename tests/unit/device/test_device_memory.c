@@ -157,12 +157,14 @@ static void test_every_order_of_release(void** state) {
           buffers--;
           break;
       }
-      assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), buffers);
+      assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY),
+                       buffers);
       if (buffers > 0) {
-        assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY_POOL), 1);
+        assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY_POOL),
+                         1);
       }
     }
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
     assert_int_equal(world->watch.live_blocks, 0);
     tried++;
   }
@@ -318,7 +320,7 @@ static void test_foreign_pool(void** state) {
   assert_int_equal(released, 0);
   kiln_buffer_release(buffer);
   assert_int_equal(released, 1);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY_POOL), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY_POOL), 1);
   assert_int_equal(world->table.cuMemPoolDestroy(handle), 0);
   world->table.cuThreadExchangeStreamCaptureMode(&mode);
   device_world_close(world);
@@ -345,7 +347,7 @@ static void test_one_handle_one_pool(void** state) {
   assert_null(again);
   assert_int_equal(released, 1);
   kiln_pool_release(pool);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY_POOL), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY_POOL), 0);
   // Two of a foreign one without an owner are one, too.
   assert_null(
       kiln_pool_adopt(world->device, KILN_MEMORY_DEVICE, handle, NULL, &pool));
@@ -472,10 +474,10 @@ static void test_set_stream(void** state) {
   assert_null(kiln_buffer_set_stream(buffer, later));
   void* handle = kiln_stream_handle(later);
   kiln_stream_release(later);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 2);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_STREAM), 2);
   kiln_buffer_release(buffer);
   assert_ptr_equal(atomic_load(&seen.freed_on), handle);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_STREAM), 1);
   // A default stream is the device's own, whatever is current at the end.
   assert_null(kiln_stream_default(world->device, KILN_STREAM_LEGACY, &token));
   assert_null(kiln_buffer_create(world->device, 64, &options, &buffer));
@@ -684,7 +686,7 @@ static void test_blocks_come_back(void** state) {
   kiln_transient_trim(store, 5120);
   assert_int_equal(stats_of(store).blocks, 1);
   kiln_transient_release(store);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY), 0);
   device_world_close(world);
 }
 
@@ -734,7 +736,7 @@ static void test_bounds(void** state) {
   assert_int_equal(stats_of(store).blocks, 3);
   for (int i = 0; i < 6; i++) kiln_buffer_release(blocks[i]);
   assert_int_equal(stats_of(store).idle_blocks, 3);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 3);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY), 3);
   // A larger one takes the place of idle ones; one above all bounds none.
   assert_null(kiln_transient_acquire(store, 15 * 1024, &blocks[0]));
   assert_true(stats_of(store).bytes <= 16 * 1024);
@@ -763,10 +765,10 @@ static void test_blocks_outlive_the_store(void** state) {
     }
     for (int i = out; i < 4; i++) kiln_buffer_release(blocks[i]);
     kiln_transient_release(store);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), out);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY), out);
     device_world_close(world);
     for (int i = 0; i < out; i++) kiln_buffer_release(blocks[i]);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
   }
 }
 

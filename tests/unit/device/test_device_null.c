@@ -129,9 +129,9 @@ static void test_every_order_of_release(void** state) {
   int tried = 0;
   do {
     open_all(world);
-    assert_true(kilni_cuda_null_live(KILNI_HANDLE_NONE) >= 5);
+    assert_true(kilni_table_cuda_null_live(KILNI_HANDLE_NONE) >= 5);
     for (int i = 0; i < OBJECTS; i++) release_one(world, order[i]);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
     assert_int_equal(world->in.watch.live_blocks, 0);
     tried++;
   } while (next_permutation(order));
@@ -143,7 +143,7 @@ static void test_retain_counts(void** state) {
   open_all(world);
   kiln_buffer_retain(world->buffer);
   kiln_buffer_release(world->buffer);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY), 1);
   assert_int_equal(kiln_buffer_size(world->buffer), 4096);
   release_all(world);
 }
@@ -371,9 +371,10 @@ static kiln_cu_result_t keep_launch(kiln_cu_function_t function,
 static void test_no_arguments_is_no_list(void** state) {
   world_t* world = *state;
   static const char text[] = ".version 12.7\n.target sm_200\n";
-  kilni_cuda_mark(&world->in.table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
-  kilni_cuda_mark(&world->in.table, KILNI_CUDA_ROW_cuModuleGetFunctionCount,
-                  false);
+  kilni_table_cuda_mark(&world->in.table, KILNI_CUDA_ROW_cuFuncGetParamInfo,
+                        false);
+  kilni_table_cuda_mark(&world->in.table,
+                        KILNI_CUDA_ROW_cuModuleGetFunctionCount, false);
   world->in.table.cuLaunchKernel = keep_launch;
   open_device(world);
   kiln_bytes_view_t image = {(const uint8_t*)text, sizeof(text) - 1};
@@ -517,10 +518,10 @@ static void test_a_time_limit(void** state) {
   // Lost: nothing is asked of the driver any more, nor freed.
   assert_says(kiln_device_synchronize(world->in.device),
               KILN_STATUS_DEVICE_LOST, "is lost");
-  uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
+  uint64_t live = kilni_table_cuda_null_live(KILNI_HANDLE_NONE);
   release_all(world);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), live);
-  kilni_cuda_null_reset();
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), live);
+  kilni_table_cuda_null_reset();
 }
 
 // The limit is told as it was given, however short.
@@ -531,7 +532,7 @@ static void test_a_short_time_limit(void** state) {
   assert_says(kiln_stream_wait(world->in.stream, 45000),
               KILN_STATUS_DEVICE_LOST, "0.000045 s");
   release_all(world);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static kiln_cu_result_t faulted(kiln_cu_stream_t stream) {
@@ -553,7 +554,7 @@ static void test_a_sticky_error(void** state) {
               KILN_STATUS_DEVICE_LOST, "is lost");
   assert_null(buffer);
   release_all(world);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 // ---- Other devices, other processes ----
@@ -567,9 +568,9 @@ static void test_after_fork(void** state) {
     kiln_status_t status = kiln_stream_synchronize(world->in.stream);
     bool good = kiln_status_code(status) == KILN_STATUS_INVALID_STATE;
     kiln_status_free(status);
-    uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
+    uint64_t live = kilni_table_cuda_null_live(KILNI_HANDLE_NONE);
     release_all(world);
-    good = good && kilni_cuda_null_live(KILNI_HANDLE_NONE) == live;
+    good = good && kilni_table_cuda_null_live(KILNI_HANDLE_NONE) == live;
     _exit(good ? 0 : 1);
   }
   int how = 0;

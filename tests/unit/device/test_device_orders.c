@@ -658,7 +658,7 @@ static void check_thread(player_t* player) {
   bool same = driver_books_current() == player->current &&
               driver_books_mode() == KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
   if (same) return;
-  const char* hit = player->fails ? kilni_cuda_fault_hit(table) : NULL;
+  const char* hit = player->fails ? kilni_table_cuda_fault_hit(table) : NULL;
   // Only where putting it back was itself made to fail.
   if (hit == NULL || (strcmp(hit, "cuCtxSetCurrent") != 0 &&
                       strcmp(hit, "cuThreadExchangeStreamCaptureMode") != 0)) {
@@ -667,7 +667,7 @@ static void check_thread(player_t* player) {
                 hit != NULL ? hit : "nothing that failed");
   }
   kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (player->fails) kilni_cuda_fault_disarm(table);
+  if (player->fails) kilni_table_cuda_fault_disarm(table);
   table->cuThreadExchangeStreamCaptureMode(&mode);
   table->cuCtxSetCurrent(player->current);
 }
@@ -685,12 +685,12 @@ static void play(void* user) {
   if (!world->soft) world->table.cuCtxSetCurrent(player->current);
   for (int i = 0; i < STEPS; i++) {
     if (player->fails) {
-      kilni_cuda_fault_arm(&world->table, 1 + draw(player, 12),
-                           KILNI_FAULT_ONCE, KILN_CU_ERROR_OUT_OF_MEMORY);
+      kilni_table_cuda_fault_arm(&world->table, 1 + draw(player, 12),
+                                 KILNI_FAULT_ONCE, KILN_CU_ERROR_OUT_OF_MEMORY);
     }
     step(player);
     check_thread(player);
-    if (player->fails) kilni_cuda_fault_disarm(&world->table);
+    if (player->fails) kilni_table_cuda_fault_disarm(&world->table);
   }
   while (holds_any(player)) {
     give_back(&player->held[draw(player, HELD)]);
@@ -704,7 +704,8 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   world_t* world = user;
   driver_books_open(inout_table);
   driver_books_forgive(world->faults);
-  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  kiln_status_t status =
+      kilni_table_cuda_fault_install(inout_table, inout_table);
   world->table = *inout_table;
   return status;
 }
@@ -728,7 +729,7 @@ static void unwrap(void* user, const kiln_cuda_table_t* table) {
                 (unsigned long long)counts.made[i], (unsigned)i,
                 (unsigned long long)counts.ended[i]);
   }
-  kilni_cuda_fault_remove(table);
+  kilni_table_cuda_fault_remove(table);
 }
 
 static void open_world(world_t* world, bool soft, bool faults) {
@@ -739,8 +740,8 @@ static void open_world(world_t* world, bool soft, bool faults) {
   world->allocator = fault_alloc_allocator(&world->watch);
   static kiln_allocator_t own;
   own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world->null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&world->null_table);
   assert_null(kilni_base_mutex_init(&world->lock));
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &world->allocator;
@@ -792,8 +793,8 @@ static void run_world(bool soft, bool faults, uint64_t seed) {
     g_made[kind] += atomic_load(&world.made_of[kind]);
   }
   if (!soft) {
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-    assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   }
   kilni_base_mutex_deinit(&world.lock);
   fault_alloc_assert_clean(&world.watch);

@@ -484,7 +484,7 @@ static void test_adopting_on_a_lost_device(void** state) {
   assert_null(again);
   kiln_array_release(array);
   device_world_close(world);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
 }
 
 static void test_copies(void** state) {
@@ -606,9 +606,9 @@ static void test_over_buffers(void** state) {
               seen.texels.of.pitched.row_bytes == 32);
   // It keeps the buffer.
   kiln_buffer_release(buffer);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY), 1);
   kiln_texture_release(texture);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MEMORY), 0);
   assert_null(kiln_buffer_create(world->device, 4096, NULL, &buffer));
   texels.height = 129;
   assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),

@@ -146,12 +146,12 @@ static void test_a_failure_changes_nothing(void** state) {
   kiln_virtual_t* memory = NULL;
   assert_null(kiln_virtual_create(world->device, MIB, NULL, &memory));
   uint64_t size = kiln_virtual_size(memory);
-  uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
+  uint64_t live = kilni_table_cuda_null_live(KILNI_HANDLE_NONE);
   seen.fail_access = 1;
   assert_says(kiln_virtual_grow(memory, 8 * MIB),
               KILN_STATUS_DEVICE_OUT_OF_MEMORY, "growing virtual memory");
   assert_true(kiln_virtual_size(memory) == size);
-  assert_true(kilni_cuda_null_live(KILNI_HANDLE_NONE) == live);
+  assert_true(kilni_table_cuda_null_live(KILNI_HANDLE_NONE) == live);
   assert_null(kiln_virtual_grow(memory, 8 * MIB));
   assert_true(kiln_virtual_size(memory) == 8 * MIB);
   kiln_virtual_release(memory);
@@ -166,8 +166,8 @@ static void test_ends_in_order(void** state) {
   assert_null(kiln_virtual_create(world->device, MIB, NULL, &memory));
   assert_null(kiln_virtual_grow(memory, 4 * MIB));
   assert_null(kiln_virtual_grow(memory, 6 * MIB));
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PHYSICAL), 0);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MAPPING), 3);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PHYSICAL), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_MAPPING), 3);
   memset(seen.order, 0, sizeof(seen.order));
   kiln_virtual_release(memory);
   assert_string_equal(seen.order, "SUUUF");

@@ -86,8 +86,8 @@ static void run(bench_t* b, kiln_sequence_t* s, uint32_t from,
 
 static kiln_status_t hide_loops(void* user, kiln_cuda_table_t* inout_table) {
   (void)user;
-  kilni_cuda_mark(inout_table, KILNI_CUDA_ROW_cuGraphConditionalHandleCreate,
-                  false);
+  kilni_table_cuda_mark(inout_table,
+                        KILNI_CUDA_ROW_cuGraphConditionalHandleCreate, false);
   return kiln_ok();
 }
 

@@ -583,14 +583,15 @@ static void test_runs_allocate_nothing(void** state) {
 }
 
 static kiln_status_t count_calls(void* user, kiln_cuda_table_t* inout_table) {
-  KILNI_RETURN_IF_ERROR(kilni_cuda_fault_install(inout_table, inout_table));
+  KILNI_RETURN_IF_ERROR(
+      kilni_table_cuda_fault_install(inout_table, inout_table));
   *(kiln_cuda_table_t*)user = *inout_table;
   return kiln_ok();
 }
 
 static void count_no_more(void* user, const kiln_cuda_table_t* table) {
   (void)user;
-  kilni_cuda_fault_remove(table);
+  kilni_table_cuda_fault_remove(table);
 }
 
 // The driver calls of one run, on its own stream and on another one, of a
@@ -601,7 +602,7 @@ static void calls_of_runs(uint32_t steps, uint64_t out_calls[2]) {
   dispatch_kit_t kit;
   memset(&kit, 0, sizeof(kit));
   kilni_runtime_hooks_t hooks = {0};
-  kilni_cuda_table_null(&null_table);
+  kilni_table_cuda_table_null(&null_table);
   hooks.cuda_table = &null_table;
   hooks.wrap = count_calls;
   hooks.unwrap = count_no_more;
@@ -624,9 +625,9 @@ static void calls_of_runs(uint32_t steps, uint64_t out_calls[2]) {
   for (int i = 0; i < 2; i++) {
     kiln_stream_t* stream = i == 0 ? NULL : mine;
     assert_null(kiln_replay_run(replay, stream, NULL));
-    kilni_cuda_fault_arm(&counted, 0, KILNI_FAULT_ONCE, 0);
+    kilni_table_cuda_fault_arm(&counted, 0, KILNI_FAULT_ONCE, 0);
     assert_null(kiln_replay_run(replay, stream, NULL));
-    out_calls[i] = kilni_cuda_fault_disarm(&counted);
+    out_calls[i] = kilni_table_cuda_fault_disarm(&counted);
   }
   kiln_replay_release(replay);
   kiln_sequence_release(s);

@@ -412,7 +412,7 @@ static void test_budget_asks_once(void** state) {
   kiln_runtime_t* runtime = NULL;
   kiln_device_t* device = NULL;
   kiln_dispatcher_t* dispatcher = NULL;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   hooks.cuda_table = &table;
   hooks.wrap = watch_info;
   assert_null(kilni_runtime_create_with(NULL, &hooks, &runtime));

@@ -58,7 +58,7 @@ static inline kiln_status_t graph_kit_wrap(void* user,
                                            kiln_cuda_table_t* table) {
   graph_kit_t* kit = user;
   if (kit->tweak != NULL) kit->tweak(table);
-  kiln_status_t status = kilni_cuda_fault_install(table, table);
+  kiln_status_t status = kilni_table_cuda_fault_install(table, table);
   kit->table = *table;
   return status;
 }
@@ -66,7 +66,7 @@ static inline kiln_status_t graph_kit_wrap(void* user,
 static inline void graph_kit_unwrap(void* user,
                                     const kiln_cuda_table_t* table) {
   (void)user;
-  kilni_cuda_fault_remove(table);
+  kilni_table_cuda_fault_remove(table);
 }
 
 static inline void graph_kit_told(void* user) {
@@ -93,8 +93,8 @@ static inline void graph_kit_open_with(
   fault_alloc_init(&kit->watch);
   kit->allocator = fault_alloc_allocator(&kit->watch);
   kit->own = kiln_allocator_libc();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&kit->null_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&kit->null_table);
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &kit->null_table;
   hooks.wrap = graph_kit_wrap;
@@ -133,8 +133,9 @@ static inline void graph_kit_close(graph_kit_t* kit) {
   kiln_device_release(kit->device);
   kiln_runtime_release(kit->runtime);
   if (!kit->soft && !kit->lost) {
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), kit->abandoned);
-    assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE),
+                     kit->abandoned);
+    assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   }
   fault_alloc_assert_clean(&kit->watch);
   fault_alloc_deinit(&kit->watch);

@@ -503,9 +503,10 @@ static void test_a_record_that_is_refused(void** state) {
   assert_null(kiln_graph_create(kit.device, &graph));
   assert_null(kiln_event_create(kit.device, &timed, &event));
   kiln_graph_work_t work = kiln_graph_work_record(event);
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_FROM, KILN_CU_ERROR_UNKNOWN);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_FROM,
+                             KILN_CU_ERROR_UNKNOWN);
   kiln_status_t status = kiln_graph_add(graph, NULL, 0, &work, NULL);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_non_null(status);
   kiln_status_free(status);
   REFUSED(kiln_event_elapsed(event, event, &elapsed), INVALID_STATE,
@@ -733,9 +734,9 @@ static void test_set_all_calls(void** state) {
   uint64_t before = kit.watch.total_blocks;
   uint64_t calls[2];
   for (uint32_t i = 0; i < 2; i++) {
-    kilni_cuda_fault_arm(&kit.table, 0, KILNI_FAULT_ONCE, 0);
+    kilni_table_cuda_fault_arm(&kit.table, 0, KILNI_FAULT_ONCE, 0);
     assert_null(kiln_graph_exec_set_all(row.exec, changes, 2 + 2 * i, NULL));
-    calls[i] = kilni_cuda_fault_disarm(&kit.table);
+    calls[i] = kilni_table_cuda_fault_disarm(&kit.table);
   }
   assert_int_equal(calls[1] - calls[0], 2);
   assert_int_equal(kit.watch.total_blocks, before);

@@ -127,10 +127,10 @@ static void test_other_work_that_fails(void** state) {
   kiln_graph_node_t* node = add_event(graph, &told[0]);
   kiln_event_t* event = graph_kit_event(&kit, &told[1]);
   kiln_graph_work_t work = kiln_graph_work_record(event);
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_INVALID_VALUE);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_INVALID_VALUE);
   kiln_status_t status = kiln_graph_node_set(node, &work);
-  assert_int_equal(kilni_cuda_fault_disarm(&kit.table), 1);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&kit.table), 1);
   assert_false(kiln_status_is_ok(status));
   kiln_status_free(status);
   kiln_event_release(event);
@@ -165,10 +165,10 @@ static void test_a_rejected_node_rolls_back(void** state) {
   kiln_graph_exec_t* exec = make_exec(graph);
   kiln_event_t* event = graph_kit_event(&kit, &told[1]);
   kiln_graph_work_t work = kiln_graph_work_record(event);
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_INVALID_VALUE);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_INVALID_VALUE);
   kiln_status_t status = kiln_graph_exec_set(exec, node, &work);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_false(kiln_status_is_ok(status));
   kiln_status_free(status);
   kiln_event_release(event);
@@ -185,12 +185,13 @@ static void test_a_whole_update(void** state) {
   assert_null(kiln_graph_create(kit.device, &next));
   (void)add_event(next, &told[2]);
   // Refused: nothing changes.
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   kiln_graph_update_t update;
   kiln_status_t status = kiln_graph_exec_update(exec, next, &update);
-  assert_string_equal(kilni_cuda_fault_hit(&kit.table), "cuGraphExecUpdate");
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  assert_string_equal(kilni_table_cuda_fault_hit(&kit.table),
+                      "cuGraphExecUpdate");
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_false(kiln_status_is_ok(status));
   kiln_status_free(status);
   assert_int_equal(told[1], 0);
@@ -215,10 +216,10 @@ static void test_host_data(void** state) {
   work.as.host.owner = graph_kit_owner(&told[0]);
   kiln_graph_node_t* node = graph_kit_add(graph, NULL, work);
   work.as.host.owner = graph_kit_owner(&told[1]);
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_INVALID_VALUE);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_INVALID_VALUE);
   kiln_status_t status = kiln_graph_node_set(node, &work);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_false(kiln_status_is_ok(status));
   kiln_status_free(status);
   assert_int_equal(told[0] + told[1], 0);  // not taken
@@ -312,9 +313,9 @@ static void test_adding_allocates_rarely(void** state) {
   assert_true(kit.watch.total_blocks - before <= 16);
   kiln_graph_exec_t* exec = make_exec(graph);
   before = kit.watch.total_blocks;
-  kilni_cuda_fault_arm(&kit.table, 0, KILNI_FAULT_ONCE, 0);
+  kilni_table_cuda_fault_arm(&kit.table, 0, KILNI_FAULT_ONCE, 0);
   assert_null(kiln_graph_exec_launch(exec, kit.stream));
-  assert_int_equal(kilni_cuda_fault_disarm(&kit.table), 1);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&kit.table), 1);
   assert_int_equal(kit.watch.total_blocks, before);
   kiln_graph_exec_release(exec);
 }

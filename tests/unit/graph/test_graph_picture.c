@@ -378,11 +378,11 @@ static void test_a_run_that_fails(void** state) {
   (void)graph_kit_add(graph, NULL, kiln_graph_work_launch(kit.launch));
   assert_null(kiln_graph_trace_create(graph, NULL, &trace));
   run_trace(trace);
-  kilni_cuda_fault_arm(&kit.table, 2, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_INVALID_VALUE);
+  kilni_table_cuda_fault_arm(&kit.table, 2, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_INVALID_VALUE);
   kiln_status_t status = kiln_graph_trace_launch(trace, kit.stream);
-  assert_string_equal(kilni_cuda_fault_hit(&kit.table), "cuGraphLaunch");
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  assert_string_equal(kilni_table_cuda_fault_hit(&kit.table), "cuGraphLaunch");
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_non_null(status);
   kiln_status_free(status);
   assert_null(kiln_stream_synchronize(kit.stream));

@@ -233,7 +233,8 @@ static kiln_status_t update_from(kiln_graph_builder_t* b) {
   kiln_status_t status = kiln_graph_builder_graph(b, &graph);
   if (kiln_status_is_ok(status) && kiln_graph_builder_kind(b) == P) {
     status = kiln_graph_exec_update(exec, graph, NULL);
-    bool lacks = !kilni_cuda_has(&kit.table, KILNI_CUDA_ROW_cuGraphExecUpdate);
+    bool lacks =
+        !kilni_table_cuda_has(&kit.table, KILNI_CUDA_ROW_cuGraphExecUpdate);
     if (lacks && kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
       kiln_status_free(status);
       status = kiln_ok();
@@ -513,11 +514,11 @@ static void test_an_invalidated_body(void** state) {
   invalidate(s.one);
   kit.abandoned++;
   uint64_t nth = 0;
-  kilni_cuda_fault_arm(&kit.table, nth, KILNI_FAULT_ONCE, 0);
+  kilni_table_cuda_fault_arm(&kit.table, nth, KILNI_FAULT_ONCE, 0);
   assert_says(kiln_graph_builder_end(s.one), KILN_STATUS_INVALID_STATE,
               "because drivers crash");
   // It was asked for its status, and nothing was called behind that.
-  assert_int_equal(kilni_cuda_fault_disarm(&kit.table), 1);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&kit.table), 1);
   assert_int_equal(kiln_graph_builder_state(s.one),
                    KILN_GRAPH_BUILDER_INVALIDATED);
   kiln_graph_t* graph = NULL;

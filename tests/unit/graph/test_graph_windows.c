@@ -208,18 +208,18 @@ static void test_an_invalidated_end_destroys_nothing(void** state) {
   must_be(KILN_GRAPH_BUILDER_INVALIDATED);
   kiln_graph_builder_release(builder);
   builder = NULL;
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
 }
 
 // As where another thread than the first one ends.
 static void test_an_end_that_is_refused(void** state) {
   (void)state;
   begin();
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   failed(kiln_graph_builder_end(builder), "the capture goes on");
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   must_be(KILN_GRAPH_BUILDER_CAPTURING);
   assert_null(kiln_graph_builder_end(builder));
 }
@@ -230,15 +230,16 @@ static void test_a_close_throws_away(void** state) {
   assert_null(kiln_graph_builder_close(builder));
   must_be(KILN_GRAPH_BUILDER_CLOSED);
   assert_null(kiln_graph_builder_close(builder));
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
 }
 
 static void test_a_close_that_fails(void** state) {
   (void)state;
   begin();
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_FROM, KILN_CU_ERROR_UNKNOWN);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_FROM,
+                             KILN_CU_ERROR_UNKNOWN);
   kiln_status_t status = kiln_graph_builder_close(builder);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   // Closed all the same, and told behind that.
   must_be(KILN_GRAPH_BUILDER_CLOSED);
   failed(status, "closing a graph builder");
@@ -255,10 +256,10 @@ static void test_a_close_that_is_refused(void** state) {
   kiln_graph_builder_t* forks[2];
   begin();
   assert_null(kiln_graph_builder_split(builder, 3, forks));
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_INVALID_VALUE);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_INVALID_VALUE);
   kiln_status_t status = kiln_graph_builder_close(builder);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   failed(status, "closing a graph builder");
   must_be(KILN_GRAPH_BUILDER_CLOSED);
   for (int i = 0; i < 2; i++) kiln_graph_builder_release(forks[i]);
@@ -270,15 +271,15 @@ static void test_a_close_that_is_refused(void** state) {
 static void test_a_close_on_a_wrong_thread(void** state) {
   (void)state;
   begin();
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   kiln_status_t status = kiln_graph_builder_close(builder);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   failed(status, "the capture goes on");
   must_be(KILN_GRAPH_BUILDER_CAPTURING);
   assert_null(kiln_graph_builder_close(builder));
   must_be(KILN_GRAPH_BUILDER_CLOSED);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_GRAPH), 0);
 }
 
 // A body that was invalidated is not ended, so that its forks stay captured.
@@ -318,10 +319,10 @@ static void test_released_while_capturing(void** state) {
 static void test_half_a_builder(void** state) {
   (void)state;
   kiln_graph_builder_t* other = NULL;
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_OUT_OF_MEMORY);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_OUT_OF_MEMORY);
   kiln_status_t status = kiln_graph_builder_create(kit.device, NULL, &other);
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_false(kiln_status_is_ok(status));
   kiln_status_free(status);
   assert_null(other);
@@ -394,12 +395,13 @@ static void test_a_call_that_is_refused(void** state) {
   (void)state;
   kiln_graph_host_t host = {nothing, NULL, 0, graph_kit_owner(&kit.told)};
   begin();
-  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_INVALID_VALUE);
+  kilni_table_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_INVALID_VALUE);
   failed(kiln_graph_builder_call_host(builder, &host),
          "capturing a host function");
-  assert_string_equal(kilni_cuda_fault_hit(&kit.table), "cuLaunchHostFunc");
-  (void)kilni_cuda_fault_disarm(&kit.table);
+  assert_string_equal(kilni_table_cuda_fault_hit(&kit.table),
+                      "cuLaunchHostFunc");
+  (void)kilni_table_cuda_fault_disarm(&kit.table);
   assert_int_equal(kit.told, 0);
 }
 

@@ -52,8 +52,8 @@ static int setup(void** state) {
   g_driver = "none";
   g_use = NULL;
   g_verify = KILN_SWITCH_DEFAULT;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&g_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&g_table);
   world_folder(world, "home");
   world_set(world, KILNI_ENV_HOME, "home");
   g_roots[0] = "a";

@@ -25,8 +25,8 @@ static int setup(void** state) {
   g_host.allocator = kiln_allocator_libc();
   g_host.env = &g_env;
   g_host.process_id = kilni_base_process_id();
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&g_table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&g_table);
   return 0;
 }
 

@@ -261,8 +261,8 @@ static int setup(void** state) {
   memset(&world, 0, sizeof(world));
   fault_alloc_init(&world.watch_alloc);
   world.allocator = fault_alloc_allocator(&world.watch_alloc);
-  kilni_cuda_null_reset();
-  kilni_nvml_table_null(&world.table);
+  kilni_table_cuda_null_reset();
+  kilni_table_nvml_table_null(&world.table);
   g_gpus = GPUS;
   g_used = 256;
   *state = &world;
@@ -271,8 +271,8 @@ static int setup(void** state) {
 
 static int teardown(void** state) {
   world_t* w = *state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   fault_alloc_assert_clean(&w->watch_alloc);
   fault_alloc_deinit(&w->watch_alloc);
   return 0;
@@ -483,23 +483,23 @@ static void test_every_call_fails(void** state) {
   world_t* w = *state;
   uint64_t calls = 0;
   make_gpus(&w->table);
-  assert_null(kilni_nvml_fault_install(&w->table, &w->table));
+  assert_null(kilni_table_nvml_fault_install(&w->table, &w->table));
   open_runtime(w);
   for (uint64_t nth = 1;; nth++) {
     kiln_watch_t* watch = NULL;
-    kilni_nvml_fault_arm(&w->table, nth, KILNI_FAULT_ONCE,
-                         KILN_NVML_ERROR_UNKNOWN);
+    kilni_table_nvml_fault_arm(&w->table, nth, KILNI_FAULT_ONCE,
+                               KILN_NVML_ERROR_UNKNOWN);
     assert_null(kiln_runtime_watch(w->runtime, NULL, &watch));
     assert_int_equal(kiln_watch_device_count(watch) == 0,
                      kiln_watch_why(watch)[0] != 0);
     kiln_watch_close(watch);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-    calls = kilni_nvml_fault_disarm(&w->table);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    calls = kilni_table_nvml_fault_disarm(&w->table);
     if (calls < nth) break;
   }
   assert_true(calls > 100);
   kiln_runtime_release(w->runtime);
-  kilni_nvml_fault_remove(&w->table);
+  kilni_table_nvml_fault_remove(&w->table);
 }
 
 static void test_every_allocation_fails(void** state) {
@@ -517,7 +517,7 @@ static void test_every_allocation_fails(void** state) {
     if (kiln_status_is_ok(status)) break;
     assert_int_equal(kiln_status_code(status), KILN_STATUS_OUT_OF_MEMORY);
     assert_null(watch);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
   }
   assert_int_equal(nth, 4);  // the object, the list, the list again
   kiln_runtime_release(w->runtime);

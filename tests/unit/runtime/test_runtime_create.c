@@ -186,8 +186,8 @@ static void test_no_driver(void** state) {
 static void test_no_such_gpu(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&table);
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &table;
   kiln_runtime_t* runtime = NULL;
@@ -209,7 +209,7 @@ static void test_no_such_gpu(void** state) {
   assert_string_equal(text, "");
   kiln_runtime_release(runtime);
   kiln_device_release(device);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
 }
 
 // ---- Trace ----
@@ -232,8 +232,8 @@ static void take_line(kiln_log_level_t level, const char* room,
 static void test_trace(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&table);
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &table;
   lines_t lines = {0, false};

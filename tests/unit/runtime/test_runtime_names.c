@@ -58,8 +58,8 @@ static kiln_cu_result_t see_attribute(int* value,
 static kiln_runtime_t* open_runtime(kiln_cuda_table_t* table) {
   kiln_runtime_t* runtime = NULL;
   kilni_runtime_hooks_t hooks = {0};
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(table);
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(table);
   KILNI_CUDA_SET(table, cuDeviceGetCount, see_count);
   KILNI_CUDA_SET(table, cuDeviceGet, see_device);
   KILNI_CUDA_SET(table, cuDeviceGetUuid, see_uuid);
@@ -93,7 +93,7 @@ static void test_names_that_are_known(void** state) {
     kiln_device_release(device);
   }
   kiln_runtime_release(runtime);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
 }
 
 static void test_names_that_are_not(void** state) {

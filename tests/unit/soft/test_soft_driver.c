@@ -677,10 +677,10 @@ static void test_rows_page(void** state) {
   assert_int_equal(lines, KILNI_CUDA_ROW_COUNT);
   for (int i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
-    bool present = kilni_cuda_has(&d.cu, row);
+    bool present = kilni_table_cuda_has(&d.cu, row);
     char begin[128];
     snprintf(begin, sizeof(begin), "\n| `%s` | %s | ",
-             kilni_cuda_row(row)->name, present ? "present" : "absent");
+             kilni_table_cuda_row(row)->name, present ? "present" : "absent");
     const char* line = strstr((const char*)page, begin);
     if (line == NULL) print_error("no line %s\n", begin + 1);
     assert_non_null(line);

@@ -18,15 +18,16 @@ static kiln_cuda_table_t table;
 static int install(void** state) {
   (void)state;
   kiln_cuda_table_t null;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&null);
-  return kiln_status_is_ok(kilni_cuda_fault_install(&null, &table)) ? 0 : 1;
+  kilni_table_cuda_null_reset();
+  kilni_table_cuda_table_null(&null);
+  return kiln_status_is_ok(kilni_table_cuda_fault_install(&null, &table)) ? 0
+                                                                          : 1;
 }
 
 static int removed(void** state) {
   (void)state;
-  kilni_cuda_fault_remove(&table);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_fault_remove(&table);
+  kilni_table_cuda_null_reset();
   return 0;
 }
 
@@ -35,15 +36,16 @@ static void unarmed_it_is_not_there(void** state) {
   assert_string_equal(table.provider, "fault(null)");
   kiln_cu_event_t event = NULL;
   assert_int_equal(table.cuEventCreate(&event, 0), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_EVENT), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_EVENT), 1);
   assert_int_equal(table.cuEventDestroy(event), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 0);
-  assert_null(kilni_cuda_fault_hit(&table));
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 0);
+  assert_null(kilni_table_cuda_fault_hit(&table));
 }
 
 static void it_counts_without_failing(void** state) {
   (void)state;
-  kilni_cuda_fault_arm(&table, 0, KILNI_FAULT_ONCE, KILN_CU_ERROR_UNKNOWN);
+  kilni_table_cuda_fault_arm(&table, 0, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_UNKNOWN);
   int count = 0;
   const char* text = NULL;
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
@@ -51,35 +53,35 @@ static void it_counts_without_failing(void** state) {
   // Asked while an error is made: not a call of the path that is tested.
   assert_int_equal(table.cuGetErrorName(1, &text), KILN_CU_SUCCESS);
   assert_int_equal(table.cuGetErrorString(1, &text), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 2);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 2);
 }
 
 static void the_nth_call_fails_once(void** state) {
   (void)state;
-  kilni_cuda_fault_arm(&table, 2, KILNI_FAULT_ONCE,
-                       KILN_CU_ERROR_OUT_OF_MEMORY);
+  kilni_table_cuda_fault_arm(&table, 2, KILNI_FAULT_ONCE,
+                             KILN_CU_ERROR_OUT_OF_MEMORY);
   kiln_cu_deviceptr_t address = 7;
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
   assert_int_equal(table.cuMemAlloc(&address, 8), KILN_CU_ERROR_OUT_OF_MEMORY);
   // It did not happen, and wrote nothing.
   assert_int_equal(address, 7);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
   assert_int_equal(table.cuMemAlloc(&address, 8), KILN_CU_SUCCESS);
   assert_int_equal(table.cuMemFree(address), KILN_CU_SUCCESS);
-  assert_string_equal(kilni_cuda_fault_hit(&table), "cuMemAlloc");
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 4);
+  assert_string_equal(kilni_table_cuda_fault_hit(&table), "cuMemAlloc");
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 4);
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
 }
 
 static void from_the_nth_on_all_fail(void** state) {
   (void)state;
-  kilni_cuda_fault_arm(&table, 2, KILNI_FAULT_FROM,
-                       KILN_CU_ERROR_ILLEGAL_ADDRESS);
+  kilni_table_cuda_fault_arm(&table, 2, KILNI_FAULT_FROM,
+                             KILN_CU_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
   for (int i = 0; i < 5; i++) {
     assert_int_equal(table.cuCtxSynchronize(), KILN_CU_ERROR_ILLEGAL_ADDRESS);
   }
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 6);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 6);
   assert_int_equal(table.cuCtxSynchronize(), KILN_CU_SUCCESS);
 }
 
@@ -101,9 +103,9 @@ static void a_failed_destroy_has_destroyed(void** state) {
   assert_int_equal(table.cuMemAllocAsync(&other, 1, NULL), 0);
   assert_int_equal(table.cuMemHostAlloc(&host, 1, 0), 0);
   assert_int_equal(table.cuMemHostRegister(own, sizeof(own), 0), 0);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 8);
-  kilni_cuda_fault_arm(&table, 1, KILNI_FAULT_FROM,
-                       KILN_CU_ERROR_LAUNCH_FAILED);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 8);
+  kilni_table_cuda_fault_arm(&table, 1, KILNI_FAULT_FROM,
+                             KILN_CU_ERROR_LAUNCH_FAILED);
   const kiln_cu_result_t bad = KILN_CU_ERROR_LAUNCH_FAILED;
   assert_int_equal(table.cuMemHostUnregister(own), bad);
   assert_int_equal(table.cuMemFreeHost(host), bad);
@@ -113,46 +115,47 @@ static void a_failed_destroy_has_destroyed(void** state) {
   assert_int_equal(table.cuEventDestroy(event), bad);
   assert_int_equal(table.cuStreamDestroy(stream), bad);
   assert_int_equal(table.cuDevicePrimaryCtxRelease(0), bad);
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 8);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 8);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
 }
 
 static void arming_again_starts_again(void** state) {
   (void)state;
-  kilni_cuda_fault_arm(&table, 1, KILNI_FAULT_ONCE, 2);
+  kilni_table_cuda_fault_arm(&table, 1, KILNI_FAULT_ONCE, 2);
   assert_int_equal(table.cuInit(0), 2);
-  assert_string_equal(kilni_cuda_fault_hit(&table), "cuInit");
-  kilni_cuda_fault_arm(&table, 1, KILNI_FAULT_ONCE, 3);
-  assert_null(kilni_cuda_fault_hit(&table));
+  assert_string_equal(kilni_table_cuda_fault_hit(&table), "cuInit");
+  kilni_table_cuda_fault_arm(&table, 1, KILNI_FAULT_ONCE, 3);
+  assert_null(kilni_table_cuda_fault_hit(&table));
   assert_int_equal(table.cuCtxSynchronize(), 3);
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 1);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 1);
 }
 
 static void it_can_be_wrapped_and_absent_rows_stay_absent(void** state) {
   (void)state;
   kiln_cuda_table_t empty, wrapped, third;
-  kilni_cuda_table_init(&empty, "empty", "nowhere");
-  assert_true(kiln_status_is_ok(kilni_cuda_fault_install(&empty, &wrapped)));
-  kilni_cuda_fault_arm(&wrapped, 1, KILNI_FAULT_FROM, 2);
+  kilni_table_cuda_table_init(&empty, "empty", "nowhere");
+  assert_true(
+      kiln_status_is_ok(kilni_table_cuda_fault_install(&empty, &wrapped)));
+  kilni_table_cuda_fault_arm(&wrapped, 1, KILNI_FAULT_FROM, 2);
   assert_int_equal(wrapped.cuInit(0), KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER);
-  assert_false(kilni_cuda_has(&wrapped, KILNI_CUDA_ROW_cuInit));
-  assert_int_equal(kilni_cuda_fault_disarm(&wrapped), 0);
-  kiln_status_t status = kilni_cuda_fault_install(&empty, &third);
+  assert_false(kilni_table_cuda_has(&wrapped, KILNI_CUDA_ROW_cuInit));
+  assert_int_equal(kilni_table_cuda_fault_disarm(&wrapped), 0);
+  kiln_status_t status = kilni_table_cuda_fault_install(&empty, &third);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
-  kilni_cuda_fault_remove(&wrapped);
+  kilni_table_cuda_fault_remove(&wrapped);
 
   // Trace around fault sees what fault made of the call.
   const kiln_log_sink_t silence = {NULL, NULL, 0, 0};
   kiln_cuda_table_t traced;
-  assert_true(
-      kiln_status_is_ok(kilni_cuda_trace_install(&table, silence, &traced)));
+  assert_true(kiln_status_is_ok(
+      kilni_table_cuda_trace_install(&table, silence, &traced)));
   assert_string_equal(traced.provider, "trace(fault(null))");
-  kilni_cuda_fault_arm(&table, 1, KILNI_FAULT_ONCE, 77);
+  kilni_table_cuda_fault_arm(&table, 1, KILNI_FAULT_ONCE, 77);
   assert_int_equal(traced.cuInit(0), 77);
-  kilni_cuda_fault_disarm(&table);
-  kilni_cuda_trace_remove(&traced);
+  kilni_table_cuda_fault_disarm(&table);
+  kilni_table_cuda_trace_remove(&traced);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, install, removed)

@@ -15,7 +15,7 @@
 
 static int fresh(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   return 0;
 }
 
@@ -23,11 +23,11 @@ static int fresh(void** state) {
 static void it_has_every_row(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   assert_string_equal(table.provider, "null");
-  assert_true(kiln_status_is_ok(kilni_cuda_table_check(&table)));
+  assert_true(kiln_status_is_ok(kilni_table_cuda_table_check(&table)));
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    assert_true(kilni_cuda_has(&table, (kilni_cuda_row_id_t)i));
+    assert_true(kilni_table_cuda_has(&table, (kilni_cuda_row_id_t)i));
   }
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
   int count = 0;
@@ -42,7 +42,7 @@ static void it_has_every_row(void** state) {
 static void handles_are_distinct_and_counted(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_stream_t streams[3] = {NULL};
   kiln_cu_event_t event = NULL;
   kiln_cu_module_t module = NULL;
@@ -54,45 +54,45 @@ static void handles_are_distinct_and_counted(void** state) {
   assert_ptr_not_equal(streams[1], streams[2]);
   assert_int_equal(table.cuEventCreate(&event, 0), KILN_CU_SUCCESS);
   assert_int_equal(table.cuModuleLoadData(&module, "x"), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 3);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_EVENT), 1);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 5);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_STREAM), 3);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_EVENT), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 5);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(table.cuStreamDestroy(streams[i]), KILN_CU_SUCCESS);
   }
   assert_int_equal(table.cuEventDestroy(event), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 1);
   assert_int_equal(table.cuModuleUnload(module), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
 }
 
 static void a_second_destroy_is_seen(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_event_t event = NULL;
   assert_int_equal(table.cuEventCreate(&event, 0), KILN_CU_SUCCESS);
   assert_int_equal(table.cuEventDestroy(event), KILN_CU_SUCCESS);
   assert_int_equal(table.cuEventDestroy(event), KILN_CU_ERROR_INVALID_HANDLE);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 1);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 1);
   // One kind's handle is not another's.
   kiln_cu_stream_t stream = NULL;
   assert_int_equal(table.cuStreamCreate(&stream, 0), KILN_CU_SUCCESS);
   assert_int_equal(table.cuModuleUnload((kiln_cu_module_t)(void*)stream),
                    KILN_CU_ERROR_INVALID_HANDLE);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 2);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 1);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 2);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_STREAM), 1);
 }
 
 static void handles_are_the_same_in_every_run(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_stream_t stream[2] = {NULL};
   kiln_cu_deviceptr_t address[2] = {0};
   for (int i = 0; i < 2; i++) {
-    kilni_cuda_null_reset();
+    kilni_table_cuda_null_reset();
     assert_int_equal(table.cuStreamCreate(&stream[i], 0), KILN_CU_SUCCESS);
     assert_int_equal(table.cuMemAlloc(&address[i], 100), KILN_CU_SUCCESS);
   }
@@ -103,7 +103,7 @@ static void handles_are_the_same_in_every_run(void** state) {
 static void memory_does_not_overlap(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_deviceptr_t first = 0, second = 0;
   assert_int_equal(table.cuMemAlloc(&first, 1000), KILN_CU_SUCCESS);
   assert_int_equal(table.cuMemAllocAsync(&second, 1, NULL), KILN_CU_SUCCESS);
@@ -112,7 +112,7 @@ static void memory_does_not_overlap(void** state) {
   assert_int_equal(table.cuMemFreeAsync(first, NULL), KILN_CU_SUCCESS);
   assert_int_equal(table.cuMemFree(second), KILN_CU_SUCCESS);
   assert_int_equal(table.cuMemFree(0), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   first = 9;
   assert_int_equal(table.cuMemAlloc(&first, 0), KILN_CU_ERROR_INVALID_VALUE);
   assert_int_equal(first, 0);
@@ -123,7 +123,7 @@ static void memory_does_not_overlap(void** state) {
 static void host_memory_is_memory(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   void* host = NULL;
   assert_int_equal(table.cuMemHostAlloc(&host, 4096, 0), KILN_CU_SUCCESS);
   memset(host, 0x5a, 4096);
@@ -133,17 +133,18 @@ static void host_memory_is_memory(void** state) {
                                   (kiln_cu_deviceptr_t)(uintptr_t)host + 9),
       KILN_CU_SUCCESS);
   assert_int_equal(type, KILN_CU_MEMORYTYPE_HOST);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_HOST_MEMORY), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_HOST_MEMORY), 1);
   assert_int_equal(table.cuMemFreeHost(host), KILN_CU_SUCCESS);
   assert_int_equal(table.cuMemHostAlloc(&host, 64, 0), KILN_CU_SUCCESS);
-  kilni_cuda_null_reset();  // frees it: a leak checker would tell
+  kilni_table_cuda_null_reset();  // frees it: a leak checker would tell
 
   char own[64];
   assert_int_equal(table.cuMemHostRegister(own, sizeof(own), 0),
                    KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_HOST_REGISTRATION), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_HOST_REGISTRATION),
+                   1);
   assert_int_equal(table.cuMemHostUnregister(own), KILN_CU_SUCCESS);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
   assert_int_equal(
       table.cuPointerGetAttribute(&type, KILN_CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                   (kiln_cu_deviceptr_t)(uintptr_t)own),
@@ -153,7 +154,7 @@ static void host_memory_is_memory(void** state) {
 static void reads_give_zeroes(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   unsigned char bytes[8];
   memset(bytes, 0xff, sizeof(bytes));
   assert_int_equal(table.cuMemcpyDtoH(bytes, 1, 4), KILN_CU_SUCCESS);
@@ -168,7 +169,7 @@ static void reads_give_zeroes(void** state) {
 static void functions_know_their_module(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_module_t module = NULL, back = NULL;
   kiln_cu_function_t one = NULL, again = NULL;
   assert_int_equal(table.cuModuleLoadData(&module, "x"), KILN_CU_SUCCESS);
@@ -185,7 +186,7 @@ static void functions_know_their_module(void** state) {
 static void contexts_are_a_stack(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   kiln_cu_context_t context = NULL, now = NULL;
   assert_int_equal(table.cuCtxGetCurrent(&now), KILN_CU_SUCCESS);
   assert_null(now);
@@ -204,7 +205,7 @@ static void contexts_are_a_stack(void** state) {
   assert_int_equal(table.cuDevicePrimaryCtxRelease(0), KILN_CU_SUCCESS);
   assert_int_equal(table.cuDevicePrimaryCtxRelease(0),
                    KILN_CU_ERROR_INVALID_HANDLE);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 1);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 1);
 }
 
 static void set_flag(void* user) {
@@ -214,7 +215,7 @@ static void set_flag(void* user) {
 static void host_functions_are_called(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   int called = 0;
   assert_int_equal(table.cuLaunchHostFunc(NULL, set_flag, &called),
                    KILN_CU_SUCCESS);
@@ -235,6 +236,6 @@ int main(void) {
       cmocka_unit_test_setup(host_functions_are_called, fresh),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   return failed;
 }

@@ -30,7 +30,7 @@ static kiln_status_t open_fake(const char* path, kiln_cuda_table_t* table,
                                kilni_base_dynlib_t** library) {
   const kiln_host_t host = host_with(kiln_allocator_libc(), NULL);
   *library = (kilni_base_dynlib_t*)library;
-  return kilni_cuda_table_open(&host, path, table, library);
+  return kilni_table_cuda_table_open(&host, path, table, library);
 }
 
 static void must_open(const char* path, kiln_cuda_table_t* table,
@@ -68,7 +68,7 @@ static void rows_come_by_pinned_version(void** state) {
   assert_string_equal(table.origin, FAKE_CUDA_NEW);
   assert_int_equal(table.driver_version, 13000);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    assert_true(kilni_cuda_has(&table, (kilni_cuda_row_id_t)i));
+    assert_true(kilni_table_cuda_has(&table, (kilni_cuda_row_id_t)i));
   }
   assert_int_equal(table.cuMemAlloc(NULL, 0),
                    ASKED + KILNI_CUDA_ROW_cuMemAlloc);
@@ -124,8 +124,8 @@ static void optional_rows_of_an_older_driver_are_absent(void** state) {
   assert_int_equal(table.driver_version, 12000);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_cuda_row_id_t id = (kilni_cuda_row_id_t)i;
-    assert_int_equal(kilni_cuda_has(&table, id),
-                     kilni_cuda_row(id)->need == KILNI_NEED_REQUIRED);
+    assert_int_equal(kilni_table_cuda_has(&table, id),
+                     kilni_table_cuda_row(id)->need == KILNI_NEED_REQUIRED);
   }
   assert_int_equal(table.cuFuncGetParamInfo(NULL, 0, NULL, NULL),
                    KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER);
@@ -152,7 +152,7 @@ static void missing_rows_are_reported_all_at_once(void** state) {
   kiln_status_format(status, sizeof(text), text, &length);
   assert_true(length < sizeof(text));
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);
     if (row->need == KILNI_NEED_OPTIONAL) continue;
     if (i == KILNI_CUDA_ROW_cuDriverGetVersion) continue;
     assert_non_null(strstr(text, row->symbol));
@@ -201,19 +201,20 @@ static void the_environment_chooses_unless_the_caller_does(void** state) {
   const kiln_host_t host = host_with(kiln_allocator_libc(), &env);
   kiln_cuda_table_t table;
   kilni_base_dynlib_t* library = NULL;
-  assert_true(
-      kiln_status_is_ok(kilni_cuda_table_open(&host, NULL, &table, &library)));
+  assert_true(kiln_status_is_ok(
+      kilni_table_cuda_table_open(&host, NULL, &table, &library)));
   assert_string_equal(table.origin, FAKE_CUDA_525);
   kilni_base_dynlib_close(library);
   assert_true(kiln_status_is_ok(
-      kilni_cuda_table_open(&host, FAKE_CUDA_NEW, &table, &library)));
+      kilni_table_cuda_table_open(&host, FAKE_CUDA_NEW, &table, &library)));
   assert_string_equal(table.origin, FAKE_CUDA_NEW);
   kilni_base_dynlib_close(library);
 
   // A wrong choice is an error, not a reason to look elsewhere.
   assert_true(kiln_status_is_ok(
       kilni_base_env_set(&env, KILNI_ENV_KILN_LIBCUDA, "/no/such/libcuda.so")));
-  kiln_status_t status = kilni_cuda_table_open(&host, NULL, &table, &library);
+  kiln_status_t status =
+      kilni_table_cuda_table_open(&host, NULL, &table, &library);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   assert_null(library);
   assert_non_null(strstr(kiln_status_fix(status), "KILN_LIBCUDA"));
@@ -226,7 +227,7 @@ static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   kiln_cuda_table_t table;
   kilni_base_dynlib_t* library = (kilni_base_dynlib_t*)&library;
   kiln_status_t status =
-      kilni_cuda_table_open(&host, (const char*)user, &table, &library);
+      kilni_table_cuda_table_open(&host, (const char*)user, &table, &library);
   assert_int_equal(kiln_status_is_ok(status), library != NULL);
   kilni_base_dynlib_close(library);
   return status;

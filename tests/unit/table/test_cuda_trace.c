@@ -38,13 +38,13 @@ static kiln_log_sink_t sink_of(log_t* log, uint32_t level) {
 
 static int fresh(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
+  kilni_table_cuda_null_reset();
   return 0;
 }
 
 static void must_install(const kiln_cuda_table_t* wrapped, kiln_log_sink_t sink,
                          kiln_cuda_table_t* out) {
-  kiln_status_t status = kilni_cuda_trace_install(wrapped, sink, out);
+  kiln_status_t status = kilni_table_cuda_trace_install(wrapped, sink, out);
   assert_true(kiln_status_is_ok(status));
 }
 
@@ -52,7 +52,7 @@ static void a_line_has_arguments_outs_and_result(void** state) {
   (void)state;
   log_t log;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   must_install(&table, sink_of(&log, KILN_LOG_TRACE), &table);
   assert_string_equal(table.provider, "trace(null)");
 
@@ -76,14 +76,14 @@ static void a_line_has_arguments_outs_and_result(void** state) {
   assert_string_equal(log.text,
                       "cuMemFree(address=0x7) = CUDA_ERROR_INVALID_HANDLE\n"
                       "cuMemAlloc(bytes=0) = CUDA_ERROR_INVALID_VALUE\n");
-  kilni_cuda_trace_remove(&table);
+  kilni_table_cuda_trace_remove(&table);
 }
 
 static void names_texts_and_numbers_are_readable(void** state) {
   (void)state;
   log_t log;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   must_install(&table, sink_of(&log, KILN_LOG_TRACE), &table);
   int value = 0;
   char name[32];
@@ -127,14 +127,14 @@ static void names_texts_and_numbers_are_readable(void** state) {
              "params=0x0, extra=0x0) = CUDA_SUCCESS\n"));
   assert_non_null(strstr(log.text, "cuCtxSynchronize() = CUDA_SUCCESS\n"));
   assert_int_equal(log.lines, 10);
-  kilni_cuda_trace_remove(&table);
+  kilni_table_cuda_trace_remove(&table);
 }
 
 static void a_long_text_is_cut(void** state) {
   (void)state;
   log_t log;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   must_install(&table, sink_of(&log, KILN_LOG_TRACE), &table);
   char name[4096];
   memset(name, 'n', sizeof(name) - 1);
@@ -143,32 +143,32 @@ static void a_long_text_is_cut(void** state) {
   table.cuModuleGetFunction(&function, NULL, name);
   assert_true(strlen(log.text) < 400);
   assert_non_null(strstr(log.text, "= CUDA_SUCCESS"));
-  kilni_cuda_trace_remove(&table);
+  kilni_table_cuda_trace_remove(&table);
 }
 
 static void a_sink_that_does_not_want_it_gets_nothing(void** state) {
   (void)state;
   log_t log;
   kiln_cuda_table_t table;
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   must_install(&table, sink_of(&log, KILN_LOG_DEBUG), &table);
   int count = 0;
   assert_int_equal(table.cuDeviceGetCount(&count), KILN_CU_SUCCESS);
   assert_int_equal(count, 1);
   assert_int_equal(log.lines, 0);
-  kilni_cuda_trace_remove(&table);
+  kilni_table_cuda_trace_remove(&table);
 }
 
 static void absent_rows_stay_absent(void** state) {
   (void)state;
   log_t log;
   kiln_cuda_table_t table;
-  kilni_cuda_table_init(&table, "empty", "nowhere");
+  kilni_table_cuda_table_init(&table, "empty", "nowhere");
   must_install(&table, sink_of(&log, KILN_LOG_TRACE), &table);
-  assert_false(kilni_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
+  assert_false(kilni_table_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
   assert_int_equal(table.cuInit(0), KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER);
   assert_int_equal(log.lines, 0);
-  kilni_cuda_trace_remove(&table);
+  kilni_table_cuda_trace_remove(&table);
 }
 
 static kiln_cu_result_t other_init(unsigned int flags) {
@@ -179,13 +179,13 @@ static void two_tables_at_once_and_no_third(void** state) {
   (void)state;
   log_t log[2];
   kiln_cuda_table_t null, other, first, second, third;
-  kilni_cuda_table_null(&null);
-  kilni_cuda_table_init(&other, "other", "nowhere");
+  kilni_table_cuda_table_null(&null);
+  kilni_table_cuda_table_init(&other, "other", "nowhere");
   KILNI_CUDA_SET(&other, cuInit, other_init);
   must_install(&null, sink_of(&log[0], KILN_LOG_TRACE), &first);
   must_install(&other, sink_of(&log[1], KILN_LOG_TRACE), &second);
   kiln_status_t status =
-      kilni_cuda_trace_install(&null, sink_of(&log[0], 4), &third);
+      kilni_table_cuda_trace_install(&null, sink_of(&log[0], 4), &third);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);
@@ -193,10 +193,10 @@ static void two_tables_at_once_and_no_third(void** state) {
   assert_int_equal(second.cuInit(2), 42);
   assert_string_equal(log[0].text, "cuInit(flags=0) = CUDA_SUCCESS\n");
   assert_string_equal(log[1].text, "cuInit(flags=2) = 42\n");
-  kilni_cuda_trace_remove(&first);
+  kilni_table_cuda_trace_remove(&first);
   must_install(&null, sink_of(&log[0], KILN_LOG_TRACE), &third);
-  kilni_cuda_trace_remove(&second);
-  kilni_cuda_trace_remove(&third);
+  kilni_table_cuda_trace_remove(&second);
+  kilni_table_cuda_trace_remove(&third);
 }
 
 int main(void) {

@@ -58,29 +58,30 @@ static void run_threads(void) {
 static void faults_stay_on_the_thread_that_armed_them(void** state) {
   (void)state;
   kiln_cuda_table_t null;
-  kilni_cuda_table_null(&null);
-  assert_true(kiln_status_is_ok(kilni_cuda_fault_install(&null, &table)));
-  kilni_cuda_fault_arm(&table, 1, KILNI_FAULT_FROM, KILN_CU_ERROR_UNKNOWN);
+  kilni_table_cuda_table_null(&null);
+  assert_true(kiln_status_is_ok(kilni_table_cuda_fault_install(&null, &table)));
+  kilni_table_cuda_fault_arm(&table, 1, KILNI_FAULT_FROM,
+                             KILN_CU_ERROR_UNKNOWN);
   run_threads();
   assert_int_equal(atomic_load(&wrong), 0);
   assert_int_equal(table.cuInit(0), KILN_CU_ERROR_UNKNOWN);
-  assert_int_equal(kilni_cuda_fault_disarm(&table), 1);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  kilni_cuda_fault_remove(&table);
+  assert_int_equal(kilni_table_cuda_fault_disarm(&table), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
+  kilni_table_cuda_fault_remove(&table);
 }
 
 static void threads_may_trace_at_once(void** state) {
   (void)state;
   const kiln_log_sink_t sink = {count_line, NULL, KILN_LOG_TRACE, 0};
-  kilni_cuda_table_null(&table);
+  kilni_table_cuda_table_null(&table);
   assert_true(
-      kiln_status_is_ok(kilni_cuda_trace_install(&table, sink, &table)));
+      kiln_status_is_ok(kilni_table_cuda_trace_install(&table, sink, &table)));
   atomic_store(&lines, 0);
   run_threads();
   assert_int_equal(atomic_load(&wrong), 0);
   assert_int_equal(atomic_load(&lines), 2 * THREADS * ROUNDS);
-  kilni_cuda_trace_remove(&table);
+  kilni_table_cuda_trace_remove(&table);
 }
 
 int main(void) {

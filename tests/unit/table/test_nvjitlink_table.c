@@ -37,17 +37,19 @@ static uint32_t make_and_end(const kiln_nvjitlink_table_t* table, bool twice) {
 static void null_knows_its_handles(void** state) {
   (void)state;
   kiln_nvjitlink_table_t table;
-  kilni_nvjitlink_table_null(&table);
+  kilni_table_nvjitlink_table_null(&table);
   assert_string_equal(table.provider, "null");
   for (unsigned row = 0; row < KILNI_NVJITLINK_ROW_COUNT; row++) {
-    assert_true(kilni_nvjitlink_has(&table, (kilni_nvjitlink_row_id_t)row));
-    assert_null(kilni_nvjitlink_need(&table, (kilni_nvjitlink_row_id_t)row));
+    assert_true(
+        kilni_table_nvjitlink_has(&table, (kilni_nvjitlink_row_id_t)row));
+    assert_null(
+        kilni_table_nvjitlink_need(&table, (kilni_nvjitlink_row_id_t)row));
   }
   assert_int_equal(make_and_end(&table, false), 0);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LINK), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LINK), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   assert_int_equal(make_and_end(&table, true), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 1);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 1);
 }
 
 static void trace_says_what_goes_in_and_out(void** state) {
@@ -56,32 +58,32 @@ static void trace_says_what_goes_in_and_out(void** state) {
   memset(&log, 0, sizeof(log));
   kiln_log_sink_t sink = {collect, &log, KILN_LOG_TRACE, 0};
   kiln_nvjitlink_table_t table;
-  kilni_nvjitlink_table_null(&table);
-  assert_null(kilni_nvjitlink_trace_install(&table, sink, &table));
+  kilni_table_nvjitlink_table_null(&table);
+  assert_null(kilni_table_nvjitlink_trace_install(&table, sink, &table));
   assert_string_equal(table.provider, "trace(null)");
   assert_int_equal(make_and_end(&table, false), 0);
   assert_non_null(strstr(log.text, "nvJitLinkCreate"));
   assert_non_null(strstr(log.text, "nvJitLinkDestroy"));
-  kilni_nvjitlink_trace_remove(&table);
+  kilni_table_nvjitlink_trace_remove(&table);
 }
 
 // A failed destroy ends its handle all the same; a failed create makes none.
 static void fault_fails_the_chosen_call(void** state) {
   (void)state;
   kiln_nvjitlink_table_t table;
-  kilni_nvjitlink_table_null(&table);
-  assert_null(kilni_nvjitlink_fault_install(&table, &table));
+  kilni_table_nvjitlink_table_null(&table);
+  assert_null(kilni_table_nvjitlink_fault_install(&table, &table));
   for (uint64_t nth = 1; nth <= 2; nth++) {
-    kilni_nvjitlink_fault_arm(&table, nth, KILNI_FAULT_ONCE,
-                              KILN_NVJITLINK_ERROR_FINALIZE);
+    kilni_table_nvjitlink_fault_arm(&table, nth, KILNI_FAULT_ONCE,
+                                    KILN_NVJITLINK_ERROR_FINALIZE);
     assert_int_equal(make_and_end(&table, false),
                      KILN_NVJITLINK_ERROR_FINALIZE);
-    assert_string_equal(kilni_nvjitlink_fault_hit(&table),
+    assert_string_equal(kilni_table_nvjitlink_fault_hit(&table),
                         nth == 1 ? "nvJitLinkCreate" : "nvJitLinkDestroy");
-    kilni_nvjitlink_fault_disarm(&table);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LINK), 0);
+    kilni_table_nvjitlink_fault_disarm(&table);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_LINK), 0);
   }
-  kilni_nvjitlink_fault_remove(&table);
+  kilni_table_nvjitlink_fault_remove(&table);
 }
 
 // ---- Opening ----
@@ -92,7 +94,7 @@ static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
-  return kilni_nvjitlink_table_open(&host, path, table, out_library);
+  return kilni_table_nvjitlink_table_open(&host, path, table, out_library);
 }
 
 static kiln_status_t open_fake(const char* path, kiln_nvjitlink_table_t* table,
@@ -107,7 +109,7 @@ static void a_new_one_has_every_row(void** state) {
   assert_null(open_fake(FAKE_NVJITLINK_NEW, &table, &library));
   assert_int_equal(table.major, 13);
   for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; i++) {
-    assert_true(kilni_nvjitlink_has(&table, (kilni_nvjitlink_row_id_t)i));
+    assert_true(kilni_table_nvjitlink_has(&table, (kilni_nvjitlink_row_id_t)i));
   }
   assert_int_equal(table.nvJitLinkComplete(NULL),
                    10000 + KILNI_NVJITLINK_ROW_nvJitLinkComplete);
@@ -169,11 +171,12 @@ static void an_older_one_makes_no_ltoir(void** state) {
   assert_null(open_fake(FAKE_NVJITLINK_12_3, &table, &library));
   for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; i++) {
     const kilni_nvjitlink_row_id_t id = (kilni_nvjitlink_row_id_t)i;
-    assert_int_equal(kilni_nvjitlink_has(&table, id),
-                     kilni_nvjitlink_row(id)->need == KILNI_NEED_REQUIRED);
+    assert_int_equal(
+        kilni_table_nvjitlink_has(&table, id),
+        kilni_table_nvjitlink_row(id)->need == KILNI_NEED_REQUIRED);
   }
-  kiln_status_t status =
-      kilni_nvjitlink_need(&table, KILNI_NVJITLINK_ROW_nvJitLinkGetLinkedLTOIR);
+  kiln_status_t status = kilni_table_nvjitlink_need(
+      &table, KILNI_NVJITLINK_ROW_nvJitLinkGetLinkedLTOIR);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
   assert_non_null(strstr(kiln_status_message(status), "13.3"));
   kiln_status_free(status);

@@ -25,7 +25,7 @@ static kilni_base_dynlib_t* must_open(const char* path,
                                       kiln_nvml_table_t* table) {
   kiln_host_t host = host_with(kiln_allocator_libc());
   kilni_base_dynlib_t* library = NULL;
-  assert_null(kilni_nvml_table_open(&host, path, table, &library));
+  assert_null(kilni_table_nvml_table_open(&host, path, table, &library));
   assert_non_null(library);
   return library;
 }
@@ -34,7 +34,8 @@ static kiln_status_t must_not_open(const char* path) {
   kiln_host_t host = host_with(kiln_allocator_libc());
   kiln_nvml_table_t table;
   kilni_base_dynlib_t* library = (kilni_base_dynlib_t*)&host;
-  kiln_status_t status = kilni_nvml_table_open(&host, path, &table, &library);
+  kiln_status_t status =
+      kilni_table_nvml_table_open(&host, path, &table, &library);
   assert_false(kiln_status_is_ok(status));
   assert_null(library);
   assert_null(table.origin);
@@ -55,7 +56,7 @@ static void a_new_one_has_every_row(void** state) {
   assert_string_equal(table.provider, "libnvidia-ml");
   assert_string_equal(table.origin, FAKE_NVML_NEW);
   for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; i++) {
-    assert_true(kilni_nvml_has(&table, (kilni_nvml_row_id_t)i));
+    assert_true(kilni_table_nvml_has(&table, (kilni_nvml_row_id_t)i));
   }
   // Each row is bound to the symbol with its own suffix.
   assert_int_equal(table.nvmlDeviceGetCount(NULL),
@@ -73,14 +74,14 @@ static void an_older_one_lacks_what_came_later(void** state) {
   kilni_base_dynlib_t* library = must_open(FAKE_NVML_11_4, &table);
   for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; i++) {
     const kilni_nvml_row_id_t id = (kilni_nvml_row_id_t)i;
-    const bool there = kilni_nvml_row(id)->version <= 11040;
-    assert_int_equal(kilni_nvml_has(&table, id), there);
-    kiln_status_t status = kilni_nvml_need(&table, id);
+    const bool there = kilni_table_nvml_row(id)->version <= 11040;
+    assert_int_equal(kilni_table_nvml_has(&table, id), there);
+    kiln_status_t status = kilni_table_nvml_need(&table, id);
     assert_int_equal(kiln_status_is_ok(status), there);
     if (!there) {
       assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
-      assert_non_null(
-          strstr(kiln_status_message(status), kilni_nvml_row(id)->symbol));
+      assert_non_null(strstr(kiln_status_message(status),
+                             kilni_table_nvml_row(id)->symbol));
     }
     kiln_status_free(status);
   }
@@ -133,7 +134,7 @@ static void results_become_statuses(void** state) {
 static void ask(const char* path, size_t capacity, const char* wanted) {
   kiln_host_t host = host_with(kiln_allocator_libc());
   char text[64] = "untouched";
-  assert_null(kilni_nvml_release_ask(&host, path, capacity, text));
+  assert_null(kilni_table_nvml_release_ask(&host, path, capacity, text));
   assert_string_equal(text, wanted);
 }
 
@@ -169,7 +170,7 @@ static kiln_status_t open_body(kiln_allocator_t allocator, void* user) {
   kiln_nvml_table_t table;
   kilni_base_dynlib_t* library = NULL;
   kiln_status_t status =
-      kilni_nvml_table_open(&host, FAKE_NVML_NEW, &table, &library);
+      kilni_table_nvml_table_open(&host, FAKE_NVML_NEW, &table, &library);
   assert_int_equal(kiln_status_is_ok(status), library != NULL);
   kilni_base_dynlib_close(library);
   return status;
@@ -180,7 +181,7 @@ static kiln_status_t ask_body(kiln_allocator_t allocator, void* user) {
   kiln_host_t host = host_with(allocator);
   char text[64];
   kiln_status_t status =
-      kilni_nvml_release_ask(&host, FAKE_NVML_NEW, sizeof(text), text);
+      kilni_table_nvml_release_ask(&host, FAKE_NVML_NEW, sizeof(text), text);
   assert_int_equal(kiln_status_is_ok(status), text[0] != 0);
   return status;
 }

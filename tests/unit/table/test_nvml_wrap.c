@@ -18,7 +18,7 @@
 static void rows_are_sound(void** state) {
   (void)state;
   for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_nvml_row((kilni_nvml_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_nvml_row((kilni_nvml_row_id_t)i);
     assert_int_equal(strncmp(row->name, "nvml", 4), 0);
     assert_int_equal(strncmp(row->symbol, row->name, strlen(row->name)), 0);
     assert_in_range(row->version, 11010, 14000);
@@ -27,8 +27,8 @@ static void rows_are_sound(void** state) {
                      row->effect != KILNI_EFFECT_QUERY);
     assert_int_not_equal(row->effect, KILNI_EFFECT_ACT);  // nothing is changed
     for (unsigned j = 0; j < i; j++) {
-      assert_string_not_equal(kilni_nvml_row((kilni_nvml_row_id_t)j)->symbol,
-                              row->symbol);
+      assert_string_not_equal(
+          kilni_table_nvml_row((kilni_nvml_row_id_t)j)->symbol, row->symbol);
     }
   }
 }
@@ -39,11 +39,12 @@ static void trace_says_what_goes_in_and_out(void** state) {
   memset(&log, 0, sizeof(log));
   kiln_log_sink_t sink = {collect, &log, KILN_LOG_TRACE, 0};
   kiln_nvml_table_t table;
-  kilni_nvml_table_null(&table);
-  kilni_nvml_mark(&table, KILNI_NVML_ROW_nvmlDeviceGetFanSpeed, false);
-  assert_null(kilni_nvml_trace_install(&table, sink, &table));
+  kilni_table_nvml_table_null(&table);
+  kilni_table_nvml_mark(&table, KILNI_NVML_ROW_nvmlDeviceGetFanSpeed, false);
+  assert_null(kilni_table_nvml_trace_install(&table, sink, &table));
   assert_string_equal(table.provider, "trace(null)");
-  assert_false(kilni_nvml_has(&table, KILNI_NVML_ROW_nvmlDeviceGetFanSpeed));
+  assert_false(
+      kilni_table_nvml_has(&table, KILNI_NVML_ROW_nvmlDeviceGetFanSpeed));
   kiln_nvml_device_t device = NULL;
   kiln_nvml_pci_t pci;
   kiln_nvml_memory_v2_t memory = {.version = KILN_NVML_MEMORY_V2};
@@ -73,31 +74,31 @@ static void trace_says_what_goes_in_and_out(void** state) {
       "nvmlDeviceGetComputeRunningProcesses(device=0x1000, processes=0x0) = "
       "NVML_SUCCESS, count=0\n"
       "nvmlShutdown() = NVML_SUCCESS\n");
-  kilni_nvml_trace_remove(&table);
+  kilni_table_nvml_trace_remove(&table);
 }
 
 static void fault_fails_the_nth_call(void** state) {
   (void)state;
   kiln_nvml_table_t table;
-  kilni_nvml_table_null(&table);
-  assert_null(kilni_nvml_fault_install(&table, &table));
+  kilni_table_nvml_table_null(&table);
+  assert_null(kilni_table_nvml_fault_install(&table, &table));
   assert_string_equal(table.provider, "fault(null)");
-  kilni_nvml_fault_arm(&table, 2, KILNI_FAULT_ONCE,
-                       KILN_NVML_ERROR_GPU_IS_LOST);
+  kilni_table_nvml_fault_arm(&table, 2, KILNI_FAULT_ONCE,
+                             KILN_NVML_ERROR_GPU_IS_LOST);
   assert_int_equal(table.nvmlInit(), KILN_NVML_SUCCESS);
   assert_non_null(table.nvmlErrorString(KILN_NVML_ERROR_UNKNOWN));
   // A failed destroy happens, and then reports.
   assert_int_equal(table.nvmlShutdown(), KILN_NVML_ERROR_GPU_IS_LOST);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_SESSION), 0);
-  assert_string_equal(kilni_nvml_fault_hit(&table), "nvmlShutdown");
-  assert_int_equal(kilni_nvml_fault_disarm(&table), 2);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_SESSION), 0);
+  assert_string_equal(kilni_table_nvml_fault_hit(&table), "nvmlShutdown");
+  assert_int_equal(kilni_table_nvml_fault_disarm(&table), 2);
   // A failed create does not.
-  kilni_nvml_fault_arm(&table, 1, KILNI_FAULT_FROM,
-                       KILN_NVML_ERROR_DRIVER_NOT_LOADED);
+  kilni_table_nvml_fault_arm(&table, 1, KILNI_FAULT_FROM,
+                             KILN_NVML_ERROR_DRIVER_NOT_LOADED);
   assert_int_equal(table.nvmlInit(), KILN_NVML_ERROR_DRIVER_NOT_LOADED);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_SESSION), 0);
-  assert_int_equal(kilni_nvml_fault_disarm(&table), 1);
-  kilni_nvml_fault_remove(&table);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_SESSION), 0);
+  assert_int_equal(kilni_table_nvml_fault_disarm(&table), 1);
+  kilni_table_nvml_fault_remove(&table);
 }
 
 static void places_are_counted(void** state) {
@@ -106,15 +107,15 @@ static void places_are_counted(void** state) {
   kiln_nvml_table_t null;
   kiln_nvml_table_t wrapped[KILNI_WRAP_SLOTS];
   kiln_nvml_table_t more;
-  kilni_nvml_table_null(&null);
+  kilni_table_nvml_table_null(&null);
   for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
-    assert_null(kilni_nvml_trace_install(&null, sink, &wrapped[i]));
+    assert_null(kilni_table_nvml_trace_install(&null, sink, &wrapped[i]));
   }
-  kiln_status_t status = kilni_nvml_trace_install(&null, sink, &more);
+  kiln_status_t status = kilni_table_nvml_trace_install(&null, sink, &more);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
   for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
-    kilni_nvml_trace_remove(&wrapped[i]);
+    kilni_table_nvml_trace_remove(&wrapped[i]);
   }
 }
 

@@ -22,7 +22,7 @@ static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
   *library = (kilni_base_dynlib_t*)library;
-  return kilni_nvrtc_table_open(&host, path, table, library);
+  return kilni_table_nvrtc_table_open(&host, path, table, library);
 }
 
 static void must_open(const char* path, kiln_nvrtc_table_t* table,
@@ -58,7 +58,7 @@ static void a_new_one_has_every_row(void** state) {
   assert_string_equal(table.provider, "libnvrtc");
   assert_string_equal(table.origin, FAKE_NVRTC_NEW);
   for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; i++) {
-    assert_true(kilni_nvrtc_has(&table, (kilni_nvrtc_row_id_t)i));
+    assert_true(kilni_table_nvrtc_has(&table, (kilni_nvrtc_row_id_t)i));
   }
   assert_int_equal(table.nvrtcGetPTX(NULL, NULL),
                    10000 + KILNI_NVRTC_ROW_nvrtcGetPTX);
@@ -79,8 +79,8 @@ static void optional_rows_of_an_older_one_are_absent(void** state) {
   must_open(FAKE_NVRTC_12_0, &table, &library);
   for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; i++) {
     const kilni_nvrtc_row_id_t id = (kilni_nvrtc_row_id_t)i;
-    assert_int_equal(kilni_nvrtc_has(&table, id),
-                     kilni_nvrtc_row(id)->need == KILNI_NEED_REQUIRED);
+    assert_int_equal(kilni_table_nvrtc_has(&table, id),
+                     kilni_table_nvrtc_row(id)->need == KILNI_NEED_REQUIRED);
   }
   assert_int_equal(table.nvrtcSetPCHHeapSize(1),
                    KILN_NVRTC_ERROR_INTERNAL_ERROR);
@@ -182,10 +182,10 @@ static void the_real_one_compiles_through_the_table(void** state) {
   assert_true(bytes > 1);
   assert_int_equal(table.nvrtcDestroyProgram(&program), 0);
   // Every result has the library's own name.
-#define KILNI_NVRTC_RESULT(name, number, status, fix)      \
-  if (number <= 11) {                                      \
-    assert_string_equal(table.nvrtcGetErrorString(number), \
-                        kilni_nvrtc_result_name(number));  \
+#define KILNI_NVRTC_RESULT(name, number, status, fix)           \
+  if (number <= 11) {                                           \
+    assert_string_equal(table.nvrtcGetErrorString(number),      \
+                        kilni_table_nvrtc_result_name(number)); \
   }
 #include "table/nvrtc_results.inc"
 #undef KILNI_NVRTC_RESULT

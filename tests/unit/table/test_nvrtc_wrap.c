@@ -18,17 +18,17 @@
 static void null_knows_its_programs(void** state) {
   (void)state;
   kiln_nvrtc_table_t table;
-  kilni_nvrtc_table_null(&table);
+  kilni_table_nvrtc_table_null(&table);
   assert_string_equal(table.provider, "null");
   for (unsigned row = 0; row < KILNI_NVRTC_ROW_COUNT; row++) {
-    assert_true(kilni_nvrtc_has(&table, (kilni_nvrtc_row_id_t)row));
+    assert_true(kilni_table_nvrtc_has(&table, (kilni_nvrtc_row_id_t)row));
   }
   kiln_nvrtc_program_t program = NULL;
   assert_int_equal(
       table.nvrtcCreateProgram(&program, "", "a.cu", 0, NULL, NULL),
       KILN_NVRTC_SUCCESS);
   assert_non_null(program);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 1);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 1);
   assert_int_equal(table.nvrtcCompileProgram(program, 0, NULL),
                    KILN_NVRTC_SUCCESS);
   size_t bytes = 0;
@@ -40,11 +40,11 @@ static void null_knows_its_programs(void** state) {
   kiln_nvrtc_program_t again = program;
   assert_int_equal(table.nvrtcDestroyProgram(&program), KILN_NVRTC_SUCCESS);
   assert_null(program);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   assert_int_equal(table.nvrtcDestroyProgram(&again),
                    KILN_NVRTC_ERROR_INVALID_PROGRAM);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 1);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 1);
 }
 
 static void trace_says_what_goes_in_and_out(void** state) {
@@ -53,10 +53,10 @@ static void trace_says_what_goes_in_and_out(void** state) {
   memset(&log, 0, sizeof(log));
   kiln_log_sink_t sink = {collect, &log, KILN_LOG_TRACE, 0};
   kiln_nvrtc_table_t table;
-  kilni_nvrtc_table_null(&table);
-  kilni_nvrtc_mark(&table, KILNI_NVRTC_ROW_nvrtcSetPCHHeapSize, false);
+  kilni_table_nvrtc_table_null(&table);
+  kilni_table_nvrtc_mark(&table, KILNI_NVRTC_ROW_nvrtcSetPCHHeapSize, false);
   assert_true(
-      kiln_status_is_ok(kilni_nvrtc_trace_install(&table, sink, &table)));
+      kiln_status_is_ok(kilni_table_nvrtc_trace_install(&table, sink, &table)));
   assert_string_equal(table.provider, "trace(null)");
   int count = 0;
   assert_int_equal(table.nvrtcGetNumSupportedArchs(&count), 0);
@@ -71,18 +71,20 @@ static void trace_says_what_goes_in_and_out(void** state) {
       "nvrtcDestroyProgram(program=0x77) = NVRTC_ERROR_INVALID_PROGRAM\n");
   // An absent row stays absent, and is no call.
   log.text[0] = '\0';
-  assert_false(kilni_nvrtc_has(&table, KILNI_NVRTC_ROW_nvrtcSetPCHHeapSize));
-  kilni_nvrtc_trace_remove(&table);
+  assert_false(
+      kilni_table_nvrtc_has(&table, KILNI_NVRTC_ROW_nvrtcSetPCHHeapSize));
+  kilni_table_nvrtc_trace_remove(&table);
 }
 
 static void fault_fails_the_nth_call(void** state) {
   (void)state;
   kiln_nvrtc_table_t table;
-  kilni_nvrtc_table_null(&table);
-  assert_true(kiln_status_is_ok(kilni_nvrtc_fault_install(&table, &table)));
+  kilni_table_nvrtc_table_null(&table);
+  assert_true(
+      kiln_status_is_ok(kilni_table_nvrtc_fault_install(&table, &table)));
   assert_string_equal(table.provider, "fault(null)");
-  kilni_nvrtc_fault_arm(&table, 2, KILNI_FAULT_ONCE,
-                        KILN_NVRTC_ERROR_INTERNAL_ERROR);
+  kilni_table_nvrtc_fault_arm(&table, 2, KILNI_FAULT_ONCE,
+                              KILN_NVRTC_ERROR_INTERNAL_ERROR);
   kiln_nvrtc_program_t program = NULL;
   assert_int_equal(
       table.nvrtcCreateProgram(&program, "", "a.cu", 0, NULL, NULL),
@@ -94,14 +96,15 @@ static void fault_fails_the_nth_call(void** state) {
   // A failed destroy happens, and then reports.
   assert_int_equal(table.nvrtcDestroyProgram(&program),
                    KILN_NVRTC_ERROR_INTERNAL_ERROR);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
-  assert_string_equal(kilni_nvrtc_fault_hit(&table), "nvrtcDestroyProgram");
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+  assert_string_equal(kilni_table_nvrtc_fault_hit(&table),
+                      "nvrtcDestroyProgram");
   assert_int_equal(
       table.nvrtcCreateProgram(&program, "", "a.cu", 0, NULL, NULL),
       KILN_NVRTC_SUCCESS);
-  assert_int_equal(kilni_nvrtc_fault_disarm(&table), 3);
+  assert_int_equal(kilni_table_nvrtc_fault_disarm(&table), 3);
   assert_int_equal(table.nvrtcDestroyProgram(&program), KILN_NVRTC_SUCCESS);
-  kilni_nvrtc_fault_remove(&table);
+  kilni_table_nvrtc_fault_remove(&table);
 }
 
 static void places_are_counted_for_each_library(void** state) {
@@ -109,21 +112,21 @@ static void places_are_counted_for_each_library(void** state) {
   kiln_nvrtc_table_t null;
   kiln_nvrtc_table_t wrapped[KILNI_WRAP_SLOTS + 1];
   kiln_cuda_table_t cuda;
-  kilni_nvrtc_table_null(&null);
+  kilni_table_nvrtc_table_null(&null);
   for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
     assert_true(
-        kiln_status_is_ok(kilni_nvrtc_fault_install(&null, &wrapped[i])));
+        kiln_status_is_ok(kilni_table_nvrtc_fault_install(&null, &wrapped[i])));
   }
   kiln_status_t status =
-      kilni_nvrtc_fault_install(&null, &wrapped[KILNI_WRAP_SLOTS]);
+      kilni_table_nvrtc_fault_install(&null, &wrapped[KILNI_WRAP_SLOTS]);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);
-  kilni_cuda_table_null(&cuda);
-  assert_true(kiln_status_is_ok(kilni_cuda_fault_install(&cuda, &cuda)));
-  kilni_cuda_fault_remove(&cuda);
+  kilni_table_cuda_table_null(&cuda);
+  assert_true(kiln_status_is_ok(kilni_table_cuda_fault_install(&cuda, &cuda)));
+  kilni_table_cuda_fault_remove(&cuda);
   for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
-    kilni_nvrtc_fault_remove(&wrapped[i]);
+    kilni_table_nvrtc_fault_remove(&wrapped[i]);
   }
 }
 

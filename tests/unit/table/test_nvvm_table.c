@@ -37,17 +37,17 @@ static uint32_t make_and_end(const kiln_nvvm_table_t* table, bool twice) {
 static void null_knows_its_handles(void** state) {
   (void)state;
   kiln_nvvm_table_t table;
-  kilni_nvvm_table_null(&table);
+  kilni_table_nvvm_table_null(&table);
   assert_string_equal(table.provider, "null");
   for (unsigned row = 0; row < KILNI_NVVM_ROW_COUNT; row++) {
-    assert_true(kilni_nvvm_has(&table, (kilni_nvvm_row_id_t)row));
-    assert_null(kilni_nvvm_need(&table, (kilni_nvvm_row_id_t)row));
+    assert_true(kilni_table_nvvm_has(&table, (kilni_nvvm_row_id_t)row));
+    assert_null(kilni_table_nvvm_need(&table, (kilni_nvvm_row_id_t)row));
   }
   assert_int_equal(make_and_end(&table, false), 0);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 0);
   assert_int_equal(make_and_end(&table, true), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 1);
+  assert_int_equal(kilni_table_cuda_null_bad_destroys(), 1);
 }
 
 static void trace_says_what_goes_in_and_out(void** state) {
@@ -56,31 +56,31 @@ static void trace_says_what_goes_in_and_out(void** state) {
   memset(&log, 0, sizeof(log));
   kiln_log_sink_t sink = {collect, &log, KILN_LOG_TRACE, 0};
   kiln_nvvm_table_t table;
-  kilni_nvvm_table_null(&table);
-  assert_null(kilni_nvvm_trace_install(&table, sink, &table));
+  kilni_table_nvvm_table_null(&table);
+  assert_null(kilni_table_nvvm_trace_install(&table, sink, &table));
   assert_string_equal(table.provider, "trace(null)");
   assert_int_equal(make_and_end(&table, false), 0);
   assert_non_null(strstr(log.text, "nvvmCreateProgram"));
   assert_non_null(strstr(log.text, "nvvmDestroyProgram"));
-  kilni_nvvm_trace_remove(&table);
+  kilni_table_nvvm_trace_remove(&table);
 }
 
 // A failed destroy ends its handle all the same; a failed create makes none.
 static void fault_fails_the_chosen_call(void** state) {
   (void)state;
   kiln_nvvm_table_t table;
-  kilni_nvvm_table_null(&table);
-  assert_null(kilni_nvvm_fault_install(&table, &table));
+  kilni_table_nvvm_table_null(&table);
+  assert_null(kilni_table_nvvm_fault_install(&table, &table));
   for (uint64_t nth = 1; nth <= 2; nth++) {
-    kilni_nvvm_fault_arm(&table, nth, KILNI_FAULT_ONCE,
-                         KILN_NVVM_ERROR_COMPILATION);
+    kilni_table_nvvm_fault_arm(&table, nth, KILNI_FAULT_ONCE,
+                               KILN_NVVM_ERROR_COMPILATION);
     assert_int_equal(make_and_end(&table, false), KILN_NVVM_ERROR_COMPILATION);
-    assert_string_equal(kilni_nvvm_fault_hit(&table),
+    assert_string_equal(kilni_table_nvvm_fault_hit(&table),
                         nth == 1 ? "nvvmCreateProgram" : "nvvmDestroyProgram");
-    kilni_nvvm_fault_disarm(&table);
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+    kilni_table_nvvm_fault_disarm(&table);
+    assert_int_equal(kilni_table_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
   }
-  kilni_nvvm_fault_remove(&table);
+  kilni_table_nvvm_fault_remove(&table);
 }
 
 // ---- Opening ----
@@ -91,7 +91,7 @@ static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = allocator;
-  return kilni_nvvm_table_open(&host, path, table, out_library);
+  return kilni_table_nvvm_table_open(&host, path, table, out_library);
 }
 
 static kiln_status_t open_fake(const char* path, kiln_nvvm_table_t* table,
@@ -106,7 +106,7 @@ static void a_new_one_has_every_row(void** state) {
   assert_null(open_fake(FAKE_NVVM_NEW, &table, &library));
   assert_int_equal(table.major, 13);
   for (unsigned i = 0; i < KILNI_NVVM_ROW_COUNT; i++) {
-    assert_true(kilni_nvvm_has(&table, (kilni_nvvm_row_id_t)i));
+    assert_true(kilni_table_nvvm_has(&table, (kilni_nvvm_row_id_t)i));
   }
   assert_int_equal(table.nvvmGetCompiledResult(NULL, NULL),
                    10000 + KILNI_NVVM_ROW_nvvmGetCompiledResult);
@@ -200,10 +200,10 @@ static void use_the_real_one(const kiln_nvvm_table_t* table) {
   free(text);
   assert_int_equal(table->nvvmDestroyProgram(&program), 0);
   // Every result has the library's own name.
-#define KILNI_NVVM_RESULT(name, number, status, fix)       \
-  if (number <= 9) {                                       \
-    assert_string_equal(table->nvvmGetErrorString(number), \
-                        kilni_nvvm_result_name(number));   \
+#define KILNI_NVVM_RESULT(name, number, status, fix)           \
+  if (number <= 9) {                                           \
+    assert_string_equal(table->nvvmGetErrorString(number),     \
+                        kilni_table_nvvm_result_name(number)); \
   }
 #include "table/nvvm_results.inc"
 #undef KILNI_NVVM_RESULT

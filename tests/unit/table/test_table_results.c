@@ -28,7 +28,7 @@ static void success_is_ok(void** state) {
       kiln_status_is_ok(KILNI_CUDA_STATUS(NULL, KILN_CU_SUCCESS, "cuInit")));
   assert_true(kiln_status_is_ok(
       KILNI_NVRTC_STATUS(NULL, KILN_NVRTC_SUCCESS, "nvrtcVersion")));
-  assert_string_equal(kilni_cuda_result_name(0), "CUDA_SUCCESS");
+  assert_string_equal(kilni_table_cuda_result_name(0), "CUDA_SUCCESS");
 }
 
 static void not_ready_is_a_bare_code(void** state) {
@@ -59,7 +59,7 @@ static void every_result_has_code_name_number_call_and_fix(void** state) {
     assert_non_null(kiln_status_fix(status));
     assert_string_equal(kiln_status_origin(status), "test");
     assert_int_equal(kiln_status_code(status),
-                     kilni_cuda_result_code(results[i]));
+                     kilni_table_cuda_result_code(results[i]));
     kiln_status_free(status);
   }
 }
@@ -68,15 +68,15 @@ static void sticky_results_are_a_lost_device_and_no_others(void** state) {
   (void)state;
   for (unsigned i = 0; i < RESULT_COUNT; i++) {
     assert_int_equal(
-        kilni_cuda_result_is_sticky(results[i]),
-        kilni_cuda_result_code(results[i]) == KILN_STATUS_DEVICE_LOST);
+        kilni_table_cuda_result_is_sticky(results[i]),
+        kilni_table_cuda_result_code(results[i]) == KILN_STATUS_DEVICE_LOST);
   }
-  assert_true(kilni_cuda_result_is_sticky(KILN_CU_ERROR_ILLEGAL_ADDRESS));
-  assert_true(kilni_cuda_result_is_sticky(KILN_CU_ERROR_LAUNCH_FAILED));
-  assert_false(kilni_cuda_result_is_sticky(KILN_CU_ERROR_INVALID_VALUE));
+  assert_true(kilni_table_cuda_result_is_sticky(KILN_CU_ERROR_ILLEGAL_ADDRESS));
+  assert_true(kilni_table_cuda_result_is_sticky(KILN_CU_ERROR_LAUNCH_FAILED));
+  assert_false(kilni_table_cuda_result_is_sticky(KILN_CU_ERROR_INVALID_VALUE));
   assert_false(
-      kilni_cuda_result_is_sticky(KILN_CU_ERROR_LAUNCH_OUT_OF_RESOURCES));
-  assert_int_equal(kilni_cuda_result_code(KILN_CU_ERROR_OUT_OF_MEMORY),
+      kilni_table_cuda_result_is_sticky(KILN_CU_ERROR_LAUNCH_OUT_OF_RESOURCES));
+  assert_int_equal(kilni_table_cuda_result_code(KILN_CU_ERROR_OUT_OF_MEMORY),
                    KILN_STATUS_DEVICE_OUT_OF_MEMORY);
 }
 
@@ -104,11 +104,11 @@ static void sticky_results_are_on_their_page(void** state) {
   assert_non_null(behind);
   *behind = 0;
   for (unsigned i = 0; i < RESULT_COUNT; i++) {
-    const char* name = kilni_cuda_result_name(results[i]);
+    const char* name = kilni_table_cuda_result_name(results[i]);
     char word[80];
     snprintf(word, sizeof(word), "`%s`", name + strlen("CUDA_ERROR_"));
     if ((strstr(lost, word) != NULL) !=
-        kilni_cuda_result_is_sticky(results[i])) {
+        kilni_table_cuda_result_is_sticky(results[i])) {
       fail_msg("%s is on the wrong side of the page", name);
     }
   }
@@ -116,10 +116,11 @@ static void sticky_results_are_on_their_page(void** state) {
 
 static void the_driver_names_what_the_list_does_not_know(void** state) {
   (void)state;
-  assert_null(kilni_cuda_result_name(4711));
-  assert_int_equal(kilni_cuda_result_code(4711), KILN_STATUS_DRIVER_ERROR);
+  assert_null(kilni_table_cuda_result_name(4711));
+  assert_int_equal(kilni_table_cuda_result_code(4711),
+                   KILN_STATUS_DRIVER_ERROR);
   kiln_cuda_table_t table;
-  kilni_cuda_table_init(&table, "new", "nowhere");
+  kilni_table_cuda_table_init(&table, "new", "nowhere");
   kiln_status_t status = KILNI_CUDA_STATUS(&table, 4711, "cuInit");
   kiln_status_native_t native;
   assert_true(kiln_status_native(status, &native));
@@ -136,13 +137,13 @@ static void the_driver_names_what_the_list_does_not_know(void** state) {
 
 static void attributes_have_names(void** state) {
   (void)state;
-  assert_string_equal(
-      kilni_cuda_attribute_name(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-      "MULTIPROCESSOR_COUNT");
-  assert_null(kilni_cuda_attribute_name(0));
-  assert_null(kilni_cuda_attribute_name(100000));
+  assert_string_equal(kilni_table_cuda_attribute_name(
+                          KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+                      "MULTIPROCESSOR_COUNT");
+  assert_null(kilni_table_cuda_attribute_name(0));
+  assert_null(kilni_table_cuda_attribute_name(100000));
   for (unsigned i = 1; i < 92; i++) {
-    assert_non_null(kilni_cuda_attribute_name(i));
+    assert_non_null(kilni_table_cuda_attribute_name(i));
   }
 }
 
@@ -158,8 +159,9 @@ static void nvrtc_results_are_told_apart(void** state) {
   assert_int_equal(native.number, 6);
   assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);
-  assert_string_equal(kilni_nvrtc_result_name(5), "NVRTC_ERROR_INVALID_OPTION");
-  assert_null(kilni_nvrtc_result_name(99));
+  assert_string_equal(kilni_table_nvrtc_result_name(5),
+                      "NVRTC_ERROR_INVALID_OPTION");
+  assert_null(kilni_table_nvrtc_result_name(99));
 }
 
 int main(void) {

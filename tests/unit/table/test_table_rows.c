@@ -17,15 +17,15 @@
 static void rows_have_names_and_symbols(void** state) {
   (void)state;
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);
     assert_int_equal(strncmp(row->symbol, row->name, strlen(row->name)), 0);
     const char* suffix = row->symbol + strlen(row->name);
     assert_true(suffix[0] == '\0' || strcmp(suffix, "_v2") == 0);
     assert_null(strstr(row->symbol, "_pt"));
     assert_in_range(row->version, 2000, 14000);
     for (unsigned j = 0; j < i; j++) {
-      assert_string_not_equal(kilni_cuda_row((kilni_cuda_row_id_t)j)->name,
-                              row->name);
+      assert_string_not_equal(
+          kilni_table_cuda_row((kilni_cuda_row_id_t)j)->name, row->name);
     }
   }
 }
@@ -33,7 +33,7 @@ static void rows_have_names_and_symbols(void** state) {
 static void required_is_what_driver_525_has(void** state) {
   (void)state;
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);
     assert_int_equal(row->need == KILNI_NEED_REQUIRED, row->version <= 12000);
     // The software device may lack a REQUIRED one: that names its feature too.
     assert_true(row->feature[0] != '\0' || row->need == KILNI_NEED_REQUIRED);
@@ -45,7 +45,7 @@ static void every_created_handle_can_be_destroyed(void** state) {
   bool made[KILNI_HANDLE_COUNT] = {false};
   bool ended[KILNI_HANDLE_COUNT] = {false};
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);
     if (row->effect == KILNI_EFFECT_CREATE) made[row->handle] = true;
     if (row->effect == KILNI_EFFECT_DESTROY) ended[row->handle] = true;
     if (row->effect == KILNI_EFFECT_QUERY || row->effect == KILNI_EFFECT_ACT) {
@@ -61,18 +61,20 @@ static void every_created_handle_can_be_destroyed(void** state) {
 
 static void columns_are_those_of_the_list(void** state) {
   (void)state;
-  const kilni_table_row_t* row = kilni_cuda_row(KILNI_CUDA_ROW_cuMemFreeAsync);
+  const kilni_table_row_t* row =
+      kilni_table_cuda_row(KILNI_CUDA_ROW_cuMemFreeAsync);
   assert_string_equal(row->name, "cuMemFreeAsync");
   assert_int_equal(row->context, KILNI_CONTEXT_FROM_STREAM);
   assert_int_equal(row->capture, KILNI_CAPTURE_UNSAFE);
   assert_int_equal(row->effect, KILNI_EFFECT_DESTROY);
   assert_int_equal(row->handle, KILNI_HANDLE_MEMORY);
-  row = kilni_cuda_row(KILNI_CUDA_ROW_cuMemAlloc);
+  row = kilni_table_cuda_row(KILNI_CUDA_ROW_cuMemAlloc);
   assert_string_equal(row->symbol, "cuMemAlloc_v2");
   assert_int_equal(row->context, KILNI_CONTEXT_CURRENT);
   assert_int_equal(row->capture, KILNI_CAPTURE_UNSAFE);
-  assert_int_equal(kilni_nvrtc_row(KILNI_NVRTC_ROW_nvrtcCreateProgram)->handle,
-                   KILNI_HANDLE_PROGRAM);
+  assert_int_equal(
+      kilni_table_nvrtc_row(KILNI_NVRTC_ROW_nvrtcCreateProgram)->handle,
+      KILNI_HANDLE_PROGRAM);
 }
 
 static kiln_cu_result_t own_init(unsigned int flags) {
@@ -82,25 +84,25 @@ static kiln_cu_result_t own_init(unsigned int flags) {
 static void an_absent_row_answers_and_does_not_crash(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_init(&table, "empty", "nowhere");
+  kilni_table_cuda_table_init(&table, "empty", "nowhere");
   kiln_cu_deviceptr_t address = 7;
-  assert_false(kilni_cuda_has(&table, KILNI_CUDA_ROW_cuMemAlloc));
+  assert_false(kilni_table_cuda_has(&table, KILNI_CUDA_ROW_cuMemAlloc));
   assert_int_equal(table.cuMemAlloc(&address, 1),
                    KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER);
   assert_int_equal(table.cuInit(0), KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 
   KILNI_CUDA_SET(&table, cuInit, own_init);
-  assert_true(kilni_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
+  assert_true(kilni_table_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
   assert_int_equal(table.cuInit(5), 1005);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    assert_int_equal(kilni_cuda_has(&table, (kilni_cuda_row_id_t)i),
+    assert_int_equal(kilni_table_cuda_has(&table, (kilni_cuda_row_id_t)i),
                      i == KILNI_CUDA_ROW_cuInit);
   }
-  kilni_cuda_mark(&table, KILNI_CUDA_ROW_cuInit, false);
-  assert_false(kilni_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
+  kilni_table_cuda_mark(&table, KILNI_CUDA_ROW_cuInit, false);
+  assert_false(kilni_table_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
 
   kiln_nvrtc_table_t nvrtc;
-  kilni_nvrtc_table_init(&nvrtc, "empty", "nowhere");
+  kilni_table_nvrtc_table_init(&nvrtc, "empty", "nowhere");
   assert_null(nvrtc.nvrtcGetErrorString(1));
   assert_int_equal(nvrtc.nvrtcVersion(NULL, NULL),
                    KILN_NVRTC_ERROR_INTERNAL_ERROR);
@@ -109,10 +111,10 @@ static void an_absent_row_answers_and_does_not_crash(void** state) {
 static void check_names_every_missing_row_at_once(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_init(&table, "empty", "nowhere");
+  kilni_table_cuda_table_init(&table, "empty", "nowhere");
   table.driver_version = 11020;
   KILNI_CUDA_SET(&table, cuInit, own_init);
-  kiln_status_t status = kilni_cuda_table_check(&table);
+  kiln_status_t status = kilni_table_cuda_table_check(&table);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
   char text[16384];
   size_t length = 0;
@@ -121,7 +123,7 @@ static void check_names_every_missing_row_at_once(void** state) {
   assert_non_null(strstr(text, "CUDA 11.2"));
   assert_non_null(strstr(kiln_status_fix(status), "525"));
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
-    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);
     // Names are told apart by what stands around them.
     char first[80], next[80], last[80];
     snprintf(first, sizeof(first), " %s,", row->symbol);
@@ -138,10 +140,10 @@ static void check_names_every_missing_row_at_once(void** state) {
 static void an_absent_feature_is_named_with_the_driver_it_needs(void** state) {
   (void)state;
   kiln_cuda_table_t table;
-  kilni_cuda_table_init(&table, "libcuda", "nowhere");
+  kilni_table_cuda_table_init(&table, "libcuda", "nowhere");
   table.driver_version = 12020;
   kiln_status_t status =
-      kilni_cuda_need(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo);
+      kilni_table_cuda_need(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
   assert_non_null(strstr(kiln_status_message(status), "12.4"));
   assert_non_null(strstr(kiln_status_message(status), "12.2"));
@@ -150,20 +152,20 @@ static void an_absent_feature_is_named_with_the_driver_it_needs(void** state) {
   kiln_status_free(status);
 
   table.driver_version = 13000;
-  status = kilni_cuda_need(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo);
+  status = kilni_table_cuda_need(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
   assert_null(strstr(kiln_status_message(status), "12.4"));
   kiln_status_free(status);
 
-  kilni_cuda_mark(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo, true);
+  kilni_table_cuda_mark(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo, true);
   assert_true(kiln_status_is_ok(
-      kilni_cuda_need(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo)));
+      kilni_table_cuda_need(&table, KILNI_CUDA_ROW_cuFuncGetParamInfo)));
 
   kiln_nvrtc_table_t nvrtc;
-  kilni_nvrtc_table_init(&nvrtc, "libnvrtc", "a/file.so");
+  kilni_table_nvrtc_table_init(&nvrtc, "libnvrtc", "a/file.so");
   nvrtc.major = 12;
   nvrtc.minor = 3;
-  status = kilni_nvrtc_need(&nvrtc, KILNI_NVRTC_ROW_nvrtcSetFlowCallback);
+  status = kilni_table_nvrtc_need(&nvrtc, KILNI_NVRTC_ROW_nvrtcSetFlowCallback);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
   assert_non_null(strstr(kiln_status_message(status), "12.8"));
   assert_non_null(strstr(kiln_status_message(status), "12.3"));
