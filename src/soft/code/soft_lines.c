@@ -16,8 +16,9 @@ static uint32_t find_file(const kilni_ptx_module_t* module, uint32_t number) {
   return KILNI_SOFT_NONE;
 }
 
-static kilni_soft_line_t line_of(const kilni_ptx_module_t* module,
-                                 const kilni_ptx_instruction_t* instruction) {
+static kilni_soft_line_t lines_line_of(
+    const kilni_ptx_module_t* module,
+    const kilni_ptx_instruction_t* instruction) {
   kilni_soft_line_t line = {instruction->line, KILNI_SOFT_NONE, 0,
                             KILNI_SOFT_NONE, 0};
   if (instruction->location == KILNI_PTX_NONE) return line;
@@ -68,7 +69,7 @@ kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
   uint32_t at = 0;
   for (uint32_t i = 0; i < module->instruction_count; i++) {
     if (!changes(module, i)) continue;
-    code->lines[at++] = line_of(module, &module->instructions[i]);
+    code->lines[at++] = lines_line_of(module, &module->instructions[i]);
   }
   return kiln_ok();
 }

@@ -23,14 +23,14 @@ typedef struct refusal_t {
   char text[256];
 } refusal_t;
 
-static uint64_t align_up(uint64_t value, uint64_t align) {
+static uint64_t code_align_up(uint64_t value, uint64_t align) {
   return align > 1 ? (value + align - 1) & ~(align - 1) : value;
 }
 
 // --- Variables ---------------------------------------------------------------
 
-static kiln_status_t copy_name(kilni_soft_code_t* code, const char* name,
-                               char** out_name) {
+static kiln_status_t code_copy_name(kilni_soft_code_t* code, const char* name,
+                                    char** out_name) {
   return kilni_base_strdup(code->host->allocator, kilni_base_sv(name),
                            out_name);
 }
@@ -49,7 +49,7 @@ static kiln_status_t make_symbol(kilni_soft_code_t* code,
                    variable->space == KILNI_PTX_SPACE_CONST;
   if (!in_memory || variable->declared_only) return kiln_ok();
   if (variable->function == KILNI_PTX_NONE) {
-    KILNI_RETURN_IF_ERROR(copy_name(code, variable->name, &symbol->name));
+    KILNI_RETURN_IF_ERROR(code_copy_name(code, variable->name, &symbol->name));
   }
   uint64_t bytes = symbol->bytes ? symbol->bytes : 1;
   KILNI_RETURN_IF_ERROR(kilni_soft_memory_alloc(
@@ -142,9 +142,10 @@ static void note_refusal(refusal_t* refusal, const kilni_soft_lower_t* lower) {
   refusal->count += lower->refused_count;
 }
 
-static kiln_status_t decode(kilni_soft_code_t* code,
-                            const kilni_ptx_module_t* module, uint32_t index,
-                            const uint32_t* param_offsets, refusal_t* refusal) {
+static kiln_status_t code_decode(kilni_soft_code_t* code,
+                                 const kilni_ptx_module_t* module,
+                                 uint32_t index, const uint32_t* param_offsets,
+                                 refusal_t* refusal) {
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(code->host->allocator,
                                          sizeof(kilni_soft_lower_t), &memory));
@@ -167,7 +168,7 @@ static kiln_status_t decode(kilni_soft_code_t* code,
   return status;
 }
 
-static kiln_status_t refused(const refusal_t* refusal) {
+static kiln_status_t code_refused(const refusal_t* refusal) {
   if (!refusal->count) return kiln_ok();
   char more[64] = "";
   if (refusal->count > 1) {
@@ -204,12 +205,13 @@ static kiln_status_t make_functions(kilni_soft_code_t* code,
     kilni_soft_function_t* function = &code->functions[i];
     function->is_entry = source->is_entry;
     char* name;
-    KILNI_RETURN_IF_ERROR(copy_name(code, source->name, &name));
+    KILNI_RETURN_IF_ERROR(code_copy_name(code, source->name, &name));
     function->name = name;
     if (!source->is_defined) continue;
-    KILNI_RETURN_IF_ERROR(decode(code, module, i, param_offsets, &refusal));
+    KILNI_RETURN_IF_ERROR(
+        code_decode(code, module, i, param_offsets, &refusal));
   }
-  return refused(&refusal);
+  return code_refused(&refusal);
 }
 
 // --- Kernels -----------------------------------------------------------------
@@ -227,7 +229,7 @@ static kiln_status_t place_params(const kilni_ptx_module_t* module,
          i++) {
       uint32_t index = function->first_parameter + i;
       const kilni_ptx_variable_t* variable = &module->variables[index];
-      at = align_up(at, variable->align);
+      at = code_align_up(at, variable->align);
       offsets[index] = (uint32_t)at;
       at += variable->size_bytes;
       if (at > PARAM_BYTES_MAX) {
@@ -269,10 +271,11 @@ static uint32_t thread_limit(const kilni_ptx_function_t* source) {
   return (uint32_t)product;
 }
 
-static void fill_params(kilni_soft_code_t* code,
-                        const kilni_ptx_module_t* module,
-                        const kilni_ptx_function_t* source,
-                        const uint32_t* offsets, kilni_soft_entry_t* entry) {
+static void code_fill_params(kilni_soft_code_t* code,
+                             const kilni_ptx_module_t* module,
+                             const kilni_ptx_function_t* source,
+                             const uint32_t* offsets,
+                             kilni_soft_entry_t* entry) {
   entry->params = &code->params[code->param_count];
   entry->param_count = source->parameter_count;
   for (uint32_t i = 0; i < source->parameter_count; i++) {
@@ -338,7 +341,7 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
     KILNI_RETURN_IF_ERROR(check_cluster(source));
     memcpy(entry->required_block, source->reqntid,
            sizeof(entry->required_block));
-    fill_params(code, module, source, offsets, entry);
+    code_fill_params(code, module, source, offsets, entry);
     KILNI_RETURN_IF_ERROR(shared_of(code, entry));
   }
   return kiln_ok();
@@ -346,8 +349,8 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
 
 // --- The module --------------------------------------------------------------
 
-static kiln_status_t make_all(kilni_soft_code_t* code,
-                              const kilni_ptx_module_t* module) {
+static kiln_status_t code_make_all(kilni_soft_code_t* code,
+                                   const kilni_ptx_module_t* module) {
   if (module->address_size != 64) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "the module has %u-bit addresses",
@@ -383,7 +386,7 @@ kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
   code->host = host;
   code->memory = memory;
   code->lanes = lanes;
-  kiln_status_t status = make_all(code, module);
+  kiln_status_t status = code_make_all(code, module);
   if (!kiln_status_is_ok(status)) {
     kilni_soft_code_destroy(code);
     return status;

@@ -41,7 +41,7 @@ typedef struct rule_t {
    at,                                                \
    order}
 
-static const rule_t rules[] = {
+static const rule_t kRules[] = {
     RULE(add_b64, mul_wide_s32, mad_wide_s32, 2, EITHER, FIRST_THEN_OTHER),
     RULE(add_b64, mul_wide_u32, mad_wide_u32, 2, EITHER, FIRST_THEN_OTHER),
     RULE(add_b64, shl_b64, shl_add_b64, 2, EITHER, FIRST_THEN_OTHER),
@@ -63,7 +63,7 @@ static const rule_t rules[] = {
     RULE(mul_f32, sub_f32, diff_mul_f32, 2, EITHER, FIRST_THEN_OTHER),
 };
 
-enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+enum { RULES = sizeof(kRules) / sizeof(kRules[0]) };
 
 // one-thread
 typedef struct combine_t {
@@ -120,13 +120,13 @@ static kilni_soft_low_t* source_of(const combine_t* combine, uint32_t at,
   return first;
 }
 
-static void drop(kilni_soft_low_t* low) {
+static void combine_drop(kilni_soft_low_t* low) {
   low->kind = KILNI_SOFT_LOW_NOTHING;
   memset(low->role, 0, sizeof(low->role));
 }
 
-static void apply(kilni_soft_low_t* low, kilni_soft_low_t* first,
-                  const rule_t* rule, uint32_t other) {
+static void combine_apply(kilni_soft_low_t* low, kilni_soft_low_t* first,
+                          const rule_t* rule, uint32_t other) {
   uint32_t words[3];
   uint32_t count = 0;
   if (rule->order == OTHER_THEN_FIRST) words[count++] = other;
@@ -139,13 +139,13 @@ static void apply(kilni_soft_low_t* low, kilni_soft_low_t* first,
     kilni_soft_low_word(low, KILNI_SOFT_WORD_A + s, words[s],
                         KILNI_SOFT_ROLE_USE);
   }
-  drop(first);
+  combine_drop(first);
 }
 
 static bool try_rules(const combine_t* combine, uint32_t at) {
   kilni_soft_low_t* low = &combine->lower->lows[at];
   for (uint32_t r = 0; r < RULES; r++) {
-    const rule_t* rule = &rules[r];
+    const rule_t* rule = &kRules[r];
     if (rule->second != low->op) continue;
     for (int side = FIRST; side <= SECOND; side++) {
       if (!(rule->at & side)) continue;
@@ -153,7 +153,7 @@ static bool try_rules(const combine_t* combine, uint32_t at) {
       int o = side == FIRST ? KILNI_SOFT_WORD_B : KILNI_SOFT_WORD_A;
       kilni_soft_low_t* first = source_of(combine, at, w);
       if (!first || first->op != rule->first) continue;
-      apply(low, first, rule, low->word[o]);
+      combine_apply(low, first, rule, low->word[o]);
       return true;
     }
   }
@@ -209,7 +209,7 @@ static bool take_address(const combine_t* combine, kilni_soft_low_t* low,
   low->address = KILNI_SOFT_ADDRESS_MAKE(kind, shift);
   kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
   kilni_soft_low_word(low, KILNI_SOFT_WORD_C, a, KILNI_SOFT_ROLE_USE);
-  drop(first);
+  combine_drop(first);
   return true;
 }
 

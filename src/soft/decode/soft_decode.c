@@ -28,7 +28,7 @@ uint32_t kilni_soft_form_type(const kilni_ptx_form_t* form, uint32_t number) {
   return number >= 0x80000000u ? last : (uint32_t)KILNI_PTX_TYPE_NONE;
 }
 
-static void nothing(kilni_soft_lower_t* lower) {
+static void decode_nothing(kilni_soft_lower_t* lower) {
   kilni_soft_low(lower, 0)->kind = KILNI_SOFT_LOW_NOTHING;
 }
 
@@ -118,7 +118,7 @@ static void decode_fence(kilni_soft_lower_t* lower,
 }
 
 // Of the opcodes that begin with v, all but the vote.
-static bool is_video(const kilni_soft_source_t* source) {
+static bool decode_is_video(const kilni_soft_source_t* source) {
   uint32_t opcode = source->ins->opcode;
   if (opcode == KILNI_PTX_OP_CVT) {
     return kilni_soft_form_has(source->form, KILNI_PTX_MOD_PACK);
@@ -132,7 +132,7 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     kilni_soft_decode_half(lower, source);
     return;
   }
-  if (is_video(source)) {
+  if (decode_is_video(source)) {
     kilni_soft_decode_video(lower, source);
     return;
   }
@@ -203,7 +203,7 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_DISCARD:
     case KILNI_PTX_OP_APPLYPRIORITY:
     case KILNI_PTX_OP_SETMAXNREG:
-      nothing(lower);
+      decode_nothing(lower);
       return;
     case KILNI_PTX_OP_GRIDDEPCONTROL:
       kilni_soft_low(lower,
@@ -298,7 +298,7 @@ static void count_guarded(kilni_soft_lower_t* lower) {
 
 // Forgets the running count if one of the operations from `first` on writes
 // its predicate.
-static void check_count(kilni_soft_lower_t* lower, size_t first) {
+static void decode_check_count(kilni_soft_lower_t* lower, size_t first) {
   uint32_t pred = lower->count_guard & ~KILNI_SOFT_PRED_NEGATED;
   for (size_t i = first; i < lower->low_count; i++) {
     for (int w = 0; w < KILNI_SOFT_WORDS; w++) {
@@ -335,7 +335,7 @@ static void decode_instruction(kilni_soft_lower_t* lower,
   decode_by_opcode(lower, &source);
   if (lower->refused_count > refused) lower->refused_count = refused + 1;
   if (!kiln_status_is_ok(lower->status)) return;
-  if (first == lower->low_count) nothing(lower);
+  if (first == lower->low_count) decode_nothing(lower);
   kilni_soft_tally_name(lower, first);
   if (ins->guard == KILNI_PTX_GUARD_NONE || ins->opcode == KILNI_PTX_OP_BRA) {
     lower->lows[first].counts = 1;
@@ -345,7 +345,7 @@ static void decode_instruction(kilni_soft_lower_t* lower,
   if (lower->lows[lower->low_count - 1].kind != KILNI_SOFT_LOW_PLAIN) {
     lower->count_low = KILNI_SOFT_NONE;
   } else if (lower->count_low != KILNI_SOFT_NONE) {
-    check_count(lower, first);
+    decode_check_count(lower, first);
   }
 }
 

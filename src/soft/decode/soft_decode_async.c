@@ -7,22 +7,23 @@
 #include "soft/code/soft_async.h"
 #include "soft/decode/soft_lower.h"
 
-static void refuse_form(kilni_soft_lower_t* lower,
-                        const kilni_soft_source_t* source) {
+static void decode_async_refuse_form(kilni_soft_lower_t* lower,
+                                     const kilni_soft_source_t* source) {
   kilni_soft_refuse(lower, "%s", source->form->text);
 }
 
-static bool has(const kilni_soft_source_t* source, uint32_t modifier) {
+static bool decode_async_has(const kilni_soft_source_t* source,
+                             uint32_t modifier) {
   return kilni_soft_form_has(source->form, modifier);
 }
 
 static bool has_shared(const kilni_soft_source_t* source) {
-  return has(source, KILNI_PTX_MOD_SHARED) ||
-         has(source, KILNI_PTX_MOD_SHARED_CTA) ||
-         has(source, KILNI_PTX_MOD_SHARED_CLUSTER);
+  return decode_async_has(source, KILNI_PTX_MOD_SHARED) ||
+         decode_async_has(source, KILNI_PTX_MOD_SHARED_CTA) ||
+         decode_async_has(source, KILNI_PTX_MOD_SHARED_CLUSTER);
 }
 
-static uint32_t space_of(const kilni_soft_source_t* source) {
+static uint32_t decode_async_space_of(const kilni_soft_source_t* source) {
   return has_shared(source) ? KILNI_SOFT_SPACE_SHARED
                             : KILNI_SOFT_SPACE_GENERIC;
 }
@@ -34,7 +35,7 @@ static bool goes_to_shared(const kilni_soft_source_t* source) {
     if (form->modifiers[i] == KILNI_PTX_MOD_GLOBAL) return false;
     if (form->modifiers[i] == KILNI_PTX_MOD_SHARED ||
         form->modifiers[i] == KILNI_PTX_MOD_SHARED_CTA) {
-      return has(source, KILNI_PTX_MOD_GLOBAL);
+      return decode_async_has(source, KILNI_PTX_MOD_GLOBAL);
     }
   }
   return false;
@@ -46,7 +47,7 @@ static bool size_fits(const kilni_soft_source_t* source,
   if (size->kind != KILNI_PTX_OPERAND_IMMEDIATE) return false;
   if (size->value == 16) return true;
   return (size->value == 4 || size->value == 8) &&
-         !has(source, KILNI_PTX_MOD_CG);
+         !decode_async_has(source, KILNI_PTX_MOD_CG);
 }
 
 // [dst], [src], cp-size{, src-size | ignore-src}{, policy}
@@ -54,12 +55,13 @@ static void decode_copy(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source) {
   const kilni_ptx_operand_t* operands = source->operands;
   uint32_t count =
-      source->count - (has(source, KILNI_PTX_MOD_L2_CACHE_HINT) ? 1u : 0u);
+      source->count -
+      (decode_async_has(source, KILNI_PTX_MOD_L2_CACHE_HINT) ? 1u : 0u);
   uint32_t to;
   uint32_t from;
   if (count < 3 || count > 4 || !goes_to_shared(source) ||
       !size_fits(source, &operands[2])) {
-    refuse_form(lower, source);
+    decode_async_refuse_form(lower, source);
     return;
   }
   if (!kilni_soft_address(lower, &operands[0], KILNI_SOFT_SPACE_SHARED, &to) ||
@@ -110,7 +112,7 @@ static void emit_mbarrier(kilni_soft_lower_t* lower,
   uint32_t base = 0;
   uint32_t value = 0;
   uint32_t d = 0;
-  uint32_t space = space_of(source);
+  uint32_t space = decode_async_space_of(source);
   if (space == KILNI_SOFT_SPACE_GENERIC) {
     m->flags |= KILNI_SOFT_MBARRIER_GENERIC;
   }
@@ -148,14 +150,14 @@ static void emit_mbarrier(kilni_soft_lower_t* lower,
 // state, [addr]{, count}; the count is what is expected with .expect_tx.
 static bool read_arrive(const kilni_soft_source_t* source, mbarrier_t* m) {
   const kilni_ptx_operand_t* operands = source->operands;
-  bool tx = has(source, KILNI_PTX_MOD_EXPECT_TX);
+  bool tx = decode_async_has(source, KILNI_PTX_MOD_EXPECT_TX);
   if (tx) m->flags |= KILNI_SOFT_MBARRIER_WITH_TX;
   m->result = &operands[0];
   m->result_is_wide = true;
   m->address = &operands[1];
   if (source->count == 3) m->value = &operands[2];
   // Another block's barrier says nothing of itself.
-  if (has(source, KILNI_PTX_MOD_SHARED_CLUSTER) &&
+  if (decode_async_has(source, KILNI_PTX_MOD_SHARED_CLUSTER) &&
       operands[0].kind != KILNI_PTX_OPERAND_SINK) {
     return false;
   }
@@ -163,10 +165,11 @@ static bool read_arrive(const kilni_soft_source_t* source, mbarrier_t* m) {
 }
 
 // p, [addr], state or parity{, time}
-static bool read_wait(const kilni_soft_lower_t* lower,
-                      const kilni_soft_source_t* source, mbarrier_t* m) {
-  bool parity = has(source, KILNI_PTX_MOD_PARITY);
-  bool tries = has(source, KILNI_PTX_MOD_TRY_WAIT);
+static bool decode_async_read_wait(const kilni_soft_lower_t* lower,
+                                   const kilni_soft_source_t* source,
+                                   mbarrier_t* m) {
+  bool parity = decode_async_has(source, KILNI_PTX_MOD_PARITY);
+  bool tries = decode_async_has(source, KILNI_PTX_MOD_TRY_WAIT);
   m->flags |=
       parity ? KILNI_SOFT_MBARRIER_TEST_PARITY : KILNI_SOFT_MBARRIER_TEST;
   if (tries) m->flags |= KILNI_SOFT_MBARRIER_TRY;
@@ -186,19 +189,19 @@ static bool read_wait(const kilni_soft_lower_t* lower,
 static bool read_mbarrier(const kilni_soft_lower_t* lower,
                           const kilni_soft_source_t* source, mbarrier_t* m) {
   const kilni_ptx_operand_t* operands = source->operands;
-  if (has(source, KILNI_PTX_MOD_ARRIVE)) {
+  if (decode_async_has(source, KILNI_PTX_MOD_ARRIVE)) {
     m->flags = KILNI_SOFT_MBARRIER_ARRIVE;
     return read_arrive(source, m);
   }
-  if (has(source, KILNI_PTX_MOD_ARRIVE_DROP)) {
+  if (decode_async_has(source, KILNI_PTX_MOD_ARRIVE_DROP)) {
     m->flags = KILNI_SOFT_MBARRIER_ARRIVE_DROP;
     return read_arrive(source, m);
   }
-  if (has(source, KILNI_PTX_MOD_TEST_WAIT) ||
-      has(source, KILNI_PTX_MOD_TRY_WAIT)) {
-    return read_wait(lower, source, m);
+  if (decode_async_has(source, KILNI_PTX_MOD_TEST_WAIT) ||
+      decode_async_has(source, KILNI_PTX_MOD_TRY_WAIT)) {
+    return decode_async_read_wait(lower, source, m);
   }
-  if (has(source, KILNI_PTX_MOD_PENDING_COUNT)) {
+  if (decode_async_has(source, KILNI_PTX_MOD_PENDING_COUNT)) {
     m->flags = KILNI_SOFT_MBARRIER_PENDING;
     m->result = &operands[0];
     m->value = &operands[1];
@@ -206,17 +209,17 @@ static bool read_mbarrier(const kilni_soft_lower_t* lower,
     return source->count == 2;
   }
   m->address = &operands[0];
-  if (has(source, KILNI_PTX_MOD_INVAL)) {
+  if (decode_async_has(source, KILNI_PTX_MOD_INVAL)) {
     m->flags = KILNI_SOFT_MBARRIER_INVAL;
     return source->count == 1;
   }
   m->value = &operands[1];
   if (source->count != 2) return false;
-  if (has(source, KILNI_PTX_MOD_INIT)) {
+  if (decode_async_has(source, KILNI_PTX_MOD_INIT)) {
     m->flags = KILNI_SOFT_MBARRIER_INIT;
-  } else if (has(source, KILNI_PTX_MOD_EXPECT_TX)) {
+  } else if (decode_async_has(source, KILNI_PTX_MOD_EXPECT_TX)) {
     m->flags = KILNI_SOFT_MBARRIER_EXPECT_TX;
-  } else if (has(source, KILNI_PTX_MOD_COMPLETE_TX)) {
+  } else if (decode_async_has(source, KILNI_PTX_MOD_COMPLETE_TX)) {
     m->flags = KILNI_SOFT_MBARRIER_COMPLETE_TX;
   } else {
     return false;
@@ -224,7 +227,7 @@ static bool read_mbarrier(const kilni_soft_lower_t* lower,
   return true;
 }
 
-static void nothing(kilni_soft_lower_t* lower) {
+static void decode_async_nothing(kilni_soft_lower_t* lower) {
   kilni_soft_low(lower, 0)->kind = KILNI_SOFT_LOW_NOTHING;
 }
 
@@ -235,30 +238,31 @@ void kilni_soft_decode_async(kilni_soft_lower_t* lower,
     if (read_mbarrier(lower, source, &m)) {
       emit_mbarrier(lower, source, &m);
     } else {
-      refuse_form(lower, source);
+      decode_async_refuse_form(lower, source);
     }
     return;
   }
-  bool bulk = has(source, KILNI_PTX_MOD_BULK) ||
-              has(source, KILNI_PTX_MOD_TENSOR) ||
-              !has(source, KILNI_PTX_MOD_ASYNC);
+  bool bulk = decode_async_has(source, KILNI_PTX_MOD_BULK) ||
+              decode_async_has(source, KILNI_PTX_MOD_TENSOR) ||
+              !decode_async_has(source, KILNI_PTX_MOD_ASYNC);
   if (bulk) {
-    refuse_form(lower, source);
-  } else if (has(source, KILNI_PTX_MOD_COMMIT_GROUP) ||
-             has(source, KILNI_PTX_MOD_WAIT_GROUP) ||
-             has(source, KILNI_PTX_MOD_WAIT_ALL)) {
-    uint32_t count = has(source, KILNI_PTX_MOD_WAIT_GROUP) ? 1 : 0;
+    decode_async_refuse_form(lower, source);
+  } else if (decode_async_has(source, KILNI_PTX_MOD_COMMIT_GROUP) ||
+             decode_async_has(source, KILNI_PTX_MOD_WAIT_GROUP) ||
+             decode_async_has(source, KILNI_PTX_MOD_WAIT_ALL)) {
+    uint32_t count = decode_async_has(source, KILNI_PTX_MOD_WAIT_GROUP) ? 1 : 0;
     if (source->count == count) {
-      nothing(lower);
+      decode_async_nothing(lower);
     } else {
-      refuse_form(lower, source);
+      decode_async_refuse_form(lower, source);
     }
-  } else if (!has(source, KILNI_PTX_MOD_MBARRIER)) {
+  } else if (!decode_async_has(source, KILNI_PTX_MOD_MBARRIER)) {
     decode_copy(lower, source);
   } else if (source->count != 1) {
-    refuse_form(lower, source);
-  } else if (!has(source, KILNI_PTX_MOD_NOINC)) {
-    nothing(lower);  // counted up when it is issued, and down at once
+    decode_async_refuse_form(lower, source);
+  } else if (!decode_async_has(source, KILNI_PTX_MOD_NOINC)) {
+    decode_async_nothing(
+        lower);  // counted up when it is issued, and down at once
   } else {
     m.flags = KILNI_SOFT_MBARRIER_COPIES;
     m.address = &source->operands[0];

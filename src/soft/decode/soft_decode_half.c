@@ -12,7 +12,7 @@
 #include "soft/decode/soft_forms.h"
 #include "soft/decode/soft_lower.h"
 
-static uint32_t format_of(uint32_t type) {
+static uint32_t decode_half_format_of(uint32_t type) {
   switch (type) {
     case KILNI_PTX_TYPE_F16:
     case KILNI_PTX_TYPE_F16X2:
@@ -32,10 +32,10 @@ static uint32_t format_of(uint32_t type) {
 }
 
 static bool is_small(uint32_t type) {
-  return format_of(type) != KILNI_SOFT_NONE;
+  return decode_half_format_of(type) != KILNI_SOFT_NONE;
 }
 
-static bool is_pair(uint32_t type) {
+static bool decode_half_is_pair(uint32_t type) {
   return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_PACKED;
 }
 
@@ -70,7 +70,8 @@ bool kilni_soft_form_is_half(const kilni_ptx_form_t* form) {
 }
 
 // The flags that modifiers name, the type's format and whether it is a pair.
-static uint32_t read_flags(const kilni_ptx_form_t* form, uint32_t type) {
+static uint32_t decode_half_read_flags(const kilni_ptx_form_t* form,
+                                       uint32_t type) {
   static const struct {
     uint16_t modifier;
     uint32_t flag;
@@ -86,8 +87,8 @@ static uint32_t read_flags(const kilni_ptx_form_t* form, uint32_t type) {
       {KILNI_PTX_MOD_RP, KILNI_SOFT_HALF_RP << 4},
       {KILNI_PTX_MOD_RNA, KILNI_SOFT_HALF_RNA << 4},
   };
-  uint32_t flags = is_small(type) ? format_of(type) : 0;
-  if (is_pair(type)) flags |= KILNI_SOFT_HALF_PAIR;
+  uint32_t flags = is_small(type) ? decode_half_format_of(type) : 0;
+  if (decode_half_is_pair(type)) flags |= KILNI_SOFT_HALF_PAIR;
   if (type == KILNI_PTX_TYPE_S16X2) flags |= KILNI_SOFT_HALF_SIGNED;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     if (kilni_soft_form_has(form, rows[i].modifier)) flags |= rows[i].flag;
@@ -95,7 +96,7 @@ static uint32_t read_flags(const kilni_ptx_form_t* form, uint32_t type) {
   return flags;
 }
 
-static uint32_t action_of(uint32_t opcode) {
+static uint32_t decode_half_action_of(uint32_t opcode) {
   switch (opcode) {
     case KILNI_PTX_OP_ADD:
       return KILNI_SOFT_HALF_ADD;
@@ -170,8 +171,9 @@ static void decode_math(kilni_soft_lower_t* lower,
   kilni_soft_low_t* low =
       kilni_soft_low_binary(lower, op, t, words[0], words[1]);
   kilni_soft_low_word(low, KILNI_SOFT_WORD_C, words[2], KILNI_SOFT_ROLE_USE);
-  low->word[KILNI_SOFT_WORD_AUX] =
-      read_flags(source->form, type) | action_of(source->ins->opcode) << 8;
+  low->word[KILNI_SOFT_WORD_AUX] = decode_half_read_flags(source->form, type) |
+                                   decode_half_action_of(source->ins->opcode)
+                                       << 8;
   if (oob) kilni_soft_low_binary(lower, KILNI_SOFT_OP_and_b32, d, t, kept);
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
@@ -198,7 +200,7 @@ static const char* int_rounding(const kilni_ptx_form_t* form) {
 }
 
 // The operation of a form that is put together here.
-static uint32_t op_of(kilni_soft_lower_t* lower, const char* text) {
+static uint32_t decode_half_op_of(kilni_soft_lower_t* lower, const char* text) {
   kilni_soft_op_t op;
   if (kilni_soft_form_find(text, strlen(text), &op)) return op;
   kilni_soft_refuse(lower, "%s", text);
@@ -221,7 +223,7 @@ static void from_small(kilni_soft_lower_t* lower,
   } else if (to == KILNI_PTX_TYPE_F64) {
     flags = KILNI_SOFT_HALF_KEEP;
   }
-  uint32_t format = format_of(from);
+  uint32_t format = decode_half_format_of(from);
   bool wide = kilni_ptx_type_bits(to) == 64;
   if (to == KILNI_PTX_TYPE_F32 && !sat) {
     uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
@@ -234,7 +236,7 @@ static void from_small(kilni_soft_lower_t* lower,
   snprintf(text, sizeof(text), "cvt%s%s.%s.f32", int_rounding(source->form),
            sat ? ".sat" : "", kilni_ptx_modifier_text(to));
   uint32_t d = kilni_soft_def(lower, &source->operands[0], wide);
-  kilni_soft_low_unary(lower, op_of(lower, text), d, word, 0);
+  kilni_soft_low_unary(lower, decode_half_op_of(lower, text), d, word, 0);
   kilni_soft_def_finish(lower, source, d, wide);
 }
 
@@ -249,7 +251,7 @@ static uint32_t int_as_f64(kilni_soft_lower_t* lower, uint32_t from,
   }
   char text[64];
   snprintf(text, sizeof(text), "cvt.rn.f64.%s", kilni_ptx_modifier_text(from));
-  kilni_soft_low_unary(lower, op_of(lower, text), t, word, 0);
+  kilni_soft_low_unary(lower, decode_half_op_of(lower, text), t, word, 0);
   return t;
 }
 
@@ -261,12 +263,12 @@ static uint32_t narrow_source(kilni_soft_lower_t* lower,
   *out_wide = false;
   if (from == KILNI_PTX_TYPE_F32) return word;
   if (is_small(from)) {
-    word = widened(lower, word, format_of(from), 0, 0);
+    word = widened(lower, word, decode_half_format_of(from), 0, 0);
     const char* rounding = int_rounding(source->form);
     if (!rounding[0]) return word;
     uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
     snprintf(text, sizeof(text), "cvt%s.f32.f32", rounding);
-    kilni_soft_low_unary(lower, op_of(lower, text), t, word, 0);
+    kilni_soft_low_unary(lower, decode_half_op_of(lower, text), t, word, 0);
     return t;
   }
   *out_wide = true;
@@ -277,15 +279,15 @@ static uint32_t narrow_source(kilni_soft_lower_t* lower,
 static void to_small(kilni_soft_lower_t* lower,
                      const kilni_soft_source_t* source, uint32_t to,
                      uint32_t from) {
-  uint32_t flags = read_flags(source->form, to);
+  uint32_t flags = decode_half_read_flags(source->form, to);
   bool wide = kilni_ptx_type_bits(from) == 64;
   uint32_t a = kilni_soft_use(lower, &source->operands[1], wide, from);
   uint32_t b;
-  if (is_pair(from)) {
+  if (decode_half_is_pair(from)) {
     // Pairs of one format to pairs of another.
     uint32_t upper = kilni_ptx_type_bits(from) / 2;
-    b = widened(lower, a, format_of(from), 0, 0);
-    a = widened(lower, a, format_of(from), upper, 0);
+    b = widened(lower, a, decode_half_format_of(from), 0, 0);
+    a = widened(lower, a, decode_half_format_of(from), upper, 0);
   } else if (source->count == 3) {
     b = kilni_soft_use(lower, &source->operands[2], false, from);
   } else {
@@ -307,7 +309,7 @@ static bool decode_convert(kilni_soft_lower_t* lower,
                            const kilni_soft_source_t* source) {
   uint32_t to = kilni_soft_form_type(source->form, 0);
   uint32_t from = kilni_soft_form_type(source->form, 1);
-  bool two = is_pair(to) && !is_pair(from);
+  bool two = decode_half_is_pair(to) && !decode_half_is_pair(from);
   if (source->count != (two ? 3u : 2u)) return false;
   if (is_small(to)) {
     to_small(lower, source, to, from);
@@ -360,8 +362,8 @@ static uint32_t compare_half(kilni_soft_lower_t* lower, const compare_t* c,
 }
 
 // `one` where `t`, or zero.
-static void choose(kilni_soft_lower_t* lower, uint32_t d, uint32_t one,
-                   uint32_t t) {
+static void decode_half_choose(kilni_soft_lower_t* lower, uint32_t d,
+                               uint32_t one, uint32_t t) {
   kilni_soft_low_t* low = kilni_soft_low_binary(
       lower, KILNI_SOFT_OP_selp_b32, d, kilni_soft_value(lower, one, false),
       kilni_soft_value(lower, 0, false));
@@ -369,26 +371,26 @@ static void choose(kilni_soft_lower_t* lower, uint32_t d, uint32_t one,
 }
 
 // What stands for true in one number, or in half of a pair.
-static uint32_t one_of(uint32_t to, bool pair) {
-  uint32_t format = format_of(to);
+static uint32_t decode_half_one_of(uint32_t to, bool pair) {
+  uint32_t format = decode_half_format_of(to);
   if (format == KILNI_SOFT_HALF_F16) return 0x3c00u;
   if (format == KILNI_SOFT_HALF_BF16) return 0x3f80u;
   return pair || kilni_ptx_type_bits(to) == 16 ? 0xffffu : 0xffffffffu;
 }
 
-static void write_set(kilni_soft_lower_t* lower,
-                      const kilni_soft_source_t* source, const uint32_t* t,
-                      bool pair) {
+static void decode_half_write_set(kilni_soft_lower_t* lower,
+                                  const kilni_soft_source_t* source,
+                                  const uint32_t* t, bool pair) {
   uint32_t to = kilni_soft_form_type(source->form, 0);
-  uint32_t one = one_of(to, pair);
+  uint32_t one = decode_half_one_of(to, pair);
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
   if (!pair) {
-    choose(lower, d, one, t[0]);
+    decode_half_choose(lower, d, one, t[0]);
   } else {
     uint32_t low = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
     uint32_t high = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
-    choose(lower, low, one, t[0]);
-    choose(lower, high, one << 16, t[1]);
+    decode_half_choose(lower, low, one, t[0]);
+    decode_half_choose(lower, high, one << 16, t[1]);
     kilni_soft_low_binary(lower, KILNI_SOFT_OP_or_b32, d, low, high);
   }
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
@@ -422,8 +424,8 @@ static bool read_compare(kilni_soft_lower_t* lower,
   }
   snprintf(text, sizeof(text), "setp.%s.f32",
            kilni_ptx_modifier_text(source->form->modifiers[0]));
-  out->op = op_of(lower, text);
-  out->format = format_of(type);
+  out->op = decode_half_op_of(lower, text);
+  out->format = decode_half_format_of(type);
   out->flags = kilni_soft_form_has(source->form, KILNI_PTX_MOD_FTZ)
                    ? KILNI_SOFT_HALF_FTZ
                    : 0;
@@ -437,7 +439,8 @@ static bool decode_compare(kilni_soft_lower_t* lower,
                            uint32_t boolean) {
   compare_t compare;
   bool has_boolean = boolean != KILNI_PTX_MOD_NONE;
-  bool pair = is_pair(kilni_soft_form_type(source->form, KILNI_SOFT_NONE));
+  bool pair =
+      decode_half_is_pair(kilni_soft_form_type(source->form, KILNI_SOFT_NONE));
   bool is_set = source->ins->opcode == KILNI_PTX_OP_SET;
   if (!read_compare(lower, source, has_boolean, &compare)) return false;
   const kilni_ptx_operand_t* d = &source->operands[0];
@@ -454,7 +457,7 @@ static bool decode_compare(kilni_soft_lower_t* lower,
     t[i] = kilni_soft_boolean(lower, boolean, t[i], c);
   }
   if (is_set) {
-    write_set(lower, source, t, pair);
+    decode_half_write_set(lower, source, t, pair);
     return true;
   }
   kilni_soft_write_preds(lower, d, t[0], t[1]);

@@ -9,7 +9,8 @@
 
 enum { REGISTERS_MOST = 24 };
 
-static bool has(const kilni_soft_source_t* source, uint32_t modifier) {
+static bool decode_matrix_has(const kilni_soft_source_t* source,
+                              uint32_t modifier) {
   return kilni_soft_form_has(source->form, modifier);
 }
 
@@ -38,25 +39,26 @@ static uint32_t type_code(uint32_t type) {
   }
 }
 
-static uint32_t shape_of(const kilni_soft_source_t* source) {
+static uint32_t decode_matrix_shape_of(const kilni_soft_source_t* source) {
   static const uint16_t rows[KILNI_SOFT_MATRIX_SHAPE_COUNT] = {
 #define SHAPE(m, n, k) KILNI_PTX_MOD_M##m##N##n##K##k,
       KILNI_SOFT_MATRIX_SHAPES(SHAPE)
 #undef SHAPE
   };
   for (uint32_t i = 0; i < KILNI_SOFT_MATRIX_SHAPE_COUNT; i++) {
-    if (has(source, rows[i])) return i;
+    if (decode_matrix_has(source, rows[i])) return i;
   }
   return KILNI_SOFT_NONE;
 }
 
-static uint32_t space_of(const kilni_soft_source_t* source) {
-  if (has(source, KILNI_PTX_MOD_SHARED) ||
-      has(source, KILNI_PTX_MOD_SHARED_CTA)) {
+static uint32_t decode_matrix_space_of(const kilni_soft_source_t* source) {
+  if (decode_matrix_has(source, KILNI_PTX_MOD_SHARED) ||
+      decode_matrix_has(source, KILNI_PTX_MOD_SHARED_CTA)) {
     return KILNI_SOFT_SPACE_SHARED;
   }
-  return has(source, KILNI_PTX_MOD_GLOBAL) ? KILNI_SOFT_SPACE_GLOBAL
-                                           : KILNI_SOFT_SPACE_GENERIC;
+  return decode_matrix_has(source, KILNI_PTX_MOD_GLOBAL)
+             ? KILNI_SOFT_SPACE_GLOBAL
+             : KILNI_SOFT_SPACE_GENERIC;
 }
 
 // Registers of an operand: a vector's, or the only one.
@@ -138,7 +140,7 @@ static uint32_t types_of(const kilni_soft_source_t* source, uint32_t shape,
 // d, a, b, c
 static bool decode_mma(kilni_soft_lower_t* lower,
                        const kilni_soft_source_t* source, bool opaque) {
-  uint32_t shape = shape_of(source);
+  uint32_t shape = decode_matrix_shape_of(source);
   if (shape == KILNI_SOFT_NONE || source->count != 4) return false;
   uint32_t aux = types_of(source, shape, opaque);
   if (aux == KILNI_SOFT_NONE) return false;
@@ -152,7 +154,8 @@ static bool decode_mma(kilni_soft_lower_t* lower,
       shape, KILNI_SOFT_MATRIX_D,
       KILNI_SOFT_MATRIX_TYPE(aux, KILNI_SOFT_MATRIX_D), opaque);
   if (opaque) aux |= KILNI_SOFT_MATRIX_OPAQUE;
-  if (has(source, KILNI_PTX_MOD_SATFINITE)) aux |= KILNI_SOFT_MATRIX_SATFINITE;
+  if (decode_matrix_has(source, KILNI_PTX_MOD_SATFINITE))
+    aux |= KILNI_SOFT_MATRIX_SATFINITE;
   kilni_soft_low(lower, KILNI_SOFT_OP_mma)->word[KILNI_SOFT_WORD_AUX] = aux;
   emit_words(lower, &list, KILNI_SOFT_ROLE_USE);
   return emit_results(lower, &source->operands[0], f.registers, f.bits == 64);
@@ -162,18 +165,19 @@ static bool decode_mma(kilni_soft_lower_t* lower,
 static bool decode_wmma_memory(kilni_soft_lower_t* lower,
                                const kilni_soft_source_t* source, bool loads) {
   uint32_t which = KILNI_SOFT_MATRIX_D;
-  if (has(source, KILNI_PTX_MOD_A)) which = KILNI_SOFT_MATRIX_A;
-  if (has(source, KILNI_PTX_MOD_B)) which = KILNI_SOFT_MATRIX_B;
-  if (has(source, KILNI_PTX_MOD_C)) which = KILNI_SOFT_MATRIX_C;
-  uint32_t shape = shape_of(source);
+  if (decode_matrix_has(source, KILNI_PTX_MOD_A)) which = KILNI_SOFT_MATRIX_A;
+  if (decode_matrix_has(source, KILNI_PTX_MOD_B)) which = KILNI_SOFT_MATRIX_B;
+  if (decode_matrix_has(source, KILNI_PTX_MOD_C)) which = KILNI_SOFT_MATRIX_C;
+  uint32_t shape = decode_matrix_shape_of(source);
   if (shape == KILNI_SOFT_NONE || source->count < 2) return false;
   uint32_t type =
       type_code(kilni_soft_form_type(source->form, KILNI_SOFT_NONE));
   kilni_soft_fragment_t f = kilni_soft_fragment(shape, which, type, 1);
-  uint32_t space = space_of(source);
+  uint32_t space = decode_matrix_space_of(source);
   uint32_t aux = KILNI_SOFT_MATRIX_MAKE(shape, type, which, 0, 0) |
                  KILNI_SOFT_MATRIX_OPAQUE | space << 24;
-  if (has(source, KILNI_PTX_MOD_COL)) aux |= KILNI_SOFT_MATRIX_BY_COLUMN;
+  if (decode_matrix_has(source, KILNI_PTX_MOD_COL))
+    aux |= KILNI_SOFT_MATRIX_BY_COLUMN;
   uint32_t base;
   const kilni_ptx_operand_t* operands = source->operands;
   if (!kilni_soft_address(lower, &operands[loads ? 1 : 0], space, &base)) {
@@ -204,8 +208,8 @@ static bool decode_wmma_memory(kilni_soft_lower_t* lower,
 static bool decode_rows(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source, bool loads) {
   uint32_t count = 1;
-  if (has(source, KILNI_PTX_MOD_X2)) count = 2;
-  if (has(source, KILNI_PTX_MOD_X4)) count = 4;
+  if (decode_matrix_has(source, KILNI_PTX_MOD_X2)) count = 2;
+  if (decode_matrix_has(source, KILNI_PTX_MOD_X4)) count = 4;
   const kilni_ptx_operand_t* operands = source->operands;
   uint32_t base;
   if (source->count != 2) return false;
@@ -221,7 +225,8 @@ static bool decode_rows(kilni_soft_lower_t* lower,
   kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
   low->word[KILNI_SOFT_WORD_AUX] =
       count | (uint32_t)KILNI_SOFT_SPACE_SHARED << 24 |
-      (has(source, KILNI_PTX_MOD_TRANS) ? KILNI_SOFT_MATRIX_TRANS : 0u);
+      (decode_matrix_has(source, KILNI_PTX_MOD_TRANS) ? KILNI_SOFT_MATRIX_TRANS
+                                                      : 0u);
   if (!loads) {
     emit_words(lower, &list, KILNI_SOFT_ROLE_USE);
     return true;

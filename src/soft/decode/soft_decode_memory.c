@@ -294,7 +294,7 @@ static void store_param(kilni_soft_lower_t* lower, const access_t* access,
 }
 
 // Whether 32 bits span the space, so that sums of addresses of 32 bits wrap.
-static bool is_near(uint32_t space) {
+static bool decode_memory_is_near(uint32_t space) {
   return space == KILNI_SOFT_SPACE_SHARED || space == KILNI_SOFT_SPACE_LOCAL ||
          space == KILNI_SOFT_SPACE_PARAM || space == KILNI_SOFT_SPACE_CONST;
 }
@@ -357,9 +357,9 @@ typedef struct place_t {
   int32_t offset;
 } place_t;
 
-static bool read_address(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* address, uint32_t space,
-                         place_t* out) {
+static bool decode_memory_read_address(kilni_soft_lower_t* lower,
+                                       const kilni_ptx_operand_t* address,
+                                       uint32_t space, place_t* out) {
   *out = (place_t){0, 0, 0};
   if (address->kind != KILNI_PTX_OPERAND_ADDRESS || address->count) {
     kilni_soft_refuse(lower, "an address of this kind");
@@ -395,7 +395,7 @@ static bool read_address(kilni_soft_lower_t* lower,
     return true;
   }
   out->flags = KILNI_SOFT_MEM_BASE32;
-  if (is_near(space)) out->flags |= KILNI_SOFT_MEM_NEAR;
+  if (decode_memory_is_near(space)) out->flags |= KILNI_SOFT_MEM_NEAR;
   return true;
 }
 
@@ -403,7 +403,7 @@ bool kilni_soft_address(kilni_soft_lower_t* lower,
                         const kilni_ptx_operand_t* address, uint32_t space,
                         uint32_t* out_word) {
   place_t place;
-  if (!read_address(lower, address, space, &place)) return false;
+  if (!decode_memory_read_address(lower, address, space, &place)) return false;
   if (place.flags & KILNI_SOFT_MEM_NEAR) {
     *out_word = near_sum(lower, place.base, (uint32_t)place.offset);
     return true;
@@ -589,7 +589,8 @@ static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
   }
   place_t place;
   uint32_t words[4] = {0, 0, 0, 0};
-  if (!read_address(lower, address, access->space, &place)) return;
+  if (!decode_memory_read_address(lower, address, access->space, &place))
+    return;
   for (uint32_t i = 0; i < count; i++) {
     words[i] = kilni_soft_def(lower, &d[i], access->bytes == 8);
   }
@@ -620,7 +621,8 @@ static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
   }
   place_t place;
   uint32_t words[4] = {0, 0, 0, 0};
-  if (!read_address(lower, address, access->space, &place)) return;
+  if (!decode_memory_read_address(lower, address, access->space, &place))
+    return;
   for (uint32_t i = 0; i < count; i++) {
     words[i] =
         kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
@@ -705,7 +707,7 @@ static bool read_action(const kilni_ptx_form_t* form, const access_t* access,
   return false;
 }
 
-static uint32_t number_of(uint32_t type) {
+static uint32_t decode_memory_number_of(uint32_t type) {
   switch (type) {
     case KILNI_PTX_TYPE_F16:
       return KILNI_SOFT_NUMBER_F16;
@@ -756,7 +758,7 @@ static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
   }
   access->is_128 = access->type == KILNI_PTX_TYPE_B128;
   access->bytes = kilni_ptx_type_bytes(access->type);
-  access->number = number_of(access->type);
+  access->number = decode_memory_number_of(access->type);
   bool vector = access->count > 1;
   bool far = access->space == KILNI_SOFT_SPACE_GENERIC ||
              access->space == KILNI_SOFT_SPACE_GLOBAL;

@@ -4,8 +4,8 @@
 // policies of caches.
 #include "soft/decode/soft_lower.h"
 
-static void refuse_form(kilni_soft_lower_t* lower,
-                        const kilni_soft_source_t* source) {
+static void decode_other_refuse_form(kilni_soft_lower_t* lower,
+                                     const kilni_soft_source_t* source) {
   kilni_soft_refuse(lower, "%s", source->form->text);
 }
 
@@ -25,7 +25,7 @@ static void decode_lop3(kilni_soft_lower_t* lower,
   }
   if (source->count != 6 || operands[0].kind != KILNI_PTX_OPERAND_PAIR ||
       operands[4].kind != KILNI_PTX_OPERAND_IMMEDIATE) {
-    refuse_form(lower, source);
+    decode_other_refuse_form(lower, source);
     return;
   }
   const kilni_ptx_operand_t* p;
@@ -84,6 +84,6 @@ void kilni_soft_decode_other(kilni_soft_lower_t* lower,
              kilni_soft_use(lower, &source->operands[1], wide, 0), wide);
       return;
     default:
-      refuse_form(lower, source);
+      decode_other_refuse_form(lower, source);
   }
 }

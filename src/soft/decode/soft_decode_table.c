@@ -8,8 +8,8 @@
 #include "soft/decode/soft_forms.h"
 #include "soft/decode/soft_lower.h"
 
-static void refuse_form(kilni_soft_lower_t* lower,
-                        const kilni_soft_source_t* source) {
+static void decode_table_refuse_form(kilni_soft_lower_t* lower,
+                                     const kilni_soft_source_t* source) {
   kilni_soft_refuse(lower, "%s", source->form->text);
 }
 
@@ -113,7 +113,7 @@ void kilni_soft_decode_table(kilni_soft_lower_t* lower,
   kilni_soft_op_t op;
   if (!kilni_soft_form_find(text, strlen(text), &op) ||
       kilni_soft_op_signature(op)[0] == '*' || !decode_op(lower, source, op)) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
   }
 }
 
@@ -201,14 +201,15 @@ void kilni_soft_write_compare(kilni_soft_lower_t* lower,
 }
 
 // set: all ones or 1.0 where the compare holds.
-static void write_set(kilni_soft_lower_t* lower,
-                      const kilni_soft_source_t* source, uint32_t t) {
+static void decode_table_write_set(kilni_soft_lower_t* lower,
+                                   const kilni_soft_source_t* source,
+                                   uint32_t t) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
   uint32_t one = type == KILNI_PTX_TYPE_F32 ? 0x3f800000u : 0xffffffffu;
   if (type == KILNI_PTX_TYPE_F16) one = 0x3c00u;
   if (type == KILNI_PTX_TYPE_BF16) one = 0x3f80u;
   if (kilni_ptx_type_bits(type) != 32 && one == 0xffffffffu) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
@@ -234,18 +235,18 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
   if (!compare_text(source->form, text, sizeof(text), &boolean) ||
       !kilni_soft_form_find(text, strlen(text), &op) ||
       kilni_soft_op_signature(op)[0] != 'p') {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   const kilni_ptx_operand_t* d = &source->operands[0];
   if (!is_set && boolean == KILNI_PTX_MOD_NONE &&
       d->kind != KILNI_PTX_OPERAND_PAIR) {
-    if (!decode_op(lower, source, op)) refuse_form(lower, source);
+    if (!decode_op(lower, source, op)) decode_table_refuse_form(lower, source);
     return;
   }
   uint32_t want = boolean == KILNI_PTX_MOD_NONE ? 3 : 4;
   if (source->count != want) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   bool wide = kilni_soft_op_signature(op)[2] == 'x';
@@ -264,7 +265,7 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
   if (boolean != KILNI_PTX_MOD_NONE) {
     t = pred_temp(lower, boolean_op(boolean), t, c);
   }
-  write_set(lower, source, t);
+  decode_table_write_set(lower, source, t);
 }
 
 // mov of {a, b, ...} into one register.
@@ -277,7 +278,7 @@ static void move_pack(kilni_soft_lower_t* lower,
   uint32_t each = count ? bits / count : 0;
   uint32_t words[4];
   if (count != 2 && count != 4) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   for (uint32_t i = 0; i < count; i++) {
@@ -311,8 +312,8 @@ static void move_pack(kilni_soft_lower_t* lower,
 }
 
 // Where a half of 64 bits is written: its register, or nowhere that lasts.
-static uint32_t half_of(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* part) {
+static uint32_t decode_table_half_of(kilni_soft_lower_t* lower,
+                                     const kilni_ptx_operand_t* part) {
   if (part == NULL || part->kind == KILNI_PTX_OPERAND_SINK) {
     return kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
   }
@@ -329,7 +330,7 @@ static void move_unpack(kilni_soft_lower_t* lower,
   uint32_t each = count ? bits / count : 0;
   uint32_t words[2];
   if ((count != 2 && count != 4) || each < 8) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   bool wide = bits == 64;
@@ -337,8 +338,8 @@ static void move_unpack(kilni_soft_lower_t* lower,
   if (wide) {
     // Halves go straight to where they belong.
     bool halves = each == 32;
-    uint32_t lo = half_of(lower, halves ? &part[0] : NULL);
-    uint32_t hi = half_of(lower, halves ? &part[1] : NULL);
+    uint32_t lo = decode_table_half_of(lower, halves ? &part[0] : NULL);
+    uint32_t hi = decode_table_half_of(lower, halves ? &part[1] : NULL);
     kilni_soft_low_t* low = kilni_soft_low_unary(
         lower, KILNI_SOFT_OP_unpack_b64_b32x2, lo, words[0], 0);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_B, hi, KILNI_SOFT_ROLE_DEF);
@@ -387,7 +388,7 @@ static void move_128(kilni_soft_lower_t* lower,
   uint32_t words[2];
   if (!halves_of(lower, &source->operands[0], d) ||
       !halves_of(lower, &source->operands[1], a)) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   for (uint32_t i = 0; i < 2; i++) {
@@ -411,7 +412,7 @@ static void move_vector(kilni_soft_lower_t* lower,
   uint32_t words[4];
   if (to->kind != KILNI_PTX_OPERAND_VECTOR || from->kind != to->kind ||
       from->count != to->count || to->count > 4 || bits < 16 || bits > 64) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   const kilni_ptx_operand_t* d = kilni_ptx_operand_children(lower->module, to);
@@ -446,7 +447,7 @@ void kilni_soft_decode_move(kilni_soft_lower_t* lower,
   } else if (source->count == 2 && bits == 128) {
     move_128(lower, source);
   } else if (source->count != 2 || bits > 64) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
   } else if (d->kind == KILNI_PTX_OPERAND_VECTOR) {
     move_unpack(lower, source, bits);
   } else if (a->kind == KILNI_PTX_OPERAND_VECTOR) {
@@ -460,7 +461,7 @@ void kilni_soft_decode_move(kilni_soft_lower_t* lower,
   }
 }
 
-static uint32_t space_of(const kilni_ptx_form_t* form) {
+static uint32_t decode_table_space_of(const kilni_ptx_form_t* form) {
   for (uint32_t i = 0; i < form->modifier_count; i++) {
     switch (form->modifiers[i]) {
       case KILNI_PTX_MOD_GLOBAL:
@@ -485,11 +486,11 @@ static uint32_t space_of(const kilni_ptx_form_t* form) {
 
 void kilni_soft_decode_cvta(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
-  uint32_t space = space_of(source->form);
+  uint32_t space = decode_table_space_of(source->form);
   const kilni_ptx_operand_t* a = &source->operands[1];
   bool narrow = kilni_soft_form_type(source->form, 0) == KILNI_PTX_TYPE_U32;
   if (space == KILNI_SOFT_SPACE_GENERIC || source->count != 2 || narrow) {
-    refuse_form(lower, source);
+    decode_table_refuse_form(lower, source);
     return;
   }
   bool leave = kilni_soft_form_has(source->form, KILNI_PTX_MOD_TO);

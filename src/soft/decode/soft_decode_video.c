@@ -8,11 +8,13 @@
 #include "soft/decode/soft_forms.h"
 #include "soft/decode/soft_lower.h"
 
-static bool has(const kilni_soft_source_t* source, uint32_t modifier) {
+static bool decode_video_has(const kilni_soft_source_t* source,
+                             uint32_t modifier) {
   return kilni_soft_form_has(source->form, modifier);
 }
 
-static bool is_signed(const kilni_soft_source_t* source, uint32_t number) {
+static bool decode_video_is_signed(const kilni_soft_source_t* source,
+                                   uint32_t number) {
   return kilni_soft_form_type(source->form, number) == KILNI_PTX_TYPE_S32;
 }
 
@@ -28,12 +30,12 @@ static uint32_t compare_action(const kilni_soft_source_t* source) {
       {KILNI_PTX_MOD_GT, KILNI_SOFT_VIDEO_GT},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    if (has(source, rows[i].modifier)) return rows[i].action;
+    if (decode_video_has(source, rows[i].modifier)) return rows[i].action;
   }
   return KILNI_SOFT_VIDEO_GE;
 }
 
-static uint32_t action_of(const kilni_soft_source_t* source) {
+static uint32_t decode_video_action_of(const kilni_soft_source_t* source) {
   switch (source->form->opcode) {
     case KILNI_PTX_OP_VADD:
     case KILNI_PTX_OP_VADD2:
@@ -76,11 +78,15 @@ static uint32_t type_flags(const kilni_soft_source_t* source, uint32_t action) {
   uint32_t first =
       action >= KILNI_SOFT_VIDEO_EQ && action <= KILNI_SOFT_VIDEO_GE ? 0 : 1;
   uint32_t flags = action;
-  if (first == 1 && is_signed(source, 0)) flags |= KILNI_SOFT_VIDEO_SIGNED_D;
-  if (is_signed(source, first)) flags |= KILNI_SOFT_VIDEO_SIGNED_A;
-  if (is_signed(source, first + 1)) flags |= KILNI_SOFT_VIDEO_SIGNED_B;
-  if (has(source, KILNI_PTX_MOD_SAT)) flags |= KILNI_SOFT_VIDEO_SAT;
-  if (has(source, KILNI_PTX_MOD_ADD)) flags |= KILNI_SOFT_VIDEO_SUM;
+  if (first == 1 && decode_video_is_signed(source, 0))
+    flags |= KILNI_SOFT_VIDEO_SIGNED_D;
+  if (decode_video_is_signed(source, first)) flags |= KILNI_SOFT_VIDEO_SIGNED_A;
+  if (decode_video_is_signed(source, first + 1))
+    flags |= KILNI_SOFT_VIDEO_SIGNED_B;
+  if (decode_video_has(source, KILNI_PTX_MOD_SAT))
+    flags |= KILNI_SOFT_VIDEO_SAT;
+  if (decode_video_has(source, KILNI_PTX_MOD_ADD))
+    flags |= KILNI_SOFT_VIDEO_SUM;
   return flags;
 }
 
@@ -95,8 +101,9 @@ static void use_sources(kilni_soft_lower_t* lower,
                                : words[0];
 }
 
-static void emit(kilni_soft_lower_t* lower, const kilni_soft_source_t* source,
-                 uint32_t op, const uint32_t words[3], uint32_t aux) {
+static void decode_video_emit(kilni_soft_lower_t* lower,
+                              const kilni_soft_source_t* source, uint32_t op,
+                              const uint32_t words[3], uint32_t aux) {
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
   kilni_soft_low_t* low =
       kilni_soft_low_binary(lower, op, d, words[0], words[1]);
@@ -113,11 +120,11 @@ static bool decode_pack(kilni_soft_lower_t* lower,
     return false;
   }
   use_sources(lower, source, words);
-  emit(lower, source, KILNI_SOFT_OP_video, words,
-       KILNI_SOFT_VIDEO_PACK | kilni_ptx_type_bits(type) << 4 |
-           (kilni_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED
-                ? KILNI_SOFT_VIDEO_SIGNED_D
-                : 0u));
+  decode_video_emit(lower, source, KILNI_SOFT_OP_video, words,
+                    KILNI_SOFT_VIDEO_PACK | kilni_ptx_type_bits(type) << 4 |
+                        (kilni_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED
+                             ? KILNI_SOFT_VIDEO_SIGNED_D
+                             : 0u));
   return true;
 }
 
@@ -204,8 +211,9 @@ static bool decode_parts(kilni_soft_lower_t* lower,
       return false;
     }
   }
-  emit(lower, source, KILNI_SOFT_OP_video, parts,
-       type_flags(source, action_of(source)) | 32 / count << 4 | left << 14);
+  decode_video_emit(lower, source, KILNI_SOFT_OP_video, parts,
+                    type_flags(source, decode_video_action_of(source)) |
+                        32 / count << 4 | left << 14);
   return true;
 }
 
@@ -221,10 +229,12 @@ static bool one_part(const kilni_ptx_operand_t* operand, uint32_t at,
 static bool decode_one(kilni_soft_lower_t* lower,
                        const kilni_soft_source_t* source) {
   const kilni_ptx_operand_t* operands = source->operands;
-  uint32_t aux = type_flags(source, action_of(source));
-  if (has(source, KILNI_PTX_MOD_MIN)) aux |= KILNI_SOFT_VIDEO_LEAST;
-  if (has(source, KILNI_PTX_MOD_MAX)) aux |= KILNI_SOFT_VIDEO_MOST;
-  if (has(source, KILNI_PTX_MOD_WRAP)) aux |= KILNI_SOFT_VIDEO_WRAP;
+  uint32_t aux = type_flags(source, decode_video_action_of(source));
+  if (decode_video_has(source, KILNI_PTX_MOD_MIN))
+    aux |= KILNI_SOFT_VIDEO_LEAST;
+  if (decode_video_has(source, KILNI_PTX_MOD_MAX)) aux |= KILNI_SOFT_VIDEO_MOST;
+  if (decode_video_has(source, KILNI_PTX_MOD_WRAP))
+    aux |= KILNI_SOFT_VIDEO_WRAP;
   uint32_t with = aux & (KILNI_SOFT_VIDEO_SUM | KILNI_SOFT_VIDEO_LEAST |
                          KILNI_SOFT_VIDEO_MOST);
   bool merges = operands[0].selector != KILNI_PTX_SELECT_NONE;
@@ -240,7 +250,7 @@ static bool decode_one(kilni_soft_lower_t* lower,
     if (operands[i].negated) return false;
   }
   use_sources(lower, source, words);
-  emit(lower, source, KILNI_SOFT_OP_video_one, words, aux);
+  decode_video_emit(lower, source, KILNI_SOFT_OP_video_one, words, aux);
   return true;
 }
 
@@ -251,7 +261,7 @@ static bool decode_mad(kilni_soft_lower_t* lower,
   uint32_t aux = type_flags(source, KILNI_SOFT_VIDEO_ADD);
   bool minus = operands[1].negated != operands[2].negated;
   bool minus_c = operands[3].negated;
-  bool plus_one = has(source, KILNI_PTX_MOD_PO);
+  bool plus_one = decode_video_has(source, KILNI_PTX_MOD_PO);
   bool any = operands[1].negated || operands[2].negated || minus_c;
   uint32_t words[3];
   if (source->count != 4 || (plus_one && any) || (minus && minus_c) ||
@@ -270,14 +280,16 @@ static bool decode_mad(kilni_soft_lower_t* lower,
   if (minus) aux |= KILNI_SOFT_VIDEO_MINUS_PRODUCT;
   if (minus_c) aux |= KILNI_SOFT_VIDEO_MINUS_C;
   if (plus_one) aux |= KILNI_SOFT_VIDEO_PLUS_ONE;
-  if (has(source, KILNI_PTX_MOD_SHR7)) aux |= KILNI_SOFT_VIDEO_SHR7;
-  if (has(source, KILNI_PTX_MOD_SHR15)) aux |= KILNI_SOFT_VIDEO_SHR15;
+  if (decode_video_has(source, KILNI_PTX_MOD_SHR7))
+    aux |= KILNI_SOFT_VIDEO_SHR7;
+  if (decode_video_has(source, KILNI_PTX_MOD_SHR15))
+    aux |= KILNI_SOFT_VIDEO_SHR15;
   for (uint32_t i = 0; i < 3; i++) {
     kilni_ptx_operand_t plain = operands[1 + i];
     plain.negated = 0;
     words[i] = kilni_soft_use(lower, &plain, false, 0);
   }
-  emit(lower, source, KILNI_SOFT_OP_video_mad, words, aux);
+  decode_video_emit(lower, source, KILNI_SOFT_OP_video_mad, words, aux);
   return true;
 }
 

@@ -5,8 +5,8 @@
 
 #include "soft/decode/soft_lower.h"
 
-static void refuse_form(kilni_soft_lower_t* lower,
-                        const kilni_soft_source_t* source) {
+static void decode_warp_refuse_form(kilni_soft_lower_t* lower,
+                                    const kilni_soft_source_t* source) {
   kilni_soft_refuse(lower, "%s", source->form->text);
 }
 
@@ -26,7 +26,7 @@ static void decode_shfl(kilni_soft_lower_t* lower,
   uint32_t mode = which_of(source->form, modes, 4);
   if (mode == KILNI_SOFT_NONE || source->count != 5 ||
       !kilni_soft_form_has(source->form, KILNI_PTX_MOD_SYNC)) {
-    refuse_form(lower, source);
+    decode_warp_refuse_form(lower, source);
     return;
   }
   const kilni_ptx_operand_t* p;
@@ -61,7 +61,7 @@ static void decode_vote(kilni_soft_lower_t* lower,
   uint32_t mode = which_of(source->form, modes, 4);
   if (mode == KILNI_SOFT_NONE || source->count != 3 ||
       !kilni_soft_form_has(source->form, KILNI_PTX_MOD_SYNC)) {
-    refuse_form(lower, source);
+    decode_warp_refuse_form(lower, source);
     return;
   }
   bool ballot = mode == KILNI_SOFT_VOTE_BALLOT;
@@ -85,7 +85,7 @@ static void decode_match(kilni_soft_lower_t* lower,
   bool all = kilni_soft_form_has(source->form, KILNI_PTX_MOD_ALL);
   bool wide = kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0)) == 64;
   if (source->count != 3) {
-    refuse_form(lower, source);
+    decode_warp_refuse_form(lower, source);
     return;
   }
   const kilni_ptx_operand_t* p;
@@ -116,7 +116,7 @@ static void decode_redux(kilni_soft_lower_t* lower,
   if (at == KILNI_SOFT_NONE || source->count != 3 ||
       kilni_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT ||
       kilni_ptx_type_bits(type) != 32) {
-    refuse_form(lower, source);
+    decode_warp_refuse_form(lower, source);
     return;
   }
   uint32_t a = kilni_soft_use(lower, &source->operands[1], false, type);
@@ -133,7 +133,7 @@ static void decode_elect(kilni_soft_lower_t* lower,
                          const kilni_soft_source_t* source) {
   if (source->count != 2 ||
       source->operands[0].kind != KILNI_PTX_OPERAND_PAIR) {
-    refuse_form(lower, source);
+    decode_warp_refuse_form(lower, source);
     return;
   }
   const kilni_ptx_operand_t* p;
@@ -208,7 +208,7 @@ void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
   }
   if (kilni_soft_form_has(source->form, KILNI_PTX_MOD_CLUSTER)) {
     bool waits = kilni_soft_form_has(source->form, KILNI_PTX_MOD_WAIT);
-    if (count != 0) refuse_form(lower, source);
+    if (count != 0) decode_warp_refuse_form(lower, source);
     kilni_soft_low(lower, KILNI_SOFT_OP_cluster_barrier)
         ->word[KILNI_SOFT_WORD_AUX] = waits;
     return;
@@ -218,7 +218,7 @@ void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
   uint32_t least = reduces ? 3 : 1;
   if (action == KILNI_SOFT_BARRIER_ARRIVE) least = 2;
   if (action == KILNI_SOFT_NONE || count < least || count > (reduces ? 4 : 2)) {
-    refuse_form(lower, source);
+    decode_warp_refuse_form(lower, source);
     return;
   }
   bool is_pred = reduces && action != KILNI_SOFT_BARRIER_POPC;
@@ -248,7 +248,8 @@ void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
 }
 
 // Adds what a call passes; `slot` is a vreg until it is written out.
-static void add_pass(kilni_soft_lower_t* lower, uint32_t vreg, uint64_t bytes) {
+static void decode_warp_add_pass(kilni_soft_lower_t* lower, uint32_t vreg,
+                                 uint64_t bytes) {
   size_t at = lower->pass_count;
   if (!KILNI_SOFT_GROW(lower, passes, at + 1, pass_capacity)) return;
   lower->passes[at] = (kilni_soft_pass_t){vreg, (uint32_t)bytes};
@@ -272,7 +273,8 @@ static void pass_variable(kilni_soft_lower_t* lower, uint32_t index,
                       formal->name, (unsigned long long)formal->size_bytes);
     return;
   }
-  add_pass(lower, kilni_soft_variable_words(lower, index), actual->size_bytes);
+  decode_warp_add_pass(lower, kilni_soft_variable_words(lower, index),
+                       actual->size_bytes);
 }
 
 // An argument or a result: a .param variable of the caller, or a register or
@@ -298,7 +300,7 @@ static void pass_operand(kilni_soft_lower_t* lower,
     lower->vregs[vreg].slot = lower->fixed_words++;
     if (i == 0) words = vreg;
   }
-  add_pass(lower, words, bytes);
+  decode_warp_add_pass(lower, words, bytes);
   if (is_result) return;
   uint32_t type = formal ? formal->type : 0;
   uint32_t value = kilni_soft_use(lower, operand, bytes == 8, type);

@@ -46,8 +46,8 @@ static uint32_t pred_index(const emit_t* emit, uint32_t word) {
   return negated | (slot == KILNI_SOFT_NONE ? 0 : slot + 1);
 }
 
-static uint32_t word_of(const emit_t* emit, const kilni_soft_low_t* low,
-                        int w) {
+static uint32_t emit_word_of(const emit_t* emit, const kilni_soft_low_t* low,
+                             int w) {
   switch (low->role[w]) {
     case KILNI_SOFT_ROLE_USE:
     case KILNI_SOFT_ROLE_DEF:
@@ -61,8 +61,8 @@ static uint32_t word_of(const emit_t* emit, const kilni_soft_low_t* low,
   }
 }
 
-static kilni_soft_instr_t* add(emit_t* emit, uint32_t op, uint32_t guard,
-                               uint32_t line) {
+static kilni_soft_instr_t* emit_add(emit_t* emit, uint32_t op, uint32_t guard,
+                                    uint32_t line) {
   kilni_soft_function_t* out = emit->out;
   if (out->instr_count == emit->out_capacity) return NULL;  // cannot be
   kilni_soft_instr_t* instr = &out->code[out->instr_count];
@@ -90,18 +90,18 @@ static uint32_t take_running(emit_t* emit) {
 // Until `patch`, the target of a branch is a block.
 static void add_branch(emit_t* emit, uint32_t block, uint32_t guard,
                        uint32_t line) {
-  kilni_soft_instr_t* instr = add(emit, KILNI_SOFT_OP_bra, guard, line);
+  kilni_soft_instr_t* instr = emit_add(emit, KILNI_SOFT_OP_bra, guard, line);
   instr->d = block;
   instr->aux = take_running(emit);
 }
 
 static void add_plain(emit_t* emit, const kilni_soft_low_t* low) {
-  kilni_soft_instr_t* instr = add(emit, low->op, low->guard, low->line);
-  instr->d = word_of(emit, low, KILNI_SOFT_WORD_D);
-  instr->a = word_of(emit, low, KILNI_SOFT_WORD_A);
-  instr->b = word_of(emit, low, KILNI_SOFT_WORD_B);
-  instr->c = word_of(emit, low, KILNI_SOFT_WORD_C) | low->address;
-  instr->aux = word_of(emit, low, KILNI_SOFT_WORD_AUX);
+  kilni_soft_instr_t* instr = emit_add(emit, low->op, low->guard, low->line);
+  instr->d = emit_word_of(emit, low, KILNI_SOFT_WORD_D);
+  instr->a = emit_word_of(emit, low, KILNI_SOFT_WORD_A);
+  instr->b = emit_word_of(emit, low, KILNI_SOFT_WORD_B);
+  instr->c = emit_word_of(emit, low, KILNI_SOFT_WORD_C) | low->address;
+  instr->aux = emit_word_of(emit, low, KILNI_SOFT_WORD_AUX);
   switch (low->op) {
     case KILNI_SOFT_OP_call:
     case KILNI_SOFT_OP_call_indirect:
@@ -187,7 +187,7 @@ static void mark_jumped(emit_t* emit) {
 }
 
 // The sum that the fused handler of a compare has before it.
-static uint32_t sum_of(uint32_t compare) {
+static uint32_t emit_sum_of(uint32_t compare) {
   switch (compare) {
     case KILNI_SOFT_OP_setp_lt_f32:
     case KILNI_SOFT_OP_setp_le_f32:
@@ -218,7 +218,8 @@ static void fuse(emit_t* emit) {
     kilni_soft_fn_t three = emit->lanes->sum_branch[instr->op];
     if (!three || i == 0 || !emit->lanes->combines) continue;
     kilni_soft_instr_t* sum = instr - 1;
-    if (sum->op == sum_of(instr->op) && !sum->guard && sum->d == instr->a) {
+    if (sum->op == emit_sum_of(instr->op) && !sum->guard &&
+        sum->d == instr->a) {
       sum->fn = three;
     }
   }
@@ -248,8 +249,9 @@ static void emit_blocks(emit_t* emit) {
     uint32_t next =
         p + 1 < lower->order_count ? lower->order[p + 1] : KILNI_SOFT_NONE;
     if (block->jumped && falls) {
-      kilni_soft_instr_t* join = add(emit, KILNI_SOFT_OP_join, KILNI_SOFT_NONE,
-                                     lower->lows[block->first].line);
+      kilni_soft_instr_t* join =
+          emit_add(emit, KILNI_SOFT_OP_join, KILNI_SOFT_NONE,
+                   lower->lows[block->first].line);
       join->aux = take_running(emit);
     }
     if (block->jumped) {
@@ -350,7 +352,7 @@ static kiln_status_t list_formals(emit_t* emit) {
   return kiln_ok();
 }
 
-static kiln_status_t make_code(emit_t* emit) {
+static kiln_status_t emit_make_code(emit_t* emit) {
   kilni_soft_lower_t* lower = emit->lower;
   kilni_soft_function_t* out = emit->out;
   void* memory;
@@ -385,7 +387,7 @@ kiln_status_t kilni_soft_emit(kilni_soft_lower_t* lower) {
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(lower->host->allocator, count,
                                                sizeof(uint32_t), &starts));
   emit.starts = starts;
-  kiln_status_t status = make_code(&emit);
+  kiln_status_t status = emit_make_code(&emit);
   kilni_soft_tally_deinit(lower, &emit.tallies);
   kilni_base_free_array(lower->host->allocator, starts, count,
                         sizeof(uint32_t));

@@ -248,7 +248,7 @@ static kiln_status_t order_blocks(order_t* order) {
   return kiln_ok();
 }
 
-static kiln_status_t choose_order(kilni_soft_lower_t* lower) {
+static kiln_status_t flow_choose_order(kilni_soft_lower_t* lower) {
   kiln_allocator_t allocator = lower->host->allocator;
   size_t count = lower->block_count + 1;
   void* words;
@@ -288,5 +288,5 @@ kiln_status_t kilni_soft_flow(kilni_soft_lower_t* lower) {
   kilni_base_free_array(lower->host->allocator, block_of, count,
                         sizeof(uint32_t));
   KILNI_RETURN_IF_ERROR(lower->status);
-  return choose_order(lower);
+  return flow_choose_order(lower);
 }

@@ -12,13 +12,13 @@ typedef struct form_row_t {
   uint16_t op;
 } form_row_t;
 
-static const form_row_t form_rows[] = {
+static const form_row_t kFormRows[] = {
 #define KILNI_SOFT_FORM(text, id) {text, sizeof(text) - 1, KILNI_SOFT_OP_##id},
 #include "soft/decode/soft_forms_gen.inc"
 #undef KILNI_SOFT_FORM
 };
 
-enum { FORM_COUNT = sizeof(form_rows) / sizeof(form_rows[0]) };
+enum { FORM_COUNT = sizeof(kFormRows) / sizeof(kFormRows[0]) };
 
 // One operation's columns. thread-compatible
 typedef struct op_row_t {
@@ -27,7 +27,7 @@ typedef struct op_row_t {
   const char* signature;
 } op_row_t;
 
-static const op_row_t op_rows[] = {
+static const op_row_t kOpRows[] = {
 #define KILNI_SOFT_OP(id, family, signature, forms) {#id, #family, signature},
 #include "soft/code/soft_ops_alu.inc"
 #include "soft/code/soft_ops_core.inc"
@@ -48,9 +48,9 @@ bool kilni_soft_form_find(const char* text, size_t size,
   size_t high = FORM_COUNT;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    int order = row_compare(&form_rows[middle], text, size);
+    int order = row_compare(&kFormRows[middle], text, size);
     if (order == 0) {
-      *out_op = (kilni_soft_op_t)form_rows[middle].op;
+      *out_op = (kilni_soft_op_t)kFormRows[middle].op;
       return true;
     }
     if (order < 0) {
@@ -68,18 +68,18 @@ const char* kilni_soft_form_at(size_t index, kilni_soft_op_t* out_op) {
     *out_op = KILNI_SOFT_OP_COUNT;
     return NULL;
   }
-  *out_op = (kilni_soft_op_t)form_rows[index].op;
-  return form_rows[index].text;
+  *out_op = (kilni_soft_op_t)kFormRows[index].op;
+  return kFormRows[index].text;
 }
 
 const char* kilni_soft_op_id(kilni_soft_op_t op) {
-  return op < KILNI_SOFT_OP_COUNT ? op_rows[op].id : "";
+  return op < KILNI_SOFT_OP_COUNT ? kOpRows[op].id : "";
 }
 
 const char* kilni_soft_op_family(kilni_soft_op_t op) {
-  return op < KILNI_SOFT_OP_COUNT ? op_rows[op].family : "";
+  return op < KILNI_SOFT_OP_COUNT ? kOpRows[op].family : "";
 }
 
 const char* kilni_soft_op_signature(kilni_soft_op_t op) {
-  return op < KILNI_SOFT_OP_COUNT ? op_rows[op].signature : "";
+  return op < KILNI_SOFT_OP_COUNT ? kOpRows[op].signature : "";
 }

@@ -6,7 +6,7 @@
 
 #include "soft/decode/soft_lower.h"
 
-static bool is_wide(const kilni_soft_lower_t* lower, uint32_t vreg) {
+static bool operand_is_wide(const kilni_soft_lower_t* lower, uint32_t vreg) {
   return lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_64;
 }
 
@@ -136,7 +136,7 @@ typedef struct special_t {
   uint16_t engine;
 } special_t;
 
-static const special_t specials[] = {
+static const special_t kSpecials[] = {
     {KILNI_PTX_SREG_TID, KILNI_SOFT_SREG_TID_X},
     {KILNI_PTX_SREG_CTAID, KILNI_SOFT_SREG_CTAID_X},
     {KILNI_PTX_SREG_CLUSTERID, KILNI_SOFT_SREG_CTAID_X},
@@ -244,9 +244,9 @@ void kilni_soft_special(kilni_soft_lower_t* lower,
                          d, kilni_soft_constant(lower, &constant), 0);
     return;
   }
-  for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
-    if (specials[i].sreg != operand->index) continue;
-    uint32_t engine = specials[i].engine;
+  for (size_t i = 0; i < sizeof(kSpecials) / sizeof(kSpecials[0]); i++) {
+    if (kSpecials[i].sreg != operand->index) continue;
+    uint32_t engine = kSpecials[i].engine;
     if (kilni_ptx_sreg_components(operand->index) == 4) {
       engine += operand->component;
     }
@@ -302,7 +302,7 @@ uint32_t kilni_soft_use(kilni_soft_lower_t* lower,
         kilni_soft_refuse(lower, "a predicate where a number is expected");
         return kilni_soft_value(lower, 0, wide);
       }
-      return as_width(lower, vreg, is_wide(lower, vreg), wide, type);
+      return as_width(lower, vreg, operand_is_wide(lower, vreg), wide, type);
     }
     case KILNI_PTX_OPERAND_IMMEDIATE:
       return kilni_soft_value(lower, immediate_bits(operand, type), wide);

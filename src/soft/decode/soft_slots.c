@@ -66,7 +66,7 @@ static uint32_t guard_vreg(const kilni_soft_low_t* low) {
   return low->guard & ~KILNI_SOFT_PRED_NEGATED;
 }
 
-static bool reads(const kilni_soft_low_t* low, int w) {
+static bool slots_reads(const kilni_soft_low_t* low, int w) {
   return low->role[w] == KILNI_SOFT_ROLE_USE ||
          low->role[w] == KILNI_SOFT_ROLE_BOTH ||
          low->role[w] == KILNI_SOFT_ROLE_USE_PRED;
@@ -89,7 +89,7 @@ static bool writes(const kilni_soft_low_t* low, int w) {
          low->role[w] == KILNI_SOFT_ROLE_BOTH;
 }
 
-static void touch(slots_t* slots, uint32_t vreg, uint32_t position) {
+static void slots_touch(slots_t* slots, uint32_t vreg, uint32_t position) {
   interval_t* interval = &slots->intervals[vreg];
   if (position < interval->start) interval->start = position;
   if (position > interval->end) interval->end = position;
@@ -98,18 +98,18 @@ static void touch(slots_t* slots, uint32_t vreg, uint32_t position) {
 static void touch_operation(slots_t* slots, const kilni_soft_low_t* low,
                             uint32_t at) {
   uint32_t guard = guard_vreg(low);
-  if (guard != KILNI_SOFT_NONE) touch(slots, guard, 2 * at);
+  if (guard != KILNI_SOFT_NONE) slots_touch(slots, guard, 2 * at);
   for (int w = 0; w < KILNI_SOFT_WORDS; w++) {
     uint32_t vreg = mentioned(slots->lower, low, w);
     if (vreg == KILNI_SOFT_NONE) continue;
-    if (reads(low, w)) touch(slots, vreg, 2 * at);
-    if (writes(low, w)) touch(slots, vreg, 2 * at + 1);
+    if (slots_reads(low, w)) slots_touch(slots, vreg, 2 * at);
+    if (writes(low, w)) slots_touch(slots, vreg, 2 * at + 1);
   }
 }
 
 // First mentions, and which registers are read in a block that has not written
 // them before: only those can live across blocks.
-static void scan(slots_t* slots, uint32_t* killed_in) {
+static void slots_scan(slots_t* slots, uint32_t* killed_in) {
   kilni_soft_lower_t* lower = slots->lower;
   uint32_t at = 0;
   for (uint32_t p = 0; p < lower->order_count; p++) {
@@ -211,9 +211,10 @@ static void stretch(slots_t* slots) {
       size_t at = p * slots->words + n / 64;
       uint64_t bit = 1ull << (n % 64);
       uint32_t vreg = slots->crossing[n];
-      if (slots->live_in[at] & bit) touch(slots, vreg, 2 * slots->start[p]);
+      if (slots->live_in[at] & bit)
+        slots_touch(slots, vreg, 2 * slots->start[p]);
       if (slots->live_out[at] & bit) {
-        touch(slots, vreg, 2 * slots->start[p + 1] - 1);
+        slots_touch(slots, vreg, 2 * slots->start[p + 1] - 1);
       }
     }
   }
@@ -313,7 +314,8 @@ static void give_slots(slots_t* slots, busy_t busy[3]) {
   out->register_count = busy[0].slots + 2 * busy[1].slots;
 }
 
-static kiln_status_t run(slots_t* slots, uint32_t* words, uint64_t* items) {
+static kiln_status_t slots_run(slots_t* slots, uint32_t* words,
+                               uint64_t* items) {
   kilni_soft_lower_t* lower = slots->lower;
   size_t count = lower->vreg_count;
   slots->number = words;
@@ -323,7 +325,7 @@ static kiln_status_t run(slots_t* slots, uint32_t* words, uint64_t* items) {
   for (uint32_t i = 0; i < count; i++) {
     slots->intervals[i] = (interval_t){UINT32_MAX, 0, i};
   }
-  scan(slots, words + 2 * count);
+  slots_scan(slots, words + 2 * count);
   KILNI_RETURN_IF_ERROR(liveness(slots));
   busy_t busy[3] = {
       {.items = items}, {.items = items + count}, {.items = items + 2 * count}};
@@ -357,7 +359,7 @@ kiln_status_t kilni_soft_slots(kilni_soft_lower_t* lower) {
   }
   if (kiln_status_is_ok(status)) {
     slots.intervals = intervals;
-    status = run(&slots, words, items);
+    status = slots_run(&slots, words, items);
   }
   kilni_base_free_array(allocator, items, 3 * count, 8);
   kilni_base_free_array(allocator, words, word_count, 4);

@@ -19,7 +19,7 @@ enum {
 #undef KILNI_SOFT_APART
 #undef KILNI_SOFT_FAMILY
 
-static const uint8_t family_class[] = {
+static const uint8_t kFamilyClass[] = {
 #define KILNI_SOFT_OP(id, family, signature, forms) \
   [KILNI_SOFT_OP_##id] = FAMILY_##family,
 #include "soft/code/soft_ops_alu.inc"
@@ -28,7 +28,7 @@ static const uint8_t family_class[] = {
 };
 
 // The class of an operation.
-static uint32_t class_of(uint32_t op) {
+static uint32_t tally_class_of(uint32_t op) {
   switch (op) {
 #define KILNI_SOFT_FAMILY(family, class_)
 #define KILNI_SOFT_APART(id, class_) \
@@ -38,18 +38,18 @@ static uint32_t class_of(uint32_t op) {
 #undef KILNI_SOFT_APART
 #undef KILNI_SOFT_FAMILY
     default:
-      return family_class[op];
+      return kFamilyClass[op];
   }
 }
 
 void kilni_soft_tally_name(kilni_soft_lower_t* lower, size_t first) {
   if (first >= lower->low_count) return;
   kilni_soft_low_t* low = &lower->lows[first];
-  low->class_ = (uint8_t)class_of(low->op);
+  low->class_ = (uint8_t)tally_class_of(low->op);
   // Addresses and parts of registers are made before what they are for.
   for (size_t i = first;
        i < lower->low_count && low->class_ == KILN_SOFT_CLASS_MOVE; i++) {
-    low->class_ = (uint8_t)class_of(lower->lows[i].op);
+    low->class_ = (uint8_t)tally_class_of(lower->lows[i].op);
   }
 }
 

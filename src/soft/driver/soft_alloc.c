@@ -16,7 +16,7 @@ static const unsigned int kRegisterFlags =
     KILN_CU_MEMHOSTREGISTER_PORTABLE | KILN_CU_MEMHOSTREGISTER_DEVICEMAP |
     KILN_CU_MEMHOSTREGISTER_IOMEMORY | KILN_CU_MEMHOSTREGISTER_READ_ONLY;
 
-static kiln_cu_result_t row_info(size_t* available, size_t* total) {
+static kiln_cu_result_t alloc_row_info(size_t* available, size_t* total) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -45,7 +45,8 @@ kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
   return kilni_soft_result(status);
 }
 
-static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
+static kiln_cu_result_t soft_alloc_row_alloc(kiln_cu_deviceptr_t* address,
+                                             size_t bytes) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -325,8 +326,8 @@ static kiln_cu_result_t row_unregister(void* host) {
 }
 
 void kilni_soft_fill_alloc(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuMemGetInfo, row_info);
-  KILNI_CUDA_SET(table, cuMemAlloc, row_alloc);
+  KILNI_CUDA_SET(table, cuMemGetInfo, alloc_row_info);
+  KILNI_CUDA_SET(table, cuMemAlloc, soft_alloc_row_alloc);
   KILNI_CUDA_SET(table, cuMemFree, row_free);
   KILNI_CUDA_SET(table, cuMemAllocAsync, row_alloc_async);
   KILNI_CUDA_SET(table, cuMemFreeAsync, row_free_async);

@@ -93,7 +93,7 @@ static kilni_soft_event_t* next_event(kilni_soft_driver_t* driver,
   return NULL;
 }
 
-static bool is_legacy(const kilni_soft_stream_t* stream) {
+static bool capture_is_legacy(const kilni_soft_stream_t* stream) {
   return stream == &stream->context->legacy;
 }
 
@@ -179,7 +179,7 @@ kiln_cu_result_t kilni_soft_capture_enter(
     kilni_soft_driver_t* driver, kilni_soft_stream_t* stream, const char* call,
     kilni_soft_captured_t** out_captured) {
   *out_captured = NULL;
-  if (is_legacy(stream)) return check_legacy(driver, stream, call);
+  if (capture_is_legacy(stream)) return check_legacy(driver, stream, call);
   if (stream->captured == NULL) return KILN_CU_SUCCESS;
   kilni_soft_capture_t* capture = stream->captured->capture;
   if (capture->invalid) return KILN_CU_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -328,13 +328,13 @@ kiln_cu_result_t kilni_soft_capture_record(kilni_soft_driver_t* driver,
 }
 
 // The event is of a capture that goes on; so is the stream, or will be.
-static kiln_cu_result_t join(kilni_soft_driver_t* driver,
-                             kilni_soft_stream_t* stream,
-                             const kilni_soft_captured_t* place) {
+static kiln_cu_result_t capture_join(kilni_soft_driver_t* driver,
+                                     kilni_soft_stream_t* stream,
+                                     const kilni_soft_captured_t* place) {
   static const char kCall[] = "cuStreamWaitEvent";
   kilni_soft_capture_t* capture = place->capture;
   if (capture->invalid) return KILN_CU_ERROR_STREAM_CAPTURE_INVALIDATED;
-  if (is_legacy(stream)) {
+  if (capture_is_legacy(stream)) {
     return kilni_soft_capture_break(driver, capture, kCall,
                                     KILN_CU_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
@@ -364,7 +364,7 @@ kiln_cu_result_t kilni_soft_capture_wait(kilni_soft_driver_t* driver,
   kilni_soft_captured_t* captured;
   *out_done = true;
   if (event->captured != NULL && event->captured->capture != NULL) {
-    return join(driver, stream, event->captured);
+    return capture_join(driver, stream, event->captured);
   }
   kiln_cu_result_t result =
       kilni_soft_capture_enter(driver, stream, kCall, &captured);
@@ -381,11 +381,11 @@ kiln_cu_result_t kilni_soft_capture_wait(kilni_soft_driver_t* driver,
 
 // ---- Begin ----
 
-static kiln_cu_result_t start(kilni_soft_driver_t* driver,
-                              kilni_soft_stream_t* stream,
-                              kilni_soft_graph_t* graph,
-                              const kilni_soft_dependencies_t* at,
-                              kiln_cu_capture_mode_t mode) {
+static kiln_cu_result_t capture_start(kilni_soft_driver_t* driver,
+                                      kilni_soft_stream_t* stream,
+                                      kilni_soft_graph_t* graph,
+                                      const kilni_soft_dependencies_t* at,
+                                      kiln_cu_capture_mode_t mode) {
   kilni_soft_capture_t* capture = NULL;
   kiln_status_t status = kilni_base_alloc(driver->host.allocator,
                                           sizeof(*capture), (void**)&capture);
@@ -426,7 +426,7 @@ static kiln_cu_result_t check_begin(const kilni_soft_stream_t* stream,
   if (mode > KILN_CU_STREAM_CAPTURE_MODE_RELAXED) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  if (is_legacy(stream)) {
+  if (capture_is_legacy(stream)) {
     return KILN_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   return stream->captured == NULL ? KILN_CU_SUCCESS
@@ -443,7 +443,7 @@ static kiln_cu_result_t row_begin(kiln_cu_stream_t stream,
   if (result != KILN_CU_SUCCESS) return result;
   result = check_begin(found, mode);
   if (result == KILN_CU_SUCCESS) {
-    result = start(driver, found, NULL, &kNone, mode);
+    result = capture_start(driver, found, NULL, &kNone, mode);
   }
   return kilni_soft_leave(driver, result);
 }
@@ -470,7 +470,7 @@ static kiln_cu_result_t row_begin_to(kiln_cu_stream_t stream,
                                           count, &at);
   }
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  result = start(driver, found, into, &at, mode);
+  result = capture_start(driver, found, into, &at, mode);
   kilni_soft_dependencies_free(driver, &at);
   return kilni_soft_leave(driver, result);
 }
@@ -643,7 +643,7 @@ static kiln_cu_result_t row_is_capturing(kiln_cu_stream_t stream,
   if (status == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (is_legacy(found)) result = check_legacy(driver, found, NULL);
+  if (capture_is_legacy(found)) result = check_legacy(driver, found, NULL);
   if (result == KILN_CU_SUCCESS) *status = status_of(found);
   return kilni_soft_leave(driver, result);
 }
@@ -682,7 +682,7 @@ static kiln_cu_result_t tell_place(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static bool has_kinds(const kilni_soft_dependencies_t* at) {
+static bool capture_has_kinds(const kilni_soft_dependencies_t* at) {
   for (size_t i = 0; i < at->count; i++) {
     const kiln_cu_graph_edge_t* data = &at->list[i].data;
     if (data->from_port != 0 || data->to_port != 0 || data->type != 0) {
@@ -706,14 +706,15 @@ static kiln_cu_result_t row_info_v3(kiln_cu_stream_t stream,
   if (status == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (is_legacy(found)) result = check_legacy(driver, found, NULL);
+  if (capture_is_legacy(found)) result = check_legacy(driver, found, NULL);
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   *status = status_of(found);
   kilni_soft_captured_t* captured = found->captured;
   if (*status != KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) {
     return kilni_soft_leave(driver, KILN_CU_SUCCESS);
   }
-  if (dependencies != NULL && edges == NULL && has_kinds(&captured->at)) {
+  if (dependencies != NULL && edges == NULL &&
+      capture_has_kinds(&captured->at)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_LOSSY_QUERY);
   }
   result = tell_place(driver, captured);
@@ -728,11 +729,10 @@ static kiln_cu_result_t row_info_v3(kiln_cu_stream_t stream,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_info(kiln_cu_stream_t stream,
-                                 kiln_cu_capture_status_t* status, uint64_t* id,
-                                 kiln_cu_graph_t* graph,
-                                 const kiln_cu_graph_node_t** dependencies,
-                                 size_t* count) {
+static kiln_cu_result_t capture_row_info(
+    kiln_cu_stream_t stream, kiln_cu_capture_status_t* status, uint64_t* id,
+    kiln_cu_graph_t* graph, const kiln_cu_graph_node_t** dependencies,
+    size_t* count) {
   return row_info_v3(stream, status, id, graph, dependencies, NULL, count);
 }
 
@@ -771,9 +771,9 @@ static kiln_cu_result_t row_update_v2(kiln_cu_stream_t stream,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_update(kiln_cu_stream_t stream,
-                                   kiln_cu_graph_node_t* dependencies,
-                                   size_t count, unsigned int flags) {
+static kiln_cu_result_t capture_row_update(kiln_cu_stream_t stream,
+                                           kiln_cu_graph_node_t* dependencies,
+                                           size_t count, unsigned int flags) {
   return row_update_v2(stream, dependencies, NULL, count, flags);
 }
 
@@ -782,8 +782,8 @@ void kilni_soft_fill_capture(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuStreamBeginCaptureToGraph, row_begin_to);
   KILNI_CUDA_SET(table, cuStreamEndCapture, row_end);
   KILNI_CUDA_SET(table, cuStreamIsCapturing, row_is_capturing);
-  KILNI_CUDA_SET(table, cuStreamGetCaptureInfo, row_info);
+  KILNI_CUDA_SET(table, cuStreamGetCaptureInfo, capture_row_info);
   KILNI_CUDA_SET(table, cuStreamGetCaptureInfo_v3, row_info_v3);
-  KILNI_CUDA_SET(table, cuStreamUpdateCaptureDependencies, row_update);
+  KILNI_CUDA_SET(table, cuStreamUpdateCaptureDependencies, capture_row_update);
   KILNI_CUDA_SET(table, cuStreamUpdateCaptureDependencies_v2, row_update_v2);
 }

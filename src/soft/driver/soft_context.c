@@ -25,8 +25,8 @@ static bool is_live(kilni_soft_driver_t* driver, kiln_cu_context_t context) {
 
 // ---- The primary context ----
 
-static kiln_cu_result_t begin_primary(kilni_soft_driver_t* driver,
-                                      kilni_soft_context_t* primary) {
+static kiln_cu_result_t context_begin_primary(kilni_soft_driver_t* driver,
+                                              kilni_soft_context_t* primary) {
   kiln_status_t status = kilni_soft_handle_add(
       &driver->handles, KILNI_SOFT_KIND_CONTEXT, primary, &primary->handle);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
@@ -38,8 +38,8 @@ static kiln_cu_result_t begin_primary(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
-                                   kiln_cu_device_t device) {
+static kiln_cu_result_t context_row_retain(kiln_cu_context_t* context,
+                                           kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -50,7 +50,7 @@ static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
   if (context == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else if (primary->handle == 0) {
-    result = begin_primary(driver, primary);
+    result = context_begin_primary(driver, primary);
   }
   if (result == KILN_CU_SUCCESS) {
     primary->users++;
@@ -98,7 +98,7 @@ void kilni_soft_context_clear(kilni_soft_driver_t* driver,
   *context = kept;
 }
 
-static kiln_cu_result_t row_release(kiln_cu_device_t device) {
+static kiln_cu_result_t context_row_release(kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -214,7 +214,7 @@ static kiln_cu_result_t row_get_device(kiln_cu_device_t* device) {
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_synchronize(void) {
+static kiln_cu_result_t context_row_synchronize(void) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -301,8 +301,8 @@ static kiln_cu_result_t row_priority_range(int* least, int* greatest) {
 }
 
 void kilni_soft_fill_context(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuDevicePrimaryCtxRetain, row_retain);
-  KILNI_CUDA_SET(table, cuDevicePrimaryCtxRelease, row_release);
+  KILNI_CUDA_SET(table, cuDevicePrimaryCtxRetain, context_row_retain);
+  KILNI_CUDA_SET(table, cuDevicePrimaryCtxRelease, context_row_release);
   KILNI_CUDA_SET(table, cuDevicePrimaryCtxGetState, row_state);
   KILNI_CUDA_SET(table, cuDevicePrimaryCtxSetFlags, row_set_flags);
   KILNI_CUDA_SET(table, cuCtxGetCurrent, row_get_current);
@@ -310,7 +310,7 @@ void kilni_soft_fill_context(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuCtxPushCurrent, row_push);
   KILNI_CUDA_SET(table, cuCtxPopCurrent, row_pop);
   KILNI_CUDA_SET(table, cuCtxGetDevice, row_get_device);
-  KILNI_CUDA_SET(table, cuCtxSynchronize, row_synchronize);
+  KILNI_CUDA_SET(table, cuCtxSynchronize, context_row_synchronize);
   KILNI_CUDA_SET(table, cuCtxGetLimit, row_get_limit);
   KILNI_CUDA_SET(table, cuCtxSetLimit, row_set_limit);
   KILNI_CUDA_SET(table, cuCtxGetApiVersion, row_api_version);

@@ -154,7 +154,8 @@ static kiln_cu_result_t copy_locked(kilni_soft_driver_t* driver,
   return result;
 }
 
-static kiln_cu_result_t copy_in(kiln_cu_stream_t stream, const copy_t* copy) {
+static kiln_cu_result_t soft_copy_copy_in(kiln_cu_stream_t stream,
+                                          const copy_t* copy) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* where;
   kiln_cu_result_t result =
@@ -165,7 +166,7 @@ static kiln_cu_result_t copy_in(kiln_cu_stream_t stream, const copy_t* copy) {
 
 // A copy in the legacy default stream of the current context.
 static kiln_cu_result_t copy_now(const copy_t* copy) {
-  return copy_in(KILN_CU_STREAM_LEGACY, copy);
+  return soft_copy_copy_in(KILN_CU_STREAM_LEGACY, copy);
 }
 
 static kiln_cu_result_t row_copy(kiln_cu_deviceptr_t to,
@@ -177,8 +178,8 @@ static kiln_cu_result_t row_copy(kiln_cu_deviceptr_t to,
 static kiln_cu_result_t row_copy_async(kiln_cu_deviceptr_t to,
                                        kiln_cu_deviceptr_t from, size_t bytes,
                                        kiln_cu_stream_t stream) {
-  return copy_in(stream, &(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, false,
-                                   "cuMemcpyAsync"});
+  return soft_copy_copy_in(stream, &(copy_t){to, from, bytes, MUST_ANY,
+                                             MUST_ANY, false, "cuMemcpyAsync"});
 }
 
 static kiln_cu_result_t row_htod(kiln_cu_deviceptr_t to, const void* from,
@@ -189,8 +190,9 @@ static kiln_cu_result_t row_htod(kiln_cu_deviceptr_t to, const void* from,
 
 static kiln_cu_result_t row_htod_async(kiln_cu_deviceptr_t to, const void* from,
                                        size_t bytes, kiln_cu_stream_t stream) {
-  return copy_in(stream, &(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN,
-                                   MUST_HOST, false, "cuMemcpyHtoDAsync"});
+  return soft_copy_copy_in(
+      stream, &(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN, MUST_HOST,
+                        false, "cuMemcpyHtoDAsync"});
 }
 
 static kiln_cu_result_t row_dtoh(void* to, kiln_cu_deviceptr_t from,
@@ -201,8 +203,9 @@ static kiln_cu_result_t row_dtoh(void* to, kiln_cu_deviceptr_t from,
 
 static kiln_cu_result_t row_dtoh_async(void* to, kiln_cu_deviceptr_t from,
                                        size_t bytes, kiln_cu_stream_t stream) {
-  return copy_in(stream, &(copy_t){(uintptr_t)to, from, bytes, MUST_HOST,
-                                   MUST_KNOWN, false, "cuMemcpyDtoHAsync"});
+  return soft_copy_copy_in(
+      stream, &(copy_t){(uintptr_t)to, from, bytes, MUST_HOST, MUST_KNOWN,
+                        false, "cuMemcpyDtoHAsync"});
 }
 
 static kiln_cu_result_t row_dtod(kiln_cu_deviceptr_t to,
@@ -214,8 +217,9 @@ static kiln_cu_result_t row_dtod(kiln_cu_deviceptr_t to,
 static kiln_cu_result_t row_dtod_async(kiln_cu_deviceptr_t to,
                                        kiln_cu_deviceptr_t from, size_t bytes,
                                        kiln_cu_stream_t stream) {
-  return copy_in(stream, &(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN,
-                                   false, "cuMemcpyDtoDAsync"});
+  return soft_copy_copy_in(
+      stream, &(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false,
+                        "cuMemcpyDtoDAsync"});
 }
 
 // ---- Batches ----
@@ -238,12 +242,12 @@ static bool good_attributes(const kiln_cu_copy_attributes_t* attributes,
 }
 
 // One after another, in the order of the stream: nothing says in which.
-static kiln_cu_result_t row_batch(kiln_cu_deviceptr_t* to,
-                                  kiln_cu_deviceptr_t* from, size_t* sizes,
-                                  size_t count,
-                                  kiln_cu_copy_attributes_t* attributes,
-                                  size_t* first, size_t attribute_count,
-                                  kiln_cu_stream_t stream) {
+static kiln_cu_result_t copy_row_batch(kiln_cu_deviceptr_t* to,
+                                       kiln_cu_deviceptr_t* from, size_t* sizes,
+                                       size_t count,
+                                       kiln_cu_copy_attributes_t* attributes,
+                                       size_t* first, size_t attribute_count,
+                                       kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* where;
   kiln_cu_result_t result =
@@ -432,7 +436,7 @@ void kilni_soft_fill_copy(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuMemcpyHtoDAsync, row_htod_async);
   KILNI_CUDA_SET(table, cuMemcpyDtoHAsync, row_dtoh_async);
   KILNI_CUDA_SET(table, cuMemcpyDtoDAsync, row_dtod_async);
-  KILNI_CUDA_SET(table, cuMemcpyBatchAsync, row_batch);
+  KILNI_CUDA_SET(table, cuMemcpyBatchAsync, copy_row_batch);
   KILNI_CUDA_SET(table, cuMemcpyPeer, row_peer);
   KILNI_CUDA_SET(table, cuMemcpyPeerAsync, row_peer_async);
   KILNI_CUDA_SET(table, cuMemsetD8, row_fill8);

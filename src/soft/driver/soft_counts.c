@@ -11,7 +11,7 @@
 #include "soft/driver/soft_global.h"
 
 // The running driver, with both locks held; NULL, and none held, without one.
-static kilni_soft_driver_t* enter(void) {
+static kilni_soft_driver_t* counts_enter(void) {
   if (kilni_soft_global_is_forked()) return NULL;
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
@@ -23,7 +23,7 @@ static kilni_soft_driver_t* enter(void) {
   return driver;
 }
 
-static void leave(kilni_soft_driver_t* driver) {
+static void counts_leave(kilni_soft_driver_t* driver) {
   kilni_base_mutex_unlock(&driver->lock);
   kilni_soft_global_unlock();
 }
@@ -35,7 +35,7 @@ static kiln_status_t not_open(void) {
 }
 
 kiln_status_t kiln_soft_profile_start(void) {
-  kilni_soft_driver_t* driver = enter();
+  kilni_soft_driver_t* driver = counts_enter();
   if (driver == NULL) return not_open();
   kiln_status_t status = kiln_ok();
   if (driver->profile != NULL) {
@@ -46,7 +46,7 @@ kiln_status_t kiln_soft_profile_start(void) {
                               sizeof(kilni_soft_profile_t), &memory);
     driver->profile = memory;
   }
-  leave(driver);
+  counts_leave(driver);
   return status;
 }
 
@@ -58,11 +58,11 @@ kiln_status_t kiln_soft_profile_read(kiln_soft_profile_t* out_profile) {
   uint32_t size = out_profile->struct_size;
   if (size > sizeof(given)) size = (uint32_t)sizeof(given);
   memset(&given, 0, sizeof(given));
-  kilni_soft_driver_t* driver = enter();
+  kilni_soft_driver_t* driver = counts_enter();
   if (driver == NULL) return not_open();
   bool counted = driver->profile != NULL;
   if (counted) kilni_soft_profile_sum(driver->profile, &given);
-  leave(driver);
+  counts_leave(driver);
   if (!counted) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "nothing has been counted"),

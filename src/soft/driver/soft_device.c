@@ -94,7 +94,7 @@ kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_init(unsigned int flags) {
+static kiln_cu_result_t device_row_init(unsigned int flags) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_NOTHING, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -132,8 +132,8 @@ static kiln_cu_result_t row_error_string(kiln_cu_result_t error,
 }
 
 // The entry point behind a row's name, as bits of a data pointer.
-static bool find_row(const kiln_cuda_table_t* table, const char* symbol,
-                     void** out_address, uint32_t* out_version) {
+static bool device_find_row(const kiln_cuda_table_t* table, const char* symbol,
+                            void** out_address, uint32_t* out_version) {
 #define KILNI_CUDA_ROW(name, ...)                                          \
   if (strcmp(symbol, #name) == 0) {                                        \
     if (!kilni_table_cuda_has(table, KILNI_CUDA_ROW_##name)) return false; \
@@ -160,7 +160,7 @@ static kiln_cu_result_t row_proc_address(const char* symbol, void** address,
   void* entry = NULL;
   kiln_cu_proc_address_query_t state = KILN_CU_GET_PROC_ADDRESS_SUCCESS;
   if (flags == KILN_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ||
-      !find_row(&driver->table, symbol, &entry, &needed)) {
+      !device_find_row(&driver->table, symbol, &entry, &needed)) {
     entry = NULL;
     state = KILN_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   } else if (version < (int)needed) {
@@ -199,7 +199,8 @@ static kiln_cu_result_t row_device_count(int* count) {
 }
 
 // Checks what every question about a device needs. Not locked afterwards.
-static kiln_cu_result_t check_device(const void* out, kiln_cu_device_t device) {
+static kiln_cu_result_t soft_device_check_device(const void* out,
+                                                 kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -212,7 +213,7 @@ static kiln_cu_result_t check_device(const void* out, kiln_cu_device_t device) {
 
 static kiln_cu_result_t row_device_name(char* name, int room,
                                         kiln_cu_device_t device) {
-  kiln_cu_result_t result = check_device(name, device);
+  kiln_cu_result_t result = soft_device_check_device(name, device);
   if (result != KILN_CU_SUCCESS) return result;
   if (room <= 0) return KILN_CU_ERROR_INVALID_VALUE;
   snprintf(name, (size_t)room, "%s", kName);
@@ -221,7 +222,7 @@ static kiln_cu_result_t row_device_name(char* name, int room,
 
 static kiln_cu_result_t row_device_uuid(kiln_cu_uuid_t* uuid,
                                         kiln_cu_device_t device) {
-  kiln_cu_result_t result = check_device(uuid, device);
+  kiln_cu_result_t result = soft_device_check_device(uuid, device);
   if (result != KILN_CU_SUCCESS) return result;
   memcpy(uuid->bytes, kUuid, sizeof(kUuid));
   uuid->bytes[sizeof(kUuid) - 1] = (char)(device + 1);
@@ -230,7 +231,7 @@ static kiln_cu_result_t row_device_uuid(kiln_cu_uuid_t* uuid,
 
 static kiln_cu_result_t row_total_mem(size_t* bytes, kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = check_device(bytes, device);
+  kiln_cu_result_t result = soft_device_check_device(bytes, device);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -238,10 +239,9 @@ static kiln_cu_result_t row_total_mem(size_t* bytes, kiln_cu_device_t device) {
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_attribute(int* value,
-                                      kiln_cu_device_attribute_t attribute,
-                                      kiln_cu_device_t device) {
-  kiln_cu_result_t result = check_device(value, device);
+static kiln_cu_result_t device_row_attribute(
+    int* value, kiln_cu_device_attribute_t attribute, kiln_cu_device_t device) {
+  kiln_cu_result_t result = soft_device_check_device(value, device);
   if (result != KILN_CU_SUCCESS) return result;
   int found;
   result = kilni_soft_attribute(attribute, (uint32_t)device, &found);
@@ -251,7 +251,7 @@ static kiln_cu_result_t row_attribute(int* value,
 
 static kiln_cu_result_t row_bus_id(char* name, int room,
                                    kiln_cu_device_t device) {
-  kiln_cu_result_t result = check_device(name, device);
+  kiln_cu_result_t result = soft_device_check_device(name, device);
   if (result != KILN_CU_SUCCESS) return result;
   if (room < (int)sizeof(kBusId)) return KILN_CU_ERROR_INVALID_VALUE;
   memcpy(name, kBusId, sizeof(kBusId));
@@ -260,7 +260,7 @@ static kiln_cu_result_t row_bus_id(char* name, int room,
 }
 
 void kilni_soft_fill_device(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuInit, row_init);
+  KILNI_CUDA_SET(table, cuInit, device_row_init);
   KILNI_CUDA_SET(table, cuDriverGetVersion, row_driver_version);
   KILNI_CUDA_SET(table, cuGetErrorName, row_error_name);
   KILNI_CUDA_SET(table, cuGetErrorString, row_error_string);
@@ -270,6 +270,6 @@ void kilni_soft_fill_device(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuDeviceGetName, row_device_name);
   KILNI_CUDA_SET(table, cuDeviceGetUuid, row_device_uuid);
   KILNI_CUDA_SET(table, cuDeviceTotalMem, row_total_mem);
-  KILNI_CUDA_SET(table, cuDeviceGetAttribute, row_attribute);
+  KILNI_CUDA_SET(table, cuDeviceGetAttribute, device_row_attribute);
   KILNI_CUDA_SET(table, cuDeviceGetPCIBusId, row_bus_id);
 }

@@ -39,9 +39,9 @@ void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
   kilni_base_free(driver->host.allocator, event, sizeof(*event));
 }
 
-static kiln_cu_result_t make_event(kilni_soft_driver_t* driver,
-                                   unsigned int flags,
-                                   kiln_cu_event_t* out_event) {
+static kiln_cu_result_t soft_event_make_event(kilni_soft_driver_t* driver,
+                                              unsigned int flags,
+                                              kiln_cu_event_t* out_event) {
   kilni_soft_context_t* context = kilni_soft_current(driver);
   kilni_soft_event_t* event;
   kiln_status_t status =
@@ -61,7 +61,8 @@ static kiln_cu_result_t make_event(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_create(kiln_cu_event_t* event, unsigned int flags) {
+static kiln_cu_result_t event_row_create(kiln_cu_event_t* event,
+                                         unsigned int flags) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -75,12 +76,12 @@ static kiln_cu_result_t row_create(kiln_cu_event_t* event, unsigned int flags) {
   } else if (shared) {
     result = KILN_CU_ERROR_NOT_SUPPORTED;
   } else {
-    result = make_event(driver, flags, event);
+    result = soft_event_make_event(driver, flags, event);
   }
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_destroy(kiln_cu_event_t event) {
+static kiln_cu_result_t event_row_destroy(kiln_cu_event_t event) {
   kilni_soft_driver_t* driver;
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
@@ -90,8 +91,8 @@ static kiln_cu_result_t row_destroy(kiln_cu_event_t event) {
   return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
-static kiln_cu_result_t row_record(kiln_cu_event_t event,
-                                   kiln_cu_stream_t stream) {
+static kiln_cu_result_t event_row_record(kiln_cu_event_t event,
+                                         kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* where;
   kiln_cu_result_t result =
@@ -118,7 +119,7 @@ static kiln_cu_result_t row_record(kiln_cu_event_t event,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_query(kiln_cu_event_t event) {
+static kiln_cu_result_t event_row_query(kiln_cu_event_t event) {
   kilni_soft_driver_t* driver;
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
@@ -132,7 +133,7 @@ static kiln_cu_result_t row_query(kiln_cu_event_t event) {
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_synchronize(kiln_cu_event_t event) {
+static kiln_cu_result_t event_row_synchronize(kiln_cu_event_t event) {
   kilni_soft_driver_t* driver;
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
@@ -175,10 +176,10 @@ static kiln_cu_result_t row_elapsed(float* milliseconds, kiln_cu_event_t start,
 }
 
 void kilni_soft_fill_event(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuEventCreate, row_create);
-  KILNI_CUDA_SET(table, cuEventDestroy, row_destroy);
-  KILNI_CUDA_SET(table, cuEventRecord, row_record);
-  KILNI_CUDA_SET(table, cuEventQuery, row_query);
-  KILNI_CUDA_SET(table, cuEventSynchronize, row_synchronize);
+  KILNI_CUDA_SET(table, cuEventCreate, event_row_create);
+  KILNI_CUDA_SET(table, cuEventDestroy, event_row_destroy);
+  KILNI_CUDA_SET(table, cuEventRecord, event_row_record);
+  KILNI_CUDA_SET(table, cuEventQuery, event_row_query);
+  KILNI_CUDA_SET(table, cuEventSynchronize, event_row_synchronize);
   KILNI_CUDA_SET(table, cuEventElapsedTime, row_elapsed);
 }

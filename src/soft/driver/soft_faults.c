@@ -17,8 +17,8 @@
 enum { LOG_BYTES = 3072 };
 
 // Nodes are counted from 0 for those who made them.
-static void add_node(kiln_fault_t* fault, const kilni_soft_node_t* node,
-                     const char* behind) {
+static void faults_add_node(kiln_fault_t* fault, const kilni_soft_node_t* node,
+                            const char* behind) {
   size_t used = strlen(fault->node);
   char* at = fault->node + used;
   size_t room = sizeof(fault->node) - used;
@@ -38,7 +38,7 @@ static void add_inside(kiln_fault_t* fault, const kilni_soft_node_t* node,
     while (node->as.condition.bodies[index] != graph) index++;
     (void)snprintf(text, sizeof(text), "[%" PRIu32 "]/", index);
   }
-  add_node(fault, node, text);
+  faults_add_node(fault, node, text);
 }
 
 void kilni_soft_fault_name_of(kiln_fault_t* fault,
@@ -52,7 +52,7 @@ void kilni_soft_fault_name_of(kiln_fault_t* fault,
   }
   fault->node[0] = 0;
   while (depth-- > 0) add_inside(fault, inside[depth]->of, inside[depth]);
-  add_node(fault, node, "");
+  faults_add_node(fault, node, "");
 }
 
 void kilni_soft_fault_name_node(kiln_fault_t* fault,
@@ -100,8 +100,8 @@ void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault) {
 }
 
 // Locked.
-static bool name_node(kilni_soft_driver_t* driver, void* handle,
-                      const char* name) {
+static bool faults_name_node(kilni_soft_driver_t* driver, void* handle,
+                             const char* name) {
   kilni_soft_node_t* node = kilni_soft_node_find(driver, handle);
   char* label = NULL;
   if (node == NULL) return false;
@@ -125,7 +125,7 @@ bool kilni_soft_name_node(void* node, const char* name) {
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL) {
     kilni_base_mutex_lock(&driver->lock);
-    named = name_node(driver, node, name);
+    named = faults_name_node(driver, node, name);
     kilni_base_mutex_unlock(&driver->lock);
   }
   kilni_soft_global_unlock();

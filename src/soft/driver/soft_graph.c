@@ -12,10 +12,10 @@
 
 // ---- Dependencies ----
 
-static kiln_cu_result_t append(kilni_soft_driver_t* driver,
-                               kilni_soft_dependencies_t* in,
-                               kilni_soft_node_t* from,
-                               const kiln_cu_graph_edge_t* data) {
+static kiln_cu_result_t graph_append(kilni_soft_driver_t* driver,
+                                     kilni_soft_dependencies_t* in,
+                                     kilni_soft_node_t* from,
+                                     const kiln_cu_graph_edge_t* data) {
   void* list = in->list;
   kiln_status_t status =
       kilni_base_grow(driver->host.allocator, in->count + 1, sizeof(*in->list),
@@ -36,7 +36,7 @@ kiln_cu_result_t kilni_soft_dependencies_add(kilni_soft_driver_t* driver,
   for (size_t i = 0; i < in->count; i++) {
     if (in->list[i].from == from) return KILN_CU_SUCCESS;
   }
-  return append(driver, in, from, data);
+  return graph_append(driver, in, from, data);
 }
 
 kiln_cu_result_t kilni_soft_dependencies_copy(
@@ -63,8 +63,8 @@ void kilni_soft_dependencies_free(kilni_soft_driver_t* driver,
 }
 
 // What an edge may be: the ports of a kernel, and nothing else yet.
-static bool is_edge(const kiln_cu_graph_edge_t* edge,
-                    const kilni_soft_node_t* from) {
+static bool graph_is_edge(const kiln_cu_graph_edge_t* edge,
+                          const kilni_soft_node_t* from) {
   static const unsigned char kNone[sizeof(edge->reserved)];
   bool kernel = from->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL;
   bool plain = edge->from_port == 0 && edge->type == 0;
@@ -89,7 +89,7 @@ kiln_cu_result_t kilni_soft_dependencies_read(
     kilni_soft_node_t* from = kilni_soft_node_find(driver, nodes[i]);
     const kiln_cu_graph_edge_t* edge = edges != NULL ? &edges[i] : NULL;
     if (from == NULL || from->graph != graph ||
-        (edge != NULL && !is_edge(edge, from))) {
+        (edge != NULL && !graph_is_edge(edge, from))) {
       result = KILN_CU_ERROR_INVALID_VALUE;
       break;
     }
@@ -97,7 +97,7 @@ kiln_cu_result_t kilni_soft_dependencies_read(
       result = KILN_CU_ERROR_INVALID_VALUE;
       break;
     }
-    result = append(driver, out_in, from, edge);
+    result = graph_append(driver, out_in, from, edge);
     if (result == KILN_CU_SUCCESS) from->state = LISTED;
   }
   for (size_t i = 0; i < out_in->count; i++) out_in->list[i].from->state = 0;
@@ -130,7 +130,7 @@ kilni_soft_node_t* kilni_soft_graph_node(const kilni_soft_graph_t* graph,
 }
 
 // The graphs inside a node know it.
-static void adopt(kilni_soft_node_t* node) {
+static void graph_adopt(kilni_soft_node_t* node) {
   if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
     node->as.child->of = node;
   } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
@@ -182,7 +182,7 @@ kiln_cu_result_t kilni_soft_node_new(kilni_soft_driver_t* driver,
   if (in != NULL) node->in = *in;
   if (doing != NULL) node->as = *doing;
   graph->nodes[graph->count++] = node;
-  adopt(node);
+  graph_adopt(node);
   *out_node = node;
   return KILN_CU_SUCCESS;
 }
@@ -404,7 +404,8 @@ static kiln_cu_result_t enter_node(kiln_cu_graph_node_t node, bool good,
   return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_VALUE);
 }
 
-static kiln_cu_result_t row_create(kiln_cu_graph_t* graph, unsigned int flags) {
+static kiln_cu_result_t graph_row_create(kiln_cu_graph_t* graph,
+                                         unsigned int flags) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -425,7 +426,7 @@ static kiln_cu_result_t row_create(kiln_cu_graph_t* graph, unsigned int flags) {
 
 // A child's and a body's end with their node; what is captured is the
 // capture's.
-static kiln_cu_result_t row_destroy(kiln_cu_graph_t graph) {
+static kiln_cu_result_t graph_row_destroy(kiln_cu_graph_t graph) {
   kilni_soft_driver_t* driver;
   kilni_soft_graph_t* found;
   kiln_cu_result_t result = enter_graph(graph, true, &driver, &found);
@@ -437,7 +438,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_graph_t graph) {
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static bool has_store(const kilni_soft_graph_t* graph) {
+static bool graph_has_store(const kilni_soft_graph_t* graph) {
   for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE) {
@@ -453,7 +454,7 @@ static kiln_cu_result_t row_clone(kiln_cu_graph_t* clone,
   kilni_soft_graph_t* found;
   kiln_cu_result_t result = enter_graph(graph, clone != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  if (has_store(found) || kilni_soft_graph_chooses(found)) {
+  if (graph_has_store(found) || kilni_soft_graph_chooses(found)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   kilni_soft_graph_t* copy = NULL;
@@ -524,7 +525,7 @@ static kiln_cu_result_t row_destroy_node(kiln_cu_graph_node_t node) {
   kilni_soft_node_t* found;
   kiln_cu_result_t result = enter_node(node, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  if (has_store(found->graph)) {
+  if (graph_has_store(found->graph)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   end_node(driver, found);
@@ -542,8 +543,8 @@ static kiln_cu_result_t row_type(kiln_cu_graph_node_t node,
 }
 
 void kilni_soft_fill_graph(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuGraphCreate, row_create);
-  KILNI_CUDA_SET(table, cuGraphDestroy, row_destroy);
+  KILNI_CUDA_SET(table, cuGraphCreate, graph_row_create);
+  KILNI_CUDA_SET(table, cuGraphDestroy, graph_row_destroy);
   KILNI_CUDA_SET(table, cuGraphClone, row_clone);
   KILNI_CUDA_SET(table, cuGraphNodeFindInClone, row_find);
   KILNI_CUDA_SET(table, cuGraphGetNodes, row_nodes);

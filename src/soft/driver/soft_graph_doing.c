@@ -20,8 +20,8 @@ static kiln_cu_result_t check_context(kilni_soft_driver_t* driver,
 
 // ---- Copies ----
 
-static bool is_known(const kilni_soft_driver_t* driver, uint64_t address,
-                     uint64_t bytes) {
+static bool graph_doing_is_known(const kilni_soft_driver_t* driver,
+                                 uint64_t address, uint64_t bytes) {
   return kilni_soft_memory_host(driver->memory, address, bytes) != NULL;
 }
 
@@ -51,8 +51,8 @@ static kiln_cu_result_t read_side(const kilni_soft_driver_t* driver,
            side->x_bytes;
   uint64_t end = start + (box->depth - 1) * out_side->slice_bytes +
                  (box->height - 1) * out_side->row_bytes;
-  bool known =
-      is_known(driver, start, box->width) && is_known(driver, end, box->width);
+  bool known = graph_doing_is_known(driver, start, box->width) &&
+               graph_doing_is_known(driver, end, box->width);
   bool window = start - KILNI_SOFT_GLOBAL_BASE < KILNI_SOFT_WINDOW_BYTES;
   if (!known && (side->type == KILN_CU_MEMORYTYPE_DEVICE || window)) {
     return KILN_CU_ERROR_INVALID_VALUE;
@@ -93,8 +93,8 @@ kiln_cu_result_t kilni_soft_doing_memcpy(kilni_soft_driver_t* driver,
 
 // ---- Fills ----
 
-static kiln_cu_result_t check_fill(const kilni_soft_driver_t* driver,
-                                   const kiln_cu_memset_node_t* fill) {
+static kiln_cu_result_t graph_doing_check_fill(
+    const kilni_soft_driver_t* driver, const kiln_cu_memset_node_t* fill) {
   uint32_t element = fill->element_bytes;
   if ((element != 1 && element != 2 && element != 4) || fill->width == 0 ||
       fill->height == 0 || fill->to % element != 0 ||
@@ -107,7 +107,8 @@ static kiln_cu_result_t check_fill(const kilni_soft_driver_t* driver,
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   uint64_t last = fill->to + (fill->height - 1) * fill->row_bytes;
-  return is_known(driver, fill->to, row) && is_known(driver, last, row)
+  return graph_doing_is_known(driver, fill->to, row) &&
+                 graph_doing_is_known(driver, last, row)
              ? KILN_CU_SUCCESS
              : KILN_CU_ERROR_INVALID_VALUE;
 }
@@ -118,7 +119,7 @@ kiln_cu_result_t kilni_soft_doing_memset(kilni_soft_driver_t* driver,
                                          kilni_soft_doing_t* out_doing) {
   if (fill == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result = check_context(driver, context);
-  if (result == KILN_CU_SUCCESS) result = check_fill(driver, fill);
+  if (result == KILN_CU_SUCCESS) result = graph_doing_check_fill(driver, fill);
   if (result != KILN_CU_SUCCESS) return result;
   out_doing->fill.fill = *fill;
   out_doing->fill.context = context;
@@ -127,8 +128,8 @@ kiln_cu_result_t kilni_soft_doing_memset(kilni_soft_driver_t* driver,
 
 // ---- Values in memory ----
 
-static kiln_cu_result_t check_value(const kilni_soft_driver_t* driver,
-                                    const kiln_cu_mem_op_t* operation) {
+static kiln_cu_result_t graph_doing_check_value(
+    const kilni_soft_driver_t* driver, const kiln_cu_mem_op_t* operation) {
   uint64_t bytes = 4;
   bool wait = false;
   switch (operation->operation) {
@@ -154,7 +155,7 @@ static kiln_cu_result_t check_value(const kilni_soft_driver_t* driver,
   uint64_t address = operation->value.address;
   unsigned int most = wait ? KILN_CU_STREAM_WAIT_VALUE_NOR
                            : KILN_CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-  if (address % bytes != 0 || !is_known(driver, address, bytes) ||
+  if (address % bytes != 0 || !graph_doing_is_known(driver, address, bytes) ||
       operation->value.flags > most) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
@@ -183,7 +184,7 @@ kiln_cu_result_t kilni_soft_doing_values(kilni_soft_driver_t* driver,
   kiln_cu_result_t result = check_context(driver, params->context);
   for (unsigned int i = 0; i < params->count && result == KILN_CU_SUCCESS;
        i++) {
-    result = check_value(driver, &params->operations[i]);
+    result = graph_doing_check_value(driver, &params->operations[i]);
   }
   if (result != KILN_CU_SUCCESS) return result;
   out_doing->values = *params;
@@ -427,7 +428,7 @@ kiln_cu_result_t kilni_soft_doing_work(kilni_soft_driver_t* driver,
       out_work->as.fill.width = fill->element_bytes;
       out_work->as.fill.rows = fill->height;
       out_work->as.fill.row_bytes = fill->row_bytes;
-      return check_fill(driver, fill);
+      return graph_doing_check_fill(driver, fill);
     case KILN_CU_GRAPH_NODE_TYPE_HOST:
       out_work->kind = KILNI_SOFT_TASK_HOST;
       out_work->as.host.fn = node->as.host.fn;

@@ -21,9 +21,9 @@ typedef struct text_t {
   bool failed;
 } text_t;
 
-static void put(text_t* text, const char* format, ...)
+static void graph_dot_put(text_t* text, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
-static void put(text_t* text, const char* format, ...) {
+static void graph_dot_put(text_t* text, const char* format, ...) {
   char line[512];
   va_list list;
   va_start(list, format);
@@ -59,53 +59,55 @@ static void put_doing(text_t* text, const kilni_soft_driver_t* driver,
     const kilni_soft_kernel_t* kernel = kilni_soft_handle_get(
         &driver->handles, KILNI_SOFT_KIND_FUNCTION, doing->kernel.function);
     const char* name = kernel != NULL ? kernel->entry->name : "";
-    put(text, "\\n%.200s", name);
+    graph_dot_put(text, "\\n%.200s", name);
     if (all ||
         (flags & KILN_CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS) != 0) {
       const uint32_t* grid = doing->kernel.grid;
       const uint32_t* block = doing->kernel.block;
-      put(text,
-          "\\n%" PRIu32 ",%" PRIu32 ",%" PRIu32 " x %" PRIu32 ",%" PRIu32
-          ",%" PRIu32 "\\nshared %" PRIu32,
-          grid[0], grid[1], grid[2], block[0], block[1], block[2],
-          doing->kernel.shared_bytes);
+      graph_dot_put(text,
+                    "\\n%" PRIu32 ",%" PRIu32 ",%" PRIu32 " x %" PRIu32
+                    ",%" PRIu32 ",%" PRIu32 "\\nshared %" PRIu32,
+                    grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                    doing->kernel.shared_bytes);
     }
   } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEMCPY &&
              (all || (flags &
                       KILN_CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS) != 0)) {
-    put(text, "\\n%zu x %zu x %zu", doing->copy.copy.width_bytes,
-        doing->copy.copy.height, doing->copy.copy.depth);
+    graph_dot_put(text, "\\n%zu x %zu x %zu", doing->copy.copy.width_bytes,
+                  doing->copy.copy.height, doing->copy.copy.depth);
   } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEMSET &&
              (all || (flags &
                       KILN_CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS) != 0)) {
-    put(text, "\\n0x%llx: %zu x %u bytes of 0x%x", doing->fill.fill.to,
-        doing->fill.fill.width, doing->fill.fill.element_bytes,
-        doing->fill.fill.value);
+    graph_dot_put(text, "\\n0x%llx: %zu x %u bytes of 0x%x",
+                  doing->fill.fill.to, doing->fill.fill.width,
+                  doing->fill.fill.element_bytes, doing->fill.fill.value);
   }
   if (all || (flags & KILN_CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES) != 0) {
-    put(text, "\\nnode 0x%" PRIx64, node->handle);
+    graph_dot_put(text, "\\nnode 0x%" PRIx64, node->handle);
   }
 }
 
 static void put_graph(text_t* text, const kilni_soft_driver_t* driver,
                       const kilni_soft_graph_t* graph, unsigned int flags) {
-  put(text, "subgraph cluster_%" PRIu64 " {\nlabel=\"graph_%" PRIu64 "\"\n",
-      graph->serial, graph->serial);
+  graph_dot_put(text,
+                "subgraph cluster_%" PRIu64 " {\nlabel=\"graph_%" PRIu64 "\"\n",
+                graph->serial, graph->serial);
   for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
-    put(text, "\"graph_%" PRIu64 "_node_%" PRIu64 "\"[label=\"%" PRIu64 "\\n%s",
+    graph_dot_put(
+        text, "\"graph_%" PRIu64 "_node_%" PRIu64 "\"[label=\"%" PRIu64 "\\n%s",
         graph->serial, node->number, node->number, kTypes[node->type]);
     put_doing(text, driver, node, flags);
-    put(text, "\"]\n");
+    graph_dot_put(text, "\"]\n");
     for (size_t k = 0; k < node->in.count; k++) {
-      put(text,
-          "\"graph_%" PRIu64 "_node_%" PRIu64 "\" -> \"graph_%" PRIu64
-          "_node_%" PRIu64 "\"\n",
-          graph->serial, node->in.list[k].from->number, graph->serial,
-          node->number);
+      graph_dot_put(text,
+                    "\"graph_%" PRIu64 "_node_%" PRIu64 "\" -> \"graph_%" PRIu64
+                    "_node_%" PRIu64 "\"\n",
+                    graph->serial, node->in.list[k].from->number, graph->serial,
+                    node->number);
     }
   }
-  put(text, "}\n");
+  graph_dot_put(text, "}\n");
   for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
@@ -129,9 +131,9 @@ static kiln_cu_result_t row_print(kiln_cu_graph_t graph, const char* path,
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   text_t text = {.allocator = driver->host.allocator};
-  put(&text, "digraph dot {\n");
+  graph_dot_put(&text, "digraph dot {\n");
   put_graph(&text, driver, found, flags);
-  put(&text, "}\n");
+  graph_dot_put(&text, "}\n");
   kiln_allocator_t allocator = driver->host.allocator;
   (void)kilni_soft_leave(driver, result);
   if (text.failed) {

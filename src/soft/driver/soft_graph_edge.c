@@ -9,11 +9,12 @@
 #include "soft/driver/soft_graph.h"
 #include "table/cuda_table.h"
 
-static kiln_cu_graph_node_t handle_of(const kilni_soft_node_t* node) {
+static kiln_cu_graph_node_t graph_edge_handle_of(
+    const kilni_soft_node_t* node) {
   return (kiln_cu_graph_node_t)(uintptr_t)node->handle;
 }
 
-static bool is_plain(const kiln_cu_graph_edge_t* data) {
+static bool graph_edge_is_plain(const kiln_cu_graph_edge_t* data) {
   return data->from_port == 0 && data->to_port == 0 && data->type == 0;
 }
 
@@ -28,20 +29,21 @@ typedef struct room_t {
   bool lossy;   // an edge is more than this row can tell
 } room_t;
 
-static void put(room_t* room, const kilni_soft_node_t* from,
-                const kilni_soft_node_t* to, const kiln_cu_graph_edge_t* data) {
+static void graph_edge_put(room_t* room, const kilni_soft_node_t* from,
+                           const kilni_soft_node_t* to,
+                           const kiln_cu_graph_edge_t* data) {
   if (!room->counts && room->count >= room->room) return;
-  if (!is_plain(data) && room->data == NULL && !room->counts) {
+  if (!graph_edge_is_plain(data) && room->data == NULL && !room->counts) {
     room->lossy = true;
   }
-  if (room->from != NULL) room->from[room->count] = handle_of(from);
-  if (room->to != NULL) room->to[room->count] = handle_of(to);
+  if (room->from != NULL) room->from[room->count] = graph_edge_handle_of(from);
+  if (room->to != NULL) room->to[room->count] = graph_edge_handle_of(to);
   if (room->data != NULL) room->data[room->count] = *data;
   room->count++;
 }
 
-static kiln_cu_result_t give(kilni_soft_driver_t* driver, const room_t* room,
-                             size_t* count) {
+static kiln_cu_result_t graph_edge_give(kilni_soft_driver_t* driver,
+                                        const room_t* room, size_t* count) {
   for (size_t i = room->count; !room->counts && i < room->room; i++) {
     if (room->from != NULL) room->from[i] = NULL;
     if (room->to != NULL) room->to[i] = NULL;
@@ -72,10 +74,11 @@ static kiln_cu_result_t row_edges_v2(kiln_cu_graph_t graph,
   for (size_t i = 0; i < found->count; i++) {
     const kilni_soft_node_t* node = found->nodes[i];
     for (size_t k = 0; k < node->in.count; k++) {
-      put(&room, node->in.list[k].from, node, &node->in.list[k].data);
+      graph_edge_put(&room, node->in.list[k].from, node,
+                     &node->in.list[k].data);
     }
   }
-  return give(driver, &room, count);
+  return graph_edge_give(driver, &room, count);
 }
 
 static kiln_cu_result_t row_edges(kiln_cu_graph_t graph,
@@ -101,16 +104,17 @@ static kiln_cu_result_t neighbours(kiln_cu_graph_node_t node, bool behind,
     room.from = nodes;
   }
   for (size_t k = 0; !behind && k < found->in.count; k++) {
-    put(&room, found->in.list[k].from, found, &found->in.list[k].data);
+    graph_edge_put(&room, found->in.list[k].from, found,
+                   &found->in.list[k].data);
   }
   for (size_t i = 0; behind && i < found->graph->count; i++) {
     const kilni_soft_node_t* other = found->graph->nodes[i];
     for (size_t k = 0; k < other->in.count; k++) {
       if (other->in.list[k].from != found) continue;
-      put(&room, found, other, &other->in.list[k].data);
+      graph_edge_put(&room, found, other, &other->in.list[k].data);
     }
   }
-  return give(driver, &room, count);
+  return graph_edge_give(driver, &room, count);
 }
 
 static kiln_cu_result_t row_before(kiln_cu_graph_node_t node,
@@ -155,9 +159,10 @@ static bool same_edge(const kiln_cu_graph_edge_t* a,
 
 // One edge more or less. An edge that is there is not added again, one that is
 // not there is not taken away.
-static kiln_cu_result_t change(kilni_soft_driver_t* driver, bool add,
-                               kilni_soft_node_t* from, kilni_soft_node_t* to,
-                               const kiln_cu_graph_edge_t* data) {
+static kiln_cu_result_t graph_edge_change(kilni_soft_driver_t* driver, bool add,
+                                          kilni_soft_node_t* from,
+                                          kilni_soft_node_t* to,
+                                          const kiln_cu_graph_edge_t* data) {
   static const kiln_cu_graph_edge_t kPlain;
   kilni_soft_dependency_t* edge = find_edge(to, from);
   if (add) {
@@ -173,7 +178,7 @@ static kiln_cu_result_t change(kilni_soft_driver_t* driver, bool add,
   return KILN_CU_SUCCESS;
 }
 
-static bool has_store(const kilni_soft_graph_t* graph) {
+static bool graph_edge_has_store(const kilni_soft_graph_t* graph) {
   for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE) {
@@ -196,7 +201,7 @@ static kiln_cu_result_t change_all(kiln_cu_graph_t graph, bool add,
   if (found == NULL || (count > 0 && (from == NULL || to == NULL))) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (!add && has_store(found)) {
+  if (!add && graph_edge_has_store(found)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   size_t done = 0;
@@ -213,21 +218,22 @@ static kiln_cu_result_t change_all(kiln_cu_graph_t graph, bool add,
       result = KILN_CU_ERROR_INVALID_VALUE;
       break;
     }
-    result = change(driver, add, start, end, data);
+    result = graph_edge_change(driver, add, start, end, data);
     if (result != KILN_CU_SUCCESS) break;
   }
   for (size_t i = done; result != KILN_CU_SUCCESS && i-- > 0;) {
     // It fits where it was a moment ago.
-    (void)change(driver, !add, kilni_soft_node_find(driver, from[i]),
-                 kilni_soft_node_find(driver, to[i]),
-                 edges != NULL ? &edges[i] : NULL);
+    (void)graph_edge_change(driver, !add, kilni_soft_node_find(driver, from[i]),
+                            kilni_soft_node_find(driver, to[i]),
+                            edges != NULL ? &edges[i] : NULL);
   }
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_add(kiln_cu_graph_t graph,
-                                const kiln_cu_graph_node_t* from,
-                                const kiln_cu_graph_node_t* to, size_t count) {
+static kiln_cu_result_t graph_edge_row_add(kiln_cu_graph_t graph,
+                                           const kiln_cu_graph_node_t* from,
+                                           const kiln_cu_graph_node_t* to,
+                                           size_t count) {
   return change_all(graph, true, from, to, NULL, count);
 }
 
@@ -261,7 +267,7 @@ void kilni_soft_fill_graph_edge(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuGraphNodeGetDependencies_v2, row_before_v2);
   KILNI_CUDA_SET(table, cuGraphNodeGetDependentNodes, row_behind);
   KILNI_CUDA_SET(table, cuGraphNodeGetDependentNodes_v2, row_behind_v2);
-  KILNI_CUDA_SET(table, cuGraphAddDependencies, row_add);
+  KILNI_CUDA_SET(table, cuGraphAddDependencies, graph_edge_row_add);
   KILNI_CUDA_SET(table, cuGraphAddDependencies_v2, row_add_v2);
   KILNI_CUDA_SET(table, cuGraphRemoveDependencies, row_remove);
   KILNI_CUDA_SET(table, cuGraphRemoveDependencies_v2, row_remove_v2);

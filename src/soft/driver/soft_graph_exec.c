@@ -14,8 +14,9 @@ static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 
 // Follows the edges from `node` back to what has none, and puts everything met
 // into the order; false if that comes round to itself.
-static bool follow(kilni_soft_graph_t* graph, kilni_soft_node_t* node,
-                   kilni_soft_node_t** out_node) {
+static bool graph_exec_follow(kilni_soft_graph_t* graph,
+                              kilni_soft_node_t* node,
+                              kilni_soft_node_t** out_node) {
   node->state = 1;
   node->back = NULL;
   while (node != NULL) {
@@ -57,7 +58,7 @@ static kiln_cu_result_t sort_one(kilni_soft_driver_t* driver,
   }
   for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i]->state != 0) continue;
-    if (follow(graph, graph->nodes[i], out_node)) continue;
+    if (graph_exec_follow(graph, graph->nodes[i], out_node)) continue;
     // It is freed by what it was allocated with.
     graph->order_count = graph->count;
     return KILN_CU_ERROR_INVALID_VALUE;
@@ -285,10 +286,9 @@ static kiln_cu_graph_node_t original(const kilni_soft_graph_t* graph,
   return found != NULL ? (kiln_cu_graph_node_t)(uintptr_t)found->handle : NULL;
 }
 
-static kiln_cu_result_t make_exec(kilni_soft_driver_t* driver,
-                                  const kilni_soft_graph_t* graph,
-                                  kiln_cu_graph_instantiate_t* params,
-                                  kilni_soft_exec_t** out_exec) {
+static kiln_cu_result_t graph_exec_make_exec(
+    kilni_soft_driver_t* driver, const kilni_soft_graph_t* graph,
+    kiln_cu_graph_instantiate_t* params, kilni_soft_exec_t** out_exec) {
   *out_exec = NULL;
   kiln_cu_result_t result = check_graph(driver, graph, params);
   if (result != KILN_CU_SUCCESS) return result;
@@ -326,9 +326,9 @@ static kiln_cu_result_t make_exec(kilni_soft_driver_t* driver,
 
 // An upload is a place in the order of its stream and of the launches so far:
 // there is nowhere to go.
-static kiln_cu_result_t upload(kilni_soft_driver_t* driver,
-                               const kilni_soft_exec_t* exec,
-                               kiln_cu_stream_t stream) {
+static kiln_cu_result_t graph_exec_upload(kilni_soft_driver_t* driver,
+                                          const kilni_soft_exec_t* exec,
+                                          kiln_cu_stream_t stream) {
   kilni_soft_stream_t* found = NULL;
   kilni_soft_captured_t* captured;
   kiln_cu_result_t result = kilni_soft_stream_resolve(driver, stream, &found);
@@ -364,10 +364,10 @@ static kiln_cu_result_t row_instantiate(kiln_cu_graph_exec_t* exec,
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   kilni_soft_exec_t* made = NULL;
-  result = make_exec(driver, found, params, &made);
+  result = graph_exec_make_exec(driver, found, params, &made);
   if (result == KILN_CU_SUCCESS &&
       (params->flags & KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) {
-    result = upload(driver, made, params->upload);
+    result = graph_exec_upload(driver, made, params->upload);
     if (result != KILN_CU_SUCCESS) {
       params->result = KILN_CUDA_GRAPH_INSTANTIATE_ERROR;
       kilni_soft_exec_release(driver, made);
@@ -392,7 +392,7 @@ static kiln_cu_result_t enter_exec(kiln_cu_graph_exec_t exec, bool good,
   return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_VALUE);
 }
 
-static kiln_cu_result_t row_destroy(kiln_cu_graph_exec_t exec) {
+static kiln_cu_result_t graph_exec_row_destroy(kiln_cu_graph_exec_t exec) {
   kilni_soft_driver_t* driver;
   kilni_soft_exec_t* found;
   kiln_cu_result_t result = enter_exec(exec, true, &driver, &found);
@@ -423,13 +423,13 @@ static kiln_cu_result_t row_upload(kiln_cu_graph_exec_t exec,
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_queue_room(driver);
   const kilni_soft_exec_t* found = kilni_soft_exec_find(driver, exec);
-  result = found != NULL ? upload(driver, found, stream)
+  result = found != NULL ? graph_exec_upload(driver, found, stream)
                          : KILN_CU_ERROR_INVALID_VALUE;
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_launch(kiln_cu_graph_exec_t exec,
-                                   kiln_cu_stream_t stream) {
+static kiln_cu_result_t graph_exec_row_launch(kiln_cu_graph_exec_t exec,
+                                              kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* where;
   kilni_soft_captured_t* captured;
@@ -495,10 +495,10 @@ static kiln_cu_result_t row_get_enabled(kiln_cu_graph_exec_t exec,
 
 void kilni_soft_fill_graph_exec(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuGraphInstantiateWithParams, row_instantiate);
-  KILNI_CUDA_SET(table, cuGraphExecDestroy, row_destroy);
+  KILNI_CUDA_SET(table, cuGraphExecDestroy, graph_exec_row_destroy);
   KILNI_CUDA_SET(table, cuGraphExecGetFlags, row_flags);
   KILNI_CUDA_SET(table, cuGraphUpload, row_upload);
-  KILNI_CUDA_SET(table, cuGraphLaunch, row_launch);
+  KILNI_CUDA_SET(table, cuGraphLaunch, graph_exec_row_launch);
   KILNI_CUDA_SET(table, cuGraphNodeSetEnabled, row_set_enabled);
   KILNI_CUDA_SET(table, cuGraphNodeGetEnabled, row_get_enabled);
 }

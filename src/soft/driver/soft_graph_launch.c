@@ -382,8 +382,8 @@ kiln_cu_result_t kilni_soft_exec_launch(kilni_soft_driver_t* driver,
 // ---- Conditional nodes ----
 
 // The body that a value asks for; NULL: none.
-static const kilni_soft_graph_t* choose(const kilni_soft_node_t* node,
-                                        uint32_t value) {
+static const kilni_soft_graph_t* graph_launch_choose(
+    const kilni_soft_node_t* node, uint32_t value) {
   uint32_t count = node->as.condition.count;
   uint32_t chosen = value;
   if (node->as.condition.type == KILN_CU_GRAPH_COND_TYPE_IF) {
@@ -433,8 +433,9 @@ static bool has_kernel(const kilni_soft_graph_t* graph) {
 
 // The value that a conditional node asks for; false: it is gone. A kernel
 // beside may be setting it.
-static bool read_value(const kilni_soft_driver_t* driver,
-                       const kilni_soft_node_t* node, uint32_t* out_value) {
+static bool graph_launch_read_value(const kilni_soft_driver_t* driver,
+                                    const kilni_soft_node_t* node,
+                                    uint32_t* out_value) {
   void* cell = kilni_soft_memory_host(driver->memory, node->as.condition.handle,
                                       sizeof(*out_value));
   if (cell == NULL) return false;
@@ -447,7 +448,7 @@ bool kilni_soft_condition_idles(const kilni_soft_driver_t* driver,
   const kilni_soft_node_t* node = task->work.as.condition.node;
   uint32_t value = 0;
   return node->as.condition.type == KILN_CU_GRAPH_COND_TYPE_WHILE &&
-         read_value(driver, node, &value) && value != 0 &&
+         graph_launch_read_value(driver, node, &value) && value != 0 &&
          !has_kernel(node->as.condition.bodies[0]);
 }
 
@@ -461,8 +462,8 @@ kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
   kilni_soft_fault_of_work(out_fault, task,
                            "a conditional node of a graph asked for a value "
                            "that is gone");
-  if (!read_value(driver, node, &value)) return result;
-  const kilni_soft_graph_t* body = choose(node, value);
+  if (!graph_launch_read_value(driver, node, &value)) return result;
+  const kilni_soft_graph_t* body = graph_launch_choose(node, value);
   if (body == NULL) return KILN_CU_SUCCESS;
   // Only kernels of its graph set a value, and none is there that could run.
   if (kilni_soft_condition_idles(driver, task) &&

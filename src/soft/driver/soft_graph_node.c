@@ -16,10 +16,10 @@ typedef struct adding_t {
 } adding_t;
 
 // Enters the row; not locked if it fails.
-static kiln_cu_result_t begin(adding_t* adding, kilni_soft_needs_t needs,
-                              kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
-                              const kiln_cu_graph_node_t* dependencies,
-                              const kiln_cu_graph_edge_t* edges, size_t count) {
+static kiln_cu_result_t graph_node_begin(
+    adding_t* adding, kilni_soft_needs_t needs, kiln_cu_graph_node_t* node,
+    kiln_cu_graph_t graph, const kiln_cu_graph_node_t* dependencies,
+    const kiln_cu_graph_edge_t* edges, size_t count) {
   memset(adding, 0, sizeof(*adding));
   kiln_cu_result_t result = kilni_soft_enter(needs, &adding->driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -34,9 +34,9 @@ static kiln_cu_result_t begin(adding_t* adding, kilni_soft_needs_t needs,
 }
 
 // Adds it, if `result` says that it may be, and leaves.
-static kiln_cu_result_t finish(adding_t* adding, uint32_t type,
-                               kiln_cu_result_t result,
-                               kiln_cu_graph_node_t* node) {
+static kiln_cu_result_t graph_node_finish(adding_t* adding, uint32_t type,
+                                          kiln_cu_result_t result,
+                                          kiln_cu_graph_node_t* node) {
   kilni_soft_node_t* made = NULL;
   if (result == KILN_CU_SUCCESS) {
     result = kilni_soft_node_new(adding->driver, adding->graph, type,
@@ -55,16 +55,16 @@ static kiln_cu_result_t finish(adding_t* adding, uint32_t type,
 
 // ---- What a node may be told ----
 
-static kiln_cu_result_t read_host(const kiln_cu_host_node_t* params,
-                                  kilni_soft_doing_t* out_doing) {
+static kiln_cu_result_t graph_node_read_host(const kiln_cu_host_node_t* params,
+                                             kilni_soft_doing_t* out_doing) {
   if (params == NULL || params->fn == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   out_doing->host = *params;
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t read_event(const kilni_soft_driver_t* driver,
-                                   kiln_cu_event_t event,
-                                   kilni_soft_doing_t* out_doing) {
+static kiln_cu_result_t graph_node_read_event(const kilni_soft_driver_t* driver,
+                                              kiln_cu_event_t event,
+                                              kilni_soft_doing_t* out_doing) {
   out_doing->event = (uintptr_t)event;
   return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_EVENT,
                                (uintptr_t)event) != NULL
@@ -74,30 +74,31 @@ static kiln_cu_result_t read_event(const kilni_soft_driver_t* driver,
 
 // A graph that is to be a node of another: nothing of it may allocate, or
 // choose.
-static bool is_plain(const kilni_soft_graph_t* graph) {
+static bool graph_node_is_plain(const kilni_soft_graph_t* graph) {
   for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE ||
         node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL ||
         (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH &&
-         !is_plain(node->as.child))) {
+         !graph_node_is_plain(node->as.child))) {
       return false;
     }
   }
   return true;
 }
 
-static kiln_cu_result_t read_child(kilni_soft_driver_t* driver,
-                                   const kilni_soft_graph_t* into,
-                                   kiln_cu_graph_t child, unsigned int owner,
-                                   kilni_soft_doing_t* out_doing) {
+static kiln_cu_result_t graph_node_read_child(kilni_soft_driver_t* driver,
+                                              const kilni_soft_graph_t* into,
+                                              kiln_cu_graph_t child,
+                                              unsigned int owner,
+                                              kilni_soft_doing_t* out_doing) {
   kilni_soft_graph_t* found = kilni_soft_graph_find(driver, child);
   if (found == NULL || owner > KILN_CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   if (owner == KILN_CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) {
-    if (!is_plain(found)) return KILN_CU_ERROR_NOT_SUPPORTED;
+    if (!graph_node_is_plain(found)) return KILN_CU_ERROR_NOT_SUPPORTED;
     return kilni_soft_graph_copy(driver, found, true, &out_doing->child);
   }
   if (found->of != NULL || found == into || found->capture != NULL) {
@@ -146,10 +147,10 @@ static kiln_cu_result_t read_alloc(kilni_soft_driver_t* driver,
   return result;
 }
 
-static kiln_cu_result_t read_free(kilni_soft_driver_t* driver,
-                                  const kilni_soft_graph_t* graph,
-                                  kiln_cu_deviceptr_t address,
-                                  kilni_soft_doing_t* out_doing) {
+static kiln_cu_result_t graph_node_read_free(kilni_soft_driver_t* driver,
+                                             const kilni_soft_graph_t* graph,
+                                             kiln_cu_deviceptr_t address,
+                                             kilni_soft_doing_t* out_doing) {
   kilni_soft_store_t* store = kilni_soft_store_find(driver, address);
   if (store == NULL || graph->is_body) return KILN_CU_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < graph->count; i++) {
@@ -226,19 +227,19 @@ kiln_cu_result_t kilni_soft_doing_read(kilni_soft_driver_t* driver,
       return kilni_soft_doing_memset(driver, &params->of.memset.fill,
                                      params->of.memset.context, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_HOST:
-      return read_host(&params->of.host, out_doing);
+      return graph_node_read_host(&params->of.host, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_GRAPH:
-      return read_child(driver, graph, params->of.child.graph,
-                        params->of.child.ownership, out_doing);
+      return graph_node_read_child(driver, graph, params->of.child.graph,
+                                   params->of.child.ownership, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_EMPTY:
       return KILN_CU_SUCCESS;
     case KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case KILN_CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return read_event(driver, params->of.event, out_doing);
+      return graph_node_read_event(driver, params->of.event, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC:
       return read_alloc(driver, graph, &params->of.alloc, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_MEM_FREE:
-      return read_free(driver, graph, params->of.free, out_doing);
+      return graph_node_read_free(driver, graph, params->of.free, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
       return kilni_soft_doing_values(driver, &params->of.operations, out_doing);
     case KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL:
@@ -254,41 +255,42 @@ kiln_cu_result_t kilni_soft_doing_read(kilni_soft_driver_t* driver,
 
 // ---- Adding ----
 
-static kiln_cu_result_t add_with(
+static kiln_cu_result_t graph_node_add_with(
     kilni_soft_needs_t needs, kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
     const kiln_cu_graph_node_t* dependencies, const kiln_cu_graph_edge_t* edges,
     size_t count, kiln_cu_graph_node_params_t* params) {
   adding_t adding;
   if (params == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result =
-      begin(&adding, needs, node, graph, dependencies, edges, count);
+      graph_node_begin(&adding, needs, node, graph, dependencies, edges, count);
   if (result != KILN_CU_SUCCESS) return result;
   result =
       kilni_soft_doing_read(adding.driver, adding.graph, params, &adding.doing);
-  return finish(&adding, params->type, result, node);
+  return graph_node_finish(&adding, params->type, result, node);
 }
 
-static kiln_cu_result_t row_add(kiln_cu_graph_node_t* node,
-                                kiln_cu_graph_t graph,
-                                const kiln_cu_graph_node_t* dependencies,
-                                const kiln_cu_graph_edge_t* edges, size_t count,
-                                kiln_cu_graph_node_params_t* params) {
-  return add_with(KILNI_SOFT_NEEDS_START, node, graph, dependencies, edges,
-                  count, params);
+static kiln_cu_result_t graph_node_row_add(
+    kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
+    const kiln_cu_graph_node_t* dependencies, const kiln_cu_graph_edge_t* edges,
+    size_t count, kiln_cu_graph_node_params_t* params) {
+  return graph_node_add_with(KILNI_SOFT_NEEDS_START, node, graph, dependencies,
+                             edges, count, params);
 }
 
 // The same by the older rows, one of which wants a current context.
-static kiln_cu_result_t add(kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
-                            const kiln_cu_graph_node_t* dependencies,
-                            size_t count, bool good,
-                            kiln_cu_graph_node_params_t* params) {
+static kiln_cu_result_t graph_node_add(kiln_cu_graph_node_t* node,
+                                       kiln_cu_graph_t graph,
+                                       const kiln_cu_graph_node_t* dependencies,
+                                       size_t count, bool good,
+                                       kiln_cu_graph_node_params_t* params) {
   if (!good) return KILN_CU_ERROR_INVALID_VALUE;
   const bool wants = params->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL;
-  return add_with(wants ? KILNI_SOFT_NEEDS_CURRENT : KILNI_SOFT_NEEDS_START,
-                  node, graph, dependencies, NULL, count, params);
+  return graph_node_add_with(
+      wants ? KILNI_SOFT_NEEDS_CURRENT : KILNI_SOFT_NEEDS_START, node, graph,
+      dependencies, NULL, count, params);
 }
 
-static kiln_cu_graph_node_params_t of_type(uint32_t type) {
+static kiln_cu_graph_node_params_t graph_node_of_type(uint32_t type) {
   kiln_cu_graph_node_params_t params;
   memset(&params, 0, sizeof(params));
   params.type = type;
@@ -300,9 +302,11 @@ static kiln_cu_result_t row_add_kernel(kiln_cu_graph_node_t* node,
                                        const kiln_cu_graph_node_t* dependencies,
                                        size_t count,
                                        const kiln_cu_kernel_node_t* kernel) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
   if (kernel != NULL) params.of.kernel = *kernel;
-  return add(node, graph, dependencies, count, kernel != NULL, &params);
+  return graph_node_add(node, graph, dependencies, count, kernel != NULL,
+                        &params);
 }
 
 static kiln_cu_result_t row_add_memcpy(kiln_cu_graph_node_t* node,
@@ -311,10 +315,12 @@ static kiln_cu_result_t row_add_memcpy(kiln_cu_graph_node_t* node,
                                        size_t count,
                                        const kiln_cu_copy_3d_t* copy,
                                        kiln_cu_context_t context) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_MEMCPY);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_MEMCPY);
   if (copy != NULL) params.of.memcpy.copy = *copy;
   params.of.memcpy.context = context;
-  return add(node, graph, dependencies, count, copy != NULL, &params);
+  return graph_node_add(node, graph, dependencies, count, copy != NULL,
+                        &params);
 }
 
 static kiln_cu_result_t row_add_memset(kiln_cu_graph_node_t* node,
@@ -323,10 +329,12 @@ static kiln_cu_result_t row_add_memset(kiln_cu_graph_node_t* node,
                                        size_t count,
                                        const kiln_cu_memset_node_t* fill,
                                        kiln_cu_context_t context) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_MEMSET);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_MEMSET);
   if (fill != NULL) params.of.memset.fill = *fill;
   params.of.memset.context = context;
-  return add(node, graph, dependencies, count, fill != NULL, &params);
+  return graph_node_add(node, graph, dependencies, count, fill != NULL,
+                        &params);
 }
 
 static kiln_cu_result_t row_add_host(kiln_cu_graph_node_t* node,
@@ -334,26 +342,30 @@ static kiln_cu_result_t row_add_host(kiln_cu_graph_node_t* node,
                                      const kiln_cu_graph_node_t* dependencies,
                                      size_t count,
                                      const kiln_cu_host_node_t* host) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_HOST);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_HOST);
   if (host != NULL) params.of.host = *host;
-  return add(node, graph, dependencies, count, host != NULL, &params);
+  return graph_node_add(node, graph, dependencies, count, host != NULL,
+                        &params);
 }
 
 static kiln_cu_result_t row_add_child(kiln_cu_graph_node_t* node,
                                       kiln_cu_graph_t graph,
                                       const kiln_cu_graph_node_t* dependencies,
                                       size_t count, kiln_cu_graph_t child) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_GRAPH);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_GRAPH);
   params.of.child.graph = child;
-  return add(node, graph, dependencies, count, true, &params);
+  return graph_node_add(node, graph, dependencies, count, true, &params);
 }
 
 static kiln_cu_result_t row_add_empty(kiln_cu_graph_node_t* node,
                                       kiln_cu_graph_t graph,
                                       const kiln_cu_graph_node_t* dependencies,
                                       size_t count) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_EMPTY);
-  return add(node, graph, dependencies, count, true, &params);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_EMPTY);
+  return graph_node_add(node, graph, dependencies, count, true, &params);
 }
 
 static kiln_cu_result_t row_add_record(kiln_cu_graph_node_t* node,
@@ -361,9 +373,9 @@ static kiln_cu_result_t row_add_record(kiln_cu_graph_node_t* node,
                                        const kiln_cu_graph_node_t* dependencies,
                                        size_t count, kiln_cu_event_t event) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
   params.of.event = event;
-  return add(node, graph, dependencies, count, true, &params);
+  return graph_node_add(node, graph, dependencies, count, true, &params);
 }
 
 static kiln_cu_result_t row_add_wait(kiln_cu_graph_node_t* node,
@@ -371,9 +383,9 @@ static kiln_cu_result_t row_add_wait(kiln_cu_graph_node_t* node,
                                      const kiln_cu_graph_node_t* dependencies,
                                      size_t count, kiln_cu_event_t event) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
   params.of.event = event;
-  return add(node, graph, dependencies, count, true, &params);
+  return graph_node_add(node, graph, dependencies, count, true, &params);
 }
 
 static kiln_cu_result_t row_add_alloc(kiln_cu_graph_node_t* node,
@@ -382,10 +394,10 @@ static kiln_cu_result_t row_add_alloc(kiln_cu_graph_node_t* node,
                                       size_t count,
                                       kiln_cu_alloc_node_t* alloc) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC);
   if (alloc != NULL) params.of.alloc = *alloc;
   kiln_cu_result_t result =
-      add(node, graph, dependencies, count, alloc != NULL, &params);
+      graph_node_add(node, graph, dependencies, count, alloc != NULL, &params);
   if (result == KILN_CU_SUCCESS) alloc->address = params.of.alloc.address;
   return result;
 }
@@ -396,9 +408,9 @@ static kiln_cu_result_t row_add_free(kiln_cu_graph_node_t* node,
                                      size_t count,
                                      kiln_cu_deviceptr_t address) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_MEM_FREE);
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_MEM_FREE);
   params.of.free = address;
-  return add(node, graph, dependencies, count, true, &params);
+  return graph_node_add(node, graph, dependencies, count, true, &params);
 }
 
 static kiln_cu_result_t row_add_values(kiln_cu_graph_node_t* node,
@@ -407,17 +419,19 @@ static kiln_cu_result_t row_add_values(kiln_cu_graph_node_t* node,
                                        size_t count,
                                        const kiln_cu_mem_op_node_t* values) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
   if (values != NULL) params.of.operations = *values;
-  return add(node, graph, dependencies, count, values != NULL, &params);
+  return graph_node_add(node, graph, dependencies, count, values != NULL,
+                        &params);
 }
 
 // ---- Reading and changing ----
 
 // Enters a row about a node of `type`.
-static kiln_cu_result_t enter(kiln_cu_graph_node_t node, uint32_t type,
-                              bool good, kilni_soft_driver_t** out_driver,
-                              kilni_soft_node_t** out_node) {
+static kiln_cu_result_t graph_node_enter(kiln_cu_graph_node_t node,
+                                         uint32_t type, bool good,
+                                         kilni_soft_driver_t** out_driver,
+                                         kilni_soft_node_t** out_node) {
   kiln_cu_result_t result =
       kilni_soft_enter(KILNI_SOFT_NEEDS_START, out_driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -450,13 +464,13 @@ static bool is_settable(uint32_t type) {
          type != KILN_CU_GRAPH_NODE_TYPE_EMPTY;
 }
 
-static kiln_cu_result_t row_set(kiln_cu_graph_node_t node,
-                                kiln_cu_graph_node_params_t* params) {
+static kiln_cu_result_t graph_node_row_set(
+    kiln_cu_graph_node_t node, kiln_cu_graph_node_params_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
   if (params == NULL) return KILN_CU_ERROR_INVALID_VALUE;
-  kiln_cu_result_t result =
-      enter(node, params->type, is_settable(params->type), &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, params->type, is_settable(params->type), &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_doing_t doing;
   result = kilni_soft_doing_read(driver, found->graph, params, &doing);
@@ -466,12 +480,12 @@ static kiln_cu_result_t row_set(kiln_cu_graph_node_t node,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_get_kernel(kiln_cu_graph_node_t node,
-                                       kiln_cu_kernel_node_t* params) {
+static kiln_cu_result_t graph_node_row_get_kernel(
+    kiln_cu_graph_node_t node, kiln_cu_kernel_node_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_KERNEL,
-                                  params != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_KERNEL, params != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_kernel_node_t* kernel = &found->as.kernel;
   memset(params, 0, sizeof(*params));
@@ -489,30 +503,33 @@ static kiln_cu_result_t row_get_kernel(kiln_cu_graph_node_t node,
 
 static kiln_cu_result_t row_set_kernel(kiln_cu_graph_node_t node,
                                        const kiln_cu_kernel_node_t* kernel) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
   if (kernel == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result = kilni_soft_need_current();
   if (result != KILN_CU_SUCCESS) return result;
   params.of.kernel = *kernel;
-  return row_set(node, &params);
+  return graph_node_row_set(node, &params);
 }
 
 static kiln_cu_result_t row_get_memcpy(kiln_cu_graph_node_t node,
                                        kiln_cu_copy_3d_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_MEMCPY,
-                                  params != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_MEMCPY, params != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *params = found->as.copy.copy;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 // The older rows change a node in the context that it has.
-static kiln_cu_context_t context_of(kiln_cu_graph_node_t node, uint32_t type) {
+static kiln_cu_context_t graph_node_context_of(kiln_cu_graph_node_t node,
+                                               uint32_t type) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  if (enter(node, type, true, &driver, &found) != KILN_CU_SUCCESS) return NULL;
+  if (graph_node_enter(node, type, true, &driver, &found) != KILN_CU_SUCCESS)
+    return NULL;
   kiln_cu_context_t context = type == KILN_CU_GRAPH_NODE_TYPE_MEMCPY
                                   ? found->as.copy.context
                                   : found->as.fill.context;
@@ -522,19 +539,20 @@ static kiln_cu_context_t context_of(kiln_cu_graph_node_t node, uint32_t type) {
 
 static kiln_cu_result_t row_set_memcpy(kiln_cu_graph_node_t node,
                                        const kiln_cu_copy_3d_t* copy) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_MEMCPY);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_MEMCPY);
   if (copy == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.memcpy.copy = *copy;
-  params.of.memcpy.context = context_of(node, params.type);
-  return row_set(node, &params);
+  params.of.memcpy.context = graph_node_context_of(node, params.type);
+  return graph_node_row_set(node, &params);
 }
 
 static kiln_cu_result_t row_get_memset(kiln_cu_graph_node_t node,
                                        kiln_cu_memset_node_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_MEMSET,
-                                  params != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_MEMSET, params != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *params = found->as.fill.fill;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -542,19 +560,20 @@ static kiln_cu_result_t row_get_memset(kiln_cu_graph_node_t node,
 
 static kiln_cu_result_t row_set_memset(kiln_cu_graph_node_t node,
                                        const kiln_cu_memset_node_t* fill) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_MEMSET);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_MEMSET);
   if (fill == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.memset.fill = *fill;
-  params.of.memset.context = context_of(node, params.type);
-  return row_set(node, &params);
+  params.of.memset.context = graph_node_context_of(node, params.type);
+  return graph_node_row_set(node, &params);
 }
 
 static kiln_cu_result_t row_get_host(kiln_cu_graph_node_t node,
                                      kiln_cu_host_node_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_HOST,
-                                  params != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(node, KILN_CU_GRAPH_NODE_TYPE_HOST,
+                                             params != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *params = found->as.host;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -562,18 +581,19 @@ static kiln_cu_result_t row_get_host(kiln_cu_graph_node_t node,
 
 static kiln_cu_result_t row_set_host(kiln_cu_graph_node_t node,
                                      const kiln_cu_host_node_t* host) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_HOST);
+  kiln_cu_graph_node_params_t params =
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_HOST);
   if (host == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.host = *host;
-  return row_set(node, &params);
+  return graph_node_row_set(node, &params);
 }
 
 static kiln_cu_result_t row_get_child(kiln_cu_graph_node_t node,
                                       kiln_cu_graph_t* graph) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_GRAPH,
-                                  graph != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_GRAPH, graph != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *graph = (kiln_cu_graph_t)(uintptr_t)found->as.child->handle;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -583,7 +603,8 @@ static kiln_cu_result_t get_event(kiln_cu_graph_node_t node, uint32_t type,
                                   kiln_cu_event_t* event) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, type, event != NULL, &driver, &found);
+  kiln_cu_result_t result =
+      graph_node_enter(node, type, event != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *event = (kiln_cu_event_t)(uintptr_t)found->as.event;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -591,9 +612,9 @@ static kiln_cu_result_t get_event(kiln_cu_graph_node_t node, uint32_t type,
 
 static kiln_cu_result_t set_event(kiln_cu_graph_node_t node, uint32_t type,
                                   kiln_cu_event_t event) {
-  kiln_cu_graph_node_params_t params = of_type(type);
+  kiln_cu_graph_node_params_t params = graph_node_of_type(type);
   params.of.event = event;
-  return row_set(node, &params);
+  return graph_node_row_set(node, &params);
 }
 
 static kiln_cu_result_t row_get_record(kiln_cu_graph_node_t node,
@@ -620,8 +641,8 @@ static kiln_cu_result_t row_get_alloc(kiln_cu_graph_node_t node,
                                       kiln_cu_alloc_node_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-                                  params != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC, params != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *params = found->as.alloc.params;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -631,8 +652,8 @@ static kiln_cu_result_t row_get_free(kiln_cu_graph_node_t node,
                                      kiln_cu_deviceptr_t* address) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_MEM_FREE,
-                                  address != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_MEM_FREE, address != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *address = found->as.release.address;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -642,8 +663,9 @@ static kiln_cu_result_t row_get_values(kiln_cu_graph_node_t node,
                                        kiln_cu_mem_op_node_t* params) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-                                  params != NULL, &driver, &found);
+  kiln_cu_result_t result =
+      graph_node_enter(node, KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                       params != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *params = found->as.values;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -652,21 +674,21 @@ static kiln_cu_result_t row_get_values(kiln_cu_graph_node_t node,
 static kiln_cu_result_t row_set_values(kiln_cu_graph_node_t node,
                                        const kiln_cu_mem_op_node_t* values) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+      graph_node_of_type(KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
   if (values == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.operations = *values;
-  return row_set(node, &params);
+  return graph_node_row_set(node, &params);
 }
 
 // ---- Attributes of kernels ----
 
-static kiln_cu_result_t row_get_attribute(
+static kiln_cu_result_t graph_node_row_get_attribute(
     kiln_cu_graph_node_t node, kiln_cu_launch_attribute_id_t attribute,
     kiln_cu_launch_attribute_value_t* value) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_KERNEL,
-                                  value != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_KERNEL, value != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   const kiln_cu_launch_attribute_t* one =
       kilni_soft_kernel_attribute(&found->as.kernel, attribute);
@@ -680,13 +702,13 @@ static kiln_cu_result_t row_get_attribute(
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_set_attribute(
+static kiln_cu_result_t graph_node_row_set_attribute(
     kiln_cu_graph_node_t node, kiln_cu_launch_attribute_id_t attribute,
     const kiln_cu_launch_attribute_value_t* value) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  kiln_cu_result_t result = enter(node, KILN_CU_GRAPH_NODE_TYPE_KERNEL,
-                                  value != NULL, &driver, &found);
+  kiln_cu_result_t result = graph_node_enter(
+      node, KILN_CU_GRAPH_NODE_TYPE_KERNEL, value != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   kiln_cu_launch_attribute_t one = {.id = attribute, .value = *value};
   result = kilni_soft_check_attribute(&one);
@@ -700,8 +722,8 @@ static kiln_cu_result_t row_copy_attributes(kiln_cu_graph_node_t to,
                                             kiln_cu_graph_node_t from) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* target;
-  kiln_cu_result_t result =
-      enter(to, KILN_CU_GRAPH_NODE_TYPE_KERNEL, true, &driver, &target);
+  kiln_cu_result_t result = graph_node_enter(to, KILN_CU_GRAPH_NODE_TYPE_KERNEL,
+                                             true, &driver, &target);
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_node_t* source = kilni_soft_node_find(driver, from);
   if (source == NULL || source->type != KILN_CU_GRAPH_NODE_TYPE_KERNEL) {
@@ -717,13 +739,15 @@ static kiln_cu_result_t row_copy_attributes(kiln_cu_graph_node_t to,
 }
 
 void kilni_soft_fill_graph_node(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuGraphAddNode, row_add);
-  KILNI_CUDA_SET(table, cuGraphNodeSetParams, row_set);
+  KILNI_CUDA_SET(table, cuGraphAddNode, graph_node_row_add);
+  KILNI_CUDA_SET(table, cuGraphNodeSetParams, graph_node_row_set);
   KILNI_CUDA_SET(table, cuGraphAddKernelNode, row_add_kernel);
-  KILNI_CUDA_SET(table, cuGraphKernelNodeGetParams, row_get_kernel);
+  KILNI_CUDA_SET(table, cuGraphKernelNodeGetParams, graph_node_row_get_kernel);
   KILNI_CUDA_SET(table, cuGraphKernelNodeSetParams, row_set_kernel);
-  KILNI_CUDA_SET(table, cuGraphKernelNodeGetAttribute, row_get_attribute);
-  KILNI_CUDA_SET(table, cuGraphKernelNodeSetAttribute, row_set_attribute);
+  KILNI_CUDA_SET(table, cuGraphKernelNodeGetAttribute,
+                 graph_node_row_get_attribute);
+  KILNI_CUDA_SET(table, cuGraphKernelNodeSetAttribute,
+                 graph_node_row_set_attribute);
   KILNI_CUDA_SET(table, cuGraphKernelNodeCopyAttributes, row_copy_attributes);
   KILNI_CUDA_SET(table, cuGraphAddMemcpyNode, row_add_memcpy);
   KILNI_CUDA_SET(table, cuGraphMemcpyNodeGetParams, row_get_memcpy);

@@ -10,15 +10,15 @@
 
 // ---- User objects ----
 
-static kilni_soft_object_t* find_object(const kilni_soft_driver_t* driver,
-                                        kiln_cu_user_object_t object) {
+static kilni_soft_object_t* graph_object_find_object(
+    const kilni_soft_driver_t* driver, kiln_cu_user_object_t object) {
   return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_OBJECT,
                                (uintptr_t)object);
 }
 
 // References less; without any the object waits for its end.
-static void drop(kilni_soft_driver_t* driver, kilni_soft_object_t* object,
-                 uint64_t count) {
+static void graph_object_drop(kilni_soft_driver_t* driver,
+                              kilni_soft_object_t* object, uint64_t count) {
   object->refs -= count;
   if (object->refs != 0) return;
   kilni_soft_object_t** link = &driver->objects;
@@ -80,7 +80,8 @@ kiln_cu_result_t kilni_soft_holding_add(kilni_soft_driver_t* driver,
 void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
                               kilni_soft_graph_t* graph) {
   for (size_t i = 0; i < graph->holding_count; i++) {
-    drop(driver, graph->holdings[i].object, graph->holdings[i].count);
+    graph_object_drop(driver, graph->holdings[i].object,
+                      graph->holdings[i].count);
   }
   kilni_base_free_array(driver->host.allocator, graph->holdings,
                         graph->holding_capacity, sizeof(*graph->holdings));
@@ -89,10 +90,11 @@ void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
   graph->holding_capacity = 0;
 }
 
-static kiln_cu_result_t row_create(kiln_cu_user_object_t* object, void* user,
-                                   kiln_cu_host_fn_t destroy,
-                                   unsigned int references,
-                                   unsigned int flags) {
+static kiln_cu_result_t graph_object_row_create(kiln_cu_user_object_t* object,
+                                                void* user,
+                                                kiln_cu_host_fn_t destroy,
+                                                unsigned int references,
+                                                unsigned int flags) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -123,12 +125,12 @@ static kiln_cu_result_t row_create(kiln_cu_user_object_t* object, void* user,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t change(kiln_cu_user_object_t object, unsigned int count,
-                               bool more) {
+static kiln_cu_result_t graph_object_change(kiln_cu_user_object_t object,
+                                            unsigned int count, bool more) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_object_t* found = find_object(driver, object);
+  kilni_soft_object_t* found = graph_object_find_object(driver, object);
   if (found == NULL || count == 0 || count > INT32_MAX ||
       (!more && found->owned < count)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
@@ -138,19 +140,19 @@ static kiln_cu_result_t change(kiln_cu_user_object_t object, unsigned int count,
     found->refs += count;
   } else {
     found->owned -= count;
-    drop(driver, found, count);
+    graph_object_drop(driver, found, count);
   }
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_retain(kiln_cu_user_object_t object,
-                                   unsigned int count) {
-  return change(object, count, true);
+static kiln_cu_result_t graph_object_row_retain(kiln_cu_user_object_t object,
+                                                unsigned int count) {
+  return graph_object_change(object, count, true);
 }
 
-static kiln_cu_result_t row_release(kiln_cu_user_object_t object,
-                                    unsigned int count) {
-  return change(object, count, false);
+static kiln_cu_result_t graph_object_row_release(kiln_cu_user_object_t object,
+                                                 unsigned int count) {
+  return graph_object_change(object, count, false);
 }
 
 static kiln_cu_result_t row_graph_retain(kiln_cu_graph_t graph,
@@ -161,7 +163,7 @@ static kiln_cu_result_t row_graph_retain(kiln_cu_graph_t graph,
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_graph_t* into = kilni_soft_graph_find(driver, graph);
-  kilni_soft_object_t* found = find_object(driver, object);
+  kilni_soft_object_t* found = graph_object_find_object(driver, object);
   bool move = flags == KILN_CU_GRAPH_USER_OBJECT_MOVE;
   if (into == NULL || found == NULL || count == 0 || count > INT32_MAX ||
       (flags != 0 && !move) || (move && found->owned < count)) {
@@ -170,7 +172,7 @@ static kiln_cu_result_t row_graph_retain(kiln_cu_graph_t graph,
   result = kilni_soft_holding_add(driver, into, found, count);
   if (result == KILN_CU_SUCCESS && move) {
     found->owned -= count;
-    drop(driver, found, count);
+    graph_object_drop(driver, found, count);
   }
   return kilni_soft_leave(driver, result);
 }
@@ -182,7 +184,7 @@ static kiln_cu_result_t row_graph_release(kiln_cu_graph_t graph,
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_graph_t* from = kilni_soft_graph_find(driver, graph);
-  kilni_soft_object_t* found = find_object(driver, object);
+  kilni_soft_object_t* found = graph_object_find_object(driver, object);
   result = KILN_CU_ERROR_INVALID_VALUE;
   for (size_t i = 0; from != NULL && count > 0 && i < from->holding_count;
        i++) {
@@ -190,7 +192,7 @@ static kiln_cu_result_t row_graph_release(kiln_cu_graph_t graph,
     if (holding->object != found || holding->count < count) continue;
     holding->count -= count;
     if (holding->count == 0) *holding = from->holdings[--from->holding_count];
-    drop(driver, found, count);
+    graph_object_drop(driver, found, count);
     result = KILN_CU_SUCCESS;
     break;
   }
@@ -399,7 +401,7 @@ void kilni_soft_graphs_forget(kilni_soft_driver_t* driver,
 
 // ---- What a device tells of that memory ----
 
-static kiln_cu_result_t row_trim(kiln_cu_device_t device) {
+static kiln_cu_result_t graph_object_row_trim(kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -432,9 +434,9 @@ static kiln_cu_result_t row_get(kiln_cu_device_t device,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_set(kiln_cu_device_t device,
-                                kiln_cu_graph_mem_attribute_t attribute,
-                                void* value) {
+static kiln_cu_result_t graph_object_row_set(
+    kiln_cu_device_t device, kiln_cu_graph_mem_attribute_t attribute,
+    void* value) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -457,13 +459,13 @@ static kiln_cu_result_t row_set(kiln_cu_device_t device,
 }
 
 void kilni_soft_fill_graph_object(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuUserObjectCreate, row_create);
-  KILNI_CUDA_SET(table, cuUserObjectRetain, row_retain);
-  KILNI_CUDA_SET(table, cuUserObjectRelease, row_release);
+  KILNI_CUDA_SET(table, cuUserObjectCreate, graph_object_row_create);
+  KILNI_CUDA_SET(table, cuUserObjectRetain, graph_object_row_retain);
+  KILNI_CUDA_SET(table, cuUserObjectRelease, graph_object_row_release);
   KILNI_CUDA_SET(table, cuGraphRetainUserObject, row_graph_retain);
   KILNI_CUDA_SET(table, cuGraphReleaseUserObject, row_graph_release);
   KILNI_CUDA_SET(table, cuGraphConditionalHandleCreate, row_condition);
-  KILNI_CUDA_SET(table, cuDeviceGraphMemTrim, row_trim);
+  KILNI_CUDA_SET(table, cuDeviceGraphMemTrim, graph_object_row_trim);
   KILNI_CUDA_SET(table, cuDeviceGetGraphMemAttribute, row_get);
-  KILNI_CUDA_SET(table, cuDeviceSetGraphMemAttribute, row_set);
+  KILNI_CUDA_SET(table, cuDeviceSetGraphMemAttribute, graph_object_row_set);
 }

@@ -12,22 +12,23 @@
 
 // ---- Do two graphs fit? ----
 
-static kiln_cu_graph_node_t handle_of(const kilni_soft_node_t* node) {
+static kiln_cu_graph_node_t graph_update_handle_of(
+    const kilni_soft_node_t* node) {
   return (kiln_cu_graph_node_t)(uintptr_t)node->handle;
 }
 
-static bool refuse(kiln_cu_graph_update_t* outcome,
-                   kiln_cu_graph_update_result_t result,
-                   const kilni_soft_node_t* node,
-                   const kilni_soft_node_t* from) {
+static bool graph_update_refuse(kiln_cu_graph_update_t* outcome,
+                                kiln_cu_graph_update_result_t result,
+                                const kilni_soft_node_t* node,
+                                const kilni_soft_node_t* from) {
   outcome->result = result;
-  outcome->node = node != NULL ? handle_of(node) : NULL;
-  outcome->from = from != NULL ? handle_of(from) : NULL;
+  outcome->node = node != NULL ? graph_update_handle_of(node) : NULL;
+  outcome->from = from != NULL ? graph_update_handle_of(from) : NULL;
   return false;
 }
 
-static size_t place_of(const kilni_soft_graph_t* graph,
-                       const kilni_soft_node_t* node) {
+static size_t graph_update_place_of(const kilni_soft_graph_t* graph,
+                                    const kilni_soft_node_t* node) {
   size_t low = 0;
   size_t high = graph->count;
   while (low < high) {
@@ -51,17 +52,17 @@ static bool has_edge(const kilni_soft_node_t* node,
   return false;
 }
 
-static const kilni_soft_context_t* context_of(
+static const kilni_soft_context_t* graph_update_context_of(
     const kilni_soft_driver_t* driver, const kilni_soft_kernel_node_t* kernel) {
   const kilni_soft_kernel_t* found = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_FUNCTION, kernel->function);
   return found != NULL ? found->module->context : NULL;
 }
 
-static bool fits(const kilni_soft_driver_t* driver,
-                 const kilni_soft_graph_t* graph,
-                 const kilni_soft_graph_t* fresh,
-                 kiln_cu_graph_update_t* outcome);
+static bool graph_update_fits(const kilni_soft_driver_t* driver,
+                              const kilni_soft_graph_t* graph,
+                              const kilni_soft_graph_t* fresh,
+                              kiln_cu_graph_update_t* outcome);
 
 // Whether the one node may do what the other does.
 static bool node_fits(const kilni_soft_driver_t* driver,
@@ -72,33 +73,34 @@ static bool node_fits(const kilni_soft_driver_t* driver,
   const kilni_soft_doing_t* is = &fresh->as;
   switch (node->type) {
     case KILN_CU_GRAPH_NODE_TYPE_KERNEL:
-      if (context_of(driver, &was->kernel) == context_of(driver, &is->kernel)) {
+      if (graph_update_context_of(driver, &was->kernel) ==
+          graph_update_context_of(driver, &is->kernel)) {
         return true;
       }
-      return refuse(outcome,
-                    KILN_CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE,
-                    fresh, NULL);
+      return graph_update_refuse(
+          outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE,
+          fresh, NULL);
     case KILN_CU_GRAPH_NODE_TYPE_GRAPH:
-      return fits(driver, was->child, is->child, outcome);
+      return graph_update_fits(driver, was->child, is->child, outcome);
     case KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC:
       if (was->alloc.store == is->alloc.store) return true;
-      return refuse(outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
-                    fresh, NULL);
+      return graph_update_refuse(
+          outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, fresh, NULL);
     case KILN_CU_GRAPH_NODE_TYPE_MEM_FREE:
       if (was->release.store == is->release.store) return true;
-      return refuse(outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
-                    fresh, NULL);
+      return graph_update_refuse(
+          outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, fresh, NULL);
     case KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL:
       if (was->condition.type != is->condition.type ||
           was->condition.count != is->condition.count ||
           was->condition.handle != is->condition.handle) {
-        return refuse(outcome,
-                      KILN_CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, fresh,
-                      NULL);
+        return graph_update_refuse(
+            outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, fresh,
+            NULL);
       }
       for (uint32_t i = 0; i < was->condition.count; i++) {
-        if (!fits(driver, was->condition.bodies[i], is->condition.bodies[i],
-                  outcome)) {
+        if (!graph_update_fits(driver, was->condition.bodies[i],
+                               is->condition.bodies[i], outcome)) {
           return false;
         }
       }
@@ -108,35 +110,36 @@ static bool node_fits(const kilni_soft_driver_t* driver,
   }
 }
 
-static bool fits(const kilni_soft_driver_t* driver,
-                 const kilni_soft_graph_t* graph,
-                 const kilni_soft_graph_t* fresh,
-                 kiln_cu_graph_update_t* outcome) {
+static bool graph_update_fits(const kilni_soft_driver_t* driver,
+                              const kilni_soft_graph_t* graph,
+                              const kilni_soft_graph_t* fresh,
+                              kiln_cu_graph_update_t* outcome) {
   const kiln_cu_graph_update_result_t kTopology =
       KILN_CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
   for (size_t i = 0; i < graph->count && i < fresh->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     const kilni_soft_node_t* other = fresh->nodes[i];
     if (node->type != other->type && graph->count == fresh->count) {
-      return refuse(outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED,
-                    other, NULL);
+      return graph_update_refuse(
+          outcome, KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, other,
+          NULL);
     }
   }
   if (graph->count != fresh->count) {
-    return refuse(outcome, kTopology, NULL, NULL);
+    return graph_update_refuse(outcome, kTopology, NULL, NULL);
   }
   for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     const kilni_soft_node_t* other = fresh->nodes[i];
     for (size_t k = 0; k < other->in.count; k++) {
       const kilni_soft_node_t* from = other->in.list[k].from;
-      if (!has_edge(node, graph->nodes[place_of(fresh, from)],
+      if (!has_edge(node, graph->nodes[graph_update_place_of(fresh, from)],
                     &other->in.list[k].data)) {
-        return refuse(outcome, kTopology, other, from);
+        return graph_update_refuse(outcome, kTopology, other, from);
       }
     }
     if (node->in.count != other->in.count) {
-      return refuse(outcome, kTopology, other, NULL);
+      return graph_update_refuse(outcome, kTopology, other, NULL);
     }
     if (!node_fits(driver, node, other, outcome)) return false;
   }
@@ -147,8 +150,8 @@ static bool fits(const kilni_soft_driver_t* driver,
 
 // The copy takes the place of a graph that it fits: it is known by the same
 // numbers, and what was switched off stays so.
-static void take_place(const kilni_soft_graph_t* graph,
-                       kilni_soft_graph_t* copy) {
+static void graph_update_take_place(const kilni_soft_graph_t* graph,
+                                    kilni_soft_graph_t* copy) {
   copy->origin = graph->origin;
   copy->next_number = graph->next_number;
   for (size_t i = 0; i < graph->count; i++) {
@@ -157,10 +160,11 @@ static void take_place(const kilni_soft_graph_t* graph,
     to->number = from->number;
     to->disabled = from->disabled;
     if (from->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
-      take_place(from->as.child, to->as.child);
+      graph_update_take_place(from->as.child, to->as.child);
     } else if (from->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
       for (uint32_t k = 0; k < from->as.condition.count; k++) {
-        take_place(from->as.condition.bodies[k], to->as.condition.bodies[k]);
+        graph_update_take_place(from->as.condition.bodies[k],
+                                to->as.condition.bodies[k]);
       }
     }
   }
@@ -180,7 +184,8 @@ static bool chooses(const kilni_soft_graph_t* graph) {
 
 // Bodies are looked up while a launch runs: so it must have ended. False if the
 // executable is gone by then.
-static bool settle(kilni_soft_driver_t* driver, kilni_soft_exec_t* exec) {
+static bool graph_update_settle(kilni_soft_driver_t* driver,
+                                kilni_soft_exec_t* exec) {
   if (exec->last == NULL || exec->last->done || !chooses(exec->graph)) {
     return true;
   }
@@ -198,12 +203,12 @@ static kiln_cu_result_t update(kilni_soft_driver_t* driver,
   kilni_soft_graph_t* copy = NULL;
   kilni_soft_node_t* node = NULL;
   outcome->result = KILN_CU_GRAPH_EXEC_UPDATE_ERROR;
-  if (!fits(driver, exec->graph, graph, outcome)) {
+  if (!graph_update_fits(driver, exec->graph, graph, outcome)) {
     return KILN_CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   kiln_cu_result_t result = kilni_soft_graph_copy(driver, graph, false, &copy);
   if (result != KILN_CU_SUCCESS) return result;
-  take_place(exec->graph, copy);
+  graph_update_take_place(exec->graph, copy);
   result = kilni_soft_graph_sort(driver, copy, &node);
   if (result != KILN_CU_SUCCESS) {
     kilni_soft_graph_free(driver, copy);
@@ -215,14 +220,14 @@ static kiln_cu_result_t update(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_update(kiln_cu_graph_exec_t exec,
-                                   kiln_cu_graph_t graph,
-                                   kiln_cu_graph_update_t* outcome) {
+static kiln_cu_result_t graph_update_row_update(
+    kiln_cu_graph_exec_t exec, kiln_cu_graph_t graph,
+    kiln_cu_graph_update_t* outcome) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_exec_t* found = kilni_soft_exec_find(driver, exec);
-  if (outcome == NULL || found == NULL || !settle(driver, found)) {
+  if (outcome == NULL || found == NULL || !graph_update_settle(driver, found)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   memset(outcome, 0, sizeof(*outcome));
@@ -239,13 +244,13 @@ static bool is_line(const kiln_cu_copy_3d_t* copy) {
 }
 
 // What a driver does not change in an executable.
-static kiln_cu_result_t check_change(const kilni_soft_driver_t* driver,
-                                     const kilni_soft_node_t* node,
-                                     const kilni_soft_doing_t* doing) {
+static kiln_cu_result_t graph_update_check_change(
+    const kilni_soft_driver_t* driver, const kilni_soft_node_t* node,
+    const kilni_soft_doing_t* doing) {
   bool good = true;
   if (node->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL) {
-    good = context_of(driver, &node->as.kernel) ==
-           context_of(driver, &doing->kernel);
+    good = graph_update_context_of(driver, &node->as.kernel) ==
+           graph_update_context_of(driver, &doing->kernel);
   } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEMCPY) {
     good = is_line(&node->as.copy.copy) && is_line(&doing->copy.copy);
   } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEMSET) {
@@ -262,14 +267,14 @@ static kiln_cu_result_t set_child(kilni_soft_driver_t* driver,
   kilni_soft_doing_t doing;
   const kilni_soft_graph_t* fresh = kilni_soft_graph_find(driver, child);
   if (fresh == NULL) return KILN_CU_ERROR_INVALID_VALUE;
-  if (!fits(driver, node->as.child, fresh, &outcome)) {
+  if (!graph_update_fits(driver, node->as.child, fresh, &outcome)) {
     return KILN_CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   memset(&doing, 0, sizeof(doing));
   kiln_cu_result_t result =
       kilni_soft_graph_copy(driver, fresh, false, &doing.child);
   if (result != KILN_CU_SUCCESS) return result;
-  take_place(node->as.child, doing.child);
+  graph_update_take_place(node->as.child, doing.child);
   result = kilni_soft_graph_sort(driver, doing.child, &cycle);
   if (result != KILN_CU_SUCCESS) {
     kilni_soft_graph_free(driver, doing.child);
@@ -279,9 +284,9 @@ static kiln_cu_result_t set_child(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t set_node(kilni_soft_driver_t* driver,
-                                 kilni_soft_node_t* node,
-                                 kiln_cu_graph_node_params_t* params) {
+static kiln_cu_result_t graph_update_set_node(
+    kilni_soft_driver_t* driver, kilni_soft_node_t* node,
+    kiln_cu_graph_node_params_t* params) {
   kilni_soft_doing_t doing;
   switch (node->type) {
     case KILN_CU_GRAPH_NODE_TYPE_GRAPH:
@@ -300,7 +305,7 @@ static kiln_cu_result_t set_node(kilni_soft_driver_t* driver,
   kiln_cu_result_t result =
       kilni_soft_doing_read(driver, node->graph, params, &doing);
   if (result != KILN_CU_SUCCESS) return result;
-  result = check_change(driver, node, &doing);
+  result = graph_update_check_change(driver, node, &doing);
   if (result == KILN_CU_SUCCESS) {
     kilni_soft_doing_replace(driver, node, &doing);
   } else {
@@ -309,9 +314,9 @@ static kiln_cu_result_t set_node(kilni_soft_driver_t* driver,
   return result;
 }
 
-static kiln_cu_result_t row_set(kiln_cu_graph_exec_t exec,
-                                kiln_cu_graph_node_t node,
-                                kiln_cu_graph_node_params_t* params) {
+static kiln_cu_result_t graph_update_row_set(
+    kiln_cu_graph_exec_t exec, kiln_cu_graph_node_t node,
+    kiln_cu_graph_node_params_t* params) {
   kilni_soft_driver_t* driver;
   if (params == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
@@ -319,18 +324,18 @@ static kiln_cu_result_t row_set(kiln_cu_graph_exec_t exec,
   kilni_soft_exec_t* found = kilni_soft_exec_find(driver, exec);
   const kilni_soft_node_t* named = kilni_soft_node_find(driver, node);
   kilni_soft_node_t* own = NULL;
-  if (found != NULL && named != NULL && settle(driver, found)) {
+  if (found != NULL && named != NULL && graph_update_settle(driver, found)) {
     // Waiting lets others go on: what was named is asked for again.
     named = kilni_soft_node_find(driver, node);
     if (named != NULL) own = kilni_soft_exec_node(found, named);
   }
   result = own != NULL && own->type == params->type
-               ? set_node(driver, own, params)
+               ? graph_update_set_node(driver, own, params)
                : KILN_CU_ERROR_INVALID_VALUE;
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_graph_node_params_t of_type(uint32_t type) {
+static kiln_cu_graph_node_params_t graph_update_of_type(uint32_t type) {
   kiln_cu_graph_node_params_t params;
   memset(&params, 0, sizeof(params));
   params.type = type;
@@ -340,90 +345,96 @@ static kiln_cu_graph_node_params_t of_type(uint32_t type) {
 static kiln_cu_result_t row_kernel(kiln_cu_graph_exec_t exec,
                                    kiln_cu_graph_node_t node,
                                    const kiln_cu_kernel_node_t* kernel) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
+  kiln_cu_graph_node_params_t params =
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
   if (kernel == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result = kilni_soft_need_current();
   if (result != KILN_CU_SUCCESS) return result;
   params.of.kernel = *kernel;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 static kiln_cu_result_t row_memcpy(kiln_cu_graph_exec_t exec,
                                    kiln_cu_graph_node_t node,
                                    const kiln_cu_copy_3d_t* copy,
                                    kiln_cu_context_t context) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_MEMCPY);
+  kiln_cu_graph_node_params_t params =
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_MEMCPY);
   if (copy == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.memcpy.copy = *copy;
   params.of.memcpy.context = context;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 static kiln_cu_result_t row_memset(kiln_cu_graph_exec_t exec,
                                    kiln_cu_graph_node_t node,
                                    const kiln_cu_memset_node_t* fill,
                                    kiln_cu_context_t context) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_MEMSET);
+  kiln_cu_graph_node_params_t params =
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_MEMSET);
   if (fill == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.memset.fill = *fill;
   params.of.memset.context = context;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 static kiln_cu_result_t row_host(kiln_cu_graph_exec_t exec,
                                  kiln_cu_graph_node_t node,
                                  const kiln_cu_host_node_t* host) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_HOST);
+  kiln_cu_graph_node_params_t params =
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_HOST);
   if (host == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.host = *host;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 static kiln_cu_result_t row_child(kiln_cu_graph_exec_t exec,
                                   kiln_cu_graph_node_t node,
                                   kiln_cu_graph_t child) {
-  kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_GRAPH);
+  kiln_cu_graph_node_params_t params =
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_GRAPH);
   params.of.child.graph = child;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
-static kiln_cu_result_t row_record(kiln_cu_graph_exec_t exec,
-                                   kiln_cu_graph_node_t node,
-                                   kiln_cu_event_t event) {
+static kiln_cu_result_t graph_update_row_record(kiln_cu_graph_exec_t exec,
+                                                kiln_cu_graph_node_t node,
+                                                kiln_cu_event_t event) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
   params.of.event = event;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 static kiln_cu_result_t row_wait(kiln_cu_graph_exec_t exec,
                                  kiln_cu_graph_node_t node,
                                  kiln_cu_event_t event) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
   params.of.event = event;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 static kiln_cu_result_t row_values(kiln_cu_graph_exec_t exec,
                                    kiln_cu_graph_node_t node,
                                    const kiln_cu_mem_op_node_t* values) {
   kiln_cu_graph_node_params_t params =
-      of_type(KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+      graph_update_of_type(KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
   if (values == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   params.of.operations = *values;
-  return row_set(exec, node, &params);
+  return graph_update_row_set(exec, node, &params);
 }
 
 void kilni_soft_fill_graph_update(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuGraphExecUpdate, row_update);
-  KILNI_CUDA_SET(table, cuGraphExecNodeSetParams, row_set);
+  KILNI_CUDA_SET(table, cuGraphExecUpdate, graph_update_row_update);
+  KILNI_CUDA_SET(table, cuGraphExecNodeSetParams, graph_update_row_set);
   KILNI_CUDA_SET(table, cuGraphExecKernelNodeSetParams, row_kernel);
   KILNI_CUDA_SET(table, cuGraphExecMemcpyNodeSetParams, row_memcpy);
   KILNI_CUDA_SET(table, cuGraphExecMemsetNodeSetParams, row_memset);
   KILNI_CUDA_SET(table, cuGraphExecHostNodeSetParams, row_host);
   KILNI_CUDA_SET(table, cuGraphExecChildGraphNodeSetParams, row_child);
-  KILNI_CUDA_SET(table, cuGraphExecEventRecordNodeSetEvent, row_record);
+  KILNI_CUDA_SET(table, cuGraphExecEventRecordNodeSetEvent,
+                 graph_update_row_record);
   KILNI_CUDA_SET(table, cuGraphExecEventWaitNodeSetEvent, row_wait);
   KILNI_CUDA_SET(table, cuGraphExecBatchMemOpNodeSetParams, row_values);
 }

@@ -38,8 +38,8 @@ void kilni_soft_handles_deinit(kilni_soft_handles_t* handles) {
   handles->slots = NULL;
 }
 
-static kilni_soft_slot_t* slot_of(const kilni_soft_handles_t* handles,
-                                  uint64_t handle) {
+static kilni_soft_slot_t* handle_slot_of(const kilni_soft_handles_t* handles,
+                                         uint64_t handle) {
   uint32_t index = (uint32_t)(handle >> KIND_BITS) & (SLOT_LIMIT - 1);
   uint32_t generation = (uint32_t)(handle >> (KIND_BITS + SLOT_BITS));
   if (index >= handles->count) return NULL;
@@ -81,12 +81,12 @@ kiln_status_t kilni_soft_handle_add(kilni_soft_handles_t* handles,
 
 void* kilni_soft_handle_get(const kilni_soft_handles_t* handles,
                             kilni_soft_kind_t kind, uint64_t handle) {
-  const kilni_soft_slot_t* slot = slot_of(handles, handle);
+  const kilni_soft_slot_t* slot = handle_slot_of(handles, handle);
   return slot != NULL && slot->kind == (uint32_t)kind ? slot->object : NULL;
 }
 
 void kilni_soft_handle_remove(kilni_soft_handles_t* handles, uint64_t handle) {
-  kilni_soft_slot_t* slot = slot_of(handles, handle);
+  kilni_soft_slot_t* slot = handle_slot_of(handles, handle);
   if (slot == NULL) return;
   slot->object = NULL;
   slot->kind = 0;

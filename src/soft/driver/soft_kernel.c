@@ -18,9 +18,9 @@ enum {
 };
 
 // Enters a row that asks of or changes a kernel.
-static kiln_cu_result_t enter_kernel(kiln_cu_function_t function, bool good,
-                                     kilni_soft_driver_t** out_driver,
-                                     kilni_soft_kernel_t** out_kernel) {
+static kiln_cu_result_t soft_kernel_enter_kernel(
+    kiln_cu_function_t function, bool good, kilni_soft_driver_t** out_driver,
+    kilni_soft_kernel_t** out_kernel) {
   void* found;
   kiln_cu_result_t result = kilni_soft_enter_object(
       KILNI_SOFT_NEEDS_HEALTHY, KILNI_SOFT_KIND_FUNCTION, function, good,
@@ -109,13 +109,13 @@ kiln_cu_result_t kilni_soft_kernel_read(const kilni_soft_kernel_t* kernel,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_get_attribute(
+static kiln_cu_result_t kernel_row_get_attribute(
     int* value, kiln_cu_function_attribute_t attribute,
     kiln_cu_function_t function) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
   kiln_cu_result_t result =
-      enter_kernel(function, value != NULL, &driver, &kernel);
+      soft_kernel_enter_kernel(function, value != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_kernel_read(kernel, attribute, value);
   return kilni_soft_leave(driver, result);
@@ -139,34 +139,35 @@ kiln_cu_result_t kilni_soft_kernel_set(kilni_soft_kernel_t* kernel,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_set_attribute(
+static kiln_cu_result_t kernel_row_set_attribute(
     kiln_cu_function_t function, kiln_cu_function_attribute_t attribute,
     int value) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
-  kiln_cu_result_t result = enter_kernel(function, true, &driver, &kernel);
+  kiln_cu_result_t result =
+      soft_kernel_enter_kernel(function, true, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_kernel_set(kernel, attribute, value);
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_get_module(kiln_cu_module_t* module,
-                                       kiln_cu_function_t function) {
+static kiln_cu_result_t kernel_row_get_module(kiln_cu_module_t* module,
+                                              kiln_cu_function_t function) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
   kiln_cu_result_t result =
-      enter_kernel(function, module != NULL, &driver, &kernel);
+      soft_kernel_enter_kernel(function, module != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   *module = (kiln_cu_module_t)(uintptr_t)kernel->module->handle;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_get_name(const char** name,
-                                     kiln_cu_function_t function) {
+static kiln_cu_result_t kernel_row_get_name(const char** name,
+                                            kiln_cu_function_t function) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
   kiln_cu_result_t result =
-      enter_kernel(function, name != NULL, &driver, &kernel);
+      soft_kernel_enter_kernel(function, name != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   *name = kernel->entry->name;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -183,13 +184,13 @@ kiln_cu_result_t kilni_soft_kernel_param(const kilni_soft_kernel_t* kernel,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_param_info(kiln_cu_function_t function,
-                                       size_t index, size_t* offset,
-                                       size_t* bytes) {
+static kiln_cu_result_t kernel_row_param_info(kiln_cu_function_t function,
+                                              size_t index, size_t* offset,
+                                              size_t* bytes) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* kernel;
   kiln_cu_result_t result =
-      enter_kernel(function, offset != NULL, &driver, &kernel);
+      soft_kernel_enter_kernel(function, offset != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_kernel_param(kernel, index, offset, bytes);
   return kilni_soft_leave(driver, result);
@@ -197,7 +198,7 @@ static kiln_cu_result_t row_param_info(kiln_cu_function_t function,
 
 // ---- Occupancy ----
 
-static int least(int a, int b) {
+static int kernel_least(int a, int b) {
   return a < b ? a : b;
 }
 
@@ -214,10 +215,10 @@ static int blocks_per_sm(const kilni_soft_kernel_t* kernel, int block_size,
   int registers = register_count(entry);
   if (registers < 1) registers = 1;
   registers = (registers + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
-  int blocks = least(SM_BLOCKS, SM_THREADS / (warps * WARP));
-  blocks = least(blocks, SM_REGISTERS / (registers * warps * WARP));
+  int blocks = kernel_least(SM_BLOCKS, SM_THREADS / (warps * WARP));
+  blocks = kernel_least(blocks, SM_REGISTERS / (registers * warps * WARP));
   int shared = (int)(entry->static_shared_bytes + dynamic_bytes) + BLOCK_SHARED;
-  return least(blocks, SM_SHARED / shared);
+  return kernel_least(blocks, SM_SHARED / shared);
 }
 
 uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
@@ -255,7 +256,7 @@ static kiln_cu_result_t row_dynamic_bytes(size_t* dynamic_bytes,
   int each = SM_SHARED / blocks / SHARED_UNIT * SHARED_UNIT - BLOCK_SHARED -
              (int)kernel->entry->static_shared_bytes;
   int most = KILNI_SOFT_SHARED_MOST - (int)kernel->entry->static_shared_bytes;
-  each = least(each, most);
+  each = kernel_least(each, most);
   *dynamic_bytes = each > 0 ? (size_t)each : 0;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
@@ -281,7 +282,7 @@ static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
   copy.entry = &entry;
   kilni_base_mutex_unlock(&driver->lock);
   int most = (int)entry.max_threads;
-  if (block_limit > 0) most = least(most, block_limit);
+  if (block_limit > 0) most = kernel_least(most, block_limit);
   choice_t best = {0, 0};
   int size = most < WARP ? most : most / WARP * WARP;
   for (; size > 0; size -= WARP) {
@@ -315,7 +316,8 @@ static kiln_cu_result_t row_cluster_size(
 }
 
 // INVALID_VALUE for the blocks of a launch that cannot be.
-static kiln_cu_result_t check_clusters(const kiln_cu_launch_config_t* config) {
+static kiln_cu_result_t kernel_check_clusters(
+    const kiln_cu_launch_config_t* config) {
   uint64_t threads =
       (uint64_t)config->block_x * config->block_y * config->block_z;
   if (threads == 0 || threads > INT32_MAX ||
@@ -337,7 +339,7 @@ static kiln_cu_result_t row_clusters(int* clusters, kiln_cu_function_t function,
   kiln_cu_result_t result = enter_occupancy(
       function, clusters != NULL && config != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  result = check_clusters(config);
+  result = kernel_check_clusters(config);
   if (result == KILN_CU_SUCCESS) {
     *clusters = (int)kilni_soft_resident_blocks(
         kernel, config->block_x * config->block_y * config->block_z,
@@ -347,11 +349,11 @@ static kiln_cu_result_t row_clusters(int* clusters, kiln_cu_function_t function,
 }
 
 void kilni_soft_fill_kernel(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuFuncGetAttribute, row_get_attribute);
-  KILNI_CUDA_SET(table, cuFuncSetAttribute, row_set_attribute);
-  KILNI_CUDA_SET(table, cuFuncGetModule, row_get_module);
-  KILNI_CUDA_SET(table, cuFuncGetName, row_get_name);
-  KILNI_CUDA_SET(table, cuFuncGetParamInfo, row_param_info);
+  KILNI_CUDA_SET(table, cuFuncGetAttribute, kernel_row_get_attribute);
+  KILNI_CUDA_SET(table, cuFuncSetAttribute, kernel_row_set_attribute);
+  KILNI_CUDA_SET(table, cuFuncGetModule, kernel_row_get_module);
+  KILNI_CUDA_SET(table, cuFuncGetName, kernel_row_get_name);
+  KILNI_CUDA_SET(table, cuFuncGetParamInfo, kernel_row_param_info);
   KILNI_CUDA_SET(table, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                  row_max_blocks);
   KILNI_CUDA_SET(table, cuOccupancyMaxPotentialBlockSize, row_best_block);

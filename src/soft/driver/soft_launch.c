@@ -29,8 +29,8 @@ typedef struct launch_t {
 static const uint64_t kGridMost[3] = {2147483647, 65535, 65535};
 static const uint64_t kBlockMost[3] = {1024, 1024, 64};
 
-static kiln_cu_result_t check_shape(const launch_t* launch,
-                                    const kilni_soft_kernel_t* kernel) {
+static kiln_cu_result_t launch_check_shape(const launch_t* launch,
+                                           const kilni_soft_kernel_t* kernel) {
   const kilni_soft_entry_t* entry = kernel->entry;
   uint64_t threads = 1;
   bool required = entry->required_block[0] != 0;
@@ -72,8 +72,9 @@ static kiln_cu_result_t read_extra(void** extra, const void** out_buffer,
 }
 
 // Packs the arguments into `buffer` (entry->param_bytes).
-static kiln_cu_result_t pack(const launch_t* launch,
-                             const kilni_soft_entry_t* entry, uint8_t* buffer) {
+static kiln_cu_result_t launch_pack(const launch_t* launch,
+                                    const kilni_soft_entry_t* entry,
+                                    uint8_t* buffer) {
   if (launch->params != NULL && launch->extra != NULL) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
@@ -102,12 +103,12 @@ static kiln_cu_result_t pack(const launch_t* launch,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
-                                  const kilni_soft_stream_t* stream,
-                                  const launch_t* launch,
-                                  const kilni_soft_entry_t* entry,
-                                  const void* params, uint64_t number,
-                                  kilni_soft_grid_t** out_grid) {
+static kiln_cu_result_t launch_make_grid(kilni_soft_driver_t* driver,
+                                         const kilni_soft_stream_t* stream,
+                                         const launch_t* launch,
+                                         const kilni_soft_entry_t* entry,
+                                         const void* params, uint64_t number,
+                                         kilni_soft_grid_t** out_grid) {
   kilni_soft_launch_t what = {
       .entry = entry,
       .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
@@ -194,10 +195,9 @@ typedef struct recorded_t {
 
 // An event of an attribute, which must be without timing and of this process
 // alone, and of the stream's context.
-static kiln_cu_result_t take_event(kilni_soft_driver_t* driver,
-                                   const kilni_soft_stream_t* stream,
-                                   const kiln_cu_launch_attribute_t* attribute,
-                                   recorded_t* recorded) {
+static kiln_cu_result_t launch_take_event(
+    kilni_soft_driver_t* driver, const kilni_soft_stream_t* stream,
+    const kiln_cu_launch_attribute_t* attribute, recorded_t* recorded) {
   kiln_cu_event_t handle;
   if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
     handle = attribute->value.programmatic_event.event;
@@ -221,15 +221,14 @@ static kiln_cu_result_t take_event(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
-                                        const kilni_soft_stream_t* stream,
-                                        launch_t* launch,
-                                        recorded_t* recorded) {
+static kiln_cu_result_t launch_take_attributes(
+    kilni_soft_driver_t* driver, const kilni_soft_stream_t* stream,
+    launch_t* launch, recorded_t* recorded) {
   for (unsigned int i = 0; i < launch->attribute_count; i++) {
     const kiln_cu_launch_attribute_t* attribute = &launch->attributes[i];
     kiln_cu_result_t result = kilni_soft_check_attribute(attribute);
     if (result == KILN_CU_SUCCESS) {
-      result = take_event(driver, stream, attribute, recorded);
+      result = launch_take_event(driver, stream, attribute, recorded);
     }
     if (result != KILN_CU_SUCCESS) return result;
     if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
@@ -266,11 +265,11 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
     return KILN_CU_ERROR_INVALID_HANDLE;
   }
   const kilni_soft_entry_t* entry = kernel->entry;
-  kiln_cu_result_t result = check_shape(launch, kernel);
+  kiln_cu_result_t result = launch_check_shape(launch, kernel);
   launch_t wanted = *launch;
   recorded_t recorded = {0, {NULL, NULL}};
   if (result == KILN_CU_SUCCESS) {
-    result = take_attributes(driver, stream, &wanted, &recorded);
+    result = launch_take_attributes(driver, stream, &wanted, &recorded);
   }
   if (result == KILN_CU_SUCCESS && entry->explicit_cluster &&
       entry->cluster == 0 && !wanted.clustered) {
@@ -286,10 +285,10 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
       kilni_base_alloc(allocator, entry->param_bytes, (void**)&params));
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
-  result = pack(launch, entry, params);
+  result = launch_pack(launch, entry, params);
   if (result == KILN_CU_SUCCESS) {
-    result = make_grid(driver, stream, &wanted, entry, params,
-                       driver->queue.tickets + 1, &work.as.grid);
+    result = launch_make_grid(driver, stream, &wanted, entry, params,
+                              driver->queue.tickets + 1, &work.as.grid);
   }
   kilni_base_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;
@@ -336,7 +335,7 @@ static kiln_cu_result_t keep_params(kilni_soft_driver_t* driver,
   for (uint32_t i = 0; i < entry->param_count; i++) {
     out_kernel->params[i] = out_kernel->packed + entry->params[i].offset;
   }
-  return pack(launch, entry, out_kernel->packed);
+  return launch_pack(launch, entry, out_kernel->packed);
 }
 
 kiln_cu_result_t kilni_soft_launch_keep(
@@ -355,10 +354,10 @@ kiln_cu_result_t kilni_soft_launch_keep(
       .attributes = attributes,
       .attribute_count = count};
   recorded_t recorded = {0, {NULL, NULL}};
-  kiln_cu_result_t result = check_shape(&launch, kernel);
+  kiln_cu_result_t result = launch_check_shape(&launch, kernel);
   if (result == KILN_CU_SUCCESS) {
-    result = take_attributes(driver, &kernel->module->context->legacy, &launch,
-                             &recorded);
+    result = launch_take_attributes(driver, &kernel->module->context->legacy,
+                                    &launch, &recorded);
   }
   if (result == KILN_CU_SUCCESS && launch.cooperative) {
     result = check_resident(&launch, kernel);
@@ -392,8 +391,8 @@ kiln_cu_result_t kilni_soft_launch_kept(kilni_soft_driver_t* driver,
   memcpy(launch.grid, kernel->grid, sizeof(launch.grid));
   memcpy(launch.block, kernel->block, sizeof(launch.block));
   launch.cooperative = together != NULL && together->value.cooperative != 0;
-  return make_grid(driver, stream, &launch, found->entry, kernel->packed,
-                   number, out_grid);
+  return launch_make_grid(driver, stream, &launch, found->entry, kernel->packed,
+                          number, out_grid);
 }
 
 // A launch in a captured stream is a node.
@@ -446,13 +445,11 @@ static kiln_cu_result_t launch_row(const launch_t* launch) {
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_launch(kiln_cu_function_t function,
-                                   unsigned int grid_x, unsigned int grid_y,
-                                   unsigned int grid_z, unsigned int block_x,
-                                   unsigned int block_y, unsigned int block_z,
-                                   unsigned int shared_bytes,
-                                   kiln_cu_stream_t stream, void** params,
-                                   void** extra) {
+static kiln_cu_result_t soft_launch_row_launch(
+    kiln_cu_function_t function, unsigned int grid_x, unsigned int grid_y,
+    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+    unsigned int block_z, unsigned int shared_bytes, kiln_cu_stream_t stream,
+    void** params, void** extra) {
   return launch_row(&(launch_t){.grid = {grid_x, grid_y, grid_z},
                                 .block = {block_x, block_y, block_z},
                                 .shared_bytes = shared_bytes,
@@ -500,6 +497,6 @@ static kiln_cu_result_t row_launch_cooperative(
 
 void kilni_soft_fill_launch(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuLaunchCooperativeKernel, row_launch_cooperative);
-  KILNI_CUDA_SET(table, cuLaunchKernel, row_launch);
+  KILNI_CUDA_SET(table, cuLaunchKernel, soft_launch_row_launch);
   KILNI_CUDA_SET(table, cuLaunchKernelEx, row_launch_ex);
 }

@@ -26,9 +26,9 @@ static kiln_cu_result_t enter_library(kiln_cu_library_t library, bool good,
   return result;
 }
 
-static kiln_cu_result_t enter_kernel(kiln_cu_kernel_t kernel, bool good,
-                                     kilni_soft_driver_t** out_driver,
-                                     kilni_soft_kernel_t** out_kernel) {
+static kiln_cu_result_t library_enter_kernel(kiln_cu_kernel_t kernel, bool good,
+                                             kilni_soft_driver_t** out_driver,
+                                             kilni_soft_kernel_t** out_kernel) {
   void* found;
   kiln_cu_result_t result =
       kilni_soft_enter_object(KILNI_SOFT_NEEDS_HEALTHY, KILNI_SOFT_KIND_KERNEL,
@@ -39,12 +39,11 @@ static kiln_cu_result_t enter_kernel(kiln_cu_kernel_t kernel, bool good,
 
 // ---- Libraries ----
 
-static kiln_cu_result_t row_load(kiln_cu_library_t* library, const void* code,
-                                 kiln_cu_jit_option_t* options, void** values,
-                                 unsigned int count,
-                                 kiln_cu_library_option_t* library_options,
-                                 void** library_values,
-                                 unsigned int library_count) {
+static kiln_cu_result_t library_row_load(
+    kiln_cu_library_t* library, const void* code, kiln_cu_jit_option_t* options,
+    void** values, unsigned int count,
+    kiln_cu_library_option_t* library_options, void** library_values,
+    unsigned int library_count) {
   (void)library_values;
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
@@ -88,13 +87,13 @@ static kiln_cu_result_t row_load_file(kiln_cu_library_t* library,
   size_t size = 0;
   result = kilni_soft_file_read(allocator, path, FILE_LIMIT, &data, &size);
   if (result != KILN_CU_SUCCESS) return result;
-  result = row_load(library, data, options, values, count, library_options,
-                    library_values, library_count);
+  result = library_row_load(library, data, options, values, count,
+                            library_options, library_values, library_count);
   kilni_base_file_free(allocator, data, size);
   return result;
 }
 
-static kiln_cu_result_t row_unload(kiln_cu_library_t library) {
+static kiln_cu_result_t library_row_unload(kiln_cu_library_t library) {
   kilni_soft_driver_t* driver;
   void* found;
   kiln_cu_result_t result =
@@ -109,8 +108,8 @@ static kiln_cu_result_t row_unload(kiln_cu_library_t library) {
   return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
-static kiln_cu_result_t row_get_module(kiln_cu_module_t* module,
-                                       kiln_cu_library_t library) {
+static kiln_cu_result_t library_row_get_module(kiln_cu_module_t* module,
+                                               kiln_cu_library_t library) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result =
@@ -120,10 +119,10 @@ static kiln_cu_result_t row_get_module(kiln_cu_module_t* module,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t give_kernel(kilni_soft_driver_t* driver,
-                                    kilni_soft_module_t* module,
-                                    const kilni_soft_entry_t* entry,
-                                    kiln_cu_kernel_t* out_kernel) {
+static kiln_cu_result_t library_give_kernel(kilni_soft_driver_t* driver,
+                                            kilni_soft_module_t* module,
+                                            const kilni_soft_entry_t* entry,
+                                            kiln_cu_kernel_t* out_kernel) {
   kilni_soft_kernel_t* kernel;
   kiln_cu_result_t result =
       kilni_soft_module_kernel(driver, module, entry, &kernel);
@@ -137,9 +136,9 @@ static kiln_cu_result_t give_kernel(kilni_soft_driver_t* driver,
   return result;
 }
 
-static kiln_cu_result_t row_get_kernel(kiln_cu_kernel_t* kernel,
-                                       kiln_cu_library_t library,
-                                       const char* name) {
+static kiln_cu_result_t library_row_get_kernel(kiln_cu_kernel_t* kernel,
+                                               kiln_cu_library_t library,
+                                               const char* name) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* module;
   kiln_cu_result_t result =
@@ -147,13 +146,14 @@ static kiln_cu_result_t row_get_kernel(kiln_cu_kernel_t* kernel,
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_entry_t* entry = kilni_soft_code_find(module->code, name);
   result = entry == NULL ? KILN_CU_ERROR_NOT_FOUND
-                         : give_kernel(driver, module, entry, kernel);
+                         : library_give_kernel(driver, module, entry, kernel);
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_get_global(kiln_cu_deviceptr_t* address,
-                                       size_t* bytes, kiln_cu_library_t library,
-                                       const char* name) {
+static kiln_cu_result_t library_row_get_global(kiln_cu_deviceptr_t* address,
+                                               size_t* bytes,
+                                               kiln_cu_library_t library,
+                                               const char* name) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* module;
   kiln_cu_result_t result =
@@ -184,12 +184,12 @@ static kiln_cu_result_t row_get_managed(kiln_cu_deviceptr_t* address,
   bool managed =
       index != KILNI_PTX_NONE && module->tree->variables[index].managed;
   kilni_soft_leave(driver, KILN_CU_SUCCESS);
-  return managed ? row_get_global(address, bytes, library, name)
+  return managed ? library_row_get_global(address, bytes, library, name)
                  : KILN_CU_ERROR_NOT_FOUND;
 }
 
-static kiln_cu_result_t row_count(unsigned int* count,
-                                  kiln_cu_library_t library) {
+static kiln_cu_result_t library_row_count(unsigned int* count,
+                                          kiln_cu_library_t library) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* module;
   kiln_cu_result_t result =
@@ -199,9 +199,9 @@ static kiln_cu_result_t row_count(unsigned int* count,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_enumerate(kiln_cu_kernel_t* kernels,
-                                      unsigned int count,
-                                      kiln_cu_library_t library) {
+static kiln_cu_result_t library_row_enumerate(kiln_cu_kernel_t* kernels,
+                                              unsigned int count,
+                                              kiln_cu_library_t library) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* module;
   kiln_cu_result_t result =
@@ -210,20 +210,20 @@ static kiln_cu_result_t row_enumerate(kiln_cu_kernel_t* kernels,
   uint32_t have = kilni_soft_code_entry_count(module->code);
   for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
        i++) {
-    result = give_kernel(driver, module, kilni_soft_code_entry(module->code, i),
-                         &kernels[i]);
+    result = library_give_kernel(
+        driver, module, kilni_soft_code_entry(module->code, i), &kernels[i]);
   }
   return kilni_soft_leave(driver, result);
 }
 
 // ---- Kernels ----
 
-static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,
-                                         kiln_cu_kernel_t kernel) {
+static kiln_cu_result_t library_row_get_function(kiln_cu_function_t* function,
+                                                 kiln_cu_kernel_t kernel) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* found;
   kiln_cu_result_t result =
-      enter_kernel(kernel, function != NULL, &driver, &found);
+      library_enter_kernel(kernel, function != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *function = (kiln_cu_function_t)(uintptr_t)found->handle;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -234,72 +234,74 @@ static kiln_cu_result_t row_get_library(kiln_cu_library_t* library,
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* found;
   kiln_cu_result_t result =
-      enter_kernel(kernel, library != NULL, &driver, &found);
+      library_enter_kernel(kernel, library != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *library = (kiln_cu_library_t)(uintptr_t)found->module->library;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_get_attribute(
+static kiln_cu_result_t library_row_get_attribute(
     int* value, kiln_cu_function_attribute_t attribute, kiln_cu_kernel_t kernel,
     kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* found;
   kiln_cu_result_t result =
-      enter_kernel(kernel, value != NULL, &driver, &found);
+      library_enter_kernel(kernel, value != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   result = device == 0 ? kilni_soft_kernel_read(found, attribute, value)
                        : KILN_CU_ERROR_INVALID_DEVICE;
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_set_attribute(
+static kiln_cu_result_t library_row_set_attribute(
     kiln_cu_function_attribute_t attribute, int value, kiln_cu_kernel_t kernel,
     kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* found;
-  kiln_cu_result_t result = enter_kernel(kernel, true, &driver, &found);
+  kiln_cu_result_t result = library_enter_kernel(kernel, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   result = device == 0 ? kilni_soft_kernel_set(found, attribute, value)
                        : KILN_CU_ERROR_INVALID_DEVICE;
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_get_name(const char** name,
-                                     kiln_cu_kernel_t kernel) {
+static kiln_cu_result_t library_row_get_name(const char** name,
+                                             kiln_cu_kernel_t kernel) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* found;
-  kiln_cu_result_t result = enter_kernel(kernel, name != NULL, &driver, &found);
+  kiln_cu_result_t result =
+      library_enter_kernel(kernel, name != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   *name = found->entry->name;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_param_info(kiln_cu_kernel_t kernel, size_t index,
-                                       size_t* offset, size_t* bytes) {
+static kiln_cu_result_t library_row_param_info(kiln_cu_kernel_t kernel,
+                                               size_t index, size_t* offset,
+                                               size_t* bytes) {
   kilni_soft_driver_t* driver;
   kilni_soft_kernel_t* found;
   kiln_cu_result_t result =
-      enter_kernel(kernel, offset != NULL, &driver, &found);
+      library_enter_kernel(kernel, offset != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_kernel_param(found, index, offset, bytes);
   return kilni_soft_leave(driver, result);
 }
 
 void kilni_soft_fill_library(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuLibraryLoadData, row_load);
+  KILNI_CUDA_SET(table, cuLibraryLoadData, library_row_load);
   KILNI_CUDA_SET(table, cuLibraryLoadFromFile, row_load_file);
-  KILNI_CUDA_SET(table, cuLibraryUnload, row_unload);
-  KILNI_CUDA_SET(table, cuLibraryGetKernel, row_get_kernel);
-  KILNI_CUDA_SET(table, cuLibraryGetModule, row_get_module);
-  KILNI_CUDA_SET(table, cuLibraryGetGlobal, row_get_global);
+  KILNI_CUDA_SET(table, cuLibraryUnload, library_row_unload);
+  KILNI_CUDA_SET(table, cuLibraryGetKernel, library_row_get_kernel);
+  KILNI_CUDA_SET(table, cuLibraryGetModule, library_row_get_module);
+  KILNI_CUDA_SET(table, cuLibraryGetGlobal, library_row_get_global);
   KILNI_CUDA_SET(table, cuLibraryGetManaged, row_get_managed);
-  KILNI_CUDA_SET(table, cuLibraryGetKernelCount, row_count);
-  KILNI_CUDA_SET(table, cuLibraryEnumerateKernels, row_enumerate);
-  KILNI_CUDA_SET(table, cuKernelGetFunction, row_get_function);
+  KILNI_CUDA_SET(table, cuLibraryGetKernelCount, library_row_count);
+  KILNI_CUDA_SET(table, cuLibraryEnumerateKernels, library_row_enumerate);
+  KILNI_CUDA_SET(table, cuKernelGetFunction, library_row_get_function);
   KILNI_CUDA_SET(table, cuKernelGetLibrary, row_get_library);
-  KILNI_CUDA_SET(table, cuKernelGetAttribute, row_get_attribute);
-  KILNI_CUDA_SET(table, cuKernelSetAttribute, row_set_attribute);
-  KILNI_CUDA_SET(table, cuKernelGetName, row_get_name);
-  KILNI_CUDA_SET(table, cuKernelGetParamInfo, row_param_info);
+  KILNI_CUDA_SET(table, cuKernelGetAttribute, library_row_get_attribute);
+  KILNI_CUDA_SET(table, cuKernelSetAttribute, library_row_set_attribute);
+  KILNI_CUDA_SET(table, cuKernelGetName, library_row_get_name);
+  KILNI_CUDA_SET(table, cuKernelGetParamInfo, library_row_param_info);
 }

@@ -59,7 +59,7 @@ kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
 
 // ---- Life ----
 
-static void end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
+static void link_end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
   kilni_ptx_module_release(part->tree);
   // Owned here, and const only to the merge.
   kilni_base_strfree(allocator, (char*)(uintptr_t)part->name);
@@ -69,7 +69,7 @@ static void end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
 static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   kiln_allocator_t allocator = driver->host.allocator;
   for (size_t i = 0; i < link->part_count; i++) {
-    end_part(allocator, &link->parts[i]);
+    link_end_part(allocator, &link->parts[i]);
   }
   kilni_base_free_array(allocator, link->parts, link->part_capacity,
                         sizeof(*link->parts));
@@ -79,7 +79,7 @@ static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
 }
 
 // Ends a link that is in no list any more. Locked.
-static void dispose(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
+static void link_dispose(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   kilni_soft_handle_remove(&driver->handles, link->handle);
   end_parts(driver, link);
   kilni_base_str_deinit(&link->text);
@@ -94,20 +94,21 @@ void kilni_soft_links_clear(kilni_soft_driver_t* driver,
   while (context->links != NULL) {
     kilni_soft_link_t* link = context->links;
     context->links = link->next;
-    dispose(driver, link);
+    link_dispose(driver, link);
   }
 }
 
-static void put_logs(const kilni_soft_driver_t* driver,
-                     const kilni_soft_link_t* link) {
+static void link_put_logs(const kilni_soft_driver_t* driver,
+                          const kilni_soft_link_t* link) {
   if (driver->scribble) kilni_soft_jit_scribble(&link->jit);
   kilni_soft_jit_put(&link->jit, kilni_base_str_cstr(&link->errors),
                      kilni_base_str_cstr(&link->infos), link->started_ns);
 }
 
-static kiln_cu_result_t row_create(unsigned int count,
-                                   kiln_cu_jit_option_t* options, void** values,
-                                   kiln_cu_link_state_t* out_link) {
+static kiln_cu_result_t link_row_create(unsigned int count,
+                                        kiln_cu_jit_option_t* options,
+                                        void** values,
+                                        kiln_cu_link_state_t* out_link) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -127,18 +128,18 @@ static kiln_cu_result_t row_create(unsigned int count,
   result = kilni_soft_result(kilni_soft_handle_add(
       &driver->handles, KILNI_SOFT_KIND_LINK, link, &link->handle));
   if (result != KILN_CU_SUCCESS) {
-    dispose(driver, link);
+    link_dispose(driver, link);
     return kilni_soft_leave(driver, result);
   }
   link->context = kilni_soft_current(driver);
   link->next = link->context->links;
   link->context->links = link;
-  put_logs(driver, link);
+  link_put_logs(driver, link);
   *out_link = (kiln_cu_link_state_t)(uintptr_t)link->handle;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_destroy(kiln_cu_link_state_t link) {
+static kiln_cu_result_t link_row_destroy(kiln_cu_link_state_t link) {
   kilni_soft_driver_t* driver;
   void* object;
   kiln_cu_result_t result =
@@ -150,9 +151,9 @@ static kiln_cu_result_t row_destroy(kiln_cu_link_state_t link) {
   kilni_soft_link_t** at = &found->context->links;
   while (*at != found) at = &(*at)->next;
   *at = found->next;
-  put_logs(driver, found);
+  link_put_logs(driver, found);
   if (driver->scribble) kilni_soft_jit_scribble(&found->jit);
-  dispose(driver, found);
+  link_dispose(driver, found);
   return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
@@ -177,8 +178,8 @@ static void take_along(kilni_soft_driver_t* driver, kilni_soft_link_t* link,
 }
 
 // Locks. NULL: the link is gone, and what was taken along with it.
-static kilni_soft_link_t* put_back(kilni_soft_driver_t* driver,
-                                   kilni_soft_link_t* taken) {
+static kilni_soft_link_t* link_put_back(kilni_soft_driver_t* driver,
+                                        kilni_soft_link_t* taken) {
   kilni_base_mutex_lock(&driver->lock);
   kilni_soft_link_t* link = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_LINK, taken->handle);
@@ -191,41 +192,42 @@ static kilni_soft_link_t* put_back(kilni_soft_driver_t* driver,
   }
   taken->next = link->next;
   *link = *taken;
-  put_logs(driver, link);
+  link_put_logs(driver, link);
   return link;
 }
 
 // ---- Inputs ----
 
-static void note(kilni_soft_link_t* link, const char* name,
-                 const char* message) {
+static void link_note(kilni_soft_link_t* link, const char* name,
+                      const char* message) {
   link->failed = true;
   kilni_base_str_addf(&link->errors, "error   : %s: %s\n", name, message);
 }
 
 // Reads one text into `part`.
-static kiln_cu_result_t read_part(kiln_allocator_t allocator,
-                                  kilni_soft_link_t* link,
-                                  kilni_soft_part_t* part, const char* data,
-                                  size_t size, const char* name) {
+static kiln_cu_result_t link_read_part(kiln_allocator_t allocator,
+                                       kilni_soft_link_t* link,
+                                       kilni_soft_part_t* part,
+                                       const char* data, size_t size,
+                                       const char* name) {
   const char* end = memchr(data, '\0', size);
   kiln_bytes_view_t text = {(const uint8_t*)data,
                             end != NULL ? (size_t)(end - data) : size};
   char message[KILNI_SOFT_MESSAGE_BYTES] = "the text is empty";
   if (text.size == 0) {
-    note(link, name, message);
+    link_note(link, name, message);
     return KILN_CU_ERROR_INVALID_IMAGE;
   }
   kiln_status_t status =
       kilni_ptx_module_create(text, name, NULL, allocator, &part->tree);
   if (!kiln_status_is_ok(status)) {
     kiln_cu_result_t result = kilni_soft_read_result(status, true, message);
-    note(link, name, message);
+    link_note(link, name, message);
     return result;
   }
   kiln_cu_result_t result = kilni_soft_check_target(part->tree, message);
   if (result != KILN_CU_SUCCESS) {
-    note(link, name, message);
+    link_note(link, name, message);
     return result;
   }
   char* copy = NULL;
@@ -241,21 +243,22 @@ static kiln_cu_result_t read_part(kiln_allocator_t allocator,
 }
 
 // Whether the device links this kind at all; says why not.
-static kiln_cu_result_t check_type(kilni_soft_link_t* link,
-                                   kiln_cu_jit_input_t type, const char* name) {
+static kiln_cu_result_t link_check_type(kilni_soft_link_t* link,
+                                        kiln_cu_jit_input_t type,
+                                        const char* name) {
   if (type == KILN_CU_JIT_INPUT_PTX) return KILN_CU_SUCCESS;
   if (type > KILN_CU_JIT_INPUT_NVVM) return KILN_CU_ERROR_INVALID_VALUE;
-  note(link, name,
-       type == KILN_CU_JIT_INPUT_NVVM
-           ? "the software device links PTX, and this is NVVM IR"
-           : "the software device links PTX, and this is no PTX");
+  link_note(link, name,
+            type == KILN_CU_JIT_INPUT_NVVM
+                ? "the software device links PTX, and this is NVVM IR"
+                : "the software device links PTX, and this is no PTX");
   return type == KILN_CU_JIT_INPUT_NVVM ? KILN_CU_ERROR_NOT_SUPPORTED
                                         : KILN_CU_ERROR_NO_BINARY_FOR_GPU;
 }
 
-static kiln_cu_result_t take(kiln_allocator_t allocator,
-                             kilni_soft_link_t* link, const char* data,
-                             size_t size, const char* name) {
+static kiln_cu_result_t link_take(kiln_allocator_t allocator,
+                                  kilni_soft_link_t* link, const char* data,
+                                  size_t size, const char* name) {
   if (link->part_count == PARTS_LIMIT) return KILN_CU_ERROR_INVALID_VALUE;
   void* parts = link->parts;
   kiln_cu_result_t result = kilni_soft_result(
@@ -266,7 +269,7 @@ static kiln_cu_result_t take(kiln_allocator_t allocator,
   kilni_soft_part_t* part = &link->parts[link->part_count];
   memset(part, 0, sizeof(*part));
   link->part_count++;  // so that what it holds is ended with the link
-  return read_part(allocator, link, part, data, size, name);
+  return link_read_part(allocator, link, part, data, size, name);
 }
 
 static kiln_cu_result_t row_add_data(kiln_cu_link_state_t link,
@@ -287,16 +290,16 @@ static kiln_cu_result_t row_add_data(kiln_cu_link_state_t link,
   result = kilni_soft_jit_read(count, options, values, &ignored);
   if (found->done || found->busy) result = KILN_CU_ERROR_INVALID_VALUE;
   if (name == NULL || name[0] == '\0') name = "<unnamed>";
-  if (result == KILN_CU_SUCCESS) result = check_type(found, type, name);
+  if (result == KILN_CU_SUCCESS) result = link_check_type(found, type, name);
   if (result != KILN_CU_SUCCESS) {
-    if (!found->busy) put_logs(driver, found);
+    if (!found->busy) link_put_logs(driver, found);
     return kilni_soft_leave(driver, result);
   }
   kilni_soft_link_t taken;
   take_along(driver, found, &taken);
-  result = take(driver->host.allocator, &taken, data, bytes, name);
+  result = link_take(driver->host.allocator, &taken, data, bytes, name);
   if (result != KILN_CU_SUCCESS) taken.failed = true;
-  found = put_back(driver, &taken);
+  found = link_put_back(driver, &taken);
   if (found == NULL) result = KILN_CU_ERROR_INVALID_HANDLE;
   return kilni_soft_leave(driver, result);
 }
@@ -314,7 +317,7 @@ static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
   if (result != KILN_CU_SUCCESS) return result;
   kiln_allocator_t allocator = driver->host.allocator;
   kilni_soft_link_t* found = object;
-  if (!found->busy) put_logs(driver, found);
+  if (!found->busy) link_put_logs(driver, found);
   kilni_soft_leave(driver, result);
   uint8_t* data = NULL;
   size_t size = 0;
@@ -328,8 +331,8 @@ static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
 // ---- Linking ----
 
 // Whether the one text is PTX after all: the merge does not know types.
-static kiln_cu_result_t check_whole(kiln_allocator_t allocator,
-                                    kilni_soft_link_t* link) {
+static kiln_cu_result_t link_check_whole(kiln_allocator_t allocator,
+                                         kilni_soft_link_t* link) {
   kiln_bytes_view_t text = {(const uint8_t*)link->text.data, link->text.size};
   kilni_ptx_module_t* tree = NULL;
   kiln_status_t status =
@@ -338,12 +341,12 @@ static kiln_cu_result_t check_whole(kiln_allocator_t allocator,
   if (kiln_status_is_ok(status)) return KILN_CU_SUCCESS;
   char message[KILNI_SOFT_MESSAGE_BYTES];
   kiln_cu_result_t result = kilni_soft_read_result(status, true, message);
-  note(link, "the linked PTX", message);
+  link_note(link, "the linked PTX", message);
   return result;
 }
 
-static kiln_cu_result_t complete(kiln_allocator_t allocator,
-                                 kilni_soft_link_t* link) {
+static kiln_cu_result_t soft_link_complete(kiln_allocator_t allocator,
+                                           kilni_soft_link_t* link) {
   size_t before = link->errors.size;
   link->text.size = 0;
   kiln_cu_result_t result = kilni_soft_result(
@@ -352,7 +355,7 @@ static kiln_cu_result_t complete(kiln_allocator_t allocator,
   if (result == KILN_CU_SUCCESS && link->errors.size > before) {
     result = KILN_CU_ERROR_UNKNOWN;  // as NVIDIA's linker
   }
-  if (result == KILN_CU_SUCCESS) result = check_whole(allocator, link);
+  if (result == KILN_CU_SUCCESS) result = link_check_whole(allocator, link);
   if (result == KILN_CU_SUCCESS) {
     kilni_base_str_addf(&link->infos,
                         "info    : %zu PTX texts linked, %zu bytes\n",
@@ -379,13 +382,13 @@ static kiln_cu_result_t row_complete(kiln_cu_link_state_t link, void** image,
   if (result == KILN_CU_SUCCESS && !found->done) {
     kilni_soft_link_t taken;
     take_along(driver, found, &taken);
-    result = complete(driver->host.allocator, &taken);
-    found = put_back(driver, &taken);
+    result = soft_link_complete(driver->host.allocator, &taken);
+    found = link_put_back(driver, &taken);
     if (found == NULL) {
       return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
     }
   } else if (!found->busy) {
-    put_logs(driver, found);
+    link_put_logs(driver, found);
   }
   if (result == KILN_CU_SUCCESS) {
     *image = found->text.data;
@@ -395,9 +398,9 @@ static kiln_cu_result_t row_complete(kiln_cu_link_state_t link, void** image,
 }
 
 void kilni_soft_fill_link(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuLinkCreate, row_create);
+  KILNI_CUDA_SET(table, cuLinkCreate, link_row_create);
   KILNI_CUDA_SET(table, cuLinkAddData, row_add_data);
   KILNI_CUDA_SET(table, cuLinkAddFile, row_add_file);
   KILNI_CUDA_SET(table, cuLinkComplete, row_complete);
-  KILNI_CUDA_SET(table, cuLinkDestroy, row_destroy);
+  KILNI_CUDA_SET(table, cuLinkDestroy, link_row_destroy);
 }

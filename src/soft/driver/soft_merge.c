@@ -47,13 +47,13 @@ static bool is_linkage(const item_t* item, const char* word) {
   return kilni_base_sv_equal_cstr(item->says.linkage, word);
 }
 
-static bool is_declaration(const item_t* item) {
+static bool merge_is_declaration(const item_t* item) {
   return item->says.kind == KILNI_SOFT_STATEMENT_FUNCTION
              ? !item->says.has_body
              : is_linkage(item, ".extern");
 }
 
-static int compare(kiln_string_view_t a, kiln_string_view_t b) {
+static int merge_compare(kiln_string_view_t a, kiln_string_view_t b) {
   size_t common = a.size < b.size ? a.size : b.size;
   int order = memcmp(a.data, b.data, common);
   if (order != 0) return order;
@@ -64,14 +64,14 @@ static int compare(kiln_string_view_t a, kiln_string_view_t b) {
 static int by_name(const void* a, const void* b) {
   const item_t* const* first = a;
   const item_t* const* second = b;
-  int order = compare((*first)->says.name, (*second)->says.name);
+  int order = merge_compare((*first)->says.name, (*second)->says.name);
   if (order != 0) return order;
   return *first < *second ? -1 : *first > *second;
 }
 
 // ---- Reading ----
 
-static kiln_status_t read_part(merge_t* merge, uint32_t part) {
+static kiln_status_t merge_read_part(merge_t* merge, uint32_t part) {
   kiln_string_view_t rest = merge->parts[part].text;
   item_t item;
   memset(&item, 0, sizeof(item));
@@ -88,7 +88,7 @@ static kiln_status_t read_part(merge_t* merge, uint32_t part) {
   return kiln_ok();
 }
 
-static kiln_status_t sort_names(merge_t* merge) {
+static kiln_status_t merge_sort_names(merge_t* merge) {
   void* named = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       merge->allocator, merge->item_count, sizeof(*merge->named), &named));
@@ -127,7 +127,7 @@ static bool is_private(const group_t* group, uint32_t part) {
   return true;
 }
 
-static uint64_t size_of(const merge_t* merge, const item_t* item) {
+static uint64_t merge_size_of(const merge_t* merge, const item_t* item) {
   const kilni_ptx_module_t* tree = merge->parts[item->part].tree;
   uint32_t index = kilni_ptx_variable_find(tree, item->says.name);
   return index == KILNI_PTX_NONE ? 0 : tree->variables[index].size_bytes;
@@ -137,7 +137,8 @@ static bool is_strong(const item_t* item) {
   return !is_linkage(item, ".weak") && !is_linkage(item, ".common");
 }
 
-static void twice(merge_t* merge, const item_t* first, const item_t* second) {
+static void merge_twice(merge_t* merge, const item_t* first,
+                        const item_t* second) {
   kilni_base_str_addf(merge->errors,
                       "error   : Multiple definition of '%.*s' in '%s', first "
                       "defined in '%s'\n",
@@ -148,19 +149,19 @@ static void twice(merge_t* merge, const item_t* first, const item_t* second) {
 
 // The definition that stays, NULL if there is none: a strong one, the first
 // weak one, or the largest common one.
-static item_t* choose(merge_t* merge, const group_t* group) {
+static item_t* merge_choose(merge_t* merge, const group_t* group) {
   item_t* best = NULL;
   for (size_t i = 0; i < group->count; i++) {
     item_t* item = group->items[i];
-    if (item->renamed || is_declaration(item)) continue;
+    if (item->renamed || merge_is_declaration(item)) continue;
     if (best == NULL) {
       best = item;
     } else if (is_strong(item)) {
-      if (is_strong(best)) twice(merge, best, item);
+      if (is_strong(best)) merge_twice(merge, best, item);
       best = is_strong(best) ? best : item;
     } else if (is_linkage(best, ".common") &&
                (is_linkage(item, ".weak") ||
-                size_of(merge, item) > size_of(merge, best))) {
+                merge_size_of(merge, item) > merge_size_of(merge, best))) {
       best = item;
     }
   }
@@ -178,7 +179,7 @@ static void settle_item(merge_t* merge, item_t* item, const item_t* chosen) {
   }
   if (item == chosen) {
     item->fate = common ? COMES_FIRST : STAYS;
-  } else if (is_declaration(item)) {
+  } else if (merge_is_declaration(item)) {
     item->fate = common ? GOES : FOLLOWS;
     item->definition = chosen->says.linkage;
   } else {
@@ -196,7 +197,7 @@ static void settle_shared(group_t* group) {
   }
 }
 
-static void settle(merge_t* merge, group_t* group) {
+static void merge_settle(merge_t* merge, group_t* group) {
   bool several = false;
   for (size_t i = 1; i < group->count; i++) {
     several = several || group->items[i]->part != group->items[0]->part;
@@ -205,7 +206,7 @@ static void settle(merge_t* merge, group_t* group) {
   for (size_t i = 0; i < group->count; i++) {
     group->items[i]->renamed = is_private(group, group->items[i]->part);
   }
-  const item_t* chosen = choose(merge, group);
+  const item_t* chosen = merge_choose(merge, group);
   if (chosen == NULL) {
     settle_shared(group);
     return;
@@ -220,20 +221,20 @@ static void settle(merge_t* merge, group_t* group) {
 static group_t group_at(const merge_t* merge, size_t at) {
   group_t group = {&merge->named[at], 1};
   while (at + group.count < merge->named_count &&
-         compare(merge->named[at]->says.name,
-                 merge->named[at + group.count]->says.name) == 0) {
+         merge_compare(merge->named[at]->says.name,
+                       merge->named[at + group.count]->says.name) == 0) {
     group.count++;
   }
   return group;
 }
 
 // The items that are called `name`; none: `count` is 0.
-static group_t find(const merge_t* merge, kiln_string_view_t name) {
+static group_t merge_find(const merge_t* merge, kiln_string_view_t name) {
   size_t low = 0;
   size_t high = merge->named_count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (compare(merge->named[middle]->says.name, name) < 0) {
+    if (merge_compare(merge->named[middle]->says.name, name) < 0) {
       low = middle + 1;
     } else {
       high = middle;
@@ -241,7 +242,7 @@ static group_t find(const merge_t* merge, kiln_string_view_t name) {
   }
   group_t none = {NULL, 0};
   if (low == merge->named_count ||
-      compare(merge->named[low]->says.name, name) != 0) {
+      merge_compare(merge->named[low]->says.name, name) != 0) {
     return none;
   }
   return group_at(merge, low);
@@ -260,9 +261,9 @@ static bool is_supplied(const char* name) {
 }
 
 static bool is_defined(const merge_t* merge, const char* name) {
-  group_t group = find(merge, kilni_base_sv(name));
+  group_t group = merge_find(merge, kilni_base_sv(name));
   for (size_t i = 0; i < group.count; i++) {
-    if (!is_declaration(group.items[i]) && !group.items[i]->renamed) {
+    if (!merge_is_declaration(group.items[i]) && !group.items[i]->renamed) {
       return true;
     }
   }
@@ -275,7 +276,7 @@ typedef struct uses_t {
   bool* variables;
 } uses_t;
 
-static void mark(const kilni_ptx_module_t* tree, uses_t* uses) {
+static void merge_mark(const kilni_ptx_module_t* tree, uses_t* uses) {
   for (uint32_t i = 0; i < tree->operand_count; i++) {
     const kilni_ptx_operand_t* o = &tree->operands[i];
     bool at = o->kind == KILNI_PTX_OPERAND_ADDRESS;
@@ -319,14 +320,14 @@ static void check_uses(merge_t* merge, size_t part, const uses_t* uses) {
   }
 }
 
-static kiln_status_t check_part(merge_t* merge, size_t part) {
+static kiln_status_t merge_check_part(merge_t* merge, size_t part) {
   const kilni_ptx_module_t* tree = merge->parts[part].tree;
   size_t count = (size_t)tree->function_count + tree->variable_count;
   void* marks = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(merge->allocator, count, sizeof(bool), &marks));
   uses_t uses = {marks, (bool*)marks + tree->function_count};
-  mark(tree, &uses);
+  merge_mark(tree, &uses);
   check_uses(merge, part, &uses);
   kilni_base_free_array(merge->allocator, marks, count, sizeof(bool));
   return kiln_ok();
@@ -342,8 +343,8 @@ typedef struct writer_t {
   bool in_function;
 } writer_t;
 
-static bool is_renamed(const writer_t* writer, kiln_string_view_t name) {
-  group_t group = find(writer->merge, name);
+static bool merge_is_renamed(const writer_t* writer, kiln_string_view_t name) {
+  group_t group = merge_find(writer->merge, name);
   for (size_t i = 0; i < group.count; i++) {
     if (group.items[i]->part == writer->part && group.items[i]->renamed) {
       return true;
@@ -361,10 +362,9 @@ static void write_new_name(const writer_t* writer, kiln_string_view_t name) {
     fresh.size = 0;
     kilni_base_str_addf(&fresh, "%.*s$%u", KILNI_SV(name), writer->part + more);
     more += (uint32_t)writer->merge->part_count;
-  } while (
-      fresh.failed == KILN_STATUS_OK &&
-      find(writer->merge, kilni_base_sv_make(fresh.data, fresh.size)).count >
-          0);
+  } while (fresh.failed == KILN_STATUS_OK &&
+           merge_find(writer->merge, kilni_base_sv_make(fresh.data, fresh.size))
+                   .count > 0);
   if (fresh.failed != KILN_STATUS_OK) {
     writer->merge->text->failed = fresh.failed;
   }
@@ -374,8 +374,8 @@ static void write_new_name(const writer_t* writer, kiln_string_view_t name) {
 }
 
 // A mnemonic or a label, which no name of a variable or function is.
-static bool stands_alone(const writer_t* writer, char before,
-                         kiln_string_view_t rest) {
+static bool merge_stands_alone(const writer_t* writer, char before,
+                               kiln_string_view_t rest) {
   if (rest.size > 0 && rest.data[0] == '.') return true;
   return writer->in_function &&
          (before == ';' || before == '{' || before == '}' || before == ':');
@@ -399,8 +399,8 @@ static void write_words(const writer_t* writer, kiln_string_view_t text) {
       kilni_base_str_addf(to, "%llu",
                           (unsigned long long)number + writer->file_base);
     } else if (word.kind == KILNI_SOFT_WORD_NAME && word.text.data[0] != '%' &&
-               !stands_alone(writer, before, text) &&
-               is_renamed(writer, word.text)) {
+               !merge_stands_alone(writer, before, text) &&
+               merge_is_renamed(writer, word.text)) {
       write_new_name(writer, word.text);
     } else {
       kilni_base_str_add(to, word.text);
@@ -476,7 +476,8 @@ static void write_items(merge_t* merge, bool first) {
   }
 }
 
-static bool is_newer(const kilni_ptx_module_t* a, const kilni_ptx_module_t* b) {
+static bool merge_is_newer(const kilni_ptx_module_t* a,
+                           const kilni_ptx_module_t* b) {
   return a->version_major != b->version_major
              ? a->version_major > b->version_major
              : a->version_minor > b->version_minor;
@@ -491,7 +492,7 @@ static void write_top(merge_t* merge) {
                       merge->part_count, merge->part_count == 1 ? "" : "s");
   for (size_t i = 0; i < merge->part_count; i++) {
     const kilni_ptx_module_t* tree = merge->parts[i].tree;
-    if (is_newer(tree, version)) version = tree;
+    if (merge_is_newer(tree, version)) version = tree;
     if (tree->target_sm > target->target_sm ||
         (tree->target_sm == target->target_sm && tree->target_suffix != 0)) {
       target = tree;
@@ -532,18 +533,18 @@ static void say_left_out(merge_t* merge) {
   }
 }
 
-static kiln_status_t run(merge_t* merge) {
+static kiln_status_t merge_run(merge_t* merge) {
   for (size_t i = 0; i < merge->part_count; i++) {
-    KILNI_RETURN_IF_ERROR(read_part(merge, (uint32_t)i));
+    KILNI_RETURN_IF_ERROR(merge_read_part(merge, (uint32_t)i));
   }
-  KILNI_RETURN_IF_ERROR(sort_names(merge));
+  KILNI_RETURN_IF_ERROR(merge_sort_names(merge));
   for (size_t i = 0; i < merge->named_count;) {
     group_t group = group_at(merge, i);
-    settle(merge, &group);
+    merge_settle(merge, &group);
     i += group.count;
   }
   for (size_t i = 0; i < merge->part_count; i++) {
-    KILNI_RETURN_IF_ERROR(check_part(merge, i));
+    KILNI_RETURN_IF_ERROR(merge_check_part(merge, i));
   }
   if (merge->errors->size > 0) return kilni_base_str_status(merge->errors);
   write_top(merge);
@@ -568,7 +569,7 @@ kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
   merge.text = out_text;
   merge.errors = out_errors;
   merge.infos = out_infos;
-  kiln_status_t status = run(&merge);
+  kiln_status_t status = merge_run(&merge);
   kilni_base_free_array(allocator, merge.named, merge.item_count,
                         sizeof(*merge.named));
   kilni_base_free_array(allocator, merge.items, merge.item_capacity,

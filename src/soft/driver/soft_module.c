@@ -92,8 +92,8 @@ static kiln_cu_result_t check_image(const void* image, size_t* out_size,
 // What an assembler refuses: more static shared memory than a kernel may have
 // by itself. Beyond that it is dynamic, and asked for at the launch; code for
 // one architecture and no later one may have all.
-static kiln_cu_result_t check_shared(const kilni_soft_module_t* module,
-                                     char* message) {
+static kiln_cu_result_t module_check_shared(const kilni_soft_module_t* module,
+                                            char* message) {
   bool all = module->tree->target_suffix == 'a';
   uint32_t most = all ? KILNI_SOFT_SHARED_MOST : KILNI_SOFT_SHARED_DEFAULT;
   uint32_t count = kilni_soft_code_entry_count(module->code);
@@ -131,7 +131,7 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,
                                   module->context->memory, &module->code);
   return kiln_status_is_ok(status)
-             ? check_shared(module, message)
+             ? module_check_shared(module, message)
              : kilni_soft_read_result(status, false, message);
 }
 
@@ -158,8 +158,8 @@ void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
 }
 
 // Registers a module that is built; locked on entry and on return.
-static kiln_cu_result_t adopt(kilni_soft_driver_t* driver,
-                              kilni_soft_module_t* module) {
+static kiln_cu_result_t module_adopt(kilni_soft_driver_t* driver,
+                                     kilni_soft_module_t* module) {
   kiln_cu_result_t result = kilni_soft_current_check(driver);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_result(kilni_soft_handle_add(
@@ -187,7 +187,7 @@ kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
   }
   kilni_base_mutex_lock(&driver->lock);
   if (module == NULL) return result;
-  if (result == KILN_CU_SUCCESS) result = adopt(driver, module);
+  if (result == KILN_CU_SUCCESS) result = module_adopt(driver, module);
   if (result == KILN_CU_SUCCESS) {
     *out_module = module;
   } else {
@@ -216,7 +216,8 @@ static kiln_cu_result_t row_load_ex(kiln_cu_module_t* out_module,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_load(kiln_cu_module_t* module, const void* image) {
+static kiln_cu_result_t module_row_load(kiln_cu_module_t* module,
+                                        const void* image) {
   return row_load_ex(module, image, 0, NULL, NULL);
 }
 
@@ -243,7 +244,7 @@ void kilni_soft_module_end(kilni_soft_driver_t* driver,
   kilni_soft_module_dispose(driver, module);
 }
 
-static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
+static kiln_cu_result_t module_row_unload(kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result =
@@ -261,10 +262,10 @@ static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
 
 // ---- Looking inside ----
 
-static kiln_cu_result_t make_kernel(kilni_soft_driver_t* driver,
-                                    kilni_soft_module_t* module,
-                                    const kilni_soft_entry_t* entry,
-                                    kilni_soft_kernel_t** out_kernel) {
+static kiln_cu_result_t module_make_kernel(kilni_soft_driver_t* driver,
+                                           kilni_soft_module_t* module,
+                                           const kilni_soft_entry_t* entry,
+                                           kilni_soft_kernel_t** out_kernel) {
   kilni_soft_kernel_t* kernel;
   kiln_status_t status = kilni_base_alloc(driver->host.allocator,
                                           sizeof(*kernel), (void**)&kernel);
@@ -295,13 +296,13 @@ kiln_cu_result_t kilni_soft_module_kernel(kilni_soft_driver_t* driver,
   while (kernel != NULL && kernel->entry != entry) kernel = kernel->next;
   *out_kernel = kernel;
   if (kernel != NULL) return KILN_CU_SUCCESS;
-  return make_kernel(driver, module, entry, out_kernel);
+  return module_make_kernel(driver, module, entry, out_kernel);
 }
 
-static kiln_cu_result_t give_kernel(kilni_soft_driver_t* driver,
-                                    kilni_soft_module_t* module,
-                                    const kilni_soft_entry_t* entry,
-                                    kiln_cu_function_t* out_function) {
+static kiln_cu_result_t module_give_kernel(kilni_soft_driver_t* driver,
+                                           kilni_soft_module_t* module,
+                                           const kilni_soft_entry_t* entry,
+                                           kiln_cu_function_t* out_function) {
   kilni_soft_kernel_t* kernel;
   kiln_cu_result_t result =
       kilni_soft_module_kernel(driver, module, entry, &kernel);
@@ -311,9 +312,9 @@ static kiln_cu_result_t give_kernel(kilni_soft_driver_t* driver,
   return result;
 }
 
-static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,
-                                         kiln_cu_module_t module,
-                                         const char* name) {
+static kiln_cu_result_t module_row_get_function(kiln_cu_function_t* function,
+                                                kiln_cu_module_t module,
+                                                const char* name) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result =
@@ -322,13 +323,14 @@ static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_entry_t* entry = kilni_soft_code_find(found->code, name);
   result = entry == NULL ? KILN_CU_ERROR_NOT_FOUND
-                         : give_kernel(driver, found, entry, function);
+                         : module_give_kernel(driver, found, entry, function);
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_get_global(kiln_cu_deviceptr_t* address,
-                                       size_t* bytes, kiln_cu_module_t module,
-                                       const char* name) {
+static kiln_cu_result_t module_row_get_global(kiln_cu_deviceptr_t* address,
+                                              size_t* bytes,
+                                              kiln_cu_module_t module,
+                                              const char* name) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result = enter_module(KILNI_SOFT_NEEDS_HEALTHY, module,
@@ -345,8 +347,8 @@ static kiln_cu_result_t row_get_global(kiln_cu_deviceptr_t* address,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_count(unsigned int* count,
-                                  kiln_cu_module_t module) {
+static kiln_cu_result_t module_row_count(unsigned int* count,
+                                         kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result = enter_module(KILNI_SOFT_NEEDS_HEALTHY, module,
@@ -356,9 +358,9 @@ static kiln_cu_result_t row_count(unsigned int* count,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_enumerate(kiln_cu_function_t* functions,
-                                      unsigned int count,
-                                      kiln_cu_module_t module) {
+static kiln_cu_result_t module_row_enumerate(kiln_cu_function_t* functions,
+                                             unsigned int count,
+                                             kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result =
@@ -368,18 +370,18 @@ static kiln_cu_result_t row_enumerate(kiln_cu_function_t* functions,
   uint32_t have = kilni_soft_code_entry_count(found->code);
   for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
        i++) {
-    result = give_kernel(driver, found, kilni_soft_code_entry(found->code, i),
-                         &functions[i]);
+    result = module_give_kernel(
+        driver, found, kilni_soft_code_entry(found->code, i), &functions[i]);
   }
   return kilni_soft_leave(driver, result);
 }
 
 void kilni_soft_fill_module(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuModuleLoadData, row_load);
+  KILNI_CUDA_SET(table, cuModuleLoadData, module_row_load);
   KILNI_CUDA_SET(table, cuModuleLoadDataEx, row_load_ex);
-  KILNI_CUDA_SET(table, cuModuleUnload, row_unload);
-  KILNI_CUDA_SET(table, cuModuleGetFunction, row_get_function);
-  KILNI_CUDA_SET(table, cuModuleGetGlobal, row_get_global);
-  KILNI_CUDA_SET(table, cuModuleGetFunctionCount, row_count);
-  KILNI_CUDA_SET(table, cuModuleEnumerateFunctions, row_enumerate);
+  KILNI_CUDA_SET(table, cuModuleUnload, module_row_unload);
+  KILNI_CUDA_SET(table, cuModuleGetFunction, module_row_get_function);
+  KILNI_CUDA_SET(table, cuModuleGetGlobal, module_row_get_global);
+  KILNI_CUDA_SET(table, cuModuleGetFunctionCount, module_row_count);
+  KILNI_CUDA_SET(table, cuModuleEnumerateFunctions, module_row_enumerate);
 }

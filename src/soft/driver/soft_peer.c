@@ -25,10 +25,10 @@ static kiln_cu_result_t row_can_access(int* can, kiln_cu_device_t device,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_attribute(int* value,
-                                      kiln_cu_p2p_attribute_t attribute,
-                                      kiln_cu_device_t source,
-                                      kiln_cu_device_t target) {
+static kiln_cu_result_t peer_row_attribute(int* value,
+                                           kiln_cu_p2p_attribute_t attribute,
+                                           kiln_cu_device_t source,
+                                           kiln_cu_device_t target) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -98,7 +98,7 @@ static kiln_cu_result_t row_disable(kiln_cu_context_t peer) {
 
 void kilni_soft_fill_peer(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuDeviceCanAccessPeer, row_can_access);
-  KILNI_CUDA_SET(table, cuDeviceGetP2PAttribute, row_attribute);
+  KILNI_CUDA_SET(table, cuDeviceGetP2PAttribute, peer_row_attribute);
   KILNI_CUDA_SET(table, cuCtxEnablePeerAccess, row_enable);
   KILNI_CUDA_SET(table, cuCtxDisablePeerAccess, row_disable);
 }

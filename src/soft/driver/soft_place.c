@@ -10,8 +10,8 @@
 #include "soft/driver/soft_graph.h"
 
 // The loop that has turned most often of those that `task` is in, or is.
-static const kilni_soft_task_t* deeper(const kilni_soft_task_t* loop,
-                                       const kilni_soft_task_t* task) {
+static const kilni_soft_task_t* place_deeper(const kilni_soft_task_t* loop,
+                                             const kilni_soft_task_t* task) {
   if (task->work.kind != KILNI_SOFT_TASK_CONDITION) return loop;
   uint32_t turns = task->work.as.condition.turns;
   if (turns == 0 || (loop != NULL && loop->work.as.condition.turns >= turns)) {
@@ -28,7 +28,7 @@ static const kilni_soft_task_t* find_loop(kilni_soft_driver_t* driver,
   task->walk = walk;
   task->walk_next = NULL;
   while (task != NULL) {
-    loop = deeper(loop, task);
+    loop = place_deeper(loop, task);
     kilni_soft_task_t* list = task->walk_next;
     for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
          edge = edge->next) {

@@ -9,11 +9,11 @@
 
 // The answer to one question and its size in bytes. `alloc` NULL: the address
 // is unknown, and every answer "nothing".
-static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
-                               kiln_cu_pointer_attribute_t attribute,
-                               const kilni_soft_alloc_t* alloc,
-                               uint64_t address, uint64_t* out_value,
-                               size_t* out_bytes) {
+static kiln_cu_result_t pointer_answer(const kilni_soft_driver_t* driver,
+                                       kiln_cu_pointer_attribute_t attribute,
+                                       const kilni_soft_alloc_t* alloc,
+                                       uint64_t address, uint64_t* out_value,
+                                       size_t* out_bytes) {
   bool known = alloc != NULL;
   bool host = known && kilni_soft_alloc_is_host(alloc->kind);
   bool managed = known && kilni_soft_alloc_is_managed(alloc->kind);
@@ -77,7 +77,7 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-static void put(void* to, uint64_t value, size_t bytes) {
+static void pointer_put(void* to, uint64_t value, size_t bytes) {
   uint32_t narrow = (uint32_t)value;
   if (bytes == sizeof(narrow)) {
     memcpy(to, &narrow, sizeof(narrow));
@@ -86,9 +86,9 @@ static void put(void* to, uint64_t value, size_t bytes) {
   }
 }
 
-static kiln_cu_result_t row_attribute(void* value,
-                                      kiln_cu_pointer_attribute_t attribute,
-                                      kiln_cu_deviceptr_t address) {
+static kiln_cu_result_t pointer_row_attribute(
+    void* value, kiln_cu_pointer_attribute_t attribute,
+    kiln_cu_deviceptr_t address) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
@@ -99,11 +99,11 @@ static kiln_cu_result_t row_attribute(void* value,
       !kilni_soft_memory_query(driver->memory, address, &alloc)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  result = answer(driver, attribute, &alloc, address, &found, &bytes);
+  result = pointer_answer(driver, attribute, &alloc, address, &found, &bytes);
   if (attribute == KILN_CU_POINTER_ATTRIBUTE_HOST_POINTER && found == 0) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   }
-  if (result == KILN_CU_SUCCESS) put(value, found, bytes);
+  if (result == KILN_CU_SUCCESS) pointer_put(value, found, bytes);
   return kilni_soft_leave(driver, result);
 }
 
@@ -126,9 +126,9 @@ static kiln_cu_result_t row_attributes(unsigned int count,
       result = KILN_CU_ERROR_INVALID_VALUE;
       break;
     }
-    result = answer(driver, attributes[i], known ? &alloc : NULL, address,
-                    &found, &bytes);
-    if (result == KILN_CU_SUCCESS) put(values[i], found, bytes);
+    result = pointer_answer(driver, attributes[i], known ? &alloc : NULL,
+                            address, &found, &bytes);
+    if (result == KILN_CU_SUCCESS) pointer_put(values[i], found, bytes);
   }
   return kilni_soft_leave(driver, result);
 }
@@ -152,6 +152,6 @@ static kiln_cu_result_t row_host_device_pointer(kiln_cu_deviceptr_t* address,
 
 void kilni_soft_fill_pointer(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuMemHostGetDevicePointer, row_host_device_pointer);
-  KILNI_CUDA_SET(table, cuPointerGetAttribute, row_attribute);
+  KILNI_CUDA_SET(table, cuPointerGetAttribute, pointer_row_attribute);
   KILNI_CUDA_SET(table, cuPointerGetAttributes, row_attributes);
 }

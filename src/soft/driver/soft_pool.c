@@ -16,31 +16,31 @@
 // What a driver takes at a time for a pool.
 #define POOL_STEP_BYTES (2ull << 20)
 
-static uint64_t round_up(uint64_t bytes, uint64_t step) {
+static uint64_t pool_round_up(uint64_t bytes, uint64_t step) {
   return (bytes + step - 1) / step * step;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b) {
+static uint64_t pool_greater(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b) {
+static uint64_t pool_lesser(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
 // Gives back what is neither used nor below `keep`.
-static void shrink(kilni_soft_pool_t* pool, uint64_t keep) {
-  pool->reserved = greater(round_up(pool->used, POOL_STEP_BYTES),
-                           lesser(pool->reserved, keep));
+static void pool_shrink(kilni_soft_pool_t* pool, uint64_t keep) {
+  pool->reserved = pool_greater(pool_round_up(pool->used, POOL_STEP_BYTES),
+                                pool_lesser(pool->reserved, keep));
 }
 
 void kilni_soft_pools_settle(kilni_soft_driver_t* driver) {
   for (kilni_soft_pool_t* p = driver->pools; p != NULL; p = p->next) {
-    shrink(p, p->threshold);
+    pool_shrink(p, p->threshold);
   }
 }
 
-static void dispose(kilni_soft_driver_t* driver, kilni_soft_pool_t* pool) {
+static void pool_dispose(kilni_soft_driver_t* driver, kilni_soft_pool_t* pool) {
   kilni_soft_pool_t** at = &driver->pools;
   while (*at != pool) at = &(*at)->next;
   *at = pool->next;
@@ -53,7 +53,7 @@ static void dispose(kilni_soft_driver_t* driver, kilni_soft_pool_t* pool) {
 }
 
 void kilni_soft_pools_clear(kilni_soft_driver_t* driver) {
-  while (driver->pools != NULL) dispose(driver, driver->pools);
+  while (driver->pools != NULL) pool_dispose(driver, driver->pools);
 }
 
 // What the devices may do with a new pool.
@@ -107,7 +107,7 @@ kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
                                       const kilni_soft_context_t* context,
                                       kilni_soft_pool_t* pool, uint64_t bytes,
                                       uint64_t* out_address) {
-  uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
+  uint64_t rounded = pool_round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
   if (rounded < bytes ||
       (pool->max_bytes != 0 &&
        (rounded > pool->max_bytes || pool->used > pool->max_bytes - rounded))) {
@@ -122,14 +122,14 @@ kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
       kilni_soft_allocate(driver, device, bytes, pool->kind, out_address);
   if (result != KILN_CU_SUCCESS) {
     pool->used -= rounded;
-    if (pool->used == 0 && pool->handle == 0) dispose(driver, pool);
+    if (pool->used == 0 && pool->handle == 0) pool_dispose(driver, pool);
     return result;
   }
   kilni_soft_memory_own(driver->memory, *out_address, pool, pool->access);
-  pool->used_high = greater(pool->used_high, pool->used);
+  pool->used_high = pool_greater(pool->used_high, pool->used);
   pool->reserved =
-      greater(pool->reserved, round_up(pool->used, POOL_STEP_BYTES));
-  pool->reserved_high = greater(pool->reserved_high, pool->reserved);
+      pool_greater(pool->reserved, pool_round_up(pool->used, POOL_STEP_BYTES));
+  pool->reserved_high = pool_greater(pool->reserved_high, pool->reserved);
   return KILN_CU_SUCCESS;
 }
 
@@ -137,13 +137,13 @@ void kilni_soft_pool_give(kilni_soft_driver_t* driver,
                           const kilni_soft_alloc_t* alloc) {
   kilni_soft_pool_t* pool = alloc->owner;
   if (pool == NULL) return;
-  pool->used -= round_up(alloc->bytes, KILNI_SOFT_ALLOC_ALIGN);
-  if (pool->used == 0 && pool->handle == 0) dispose(driver, pool);
+  pool->used -= pool_round_up(alloc->bytes, KILNI_SOFT_ALLOC_ALIGN);
+  if (pool->used == 0 && pool->handle == 0) pool_dispose(driver, pool);
 }
 
-static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes,
-                                  kiln_cu_mempool_t pool,
-                                  kiln_cu_stream_t stream) {
+static kiln_cu_result_t pool_row_alloc(kiln_cu_deviceptr_t* address,
+                                       size_t bytes, kiln_cu_mempool_t pool,
+                                       kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* where;
   kiln_cu_result_t result =
@@ -196,8 +196,8 @@ static kiln_cu_result_t row_current(kiln_cu_mempool_t* pool,
 }
 
 // What kind of memory a pool of these properties is made of; 0 for none.
-static kilni_soft_alloc_kind_t kind_of(const kilni_soft_driver_t* driver,
-                                       const kiln_cu_mempool_props_t* props) {
+static kilni_soft_alloc_kind_t pool_kind_of(
+    const kilni_soft_driver_t* driver, const kiln_cu_mempool_props_t* props) {
   const kiln_cu_mem_location_t* at = &props->location;
   bool here = at->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
               kilni_soft_is_device(driver, at->id);
@@ -213,22 +213,22 @@ static kilni_soft_alloc_kind_t kind_of(const kilni_soft_driver_t* driver,
   return (kilni_soft_alloc_kind_t)0;
 }
 
-static bool is_zero(const kiln_cu_mempool_props_t* props) {
+static bool pool_is_zero(const kiln_cu_mempool_props_t* props) {
   for (size_t i = 0; i < sizeof(props->reserved); i++) {
     if (props->reserved[i] != 0) return false;
   }
   return props->security == NULL;
 }
 
-static kiln_cu_result_t row_create(kiln_cu_mempool_t* pool,
-                                   const kiln_cu_mempool_props_t* props) {
+static kiln_cu_result_t pool_row_create(kiln_cu_mempool_t* pool,
+                                        const kiln_cu_mempool_props_t* props) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_capture_unsafe(driver, "cuMemPoolCreate");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  if (pool == NULL || props == NULL || kind_of(driver, props) == 0 ||
-      !is_zero(props)) {
+  if (pool == NULL || props == NULL || pool_kind_of(driver, props) == 0 ||
+      !pool_is_zero(props)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   if (props->handle_types != 0) {
@@ -236,7 +236,7 @@ static kiln_cu_result_t row_create(kiln_cu_mempool_t* pool,
   }
   kilni_soft_pool_t* made = NULL;
   bool of_device = props->location.type == KILN_CU_MEM_LOCATION_TYPE_DEVICE;
-  result = make_pool(driver, kind_of(driver, props),
+  result = make_pool(driver, pool_kind_of(driver, props),
                      of_device ? (uint32_t)props->location.id : 0,
                      props->max_bytes, &made);
   if (result == KILN_CU_SUCCESS) {
@@ -259,7 +259,7 @@ static kiln_cu_result_t enter_pool(kiln_cu_mempool_t pool, bool good,
 }
 
 // A pool with allocations lives on, without a handle, until the last is freed.
-static kiln_cu_result_t row_destroy(kiln_cu_mempool_t pool) {
+static kiln_cu_result_t pool_row_destroy(kiln_cu_mempool_t pool) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
@@ -270,7 +270,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_mempool_t pool) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   if (found->used == 0) {
-    dispose(driver, found);
+    pool_dispose(driver, found);
   } else {
     kilni_soft_handle_remove(&driver->handles, found->handle);
     found->handle = 0;
@@ -279,8 +279,8 @@ static kiln_cu_result_t row_destroy(kiln_cu_mempool_t pool) {
 }
 
 // Where the number of a 64-bit attribute is; NULL for another.
-static uint64_t* number_of(kilni_soft_pool_t* pool,
-                           kiln_cu_mempool_attribute_t attribute) {
+static uint64_t* pool_number_of(kilni_soft_pool_t* pool,
+                                kiln_cu_mempool_attribute_t attribute) {
   switch (attribute) {
     case KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
       return &pool->threshold;
@@ -303,16 +303,16 @@ static int* switch_of(kilni_soft_pool_t* pool,
   return is_one ? &pool->reuse[attribute - 1] : NULL;
 }
 
-static kiln_cu_result_t row_get_attribute(kiln_cu_mempool_t pool,
-                                          kiln_cu_mempool_attribute_t attribute,
-                                          void* value) {
+static kiln_cu_result_t pool_row_get_attribute(
+    kiln_cu_mempool_t pool, kiln_cu_mempool_attribute_t attribute,
+    void* value) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, value != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_capture_unsafe(driver, "cuMemPoolGetAttribute");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  const uint64_t* number = number_of(found, attribute);
+  const uint64_t* number = pool_number_of(found, attribute);
   const int* reuse = switch_of(found, attribute);
   if (number != NULL) {
     memcpy(value, number, sizeof(*number));
@@ -344,9 +344,9 @@ static kiln_cu_result_t set_number(kilni_soft_pool_t* pool,
   return KILN_CU_ERROR_INVALID_VALUE;
 }
 
-static kiln_cu_result_t row_set_attribute(kiln_cu_mempool_t pool,
-                                          kiln_cu_mempool_attribute_t attribute,
-                                          void* value) {
+static kiln_cu_result_t pool_row_set_attribute(
+    kiln_cu_mempool_t pool, kiln_cu_mempool_attribute_t attribute,
+    void* value) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, value != NULL, &driver, &found);
@@ -356,7 +356,7 @@ static kiln_cu_result_t row_set_attribute(kiln_cu_mempool_t pool,
   int* reuse = switch_of(found, attribute);
   if (reuse != NULL) {
     memcpy(reuse, value, sizeof(*reuse));
-  } else if (number_of(found, attribute) != NULL) {
+  } else if (pool_number_of(found, attribute) != NULL) {
     uint64_t number;
     memcpy(&number, value, sizeof(number));
     result = set_number(found, attribute, number);
@@ -366,19 +366,20 @@ static kiln_cu_result_t row_set_attribute(kiln_cu_mempool_t pool,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_trim(kiln_cu_mempool_t pool, size_t keep_bytes) {
+static kiln_cu_result_t pool_row_trim(kiln_cu_mempool_t pool,
+                                      size_t keep_bytes) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_capture_unsafe(driver, "cuMemPoolTrimTo");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  shrink(found, keep_bytes);
+  pool_shrink(found, keep_bytes);
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static bool is_device(const kilni_soft_driver_t* driver,
-                      const kiln_cu_mem_location_t* location) {
+static bool pool_is_device(const kilni_soft_driver_t* driver,
+                           const kiln_cu_mem_location_t* location) {
   return location->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
          kilni_soft_is_device(driver, location->id);
 }
@@ -388,7 +389,7 @@ static bool is_device(const kilni_soft_driver_t* driver,
 static bool may_set(const kilni_soft_driver_t* driver,
                     const kilni_soft_pool_t* pool,
                     const kiln_cu_mem_access_desc_t* access) {
-  if (!is_device(driver, &access->location) ||
+  if (!pool_is_device(driver, &access->location) ||
       pool->kind == KILNI_SOFT_ALLOC_POOL_MANAGED) {
     return false;
   }
@@ -399,9 +400,9 @@ static bool may_set(const kilni_soft_driver_t* driver,
                   access->flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE);
 }
 
-static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
-                                       const kiln_cu_mem_access_desc_t* list,
-                                       size_t count) {
+static kiln_cu_result_t pool_row_set_access(
+    kiln_cu_mempool_t pool, const kiln_cu_mem_access_desc_t* list,
+    size_t count) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
   bool good = list != NULL || count == 0;
@@ -422,9 +423,9 @@ static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_get_access(kiln_cu_mem_access_t* flags,
-                                       kiln_cu_mempool_t pool,
-                                       kiln_cu_mem_location_t* location) {
+static kiln_cu_result_t pool_row_get_access(kiln_cu_mem_access_t* flags,
+                                            kiln_cu_mempool_t pool,
+                                            kiln_cu_mem_location_t* location) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
   bool good = flags != NULL && location != NULL;
@@ -432,7 +433,7 @@ static kiln_cu_result_t row_get_access(kiln_cu_mem_access_t* flags,
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_capture_unsafe(driver, "cuMemPoolGetAccess");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  if (!is_device(driver, location)) {
+  if (!pool_is_device(driver, location)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   *flags = found->access >> 2 * location->id & KILNI_SOFT_ACCESS_ALL;
@@ -441,12 +442,12 @@ static kiln_cu_result_t row_get_access(kiln_cu_mem_access_t* flags,
 
 void kilni_soft_fill_pool(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuDeviceGetMemPool, row_current);
-  KILNI_CUDA_SET(table, cuMemPoolCreate, row_create);
-  KILNI_CUDA_SET(table, cuMemPoolDestroy, row_destroy);
-  KILNI_CUDA_SET(table, cuMemPoolSetAttribute, row_set_attribute);
-  KILNI_CUDA_SET(table, cuMemPoolGetAttribute, row_get_attribute);
-  KILNI_CUDA_SET(table, cuMemPoolTrimTo, row_trim);
-  KILNI_CUDA_SET(table, cuMemPoolSetAccess, row_set_access);
-  KILNI_CUDA_SET(table, cuMemPoolGetAccess, row_get_access);
-  KILNI_CUDA_SET(table, cuMemAllocFromPoolAsync, row_alloc);
+  KILNI_CUDA_SET(table, cuMemPoolCreate, pool_row_create);
+  KILNI_CUDA_SET(table, cuMemPoolDestroy, pool_row_destroy);
+  KILNI_CUDA_SET(table, cuMemPoolSetAttribute, pool_row_set_attribute);
+  KILNI_CUDA_SET(table, cuMemPoolGetAttribute, pool_row_get_attribute);
+  KILNI_CUDA_SET(table, cuMemPoolTrimTo, pool_row_trim);
+  KILNI_CUDA_SET(table, cuMemPoolSetAccess, pool_row_set_access);
+  KILNI_CUDA_SET(table, cuMemPoolGetAccess, pool_row_get_access);
+  KILNI_CUDA_SET(table, cuMemAllocFromPoolAsync, pool_row_alloc);
 }

@@ -86,7 +86,7 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
   return kiln_ok();
 }
 
-static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
+static kiln_status_t provide_read_order(const kiln_host_t* host, wish_t* wish) {
   const char* text = wish->given.order;
   if (text == NULL) {
     text = kilni_base_env_text(host->env, KILNI_ENV_KILN_SOFT_ORDER);
@@ -104,7 +104,7 @@ kiln_status_t kilni_soft_check_modes(const kiln_host_t* host,
                                      const char* report, const char* order) {
   wish_t wish = {.given = {.report = report, .order = order}};
   KILNI_RETURN_IF_ERROR(read_report(host, &wish));
-  return read_order(host, &wish);
+  return provide_read_order(host, &wish);
 }
 
 // Which pages are whose is known by byte only.
@@ -169,7 +169,7 @@ static kiln_status_t read_wish(const kiln_host_t* host,
   }
   if (wish->lanes == NULL) wish->lanes = "auto";
   KILNI_RETURN_IF_ERROR(read_report(host, wish));
-  KILNI_RETURN_IF_ERROR(read_order(host, wish));
+  KILNI_RETURN_IF_ERROR(provide_read_order(host, wish));
   KILNI_RETURN_IF_ERROR(read_check(host, wish));
   return read_devices(host, wish);
 }
@@ -239,7 +239,7 @@ static kiln_status_t choose_lanes(const char* name,
 }
 
 // Every row the device has.
-static void fill(kiln_cuda_table_t* table) {
+static void provide_fill(kiln_cuda_table_t* table) {
   kilni_table_cuda_table_init(table, "soft", "the software device");
   table->driver_version = KILNI_SOFT_DRIVER_VERSION;
   kilni_soft_fill_device(table);
@@ -311,7 +311,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   }
   kilni_soft_handles_init(&driver->handles, host->allocator,
                           kilni_soft_global_next_epoch());
-  fill(&driver->table);
+  provide_fill(&driver->table);
   status = create_memory(driver, wish);
   if (kiln_status_is_ok(status) &&
       (wish->report & KILNI_SOFT_REPORT_UNWRITTEN) != 0) {
@@ -335,7 +335,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
 
 // ---- The second user ----
 
-static kiln_status_t disagree(const char* what) {
+static kiln_status_t provide_disagree(const char* what) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the software device already runs in this process with "
@@ -352,32 +352,33 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
   const kilni_soft_options_t* given = &wish->given;
   if (host->allocator.fn != driver->host.allocator.fn ||
       host->allocator.user != driver->host.allocator.user) {
-    return disagree("allocator");
+    return provide_disagree("allocator");
   }
   if (given->worker_count != 0 && given->worker_count != driver->worker_count) {
-    return disagree("number of workers");
+    return provide_disagree("number of workers");
   }
-  if (given->seed != 0 && given->seed != driver->seed) return disagree("seed");
+  if (given->seed != 0 && given->seed != driver->seed)
+    return provide_disagree("seed");
   if (given->lanes != NULL && strcmp(given->lanes, "auto") != 0 &&
       strcmp(given->lanes, driver->lanes->name) != 0) {
-    return disagree("lane code");
+    return provide_disagree("lane code");
   }
   if (given->page_check != KILN_SWITCH_DEFAULT &&
       wish->exact != driver->exact) {
-    return disagree("kind of address check");
+    return provide_disagree("kind of address check");
   }
   if (given->device_count != 0 && given->device_count != driver->device_count) {
-    return disagree("number of devices");
+    return provide_disagree("number of devices");
   }
   if (given->report != NULL && wish->report != driver->report) {
-    return disagree("choice of errors to look for");
+    return provide_disagree("choice of errors to look for");
   }
   if (given->order != NULL && wish->latest != driver->latest) {
-    return disagree("order of work");
+    return provide_disagree("order of work");
   }
   if (given->print != NULL && (given->print != driver->print ||
                                given->print_user != driver->print_user)) {
-    return disagree("receiver of printed text");
+    return provide_disagree("receiver of printed text");
   }
   return kiln_ok();
 }

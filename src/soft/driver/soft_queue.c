@@ -15,7 +15,7 @@
 // As a GPU's driver, an issuing thread waits while this many tasks are queued.
 enum { QUEUE_LIMIT = 1024, GIVE_UP_NS = 500 * 1000 * 1000 };
 
-static uint64_t next_random(uint64_t* state) {
+static uint64_t queue_next_random(uint64_t* state) {
   uint64_t value = (*state += 0x9e3779b97f4a7c15ull);
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
@@ -142,8 +142,9 @@ static void do_free(kilni_soft_driver_t* driver,
 
 // `task` waits for nothing any more. What takes no time is done here and put
 // on the list of those to be ended; the rest is for the workers.
-static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
-                       kilni_soft_task_t** list) {
+static void queue_make_ready(kilni_soft_driver_t* driver,
+                             kilni_soft_task_t* task,
+                             kilni_soft_task_t** list) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (task->work.kind == KILNI_SOFT_TASK_MARK ||
       task->work.kind == KILNI_SOFT_TASK_FLIGHT ||
@@ -175,7 +176,7 @@ static void begin_if_it_may(kilni_soft_driver_t* driver,
                             kilni_soft_task_t* task, kilni_soft_task_t** list) {
   if (task->blockers == 0 && !task->is_ready && !task->begun &&
       may_begin(task)) {
-    make_ready(driver, task, list);
+    queue_make_ready(driver, task, list);
   }
 }
 
@@ -188,13 +189,13 @@ static void let_go_on(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   kilni_soft_grid_let_go(grid);
   begin_if_it_may(driver, task, list);
   if (task->begun && !task->is_ready && task->inside == 0) {
-    make_ready(driver, task, list);
+    queue_make_ready(driver, task, list);
   }
 }
 
 // The task in front of `task` is done.
-static void let_go(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
-                   kilni_soft_task_t** list) {
+static void queue_let_go(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
+                         kilni_soft_task_t** list) {
   task->ahead = NULL;
   if (task->over) {
     task->next = *list;
@@ -221,9 +222,9 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
          edge = edge->next) {
       edge->blocker = NULL;
       if (edge->is_ahead) {
-        let_go(driver, edge->owner, &list);
+        queue_let_go(driver, edge->owner, &list);
       } else if (--edge->owner->blockers == 0 && may_begin(edge->owner)) {
-        make_ready(driver, edge->owner, &list);
+        queue_make_ready(driver, edge->owner, &list);
       }
     }
     if (stream->last == task) stream->last = NULL;
@@ -235,7 +236,7 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
   kilni_base_cond_broadcast(&queue->done);
 }
 
-static void finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+static void queue_finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   task->next = NULL;
   finish_list(driver, task);
 }
@@ -245,7 +246,7 @@ static void finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
 // in front of it is, so that nothing but griddepcontrol.wait can pass by.
 static void end_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if (task->ahead == NULL) {
-    finish(driver, task);
+    queue_finish(driver, task);
     return;
   }
   kilni_soft_task_t* list = NULL;
@@ -532,7 +533,8 @@ static bool do_fill(kilni_soft_driver_t* driver,
   return true;
 }
 
-static void take_out(kilni_soft_task_t** link, const kilni_soft_task_t* task) {
+static void queue_take_out(kilni_soft_task_t** link,
+                           const kilni_soft_task_t* task) {
   while (*link != task) link = &(*link)->next;
   *link = task->next;
 }
@@ -547,7 +549,7 @@ static void unlock_for(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
 static void lock_again(kilni_soft_driver_t* driver,
                        const kilni_soft_task_t* task) {
   kilni_base_mutex_lock(&driver->lock);
-  take_out(&driver->queue.between, task);
+  queue_take_out(&driver->queue.between, task);
 }
 
 static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
@@ -558,7 +560,7 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0 &&
       !kilni_soft_freeing_allows(driver, task, &fault)) {
     fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, &fault);
-    finish(driver, task);
+    queue_finish(driver, task);
     return;
   }
   unlock_for(driver, task);
@@ -582,11 +584,12 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   }
   lock_again(driver, task);
   if (!good) fail_work(driver, task, kGone);
-  finish(driver, task);
+  queue_finish(driver, task);
 }
 
 // Works on a kernel; the last worker to leave it ends it.
-static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+static void queue_run_kernel(kilni_soft_driver_t* driver,
+                             kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
   kilni_soft_grid_t* grid = task->work.as.grid;
   task->inside++;
@@ -595,12 +598,12 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_grid_work(grid);
   kilni_base_mutex_lock(&driver->lock);
   if (--task->inside != 0) return;
-  take_out(&queue->running, task);
+  queue_take_out(&queue->running, task);
   if (kilni_soft_grid_is_aside(grid)) {
     // Somebody may have let it go meanwhile.
     kilni_soft_task_t* list = NULL;
     if (task->ahead == NULL || task->ahead->over) {
-      make_ready(driver, task, &list);
+      queue_make_ready(driver, task, &list);
     }
     return;
   }
@@ -619,7 +622,7 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
 }
 
 static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
-static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at);
+static kilni_soft_task_t* queue_take_at(kilni_soft_queue_t* queue, uint64_t at);
 
 // Lets a conditional node decide, which may put tasks behind it. A loop that
 // does not change its own value lets others go first, whatever the order is:
@@ -631,7 +634,7 @@ static void run_condition(kilni_soft_driver_t* driver,
   kilni_soft_queue_t* queue = &driver->queue;
   if (kilni_soft_condition_idles(driver, task)) {
     if (queue->ready_count > 0) {
-      start_task(driver, take_at(queue, 0));
+      start_task(driver, queue_take_at(queue, 0));
     } else if (!kilni_soft_queue_is_alone(driver)) {
       task->next = queue->watching;
       queue->watching = task;
@@ -640,7 +643,7 @@ static void run_condition(kilni_soft_driver_t* driver,
   }
   kiln_cu_result_t result = kilni_soft_condition_run(driver, task, &fault);
   if (result != KILN_CU_SUCCESS) fail_context(driver, task, result, &fault);
-  finish(driver, task);
+  queue_finish(driver, task);
 }
 
 // Operations on values in memory. One that has to wait is put aside, and looked
@@ -656,7 +659,7 @@ static void run_values(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     return;
   }
   if (gone) fail_work(driver, task, kGone);
-  finish(driver, task);
+  queue_finish(driver, task);
 }
 
 bool kilni_soft_queue_is_alone(const kilni_soft_driver_t* driver) {
@@ -675,7 +678,8 @@ static uint64_t choose_latest(kilni_soft_queue_t* queue) {
     count += queue->ready[i]->wanted;
   }
   if (count == 0) return queue->ready_count;
-  uint64_t skip = queue->seed != 0 ? next_random(&queue->random) % count : 0;
+  uint64_t skip =
+      queue->seed != 0 ? queue_next_random(&queue->random) % count : 0;
   size_t at = queue->ready_count;
   do {
     while (!queue->ready[--at]->wanted) continue;
@@ -683,7 +687,8 @@ static uint64_t choose_latest(kilni_soft_queue_t* queue) {
   return at;
 }
 
-static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at) {
+static kilni_soft_task_t* queue_take_at(kilni_soft_queue_t* queue,
+                                        uint64_t at) {
   kilni_soft_task_t* task = queue->ready[at];
   task->is_ready = false;
   task->depth = 0;
@@ -701,11 +706,11 @@ static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue, bool all) {
     chosen = choose_latest(queue);
     if (chosen == queue->ready_count) return NULL;
   } else if (queue->seed != 0) {
-    chosen = next_random(&queue->random) % queue->ready_count;
+    chosen = queue_next_random(&queue->random) % queue->ready_count;
   } else if (queue->latest) {
     chosen = queue->ready_count - 1;
   }
-  return take_at(queue, chosen);
+  return queue_take_at(queue, chosen);
 }
 
 static kilni_soft_task_t* find_running(const kilni_soft_queue_t* queue) {
@@ -729,7 +734,7 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     task->begun = true;
     task->next = queue->running;
     queue->running = task;
-    run_kernel(driver, task);
+    queue_run_kernel(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_CONDITION) {
     run_condition(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_VALUES) {
@@ -769,10 +774,10 @@ void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user) {
     if (next == NULL) break;
     uint64_t at = 0;
     while (queue->ready[at] != next) at++;
-    next = take_at(queue, at);
+    next = queue_take_at(queue, at);
     next->depth = task->depth + 1;
     start_task(driver, next);
-    more = next_random(&queue->random) % 4 != 0;
+    more = queue_next_random(&queue->random) % 4 != 0;
   }
   kilni_base_mutex_unlock(&driver->lock);
 }
@@ -832,7 +837,7 @@ static void worker_main(void* user) {
     }
     task = find_running(queue);
     if (task != NULL) {
-      run_kernel(driver, task);
+      queue_run_kernel(driver, task);
     } else if (queue->watching != NULL) {
       watch(driver);
     } else {
@@ -905,7 +910,7 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
   kilni_soft_task_t* task;
   while ((task = queue->watching) != NULL) {
     queue->watching = task->next;
-    finish(driver, task);
+    queue_finish(driver, task);
   }
   while ((task = take_ready(queue, true)) != NULL) end_kernel(driver, task);
   kilni_base_mutex_unlock(&driver->lock);
@@ -1046,17 +1051,17 @@ void kilni_soft_queue_commit(kilni_soft_driver_t* driver,
   if (is_last) tasks[count - 1]->stream->last = tasks[count - 1];
   // Nothing ends before all of them are in.
   for (size_t i = 0; i < count; i++) {
-    if (tasks[i]->blockers == 0) make_ready(driver, tasks[i], &list);
+    if (tasks[i]->blockers == 0) queue_make_ready(driver, tasks[i], &list);
   }
   finish_list(driver, list);
 }
 
-static kiln_cu_result_t issue(kilni_soft_driver_t* driver,
-                              kilni_soft_stream_t* stream,
-                              const kilni_soft_work_t* work,
-                              kilni_soft_task_t* after,
-                              kilni_soft_task_t* ahead,
-                              kilni_soft_task_t** out_task) {
+static kiln_cu_result_t queue_issue(kilni_soft_driver_t* driver,
+                                    kilni_soft_stream_t* stream,
+                                    const kilni_soft_work_t* work,
+                                    kilni_soft_task_t* after,
+                                    kilni_soft_task_t* ahead,
+                                    kilni_soft_task_t** out_task) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (out_task != NULL) *out_task = NULL;
   size_t edges = link_blockers(stream, after, ahead, NULL);
@@ -1088,7 +1093,7 @@ static kiln_cu_result_t issue(kilni_soft_driver_t* driver,
   }
   if (task->blockers == 0 && may_begin(task)) {
     kilni_soft_task_t* list = NULL;
-    make_ready(driver, task, &list);
+    queue_make_ready(driver, task, &list);
     finish_list(driver, list);
   }
   return KILN_CU_SUCCESS;
@@ -1099,7 +1104,7 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
                                         const kilni_soft_work_t* work,
                                         kilni_soft_task_t* after,
                                         kilni_soft_task_t** out_task) {
-  return issue(driver, stream, work, after, NULL, out_task);
+  return queue_issue(driver, stream, work, after, NULL, out_task);
 }
 
 kiln_cu_result_t kilni_soft_queue_issue_early(kilni_soft_driver_t* driver,
@@ -1110,12 +1115,12 @@ kiln_cu_result_t kilni_soft_queue_issue_early(kilni_soft_driver_t* driver,
   bool early = driver->queue.seed != 0 && last != NULL && !last->done &&
                last->work.kind == KILNI_SOFT_TASK_KERNEL;
   if (!early) kilni_soft_grid_let_go(work->as.grid);
-  return issue(driver, stream, work, NULL, early ? last : NULL, out_task);
+  return queue_issue(driver, stream, work, NULL, early ? last : NULL, out_task);
 }
 
 // ---- Waiting ----
 
-static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
+static void queue_want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
   if (task->wanted) return;
   task->wanted = true;
   task->walk_next = NULL;
@@ -1137,14 +1142,14 @@ static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
 
 void kilni_soft_task_want(kilni_soft_driver_t* driver,
                           kilni_soft_task_t* task) {
-  want(&driver->queue, task);
+  queue_want(&driver->queue, task);
 }
 
 void kilni_soft_queue_wait(kilni_soft_driver_t* driver,
                            kilni_soft_task_t* task) {
   if (task == NULL || task->done) return;
   kilni_soft_task_retain(task);
-  want(&driver->queue, task);
+  queue_want(&driver->queue, task);
   while (!task->done) kilni_base_cond_wait(&driver->queue.done, &driver->lock);
   kilni_soft_task_release(driver, task);
 }
@@ -1164,6 +1169,6 @@ void kilni_soft_queue_drain(kilni_soft_driver_t* driver,
 bool kilni_soft_queue_poll(kilni_soft_driver_t* driver,
                            kilni_soft_task_t* task) {
   if (task == NULL || task->done) return true;
-  want(&driver->queue, task);
+  queue_want(&driver->queue, task);
   return false;
 }

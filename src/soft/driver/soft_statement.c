@@ -9,31 +9,32 @@
 
 // ---- Words ----
 
-static bool is_blank(char c) {
+static bool statement_is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_digit(char c) {
+static bool statement_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool statement_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 static bool starts_name(char c) {
-  return is_letter(c) || c == '_' || c == '$' || c == '%';
+  return statement_is_letter(c) || c == '_' || c == '$' || c == '%';
 }
 
-static bool goes_on(char c) {
-  return is_letter(c) || is_digit(c) || c == '_' || c == '$';
+static bool statement_goes_on(char c) {
+  return statement_is_letter(c) || statement_is_digit(c) || c == '_' ||
+         c == '$';
 }
 
 // Behind blanks and comments.
-static size_t skip(kiln_string_view_t text) {
+static size_t statement_skip(kiln_string_view_t text) {
   size_t at = 0;
   while (at < text.size) {
-    if (is_blank(text.data[at])) {
+    if (statement_is_blank(text.data[at])) {
       at++;
     } else if (at + 1 < text.size && text.data[at] == '/' &&
                text.data[at + 1] == '/') {
@@ -65,10 +66,11 @@ static size_t string_size(kiln_string_view_t text) {
 static size_t dot_size(kiln_string_view_t text) {
   size_t at = 1;
   while (at < text.size) {
-    if (goes_on(text.data[at])) {
+    if (statement_goes_on(text.data[at])) {
       at++;
     } else if (at + 2 < text.size && text.data[at] == ':' &&
-               text.data[at + 1] == ':' && goes_on(text.data[at + 2])) {
+               text.data[at + 1] == ':' &&
+               statement_goes_on(text.data[at + 2])) {
       at += 2;
     } else {
       break;
@@ -79,7 +81,7 @@ static size_t dot_size(kiln_string_view_t text) {
 
 kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
   kiln_string_view_t rest = *inout_rest;
-  size_t skipped = skip(rest);
+  size_t skipped = statement_skip(rest);
   rest = kilni_base_sv_make(rest.data + skipped, rest.size - skipped);
   kilni_soft_word_t word = {KILNI_SOFT_WORD_END, 0, {rest.data, 0}};
   size_t size = 0;
@@ -88,14 +90,14 @@ kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
     size = 1;
     if (starts_name(c)) {
       word.kind = KILNI_SOFT_WORD_NAME;
-      while (size < rest.size && goes_on(rest.data[size])) size++;
+      while (size < rest.size && statement_goes_on(rest.data[size])) size++;
     } else if (c == '.') {
       word.kind = KILNI_SOFT_WORD_DOT;
       size = dot_size(rest);
-    } else if (is_digit(c)) {
+    } else if (statement_is_digit(c)) {
       word.kind = KILNI_SOFT_WORD_NUMBER;
       while (size < rest.size &&
-             (goes_on(rest.data[size]) || rest.data[size] == '.')) {
+             (statement_goes_on(rest.data[size]) || rest.data[size] == '.')) {
         size++;
       }
     } else if (c == '"') {
@@ -116,19 +118,20 @@ static bool word_is(const kilni_soft_word_t* word, char mark) {
 
 // ---- Statements ----
 
-static bool is_one_of(kiln_string_view_t word, const char* const* words) {
+static bool statement_is_one_of(kiln_string_view_t word,
+                                const char* const* words) {
   for (; *words != NULL; words++) {
     if (kilni_base_sv_equal_cstr(word, *words)) return true;
   }
   return false;
 }
 
-static kilni_soft_statement_kind_t kind_of(kiln_string_view_t first) {
+static kilni_soft_statement_kind_t statement_kind_of(kiln_string_view_t first) {
   static const char* const kHead[] = {".version", ".target", ".address_size",
                                       NULL};
   static const char* const kPlain[] = {".pragma", ".alias", NULL};
-  if (is_one_of(first, kHead)) return KILNI_SOFT_STATEMENT_HEAD;
-  if (is_one_of(first, kPlain)) return KILNI_SOFT_STATEMENT_OTHER;
+  if (statement_is_one_of(first, kHead)) return KILNI_SOFT_STATEMENT_HEAD;
+  if (statement_is_one_of(first, kPlain)) return KILNI_SOFT_STATEMENT_OTHER;
   if (kilni_base_sv_equal_cstr(first, ".file"))
     return KILNI_SOFT_STATEMENT_FILE;
   if (kilni_base_sv_equal_cstr(first, ".section")) {
@@ -145,7 +148,7 @@ static void note_word(kilni_soft_statement_t* statement,
   if (word->kind == KILNI_SOFT_WORD_NAME) {
     if (statement->name.size == 0) statement->name = word->text;
   } else if (word->kind == KILNI_SOFT_WORD_DOT) {
-    if (is_one_of(word->text, kLinkage)) {
+    if (statement_is_one_of(word->text, kLinkage)) {
       statement->linkage = word->text;
     } else if (kilni_base_sv_equal_cstr(word->text, ".entry") ||
                kilni_base_sv_equal_cstr(word->text, ".func")) {
@@ -198,8 +201,8 @@ static void take_declaration(kiln_string_view_t* rest,
 
 // A directive that has no end of its own: words as long as commas join them,
 // and of .file a number and a name before.
-static void take_directive(kiln_string_view_t* rest,
-                           kilni_soft_statement_t* statement) {
+static void statement_take_directive(kiln_string_view_t* rest,
+                                     kilni_soft_statement_t* statement) {
   statement->second = kilni_soft_word_next(rest).text;
   if (statement->kind == KILNI_SOFT_STATEMENT_FILE) kilni_soft_word_next(rest);
   while (true) {
@@ -221,12 +224,12 @@ bool kilni_soft_statement_next(kiln_string_view_t* inout_rest,
     first = kilni_soft_word_next(inout_rest);
   } while (word_is(&first, ';'));
   if (first.kind == KILNI_SOFT_WORD_END) return false;
-  out_statement->kind = kind_of(first.text);
+  out_statement->kind = statement_kind_of(first.text);
   out_statement->first = first.text;
   switch (out_statement->kind) {
     case KILNI_SOFT_STATEMENT_HEAD:
     case KILNI_SOFT_STATEMENT_FILE:
-      take_directive(inout_rest, out_statement);
+      statement_take_directive(inout_rest, out_statement);
       break;
     default:
       *inout_rest = before;

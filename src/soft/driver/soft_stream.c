@@ -53,9 +53,9 @@ static kiln_cu_result_t thread_stream(kilni_soft_driver_t* driver,
 }
 
 // As kilni_soft_stream_resolve, but takes a context with a sticky error.
-static kiln_cu_result_t find_stream(kilni_soft_driver_t* driver,
-                                    kiln_cu_stream_t handle,
-                                    kilni_soft_stream_t** out_stream) {
+static kiln_cu_result_t soft_stream_find_stream(
+    kilni_soft_driver_t* driver, kiln_cu_stream_t handle,
+    kilni_soft_stream_t** out_stream) {
   *out_stream = NULL;
   if (handle == NULL || handle == KILN_CU_STREAM_LEGACY ||
       handle == KILN_CU_STREAM_PER_THREAD) {
@@ -76,7 +76,7 @@ static kiln_cu_result_t find_stream(kilni_soft_driver_t* driver,
 kiln_cu_result_t kilni_soft_stream_resolve(kilni_soft_driver_t* driver,
                                            kiln_cu_stream_t handle,
                                            kilni_soft_stream_t** out_stream) {
-  kiln_cu_result_t result = find_stream(driver, handle, out_stream);
+  kiln_cu_result_t result = soft_stream_find_stream(driver, handle, out_stream);
   return result == KILN_CU_SUCCESS ? kilni_soft_sticky((*out_stream)->context)
                                    : result;
 }
@@ -116,12 +116,12 @@ static kiln_cu_result_t row_create_with_priority(kiln_cu_stream_t* stream,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_create(kiln_cu_stream_t* stream,
-                                   unsigned int flags) {
+static kiln_cu_result_t stream_row_create(kiln_cu_stream_t* stream,
+                                          unsigned int flags) {
   return row_create_with_priority(stream, flags, KILNI_SOFT_PRIORITY_LEAST);
 }
 
-static kiln_cu_result_t row_destroy(kiln_cu_stream_t stream) {
+static kiln_cu_result_t stream_row_destroy(kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   void* object;
   kiln_cu_result_t result =
@@ -142,11 +142,11 @@ static kiln_cu_result_t row_destroy(kiln_cu_stream_t stream) {
   return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
-static bool is_legacy(const kilni_soft_stream_t* stream) {
+static bool stream_is_legacy(const kilni_soft_stream_t* stream) {
   return stream == &stream->context->legacy;
 }
 
-static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
+static kiln_cu_result_t stream_row_synchronize(kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* found;
   kiln_cu_result_t result =
@@ -155,7 +155,7 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
   const kilni_soft_context_t* context = found->context;
   result = kilni_soft_capture_asked(driver, found, "cuStreamSynchronize");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  if (is_legacy(found)) {
+  if (stream_is_legacy(found)) {
     // A place in its order comes behind the blocking streams too.
     kilni_soft_task_t* mark;
     result = kilni_soft_queue_issue(driver, found, &kMark, NULL, &mark);
@@ -169,7 +169,7 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
   return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
-static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
+static kiln_cu_result_t stream_row_query(kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* found;
   kiln_cu_result_t result =
@@ -178,7 +178,7 @@ static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
   result = kilni_soft_capture_asked(driver, found, "cuStreamQuery");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   bool ready = kilni_soft_queue_poll(driver, found->last);
-  if (is_legacy(found)) {
+  if (stream_is_legacy(found)) {
     for (kilni_soft_stream_t* other = found->context->streams; other != NULL;
          other = other->next) {
       if ((other->flags & KILN_CU_STREAM_NON_BLOCKING) != 0) continue;
@@ -314,11 +314,11 @@ static kiln_cu_result_t row_capture_mode(kiln_cu_capture_mode_t* mode) {
 }
 
 void kilni_soft_fill_stream(kiln_cuda_table_t* table) {
-  KILNI_CUDA_SET(table, cuStreamCreate, row_create);
+  KILNI_CUDA_SET(table, cuStreamCreate, stream_row_create);
   KILNI_CUDA_SET(table, cuStreamCreateWithPriority, row_create_with_priority);
-  KILNI_CUDA_SET(table, cuStreamDestroy, row_destroy);
-  KILNI_CUDA_SET(table, cuStreamSynchronize, row_synchronize);
-  KILNI_CUDA_SET(table, cuStreamQuery, row_query);
+  KILNI_CUDA_SET(table, cuStreamDestroy, stream_row_destroy);
+  KILNI_CUDA_SET(table, cuStreamSynchronize, stream_row_synchronize);
+  KILNI_CUDA_SET(table, cuStreamQuery, stream_row_query);
   KILNI_CUDA_SET(table, cuStreamWaitEvent, row_wait_event);
   KILNI_CUDA_SET(table, cuStreamGetCtx, row_get_context);
   KILNI_CUDA_SET(table, cuStreamGetFlags, row_get_flags);

@@ -62,9 +62,10 @@ bool kilni_soft_values_run(kilni_soft_driver_t* driver, kilni_soft_work_t* work,
   return true;
 }
 
-static kiln_cu_result_t issue(kiln_cu_stream_t stream, const char* call,
-                              unsigned int count, kiln_cu_mem_op_t* operations,
-                              unsigned int flags) {
+static kiln_cu_result_t values_issue(kiln_cu_stream_t stream, const char* call,
+                                     unsigned int count,
+                                     kiln_cu_mem_op_t* operations,
+                                     unsigned int flags) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* where;
   kilni_soft_captured_t* captured;
@@ -96,10 +97,11 @@ static kiln_cu_result_t issue(kiln_cu_stream_t stream, const char* call,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_batch(kiln_cu_stream_t stream, unsigned int count,
-                                  kiln_cu_mem_op_t* operations,
-                                  unsigned int flags) {
-  return issue(stream, "cuStreamBatchMemOp", count, operations, flags);
+static kiln_cu_result_t values_row_batch(kiln_cu_stream_t stream,
+                                         unsigned int count,
+                                         kiln_cu_mem_op_t* operations,
+                                         unsigned int flags) {
+  return values_issue(stream, "cuStreamBatchMemOp", count, operations, flags);
 }
 
 static kiln_cu_result_t issue_one(kiln_cu_stream_t stream, const char* call,
@@ -112,7 +114,7 @@ static kiln_cu_result_t issue_one(kiln_cu_stream_t stream, const char* call,
   one.value.address = address;
   one.value.value = value;
   one.value.flags = flags;
-  return issue(stream, call, 1, &one, 0);
+  return values_issue(stream, call, 1, &one, 0);
 }
 
 static kiln_cu_result_t row_wait32(kiln_cu_stream_t stream,
@@ -148,5 +150,5 @@ void kilni_soft_fill_values(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuStreamWriteValue32, row_write32);
   KILNI_CUDA_SET(table, cuStreamWaitValue64, row_wait64);
   KILNI_CUDA_SET(table, cuStreamWriteValue64, row_write64);
-  KILNI_CUDA_SET(table, cuStreamBatchMemOp, row_batch);
+  KILNI_CUDA_SET(table, cuStreamBatchMemOp, values_row_batch);
 }

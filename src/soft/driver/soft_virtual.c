@@ -26,8 +26,8 @@ struct kilni_soft_physical_t {
   kilni_soft_physical_t* next;
 };
 
-static void dispose(kilni_soft_driver_t* driver,
-                    kilni_soft_physical_t* physical) {
+static void virtual_dispose(kilni_soft_driver_t* driver,
+                            kilni_soft_physical_t* physical) {
   kilni_soft_physical_t** at = &driver->physicals;
   while (*at != physical) at = &(*at)->next;
   *at = physical->next;
@@ -41,11 +41,11 @@ static void dispose(kilni_soft_driver_t* driver,
 }
 
 void kilni_soft_physicals_clear(kilni_soft_driver_t* driver) {
-  while (driver->physicals != NULL) dispose(driver, driver->physicals);
+  while (driver->physicals != NULL) virtual_dispose(driver, driver->physicals);
 }
 
-static bool is_device(const kilni_soft_driver_t* driver,
-                      const kiln_cu_mem_location_t* location) {
+static bool virtual_is_device(const kilni_soft_driver_t* driver,
+                              const kiln_cu_mem_location_t* location) {
   return location->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
          kilni_soft_is_device(driver, location->id);
 }
@@ -54,20 +54,20 @@ static kiln_cu_result_t check_properties(
     const kilni_soft_driver_t* driver,
     const kiln_cu_mem_allocation_prop_t* prop) {
   if (prop == NULL || prop->type != KILN_CU_MEM_ALLOCATION_TYPE_PINNED ||
-      !is_device(driver, &prop->location)) {
+      !virtual_is_device(driver, &prop->location)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   return prop->handle_types == 0 ? KILN_CU_SUCCESS
                                  : KILN_CU_ERROR_NOT_SUPPORTED;
 }
 
-static bool is_whole(uint64_t bytes) {
+static bool virtual_is_whole(uint64_t bytes) {
   return bytes != 0 && bytes % PAGE == 0;
 }
 
 // Enters with the result of a check of the arguments.
-static kiln_cu_result_t enter(kiln_cu_result_t checked,
-                              kilni_soft_driver_t** out_driver) {
+static kiln_cu_result_t virtual_enter(kiln_cu_result_t checked,
+                                      kilni_soft_driver_t** out_driver) {
   kiln_cu_result_t result =
       kilni_soft_enter(KILNI_SOFT_NEEDS_START, out_driver);
   if (result != KILN_CU_SUCCESS || checked == KILN_CU_SUCCESS) return result;
@@ -82,10 +82,10 @@ static kiln_cu_result_t row_granularity(
     size_t* bytes, const kiln_cu_mem_allocation_prop_t* prop,
     kiln_cu_mem_granularity_t option) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result =
-      enter(good_if(bytes != NULL &&
-                    option <= KILN_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
-            &driver);
+  kiln_cu_result_t result = virtual_enter(
+      good_if(bytes != NULL &&
+              option <= KILN_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+      &driver);
   if (result != KILN_CU_SUCCESS) return result;
   result = check_properties(driver, prop);
   if (result == KILN_CU_SUCCESS) *bytes = (size_t)PAGE;
@@ -99,9 +99,9 @@ static kiln_cu_result_t row_reserve(kiln_cu_deviceptr_t* address, size_t bytes,
                                     unsigned long long flags) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result =
-      enter(good_if(address != NULL && is_whole(bytes) && flags == 0 &&
-                    (align & (align - 1)) == 0),
-            &driver);
+      virtual_enter(good_if(address != NULL && virtual_is_whole(bytes) &&
+                            flags == 0 && (align & (align - 1)) == 0),
+                    &driver);
   if (result != KILN_CU_SUCCESS) return result;
   uint64_t made = 0;
   uint64_t step = align > PAGE ? align : PAGE;
@@ -114,7 +114,7 @@ static kiln_cu_result_t row_reserve(kiln_cu_deviceptr_t* address, size_t bytes,
 static kiln_cu_result_t row_unreserve(kiln_cu_deviceptr_t address,
                                       size_t bytes) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = enter(KILN_CU_SUCCESS, &driver);
+  kiln_cu_result_t result = virtual_enter(KILN_CU_SUCCESS, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   return kilni_soft_leave(driver, good_if(kilni_soft_memory_unreserve(
                                       driver->memory, address, bytes)));
@@ -122,9 +122,9 @@ static kiln_cu_result_t row_unreserve(kiln_cu_deviceptr_t address,
 
 // ---- Memory ----
 
-static kiln_cu_result_t make(kilni_soft_driver_t* driver, uint32_t device,
-                             uint64_t bytes,
-                             kilni_soft_physical_t** out_physical) {
+static kiln_cu_result_t virtual_make(kilni_soft_driver_t* driver,
+                                     uint32_t device, uint64_t bytes,
+                                     kilni_soft_physical_t** out_physical) {
   kilni_soft_physical_t* physical;
   kilni_soft_memory_t* memory = driver->contexts[device].memory;
   if (!kilni_soft_memory_charge(memory, bytes)) {
@@ -147,46 +147,47 @@ static kiln_cu_result_t make(kilni_soft_driver_t* driver, uint32_t device,
                                    physical, &physical->handle);
   }
   if (!kiln_status_is_ok(status)) {
-    dispose(driver, physical);
+    virtual_dispose(driver, physical);
     return kilni_soft_result(status);
   }
   *out_physical = physical;
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t row_create(kiln_cu_mem_handle_t* handle, size_t bytes,
-                                   const kiln_cu_mem_allocation_prop_t* prop,
-                                   unsigned long long flags) {
+static kiln_cu_result_t virtual_row_create(
+    kiln_cu_mem_handle_t* handle, size_t bytes,
+    const kiln_cu_mem_allocation_prop_t* prop, unsigned long long flags) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result =
-      enter(good_if(handle != NULL && is_whole(bytes) && flags == 0), &driver);
+  kiln_cu_result_t result = virtual_enter(
+      good_if(handle != NULL && virtual_is_whole(bytes) && flags == 0),
+      &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_physical_t* made = NULL;
   result = check_properties(driver, prop);
   if (result == KILN_CU_SUCCESS) {
-    result = make(driver, (uint32_t)prop->location.id, bytes, &made);
+    result = virtual_make(driver, (uint32_t)prop->location.id, bytes, &made);
   }
   if (result == KILN_CU_SUCCESS) *handle = made->handle;
   return kilni_soft_leave(driver, result);
 }
 
-static kilni_soft_physical_t* find(kilni_soft_driver_t* driver,
-                                   kiln_cu_mem_handle_t handle) {
+static kilni_soft_physical_t* virtual_find(kilni_soft_driver_t* driver,
+                                           kiln_cu_mem_handle_t handle) {
   return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_PHYSICAL,
                                handle);
 }
 
-static kiln_cu_result_t row_release(kiln_cu_mem_handle_t handle) {
+static kiln_cu_result_t virtual_row_release(kiln_cu_mem_handle_t handle) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = enter(KILN_CU_SUCCESS, &driver);
+  kiln_cu_result_t result = virtual_enter(KILN_CU_SUCCESS, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_physical_t* found = find(driver, handle);
+  kilni_soft_physical_t* found = virtual_find(driver, handle);
   if (found == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   kilni_soft_handle_remove(&driver->handles, found->handle);
   found->handle = 0;
-  if (found->mappings == 0) dispose(driver, found);
+  if (found->mappings == 0) virtual_dispose(driver, found);
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
@@ -198,12 +199,12 @@ static kiln_cu_result_t row_map(kiln_cu_deviceptr_t address, size_t bytes,
   kilni_soft_driver_t* driver;
   // As driver 580 says of a page of a handle: it maps the whole or nothing.
   kiln_cu_result_t result =
-      offset != 0
-          ? KILN_CU_ERROR_NOT_SUPPORTED
-          : good_if(flags == 0 && is_whole(bytes) && address % PAGE == 0);
-  result = enter(result, &driver);
+      offset != 0 ? KILN_CU_ERROR_NOT_SUPPORTED
+                  : good_if(flags == 0 && virtual_is_whole(bytes) &&
+                            address % PAGE == 0);
+  result = virtual_enter(result, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_physical_t* found = find(driver, handle);
+  kilni_soft_physical_t* found = virtual_find(driver, handle);
   if (found == NULL || found->bytes != bytes) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
@@ -216,10 +217,10 @@ static kiln_cu_result_t row_map(kiln_cu_deviceptr_t address, size_t bytes,
 
 static kiln_cu_result_t row_unmap(kiln_cu_deviceptr_t address, size_t bytes) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = enter(KILN_CU_SUCCESS, &driver);
+  kiln_cu_result_t result = virtual_enter(KILN_CU_SUCCESS, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   uint64_t end = address + bytes;
-  if (!is_whole(bytes) ||
+  if (!virtual_is_whole(bytes) ||
       !kilni_soft_memory_is_mapped(driver->memory, address, bytes)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
@@ -229,23 +230,22 @@ static kiln_cu_result_t row_unmap(kiln_cu_deviceptr_t address, size_t bytes) {
     address += gone.bytes;
     kilni_soft_physical_t* physical = gone.owner;
     if (--physical->mappings == 0 && physical->handle == 0) {
-      dispose(driver, physical);
+      virtual_dispose(driver, physical);
     }
   }
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static kiln_cu_result_t row_set_access(kiln_cu_deviceptr_t address,
-                                       size_t bytes,
-                                       const kiln_cu_mem_access_desc_t* list,
-                                       size_t count) {
+static kiln_cu_result_t virtual_row_set_access(
+    kiln_cu_deviceptr_t address, size_t bytes,
+    const kiln_cu_mem_access_desc_t* list, size_t count) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result =
-      enter(good_if(list != NULL && count > 0 && is_whole(bytes)), &driver);
+  kiln_cu_result_t result = virtual_enter(
+      good_if(list != NULL && count > 0 && virtual_is_whole(bytes)), &driver);
   if (result != KILN_CU_SUCCESS) return result;
   bool good = kilni_soft_memory_is_mapped(driver->memory, address, bytes);
   for (size_t i = 0; good && i < count; i++) {
-    good = is_device(driver, &list[i].location) &&
+    good = virtual_is_device(driver, &list[i].location) &&
            (list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE ||
             list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READ ||
             list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
@@ -257,15 +257,15 @@ static kiln_cu_result_t row_set_access(kiln_cu_deviceptr_t address,
   return kilni_soft_leave(driver, good_if(good));
 }
 
-static kiln_cu_result_t row_get_access(unsigned long long* flags,
-                                       const kiln_cu_mem_location_t* location,
-                                       kiln_cu_deviceptr_t address) {
+static kiln_cu_result_t virtual_row_get_access(
+    unsigned long long* flags, const kiln_cu_mem_location_t* location,
+    kiln_cu_deviceptr_t address) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result =
-      enter(good_if(flags != NULL && location != NULL), &driver);
+      virtual_enter(good_if(flags != NULL && location != NULL), &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_alloc_t alloc;
-  bool mapped = is_device(driver, location) &&
+  bool mapped = virtual_is_device(driver, location) &&
                 kilni_soft_memory_query(driver->memory, address, &alloc) &&
                 alloc.kind == KILNI_SOFT_ALLOC_MAPPED;
   if (mapped) *flags = alloc.access >> 2 * location->id & KILNI_SOFT_ACCESS_ALL;
@@ -276,10 +276,10 @@ void kilni_soft_fill_virtual(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuMemGetAllocationGranularity, row_granularity);
   KILNI_CUDA_SET(table, cuMemAddressReserve, row_reserve);
   KILNI_CUDA_SET(table, cuMemAddressFree, row_unreserve);
-  KILNI_CUDA_SET(table, cuMemCreate, row_create);
-  KILNI_CUDA_SET(table, cuMemRelease, row_release);
+  KILNI_CUDA_SET(table, cuMemCreate, virtual_row_create);
+  KILNI_CUDA_SET(table, cuMemRelease, virtual_row_release);
   KILNI_CUDA_SET(table, cuMemMap, row_map);
   KILNI_CUDA_SET(table, cuMemUnmap, row_unmap);
-  KILNI_CUDA_SET(table, cuMemSetAccess, row_set_access);
-  KILNI_CUDA_SET(table, cuMemGetAccess, row_get_access);
+  KILNI_CUDA_SET(table, cuMemSetAccess, virtual_row_set_access);
+  KILNI_CUDA_SET(table, cuMemGetAccess, virtual_row_get_access);
 }

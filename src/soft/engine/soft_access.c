@@ -49,9 +49,10 @@ static void* in_param(const kilni_soft_run_t* run, uint64_t offset,
   return run->grid->params + offset;
 }
 
-static void* place(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
-                   uint32_t lane, uint32_t space, uint64_t address,
-                   uint32_t bytes, bool is_store) {
+static void* access_place(kilni_soft_run_t* run,
+                          const kilni_soft_instr_t* instr, uint32_t lane,
+                          uint32_t space, uint64_t address, uint32_t bytes,
+                          bool is_store) {
   switch (space) {
     case KILNI_SOFT_SPACE_SHARED:
       return in_shared(run, address, bytes);
@@ -81,7 +82,8 @@ void* kilni_soft_access(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
                         uint32_t bytes, bool is_store) {
   kilni_soft_fault_kind_t kind = KILNI_SOFT_FAULT_MISALIGNED;
   if ((address & (bytes - 1)) == 0) {
-    void* host = place(run, instr, lane, space, address, bytes, is_store);
+    void* host =
+        access_place(run, instr, lane, space, address, bytes, is_store);
     if (host) return host;
     kind = KILNI_SOFT_FAULT_ILLEGAL_ADDRESS;
   }

@@ -26,7 +26,7 @@ typedef struct phase_t {
   uint32_t parity;
 } phase_t;
 
-static phase_t unpack(uint64_t word) {
+static phase_t async_unpack(uint64_t word) {
   uint32_t tx = (uint32_t)(word >> (2 * COUNT_BITS)) & ((1u << TX_BITS) - 1u);
   uint32_t sign = 1u << (TX_BITS - 1);
   return (phase_t){(uint32_t)word & COUNT_MOST,
@@ -35,7 +35,7 @@ static phase_t unpack(uint64_t word) {
                    (uint32_t)(word >> (2 * COUNT_BITS + TX_BITS)) & 1u};
 }
 
-static uint64_t pack(const phase_t* p) {
+static uint64_t async_pack(const phase_t* p) {
   uint64_t tx = (uint32_t)p->tx & ((1u << TX_BITS) - 1u);
   return (uint64_t)(p->pending & COUNT_MOST) |
          (uint64_t)(p->expected & COUNT_MOST) << COUNT_BITS |
@@ -43,21 +43,21 @@ static uint64_t pack(const phase_t* p) {
          (uint64_t)p->parity << (2 * COUNT_BITS + TX_BITS);
 }
 
-static void complete(phase_t* p) {
+static void async_complete(phase_t* p) {
   if (p->pending || p->tx) return;
   p->pending = p->expected;
   p->parity ^= 1u;
 }
 
 // False where PTX says that the operation has no meaning.
-static bool arrive(phase_t* p, uint32_t count, bool drops) {
+static bool async_arrive(phase_t* p, uint32_t count, bool drops) {
   if (count == 0 || count > p->pending) return false;
   if (drops) {
     if (count > p->expected) return false;
     p->expected -= count;
   }
   p->pending -= count;
-  complete(p);
+  async_complete(p);
   return true;
 }
 
@@ -70,7 +70,7 @@ static bool expect(phase_t* p, uint32_t bytes) {
 }
 
 // Applies an action that changes the object; false where it cannot.
-static bool change(uint32_t flags, phase_t* p, uint32_t value) {
+static bool async_change(uint32_t flags, phase_t* p, uint32_t value) {
   uint32_t action = KILNI_SOFT_MBARRIER_ACTION(flags);
   bool drops = action == KILNI_SOFT_MBARRIER_ARRIVE_DROP;
   switch (action) {
@@ -87,16 +87,16 @@ static bool change(uint32_t flags, phase_t* p, uint32_t value) {
         return false;
       }
       p->tx -= (int32_t)value;
-      complete(p);
+      async_complete(p);
       return true;
     case KILNI_SOFT_MBARRIER_COPIES:
-      return arrive(p, 1, false);
+      return async_arrive(p, 1, false);
     default:
       if (flags & KILNI_SOFT_MBARRIER_WITH_TX) {
-        return expect(p, value) && arrive(p, 1, drops);
+        return expect(p, value) && async_arrive(p, 1, drops);
       }
-      return arrive(p, flags & KILNI_SOFT_MBARRIER_HAS_VALUE ? value : 1,
-                    drops);
+      return async_arrive(p, flags & KILNI_SOFT_MBARRIER_HAS_VALUE ? value : 1,
+                          drops);
   }
 }
 
@@ -123,7 +123,7 @@ static KILNI_SOFT_RACY bool one_lane(kilni_soft_run_t* run,
   if (action == KILNI_SOFT_MBARRIER_PENDING) {
     if (flags & KILNI_SOFT_MBARRIER_HAS_RESULT) {
       ((uint32_t*)kilni_soft_slot(warp, instr->d))[lane] =
-          unpack(value).pending;
+          async_unpack(value).pending;
     }
     return true;
   }
@@ -134,21 +134,22 @@ static KILNI_SOFT_RACY bool one_lane(kilni_soft_run_t* run,
       ((const uint64_t*)kilni_soft_slot(warp, instr->a))[lane], 8, true);
   if (!object) return false;
   uint64_t before = *object;
-  phase_t p = unpack(before);
+  phase_t p = async_unpack(before);
   if (is_test(action)) {
-    uint32_t old = action == KILNI_SOFT_MBARRIER_TEST ? unpack(value).parity
-                                                      : (uint32_t)value & 1u;
+    uint32_t old = action == KILNI_SOFT_MBARRIER_TEST
+                       ? async_unpack(value).parity
+                       : (uint32_t)value & 1u;
     if (flags & KILNI_SOFT_MBARRIER_HAS_RESULT) {
       kilni_soft_set_pred(warp, instr->d, 1u << lane,
                           p.parity != old ? UINT32_MAX : 0);
     }
     return true;
   }
-  if (!change(flags, &p, (uint32_t)value)) {
+  if (!async_change(flags, &p, (uint32_t)value)) {
     kilni_soft_fault_instr(run, instr, KILN_FAULT_CAUSE_MBARRIER, lane);
     return false;
   }
-  *object = pack(&p);
+  *object = async_pack(&p);
   if (flags & KILNI_SOFT_MBARRIER_HAS_RESULT) {
     ((uint64_t*)kilni_soft_slot(warp, instr->d))[lane] = before;
   }
@@ -167,8 +168,8 @@ const kilni_soft_instr_t* kilni_soft_mbarrier(kilni_soft_run_t* run,
   return instr + 1;
 }
 
-static KILNI_SOFT_RACY void copy_bytes(uint8_t* to, const uint8_t* from,
-                                       uint32_t bytes) {
+static KILNI_SOFT_RACY void async_copy_bytes(uint8_t* to, const uint8_t* from,
+                                             uint32_t bytes) {
   for (uint32_t i = 0; i < bytes; i++) to[i] = from[i];
 }
 
@@ -198,14 +199,14 @@ const kilni_soft_instr_t* kilni_soft_copy_async(
       const uint8_t* source = kilni_soft_access_watched(
           run, instr, lane, KILNI_SOFT_SPACE_GLOBAL, from[lane], bytes, false);
       if (!source) return NULL;
-      copy_bytes(target, source, bytes);
+      async_copy_bytes(target, source, bytes);
       continue;
     }
     for (uint32_t i = 0; i < size; i++) {
       const uint8_t* source = kilni_soft_access_watched(
           run, instr, lane, KILNI_SOFT_SPACE_GLOBAL, from[lane] + i, 1, false);
       if (!source) return NULL;
-      copy_bytes(target + i, source, 1);
+      async_copy_bytes(target + i, source, 1);
     }
   }
   return instr + 1;

@@ -171,9 +171,9 @@ static void element_words(const kilni_soft_instr_t* instr, bool is_store,
 }
 
 // The elements of a lane, side by side, and back.
-static void gather(const kilni_soft_warp_t* warp, const uint32_t* words,
-                   uint32_t count, uint32_t bytes, uint32_t lane,
-                   uint64_t value[2]) {
+static void atomic_gather(const kilni_soft_warp_t* warp, const uint32_t* words,
+                          uint32_t count, uint32_t bytes, uint32_t lane,
+                          uint64_t value[2]) {
   uint32_t bits = 8 * bytes;
   uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << bits) - 1;
   value[0] = value[1] = 0;
@@ -183,9 +183,9 @@ static void gather(const kilni_soft_warp_t* warp, const uint32_t* words,
   }
 }
 
-static void scatter(const kilni_soft_warp_t* warp, const uint32_t* words,
-                    uint32_t count, uint32_t bytes, uint32_t lane,
-                    const uint64_t value[2]) {
+static void atomic_scatter(const kilni_soft_warp_t* warp, const uint32_t* words,
+                           uint32_t count, uint32_t bytes, uint32_t lane,
+                           const uint64_t value[2]) {
   uint32_t bits = 8 * bytes;
   uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << bits) - 1;
   for (uint32_t k = 0; k < count; k++) {
@@ -228,11 +228,11 @@ static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
     uint32_t lane =
         is_store ? next_store(run, &m, count * bytes) : next_lane(run, &m);
     if (is_store) {
-      gather(warp, words, count, bytes, lane, value);
+      atomic_gather(warp, words, count, bytes, lane, value);
       store_whole(run->grid, host[lane], value, count * bytes, order);
     } else {
       load_whole(run->grid, host[lane], count * bytes, order, value);
-      scatter(warp, words, count, bytes, lane, value);
+      atomic_scatter(warp, words, count, bytes, lane, value);
     }
   }
   return instr + (count > 1 ? 2 : 1);
@@ -341,8 +341,8 @@ static uint64_t combine(uint32_t flags, uint64_t old, uint64_t b,
   }
 }
 
-static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c,
-                    bool flushes) {
+static uint64_t atomic_act(void* host, uint32_t flags, uint64_t b, uint64_t c,
+                           bool flushes) {
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(flags);
   if (KILNI_SOFT_MEM_ACTION(flags) == KILNI_SOFT_ACTION_CAS) {
     uint64_t old = b;
@@ -355,7 +355,7 @@ static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c,
   return old;
 }
 
-static bool is_shared(const kilni_soft_run_t* run, const void* host) {
+static bool atomic_is_shared(const kilni_soft_run_t* run, const void* host) {
   const uint8_t* at = host;
   const uint8_t* shared = run->block->shared;
   return at >= shared && at < shared + run->grid->shared_bytes;
@@ -406,7 +406,8 @@ const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
     if (!host) return NULL;
     uint64_t b = lane_value(warp, instr->b, lane, bytes) & mask;
     uint64_t c = cas ? lane_value(warp, instr->c, lane, bytes) & mask : 0;
-    uint64_t old = act(host, instr->aux, b, c, !is_shared(run, host));
+    uint64_t old =
+        atomic_act(host, instr->aux, b, c, !atomic_is_shared(run, host));
     if (!(instr->aux & KILNI_SOFT_MEM_NO_RESULT)) {
       set_lane(warp, instr->d, lane, bytes, old);
     }

@@ -38,9 +38,9 @@ const kilni_soft_instr_t* kilni_soft_expire(kilni_soft_run_t* run,
 }
 
 // The whole group goes to `pc`, which is not simply the next thing to run.
-static const kilni_soft_instr_t* arrive(kilni_soft_run_t* run,
-                                        const kilni_soft_instr_t* from,
-                                        const kilni_soft_instr_t* pc) {
+static const kilni_soft_instr_t* branch_arrive(kilni_soft_run_t* run,
+                                               const kilni_soft_instr_t* from,
+                                               const kilni_soft_instr_t* pc) {
   if (pc <= from) {
     if (--run->warp.budget <= 0) return kilni_soft_expire(run, pc);
     return pc;
@@ -59,7 +59,7 @@ static __attribute__((noinline)) const kilni_soft_instr_t* diverge(
   const kilni_soft_instr_t* fall = after(branch);
   uint32_t rest = run->warp.mask & ~taken;
   kilni_soft_flush(run);
-  if (fall == target) return arrive(run, branch, target);
+  if (fall == target) return branch_arrive(run, branch, target);
   kilni_soft_group_t* g = &run->groups[run->current];
   bool down = target > branch;  // the taken lanes wait
   const kilni_soft_instr_t* low = down ? fall : target;
@@ -72,7 +72,7 @@ static __attribute__((noinline)) const kilni_soft_instr_t* diverge(
     return kilni_soft_park(run, low, KILNI_SOFT_READY, 0);
   }
   kilni_soft_set_limit(run);
-  return arrive(run, branch, low);
+  return branch_arrive(run, branch, low);
 }
 
 const kilni_soft_instr_t* kilni_soft_branch(kilni_soft_warp_t* warp,
@@ -81,7 +81,7 @@ const kilni_soft_instr_t* kilni_soft_branch(kilni_soft_warp_t* warp,
   kilni_soft_run_t* run = kilni_soft_run(warp);
   const kilni_soft_instr_t* target = branch + (int32_t)branch->d;
   run->steps += branch->aux;
-  if (taken == warp->mask) return arrive(run, branch, target);
+  if (taken == warp->mask) return branch_arrive(run, branch, target);
   if (taken == 0) return branch + 1;
   return diverge(run, branch, target, taken);
 }
@@ -97,7 +97,7 @@ const kilni_soft_instr_t* kilni_soft_scatter(
   for (uint32_t lane = 0; lane < KILNI_SOFT_LANES; lane++) {
     if ((left >> lane & 1u) && targets[lane] == first) same |= 1u << lane;
   }
-  if (same == left) return arrive(run, branch, first);
+  if (same == left) return branch_arrive(run, branch, first);
   kilni_soft_flush(run);
   run->groups[run->current].mask = same;
   run->warp.mask = same;

@@ -34,7 +34,7 @@ typedef struct words_t {
   uint32_t size;                              // instructions
 } words_t;
 
-static words_t words_of(const kilni_soft_instr_t* instr) {
+static words_t collect_words_of(const kilni_soft_instr_t* instr) {
   words_t w = {KILNI_SOFT_NONE,
                KILNI_SOFT_NONE,
                KILNI_SOFT_NONE,
@@ -74,7 +74,7 @@ static words_t words_of(const kilni_soft_instr_t* instr) {
   }
 }
 
-static void* slot_of(const kilni_soft_frame_t* frame, uint32_t word) {
+static void* collect_slot_of(const kilni_soft_frame_t* frame, uint32_t word) {
   uint8_t* area =
       word & KILNI_SOFT_AREA_CONSTANT ? frame->constants : frame->slots;
   return area + (word & ~63u);
@@ -91,13 +91,13 @@ static void copy_lanes(uint8_t* to, const uint8_t* from, uint32_t mask,
 static void take_slot(uint8_t* scratch, const kilni_soft_group_t* g,
                       uint32_t word, uint32_t bytes) {
   if (word == KILNI_SOFT_NONE) return;
-  copy_lanes(scratch, slot_of(g->frame, word), g->mask, bytes);
+  copy_lanes(scratch, collect_slot_of(g->frame, word), g->mask, bytes);
 }
 
 // The sources of one group's lanes into the scratch frame.
-static void take(uint8_t* scratch, uint32_t* pred,
-                 const kilni_soft_group_t* g) {
-  words_t w = words_of(g->pc);
+static void collect_take(uint8_t* scratch, uint32_t* pred,
+                         const kilni_soft_group_t* g) {
+  words_t w = collect_words_of(g->pc);
   take_slot(scratch + SLOT_A, g, w.a, w.wide ? 8 : 4);
   take_slot(scratch + SLOT_B, g, w.b, 4);
   take_slot(scratch + SLOT_C, g, w.c, 4);
@@ -109,11 +109,11 @@ static void take(uint8_t* scratch, uint32_t* pred,
 }
 
 // The results to one group's lanes, which then go on.
-static void give(const uint8_t* scratch, const uint32_t* pred,
-                 kilni_soft_group_t* g) {
-  words_t w = words_of(g->pc);
+static void collect_give(const uint8_t* scratch, const uint32_t* pred,
+                         kilni_soft_group_t* g) {
+  words_t w = collect_words_of(g->pc);
   if (w.d != KILNI_SOFT_NONE) {
-    copy_lanes(slot_of(g->frame, w.d), scratch + SLOT_D, g->mask, 4);
+    copy_lanes(collect_slot_of(g->frame, w.d), scratch + SLOT_D, g->mask, 4);
   }
   if (w.result != KILNI_SOFT_NONE) {
     uint32_t* p = &g->frame->pred[w.result];
@@ -126,7 +126,7 @@ static void give(const uint8_t* scratch, const uint32_t* pred,
 // The instruction of `like` over the scratch frame.
 static void make_instr(const kilni_soft_instr_t* like,
                        kilni_soft_instr_t out[2]) {
-  words_t w = words_of(like);
+  words_t w = collect_words_of(like);
   memset(out, 0, 2 * sizeof(*out));
   out[0].fn = like->fn;
   out[0].op = like->op;
@@ -143,7 +143,8 @@ static void make_instr(const kilni_soft_instr_t* like,
 }
 
 // Same operation, same qualifiers, same mask.
-static bool fits(const kilni_soft_group_t* a, const kilni_soft_group_t* b) {
+static bool collect_fits(const kilni_soft_group_t* a,
+                         const kilni_soft_group_t* b) {
   return b->state == KILNI_SOFT_COLLECTING && a->want == b->want &&
          a->pc->op == b->pc->op && a->pc->aux == b->pc->aux;
 }
@@ -167,7 +168,7 @@ bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
   if (!meets_apart(like.pc->op)) return false;
   uint32_t there = 0;
   for (uint32_t i = 0; i < run->group_count; i++) {
-    if (fits(&like, &run->groups[i])) there |= run->groups[i].mask;
+    if (collect_fits(&like, &run->groups[i])) there |= run->groups[i].mask;
   }
   if (like.want & run->alive & ~there) return false;
   _Alignas(64) uint8_t scratch[SCRATCH_BYTES];
@@ -176,7 +177,8 @@ bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
   memset(scratch, 0, sizeof(scratch));
   make_instr(like.pc, instr);
   for (uint32_t i = 0; i < run->group_count; i++) {
-    if (fits(&like, &run->groups[i])) take(scratch, pred, &run->groups[i]);
+    if (collect_fits(&like, &run->groups[i]))
+      collect_take(scratch, pred, &run->groups[i]);
   }
   kilni_soft_warp_t saved = run->warp;
   run->warp.area[0] = scratch;
@@ -186,7 +188,8 @@ bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
   instr->fn(&run->warp, instr);
   run->warp = saved;
   for (uint32_t i = 0; i < run->group_count; i++) {
-    if (fits(&like, &run->groups[i])) give(scratch, pred, &run->groups[i]);
+    if (collect_fits(&like, &run->groups[i]))
+      collect_give(scratch, pred, &run->groups[i]);
   }
   return true;
 }

@@ -21,9 +21,9 @@ enum {
   WHOLE = 0,         // the order of faults that are no block's
 };
 
-static void add(kilni_soft_fault_t* fault, const char* format, ...)
+static void fault_add(kilni_soft_fault_t* fault, const char* format, ...)
     KILN_PRINTF(2, 3);
-static void add(kilni_soft_fault_t* fault, const char* format, ...) {
+static void fault_add(kilni_soft_fault_t* fault, const char* format, ...) {
   size_t used = strlen(fault->detail);
   va_list args;
   va_start(args, format);
@@ -31,28 +31,28 @@ static void add(kilni_soft_fault_t* fault, const char* format, ...) {
   va_end(args);
 }
 
-static bool has_room(const kilni_soft_fault_t* fault) {
+static bool fault_has_room(const kilni_soft_fault_t* fault) {
   return strlen(fault->detail) + LINE_BYTES < sizeof(fault->detail);
 }
 
 // ---- Which fault is kept ----
 
-static void lock(kilni_soft_grid_t* grid) {
+static void fault_lock(kilni_soft_grid_t* grid) {
   while (atomic_exchange(&grid->fault_lock, 1u)) kilni_base_thread_yield();
 }
 
-static void unlock(kilni_soft_grid_t* grid) {
+static void fault_unlock(kilni_soft_grid_t* grid) {
   atomic_store(&grid->fault_lock, 0u);
 }
 
-// The fault to fill in, until `publish`, or NULL where one is there of a block
-// that began earlier, or the kernel is cancelled.
+// The fault to fill in, until `fault_publish`, or NULL where one is there of a
+// block that began earlier, or the kernel is cancelled.
 static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid, uint64_t order) {
-  lock(grid);
+  fault_lock(grid);
   bool first = atomic_load(&grid->stop) == KILNI_SOFT_GOES;
   if (atomic_load(&grid->stop) == KILNI_SOFT_CANCELLED ||
       (!first && order >= atomic_load(&grid->fault_order))) {
-    unlock(grid);
+    fault_unlock(grid);
     return NULL;
   }
   if (first) atomic_store(&grid->fault_ns, kilni_base_time_ns());
@@ -62,10 +62,10 @@ static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid, uint64_t order) {
   return &grid->fault;
 }
 
-static void publish(kilni_soft_grid_t* grid) {
+static void fault_publish(kilni_soft_grid_t* grid) {
   unsigned none = KILNI_SOFT_GOES;
   atomic_compare_exchange_strong(&grid->stop, &none, KILNI_SOFT_FAULT_THERE);
-  unlock(grid);
+  fault_unlock(grid);
 }
 
 bool kilni_soft_stops(const kilni_soft_block_t* block, uint32_t stop) {
@@ -108,15 +108,15 @@ static void fill_lines(kilni_soft_fault_t* fault, const kilni_soft_grid_t* grid,
 }
 
 // ", x.cu:5, PTX line 31".
-static void add_lines(kilni_soft_fault_t* fault, const kilni_soft_grid_t* grid,
-                      uint32_t line) {
+static void fault_add_lines(kilni_soft_fault_t* fault,
+                            const kilni_soft_grid_t* grid, uint32_t line) {
   const kilni_soft_line_t* found = kilni_soft_lines_find(grid->code, line);
   if (found) {
     const char* file = grid->code->files[found->file];
     const char* slash = strrchr(file, '/');
-    add(fault, ", %.80s:%" PRIu32, slash ? slash + 1 : file, found->line);
+    fault_add(fault, ", %.80s:%" PRIu32, slash ? slash + 1 : file, found->line);
   }
-  add(fault, ", PTX line %" PRIu32 "\n", line);
+  fault_add(fault, ", PTX line %" PRIu32 "\n", line);
 }
 
 // What is the same in every fault of a lane.
@@ -132,10 +132,10 @@ static void fill_place(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
 }
 
 // Begins the fault of a lane; NULL where another one is kept.
-static kilni_soft_fault_t* begin(kilni_soft_run_t* run,
-                                 const kilni_soft_instr_t* instr,
-                                 kilni_soft_fault_kind_t kind, uint32_t what,
-                                 uint32_t lane) {
+static kilni_soft_fault_t* fault_begin(kilni_soft_run_t* run,
+                                       const kilni_soft_instr_t* instr,
+                                       kilni_soft_fault_kind_t kind,
+                                       uint32_t what, uint32_t lane) {
   kilni_soft_flush(run);
   run->outcome = KILNI_SOFT_FAULTED;
   kilni_soft_fault_t* fault = claim(run->grid, run->block->order);
@@ -181,22 +181,23 @@ const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
                                            const kilni_soft_instr_t* instr,
                                            kilni_soft_fault_kind_t kind,
                                            uint32_t lane) {
-  kilni_soft_fault_t* fault = begin(run, instr, kind, what_of(kind), lane);
+  kilni_soft_fault_t* fault =
+      fault_begin(run, instr, kind, what_of(kind), lane);
   if (!fault) return NULL;
   if (kind == KILNI_SOFT_FAULT_TRAP && wants_cooperation(run->grid)) {
     fault->cause = KILN_FAULT_CAUSE_GRID_SYNC;
   }
   if (kind == KILNI_SOFT_FAULT_STACK) {
-    add(fault,
-        "stack overflow: a call would exceed %" PRIu64
-        " bytes, %d times the limit",
-        run->grid->stack_bytes * KILNI_SOFT_STACK_FACTOR,
-        KILNI_SOFT_STACK_FACTOR);
+    fault_add(fault,
+              "stack overflow: a call would exceed %" PRIu64
+              " bytes, %d times the limit",
+              run->grid->stack_bytes * KILNI_SOFT_STACK_FACTOR,
+              KILNI_SOFT_STACK_FACTOR);
   }
   if (kind == KILNI_SOFT_FAULT_OUT_OF_MEMORY) {
-    add(fault, "the host has no memory for the registers of a call");
+    fault_add(fault, "the host has no memory for the registers of a call");
   }
-  publish(run->grid);
+  fault_publish(run->grid);
   return NULL;
 }
 
@@ -204,11 +205,11 @@ const kilni_soft_instr_t* kilni_soft_fault_instr(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t cause,
     uint32_t lane) {
   kilni_soft_fault_t* fault =
-      begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,
-            KILN_FAULT_ILLEGAL_INSTRUCTION, lane);
+      fault_begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,
+                  KILN_FAULT_ILLEGAL_INSTRUCTION, lane);
   if (!fault) return NULL;
   fault->cause = cause;
-  publish(run->grid);
+  fault_publish(run->grid);
   return NULL;
 }
 
@@ -216,11 +217,11 @@ const kilni_soft_instr_t* kilni_soft_fault_assert(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t lane,
     const char* condition, const char* place) {
   kilni_soft_fault_t* fault =
-      begin(run, instr, KILNI_SOFT_FAULT_ASSERT, KILN_FAULT_ASSERT, lane);
+      fault_begin(run, instr, KILNI_SOFT_FAULT_ASSERT, KILN_FAULT_ASSERT, lane);
   if (!fault) return NULL;
-  add(fault, "assertion `%.400s` failed\n", condition);
-  if (fault->source_line == 0) add(fault, "asserted at %.400s\n", place);
-  publish(run->grid);
+  fault_add(fault, "assertion `%.400s` failed\n", condition);
+  if (fault->source_line == 0) fault_add(fault, "asserted at %.400s\n", place);
+  fault_publish(run->grid);
   return NULL;
 }
 
@@ -240,12 +241,12 @@ void kilni_soft_fault_access(kilni_soft_run_t* run,
                              uint32_t space, uint64_t address, uint32_t bytes,
                              bool is_store) {
   kilni_soft_fault_t* fault =
-      begin(run, instr, kind, KILN_FAULT_OUT_OF_BOUNDS, lane);
+      fault_begin(run, instr, kind, KILN_FAULT_OUT_OF_BOUNDS, lane);
   if (!fault) return;
   fill_access(fault, instr, address, bytes, is_store);
   if (kind == KILNI_SOFT_FAULT_MISALIGNED) fault->what = KILN_FAULT_MISALIGNED;
   kilni_soft_fault_memory(fault, run, space);
-  publish(run->grid);
+  fault_publish(run->grid);
 }
 
 const kilni_soft_instr_t* kilni_soft_fault_free(kilni_soft_run_t* run,
@@ -256,8 +257,8 @@ const kilni_soft_instr_t* kilni_soft_fault_free(kilni_soft_run_t* run,
   kilni_soft_freed_t freed;
   kilni_soft_alloc_t alloc;
   kilni_soft_fault_t* fault =
-      begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
-            KILN_FAULT_INVALID_FREE, lane);
+      fault_begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
+                  KILN_FAULT_INVALID_FREE, lane);
   if (!fault) return NULL;
   fault->address = address;
   if (kilni_soft_memory_query(memory, address, &alloc)) {
@@ -269,28 +270,28 @@ const kilni_soft_instr_t* kilni_soft_fault_free(kilni_soft_run_t* run,
     fault->buffer = freed.address;
     fault->buffer_bytes = freed.bytes;
   }
-  publish(run->grid);
+  fault_publish(run->grid);
   return NULL;
 }
 
 void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
                                 const kilni_soft_instr_t* instr, uint32_t lane,
                                 const kilni_soft_unwritten_t* story) {
-  kilni_soft_fault_t* fault = begin(run, instr, KILNI_SOFT_FAULT_UNWRITTEN,
-                                    KILN_FAULT_UNINITIALIZED, lane);
+  kilni_soft_fault_t* fault = fault_begin(
+      run, instr, KILNI_SOFT_FAULT_UNWRITTEN, KILN_FAULT_UNINITIALIZED, lane);
   if (!fault) return;
   fill_access(fault, instr, story->address, story->bytes, false);
   if (story->space == KILNI_SOFT_SPACE_SHARED) {
     fault->memory = KILN_FAULT_MEMORY_SHARED;
     fault->buffer_bytes = run->grid->shared_bytes;
     fault->offset = (int64_t)story->first;
-    add(fault, "nothing of the block has written it\n");
+    fault_add(fault, "nothing of the block has written it\n");
   } else {
     kilni_soft_fault_buffer(fault, run->grid->code, &story->alloc);
     fault->offset = (int64_t)(story->first - story->alloc.address);
-    add(fault, "no kernel, copy or fill has written it\n");
+    fault_add(fault, "no kernel, copy or fill has written it\n");
   }
-  publish(run->grid);
+  fault_publish(run->grid);
 }
 
 void kilni_soft_fault_freed(kilni_soft_run_t* run,
@@ -299,14 +300,14 @@ void kilni_soft_fault_freed(kilni_soft_run_t* run,
                             const kilni_soft_freed_t* freed) {
   const kilni_soft_launch_t* launch = &run->grid->launch;
   kilni_soft_fault_t* fault =
-      begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
-            KILN_FAULT_OUT_OF_BOUNDS, lane);
+      fault_begin(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
+                  KILN_FAULT_OUT_OF_BOUNDS, lane);
   if (!fault) return;
   fill_access(fault, instr, address, bytes, store);
   kilni_soft_fault_use(fault, freed);
-  add(fault, "\nthe kernel is work %" PRIu64 " on stream 0x%" PRIx64 "\n",
-      launch->work, launch->stream);
-  publish(run->grid);
+  fault_add(fault, "\nthe kernel is work %" PRIu64 " on stream 0x%" PRIx64 "\n",
+            launch->work, launch->stream);
+  fault_publish(run->grid);
 }
 
 // ---- Deadlocks ----
@@ -345,22 +346,24 @@ static void tell_waiting(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
   uint32_t first[3];
   kilni_soft_thread_of(run, (uint32_t)__builtin_ctz(g->mask), first);
   bool many = (g->mask & (g->mask - 1)) != 0;
-  add(fault,
-      "%" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") %s",
-      kilni_soft_popcount(g->mask), many ? "s" : "", first[0], first[1],
-      first[2], many ? "wait" : "waits");
+  fault_add(fault,
+            "%" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32
+            ") %s",
+            kilni_soft_popcount(g->mask), many ? "s" : "", first[0], first[1],
+            first[2], many ? "wait" : "waits");
   if (g->state == KILNI_SOFT_AHEAD) {
-    add(fault, " for the kernel in front");
+    fault_add(fault, " for the kernel in front");
   } else if (g->state == KILNI_SOFT_AT_BARRIER &&
              g->want == KILNI_SOFT_CLUSTER_BARRIER) {
-    add(fault, " at the barrier of the cluster");
+    fault_add(fault, " at the barrier of the cluster");
   } else if (g->state == KILNI_SOFT_AT_BARRIER) {
-    add(fault, " at barrier %" PRIu32, g->want);
+    fault_add(fault, " at barrier %" PRIu32, g->want);
   } else {
-    add(fault, " at %s of mask 0x%08" PRIx32 " for lanes 0x%08" PRIx32,
-        collective_name(g->pc), g->want, g->want & run->alive & ~g->mask);
+    fault_add(fault, " at %s of mask 0x%08" PRIx32 " for lanes 0x%08" PRIx32,
+              collective_name(g->pc), g->want, g->want & run->alive & ~g->mask);
   }
-  add_lines(fault, run->grid, kilni_soft_line_of(g->frame->function, g->pc));
+  fault_add_lines(fault, run->grid,
+                  kilni_soft_line_of(g->frame->function, g->pc));
 }
 
 static bool is_collective(const kilni_soft_group_t* g) {
@@ -374,7 +377,7 @@ static uint32_t cause_of(const kilni_soft_group_t* g) {
                                    : KILN_FAULT_CAUSE_LANES;
 }
 
-static uint32_t rank_of(uint32_t cause) {
+static uint32_t fault_rank_of(uint32_t cause) {
   return cause == KILN_FAULT_CAUSE_OWN_MASK ? 3
          : cause == KILN_FAULT_CAUSE_LANES  ? 2
          : cause == KILN_FAULT_CAUSE_NONE   ? 0
@@ -389,19 +392,19 @@ static void tell_deadlock(kilni_soft_fault_t* fault,
     for (uint32_t i = 0; i < run->group_count; i++) {
       const kilni_soft_group_t* g = &run->groups[i];
       uint32_t cause = cause_of(g);
-      if (rank_of(cause) > rank_of(fault->cause)) {
+      if (fault_rank_of(cause) > fault_rank_of(fault->cause)) {
         fault->cause = cause;
         fill_place(fault, run, g->frame, g->pc,
                    (uint32_t)__builtin_ctz(g->mask));
       }
-      if (has_room(fault)) {
+      if (fault_has_room(fault)) {
         tell_waiting(fault, run, g);
       } else {
         left += kilni_soft_popcount(g->mask);
       }
     }
   }
-  if (left != 0) add(fault, "and %" PRIu32 " threads more wait\n", left);
+  if (left != 0) fault_add(fault, "and %" PRIu32 " threads more wait\n", left);
 }
 
 // The lanes that wait by a mask that lacks them.
@@ -412,10 +415,10 @@ static void tell_own_mask(kilni_soft_fault_t* fault,
     for (uint32_t i = 0; i < run->group_count; i++) {
       const kilni_soft_group_t* g = &run->groups[i];
       if (cause_of(g) != KILN_FAULT_CAUSE_OWN_MASK) continue;
-      add(fault,
-          "the cause: lanes 0x%08" PRIx32 " of warp %" PRIu32
-          " are not in the mask 0x%08" PRIx32 " that they give\n",
-          g->mask & ~g->want, w, g->want);
+      fault_add(fault,
+                "the cause: lanes 0x%08" PRIx32 " of warp %" PRIu32
+                " are not in the mask 0x%08" PRIx32 " that they give\n",
+                g->mask & ~g->want, w, g->want);
       return;
     }
   }
@@ -430,7 +433,7 @@ void kilni_soft_fault_deadlock(kilni_soft_block_t* block) {
   memcpy(fault->block, block->index, sizeof(fault->block));
   tell_own_mask(fault, block);
   tell_deadlock(fault, block);
-  publish(grid);
+  fault_publish(grid);
 }
 
 // ---- Faults of a whole grid ----
@@ -441,8 +444,8 @@ void kilni_soft_fault_grid(kilni_soft_grid_t* grid,
   if (!fault) return;
   fault->kind = kind;
   fault->what = KILN_FAULT_HOST_MEMORY;
-  add(fault, "%s\n", text);
-  publish(grid);
+  fault_add(fault, "%s\n", text);
+  fault_publish(grid);
 }
 
 // Waits for nobody: who cancels may hold a lock and runs no block.
@@ -476,10 +479,11 @@ static void tell_places(kilni_soft_fault_t* fault,
       }
       uint32_t t[3];
       kilni_soft_thread_of(run, lane, t);
-      add(fault, "thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") of this block",
-          t[0], t[1], t[2]);
-      add_lines(fault, run->grid,
-                kilni_soft_line_of(g->frame->function, g->pc));
+      fault_add(fault,
+                "thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") of this block",
+                t[0], t[1], t[2]);
+      fault_add_lines(fault, run->grid,
+                      kilni_soft_line_of(g->frame->function, g->pc));
     }
   }
 }
@@ -487,7 +491,7 @@ static void tell_places(kilni_soft_fault_t* fault,
 void kilni_soft_fault_place(kilni_soft_worker_t* worker) {
   kilni_soft_grid_t* grid = worker->grid;
   const kilni_soft_block_t* block = first_block(worker);
-  lock(grid);
+  fault_lock(grid);
   kilni_soft_fault_t* fault = &grid->fault;
   bool fault_there =
       fault->kind != KILNI_SOFT_FAULT_NONE &&
@@ -502,12 +506,12 @@ void kilni_soft_fault_place(kilni_soft_worker_t* worker) {
     atomic_store(&grid->fault_order, block->order);
     tell_places(fault, block);
   }
-  unlock(grid);
+  fault_unlock(grid);
 }
 
 // ---- As a record ----
 
-static void copy_text(char* out, size_t capacity, const char* text) {
+static void fault_copy_text(char* out, size_t capacity, const char* text) {
   (void)snprintf(out, capacity, "%s", text != NULL ? text : "");
 }
 
@@ -534,10 +538,11 @@ void kilni_soft_fault_tell(const kilni_soft_fault_t* fault,
   out->buffer = fault->buffer;
   out->buffer_bytes = fault->buffer_bytes;
   out->offset = fault->offset;
-  copy_text(out->buffer_name, sizeof(out->buffer_name), fault->name);
-  copy_text(out->kernel, sizeof(out->kernel), fault->kernel);
-  copy_text(out->function, sizeof(out->function), fault->function);
-  copy_text(out->source, sizeof(out->source), fault->source);
-  copy_text(out->call_source, sizeof(out->call_source), fault->call_source);
-  copy_text(out->detail, sizeof(out->detail), fault->detail);
+  fault_copy_text(out->buffer_name, sizeof(out->buffer_name), fault->name);
+  fault_copy_text(out->kernel, sizeof(out->kernel), fault->kernel);
+  fault_copy_text(out->function, sizeof(out->function), fault->function);
+  fault_copy_text(out->source, sizeof(out->source), fault->source);
+  fault_copy_text(out->call_source, sizeof(out->call_source),
+                  fault->call_source);
+  fault_copy_text(out->detail, sizeof(out->detail), fault->detail);
 }

@@ -50,8 +50,8 @@ static void own(kilni_soft_fault_t* fault, uint32_t memory, int64_t offset,
 
 // Sets the memory, for an address of the generic space too; false for memory
 // that is not the block's, the thread's or the parameters'.
-static bool find_own(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
-                     uint32_t space) {
+static bool fault_memory_find_own(kilni_soft_fault_t* fault,
+                                  const kilni_soft_run_t* run, uint32_t space) {
   uint64_t address = fault->address;
   int64_t offset = (int64_t)address;
   if (space == KILNI_SOFT_SPACE_GENERIC) {
@@ -93,15 +93,17 @@ static bool is_inside(const kilni_soft_fault_t* fault) {
          (uint64_t)fault->offset + fault->bytes <= fault->buffer_bytes;
 }
 
-static uint64_t distance(const kilni_soft_alloc_t* near, uint64_t address) {
+static uint64_t fault_memory_distance(const kilni_soft_alloc_t* near,
+                                      uint64_t address) {
   return address < near->address ? near->address - address
                                  : address - (near->address + near->bytes);
 }
 
 // Whether an access may have meant this memory: it is no further away than the
 // memory is large.
-static bool is_near(const kilni_soft_alloc_t* near, uint64_t address) {
-  uint64_t away = distance(near, address);
+static bool fault_memory_is_near(const kilni_soft_alloc_t* near,
+                                 uint64_t address) {
+  uint64_t away = fault_memory_distance(near, address);
   return away <= NEAR_MEMORY || away <= near->bytes;
 }
 
@@ -113,7 +115,7 @@ static void tell_nearest(kilni_soft_fault_t* fault,
   (void)snprintf(
       fault->detail, sizeof(fault->detail),
       "%" PRIu64 " bytes %s the nearest allocation, of %" PRIu64 " bytes",
-      distance(near, fault->address),
+      fault_memory_distance(near, fault->address),
       fault->address < near->address ? "before" : "past", near->bytes);
   fault->cause = KILN_FAULT_CAUSE_FAR;
 }
@@ -167,7 +169,7 @@ static void find_global(kilni_soft_fault_t* fault, kilni_soft_run_t* run) {
     kilni_soft_fault_use(fault, &freed);
   } else if (!kilni_soft_memory_nearest(memory, address, &near)) {
     fault->what = KILN_FAULT_ILLEGAL_ADDRESS;
-  } else if (is_near(&near, address)) {
+  } else if (fault_memory_is_near(&near, address)) {
     kilni_soft_fault_buffer(fault, grid->code, &near);
   } else {
     fault->what = KILN_FAULT_ILLEGAL_ADDRESS;
@@ -179,7 +181,7 @@ void kilni_soft_fault_memory(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
                              uint32_t space) {
   bool misaligned = fault->what == KILN_FAULT_MISALIGNED;
   if (!misaligned) fault->what = KILN_FAULT_OUT_OF_BOUNDS;
-  if (find_own(fault, run, space)) {
+  if (fault_memory_find_own(fault, run, space)) {
     if (!misaligned && is_inside(fault)) fault->what = KILN_FAULT_READ_ONLY;
   } else {
     find_global(fault, run);

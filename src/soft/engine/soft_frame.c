@@ -25,7 +25,7 @@ static uint64_t frame_round(uint64_t bytes) {
 }
 
 // The list that frames of the function come from: pieces of 1 KiB, 2, 4 ...
-static uint32_t class_of(const kilni_soft_function_t* function) {
+static uint32_t frame_class_of(const kilni_soft_function_t* function) {
   uint64_t bytes = frame_round(sizeof(kilni_soft_frame_t)) +
                    frame_round((uint64_t)function->pred_count * 4) +
                    function->frame_bytes;
@@ -35,14 +35,14 @@ static uint32_t class_of(const kilni_soft_function_t* function) {
 }
 
 uint64_t kilni_soft_frame_bytes(const kilni_soft_function_t* function) {
-  return 1024ull << class_of(function);
+  return 1024ull << frame_class_of(function);
 }
 
 static kilni_soft_frame_t* frame_take(kilni_soft_worker_t* worker,
                                       const kilni_soft_function_t* function) {
   uint64_t head = frame_round(sizeof(kilni_soft_frame_t));
   uint64_t preds = frame_round((uint64_t)function->pred_count * 4);
-  uint32_t size_class = class_of(function);
+  uint32_t size_class = frame_class_of(function);
   if (size_class >= KILNI_SOFT_FRAME_CLASSES) return NULL;
   kilni_soft_frame_t* frame = worker->frames[size_class];
   if (frame) {

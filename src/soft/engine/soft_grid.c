@@ -145,7 +145,7 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
   return a;
 }
 
-static void choose_order(kilni_soft_grid_t* grid) {
+static void grid_choose_order(kilni_soft_grid_t* grid) {
   grid->order_step = 1;
   if (!grid->launch.seed || grid->block_count < 2) return;
   if (grid->block_count > UINT32_MAX) return;  // products would not fit
@@ -230,7 +230,7 @@ static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
   grid->constants = memory;
   if (launch->cooperative) KILNI_RETURN_IF_ERROR(make_workspace(grid));
   KILNI_RETURN_IF_ERROR(prepare_constants(grid));
-  choose_order(grid);
+  grid_choose_order(grid);
   lay_out_block(grid);
   if (!launch->profiled) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(
@@ -400,7 +400,7 @@ static bool make_way(kilni_soft_worker_t* worker) {
 }
 
 // Whether there is anything to run that nothing stops.
-static bool goes_on(const kilni_soft_worker_t* worker) {
+static bool grid_goes_on(const kilni_soft_worker_t* worker) {
   const kilni_soft_grid_t* grid = worker->grid;
   if (atomic_load_explicit(&grid->stop, memory_order_relaxed) ==
       KILNI_SOFT_GOES) {
@@ -415,7 +415,7 @@ static bool goes_on(const kilni_soft_worker_t* worker) {
 // True if all of its blocks wait for the kernel in front.
 static bool work_loop(kilni_soft_worker_t* worker) {
   kilni_soft_grid_t* grid = worker->grid;
-  while (goes_on(worker)) {
+  while (grid_goes_on(worker)) {
     if (!worker->resident && !start_next(worker)) break;
     uint32_t generation = kilni_soft_memory_generation(grid->memory);
     if (generation != worker->generation) {
@@ -552,7 +552,7 @@ const kilni_soft_profile_t* kilni_soft_grid_profile(
 
 // What a call passes lies in a frame behind the registers; a GPU has it in a
 // thread's own memory.
-static uint64_t argument_bytes(const kilni_soft_function_t* function) {
+static uint64_t grid_argument_bytes(const kilni_soft_function_t* function) {
   return function->frame_bytes - function->wide_end;
 }
 
@@ -560,11 +560,11 @@ void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
                                kilni_soft_footprint_t* out_footprint) {
   const kilni_soft_code_t* code = grid->code;
   uint64_t calls = 0;
-  uint64_t arguments = argument_bytes(grid->function);
+  uint64_t arguments = grid_argument_bytes(grid->function);
   for (uint32_t f = 0; f < code->function_count; f++) {
     if (!grid->constants[f] || f == grid->entry->function) continue;
     calls += kilni_soft_frame_bytes(&code->functions[f]);
-    arguments += argument_bytes(&code->functions[f]);
+    arguments += grid_argument_bytes(&code->functions[f]);
   }
   uint64_t own = grid->shared_offset - grid->local_offset;
   *out_footprint = (kilni_soft_footprint_t){

@@ -45,7 +45,7 @@ uint16_t kilni_soft_half_narrow(bool bf16, double x) {
 }
 
 // a + b, rounded to odd where it is not exact.
-static double odd_sum(double a, double b) {
+static double half_value_odd_sum(double a, double b) {
   double s = a + b;
   double back = s - a;
   double error = (a - (s - back)) + (b - back);
@@ -62,8 +62,8 @@ uint16_t kilni_soft_half_combine(bool bf16, uint32_t action, uint16_t x,
   double a = kilni_soft_half_widen(bf16, x);
   double b = kilni_soft_half_widen(bf16, y);
   if (action == KILNI_SOFT_ACTION_ADD) {
-    return kilni_soft_half_narrow(bf16,
-                                  isinf(a) || isinf(b) ? a + b : odd_sum(a, b));
+    return kilni_soft_half_narrow(
+        bf16, isinf(a) || isinf(b) ? a + b : half_value_odd_sum(a, b));
   }
   if (isnan(a) || isnan(b)) {
     return isnan(a) ? kilni_soft_half_narrow(bf16, b) : x;

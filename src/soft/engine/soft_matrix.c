@@ -28,12 +28,12 @@ typedef struct matrix_t {
   element_t at[MOST_SIDE * MOST_SIDE];
 } matrix_t;
 
-static bool is_whole(uint32_t type) {
+static bool matrix_is_whole(uint32_t type) {
   return type == KILNI_SOFT_MATRIX_S8 || type == KILNI_SOFT_MATRIX_U8 ||
          type == KILNI_SOFT_MATRIX_S32;
 }
 
-static double widen_e4m3(uint32_t x) {
+static double matrix_widen_e4m3(uint32_t x) {
   uint32_t exponent = x >> 3 & 15u;
   uint32_t fraction = x & 7u;
   double r =
@@ -42,7 +42,7 @@ static double widen_e4m3(uint32_t x) {
   return x & 0x80u ? -r : r;
 }
 
-static element_t decode(uint32_t type, uint64_t bits) {
+static element_t matrix_decode(uint32_t type, uint64_t bits) {
   element_t e = {.whole = 0};
   uint32_t word = (uint32_t)bits;
   float single;
@@ -66,7 +66,7 @@ static element_t decode(uint32_t type, uint64_t bits) {
       memcpy(&e.real, &bits, 8);
       return e;
     case KILNI_SOFT_MATRIX_E4M3:
-      e.real = widen_e4m3(word & 0xffu);
+      e.real = matrix_widen_e4m3(word & 0xffu);
       return e;
     case KILNI_SOFT_MATRIX_E5M2:
       e.real = kilni_soft_half_widen(false, (uint16_t)((word & 0xffu) << 8));
@@ -105,8 +105,8 @@ static uint64_t encode(uint32_t type, element_t e) {
 }
 
 // Where element `e` of a lane lies, as an index into the matrix.
-static uint32_t place(const kilni_soft_fragment_t* f, uint32_t which,
-                      bool opaque, uint32_t lane, uint32_t e) {
+static uint32_t matrix_place(const kilni_soft_fragment_t* f, uint32_t which,
+                             bool opaque, uint32_t lane, uint32_t e) {
   if (opaque) {
     return (lane * f->elements + e) % (f->rows * f->columns);
   }
@@ -137,14 +137,14 @@ static uint32_t slot_word(const kilni_soft_instr_t* words, uint32_t at) {
   return four[at % 4];
 }
 
-static uint64_t read_lane(const kilni_soft_warp_t* warp, uint32_t word,
-                          uint32_t lane, bool wide) {
+static uint64_t matrix_read_lane(const kilni_soft_warp_t* warp, uint32_t word,
+                                 uint32_t lane, bool wide) {
   const void* slot = kilni_soft_slot(warp, word);
   return wide ? ((const uint64_t*)slot)[lane] : ((const uint32_t*)slot)[lane];
 }
 
-static void write_lane(const kilni_soft_warp_t* warp, uint32_t word,
-                       uint32_t lane, bool wide, uint64_t value) {
+static void matrix_write_lane(const kilni_soft_warp_t* warp, uint32_t word,
+                              uint32_t lane, bool wide, uint64_t value) {
   void* slot = kilni_soft_slot(warp, word);
   if (wide) {
     ((uint64_t*)slot)[lane] = value;
@@ -154,9 +154,9 @@ static void write_lane(const kilni_soft_warp_t* warp, uint32_t word,
 }
 
 // Gathers a matrix from the registers from number `*inout_at` on.
-static void gather(const kilni_soft_warp_t* warp,
-                   const kilni_soft_instr_t* words, uint32_t* inout_at,
-                   uint32_t which, bool opaque, matrix_t* m) {
+static void matrix_gather(const kilni_soft_warp_t* warp,
+                          const kilni_soft_instr_t* words, uint32_t* inout_at,
+                          uint32_t which, bool opaque, matrix_t* m) {
   const kilni_soft_fragment_t* f = &m->f;
   memset(m->at, 0, sizeof(m->at));
   for (uint32_t e = 0; e < f->elements; e++) {
@@ -164,16 +164,18 @@ static void gather(const kilni_soft_warp_t* warp,
     uint32_t shift = e % f->each * f->bits;
     for (uint32_t left = warp->mask; left; left &= left - 1) {
       uint32_t lane = (uint32_t)__builtin_ctz(left);
-      uint64_t bits = read_lane(warp, word, lane, f->bits == 64) >> shift;
-      m->at[place(f, which, opaque, lane, e)] = decode(f->type, bits);
+      uint64_t bits =
+          matrix_read_lane(warp, word, lane, f->bits == 64) >> shift;
+      m->at[matrix_place(f, which, opaque, lane, e)] =
+          matrix_decode(f->type, bits);
     }
   }
   *inout_at += f->registers;
 }
 
-static void scatter(const kilni_soft_warp_t* warp,
-                    const kilni_soft_instr_t* words, uint32_t at, bool opaque,
-                    const matrix_t* m) {
+static void matrix_scatter(const kilni_soft_warp_t* warp,
+                           const kilni_soft_instr_t* words, uint32_t at,
+                           bool opaque, const matrix_t* m) {
   const kilni_soft_fragment_t* f = &m->f;
   for (uint32_t r = 0; r < f->registers; r++) {
     uint32_t word = slot_word(words, at + r);
@@ -182,10 +184,10 @@ static void scatter(const kilni_soft_warp_t* warp,
       uint64_t bits = 0;
       for (uint32_t i = 0; i < f->each; i++) {
         uint32_t from =
-            place(f, KILNI_SOFT_MATRIX_D, opaque, lane, r * f->each + i);
+            matrix_place(f, KILNI_SOFT_MATRIX_D, opaque, lane, r * f->each + i);
         bits |= encode(f->type, m->at[from]) << (i * f->bits);
       }
-      write_lane(warp, word, lane, f->bits == 64, bits);
+      matrix_write_lane(warp, word, lane, f->bits == 64, bits);
     }
   }
 }
@@ -196,13 +198,13 @@ static element_t dot(const matrix_t* a, const matrix_t* b, element_t c,
   for (uint32_t k = 0; k < depth; k++) {
     element_t x = a->at[row * depth + k];
     element_t y = b->at[k * b->f.columns + column];
-    if (is_whole(a->f.type)) {
+    if (matrix_is_whole(a->f.type)) {
       c.whole += x.whole * y.whole;
     } else {
       c.real = fma(x.real, y.real, c.real);
     }
   }
-  if (clamps && is_whole(a->f.type)) {
+  if (clamps && matrix_is_whole(a->f.type)) {
     if (c.whole > INT32_MAX) c.whole = INT32_MAX;
     if (c.whole < INT32_MIN) c.whole = INT32_MIN;
   }
@@ -215,8 +217,8 @@ static bool whole_warp(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
   return kilni_soft_collect(run, instr, KILNI_SOFT_FULL_MASK, out_next);
 }
 
-static const kilni_soft_instr_t* behind(const kilni_soft_instr_t* instr,
-                                        uint32_t before, uint32_t last) {
+static const kilni_soft_instr_t* matrix_behind(const kilni_soft_instr_t* instr,
+                                               uint32_t before, uint32_t last) {
   return instr + 1 + (before + 3) / 4 + (last + 3) / 4;
 }
 
@@ -234,7 +236,7 @@ const kilni_soft_instr_t* kilni_soft_mma(kilni_soft_run_t* run,
     m[w].f = kilni_soft_fragment(KILNI_SOFT_MATRIX_SHAPE(aux), w,
                                  KILNI_SOFT_MATRIX_TYPE(aux, w), opaque);
     if (w < KILNI_SOFT_MATRIX_D) {
-      gather(&run->warp, instr + 1, &at, w, opaque, &m[w]);
+      matrix_gather(&run->warp, instr + 1, &at, w, opaque, &m[w]);
     }
   }
   matrix_t* d = &m[KILNI_SOFT_MATRIX_D];
@@ -246,8 +248,8 @@ const kilni_soft_instr_t* kilni_soft_mma(kilni_soft_run_t* run,
                      (aux & KILNI_SOFT_MATRIX_SATFINITE) != 0);
     }
   }
-  scatter(&run->warp, instr + 1 + (at + 3) / 4, 0, opaque, d);
-  return behind(instr, at, d->f.registers);
+  matrix_scatter(&run->warp, instr + 1 + (at + 3) / 4, 0, opaque, d);
+  return matrix_behind(instr, at, d->f.registers);
 }
 
 // ---- Memory ----
@@ -271,17 +273,17 @@ static void* element_host(kilni_soft_run_t* run,
                           const kilni_soft_fragment_t* f, uint32_t lane,
                           uint32_t e, bool is_store) {
   uint32_t aux = instr->aux;
-  uint32_t at = place(f, 0, true, lane, e);
+  uint32_t at = matrix_place(f, 0, true, lane, e);
   uint64_t row = at / f->columns;
   uint64_t column = at % f->columns;
   bool by_column = aux & KILNI_SOFT_MATRIX_BY_COLUMN;
   uint64_t stride = by_column ? f->rows : f->columns;
   if (aux & KILNI_SOFT_MATRIX_HAS_STRIDE) {
-    stride = read_lane(&run->warp, instr->b, lane, false);
+    stride = matrix_read_lane(&run->warp, instr->b, lane, false);
   }
   uint64_t index = by_column ? column * stride + row : row * stride + column;
   uint32_t bytes = f->bits / 8;
-  uint64_t address = read_lane(&run->warp, instr->a, lane, true);
+  uint64_t address = matrix_read_lane(&run->warp, instr->a, lane, true);
   return kilni_soft_access_watched(run, instr, lane,
                                    KILNI_SOFT_MATRIX_SPACE(aux),
                                    address + index * bytes, bytes, is_store);
@@ -309,11 +311,11 @@ const kilni_soft_instr_t* kilni_soft_wmma_load(
                             << (e % f.each * f.bits);
     }
     for (uint32_t r = 0; r < f.registers; r++) {
-      write_lane(&run->warp, slot_word(instr + 1, r), lane, f.bits == 64,
-                 values[r]);
+      matrix_write_lane(&run->warp, slot_word(instr + 1, r), lane, f.bits == 64,
+                        values[r]);
     }
   }
-  return behind(instr, 0, f.registers);
+  return matrix_behind(instr, 0, f.registers);
 }
 
 const kilni_soft_instr_t* kilni_soft_wmma_store(
@@ -326,12 +328,12 @@ const kilni_soft_instr_t* kilni_soft_wmma_store(
     for (uint32_t e = 0; e < f.elements; e++) {
       void* host = element_host(run, instr, &f, lane, e, true);
       if (!host) return NULL;
-      uint64_t bits = read_lane(&run->warp, slot_word(instr + 1, e / f.each),
-                                lane, f.bits == 64);
+      uint64_t bits = matrix_read_lane(
+          &run->warp, slot_word(instr + 1, e / f.each), lane, f.bits == 64);
       store_bytes(host, bits >> (e % f.each * f.bits), f.bits / 8);
     }
   }
-  return behind(instr, 0, f.registers);
+  return matrix_behind(instr, 0, f.registers);
 }
 
 // Matrices of 8 by 8 of 16 bits: row `r` of matrix `j` is at the address that
@@ -344,7 +346,7 @@ static bool each_row(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
     if (!(run->warp.mask >> lane & 1u)) continue;
     uint8_t* host = kilni_soft_access_watched(
         run, instr, lane, KILNI_SOFT_MATRIX_SPACE(instr->aux),
-        read_lane(&run->warp, instr->a, lane, true), 16, is_store);
+        matrix_read_lane(&run->warp, instr->a, lane, true), 16, is_store);
     if (!host) return false;
     for (uint32_t i = 0; i < 8; i++) {
       if (is_store) {
@@ -377,17 +379,18 @@ const kilni_soft_instr_t* kilni_soft_ldmatrix(kilni_soft_run_t* run,
       uint32_t lane = (uint32_t)__builtin_ctz(left);
       uint32_t value = *cell(rows, instr->aux, j, lane, 0) |
                        (uint32_t)*cell(rows, instr->aux, j, lane, 1) << 16;
-      write_lane(&run->warp, slot_word(instr + 1, j), lane, false, value);
+      matrix_write_lane(&run->warp, slot_word(instr + 1, j), lane, false,
+                        value);
     }
   }
-  return behind(instr, 0, count);
+  return matrix_behind(instr, 0, count);
 }
 
 static void take_cells(kilni_soft_run_t* run, uint32_t aux, uint32_t matrix,
                        uint32_t word, uint16_t rows[32][8]) {
   for (uint32_t left = run->warp.mask; left; left &= left - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(left);
-    uint32_t value = (uint32_t)read_lane(&run->warp, word, lane, false);
+    uint32_t value = (uint32_t)matrix_read_lane(&run->warp, word, lane, false);
     *cell(rows, aux, matrix, lane, 0) = (uint16_t)value;
     *cell(rows, aux, matrix, lane, 1) = (uint16_t)(value >> 16);
   }
@@ -403,7 +406,7 @@ const kilni_soft_instr_t* kilni_soft_stmatrix(kilni_soft_run_t* run,
     take_cells(run, instr->aux, j, slot_word(instr + 1, j), rows);
   }
   if (!each_row(run, instr, rows, true)) return NULL;
-  return behind(instr, 0, count);
+  return matrix_behind(instr, 0, count);
 }
 
 // `d`, `a`: one matrix of 8 by 8, transposed.
@@ -417,7 +420,7 @@ const kilni_soft_instr_t* kilni_soft_movmatrix(
     uint32_t lane = (uint32_t)__builtin_ctz(left);
     uint32_t value =
         *cell(rows, 0, 0, lane, 0) | (uint32_t)*cell(rows, 0, 0, lane, 1) << 16;
-    write_lane(&run->warp, instr->d, lane, false, value);
+    matrix_write_lane(&run->warp, instr->d, lane, false, value);
   }
   return instr + 1;
 }

@@ -33,7 +33,7 @@ typedef struct spec_t {
   char type;
 } spec_t;
 
-static void put(printer_t* p, const char* text, size_t size) {
+static void print_put(printer_t* p, const char* text, size_t size) {
   size_t room = p->capacity - p->size;
   if (size > room) size = room;
   memcpy(p->buffer + p->size, text, size);
@@ -48,7 +48,7 @@ static bool read_at(printer_t* p, uint64_t address, void* out, size_t bytes) {
 }
 
 // Takes the next argument of `bytes` (4 or 8), zero when it cannot be read.
-static uint64_t take(printer_t* p, size_t bytes) {
+static uint64_t print_take(printer_t* p, size_t bytes) {
   uint64_t value = 0;
   p->arguments = (p->arguments + bytes - 1) & ~(uint64_t)(bytes - 1);
   if (p->bad || !read_at(p, p->arguments, &value, bytes)) return 0;
@@ -68,18 +68,18 @@ static bool read_string(printer_t* p, uint64_t address, char* out,
   return true;
 }
 
-static bool is_digit(char c) {
+static bool print_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
 // A number of the format, or the argument behind `*`.
-static int read_number(printer_t* p, const char** text) {
+static int print_read_number(printer_t* p, const char** text) {
   if (**text == '*') {
     (*text)++;
-    return (int)(int32_t)(uint32_t)take(p, 4);
+    return (int)(int32_t)(uint32_t)print_take(p, 4);
   }
   int value = 0;
-  for (; is_digit(**text); (*text)++) {
+  for (; print_is_digit(**text); (*text)++) {
     if (value < FIELD_MAX) value = value * 10 + (**text - '0');
   }
   return value;
@@ -120,8 +120,8 @@ static void read_spec(printer_t* p, const char** text, spec_t* spec) {
     bool seen = memchr(spec->flags, **text, (size_t)spec->flag_count) != NULL;
     if (!seen) spec->flags[spec->flag_count++] = **text;
   }
-  if (**text == '*' || is_digit(**text)) {
-    spec->width = read_number(p, text);
+  if (**text == '*' || print_is_digit(**text)) {
+    spec->width = print_read_number(p, text);
     if (spec->width < 0) {
       spec->width = -spec->width;
       if (spec->flag_count < 6) spec->flags[spec->flag_count++] = '-';
@@ -130,7 +130,7 @@ static void read_spec(printer_t* p, const char** text, spec_t* spec) {
   }
   if (**text == '.') {
     (*text)++;
-    spec->precision = clamp_field(read_number(p, text));
+    spec->precision = clamp_field(print_read_number(p, text));
   }
   spec->longs = read_length(text);
   spec->type = **text;
@@ -155,12 +155,12 @@ static void build_format(const spec_t* spec, const char* length, char type,
 }
 
 static void put_field(printer_t* p, const char* field, int length) {
-  if (length > 0) put(p, field, (size_t)length);
+  if (length > 0) print_put(p, field, (size_t)length);
 }
 
 static void put_integer(printer_t* p, const spec_t* spec) {
   char format[SPEC_BYTES], field[2 * FIELD_MAX];
-  uint64_t raw = take(p, spec->longs > 0 ? 8 : 4);
+  uint64_t raw = print_take(p, spec->longs > 0 ? 8 : 4);
   bool is_signed = spec->type == 'd' || spec->type == 'i';
   build_format(spec, "ll", spec->type, format);
   if (spec->longs == -1) {
@@ -175,7 +175,7 @@ static void put_integer(printer_t* p, const spec_t* spec) {
 
 static void put_double(printer_t* p, const spec_t* spec) {
   char format[SPEC_BYTES], field[2 * FIELD_MAX + 400];
-  uint64_t raw = take(p, 8);
+  uint64_t raw = print_take(p, 8);
   double value;
   memcpy(&value, &raw, sizeof(value));
   build_format(spec, "", spec->type, format);
@@ -185,7 +185,7 @@ static void put_double(printer_t* p, const spec_t* spec) {
 static void put_string(printer_t* p, const spec_t* spec) {
   char format[SPEC_BYTES], text[KILNI_SOFT_PRINT_STRING_BYTES];
   char field[KILNI_SOFT_PRINT_STRING_BYTES + FIELD_MAX];
-  uint64_t address = take(p, 8);
+  uint64_t address = print_take(p, 8);
   if (p->bad) return;
   if (address == 0) {
     bool fits = spec->precision < 0 || spec->precision >= 6;
@@ -199,15 +199,15 @@ static void put_string(printer_t* p, const spec_t* spec) {
 
 static void put_pointer(printer_t* p, const spec_t* spec) {
   char format[SPEC_BYTES], field[2 * FIELD_MAX];
-  uint64_t raw = take(p, 8);
+  uint64_t raw = print_take(p, 8);
   build_format(spec, "", 'p', format);
   put_field(p, field,
             snprintf(field, sizeof(field), format, (void*)(uintptr_t)raw));
 }
 
-static void put_char(printer_t* p, const spec_t* spec) {
+static void print_put_char(printer_t* p, const spec_t* spec) {
   char format[SPEC_BYTES], field[2 * FIELD_MAX];
-  int value = (int)(unsigned char)take(p, 4);
+  int value = (int)(unsigned char)print_take(p, 4);
   build_format(spec, "", 'c', format);
   put_field(p, field, snprintf(field, sizeof(field), format, value));
 }
@@ -217,15 +217,15 @@ static void put_char(printer_t* p, const spec_t* spec) {
 static void put_unknown(printer_t* p, const spec_t* spec) {
   char text[SPEC_BYTES];
   build_format(spec, "", spec->type, text);
-  put(p, text, strlen(text));
+  print_put(p, text, strlen(text));
   p->unknown = true;
 }
 
 static void put_conversion(printer_t* p, const spec_t* spec) {
   if (spec->type == '%') {
-    put(p, "%", 1);
+    print_put(p, "%", 1);
   } else if (spec->type == 'c') {
-    put_char(p, spec);
+    print_put_char(p, spec);
   } else if (spec->type == 's') {
     put_string(p, spec);
   } else if (spec->type == 'p') {
@@ -243,14 +243,14 @@ static void put_format(printer_t* p, const char* text) {
   while (*text != 0 && !p->bad) {
     const char* start = text;
     if (*text++ != '%') {
-      put(p, start, 1);
+      print_put(p, start, 1);
       continue;
     }
     spec_t spec;
     read_spec(p, &text, &spec);
     if (p->bad) return;
     if (p->as_text && spec.type != '%') {
-      put(p, start, (size_t)(text - start));
+      print_put(p, start, (size_t)(text - start));
     } else {
       put_conversion(p, &spec);
     }

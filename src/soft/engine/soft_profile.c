@@ -16,7 +16,8 @@
 
 enum { SECTOR_SHIFT = 5 };
 
-static uint32_t place_of(const kilni_soft_address_t* access, uint64_t address) {
+static uint32_t profile_place_of(const kilni_soft_address_t* access,
+                                 uint64_t address) {
   switch (access->space) {
     case KILNI_SOFT_SPACE_SHARED:
       return KILN_SOFT_PLACE_SHARED;
@@ -38,7 +39,8 @@ static uint32_t place_of(const kilni_soft_address_t* access, uint64_t address) {
 
 // By the distance between the first two lanes that execute. One lane alone is
 // uniform.
-static uint32_t shape_of(const kilni_soft_address_t* access, uint32_t exec) {
+static uint32_t profile_shape_of(const kilni_soft_address_t* access,
+                                 uint32_t exec) {
   uint32_t first = (uint32_t)__builtin_ctz(exec);
   uint32_t rest = exec & (exec - 1);
   if (!rest) return KILN_SOFT_SHAPE_UNIFORM;
@@ -74,9 +76,9 @@ static void count_access(kilni_soft_profile_t* profile,
   kilni_soft_address_t access;
   uint32_t exec = kilni_soft_exec(warp, instr);
   if (!exec || !kilni_soft_address_find(warp, instr, exec, &access)) return;
-  uint32_t place = place_of(&access, access.lane[__builtin_ctz(exec)]);
+  uint32_t place = profile_place_of(&access, access.lane[__builtin_ctz(exec)]);
   kiln_soft_traffic_t* traffic =
-      &profile->sums.traffic[place][shape_of(&access, exec)];
+      &profile->sums.traffic[place][profile_shape_of(&access, exec)];
   traffic->accesses++;
   traffic->sectors += place == KILN_SOFT_PLACE_LOCAL
                           ? kilni_soft_popcount(exec)

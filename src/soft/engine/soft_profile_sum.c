@@ -3,7 +3,7 @@
 // soft: adding up what several workers and kernels counted; times of blocks.
 #include "soft/engine/soft_profile.h"
 
-static uint32_t bucket_of(uint64_t ns) {
+static uint32_t profile_sum_bucket_of(uint64_t ns) {
   if (ns < KILNI_SOFT_TIME_STEPS) return (uint32_t)ns;
   uint32_t shift = 58u - (uint32_t)__builtin_clzll(ns);
   return shift * KILNI_SOFT_TIME_STEPS + (uint32_t)(ns >> shift);
@@ -29,7 +29,7 @@ void kilni_soft_profile_block(kilni_soft_profile_t* profile,
                               uint64_t spent_ns) {
   take_time(&profile->sums, spent_ns, spent_ns);
   profile->sums.blocks++;
-  profile->times[bucket_of(spent_ns)]++;
+  profile->times[profile_sum_bucket_of(spent_ns)]++;
 }
 
 void kilni_soft_profile_add(kilni_soft_profile_t* into,

@@ -57,7 +57,8 @@ static uint32_t absorb(kilni_soft_run_t* run, uint32_t index) {
   return index;
 }
 
-static const kilni_soft_instr_t* enter(kilni_soft_run_t* run, uint32_t index) {
+static const kilni_soft_instr_t* warp_enter(kilni_soft_run_t* run,
+                                            uint32_t index) {
   index = absorb(run, index);
   const kilni_soft_group_t* g = &run->groups[index];
   const kilni_soft_frame_t* frame = g->frame;
@@ -108,7 +109,7 @@ const kilni_soft_instr_t* kilni_soft_next(kilni_soft_run_t* run) {
     return NULL;
   }
   run->rotate = 0;
-  return enter(run, best);
+  return warp_enter(run, best);
 }
 
 const kilni_soft_instr_t* kilni_soft_park(kilni_soft_run_t* run,
@@ -157,7 +158,7 @@ const kilni_soft_instr_t* kilni_soft_end_lanes(kilni_soft_run_t* run) {
 
 // Joins to group `index`, which collects, those that wait at the same
 // instruction, also in other activations of the same call.
-static uint32_t gather(kilni_soft_run_t* run, uint32_t index) {
+static uint32_t warp_gather(kilni_soft_run_t* run, uint32_t index) {
   for (uint32_t i = 0; i < run->group_count;) {
     kilni_soft_group_t* g = &run->groups[i];
     kilni_soft_group_t* into = &run->groups[index];
@@ -193,7 +194,7 @@ static void settle_meeting(kilni_soft_run_t* run, uint32_t want) {
 
 // Lets the lanes that wait with group `index` go on if all are there.
 static bool settle_collecting(kilni_soft_run_t* run, uint32_t index) {
-  uint32_t at = gather(run, index);
+  uint32_t at = warp_gather(run, index);
   kilni_soft_group_t* g = &run->groups[at];
   if (g->want & run->alive & ~g->mask) {
     return kilni_soft_collect_apart(run, at);

@@ -29,7 +29,7 @@ static bool is_store(uint32_t op) {
 }
 
 // The space that an address of the generic one is of, and its address there.
-static uint32_t space_of(uint32_t space, uint64_t* address) {
+static uint32_t watch_space_of(uint32_t space, uint64_t* address) {
   if (space != KILNI_SOFT_SPACE_GENERIC) return space;
   if (*address - KILNI_SOFT_SHARED_BASE < KILNI_SOFT_SHARED_BYTES) {
     *address -= KILNI_SOFT_SHARED_BASE;
@@ -41,14 +41,14 @@ static uint32_t space_of(uint32_t space, uint64_t* address) {
 
 // False, after the report, if lane `lane` reads what was never written. An
 // access that is wrong by its address is left to the handler.
-static bool look(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
-                 uint32_t lane, uint32_t space, uint64_t given,
-                 uint32_t bytes) {
+static bool watch_look(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
+                       uint32_t lane, uint32_t space, uint64_t given,
+                       uint32_t bytes) {
   kilni_soft_unwritten_t story = {.space = space, .address = given};
   uint64_t address = given;
   story.bytes = bytes;
   if (address & (bytes - 1)) return true;
-  if (space_of(space, &address) == KILNI_SOFT_SPACE_SHARED) {
+  if (watch_space_of(space, &address) == KILNI_SOFT_SPACE_SHARED) {
     kilni_soft_marks_t marks = kilni_soft_shared_marks(run);
     uint64_t first = 0;
     if (address + bytes > marks.bytes ||
@@ -95,8 +95,8 @@ bool kilni_soft_watch_lane(kilni_soft_run_t* run,
     return false;
   }
   if (!run->grid->marks) return true;
-  if (!store) return look(run, instr, lane, space, address, bytes);
-  if (space_of(space, &address) == KILNI_SOFT_SPACE_SHARED) {
+  if (!store) return watch_look(run, instr, lane, space, address, bytes);
+  if (watch_space_of(space, &address) == KILNI_SOFT_SPACE_SHARED) {
     kilni_soft_marks_t marks = kilni_soft_shared_marks(run);
     kilni_soft_marks_set(&marks, address, bytes);
   } else {

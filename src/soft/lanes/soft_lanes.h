@@ -58,7 +58,7 @@
 #define KILNI_LANES_INLINE  static inline __attribute__((always_inline, unused))
 
 // A vector register, for moving lanes and nothing else.
-typedef uint32_t kilni_lanes_chunk_t
+typedef uint32_t kilni_soft_lanes_chunk_t
     __attribute__((vector_size(KILNI_LANES_BYTES), may_alias));
 
 // A bit per lane, in the width of the lanes that it selects from: `mask &
@@ -68,9 +68,11 @@ typedef uint32_t kilni_lanes_chunk_t
   {KILNI_LANES_BITS4(0),  KILNI_LANES_BITS4(4),  KILNI_LANES_BITS4(8),  \
    KILNI_LANES_BITS4(12), KILNI_LANES_BITS4(16), KILNI_LANES_BITS4(20), \
    KILNI_LANES_BITS4(24), KILNI_LANES_BITS4(28)}
-static const uint32_t kilni_lanes_bit32[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
+static const uint32_t
+    kilni_soft_lanes_bit32[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
     __attribute__((unused)) = KILNI_LANES_BITS;
-static const uint64_t kilni_lanes_bit64[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
+static const uint64_t
+    kilni_soft_lanes_bit64[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
     __attribute__((unused)) = KILNI_LANES_BITS;
 
 // Left alone, clang unrolls 32 lanes of 256-bit vectors before it looks for
@@ -91,11 +93,11 @@ static const uint64_t kilni_lanes_bit64[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
   ((type*)__builtin_assume_aligned(kilni_soft_slot(warp, (word)), 64))
 
 // Copies the lanes of `exec` from `from` to the slot `to`.
-KILNI_LANES_INLINE void kilni_lanes_store32(void* to, const void* from,
-                                            uint32_t exec) {
+KILNI_LANES_INLINE void kilni_soft_lanes_store32(void* to, const void* from,
+                                                 uint32_t exec) {
   if (__builtin_expect(exec == KILNI_SOFT_FULL_MASK, 1)) {
-    kilni_lanes_chunk_t* d = to;
-    const kilni_lanes_chunk_t* s = from;
+    kilni_soft_lanes_chunk_t* d = to;
+    const kilni_soft_lanes_chunk_t* s = from;
     for (int i = 0; i < KILNI_SOFT_SLOT32_BYTES / KILNI_LANES_BYTES; i++) {
       d[i] = s[i];
     }
@@ -111,16 +113,16 @@ KILNI_LANES_INLINE void kilni_lanes_store32(void* to, const void* from,
   KILNI_LANES_EACH(i) {
     uint32_t old = d[i];
     uint32_t value = s[i];
-    d[i] = exec & kilni_lanes_bit32[i] ? value : old;
+    d[i] = exec & kilni_soft_lanes_bit32[i] ? value : old;
   }
 #endif
 }
 
-KILNI_LANES_INLINE void kilni_lanes_store64(void* to, const void* from,
-                                            uint32_t exec) {
+KILNI_LANES_INLINE void kilni_soft_lanes_store64(void* to, const void* from,
+                                                 uint32_t exec) {
   if (__builtin_expect(exec == KILNI_SOFT_FULL_MASK, 1)) {
-    kilni_lanes_chunk_t* d = to;
-    const kilni_lanes_chunk_t* s = from;
+    kilni_soft_lanes_chunk_t* d = to;
+    const kilni_soft_lanes_chunk_t* s = from;
     for (int i = 0; i < KILNI_SOFT_SLOT64_BYTES / KILNI_LANES_BYTES; i++) {
       d[i] = s[i];
     }
@@ -138,22 +140,23 @@ KILNI_LANES_INLINE void kilni_lanes_store64(void* to, const void* from,
   KILNI_LANES_EACH(i) {
     uint64_t old = d[i];
     uint64_t value = s[i];
-    d[i] = mask & kilni_lanes_bit64[i] ? value : old;
+    d[i] = mask & kilni_soft_lanes_bit64[i] ? value : old;
   }
 #endif
 }
 
-KILNI_LANES_INLINE void kilni_lanes_store(void* to, const void* from,
-                                          uint32_t exec, unsigned lane_bytes) {
+KILNI_LANES_INLINE void kilni_soft_lanes_store(void* to, const void* from,
+                                               uint32_t exec,
+                                               unsigned lane_bytes) {
   if (lane_bytes == 8) {
-    kilni_lanes_store64(to, from, exec);
+    kilni_soft_lanes_store64(to, from, exec);
   } else {
-    kilni_lanes_store32(to, from, exec);
+    kilni_soft_lanes_store32(to, from, exec);
   }
 }
 
 // The mask of the lanes of `t` (all ones or zero each).
-KILNI_LANES_INLINE uint32_t kilni_lanes_mask(const int32_t* t) {
+KILNI_LANES_INLINE uint32_t kilni_soft_lanes_mask(const int32_t* t) {
 #if defined(__AVX512F__)
   return (uint32_t)_mm512_movepi32_mask(_mm512_load_si512(t)) |
          (uint32_t)_mm512_movepi32_mask(_mm512_load_si512(t + 16)) << 16;
@@ -174,7 +177,7 @@ KILNI_LANES_INLINE uint32_t kilni_lanes_mask(const int32_t* t) {
 #else
   uint32_t mask = 0;
   KILNI_LANES_EACH(i) {
-    mask |= (uint32_t)t[i] & kilni_lanes_bit32[i];
+    mask |= (uint32_t)t[i] & kilni_soft_lanes_bit32[i];
   }
   return mask;
 #endif
@@ -192,9 +195,10 @@ enum {
 #include <fenv.h>
 #endif
 
-// Rounds as `mode` says until kilni_lanes_round_end. What is loaded in between
-// is loaded in between; results must go through `kilni_lanes_round_end`.
-KILNI_LANES_INLINE unsigned kilni_lanes_round_begin(int mode) {
+// Rounds as `mode` says until kilni_soft_lanes_round_end. What is loaded in
+// between is loaded in between; results must go through
+// `kilni_soft_lanes_round_end`.
+KILNI_LANES_INLINE unsigned kilni_soft_lanes_round_begin(int mode) {
 #if defined(__SSE2__)
   static const unsigned bits[4] = {0, 0x6000, 0x2000, 0x4000};
   unsigned old = _mm_getcsr();
@@ -209,8 +213,8 @@ KILNI_LANES_INLINE unsigned kilni_lanes_round_begin(int mode) {
   return old;
 }
 
-KILNI_LANES_INLINE void kilni_lanes_round_end(unsigned old,
-                                              const void* results) {
+KILNI_LANES_INLINE void kilni_soft_lanes_round_end(unsigned old,
+                                                   const void* results) {
   // The compiler must have written the results before the mode changes.
   __asm__ volatile("" : : "r"(results) : "memory");
 #if defined(__SSE2__)
@@ -222,23 +226,23 @@ KILNI_LANES_INLINE void kilni_lanes_round_end(unsigned old,
 
 // The body of a handler: `load` declares lane `i` of the sources, `expr` says
 // what lane `i` of the destination becomes, rounded as `mode` says.
-#define KILNI_LANES_BODY(TD, mode, load, expr)                 \
-  TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
-  if ((mode) == KILNI_LANES_RN) {                              \
-    KILNI_LANES_EACH(i) {                                      \
-      load;                                                    \
-      r[i] = (expr);                                           \
-    }                                                          \
-  } else {                                                     \
-    unsigned old = kilni_lanes_round_begin(mode);              \
-    KILNI_LANES_EACH(i) {                                      \
-      load;                                                    \
-      r[i] = (expr);                                           \
-    }                                                          \
-    kilni_lanes_round_end(old, r);                             \
-  }                                                            \
-  kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
-                    kilni_soft_exec(warp, instr), sizeof(TD)); \
+#define KILNI_LANES_BODY(TD, mode, load, expr)                      \
+  TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                       \
+  if ((mode) == KILNI_LANES_RN) {                                   \
+    KILNI_LANES_EACH(i) {                                           \
+      load;                                                         \
+      r[i] = (expr);                                                \
+    }                                                               \
+  } else {                                                          \
+    unsigned old = kilni_soft_lanes_round_begin(mode);              \
+    KILNI_LANES_EACH(i) {                                           \
+      load;                                                         \
+      r[i] = (expr);                                                \
+    }                                                               \
+    kilni_soft_lanes_round_end(old, r);                             \
+  }                                                                 \
+  kilni_soft_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
+                         kilni_soft_exec(warp, instr), sizeof(TD)); \
   return instr + 1;
 
 // The whole of a handler of one to four sources and one destination slot.

@@ -19,7 +19,7 @@
       T b = pb[i];                                                            \
       t[i] = -(int32_t)(expr);                                                \
     }                                                                         \
-    return kilni_lanes_mask(t);                                               \
+    return kilni_soft_lanes_mask(t);                                          \
   }
 
 // With vector compares that give a mask the mask is had directly. `load`,

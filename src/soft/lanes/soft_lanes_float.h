@@ -60,30 +60,30 @@ KILNI_LANES_INLINE double flush64(double x) {
 // of it, however small it is; a subnormal has fewer, and may have been rounded
 // up to the least normal number. `again` is the operation with a result 2^64
 // times as great, which has 24 bits; it is asked only where that may be so.
-#define KILNI_LANES_FLUSHED_BODY(mode, load, expr, again, out)       \
-  float r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                     \
-  unsigned old = 0;                                                  \
-  uint32_t close = 0;                                                \
-  if ((mode) != KILNI_LANES_RN) old = kilni_lanes_round_begin(mode); \
-  KILNI_LANES_EACH(i) {                                              \
-    load;                                                            \
-    float x = (expr);                                                \
-    close |= (bits32(x) & 0x7fffffffu) == 0x00800000u ? 1u : 0u;     \
-    r[i] = out(x);                                                   \
-  }                                                                  \
-  if (__builtin_expect(close != 0, 0)) {                             \
-    for (int i = 0; i < KILNI_SOFT_LANES; i++) {                     \
-      load;                                                          \
-      float x = (expr);                                              \
-      int edge = (bits32(x) & 0x7fffffffu) == 0x00800000u;           \
-      float wide = edge ? (again) : 1.0f;                            \
-      if (fabsf(wide) < 0x1p-62f)                                    \
-        r[i] = out(float32(bits32(x) & ~0x00800000u));               \
-    }                                                                \
-  }                                                                  \
-  if ((mode) != KILNI_LANES_RN) kilni_lanes_round_end(old, r);       \
-  kilni_lanes_store(KILNI_LANES_AT(float, instr->d), r,              \
-                    kilni_soft_exec(warp, instr), sizeof(float));    \
+#define KILNI_LANES_FLUSHED_BODY(mode, load, expr, again, out)            \
+  float r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                          \
+  unsigned old = 0;                                                       \
+  uint32_t close = 0;                                                     \
+  if ((mode) != KILNI_LANES_RN) old = kilni_soft_lanes_round_begin(mode); \
+  KILNI_LANES_EACH(i) {                                                   \
+    load;                                                                 \
+    float x = (expr);                                                     \
+    close |= (bits32(x) & 0x7fffffffu) == 0x00800000u ? 1u : 0u;          \
+    r[i] = out(x);                                                        \
+  }                                                                       \
+  if (__builtin_expect(close != 0, 0)) {                                  \
+    for (int i = 0; i < KILNI_SOFT_LANES; i++) {                          \
+      load;                                                               \
+      float x = (expr);                                                   \
+      int edge = (bits32(x) & 0x7fffffffu) == 0x00800000u;                \
+      float wide = edge ? (again) : 1.0f;                                 \
+      if (fabsf(wide) < 0x1p-62f)                                         \
+        r[i] = out(float32(bits32(x) & ~0x00800000u));                    \
+    }                                                                     \
+  }                                                                       \
+  if ((mode) != KILNI_LANES_RN) kilni_soft_lanes_round_end(old, r);       \
+  kilni_soft_lanes_store(KILNI_LANES_AT(float, instr->d), r,              \
+                         kilni_soft_exec(warp, instr), sizeof(float));    \
   return instr + 1;
 
 // To [+0, 1]; a NaN becomes +0.
@@ -91,7 +91,7 @@ KILNI_LANES_INLINE float saturate32(float x) {
   float low = x > 0.0f ? x : 0.0f;
   return low < 1.0f ? low : 1.0f;
 }
-KILNI_LANES_INLINE double saturate64(double x) {
+KILNI_LANES_INLINE double lanes_float_saturate64(double x) {
   double low = x > 0.0 ? x : 0.0;
   return low < 1.0 ? low : 1.0;
 }

@@ -21,7 +21,7 @@
 #define ROW(c0, c1, c2) \
   {(c0), (uint32_t)(c1) << 13 | ((uint32_t)(c2) & 0x1fffu)},
 #define TANH(binade, n, unit, c0, c1, c2)
-static const uint32_t kilni_lanes_rows[][2] KILNI_LANES_ALIGNED
+static const uint32_t kilni_soft_lanes_rows[][2] KILNI_LANES_ALIGNED
     __attribute__((unused)) = {
 #include "soft/lanes/soft_interpolate.inc"
 };
@@ -41,7 +41,7 @@ static const uint32_t kilni_lanes_rows[][2] KILNI_LANES_ALIGNED
 #define TANH(binade, n, unit, c0, c1, c2) \
   TANH_OF_##n((c0),                       \
               ((unit) - 36u) << 30 | (uint32_t)(c1) << 14 | (uint32_t)-(c2))
-static const uint32_t kilni_lanes_tanh_rows[][2] KILNI_LANES_ALIGNED
+static const uint32_t kilni_soft_lanes_tanh_rows[][2] KILNI_LANES_ALIGNED
     __attribute__((unused)) = {
 #include "soft/lanes/soft_interpolate.inc"
 };
@@ -67,8 +67,9 @@ enum {
   KILNI_LANES_ROWS_END = 576,
   KILNI_LANES_TANH_ROWS = 176,
 };
-_Static_assert(sizeof(kilni_lanes_rows) / 8 == KILNI_LANES_ROWS_END &&
-                   sizeof(kilni_lanes_tanh_rows) / 8 == KILNI_LANES_TANH_ROWS,
+_Static_assert(sizeof(kilni_soft_lanes_rows) / 8 == KILNI_LANES_ROWS_END &&
+                   sizeof(kilni_soft_lanes_tanh_rows) / 8 ==
+                       KILNI_LANES_TANH_ROWS,
                "a table is too long or too short");
 
 // What a unit asks the tables for, and what it gets.
@@ -78,39 +79,39 @@ typedef struct {
   uint32_t c0[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint32_t c12[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint16_t square[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-} kilni_lanes_rows_t;
+} kilni_soft_lanes_rows_t;
 
-typedef uint16_t kilni_lanes_words_t
+typedef uint16_t kilni_soft_lanes_words_t
     __attribute__((vector_size(KILNI_LANES_BYTES), may_alias));
-typedef int16_t kilni_lanes_signs_t
+typedef int16_t kilni_soft_lanes_signs_t
     __attribute__((vector_size(KILNI_LANES_BYTES), may_alias));
 
 // All of `x` without its lower two bits where bit `bit` of it is set, shifted.
-KILNI_LANES_INLINE kilni_lanes_words_t bit_times(kilni_lanes_words_t x,
-                                                 int bit) {
-  kilni_lanes_signs_t top = (kilni_lanes_signs_t)(x << (17 - bit));
-  return (kilni_lanes_words_t)(top >> 15) & (x >> (16 - bit));
+KILNI_LANES_INLINE kilni_soft_lanes_words_t
+bit_times(kilni_soft_lanes_words_t x, int bit) {
+  kilni_soft_lanes_signs_t top = (kilni_soft_lanes_signs_t)(x << (17 - bit));
+  return (kilni_soft_lanes_words_t)(top >> 15) & (x >> (16 - bit));
 }
 
 // The squares of 17 bits: the products of bits i and j with i + j >= 18. All of
 // those among the upper eight bits are; one of the lower nine goes with what
 // is high enough of the upper ones, twice. Bits 0 and 1 go with none.
-KILNI_LANES_INLINE void square_all(kilni_lanes_rows_t* rows) {
+KILNI_LANES_INLINE void square_all(kilni_soft_lanes_rows_t* rows) {
   KILNI_LANES_EACH(i) {
     rows->square[i] = (uint16_t)(rows->x[i] >> 2);
   }
-  kilni_lanes_words_t* at = (kilni_lanes_words_t*)(void*)rows->square;
+  kilni_soft_lanes_words_t* at = (kilni_soft_lanes_words_t*)(void*)rows->square;
   for (unsigned i = 0; i < KILNI_SOFT_LANES * 2 / KILNI_LANES_BYTES; i++) {
-    kilni_lanes_words_t x = at[i];
-    kilni_lanes_words_t h = x >> 7;
-    kilni_lanes_words_t low = bit_times(x, 2) + bit_times(x, 3);
+    kilni_soft_lanes_words_t x = at[i];
+    kilni_soft_lanes_words_t h = x >> 7;
+    kilni_soft_lanes_words_t low = bit_times(x, 2) + bit_times(x, 3);
     low += bit_times(x, 4) + bit_times(x, 5) + bit_times(x, 6);
     at[i] = ((h * h) >> 1) + low + bit_times(x, 7) + bit_times(x, 8);
   }
 }
 
-KILNI_LANES_INLINE void look_up(kilni_lanes_rows_t* rows,
-                                const uint32_t (*table)[2]) {
+KILNI_LANES_INLINE void lanes_interpolate_look_up(kilni_soft_lanes_rows_t* rows,
+                                                  const uint32_t (*table)[2]) {
 #if defined(__AVX2__)
   // Faster than the instruction that gathers.
   for (unsigned i = 0; i < KILNI_SOFT_LANES; i += 8) {
@@ -138,20 +139,20 @@ KILNI_LANES_INLINE void look_up(kilni_lanes_rows_t* rows,
 typedef struct {
   uint32_t high;
   int32_t low;
-} kilni_lanes_sum_t;
+} kilni_soft_lanes_sum_t;
 
-KILNI_LANES_INLINE kilni_lanes_sum_t sum_of(const kilni_lanes_rows_t* rows,
-                                            unsigned i, int shift,
-                                            int32_t constant) {
+KILNI_LANES_INLINE kilni_soft_lanes_sum_t
+lanes_interpolate_sum_of(const kilni_soft_lanes_rows_t* rows, unsigned i,
+                         int shift, int32_t constant) {
   uint32_t x = rows->x[i];
   int32_t c1 = (int32_t)rows->c12[i] >> 13;
   int32_t c2 = (int32_t)(rows->c12[i] << 19) >> 19;
-  kilni_lanes_sum_t sum;
+  kilni_soft_lanes_sum_t sum;
   sum.high = (rows->c0[i] << (shift - 9)) + (uint32_t)c1 * (x >> 9);
   sum.low = c1 * (int32_t)(x & 511) + c2 * (int32_t)rows->square[i] + constant;
   return sum;
 }
-KILNI_LANES_INLINE uint32_t upper_of(kilni_lanes_sum_t sum) {
+KILNI_LANES_INLINE uint32_t upper_of(kilni_soft_lanes_sum_t sum) {
   return sum.high + (uint32_t)(sum.low >> 9);
 }
 
@@ -163,15 +164,15 @@ KILNI_LANES_INLINE uint32_t cut_off(double x) {
 }
 
 KILNI_LANES_INLINE void mufu_rcp(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     rows.row[i] = KILNI_LANES_RCP_ROWS + (a[i] >> 16 & 0x7f);
     rows.x[i] = a[i] << 1 & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
-    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x8fce)) >> 7;
+    uint32_t y = upper_of(lanes_interpolate_sum_of(&rows, i, 14, 0x8fce)) >> 7;
     uint32_t n = ((252 - ((uint32_t)u >> 23)) << 23) + y;
     n = (int32_t)n < 0x00800000 ? 0 : n;
     n = u < 0x00800000 ? 0x7f800000u : n;
@@ -182,8 +183,9 @@ KILNI_LANES_INLINE void mufu_rcp(const uint32_t* a, uint32_t* r) {
 
 // What roots and logarithms make of zeros, negative numbers, infinity, and what
 // is no number; `r` otherwise.
-KILNI_LANES_INLINE uint32_t root_of(uint32_t a, uint32_t r, uint32_t of_zero,
-                                    uint32_t of_infinity) {
+KILNI_LANES_INLINE uint32_t lanes_interpolate_root_of(uint32_t a, uint32_t r,
+                                                      uint32_t of_zero,
+                                                      uint32_t of_infinity) {
   int32_t u = (int32_t)(a & 0x7fffffffu);
   r = u == 0x7f800000 ? of_infinity : r;
   r = u > 0x7f800000 ? NAN32 : r;
@@ -192,47 +194,47 @@ KILNI_LANES_INLINE uint32_t root_of(uint32_t a, uint32_t r, uint32_t of_zero,
 }
 
 KILNI_LANES_INLINE void mufu_rsq(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     rows.row[i] = KILNI_LANES_RSQRT_ROWS + ((a[i] >> 17 & 0x7f) ^ 0x40);
     rows.x[i] = a[i] & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
-    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x7fff)) >> 7;
+    uint32_t y = upper_of(lanes_interpolate_sum_of(&rows, i, 14, 0x7fff)) >> 7;
     y = (a[i] & 0xffffff) == 0x800000 ? 0x1000000 : y;
     uint32_t half = ((a[i] >> 23) + 1) >> 1;  // 64 for [1, 4)
     uint32_t n = ((189 - half) << 23) + y;
-    r[i] = root_of(a[i], n, 0x7f800000u, 0);
+    r[i] = lanes_interpolate_root_of(a[i], n, 0x7f800000u, 0);
   }
 }
 
 KILNI_LANES_INLINE void mufu_sqrt(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     rows.row[i] = KILNI_LANES_SQRT_ROWS + ((a[i] >> 17 & 0x7f) ^ 0x40);
     rows.x[i] = a[i] & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
-    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x7fff)) >> 7;
+    uint32_t y = upper_of(lanes_interpolate_sum_of(&rows, i, 14, 0x7fff)) >> 7;
     y = a[i] & 0x800000 ? y >> 1 : y;
     uint32_t half = ((a[i] >> 23) + 1) >> 1;
     uint32_t n = ((62 + half) << 23) + y;
-    r[i] = root_of(a[i], n, 0, 0x7f800000u);
+    r[i] = lanes_interpolate_root_of(a[i], n, 0, 0x7f800000u);
   }
 }
 
 KILNI_LANES_INLINE void mufu_lg2(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     rows.row[i] = KILNI_LANES_LG2_ROWS + (a[i] >> 17 & 0x3f);
     rows.x[i] = a[i] & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
-    kilni_lanes_sum_t sum = sum_of(&rows, i, 12, 0x3345);
+    kilni_soft_lanes_sum_t sum = lanes_interpolate_sum_of(&rows, i, 12, 0x3345);
     // In 2^-36, to which the exponent is added.
     double e = (double)((u >> 23) - 127);
     double y = (double)(int32_t)sum.high * 0x1p7 + (double)(sum.low >> 2);
@@ -240,12 +242,12 @@ KILNI_LANES_INLINE void mufu_lg2(const uint32_t* a, uint32_t* r) {
     y = u == 0x3f800000 ? 0.0 : y;
     uint32_t n = cut_off((y < 0.0 ? -1.0 - y : y) * 0x1p-36);
     n |= y < 0.0 ? 0x80000000u : 0;
-    r[i] = root_of(a[i], n, 0xff800000u, 0x7f800000u);
+    r[i] = lanes_interpolate_root_of(a[i], n, 0xff800000u, 0x7f800000u);
   }
 }
 
 KILNI_LANES_INLINE void mufu_ex2(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   uint32_t fixed[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   KILNI_LANES_EACH(i) {
     // In 2^-23. Of a negative number the bits are inverted where there are any
@@ -257,10 +259,10 @@ KILNI_LANES_INLINE void mufu_ex2(const uint32_t* a, uint32_t* r) {
     rows.row[i] = KILNI_LANES_EX2_ROWS + (fixed[i] >> 17 & 0x3f);
     rows.x[i] = fixed[i] & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
-    uint32_t y = upper_of(sum_of(&rows, i, 14, 0xefc4)) >> 7;
+    uint32_t y = upper_of(lanes_interpolate_sum_of(&rows, i, 14, 0xefc4)) >> 7;
     int32_t e = (int32_t)fixed[i] >> 23;
     uint32_t n = ((uint32_t)(e + 126) << 23) + y;
     n = (int32_t)n < 0x00800000 ? 0 : n;
@@ -272,7 +274,7 @@ KILNI_LANES_INLINE void mufu_ex2(const uint32_t* a, uint32_t* r) {
 
 // The sine (turn 0) or cosine (turn 1) of `a` turns, already cut off to f32.
 KILNI_LANES_INLINE void mufu_sin(const float* a, uint32_t turn, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   uint32_t fixed[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   KILNI_LANES_EACH(i) {
     // In 2^-23 of a quadrant, the quadrant above; whole turns go.
@@ -284,9 +286,9 @@ KILNI_LANES_INLINE void mufu_sin(const float* a, uint32_t turn, uint32_t* r) {
     rows.row[i] = KILNI_LANES_SIN_ROWS + (fixed[i] >> 17 & 0x3f);
     rows.x[i] = fixed[i] & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
-    kilni_lanes_sum_t sum = sum_of(&rows, i, 12, 0);
+    kilni_soft_lanes_sum_t sum = lanes_interpolate_sum_of(&rows, i, 12, 0);
     double y = (double)(int32_t)sum.high * 0x1p9 + (double)sum.low;
     uint32_t sign = turn ? 0 : bits32(a[i]) & 0x80000000u;
     sign ^= fixed[i] << 7 & 0x80000000u;
@@ -298,7 +300,7 @@ KILNI_LANES_INLINE void mufu_sin(const float* a, uint32_t turn, uint32_t* r) {
 // Below 2^-8 the source itself, from 8 on 1. In between a binade has 1, 2, 4, 8
 // or 16 segments, and what is behind the 17 bits of x is not looked at.
 KILNI_LANES_INLINE void mufu_tanh(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
     int32_t e = (u >> 23) - 127;
@@ -309,7 +311,7 @@ KILNI_LANES_INLINE void mufu_tanh(const uint32_t* a, uint32_t* r) {
     row = row < 0 ? 0 : row;
     rows.row[i] = (uint32_t)(row < 175 ? row : 175);
   }
-  look_up(&rows, kilni_lanes_tanh_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_tanh_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
     uint32_t c12 = rows.c12[i];
@@ -329,15 +331,15 @@ KILNI_LANES_INLINE void mufu_tanh(const uint32_t* a, uint32_t* r) {
 
 // Of upper words of f64: 20 bits of a significand in, 20 out.
 KILNI_LANES_INLINE void mufu_rcp64h(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     rows.row[i] = KILNI_LANES_RCP_ROWS + (a[i] >> 13 & 0x7f);
     rows.x[i] = a[i] << 4 & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
-    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x8fce)) >> 10;
+    uint32_t y = upper_of(lanes_interpolate_sum_of(&rows, i, 14, 0x8fce)) >> 10;
     uint32_t n = ((2044 - ((uint32_t)u >> 20)) << 20) + y;
     n = (int32_t)n < 0x00100000 ? 0 : n;
     n = u < 0x00100000 ? 0x7ff00000u : n;
@@ -347,15 +349,15 @@ KILNI_LANES_INLINE void mufu_rcp64h(const uint32_t* a, uint32_t* r) {
 }
 
 KILNI_LANES_INLINE void mufu_rsq64h(const uint32_t* a, uint32_t* r) {
-  kilni_lanes_rows_t rows;
+  kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {
     rows.row[i] = KILNI_LANES_RSQRT_ROWS + ((a[i] >> 14 & 0x7f) ^ 0x40);
     rows.x[i] = a[i] << 3 & 0x1ffff;
   }
-  look_up(&rows, kilni_lanes_rows);
+  lanes_interpolate_look_up(&rows, kilni_soft_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
-    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x7fff)) >> 10;
+    uint32_t y = upper_of(lanes_interpolate_sum_of(&rows, i, 14, 0x7fff)) >> 10;
     y = (a[i] & 0x1fffff) == 0x100000 ? 0x200000 : y;
     uint32_t half = ((a[i] >> 20) + 1) >> 1;  // 512 for [1, 4)
     uint32_t n = ((1533 - half) << 20) + y;

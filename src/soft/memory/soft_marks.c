@@ -9,7 +9,7 @@ static uint64_t piece(uint64_t at, uint64_t left) {
   return left < room ? left : room;
 }
 
-static uint64_t bits_of(uint64_t at, uint64_t count) {
+static uint64_t marks_bits_of(uint64_t at, uint64_t count) {
   uint64_t low = count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
   return low << at % 64;
 }
@@ -29,8 +29,8 @@ static uint64_t word_at(const kilni_soft_marks_t* marks, uint64_t at) {
   return atomic_load_explicit(&marks->words[at / 64], memory_order_relaxed);
 }
 
-static void put(const kilni_soft_marks_t* marks, uint64_t at, uint64_t bits,
-                uint64_t value) {
+static void marks_put(const kilni_soft_marks_t* marks, uint64_t at,
+                      uint64_t bits, uint64_t value) {
   _Atomic uint64_t* word = &marks->words[at / 64];
   uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
   if ((now & bits) == value) return;
@@ -45,8 +45,8 @@ void kilni_soft_marks_set(const kilni_soft_marks_t* marks, uint64_t address,
   if (!clip(marks, &address, &bytes)) return;
   while (bytes > 0) {
     uint64_t count = piece(address, bytes);
-    uint64_t bits = bits_of(address, count);
-    put(marks, address, bits, bits);
+    uint64_t bits = marks_bits_of(address, count);
+    marks_put(marks, address, bits, bits);
     address += count;
     bytes -= count;
   }
@@ -57,7 +57,7 @@ void kilni_soft_marks_clear(const kilni_soft_marks_t* marks, uint64_t address,
   if (!clip(marks, &address, &bytes)) return;
   while (bytes > 0) {
     uint64_t count = piece(address, bytes);
-    put(marks, address, bits_of(address, count), 0);
+    marks_put(marks, address, marks_bits_of(address, count), 0);
     address += count;
     bytes -= count;
   }
@@ -69,7 +69,7 @@ bool kilni_soft_marks_all(const kilni_soft_marks_t* marks, uint64_t address,
   if (!clip(marks, &at, &bytes)) return true;
   while (bytes > 0) {
     uint64_t count = piece(at, bytes);
-    uint64_t missing = bits_of(at, count) & ~word_at(marks, at);
+    uint64_t missing = marks_bits_of(at, count) & ~word_at(marks, at);
     if (missing) {
       *out_first =
           marks->base + at / 64 * 64 + (uint64_t)__builtin_ctzll(missing);
@@ -93,8 +93,8 @@ void kilni_soft_marks_copy(const kilni_soft_marks_t* marks, uint64_t to,
   while (bytes > 0) {
     uint64_t count = piece(source, piece(to, bytes));
     uint64_t value = word_at(marks, source) >> source % 64 << to % 64;
-    uint64_t bits = bits_of(to, count);
-    put(marks, to, bits, value & bits);
+    uint64_t bits = marks_bits_of(to, count);
+    marks_put(marks, to, bits, value & bits);
     source += count;
     to += count;
     bytes -= count;

@@ -90,7 +90,7 @@ void kilni_soft_memory_lock_wide(kilni_soft_memory_t* memory) {
   memory->root->locks_wide = true;
 }
 
-static uint64_t round_up(uint64_t value, uint64_t align) {
+static uint64_t memory_round_up(uint64_t value, uint64_t align) {
   return (value + align - 1) & ~(align - 1);
 }
 
@@ -120,7 +120,7 @@ static void* host_pointer(uint64_t address, int64_t delta) {
 }
 
 // splitmix64's finisher: a seed of 0 too gives a word without zero meaning.
-static uint64_t mix(uint64_t value) {
+static uint64_t memory_mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15ull;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
@@ -208,7 +208,7 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
   memory->device_count = count;
   memory->allocator = host->allocator;
   memory->exact = exact;
-  memory->fill = mix(host->seed) | 0x0101010101010101ull;
+  memory->fill = memory_mix(host->seed) | 0x0101010101010101ull;
   memory->cursor = KILNI_SOFT_GLOBAL_BASE;
   memory->next_id = 1;
   atomic_init(&memory->generation, 1);
@@ -287,7 +287,7 @@ static void start_marks(const kilni_soft_memory_t* memory,
   uint64_t step = kilni_base_vm_page_bytes() * 8;
   uint64_t at = alloc->address;
   uint64_t end = at + bytes;
-  uint64_t first = round_up(at, step);
+  uint64_t first = memory_round_up(at, step);
   uint64_t last = end & ~(step - 1);
   if (first < last) {
     kilni_base_vm_discard(memory->marks_memory + (first - marks->base) / 8,
@@ -315,7 +315,7 @@ void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
     if (!is_own_host(alloc->kind)) continue;
     kilni_base_vm_release(
         host_pointer(alloc->address, 0),
-        (size_t)round_up(alloc->bytes, kilni_base_vm_page_bytes()));
+        (size_t)memory_round_up(alloc->bytes, kilni_base_vm_page_bytes()));
   }
   for (uint32_t i = 1; i < memory->device_count; i++) {
     if (memory->joined[i] == NULL) break;
@@ -382,7 +382,8 @@ static kiln_status_t insert(kilni_soft_memory_t* memory,
   return kiln_ok();
 }
 
-static void take_out(kilni_soft_memory_t* memory, kilni_soft_alloc_t* alloc) {
+static void memory_take_out(kilni_soft_memory_t* memory,
+                            kilni_soft_alloc_t* alloc) {
   size_t at = (size_t)(alloc - memory->allocs);
   memmove(alloc, alloc + 1, (memory->count - at - 1) * sizeof(*alloc));
   memory->count--;
@@ -395,13 +396,13 @@ static bool find_gap(const kilni_soft_memory_t* memory, uint64_t from,
                      uint64_t bytes, uint64_t* out_address) {
   uint64_t guard = memory->exact ? GUARD_BYTES : 0;
   uint64_t end = KILNI_SOFT_GLOBAL_BASE + memory->window_bytes;
-  uint64_t at = round_up(from, KILNI_SOFT_ALLOC_ALIGN);
+  uint64_t at = memory_round_up(from, KILNI_SOFT_ALLOC_ALIGN);
   size_t i = upper_bound(memory, at);
   if (i > 0) {
     const kilni_soft_alloc_t* below = &memory->allocs[i - 1];
     uint64_t stop = below->address + below->bytes + guard;
     if (stop > at && below->address >= KILNI_SOFT_GLOBAL_BASE) {
-      at = round_up(stop, KILNI_SOFT_ALLOC_ALIGN);
+      at = memory_round_up(stop, KILNI_SOFT_ALLOC_ALIGN);
     }
   }
   for (; at < end; i++) {
@@ -414,8 +415,8 @@ static bool find_gap(const kilni_soft_memory_t* memory, uint64_t from,
       return true;
     }
     if (limit == end) return false;
-    at = round_up(limit + memory->allocs[i].bytes + guard,
-                  KILNI_SOFT_ALLOC_ALIGN);
+    at = memory_round_up(limit + memory->allocs[i].bytes + guard,
+                         KILNI_SOFT_ALLOC_ALIGN);
   }
   return false;
 }
@@ -475,7 +476,8 @@ static void fill_fresh(const kilni_soft_memory_t* memory, uint8_t* at,
   if (bytes > FILL_BYTES) {
     // What lies behind may be left over from an earlier allocation.
     uint64_t page = kilni_base_vm_page_bytes();
-    uint64_t start = round_up((uint64_t)(uintptr_t)at + FILL_BYTES, page);
+    uint64_t start =
+        memory_round_up((uint64_t)(uintptr_t)at + FILL_BYTES, page);
     uint64_t stop = ((uint64_t)(uintptr_t)at + bytes) & ~(page - 1);
     if (stop > start) {
       kilni_base_vm_discard((void*)(uintptr_t)start, (size_t)(stop - start));
@@ -499,7 +501,7 @@ static uint64_t owed(const kilni_soft_memory_t* memory) {
                  !kilni_soft_alloc_is_virtual(alloc->kind);
     if (!plain || alloc->bytes <= FILL_BYTES) continue;
     uint64_t page = kilni_base_vm_page_bytes();
-    uint64_t from = round_up(alloc->address + FILL_BYTES, page);
+    uint64_t from = memory_round_up(alloc->address + FILL_BYTES, page);
     uint64_t end = (alloc->address + alloc->bytes) & ~(page - 1);
     if (from >= end) continue;
     bytes += kilni_base_vm_untouched(host_pointer(from, alloc->delta),
@@ -537,7 +539,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
                                   kilni_soft_alloc_kind_t kind,
                                   uint64_t* out_address) {
   kilni_soft_memory_t* memory = own->root;
-  uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
+  uint64_t rounded = memory_round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
   uint64_t free_bytes = available(own, rounded);
   uint64_t address;
   if (rounded > free_bytes || !choose_address(memory, rounded, &address)) {
@@ -569,7 +571,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
 static kiln_status_t alloc_host(kilni_soft_memory_t* own, uint64_t bytes,
                                 kilni_soft_alloc_kind_t kind,
                                 uint64_t* out_address) {
-  uint64_t rounded = round_up(bytes, kilni_base_vm_page_bytes());
+  uint64_t rounded = memory_round_up(bytes, kilni_base_vm_page_bytes());
   if (rounded < bytes || rounded > SIZE_MAX) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
@@ -652,7 +654,7 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
     return kilni_base_status_bare(KILN_STATUS_NOT_FOUND);
   }
   kilni_soft_alloc_t alloc = *found;
-  take_out(memory, found);
+  memory_take_out(memory, found);
   freed->address = alloc.address;
   freed->bytes = alloc.bytes;
   freed->kind = kind;
@@ -661,7 +663,7 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
     uint64_t first;
     uint64_t end;
     pages_of(address, alloc.bytes, &first, &end);
-    uint64_t rounded = round_up(alloc.bytes, KILNI_SOFT_ALLOC_ALIGN);
+    uint64_t rounded = memory_round_up(alloc.bytes, KILNI_SOFT_ALLOC_ALIGN);
     kilni_soft_memory_t* own = memory->joined[alloc.device];
     own->used -= rounded;
     if (kind == KILNI_SOFT_ALLOC_HEAP) own->heap_used -= rounded;
@@ -669,7 +671,7 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
   } else if (is_own_host(kind)) {
     kilni_base_vm_release(
         host_pointer(address, 0),
-        (size_t)round_up(alloc.bytes, kilni_base_vm_page_bytes()));
+        (size_t)memory_round_up(alloc.bytes, kilni_base_vm_page_bytes()));
   }
   kilni_base_mutex_unlock(&memory->lock);
   return kiln_ok();
@@ -731,8 +733,8 @@ bool kilni_soft_memory_is_peer(kilni_soft_memory_t* memory, uint32_t owner) {
 }
 
 // What the device may do with an allocation.
-static uint32_t access_of(const kilni_soft_memory_t* own,
-                          const kilni_soft_alloc_t* alloc) {
+static uint32_t memory_access_of(const kilni_soft_memory_t* own,
+                                 const kilni_soft_alloc_t* alloc) {
   bool by_device = alloc->kind == KILNI_SOFT_ALLOC_MAPPED ||
                    alloc->kind == KILNI_SOFT_ALLOC_ASYNC;
   bool mine = alloc->device == own->device;
@@ -748,7 +750,7 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
                            uint64_t* out_address) {
   *out_address = 0;
   if (bytes == 0 || bytes > memory->root->total) return;
-  uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
+  uint64_t rounded = memory_round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
   kilni_base_mutex_lock(&memory->root->lock);
   if (memory->heap_used + rounded <= memory->heap_limit) {
     kiln_status_t status =
@@ -908,7 +910,7 @@ bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
   memset(out_range, 0, sizeof(*out_range));
   out_range->generation = atomic_load(&memory->generation);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
-  uint32_t access = alloc != NULL ? access_of(own, alloc) : 0;
+  uint32_t access = alloc != NULL ? memory_access_of(own, alloc) : 0;
   bool found = access != 0;
   bool by_page = !memory->exact &&
                  (alloc == NULL || (is_device_kind(alloc->kind) &&
@@ -978,7 +980,7 @@ uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory) {
   return atomic_load_explicit(&memory->root->generation, memory_order_acquire);
 }
 
-static bool is_reserved(const kilni_soft_memory_t* memory, size_t at) {
+static bool memory_is_reserved(const kilni_soft_memory_t* memory, size_t at) {
   return memory->allocs[at].kind == KILNI_SOFT_ALLOC_RESERVED;
 }
 
@@ -988,8 +990,8 @@ bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
   kilni_base_mutex_lock(&memory->lock);
   size_t above = upper_bound(memory, address);
   size_t below = above;
-  while (below > 0 && is_reserved(memory, below - 1)) below--;
-  while (above < memory->count && is_reserved(memory, above)) above++;
+  while (below > 0 && memory_is_reserved(memory, below - 1)) below--;
+  while (above < memory->count && memory_is_reserved(memory, above)) above++;
   bool has_above = above < memory->count;
   uint64_t up = has_above ? memory->allocs[above].address - address : 0;
   bool found = has_above;
@@ -1041,7 +1043,7 @@ static bool choose_reserved(kilni_soft_memory_t* memory, uint64_t bytes,
       !choose_address(memory, bytes + align, &at)) {
     return false;
   }
-  *out_address = round_up(at, align);
+  *out_address = memory_round_up(at, align);
   return true;
 }
 
@@ -1080,13 +1082,13 @@ bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
       memory->allocs[at + 1].range == address) {
     whole = false;
   }
-  if (whole) take_out(memory, &memory->allocs[at]);
+  if (whole) memory_take_out(memory, &memory->allocs[at]);
   kilni_base_mutex_unlock(&memory->lock);
   return whole;
 }
 
 // Cuts the entry at `at` in two; there is room in the table.
-static void cut(kilni_soft_memory_t* memory, size_t at, uint64_t bytes) {
+static void memory_cut(kilni_soft_memory_t* memory, size_t at, uint64_t bytes) {
   kilni_soft_alloc_t* alloc = &memory->allocs[at];
   memmove(alloc + 2, alloc + 1, (memory->count - at - 1) * sizeof(*alloc));
   alloc[1] = alloc[0];
@@ -1098,7 +1100,7 @@ static void cut(kilni_soft_memory_t* memory, size_t at, uint64_t bytes) {
 
 // Joins the entry at `at` with the next if both are free addresses of one
 // reservation.
-static void join(kilni_soft_memory_t* memory, size_t at) {
+static void memory_join(kilni_soft_memory_t* memory, size_t at) {
   kilni_soft_alloc_t* alloc = &memory->allocs[at];
   if (at + 1 >= memory->count || alloc[0].kind != KILNI_SOFT_ALLOC_RESERVED ||
       alloc[1].kind != KILNI_SOFT_ALLOC_RESERVED ||
@@ -1106,12 +1108,12 @@ static void join(kilni_soft_memory_t* memory, size_t at) {
     return;
   }
   alloc[0].bytes += alloc[1].bytes;
-  take_out(memory, &alloc[1]);
+  memory_take_out(memory, &alloc[1]);
 }
 
-static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
-                           uint64_t bytes, int share, void* owner,
-                           uint32_t device) {
+static kiln_status_t memory_place(kilni_soft_memory_t* memory, uint64_t address,
+                                  uint64_t bytes, int share, void* owner,
+                                  uint32_t device) {
   size_t at = upper_bound(memory, address);
   if (at == 0) return kilni_base_status_bare(KILN_STATUS_INVALID_ARGUMENT);
   const kilni_soft_alloc_t* free_range = &memory->allocs[--at];
@@ -1128,8 +1130,8 @@ static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(kilni_base_vm_share_map(
       share, host_pointer(address, window_delta(memory)), (size_t)bytes));
-  if (before > 0) cut(memory, at++, before);
-  if (memory->allocs[at].bytes > bytes) cut(memory, at, bytes);
+  if (before > 0) memory_cut(memory, at++, before);
+  if (memory->allocs[at].bytes > bytes) memory_cut(memory, at, bytes);
   memory->allocs[at].kind = KILNI_SOFT_ALLOC_MAPPED;
   memory->allocs[at].owner = owner;
   memory->allocs[at].access = 0;
@@ -1145,7 +1147,7 @@ kiln_status_t kilni_soft_memory_map(kilni_soft_memory_t* memory,
   kilni_soft_memory_t* root = memory->root;
   kilni_base_mutex_lock(&root->lock);
   kiln_status_t status =
-      place(root, address, bytes, share, owner, memory->device);
+      memory_place(root, address, bytes, share, owner, memory->device);
   kilni_base_mutex_unlock(&root->lock);
   return status;
 }
@@ -1182,8 +1184,8 @@ void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
   alloc->kind = KILNI_SOFT_ALLOC_RESERVED;
   alloc->owner = NULL;
   atomic_fetch_add(&memory->generation, 1);
-  join(memory, at);
-  if (at > 0) join(memory, at - 1);
+  memory_join(memory, at);
+  if (at > 0) memory_join(memory, at - 1);
   kilni_base_mutex_unlock(&memory->lock);
 }
 

@@ -41,7 +41,7 @@ static void move_out(void* to, const uint64_t value[2]) {
   __asm__ volatile("movdqa %1, %0" : "=m"(*(wide_t*)to) : "x"(v) : "memory");
 }
 
-static bool swap(void* at, uint64_t old[2], const uint64_t value[2]) {
+static bool wide_swap(void* at, uint64_t old[2], const uint64_t value[2]) {
   bool done;
   __asm__ volatile("lock cmpxchg16b %1"
                    : "=@ccz"(done), "+m"(*(uint64_t(*)[2])at), "+a"(old[0]),
@@ -65,7 +65,7 @@ static void move_out(void* to, const uint64_t value[2]) {
                    : "memory");
 }
 
-static bool swap(void* at, uint64_t old[2], const uint64_t value[2]) {
+static bool wide_swap(void* at, uint64_t old[2], const uint64_t value[2]) {
   uint64_t low;
   uint64_t high;
   uint32_t failed;
@@ -95,7 +95,7 @@ static void move_out(void* to, const uint64_t value[2]) {
   memcpy(to, value, 16);
 }
 
-static bool swap(void* at, uint64_t old[2], const uint64_t value[2]) {
+static bool wide_swap(void* at, uint64_t old[2], const uint64_t value[2]) {
   uint64_t now[2];
   memcpy(now, at, 16);
   bool done = now[0] == old[0] && now[1] == old[1];
@@ -106,7 +106,7 @@ static bool swap(void* at, uint64_t old[2], const uint64_t value[2]) {
 #endif
 
 // The lock of an address, taken; NULL where none is needed.
-static atomic_uint* take(atomic_uint* locks, const void* at) {
+static atomic_uint* wide_take(atomic_uint* locks, const void* at) {
   if (!locks) return NULL;
   atomic_uint* lock = &locks[((uintptr_t)at >> 4) % KILNI_SOFT_WIDE_LOCKS];
   while (atomic_exchange_explicit(lock, 1u, memory_order_acquire)) {
@@ -114,28 +114,28 @@ static atomic_uint* take(atomic_uint* locks, const void* at) {
   return lock;
 }
 
-static void give(atomic_uint* lock) {
+static void wide_give(atomic_uint* lock) {
   if (lock) atomic_store_explicit(lock, 0u, memory_order_release);
 }
 
 void kilni_soft_wide_load(atomic_uint* locks, const void* from,
                           uint64_t out_value[2]) {
-  atomic_uint* lock = take(locks, from);
+  atomic_uint* lock = wide_take(locks, from);
   move_in(from, out_value);
-  give(lock);
+  wide_give(lock);
 }
 
 void kilni_soft_wide_store(atomic_uint* locks, void* to,
                            const uint64_t value[2]) {
-  atomic_uint* lock = take(locks, to);
+  atomic_uint* lock = wide_take(locks, to);
   move_out(to, value);
-  give(lock);
+  wide_give(lock);
 }
 
 bool kilni_soft_wide_swap(atomic_uint* locks, void* at, uint64_t inout_old[2],
                           const uint64_t value[2]) {
-  atomic_uint* lock = take(locks, at);
-  bool done = swap(at, inout_old, value);
-  give(lock);
+  atomic_uint* lock = wide_take(locks, at);
+  bool done = wide_swap(at, inout_old, value);
+  wide_give(lock);
   return done;
 }

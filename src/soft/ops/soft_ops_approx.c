@@ -8,33 +8,33 @@
 #include "soft/lanes/soft_lanes_interpolate.h"
 
 // The unit's answers to the source.
-#define PLAIN(id, unit)                                        \
-  KILNI_SOFT_HANDLER(id) {                                     \
-    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;          \
-    unit(KILNI_LANES_AT(uint32_t, instr->a), r);               \
-    kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
-                        kilni_soft_exec(warp, instr));         \
-    return instr + 1;                                          \
+#define PLAIN(id, unit)                                             \
+  KILNI_SOFT_HANDLER(id) {                                          \
+    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;               \
+    unit(KILNI_LANES_AT(uint32_t, instr->a), r);                    \
+    kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
+                             kilni_soft_exec(warp, instr));         \
+    return instr + 1;                                               \
   }
 
 // The source `a` becomes `before`, the unit's answer `y` becomes `after`.
-#define SCALED(id, unit, before, after)                        \
-  KILNI_SOFT_HANDLER(id) {                                     \
-    const float* pa = KILNI_LANES_AT(float, instr->a);         \
-    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;          \
-    KILNI_LANES_EACH(i) {                                      \
-      float a = pa[i];                                         \
-      r[i] = bits32(before);                                   \
-    }                                                          \
-    unit(r, r);                                                \
-    KILNI_LANES_EACH(i) {                                      \
-      float a = pa[i];                                         \
-      float y = float32(r[i]);                                 \
-      r[i] = bits32(canonical32(after));                       \
-    }                                                          \
-    kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
-                        kilni_soft_exec(warp, instr));         \
-    return instr + 1;                                          \
+#define SCALED(id, unit, before, after)                             \
+  KILNI_SOFT_HANDLER(id) {                                          \
+    const float* pa = KILNI_LANES_AT(float, instr->a);              \
+    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;               \
+    KILNI_LANES_EACH(i) {                                           \
+      float a = pa[i];                                              \
+      r[i] = bits32(before);                                        \
+    }                                                               \
+    unit(r, r);                                                     \
+    KILNI_LANES_EACH(i) {                                           \
+      float a = pa[i];                                              \
+      float y = float32(r[i]);                                      \
+      r[i] = bits32(canonical32(after));                            \
+    }                                                               \
+    kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
+                             kilni_soft_exec(warp, instr));         \
+    return instr + 1;                                               \
   }
 
 #define SUBNORMAL(a) (fabsf(a) < 0x1p-126f)
@@ -69,18 +69,18 @@ SCALED(ex2_approx_f32, mufu_ex2, a < -126.0f ? a * 0.5f : a,
        a < -126.0f ? y * y : y)
 
 // The source as turns, cut off: the same with .ftz.
-#define SINE(id, turn)                                            \
-  KILNI_SOFT_HANDLER(id) {                                        \
-    const float* pa = KILNI_LANES_AT(float, instr->a);            \
-    float turns[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;            \
-    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;             \
-    KILNI_LANES_EACH(i) {                                         \
-      turns[i] = float32(cut_off((double)pa[i] * 0x1.45f306p-3)); \
-    }                                                             \
-    mufu_sin(turns, (turn), r);                                   \
-    kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,    \
-                        kilni_soft_exec(warp, instr));            \
-    return instr + 1;                                             \
+#define SINE(id, turn)                                              \
+  KILNI_SOFT_HANDLER(id) {                                          \
+    const float* pa = KILNI_LANES_AT(float, instr->a);              \
+    float turns[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;              \
+    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;               \
+    KILNI_LANES_EACH(i) {                                           \
+      turns[i] = float32(cut_off((double)pa[i] * 0x1.45f306p-3));   \
+    }                                                               \
+    mufu_sin(turns, (turn), r);                                     \
+    kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
+                             kilni_soft_exec(warp, instr));         \
+    return instr + 1;                                               \
   }
 SINE(sin_approx_f32, 0)
 SINE(sin_approx_ftz_f32, 0)
@@ -96,53 +96,53 @@ KILNI_LANES_INLINE float flushed_product(float a, float b) {
   float zero = float32(bits32(r) & 0x80000000u);
   return fabsf((a * 0x1p64f) * b) < 0x1p-62f ? zero : r;
 }
-KILNI_LANES_INLINE float product(float a, float b) {
+KILNI_LANES_INLINE float ops_approx_product(float a, float b) {
   return a * b;
 }
 
 // a times the reciprocal of b, scale(b) being what both are multiplied by
 // first.
-#define QUOTIENT(id, scale, in, times)                         \
-  KILNI_SOFT_HANDLER(id) {                                     \
-    const float* pa = KILNI_LANES_AT(float, instr->a);         \
-    const float* pb = KILNI_LANES_AT(float, instr->b);         \
-    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;          \
-    KILNI_LANES_EACH(i) {                                      \
-      float b = in(pb[i]);                                     \
-      r[i] = bits32(in(b * scale(b)));                         \
-    }                                                          \
-    mufu_rcp(r, r);                                            \
-    KILNI_LANES_EACH(i) {                                      \
-      float b = in(pb[i]);                                     \
-      float a = in(in(pa[i]) * scale(b));                      \
-      r[i] = bits32(canonical32(times(a, float32(r[i]))));     \
-    }                                                          \
-    kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
-                        kilni_soft_exec(warp, instr));         \
-    return instr + 1;                                          \
+#define QUOTIENT(id, scale, in, times)                              \
+  KILNI_SOFT_HANDLER(id) {                                          \
+    const float* pa = KILNI_LANES_AT(float, instr->a);              \
+    const float* pb = KILNI_LANES_AT(float, instr->b);              \
+    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;               \
+    KILNI_LANES_EACH(i) {                                           \
+      float b = in(pb[i]);                                          \
+      r[i] = bits32(in(b * scale(b)));                              \
+    }                                                               \
+    mufu_rcp(r, r);                                                 \
+    KILNI_LANES_EACH(i) {                                           \
+      float b = in(pb[i]);                                          \
+      float a = in(in(pa[i]) * scale(b));                           \
+      r[i] = bits32(canonical32(times(a, float32(r[i]))));          \
+    }                                                               \
+    kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, \
+                             kilni_soft_exec(warp, instr));         \
+    return instr + 1;                                               \
   }
 #define KEEP(x) (x)
-QUOTIENT(div_approx_f32, scale_up, KEEP, product)
+QUOTIENT(div_approx_f32, scale_up, KEEP, ops_approx_product)
 QUOTIENT(div_approx_ftz_f32, scale_none, flush32, flushed_product)
-QUOTIENT(div_full_f32, scale_both, KEEP, product)
+QUOTIENT(div_full_f32, scale_both, KEEP, ops_approx_product)
 QUOTIENT(div_full_ftz_f32, scale_down, flush32, flushed_product)
 
 // The unit's answers to the upper word; the lower is not looked at, and zero.
-#define UPPER(id, unit)                                        \
-  KILNI_SOFT_HANDLER(id) {                                     \
-    const uint64_t* pa = KILNI_LANES_AT(uint64_t, instr->a);   \
-    uint32_t upper[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;      \
-    uint64_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;          \
-    KILNI_LANES_EACH(i) {                                      \
-      upper[i] = (uint32_t)(pa[i] >> 32);                      \
-    }                                                          \
-    unit(upper, upper);                                        \
-    KILNI_LANES_EACH(i) {                                      \
-      r[i] = (uint64_t)upper[i] << 32;                         \
-    }                                                          \
-    kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r, \
-                        kilni_soft_exec(warp, instr));         \
-    return instr + 1;                                          \
+#define UPPER(id, unit)                                             \
+  KILNI_SOFT_HANDLER(id) {                                          \
+    const uint64_t* pa = KILNI_LANES_AT(uint64_t, instr->a);        \
+    uint32_t upper[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;           \
+    uint64_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;               \
+    KILNI_LANES_EACH(i) {                                           \
+      upper[i] = (uint32_t)(pa[i] >> 32);                           \
+    }                                                               \
+    unit(upper, upper);                                             \
+    KILNI_LANES_EACH(i) {                                           \
+      r[i] = (uint64_t)upper[i] << 32;                              \
+    }                                                               \
+    kilni_soft_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r, \
+                             kilni_soft_exec(warp, instr));         \
+    return instr + 1;                                               \
   }
 UPPER(rcp_approx_ftz_f64, mufu_rcp64h)
 UPPER(rsqrt_approx_ftz_f64, mufu_rsq64h)
@@ -172,7 +172,7 @@ KILNI_SOFT_HANDLER(rsqrt_approx_f64) {
     y = a == 0.0 ? float64(sign | 0x7ff0000000000000u) : y;
     r[i] = a == a ? y : quiet64(a);
   }
-  kilni_lanes_store64(KILNI_LANES_AT(double, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store64(KILNI_LANES_AT(double, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }

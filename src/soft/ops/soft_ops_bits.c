@@ -59,8 +59,8 @@ KILNI_SOFT_HANDLER(lop3_b32) {
     uint32_t high = high0 ^ (b & (high0 ^ high1));
     r[i] = low ^ (a & (low ^ high));
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 

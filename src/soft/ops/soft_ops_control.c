@@ -178,8 +178,8 @@ KILNI_SOFT_HANDLER(sreg32) {
       r[i] = value;
     }
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
@@ -191,8 +191,8 @@ KILNI_SOFT_HANDLER(sreg64) {
   KILNI_LANES_EACH(i) {
     r[i] = value;
   }
-  kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
@@ -205,12 +205,12 @@ KILNI_SOFT_HANDLER(local_address) {
   KILNI_LANES_EACH(i) {
     r[i] = value;
   }
-  kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
-static const uint64_t window_base[] = {
+static const uint64_t kWindowBase[] = {
     [KILNI_SOFT_SPACE_GENERIC] = 0,
     [KILNI_SOFT_SPACE_GLOBAL] = 0,
     [KILNI_SOFT_SPACE_CONST] = 0,
@@ -219,24 +219,24 @@ static const uint64_t window_base[] = {
     [KILNI_SOFT_SPACE_PARAM] = KILNI_SOFT_PARAM_BASE,
 };
 
-#define WIDE(id, TD, TA, prepare, expr)                          \
-  KILNI_SOFT_HANDLER(id) {                                       \
-    const TA* pa = KILNI_LANES_AT(TA, instr->a);                 \
-    prepare;                                                     \
-    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
-    KILNI_LANES_EACH(i) {                                        \
-      TA a = pa[i];                                              \
-      r[i] = (TD)(expr);                                         \
-    }                                                            \
-    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
-                      kilni_soft_exec(warp, instr), sizeof(TD)); \
-    return instr + 1;                                            \
+#define WIDE(id, TD, TA, prepare, expr)                               \
+  KILNI_SOFT_HANDLER(id) {                                            \
+    const TA* pa = KILNI_LANES_AT(TA, instr->a);                      \
+    prepare;                                                          \
+    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                       \
+    KILNI_LANES_EACH(i) {                                             \
+      TA a = pa[i];                                                   \
+      r[i] = (TD)(expr);                                              \
+    }                                                                 \
+    kilni_soft_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
+                           kilni_soft_exec(warp, instr), sizeof(TD)); \
+    return instr + 1;                                                 \
   }
 
 // `aux`: kilni_soft_space_t; `b`: 1 to leave the window.
 WIDE(add_window, uint64_t, uint64_t,
-     uint64_t base = instr->b ? 0 - window_base[instr->aux]
-                              : window_base[instr->aux],
+     uint64_t base = instr->b ? 0 - kWindowBase[instr->aux]
+                              : kWindowBase[instr->aux],
      a + base)
 // `aux`: a signed number of bytes.
 WIDE(add_offset, uint64_t, uint64_t,
@@ -269,7 +269,7 @@ KILNI_SOFT_HANDLER(insert) {
   KILNI_LANES_EACH(i) {
     r[i] = (pd[i] & ~mask) | ((pa[i] << shift) & mask);
   }
-  kilni_lanes_store32(pd, r, kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(pd, r, kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 

@@ -35,7 +35,7 @@ KILNI_LANES_BINARY(copysign_f64, uint64_t, uint64_t, uint64_t,
                    (a & SIGN) | (b & ~SIGN))
 
 // As in f32: the number against a NaN, -0 below +0.
-KILNI_LANES_INLINE double lesser(double a, double b) {
+KILNI_LANES_INLINE double ops_double_lesser(double a, double b) {
   double tie = float64(bits64(a) | bits64(b));
   double r = a < b ? a : b;
   r = a == b ? tie : r;
@@ -43,7 +43,7 @@ KILNI_LANES_INLINE double lesser(double a, double b) {
   r = b == b ? r : a;
   return r == r ? r : quiet64(a);
 }
-KILNI_LANES_INLINE double greater(double a, double b) {
+KILNI_LANES_INLINE double ops_double_greater(double a, double b) {
   double tie = float64(bits64(a) & bits64(b));
   double r = a > b ? a : b;
   r = a == b ? tie : r;
@@ -51,8 +51,8 @@ KILNI_LANES_INLINE double greater(double a, double b) {
   r = b == b ? r : a;
   return r == r ? r : quiet64(a);
 }
-KILNI_LANES_BINARY(min_f64, double, double, double, lesser(a, b))
-KILNI_LANES_BINARY(max_f64, double, double, double, greater(a, b))
+KILNI_LANES_BINARY(min_f64, double, double, double, ops_double_lesser(a, b))
+KILNI_LANES_BINARY(max_f64, double, double, double, ops_double_greater(a, b))
 
 #define TEST(id, expr)                                                \
   KILNI_SOFT_HANDLER(id) {                                            \
@@ -63,7 +63,7 @@ KILNI_LANES_BINARY(max_f64, double, double, double, greater(a, b))
       t[i] = -(int32_t)(expr);                                        \
     }                                                                 \
     kilni_soft_set_pred(warp, instr->d, kilni_soft_exec(warp, instr), \
-                        kilni_lanes_mask(t));                         \
+                        kilni_soft_lanes_mask(t));                    \
     return instr + 1;                                                 \
   }
 #define INF 0x7ff0000000000000u

@@ -142,19 +142,20 @@ KILNI_LANES_BINARY(bmsk_wrap, uint32_t, uint32_t, uint32_t,
                    mask_clamp(a & 31, b & 31))
 
 // The low b bits of a; all 32 where b is 32 or more.
-KILNI_LANES_INLINE uint32_t extend(uint32_t a, uint32_t b, int is_signed) {
+KILNI_LANES_INLINE uint32_t ops_field_extend(uint32_t a, uint32_t b,
+                                             int is_signed) {
   uint32_t ones = b < 32 ? (1u << (b & 31)) - 1u : UINT32_MAX;
   uint32_t sign = 0u - (a >> ((b - 1u) & 31) & 1u);
   return (a & ones) | (is_signed && b ? sign & ~ones : 0);
 }
 KILNI_LANES_BINARY(szext_clamp_u32, uint32_t, uint32_t, uint32_t,
-                   extend(a, b, 0))
+                   ops_field_extend(a, b, 0))
 KILNI_LANES_BINARY(szext_clamp_s32, uint32_t, uint32_t, uint32_t,
-                   extend(a, b, 1))
+                   ops_field_extend(a, b, 1))
 KILNI_LANES_BINARY(szext_wrap_u32, uint32_t, uint32_t, uint32_t,
-                   extend(a, b & 31, 0))
+                   ops_field_extend(a, b & 31, 0))
 KILNI_LANES_BINARY(szext_wrap_s32, uint32_t, uint32_t, uint32_t,
-                   extend(a, b & 31, 1))
+                   ops_field_extend(a, b & 31, 1))
 
 // The n-th one of `mask` from bit `base`, upwards or downwards.
 KILNI_LANES_INLINE uint32_t find_nth(uint32_t mask, uint32_t base,
@@ -180,18 +181,19 @@ KILNI_LANES_INLINE uint32_t permute_byte(uint64_t both, uint32_t how, int k) {
   uint32_t sign = byte & 0x80u ? 0xffu : 0;
   return (nibble & 8 ? sign : byte) << (8 * k);
 }
-KILNI_LANES_INLINE uint32_t permute(uint32_t a, uint32_t b, uint32_t how) {
+KILNI_LANES_INLINE uint32_t ops_field_permute(uint32_t a, uint32_t b,
+                                              uint32_t how) {
   uint64_t both = (uint64_t)b << 32 | a;
   return permute_byte(both, how, 0) | permute_byte(both, how, 1) |
          permute_byte(both, how, 2) | permute_byte(both, how, 3);
 }
 KILNI_LANES_TERNARY(prmt_b32, uint32_t, uint32_t, uint32_t, uint32_t,
-                    permute(a, b, c))
+                    ops_field_permute(a, b, c))
 // The named modes: a selector for each value of the low two bits of c.
 #define PERMUTE(id, zero, one, two, three)        \
   KILNI_LANES_TERNARY(                            \
       id, uint32_t, uint32_t, uint32_t, uint32_t, \
-      permute(a, b,                               \
+      ops_field_permute(a, b,                               \
               c & 2 ? (c & 1 ? (three) : (two)) : (c & 1 ? (one) : (zero))))
 PERMUTE(prmt_f4e, 0x3210u, 0x4321u, 0x5432u, 0x6543u)
 PERMUTE(prmt_b4e, 0x5670u, 0x6701u, 0x7012u, 0x0123u)

@@ -43,25 +43,25 @@ KILNI_LANES_INLINE float fused(int mode, float a, float b, float c) {
   KILNI_LANES_TERNARY_ROUNDED(name, mode, float, float, float, float, \
                               out(fused(mode, in(a), in(b), in(c))))
 // With .ftz; the smaller factor is made greater, which then is still finite.
-#define MUL_FLUSHED(name, mode, in, out)                       \
-  KILNI_SOFT_HANDLER(name) {                                   \
-    const float* pa = KILNI_LANES_AT(float, instr->a);         \
-    const float* pb = KILNI_LANES_AT(float, instr->b);         \
-    KILNI_LANES_FLUSHED_BODY(mode, float a = in(pa[i]);        \
-                             float b = in(pb[i]), a * b,       \
-                             greater(a, b) * other(a, b), out) \
+#define MUL_FLUSHED(name, mode, in, out)                                 \
+  KILNI_SOFT_HANDLER(name) {                                             \
+    const float* pa = KILNI_LANES_AT(float, instr->a);                   \
+    const float* pb = KILNI_LANES_AT(float, instr->b);                   \
+    KILNI_LANES_FLUSHED_BODY(mode, float a = in(pa[i]);                  \
+                             float b = in(pb[i]), a * b,                 \
+                             ops_float_greater(a, b) * other(a, b), out) \
   }
-#define FMA_FLUSHED(name, mode, in, out)                           \
-  KILNI_SOFT_HANDLER(name) {                                       \
-    const float* pa = KILNI_LANES_AT(float, instr->a);             \
-    const float* pb = KILNI_LANES_AT(float, instr->b);             \
-    const float* pc = KILNI_LANES_AT(float, instr->c);             \
-    KILNI_LANES_FLUSHED_BODY(                                      \
-        mode, float a = in(pa[i]); float b = in(pb[i]);            \
-        float c = in(pc[i]), fused(mode, a, b, c),                 \
-        fused(mode, greater(a, b), other(a, b), c * 0x1p64f), out) \
+#define FMA_FLUSHED(name, mode, in, out)                                     \
+  KILNI_SOFT_HANDLER(name) {                                                 \
+    const float* pa = KILNI_LANES_AT(float, instr->a);                       \
+    const float* pb = KILNI_LANES_AT(float, instr->b);                       \
+    const float* pc = KILNI_LANES_AT(float, instr->c);                       \
+    KILNI_LANES_FLUSHED_BODY(                                                \
+        mode, float a = in(pa[i]); float b = in(pb[i]);                      \
+        float c = in(pc[i]), fused(mode, a, b, c),                           \
+        fused(mode, ops_float_greater(a, b), other(a, b), c * 0x1p64f), out) \
   }
-KILNI_LANES_INLINE float greater(float a, float b) {
+KILNI_LANES_INLINE float ops_float_greater(float a, float b) {
   return (fabsf(a) < fabsf(b) ? a : b) * 0x1p64f;
 }
 KILNI_LANES_INLINE float other(float a, float b) {

@@ -17,14 +17,14 @@ KILNI_LANES_UNARY(neg_ftz_f32, float, float,
                   canonical32(flush32(float32(bits32(a) ^ SIGN))))
 
 // Equal sources differ at most in the sign of a zero: or keeps -0, and +0.
-KILNI_LANES_INLINE float lesser(float a, float b) {
+KILNI_LANES_INLINE float ops_float_order_lesser(float a, float b) {
   float tie = float32(bits32(a) | bits32(b));
   float r = a < b ? a : b;
   r = a == b ? tie : r;
   r = a == a ? r : b;
   return canonical32(b == b ? r : a);
 }
-KILNI_LANES_INLINE float greater(float a, float b) {
+KILNI_LANES_INLINE float ops_float_order_greater(float a, float b) {
   float tie = float32(bits32(a) & bits32(b));
   float r = a > b ? a : b;
   r = a == b ? tie : r;
@@ -35,7 +35,7 @@ KILNI_LANES_INLINE float either_nan(float r, float a, float b) {
   return a == a && b == b ? r : float32(0x7fffffffu);
 }
 // The order of magnitudes under the product of the signs.
-KILNI_LANES_INLINE float magnitude(float a) {
+KILNI_LANES_INLINE float ops_float_order_magnitude(float a) {
   return float32(bits32(a) & ~SIGN);
 }
 KILNI_LANES_INLINE float sign_of_product(float r, float a, float b) {
@@ -49,18 +49,20 @@ KILNI_LANES_INLINE float sign_of_product(float r, float a, float b) {
   KILNI_LANES_BINARY(name##ftz##_f32, float, float, float, pick(in(a), in(b))) \
   KILNI_LANES_BINARY(name##ftz##_nan_f32, float, float, float,                 \
                      either_nan(pick(in(a), in(b)), a, b))                     \
-  KILNI_LANES_BINARY(                                                          \
-      name##ftz##_xorsign_abs_f32, float, float, float,                        \
-      sign_of_product(pick(magnitude(in(a)), magnitude(in(b))), a, b))         \
+  KILNI_LANES_BINARY(name##ftz##_xorsign_abs_f32, float, float, float,         \
+                     sign_of_product(pick(ops_float_order_magnitude(in(a)),    \
+                                          ops_float_order_magnitude(in(b))),   \
+                                     a, b))                                    \
   KILNI_LANES_BINARY(                                                          \
       name##ftz##_nan_xorsign_abs_f32, float, float, float,                    \
-      either_nan(                                                              \
-          sign_of_product(pick(magnitude(in(a)), magnitude(in(b))), a, b), a,  \
-          b))
-ORDER(min, lesser, , KEEP)
-ORDER(min, lesser, _ftz, flush32)
-ORDER(max, greater, , KEEP)
-ORDER(max, greater, _ftz, flush32)
+      either_nan(sign_of_product(pick(ops_float_order_magnitude(in(a)),        \
+                                      ops_float_order_magnitude(in(b))),       \
+                                 a, b),                                        \
+                 a, b))
+ORDER(min, ops_float_order_lesser, , KEEP)
+ORDER(min, ops_float_order_lesser, _ftz, flush32)
+ORDER(max, ops_float_order_greater, , KEEP)
+ORDER(max, ops_float_order_greater, _ftz, flush32)
 
 // copysign d, a, b: the sign of a with the magnitude of b.
 KILNI_LANES_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t,
@@ -75,7 +77,7 @@ KILNI_LANES_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t,
       t[i] = -(int32_t)(expr);                                        \
     }                                                                 \
     kilni_soft_set_pred(warp, instr->d, kilni_soft_exec(warp, instr), \
-                        kilni_lanes_mask(t));                         \
+                        kilni_soft_lanes_mask(t));                    \
     return instr + 1;                                                 \
   }
 TEST(testp_finite_f32, m < 0x7f800000u)

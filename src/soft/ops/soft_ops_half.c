@@ -19,7 +19,7 @@ typedef struct format_t {
   uint64_t sign;  // the bit of the sign
 } format_t;
 
-static const format_t formats[] = {
+static const format_t kFormats[] = {
     [KILNI_SOFT_HALF_F16] = {10, -14, 0x7bff, 0x7c00, 0x7fff, 15},
     [KILNI_SOFT_HALF_BF16] = {7, -126, 0x7f7f, 0x7f80, 0x7fff, 15},
     [KILNI_SOFT_HALF_TF32] = {10, -126, 0x3fbff, 0x3fc00, 0x3ffff, 18},
@@ -46,7 +46,7 @@ KILNI_LANES_INLINE float widen_f16(uint32_t x) {
   return float32(u | (x << 16 & 0x80000000u));
 }
 
-KILNI_LANES_INLINE float widen_e4m3(uint32_t x) {
+KILNI_LANES_INLINE float ops_half_widen_e4m3(uint32_t x) {
   uint32_t body = x & 0x7fu;
   float r = float32(body << 20) * 0x1p120f;
   return with_sign(body == 0x7fu ? NAN : r, x << 24);
@@ -68,7 +68,7 @@ static void widen_all(const uint32_t* from, uint32_t shift, uint32_t format,
       return;
     case KILNI_SOFT_HALF_E4M3:
       KILNI_LANES_EACH(i) {
-        to[i] = widen_e4m3(from[i] >> shift);
+        to[i] = ops_half_widen_e4m3(from[i] >> shift);
       }
       return;
     default:  // e5m2: the upper half of an f16
@@ -89,7 +89,7 @@ typedef struct rounding_t {
   uint64_t down;     // and below
 } rounding_t;
 
-static rounding_t rounding_of(uint32_t how) {
+static rounding_t ops_half_rounding_of(uint32_t how) {
   rounding_t r = {0, 0, 0, 0};
   if (how == KILNI_SOFT_HALF_RN || how == KILNI_SOFT_HALF_RNA) {
     r.nearest = ~0ull;
@@ -100,9 +100,9 @@ static rounding_t rounding_of(uint32_t how) {
   return r;
 }
 
-KILNI_LANES_INLINE uint32_t narrow(double x, const format_t* format,
-                                   const rounding_t* rounding, uint64_t over,
-                                   uint64_t infinity) {
+KILNI_LANES_INLINE uint32_t ops_half_narrow(double x, const format_t* format,
+                                            const rounding_t* rounding,
+                                            uint64_t over, uint64_t infinity) {
   uint64_t u = bits64(x);
   uint64_t negative = 0 - (u >> 63);
   uint64_t biased = u >> 52 & 0x7ffu;
@@ -131,16 +131,16 @@ KILNI_LANES_INLINE uint32_t narrow(double x, const format_t* format,
 }
 
 static void narrow_all(const double* from, uint32_t flags, uint32_t* to) {
-  const format_t format = formats[flags & KILNI_SOFT_HALF_FORMAT];
+  const format_t format = kFormats[flags & KILNI_SOFT_HALF_FORMAT];
   uint32_t how = KILNI_SOFT_HALF_ROUNDING(flags);
-  const rounding_t rounding = rounding_of(how);
+  const rounding_t rounding = ops_half_rounding_of(how);
   bool finite = flags & KILNI_SOFT_HALF_SATFINITE;
   uint64_t infinity = finite ? format.greatest : format.infinity;
   format_t used = format;
   if (finite) used.infinity = format.greatest;
   uint64_t over = rounding.nearest ? infinity : format.greatest;
   KILNI_LANES_EACH(i) {
-    to[i] = narrow(from[i], &used, &rounding, over, infinity);
+    to[i] = ops_half_narrow(from[i], &used, &rounding, over, infinity);
   }
 }
 
@@ -148,7 +148,7 @@ static void narrow_all(const double* from, uint32_t flags, uint32_t* to) {
 static void adjust(double* x, uint32_t flags) {
   if (flags & KILNI_SOFT_HALF_SAT) {
     KILNI_LANES_EACH(i) {
-      x[i] = saturate64(x[i]);
+      x[i] = lanes_float_saturate64(x[i]);
     }
   }
   if (flags & KILNI_SOFT_HALF_RELU) {
@@ -200,9 +200,9 @@ static void narrow_f32(const float* from, uint32_t flags, uint32_t* to) {
   if ((flags & KILNI_SOFT_HALF_FORMAT) == KILNI_SOFT_HALF_TF32) place_tf32(to);
 }
 
-#define STORE32(r)                                             \
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), (r), \
-                      kilni_soft_exec(warp, instr))
+#define STORE32(r)                                                  \
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), (r), \
+                           kilni_soft_exec(warp, instr))
 
 // `d`, the number; `a`, f32; `b`, f32 that becomes the lower half, where `aux`
 // says so.
@@ -212,7 +212,7 @@ KILNI_SOFT_HANDLER(half_narrow_f32) {
   narrow_f32(KILNI_LANES_AT(const float, instr->a), flags, r);
   if (flags & KILNI_SOFT_HALF_PAIR) {
     WORDS(low);
-    uint32_t bits = (uint32_t)formats[flags & KILNI_SOFT_HALF_FORMAT].sign + 1;
+    uint32_t bits = (uint32_t)kFormats[flags & KILNI_SOFT_HALF_FORMAT].sign + 1;
     narrow_f32(KILNI_LANES_AT(const float, instr->b), flags, low);
     KILNI_LANES_EACH(i) {
       r[i] = r[i] << bits | low[i];
@@ -289,15 +289,15 @@ KILNI_SOFT_HANDLER(half_from_int) {
     double y = (double)(x >> 32) * 0x1p32 + (double)(uint32_t)x;
     r[i] = negative ? -y : y;
   }
-  kilni_lanes_store64(KILNI_LANES_AT(double, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store64(KILNI_LANES_AT(double, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
 // ---- Arithmetic ----
 
 // p + c, rounded to odd.
-KILNI_LANES_INLINE double odd_sum(double p, double c) {
+KILNI_LANES_INLINE double ops_half_odd_sum(double p, double c) {
   double s = p + c;
   double back = s - p;
   double error = (p - (s - back)) + (c - back);
@@ -308,14 +308,14 @@ KILNI_LANES_INLINE double odd_sum(double p, double c) {
 }
 
 // The number where one is a NaN; -0 below +0.
-KILNI_LANES_INLINE double lesser(double a, double b) {
+KILNI_LANES_INLINE double ops_half_lesser(double a, double b) {
   double tie = float64(bits64(a) | bits64(b));
   double r = a < b ? a : b;
   r = a == b ? tie : r;
   r = a == a ? r : b;
   return b == b ? r : a;
 }
-KILNI_LANES_INLINE double greater(double a, double b) {
+KILNI_LANES_INLINE double ops_half_greater(double a, double b) {
   double tie = float64(bits64(a) & bits64(b));
   double r = a > b ? a : b;
   r = a == b ? tie : r;
@@ -331,7 +331,7 @@ static void extreme(double* r, const double* a, const double* b,
   KILNI_LANES_EACH(i) {
     double x = xorsign ? fabs(a[i]) : a[i];
     double y = xorsign ? fabs(b[i]) : b[i];
-    double z = least ? lesser(x, y) : greater(x, y);
+    double z = least ? ops_half_lesser(x, y) : ops_half_greater(x, y);
     uint64_t sign = (bits64(a[i]) ^ bits64(b[i])) & 0x8000000000000000ull;
     z = xorsign ? float64(bits64(z) | sign) : z;
     r[i] = nan && (x != x || y != y) ? (double)NAN : z;
@@ -340,7 +340,7 @@ static void extreme(double* r, const double* a, const double* b,
 
 // What does not fit is cut off, of an f16 below the normal ones too; an
 // infinity stays for the rounding to find.
-static void approximate(double* r, const double* a, uint32_t flags) {
+static void ops_half_approximate(double* r, const double* a, uint32_t flags) {
   WORDS(x);
   KILNI_LANES_EACH(i) {
     x[i] = bits32((float)a[i]);
@@ -365,17 +365,17 @@ static void approximate(double* r, const double* a, uint32_t flags) {
   }
 }
 
-static void compute(double* r, const double* a, const double* b,
-                    const double* c, uint32_t flags) {
+static void ops_half_compute(double* r, const double* a, const double* b,
+                             const double* c, uint32_t flags) {
   switch (KILNI_SOFT_HALF_ACTION(flags)) {
     case KILNI_SOFT_HALF_ADD:
       KILNI_LANES_EACH(i) {
-        r[i] = odd_sum(a[i], b[i]);
+        r[i] = ops_half_odd_sum(a[i], b[i]);
       }
       return;
     case KILNI_SOFT_HALF_SUB:
       KILNI_LANES_EACH(i) {
-        r[i] = odd_sum(a[i], -b[i]);
+        r[i] = ops_half_odd_sum(a[i], -b[i]);
       }
       return;
     case KILNI_SOFT_HALF_MUL:
@@ -385,7 +385,7 @@ static void compute(double* r, const double* a, const double* b,
       return;
     case KILNI_SOFT_HALF_FMA:
       KILNI_LANES_EACH(i) {
-        r[i] = odd_sum(a[i] * b[i], c[i]);
+        r[i] = ops_half_odd_sum(a[i] * b[i], c[i]);
       }
       return;
     case KILNI_SOFT_HALF_NEG:
@@ -403,13 +403,13 @@ static void compute(double* r, const double* a, const double* b,
       extreme(r, a, b, flags);
       return;
     default:
-      approximate(r, a, flags);
+      ops_half_approximate(r, a, flags);
   }
 }
 
 // A source's lanes from bit `shift` upward.
-static void load(kilni_soft_warp_t* warp, uint32_t word, uint32_t shift,
-                 uint32_t flags, double* out) {
+static void ops_half_load(kilni_soft_warp_t* warp, uint32_t word,
+                          uint32_t shift, uint32_t flags, double* out) {
   FLOATS(x);
   uint32_t format = flags & KILNI_SOFT_HALF_FORMAT;
   widen_all(KILNI_LANES_AT(const uint32_t, word), shift, format, x);
@@ -440,10 +440,10 @@ static void one_half(kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
   DOUBLES(b);
   DOUBLES(c);
   DOUBLES(r);
-  load(warp, instr->a, shift, flags, a);
-  load(warp, instr->b, shift, flags, b);
-  load(warp, instr->c, shift, flags, c);
-  compute(r, a, b, c, flags);
+  ops_half_load(warp, instr->a, shift, flags, a);
+  ops_half_load(warp, instr->b, shift, flags, b);
+  ops_half_load(warp, instr->c, shift, flags, c);
+  ops_half_compute(r, a, b, c, flags);
   if (flags & KILNI_SOFT_HALF_FTZ) {
     flush_small(r, flags & KILNI_SOFT_HALF_FORMAT);
   }
@@ -468,7 +468,8 @@ KILNI_SOFT_HANDLER(half_math) {
 
 // ---- Pairs of 16-bit integers ----
 
-KILNI_LANES_INLINE int32_t pick(uint32_t action, int32_t a, int32_t b) {
+KILNI_LANES_INLINE int32_t ops_half_pick(uint32_t action, int32_t a,
+                                         int32_t b) {
   if (action == KILNI_SOFT_HALF_ADD) return a + b;
   if (action == KILNI_SOFT_HALF_MIN) return a < b ? a : b;
   return a > b ? a : b;
@@ -487,8 +488,8 @@ KILNI_SOFT_HANDLER(half_int) {
     for (uint32_t shift = 0; shift < 32; shift += 16) {
       uint32_t x = a[i] >> shift & 0xffffu;
       uint32_t y = b[i] >> shift & 0xffffu;
-      int32_t z = pick(action, (int32_t)(x ^ sign) - (int32_t)sign,
-                       (int32_t)(y ^ sign) - (int32_t)sign);
+      int32_t z = ops_half_pick(action, (int32_t)(x ^ sign) - (int32_t)sign,
+                                (int32_t)(y ^ sign) - (int32_t)sign);
       z = relu && z < 0 ? 0 : z;
       out |= ((uint32_t)z & 0xffffu) << shift;
     }

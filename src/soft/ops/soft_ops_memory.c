@@ -57,29 +57,31 @@ KILNI_LANES_INLINE addresses_t address_each(const kilni_soft_warp_t* warp,
 // Loads eight lanes, all of which execute. Where the parts of a warp are rows
 // of a tile, each of them is simple.
 #if !defined(__AVX512F__)
-#define GATHER_CHUNK(bytes, any)                                           \
-  KILNI_LANES_INLINE void gather_chunk_##bytes(const uint64_t* addr,       \
-                                               uint64_t delta, any* out) { \
-    const any* from = (const any*)(const void*)host_of(addr[0], delta);    \
-    shape_t shape = chunk_shape(addr, bytes);                              \
-    if (shape == SHAPE_NEXT) {                                             \
-      for (int i = 0; i < CHUNK; i++) out[i] = from[i];                    \
-    } else if (shape == SHAPE_SAME) {                                      \
-      any value = *from;                                                   \
-      for (int i = 0; i < CHUNK; i++) out[i] = value;                      \
-    } else {                                                               \
-      for (int i = 0; i < CHUNK; i++) {                                    \
-        out[i] = *(const any*)(const void*)host_of(addr[i], delta);        \
-      }                                                                    \
-    }                                                                      \
+#define GATHER_CHUNK(bytes, any)                                               \
+  KILNI_LANES_INLINE void gather_chunk_##bytes(const uint64_t* addr,           \
+                                               uint64_t delta, any* out) {     \
+    const any* from =                                                          \
+        (const any*)(const void*)ops_memory_host_of(addr[0], delta);           \
+    shape_t shape = chunk_shape(addr, bytes);                                  \
+    if (shape == SHAPE_NEXT) {                                                 \
+      for (int i = 0; i < CHUNK; i++) out[i] = from[i];                        \
+    } else if (shape == SHAPE_SAME) {                                          \
+      any value = *from;                                                       \
+      for (int i = 0; i < CHUNK; i++) out[i] = value;                          \
+    } else {                                                                   \
+      for (int i = 0; i < CHUNK; i++) {                                        \
+        out[i] = *(const any*)(const void*)ops_memory_host_of(addr[i], delta); \
+      }                                                                        \
+    }                                                                          \
   }
 GATHER_CHUNK(4, any32_t)
 GATHER_CHUNK(8, any64_t)
 #endif
 
 // Loads spread addresses into `out`.
-KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
-                               uint64_t delta, uint32_t bytes, void* out) {
+KILNI_LANES_INLINE void ops_memory_gather(const uint64_t* addr, uint32_t exec,
+                                          uint64_t delta, uint32_t bytes,
+                                          void* out) {
 #if defined(__AVX512F__)
   if (bytes == 4) {
     for (int i = 0; i < 4; i++) {
@@ -117,19 +119,20 @@ KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
   }
 #endif
   EACH_OF(exec, lane) {
-    put_lane(out, lane, read_any(host_of(addr[lane], delta), bytes), bytes);
+    put_lane(out, lane, read_any(ops_memory_host_of(addr[lane], delta), bytes),
+             bytes);
   }
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 // All ones in the lanes of vector `i` that execute.
 KILNI_LANES_INLINE __m256i chosen32(uint32_t exec, int i) {
-  __m256i bit = _mm256_load_si256((const __m256i*)kilni_lanes_bit32 + i);
+  __m256i bit = _mm256_load_si256((const __m256i*)kilni_soft_lanes_bit32 + i);
   __m256i all = _mm256_set1_epi32((int)exec);
   return _mm256_cmpeq_epi32(_mm256_and_si256(all, bit), bit);
 }
 KILNI_LANES_INLINE __m256i chosen64(uint32_t exec, int i) {
-  __m256i bit = _mm256_load_si256((const __m256i*)kilni_lanes_bit64 + i);
+  __m256i bit = _mm256_load_si256((const __m256i*)kilni_soft_lanes_bit64 + i);
   __m256i all = _mm256_set1_epi64x((long long)exec);
   return _mm256_cmpeq_epi64(_mm256_and_si256(all, bit), bit);
 }
@@ -273,7 +276,7 @@ KILNI_LANES_INLINE void store_row(uint8_t* host, uint32_t exec, uint32_t bytes,
   }
 }
 
-KILNI_LANES_INLINE const kilni_soft_instr_t* load(
+KILNI_LANES_INLINE const kilni_soft_instr_t* ops_memory_load(
     kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr, uint32_t space,
     uint32_t bytes) {
   uint32_t exec = kilni_soft_exec(warp, instr);
@@ -286,14 +289,15 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
   void* d = kilni_soft_slot(warp, instr->d);
   uint32_t lane_bytes = bytes == 8 ? 8 : 4;
   if (!in_row(warp, instr, exec, bytes, &span) ||
-      !find(run, instr, space, false, &addresses, &span)) {
+      !ops_memory_find(run, instr, space, false, &addresses, &span)) {
     addresses = address_each(warp, instr, made);
-    if (!look(&addresses, exec, bytes, &span) ||
-        !find(run, instr, space, false, &addresses, &span)) {
-      if (!load_lanes(run, instr, &addresses, exec, space, bytes, 1, out)) {
+    if (!ops_memory_look(&addresses, exec, bytes, &span) ||
+        !ops_memory_find(run, instr, space, false, &addresses, &span)) {
+      if (!ops_memory_load_lanes(run, instr, &addresses, exec, space, bytes, 1,
+                                 out)) {
         return NULL;
       }
-      kilni_lanes_store(d, out, exec, lane_bytes);
+      kilni_soft_lanes_store(d, out, exec, lane_bytes);
       return instr + 1;
     }
   }
@@ -310,15 +314,15 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
       put_lane(out, i, value, bytes);
     }
   } else {
-    gather(addresses.lane, exec, span.delta, bytes, out);
+    ops_memory_gather(addresses.lane, exec, span.delta, bytes, out);
   }
-  kilni_lanes_store(d, out, exec, lane_bytes);
+  kilni_soft_lanes_store(d, out, exec, lane_bytes);
   return instr + 1;
 }
 
-KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
-                                uint64_t delta, uint32_t bytes,
-                                const void* values) {
+KILNI_LANES_INLINE void ops_memory_scatter(const uint64_t* addr, uint32_t exec,
+                                           uint64_t delta, uint32_t bytes,
+                                           const void* values) {
   if (exec == KILNI_SOFT_FULL_MASK) {
     for (uint32_t i = KILNI_SOFT_LANES; i--;) {
       uint32_t lane = i ^ kilni_soft_store_turn(bytes);
@@ -330,14 +334,14 @@ KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
     return;
   }
   EACH_STORED(exec, bytes, lane) {
-    // `find` has filled in the addresses of all lanes in `exec`.
+    // `ops_memory_find` has filled in the addresses of all lanes in `exec`.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
               get_lane(values, lane, bytes), bytes);
   }
 }
 
-KILNI_LANES_INLINE const kilni_soft_instr_t* store(
+KILNI_LANES_INLINE const kilni_soft_instr_t* ops_memory_store(
     kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr, uint32_t space,
     uint32_t bytes) {
   uint32_t exec = kilni_soft_exec(warp, instr);
@@ -348,11 +352,12 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
   span_t span;
   const void* values = kilni_soft_slot(warp, instr->d);
   if (!in_row(warp, instr, exec, bytes, &span) ||
-      !find(run, instr, space, true, &addresses, &span)) {
+      !ops_memory_find(run, instr, space, true, &addresses, &span)) {
     addresses = address_each(warp, instr, made);
-    if (!look(&addresses, exec, bytes, &span) ||
-        !find(run, instr, space, true, &addresses, &span)) {
-      return store_lanes(run, instr, &addresses, exec, space, bytes, 1, &values)
+    if (!ops_memory_look(&addresses, exec, bytes, &span) ||
+        !ops_memory_find(run, instr, space, true, &addresses, &span)) {
+      return ops_memory_store_lanes(run, instr, &addresses, exec, space, bytes,
+                                    1, &values)
                  ? instr + 1
                  : NULL;
     }
@@ -373,17 +378,17 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
     return instr + 1;
   }
   EACH_PART(exec, first, part) {
-    scatter(addresses.lane, part, span.delta, bytes, values);
+    ops_memory_scatter(addresses.lane, part, span.delta, bytes, values);
   }
   return instr + 1;
 }
 
-#define SCALAR(name, space, bits)                                  \
-  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(ld_##name##_##bits) {         \
-    return load(warp, instr, KILNI_SOFT_SPACE_##space, bits / 8);  \
-  }                                                                \
-  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(st_##name##_##bits) {         \
-    return store(warp, instr, KILNI_SOFT_SPACE_##space, bits / 8); \
+#define SCALAR(name, space, bits)                                             \
+  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(ld_##name##_##bits) {                    \
+    return ops_memory_load(warp, instr, KILNI_SOFT_SPACE_##space, bits / 8);  \
+  }                                                                           \
+  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(st_##name##_##bits) {                    \
+    return ops_memory_store(warp, instr, KILNI_SOFT_SPACE_##space, bits / 8); \
   }
 #define SPACE(name, space) \
   SCALAR(name, space, 8)   \

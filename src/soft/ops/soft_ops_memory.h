@@ -50,7 +50,7 @@ typedef struct span_t {
   shape_t shape;
 } span_t;
 
-static const uint64_t lane_number[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {
+static const uint64_t kLaneNumber[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
     16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
@@ -62,7 +62,7 @@ KILNI_LANES_INLINE shape_t shape_of_all(const uint64_t* addr, uint64_t size) {
   __m512i base = _mm512_set1_epi64((long long)first);
   __m512i step = _mm512_set1_epi64((long long)(8 * size));
   __m512i want = _mm512_add_epi64(
-      base, _mm512_mullo_epi64(_mm512_load_si512(lane_number),
+      base, _mm512_mullo_epi64(_mm512_load_si512(kLaneNumber),
                                _mm512_set1_epi64((long long)size)));
   __m512i next = _mm512_setzero_si512();
   __m512i same = next;
@@ -93,7 +93,7 @@ KILNI_LANES_INLINE shape_t shape_of_all(const uint64_t* addr, uint64_t size) {
   uint64_t next = 0;
   uint64_t same = 0;
   KILNI_LANES_EACH(i) {
-    next |= addr[i] ^ (first + lane_number[i] * size);
+    next |= addr[i] ^ (first + kLaneNumber[i] * size);
     same |= addr[i] ^ first;
   }
   bool is_next = next == 0;
@@ -110,8 +110,8 @@ KILNI_LANES_INLINE shape_t shape_of_some(const uint64_t* addr, uint32_t exec,
   uint64_t same = 0;
   uint64_t mask = exec;
   KILNI_LANES_EACH(i) {
-    uint64_t chosen = mask & kilni_lanes_bit64[i];
-    uint64_t n = addr[i] ^ (start + lane_number[i] * size);
+    uint64_t chosen = mask & kilni_soft_lanes_bit64[i];
+    uint64_t n = addr[i] ^ (start + kLaneNumber[i] * size);
     uint64_t s = addr[i] ^ addr[lane];
     next |= chosen ? n : 0;
     same |= chosen ? s : 0;
@@ -133,7 +133,7 @@ KILNI_LANES_INLINE bool reach_of(const uint64_t* addr, uint32_t exec,
   uint64_t mask = exec;
   KILNI_LANES_EACH(i) {
     uint64_t d = addr[i] - first;
-    d = mask & kilni_lanes_bit64[i] ? d : 0;
+    d = mask & kilni_soft_lanes_bit64[i] ? d : 0;
     far |= (d + 0x40000000u) & ~(uint64_t)0x7fffffffu;
     near[i] = (int32_t)(uint32_t)d;
   }
@@ -151,8 +151,9 @@ KILNI_LANES_INLINE bool reach_of(const uint64_t* addr, uint32_t exec,
 
 // Looks at the addresses of `exec`; false if one is no multiple of `size`, or
 // if they are farther apart than an allocation is likely to be.
-KILNI_LANES_INLINE bool look(const addresses_t* addresses, uint32_t exec,
-                             uint32_t size, span_t* span) {
+KILNI_LANES_INLINE bool ops_memory_look(const addresses_t* addresses,
+                                        uint32_t exec, uint32_t size,
+                                        span_t* span) {
   const uint64_t* addr = addresses->lane;
   uint32_t lane = (uint32_t)__builtin_ctz(exec);
   uint64_t first = addr[lane] + addresses->offset;
@@ -176,8 +177,9 @@ KILNI_LANES_INLINE bool look(const addresses_t* addresses, uint32_t exec,
   return (first & (size - 1)) == 0;
 }
 
-KILNI_LANES_INLINE void place(span_t* span, const addresses_t* addresses,
-                              uint64_t delta) {
+KILNI_LANES_INLINE void ops_memory_place(span_t* span,
+                                         const addresses_t* addresses,
+                                         uint64_t delta) {
   span->host = (uint8_t*)(uintptr_t)(span->lo + delta);
   span->delta = addresses->offset + delta;
 }
@@ -189,15 +191,15 @@ KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run,
   if (span->lo < window || span->end < span->lo || span->end > window + bytes) {
     return false;
   }
-  place(span, addresses, (uint64_t)(uintptr_t)run->block->shared - window);
+  ops_memory_place(span, addresses,
+                   (uint64_t)(uintptr_t)run->block->shared - window);
   return true;
 }
 
 // The range of a site anew; false if the span is not in one allocation.
-static __attribute__((noinline)) bool find_range(kilni_soft_run_t* run,
-                                                 kilni_soft_range_t* range,
-                                                 const span_t* span,
-                                                 bool is_store) {
+static __attribute__((noinline)) bool ops_memory_find_range(
+    kilni_soft_run_t* run, kilni_soft_range_t* range, const span_t* span,
+    bool is_store) {
   kilni_soft_range_t found;
   if (!kilni_soft_memory_find(run->grid->memory, span->lo, &found)) {
     return false;
@@ -208,10 +210,11 @@ static __attribute__((noinline)) bool find_range(kilni_soft_run_t* run,
 }
 
 // Where the span's bytes are on the host; false: each lane must ask.
-KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
-                             const kilni_soft_instr_t* instr, uint32_t space,
-                             bool is_store, const addresses_t* addresses,
-                             span_t* span) {
+KILNI_LANES_INLINE bool ops_memory_find(kilni_soft_run_t* run,
+                                        const kilni_soft_instr_t* instr,
+                                        uint32_t space, bool is_store,
+                                        const addresses_t* addresses,
+                                        span_t* span) {
   if (space == KILNI_SOFT_SPACE_SHARED) {
     return find_shared(run, addresses, span, 0);
   }
@@ -228,9 +231,9 @@ KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
         return false;
       }
     }
-    if (!find_range(run, range, span, is_store)) return false;
+    if (!ops_memory_find_range(run, range, span, is_store)) return false;
   }
-  place(span, addresses, (uint64_t)range->delta);
+  ops_memory_place(span, addresses, (uint64_t)range->delta);
   return true;
 }
 
@@ -284,9 +287,9 @@ KILNI_LANES_INLINE uint64_t get_lane(const void* lanes, uint32_t lane,
 // kernel that reads a value and its state by one load sees no half of a store.
 // The access of 16 bytes is volatile, since a compiler may make several of it
 // that are only taken apart.
-KILNI_LANES_INLINE void read_lane(const uint8_t* host, uint32_t bytes,
-                                  uint32_t count, uint32_t lane,
-                                  uint64_t (*out)[KILNI_SOFT_LANES]) {
+KILNI_LANES_INLINE void ops_memory_read_lane(
+    const uint8_t* host, uint32_t bytes, uint32_t count, uint32_t lane,
+    uint64_t (*out)[KILNI_SOFT_LANES]) {
   const volatile void* from = host;
   if (bytes == 4 && count == 4) {
     any128_t v = *(const volatile any128_t*)from;
@@ -307,9 +310,9 @@ KILNI_LANES_INLINE void read_lane(const uint8_t* host, uint32_t bytes,
   }
 }
 
-KILNI_LANES_INLINE void write_lane(uint8_t* host, uint32_t bytes,
-                                   uint32_t count, uint32_t lane,
-                                   const void* const* values) {
+KILNI_LANES_INLINE void ops_memory_write_lane(uint8_t* host, uint32_t bytes,
+                                              uint32_t count, uint32_t lane,
+                                              const void* const* values) {
   volatile void* to = host;
   if (bytes == 4 && count == 4) {
     any128_t v = {(uint32_t)get_lane(values[0], lane, 4),
@@ -334,7 +337,8 @@ KILNI_LANES_INLINE void write_lane(uint8_t* host, uint32_t bytes,
   write_any(host, word, bytes * count);
 }
 
-KILNI_LANES_INLINE uint8_t* host_of(uint64_t address, uint64_t delta) {
+KILNI_LANES_INLINE uint8_t* ops_memory_host_of(uint64_t address,
+                                               uint64_t delta) {
   return (uint8_t*)(uintptr_t)(address + delta);
 }
 
@@ -393,7 +397,7 @@ KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
   } else if (space != KILNI_SOFT_SPACE_LOCAL) {
     return false;
   }
-  if (!look(addresses, exec, size, &span) || span.lo < window ||
+  if (!ops_memory_look(addresses, exec, size, &span) || span.lo < window ||
       span.end < span.lo || span.end > window + run->local_top) {
     return false;
   }
@@ -407,7 +411,7 @@ KILNI_LANES_INLINE void load_local(uint64_t delta, uint64_t stride,
                                    uint32_t bytes, uint32_t count,
                                    uint64_t (*out)[KILNI_SOFT_LANES]) {
   EACH_OF(exec, lane) {
-    const uint8_t* from = host_of(addr[lane], delta + lane * stride);
+    const uint8_t* from = ops_memory_host_of(addr[lane], delta + lane * stride);
     for (uint32_t k = 0; k < count; k++) {
       put_lane(out[k], lane, read_any(from + k * bytes, bytes), bytes);
     }
@@ -419,7 +423,7 @@ KILNI_LANES_INLINE void store_local(uint64_t delta, uint64_t stride,
                                     uint32_t bytes, uint32_t count,
                                     const void* const* values) {
   EACH_OF(exec, lane) {
-    uint8_t* to = host_of(addr[lane], delta + lane * stride);
+    uint8_t* to = ops_memory_host_of(addr[lane], delta + lane * stride);
     for (uint32_t k = 0; k < count; k++) {
       write_any(to + k * bytes, get_lane(values[k], lane, bytes), bytes);
     }
@@ -449,7 +453,7 @@ KILNI_LANES_INLINE void store_local(uint64_t delta, uint64_t stride,
   } while (0)
 
 // Local memory, or every lane asks for itself; false after a fault.
-static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
+static __attribute__((noinline)) KILNI_SOFT_RACY bool ops_memory_load_lanes(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
     const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
     uint32_t count, uint64_t (*out)[KILNI_SOFT_LANES]) {
@@ -467,7 +471,7 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
         kilni_soft_access(run, instr, lane, space,
                           addr[lane] + addresses->offset, bytes * count, false);
     if (!host) return false;
-    read_lane(host, bytes, count, lane, out);
+    ops_memory_read_lane(host, bytes, count, lane, out);
   }
   return true;
 }
@@ -489,7 +493,7 @@ KILNI_LANES_INLINE uint32_t come_first(kilni_soft_run_t* run, uint32_t exec,
   for (uint32_t part = (first), rest_ = (exec) & ~(first); part; \
        part = rest_, rest_ = 0)
 
-static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
+static __attribute__((noinline)) KILNI_SOFT_RACY bool ops_memory_store_lanes(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
     const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
     uint32_t count, const void* const* values) {
@@ -512,7 +516,7 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
   uint32_t first = come_first(run, exec, bytes * count);
   EACH_PART(exec, first, part) {
     EACH_STORED(part, bytes * count, lane) {
-      write_lane(hosts[lane], bytes, count, lane, values);
+      ops_memory_write_lane(hosts[lane], bytes, count, lane, values);
     }
   }
   return true;

@@ -23,8 +23,8 @@ KILNI_SOFT_HANDLER(unpack_b64_b32x2) {
     low[i] = (uint32_t)a[i];
     high[i] = (uint32_t)(a[i] >> 32);
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), low, exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), high, exec);
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), low, exec);
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), high, exec);
   return instr + 1;
 }
 
@@ -37,8 +37,8 @@ KILNI_SOFT_HANDLER(unpack_b64_b32x2) {
                      type b = pb[i], which & bits[i] ? a : b) \
   }
 
-SELECT(selp_b32, uint32_t, kilni_lanes_bit32)
-SELECT(selp_b64, uint64_t, kilni_lanes_bit64)
+SELECT(selp_b32, uint32_t, kilni_soft_lanes_bit32)
+SELECT(selp_b64, uint64_t, kilni_soft_lanes_bit64)
 
 // A NaN chooses b.
 KILNI_LANES_TERNARY(slct_b32_s32, uint32_t, uint32_t, uint32_t, int32_t,

@@ -33,25 +33,27 @@ THREE(diff_mul_f32, float, canonical32((a - b) * c))
 
 // A sum, the compare that reads it first, and the branch behind that: `instr`,
 // the instructions after it stay as they are.
-#define SUM_BRANCH(id, T, add, expr)                                          \
-  KILNI_SOFT_HANDLER(setp_##id##_sum_branch) {                                \
-    const T* pa = KILNI_LANES_AT(T, instr->a);                                \
-    const T* pb = KILNI_LANES_AT(T, instr->b);                                \
-    T r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                                \
-    int32_t t[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                          \
-    KILNI_LANES_EACH(i) {                                                     \
-      r[i] = add(pa[i], pb[i]);                                               \
-    }                                                                         \
-    kilni_lanes_store(KILNI_LANES_AT(T, instr->d), r, warp->mask, sizeof(T)); \
-    const T* other = KILNI_LANES_AT(T, instr[1].b);                           \
-    KILNI_LANES_EACH(i) {                                                     \
-      T a = r[i];                                                             \
-      T b = other[i];                                                         \
-      t[i] = -(int32_t)(expr);                                                \
-    }                                                                         \
-    kilni_soft_set_pred(warp, instr[1].d, warp->mask, kilni_lanes_mask(t));   \
-    return kilni_soft_branch(warp, instr + 2,                                 \
-                             kilni_soft_exec(warp, instr + 2));               \
+#define SUM_BRANCH(id, T, add, expr)                                   \
+  KILNI_SOFT_HANDLER(setp_##id##_sum_branch) {                         \
+    const T* pa = KILNI_LANES_AT(T, instr->a);                         \
+    const T* pb = KILNI_LANES_AT(T, instr->b);                         \
+    T r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                         \
+    int32_t t[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                   \
+    KILNI_LANES_EACH(i) {                                              \
+      r[i] = add(pa[i], pb[i]);                                        \
+    }                                                                  \
+    kilni_soft_lanes_store(KILNI_LANES_AT(T, instr->d), r, warp->mask, \
+                           sizeof(T));                                 \
+    const T* other = KILNI_LANES_AT(T, instr[1].b);                    \
+    KILNI_LANES_EACH(i) {                                              \
+      T a = r[i];                                                      \
+      T b = other[i];                                                  \
+      t[i] = -(int32_t)(expr);                                         \
+    }                                                                  \
+    kilni_soft_set_pred(warp, instr[1].d, warp->mask,                  \
+                        kilni_soft_lanes_mask(t));                     \
+    return kilni_soft_branch(warp, instr + 2,                          \
+                             kilni_soft_exec(warp, instr + 2));        \
   }
 #define ADD_INT(a, b)              ((uint32_t)(a) + (uint32_t)(b))
 #define ADD_FLOAT(a, b)            canonical32((a) + (b))

@@ -9,10 +9,10 @@ KILNI_LANES_INLINE void store_chosen(kilni_soft_warp_t* warp,
                                      uint32_t mask, uint32_t yes) {
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   KILNI_LANES_EACH(i) {
-    r[i] = mask & kilni_lanes_bit32[i] ? yes : 0;
+    r[i] = mask & kilni_soft_lanes_bit32[i] ? yes : 0;
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
 }
 
 #define SET(name)                                                       \

@@ -20,27 +20,27 @@ EXACT(cvt_f64_s16, double, uint32_t, int16_t)
 EXACT(cvt_f64_u32, double, uint32_t, uint32_t)
 EXACT(cvt_f64_s32, double, uint32_t, int32_t)
 
-#define ROUNDED(r, mode, TD, to, TA, from)                       \
-  KILNI_SOFT_HANDLER(cvt_##r##_##to##_##from) {                  \
-    const TA* a = KILNI_LANES_AT(TA, instr->a);                  \
-    TD x[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
-    if ((mode) == KILNI_LANES_RN) {                              \
-      KILNI_LANES_EACH(i) {                                      \
-        x[i] = (TD)a[i];                                         \
-      }                                                          \
-    } else {                                                     \
-      unsigned old = kilni_lanes_round_begin(mode);              \
-      KILNI_LANES_EACH(i) {                                      \
-        x[i] = (TD)a[i];                                         \
-      }                                                          \
-      kilni_lanes_round_end(old, x);                             \
-      KILNI_LANES_EACH(i) {                                      \
-        x[i] = a[i] == 0 ? (TD)0 : x[i];                         \
-      }                                                          \
-    }                                                            \
-    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), x,           \
-                      kilni_soft_exec(warp, instr), sizeof(TD)); \
-    return instr + 1;                                            \
+#define ROUNDED(r, mode, TD, to, TA, from)                            \
+  KILNI_SOFT_HANDLER(cvt_##r##_##to##_##from) {                       \
+    const TA* a = KILNI_LANES_AT(TA, instr->a);                       \
+    TD x[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                       \
+    if ((mode) == KILNI_LANES_RN) {                                   \
+      KILNI_LANES_EACH(i) {                                           \
+        x[i] = (TD)a[i];                                              \
+      }                                                               \
+    } else {                                                          \
+      unsigned old = kilni_soft_lanes_round_begin(mode);              \
+      KILNI_LANES_EACH(i) {                                           \
+        x[i] = (TD)a[i];                                              \
+      }                                                               \
+      kilni_soft_lanes_round_end(old, x);                             \
+      KILNI_LANES_EACH(i) {                                           \
+        x[i] = a[i] == 0 ? (TD)0 : x[i];                              \
+      }                                                               \
+    }                                                                 \
+    kilni_soft_lanes_store(KILNI_LANES_AT(TD, instr->d), x,           \
+                           kilni_soft_exec(warp, instr), sizeof(TD)); \
+    return instr + 1;                                                 \
   }
 #define ROUNDINGS(TD, d, TA, s)             \
   ROUNDED(rn, KILNI_LANES_RN, TD, d, TA, s) \

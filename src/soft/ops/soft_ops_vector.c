@@ -36,11 +36,11 @@ KILNI_LANES_INLINE addresses_t vector_addresses(const kilni_soft_warp_t* warp,
 // other's, from `delta` on.
 KILNI_LANES_INLINE uint8_t* place16(const uint64_t* addr, uint64_t delta,
                                     uint32_t i) {
-  return host_of(addr ? addr[i] : 16ull * i, delta);
+  return ops_memory_host_of(addr ? addr[i] : 16ull * i, delta);
 }
 
-KILNI_LANES_INLINE __m128i row_of(const uint64_t* addr, uint64_t delta,
-                                  uint32_t i) {
+KILNI_LANES_INLINE __m128i ops_vector_row_of(const uint64_t* addr,
+                                             uint64_t delta, uint32_t i) {
   return _mm_loadu_si128((const void*)place16(addr, delta, i));
 }
 
@@ -79,8 +79,8 @@ KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
     quad_t q;
     for (uint32_t k = 0; k < 4; k++) {
-      q.v[k] =
-          two_rows(row_of(addr, delta, i + k), row_of(addr, delta, i + k + 4));
+      q.v[k] = two_rows(ops_vector_row_of(addr, delta, i + k),
+                        ops_vector_row_of(addr, delta, i + k + 4));
     }
     q = turn_quad(q);
     for (uint32_t k = 0; k < 4; k++) put8(out[k], i / CHUNK, q.v[k]);
@@ -111,9 +111,10 @@ KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 4) {
-    __m256i a = two_rows(row_of(addr, delta, i), row_of(addr, delta, i + 2));
-    __m256i b =
-        two_rows(row_of(addr, delta, i + 1), row_of(addr, delta, i + 3));
+    __m256i a = two_rows(ops_vector_row_of(addr, delta, i),
+                         ops_vector_row_of(addr, delta, i + 2));
+    __m256i b = two_rows(ops_vector_row_of(addr, delta, i + 1),
+                         ops_vector_row_of(addr, delta, i + 3));
     put8(out[0], i / 4, _mm256_unpacklo_epi64(a, b));
     put8(out[1], i / 4, _mm256_unpackhi_epi64(a, b));
   }
@@ -153,7 +154,8 @@ KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
                                      uint64_t (*out)[KILNI_SOFT_LANES]) {
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 4) {
     quad_t q;
-    for (uint32_t k = 0; k < 4; k++) q.v[k] = row_of(addr, delta, i + k);
+    for (uint32_t k = 0; k < 4; k++)
+      q.v[k] = ops_vector_row_of(addr, delta, i + k);
     q = turn_quad(q);
     for (uint32_t k = 0; k < 4; k++) {
       _mm_store_si128((__m128i*)out[k] + i / 4, q.v[k]);
@@ -177,8 +179,8 @@ KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
 KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 2) {
-    __m128i a = row_of(addr, delta, i);
-    __m128i b = row_of(addr, delta, i + 1);
+    __m128i a = ops_vector_row_of(addr, delta, i);
+    __m128i b = ops_vector_row_of(addr, delta, i + 1);
     _mm_store_si128((__m128i*)out[0] + i / 2, _mm_unpacklo_epi64(a, b));
     _mm_store_si128((__m128i*)out[1] + i / 2, _mm_unpackhi_epi64(a, b));
   }
@@ -213,7 +215,7 @@ KILNI_LANES_INLINE bool gather_words(const uint64_t* addr, uint64_t delta,
 #endif
   if (bytes != 4 || count != 2) return false;
   for (uint32_t i = 0; i < KILNI_SOFT_LANES; i++) {
-    read_lane(host_of(addr[i], delta), 4, 2, i, out);
+    ops_memory_read_lane(ops_memory_host_of(addr[i], delta), 4, 2, i, out);
   }
   return true;
 }
@@ -277,9 +279,9 @@ KILNI_LANES_INLINE bool store_rows(void* host, uint32_t bytes, uint32_t count,
   return false;
 }
 
-KILNI_LANES_INLINE void words_of(const kilni_soft_warp_t* warp,
-                                 const kilni_soft_instr_t* instr,
-                                 void* words[4]) {
+KILNI_LANES_INLINE void ops_vector_words_of(const kilni_soft_warp_t* warp,
+                                            const kilni_soft_instr_t* instr,
+                                            void* words[4]) {
   words[0] = kilni_soft_slot(warp, instr->d);
   words[1] = kilni_soft_slot(warp, instr->a);
   words[2] = kilni_soft_slot(warp, instr->b);
@@ -290,7 +292,7 @@ KILNI_LANES_INLINE void words_of(const kilni_soft_warp_t* warp,
 KILNI_LANES_INLINE void load_same(const uint8_t* host, uint32_t bytes,
                                   uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
-  read_lane(host, bytes, count, 0, out);
+  ops_memory_read_lane(host, bytes, count, 0, out);
   for (uint32_t k = 0; k < count; k++) {
     uint64_t value = get_lane(out[k], 0, bytes);
     KILNI_LANES_EACH(i) {
@@ -316,9 +318,10 @@ KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
     }
     if (gather_words(addr, span->delta, bytes, count, out)) return;
   }
-#define LOAD_EACH(b, n)                                           \
-  EACH_OF(exec, lane) {                                           \
-    read_lane(host_of(addr[lane], span->delta), b, n, lane, out); \
+#define LOAD_EACH(b, n)                                                     \
+  EACH_OF(exec, lane) {                                                     \
+    ops_memory_read_lane(ops_memory_host_of(addr[lane], span->delta), b, n, \
+                         lane, out);                                        \
   }
   BY_WIDTH(bytes, count, LOAD_EACH);
 #undef LOAD_EACH
@@ -336,18 +339,19 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* load_vector(
   span_t span;
   void* d[4];
   addresses_t addresses = vector_addresses(warp, instr, made);
-  words_of(warp, instr + 1, d);
+  ops_vector_words_of(warp, instr + 1, d);
   if (space == KILNI_SOFT_SPACE_LOCAL || space == KILNI_SOFT_SPACE_PARAM ||
-      !look(&addresses, exec, bytes * count, &span) ||
-      !find(run, instr, space, false, &addresses, &span)) {
-    if (!load_lanes(run, instr, &addresses, exec, space, bytes, count, out)) {
+      !ops_memory_look(&addresses, exec, bytes * count, &span) ||
+      !ops_memory_find(run, instr, space, false, &addresses, &span)) {
+    if (!ops_memory_load_lanes(run, instr, &addresses, exec, space, bytes,
+                               count, out)) {
       return NULL;
     }
   } else {
     load_span(addresses.lane, exec, &span, bytes, count, out);
   }
   for (uint32_t k = 0; k < count; k++) {
-    kilni_lanes_store(d[k], out[k], exec, bytes == 8 ? 8 : 4);
+    kilni_soft_lanes_store(d[k], out[k], exec, bytes == 8 ? 8 : 4);
   }
   return instr + 2;
 }
@@ -363,13 +367,13 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
   span_t span;
   void* words[4];
   addresses_t addresses = vector_addresses(warp, instr, made);
-  words_of(warp, instr + 1, words);
+  ops_vector_words_of(warp, instr + 1, words);
   const void* values[4] = {words[0], words[1], words[2], words[3]};
   if (space == KILNI_SOFT_SPACE_LOCAL || space == KILNI_SOFT_SPACE_PARAM ||
-      !look(&addresses, exec, bytes * count, &span) ||
-      !find(run, instr, space, true, &addresses, &span)) {
-    if (!store_lanes(run, instr, &addresses, exec, space, bytes, count,
-                     values)) {
+      !ops_memory_look(&addresses, exec, bytes * count, &span) ||
+      !ops_memory_find(run, instr, space, true, &addresses, &span)) {
+    if (!ops_memory_store_lanes(run, instr, &addresses, exec, space, bytes,
+                                count, values)) {
       return NULL;
     }
     return instr + 2;
@@ -386,9 +390,11 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
     return instr + 2;
   }
 #endif
-#define STORE_EACH(b, n)                                                       \
-  EACH_STORED(part, (b) * (n), lane) {                                         \
-    write_lane(host_of(addresses.lane[lane], span.delta), b, n, lane, values); \
+#define STORE_EACH(b, n)                                                  \
+  EACH_STORED(part, (b) * (n), lane) {                                    \
+    ops_memory_write_lane(                                                \
+        ops_memory_host_of(addresses.lane[lane], span.delta), b, n, lane, \
+        values);                                                          \
   }
   EACH_PART(exec, first, part) {
     BY_WIDTH(bytes, count, STORE_EACH);

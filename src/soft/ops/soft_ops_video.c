@@ -5,14 +5,15 @@
 #include "soft/code/soft_video.h"
 #include "soft/lanes/soft_lanes.h"
 
-KILNI_LANES_INLINE int32_t part(uint32_t x, uint32_t at, uint32_t bits,
-                                bool is_signed) {
+KILNI_LANES_INLINE int32_t ops_video_part(uint32_t x, uint32_t at,
+                                          uint32_t bits, bool is_signed) {
   uint32_t value = x >> at & ((1u << bits) - 1u);
   uint32_t sign = is_signed ? 1u << (bits - 1) : 0;
   return (int32_t)(value ^ sign) - (int32_t)sign;
 }
 
-KILNI_LANES_INLINE int32_t act(uint32_t action, int32_t a, int32_t b) {
+KILNI_LANES_INLINE int32_t ops_video_act(uint32_t action, int32_t a,
+                                         int32_t b) {
   switch (action) {
     case KILNI_SOFT_VIDEO_ADD:
       return a + b;
@@ -41,7 +42,8 @@ KILNI_LANES_INLINE int32_t act(uint32_t action, int32_t a, int32_t b) {
   }
 }
 
-KILNI_LANES_INLINE int32_t clamp(int32_t x, uint32_t bits, bool is_signed) {
+KILNI_LANES_INLINE int32_t ops_video_clamp(int32_t x, uint32_t bits,
+                                           bool is_signed) {
   int32_t most = (int32_t)((1u << (is_signed ? bits - 1 : bits)) - 1u);
   int32_t least = is_signed ? -most - 1 : 0;
   return x < least ? least : x > most ? most : x;
@@ -55,11 +57,12 @@ KILNI_LANES_INLINE uint32_t in_parts(uint32_t aux, uint32_t a, uint32_t b,
   uint32_t sum = c;
   uint32_t out = 0;
   for (uint32_t at = 0; at < 32; at += bits, left >>= 1) {
-    int32_t x = act(KILNI_SOFT_VIDEO_ACTION(aux),
-                    part(a, at, bits, aux & KILNI_SOFT_VIDEO_SIGNED_A),
-                    part(b, at, bits, aux & KILNI_SOFT_VIDEO_SIGNED_B));
+    int32_t x = ops_video_act(
+        KILNI_SOFT_VIDEO_ACTION(aux),
+        ops_video_part(a, at, bits, aux & KILNI_SOFT_VIDEO_SIGNED_A),
+        ops_video_part(b, at, bits, aux & KILNI_SOFT_VIDEO_SIGNED_B));
     if (aux & KILNI_SOFT_VIDEO_SAT) {
-      x = clamp(x, bits, aux & KILNI_SOFT_VIDEO_SIGNED_D);
+      x = ops_video_clamp(x, bits, aux & KILNI_SOFT_VIDEO_SIGNED_D);
     }
     sum += left & 1u ? 0 : (uint32_t)x;
     out |= left & 1u ? c & mask << at : ((uint32_t)x & mask) << at;
@@ -79,8 +82,10 @@ KILNI_SOFT_HANDLER(video) {
     uint32_t mask = (1u << bits) - 1u;
     bool is_signed = aux & KILNI_SOFT_VIDEO_SIGNED_D;
     KILNI_LANES_EACH(i) {
-      uint32_t high = (uint32_t)clamp((int32_t)a[i], bits, is_signed) & mask;
-      uint32_t low = (uint32_t)clamp((int32_t)b[i], bits, is_signed) & mask;
+      uint32_t high =
+          (uint32_t)ops_video_clamp((int32_t)a[i], bits, is_signed) & mask;
+      uint32_t low =
+          (uint32_t)ops_video_clamp((int32_t)b[i], bits, is_signed) & mask;
       uint32_t pair = high << bits | low;
       r[i] = bits == 16 ? pair : c[i] << (2 * bits) | pair;
     }
@@ -89,8 +94,8 @@ KILNI_SOFT_HANDLER(video) {
       r[i] = in_parts(aux, a[i], b[i], c[i]);
     }
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
@@ -113,7 +118,7 @@ KILNI_LANES_INLINE int64_t wide(uint32_t x, bool is_signed) {
 KILNI_LANES_INLINE int64_t part_of(uint32_t x, uint32_t selector,
                                    bool is_signed) {
   if (selector == 0) return wide(x, is_signed);
-  return part(x, part_at(selector), part_bits(selector), is_signed);
+  return ops_video_part(x, part_at(selector), part_bits(selector), is_signed);
 }
 
 KILNI_LANES_INLINE int64_t clamp_wide(int64_t x, uint32_t bits,
@@ -212,8 +217,8 @@ KILNI_SOFT_HANDLER(video_one) {
     if (aux & KILNI_SOFT_VIDEO_SAT) x = saturate_one(aux, x);
     r[i] = (join_c(aux, x, c[i]) << up & mask) | (c[i] & ~mask);
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
@@ -252,7 +257,7 @@ KILNI_SOFT_HANDLER(video_mad) {
                            aux & KILNI_SOFT_VIDEO_SIGNED_B),
                    c[i]);
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }

@@ -14,8 +14,8 @@ KILNI_LANES_INLINE uint32_t first_lane(const kilni_soft_warp_t* warp) {
   return (uint32_t)__builtin_ctz(warp->mask);
 }
 
-KILNI_LANES_INLINE uint32_t first_of(const kilni_soft_warp_t* warp,
-                                     uint32_t word) {
+KILNI_LANES_INLINE uint32_t ops_warp_first_of(const kilni_soft_warp_t* warp,
+                                              uint32_t word) {
   return KILNI_LANES_AT(const uint32_t, word)[first_lane(warp)];
 }
 
@@ -29,14 +29,14 @@ KILNI_LANES_INLINE void part_by(kilni_soft_warp_t* warp,
 }
 
 // Waits for the lanes of the mask in slot `word`, or returns what runs next.
-#define COLLECT(word)                                          \
-  do {                                                         \
-    const kilni_soft_instr_t* next_;                           \
-    part_by(warp, instr, (word));                              \
-    if (!kilni_soft_collect(kilni_soft_run(warp), instr,       \
-                            first_of(warp, (word)), &next_)) { \
-      return next_;                                            \
-    }                                                          \
+#define COLLECT(word)                                                   \
+  do {                                                                  \
+    const kilni_soft_instr_t* next_;                                    \
+    part_by(warp, instr, (word));                                       \
+    if (!kilni_soft_collect(kilni_soft_run(warp), instr,                \
+                            ops_warp_first_of(warp, (word)), &next_)) { \
+      return next_;                                                     \
+    }                                                                   \
   } while (0)
 
 KILNI_SOFT_HANDLER(activemask) {
@@ -44,8 +44,8 @@ KILNI_SOFT_HANDLER(activemask) {
   KILNI_LANES_EACH(i) {
     r[i] = warp->mask;
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                           kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
@@ -64,15 +64,15 @@ KILNI_SOFT_HANDLER(activemask) {
       t[i] = -(int32_t)(is_inside);                                        \
       out[i] = (is_inside) ? (uint32_t)j & 31u : i;                        \
     }                                                                      \
-    return kilni_lanes_mask(t);                                            \
+    return kilni_soft_lanes_mask(t);                                       \
   }
 SOURCES(sources_up, i - by, j >= top)
 SOURCES(sources_down, i + by, j <= top)
 SOURCES(sources_bfly, i ^ by, j <= top)
 SOURCES(sources_idx, (i & segment) | (by & ~segment), j <= top)
 
-KILNI_LANES_INLINE void permute(const uint32_t* a, const uint32_t* from,
-                                uint32_t* r) {
+KILNI_LANES_INLINE void ops_warp_permute(const uint32_t* a,
+                                         const uint32_t* from, uint32_t* r) {
 #if defined(__AVX512F__)
   __m512i low = _mm512_load_si512(a);
   __m512i high = _mm512_load_si512(a + 16);
@@ -117,8 +117,8 @@ KILNI_SOFT_HANDLER(shfl) {
       inside = sources_idx(b, c, from);
       break;
   }
-  permute(KILNI_LANES_AT(const uint32_t, instr->a), from, r);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  ops_warp_permute(KILNI_LANES_AT(const uint32_t, instr->a), from, r);
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   if (instr[1].d != KILNI_SOFT_NONE) {
     kilni_soft_set_pred(warp, instr[1].d, warp->mask, inside);
   }
@@ -129,14 +129,14 @@ KILNI_SOFT_HANDLER(shfl) {
 // `aux`, the mode.
 KILNI_SOFT_HANDLER(vote) {
   COLLECT(instr->b);
-  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t who = ops_warp_first_of(warp, instr->b) & warp->mask;
   uint32_t yes = kilni_soft_pred(warp, instr->a) & who;
   if (instr->aux == KILNI_SOFT_VOTE_BALLOT) {
     uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
     KILNI_LANES_EACH(i) {
       r[i] = yes;
     }
-    kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+    kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
     return instr + 1;
   }
   bool result = yes == who;
@@ -155,7 +155,7 @@ KILNI_SOFT_HANDLER(vote) {
     KILNI_LANES_EACH(i) {                                             \
       t[i] = -(int32_t)(a[i] == value);                               \
     }                                                                 \
-    uint32_t same = kilni_lanes_mask(t) & who;                        \
+    uint32_t same = kilni_soft_lanes_mask(t) & who;                   \
     KILNI_LANES_EACH(i) {                                             \
       r[i] = t[i] ? same : r[i];                                      \
     }                                                                 \
@@ -168,7 +168,7 @@ SAME_VALUES(same_wide, uint64_t)
 // or KILNI_SOFT_NONE; `aux`: 1 for .all, 2 for 64-bit values.
 KILNI_SOFT_HANDLER(match) {
   COLLECT(instr->b);
-  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t who = ops_warp_first_of(warp, instr->b) & warp->mask;
   const uint32_t* narrow = KILNI_LANES_AT(const uint32_t, instr->a);
   const uint64_t* wide = KILNI_LANES_AT(const uint64_t, instr->a);
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {0};
@@ -181,15 +181,15 @@ KILNI_SOFT_HANDLER(match) {
     left &= ~same;
   }
   if ((instr->aux & 1u) && !all) memset(r, 0, sizeof(r));
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   if (instr->c != KILNI_SOFT_NONE) {
     kilni_soft_set_pred(warp, instr->c, warp->mask, all);
   }
   return instr + 1;
 }
 
-KILNI_LANES_INLINE uint32_t reduce(uint32_t action, bool is_signed, uint32_t x,
-                                   uint32_t y) {
+KILNI_LANES_INLINE uint32_t ops_warp_reduce(uint32_t action, bool is_signed,
+                                            uint32_t x, uint32_t y) {
   bool less = is_signed ? (int32_t)x < (int32_t)y : x < y;
   switch (action) {
     case KILNI_SOFT_ACTION_ADD:
@@ -211,13 +211,14 @@ KILNI_LANES_INLINE uint32_t reduce(uint32_t action, bool is_signed, uint32_t x,
 // bit 8 for signed numbers.
 KILNI_SOFT_HANDLER(redux) {
   COLLECT(instr->b);
-  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t who = ops_warp_first_of(warp, instr->b) & warp->mask;
   const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
   uint32_t value = 0;
   bool any = false;
   KILNI_LANES_EACH(i) {
     if (!(who >> i & 1u)) continue;
-    value = any ? reduce(instr->aux & 0xffu, instr->aux >> 8 & 1u, value, a[i])
+    value = any ? ops_warp_reduce(instr->aux & 0xffu, instr->aux >> 8 & 1u,
+                                  value, a[i])
                 : a[i];
     any = true;
   }
@@ -225,7 +226,7 @@ KILNI_SOFT_HANDLER(redux) {
   KILNI_LANES_EACH(i) {
     r[i] = value;
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   return instr + 1;
 }
 
@@ -233,13 +234,13 @@ KILNI_SOFT_HANDLER(redux) {
 // that says whether it is this one, or KILNI_SOFT_NONE.
 KILNI_SOFT_HANDLER(elect) {
   COLLECT(instr->b);
-  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t who = ops_warp_first_of(warp, instr->b) & warp->mask;
   uint32_t leader = who ? (uint32_t)__builtin_ctz(who) : 0;
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   KILNI_LANES_EACH(i) {
     r[i] = leader;
   }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  kilni_soft_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   if (instr->c != KILNI_SOFT_NONE) {
     kilni_soft_set_pred(warp, instr->c, warp->mask, 1u << leader);
   }
@@ -249,7 +250,8 @@ KILNI_SOFT_HANDLER(elect) {
 // `a`: the mask.
 KILNI_SOFT_HANDLER(warp_sync) {
   part_by(warp, instr, instr->a);
-  return kilni_soft_meet(kilni_soft_run(warp), instr, first_of(warp, instr->a));
+  return kilni_soft_meet(kilni_soft_run(warp), instr,
+                         ops_warp_first_of(warp, instr->a));
 }
 
 KILNI_SOFT_HANDLER(barrier) {
