@@ -108,11 +108,11 @@ static double bench_case(const kiln_host_t* host, const case_t* c,
                          const kilni_soft_lane_set_t* lanes) {
   static char text[8192];
   int size = snprintf(text, sizeof(text), "%s%s%s", head, c->body, tail);
-  kilni_ptx_module_t* module;
+  kilni_image_ptx_module_t* module;
   kilni_soft_memory_t* memory;
   kilni_soft_code_t* code;
   uint64_t buffer;
-  check(kilni_ptx_module_create(
+  check(kilni_image_ptx_module_create(
       (kiln_bytes_view_t){(const uint8_t*)text, (size_t)size}, c->name, NULL,
       host->allocator, &module));
   check(kilni_soft_memory_create(host, true, &memory));
@@ -125,7 +125,7 @@ static double bench_case(const kiln_host_t* host, const case_t* c,
     if (spent < best) best = spent;
   }
   kilni_soft_code_destroy(code);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   kilni_soft_memory_destroy(memory);
   return (double)best / (LOOPS * BLOCKS * (BLOCK / 32));
 }

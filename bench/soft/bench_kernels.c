@@ -155,16 +155,16 @@ static void load_code(run_t* run, const subject_t* subject, const char* root,
   char path[1024];
   uint8_t* text;
   size_t size;
-  kilni_ptx_module_t* module;
+  kilni_image_ptx_module_t* module;
   snprintf(path, sizeof(path), "%s/%s", root, subject->file);
   check(kilni_base_file_read(run->host.allocator, path, 1 << 24, &text, &size));
-  check(kilni_ptx_module_create((kiln_bytes_view_t){text, size}, path, NULL,
-                                run->host.allocator, &module));
+  check(kilni_image_ptx_module_create((kiln_bytes_view_t){text, size}, path,
+                                      NULL, run->host.allocator, &module));
   kilni_base_file_free(run->host.allocator, text, size);
   check(kilni_soft_memory_create(&run->host, true, &run->memory));
   check(kilni_soft_code_create(&run->host, module, lanes, run->memory,
                                &run->code));
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
 }
 
 static void open_run(run_t* run, const subject_t* subject, const char* root,

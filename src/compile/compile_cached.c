@@ -294,7 +294,7 @@ static kiln_status_t fill_code(const kilni_compile_job_t* job,
   how.producer_line = reader->line;
   how.allocator = &result->allocator;
   kiln_status_t status =
-      kilni_code_create(payload, &how, result->keep, &result->code);
+      kilni_image_code_create(payload, &how, result->keep, &result->code);
   kilni_base_free_array(result->allocator, block, reader->name_count,
                         sizeof(kiln_code_name_t));
   return status;

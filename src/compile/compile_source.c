@@ -115,7 +115,7 @@ kiln_status_t kilni_compile_take(const kilni_compile_job_t* job,
   how.name_count = count;
   how.producer_line = kiln_compiler_version(job->compiler);
   how.allocator = &result->allocator;
-  return kilni_code_create(bytes, &how, result->keep, &result->code);
+  return kilni_image_code_create(bytes, &how, result->keep, &result->code);
 }
 
 static kiln_status_t add_include_dirs(const kilni_compile_job_t* job,

@@ -186,7 +186,8 @@ kiln_status_t kiln_link_add_bytes(kiln_link_t* link, kiln_bytes_view_t bytes,
   options.name = name != NULL ? name : "input";
   options.allocator = &link->host->allocator;
   kiln_code_t* code = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_code_create(bytes, &options, link->keep, &code));
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_code_create(bytes, &options, link->keep, &code));
   kiln_status_t status = kiln_link_add(link, code);
   kiln_code_release(code);
   return status;
@@ -442,7 +443,7 @@ static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
   options.producer_line = line;
   options.allocator = &allocator;
   kiln_status_t status =
-      kilni_code_create(bytes, &options, link->keep, out_code);
+      kilni_image_code_create(bytes, &options, link->keep, out_code);
   kilni_base_free_array(allocator, block, room, sizeof(kiln_code_name_t));
   return status;
 }

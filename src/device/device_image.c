@@ -130,7 +130,7 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
                   : is_fatbin ? KILN_CODE_FORMAT_FATBIN
                               : KILN_CODE_FORMAT_PTX;
   if (facts->format == KILN_CODE_FORMAT_PTX) {
-    KILNI_RETURN_IF_ERROR(kilni_code_check_text(bytes, name));
+    KILNI_RETURN_IF_ERROR(kilni_image_code_check_text(bytes, name));
   }
   facts->ptx_isa = kilni_image_ptx_isa(bytes);
   if (is_elf || is_fatbin) {

@@ -35,8 +35,8 @@ static const char* or_else(const char* text, const char* otherwise) {
 
 // ---- Checks ----
 
-static kiln_status_t check_given(kiln_bytes_view_t bytes,
-                                 const kiln_code_options_t* options) {
+static kiln_status_t code_check_given(kiln_bytes_view_t bytes,
+                                      const kiln_code_options_t* options) {
   KILNI_CHECK_ARGUMENT_SAYS(bytes.data != NULL && bytes.size > 0, "bytes",
                             "are none", "pass code of one byte or more");
   KILNI_CHECK_ARGUMENT(options->names != NULL || options->name_count == 0,
@@ -87,7 +87,8 @@ static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
       "those, or NVVM IR; source is compiled first (`kiln compile`)");
 }
 
-kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name) {
+kiln_status_t kilni_image_code_check_text(kiln_bytes_view_t bytes,
+                                          const char* name) {
   size_t end = bytes.size;
   while (end > 0 && bytes.data[end - 1] == 0) end--;
   const uint8_t* nul = end > 0 ? memchr(bytes.data, 0, end) : NULL;
@@ -100,7 +101,8 @@ kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name) {
       "remove that byte: `tr -d '\\000'` makes a copy without");
 }
 
-kiln_status_t kilni_code_check_thin(kiln_bytes_view_t bytes, const char* name) {
+kiln_status_t kilni_image_code_check_thin(kiln_bytes_view_t bytes,
+                                          const char* name) {
   enum { MAGIC_BYTES = 8 };
   if (bytes.size < MAGIC_BYTES ||
       memcmp(bytes.data, "!<thin>\n", MAGIC_BYTES) != 0) {
@@ -122,7 +124,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
   const char* name = or_else(options->name, "code");
   uint32_t seen = kiln_code_format_of(bytes);
   uint32_t wanted = options->format;
-  KILNI_RETURN_IF_ERROR(kilni_code_check_thin(bytes, name));
+  KILNI_RETURN_IF_ERROR(kilni_image_code_check_thin(bytes, name));
   if (wanted > KILN_CODE_FORMAT_NVVM ||
       (wanted != KILN_CODE_FORMAT_UNKNOWN && !may_be(wanted, seen))) {
     return kilni_base_status_with_fix(
@@ -135,7 +137,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
   }
   *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
   if (*out_format == KILN_CODE_FORMAT_PTX) {
-    return kilni_code_check_text(bytes, name);
+    return kilni_image_code_check_text(bytes, name);
   }
   if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();
   return no_format(bytes, name);
@@ -143,7 +145,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
 
 // ---- The block ----
 
-static size_t text_bytes(const char* text) {
+static size_t code_text_bytes(const char* text) {
   return strlen(text) + 1;
 }
 
@@ -151,43 +153,45 @@ static size_t text_bytes(const char* text) {
 static size_t block_size(const kiln_code_t* code,
                          const kiln_code_options_t* options) {
   size_t sum = sizeof(*code) + options->name_count * sizeof(kiln_code_name_t);
-  sum += code->bytes.size + 1 + text_bytes(code->name) + text_bytes(code->arch);
+  sum += code->bytes.size + 1 + code_text_bytes(code->name) +
+         code_text_bytes(code->arch);
   for (uint32_t i = 0; i < options->name_count; i++) {
-    sum += text_bytes(options->names[i].expression) +
-           text_bytes(options->names[i].lowered);
+    sum += code_text_bytes(options->names[i].expression) +
+           code_text_bytes(options->names[i].lowered);
   }
   return sum;
 }
 
-static const char* put_text(char** inout_at, const char* text) {
-  size_t size = text_bytes(text);
+static const char* code_put_text(char** inout_at, const char* text) {
+  size_t size = code_text_bytes(text);
   char* copy = *inout_at;
   memcpy(copy, text, size);
   *inout_at += size;
   return copy;
 }
 
-static void fill(kiln_code_t* code, const kiln_code_t* given,
-                 const kiln_code_options_t* options) {
+static void code_fill(kiln_code_t* code, const kiln_code_t* given,
+                      const kiln_code_options_t* options) {
   char* at = (char*)&code->names[options->name_count];
   memcpy(at, given->bytes.data, given->bytes.size);
   code->bytes.data = (const uint8_t*)at;
   at += given->bytes.size;
   *at++ = 0;
-  code->name = put_text(&at, given->name);
-  code->arch = put_text(&at, given->arch);
+  code->name = code_put_text(&at, given->name);
+  code->arch = code_put_text(&at, given->arch);
   for (uint32_t i = 0; i < options->name_count; i++) {
-    code->names[i].expression = put_text(&at, options->names[i].expression);
-    code->names[i].lowered = put_text(&at, options->names[i].lowered);
+    code->names[i].expression =
+        code_put_text(&at, options->names[i].expression);
+    code->names[i].lowered = code_put_text(&at, options->names[i].lowered);
   }
 }
 
-kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
-                                const kiln_code_options_t* options,
-                                kilni_base_keep_t keep,
-                                kiln_code_t** out_code) {
+kiln_status_t kilni_image_code_create(kiln_bytes_view_t bytes,
+                                      const kiln_code_options_t* options,
+                                      kilni_base_keep_t keep,
+                                      kiln_code_t** out_code) {
   *out_code = NULL;
-  KILNI_RETURN_IF_ERROR(check_given(bytes, options));
+  KILNI_RETURN_IF_ERROR(code_check_given(bytes, options));
   kiln_code_t given = {0};
   KILNI_RETURN_IF_ERROR(decide_format(bytes, options, &given.format));
   given.bytes = bytes;
@@ -205,7 +209,7 @@ kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
   kiln_code_t* code = block;
   memcpy(code, &given, sizeof(given));
   atomic_init(&code->references, 1);
-  fill(code, &given, options);
+  code_fill(code, &given, options);
   kilni_base_keep_retain(keep);
   *out_code = code;
   return kiln_ok();
@@ -220,7 +224,7 @@ kiln_status_t kiln_code_create(kiln_bytes_view_t bytes,
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_code_options_t",
                                                 sizeof(given), &given));
   kilni_base_keep_t nobody = {NULL, NULL, NULL};
-  return kilni_code_create(bytes, &given, nobody, out_code);
+  return kilni_image_code_create(bytes, &given, nobody, out_code);
 }
 
 void kiln_code_retain(kiln_code_t* code) {

@@ -61,7 +61,7 @@ static uint32_t magic_format(kiln_bytes_view_t bytes) {
   return KILN_CODE_FORMAT_UNKNOWN;
 }
 
-static bool is_blank(uint8_t c) {
+static bool code_format_is_blank(uint8_t c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
@@ -71,7 +71,7 @@ static kiln_bytes_view_t behind_comments(kiln_bytes_view_t text) {
   while (i < text.size) {
     const uint8_t* at = text.data + i;
     bool pair = i + 1 < text.size && at[0] == '/';
-    if (is_blank(at[0])) {
+    if (code_format_is_blank(at[0])) {
       i++;
     } else if (pair && at[1] == '/') {
       while (i < text.size && text.data[i] != '\n') i++;
@@ -93,7 +93,8 @@ static kiln_bytes_view_t behind_comments(kiln_bytes_view_t text) {
 // The same for LLVM's comments.
 static kiln_bytes_view_t behind_llvm_comments(kiln_bytes_view_t text) {
   size_t i = 0;
-  while (i < text.size && (is_blank(text.data[i]) || text.data[i] == ';')) {
+  while (i < text.size &&
+         (code_format_is_blank(text.data[i]) || text.data[i] == ';')) {
     if (text.data[i] != ';') {
       i++;
       continue;
@@ -125,7 +126,8 @@ uint32_t kiln_code_format_of(kiln_bytes_view_t bytes) {
 }
 
 // A number of at most three digits; false if there is none.
-static bool read_number(kiln_bytes_view_t* inout_rest, uint32_t* out_number) {
+static bool code_format_read_number(kiln_bytes_view_t* inout_rest,
+                                    uint32_t* out_number) {
   kiln_bytes_view_t rest = *inout_rest;
   uint32_t number = 0;
   size_t digits = 0;
@@ -144,18 +146,19 @@ uint32_t kilni_image_ptx_isa(kiln_bytes_view_t bytes) {
   kiln_bytes_view_t rest = behind_comments(bytes);
   size_t at = sizeof(kWord) - 1;
   if (rest.size <= at || !begins_with(rest, kWord, at) ||
-      !is_blank(rest.data[at])) {
+      !code_format_is_blank(rest.data[at])) {
     return 0;
   }
-  while (at < rest.size && is_blank(rest.data[at])) at++;
+  while (at < rest.size && code_format_is_blank(rest.data[at])) at++;
   rest = (kiln_bytes_view_t){rest.data + at, rest.size - at};
   uint32_t major = 0;
   uint32_t minor = 0;
-  if (!read_number(&rest, &major) || rest.size == 0 || rest.data[0] != '.') {
+  if (!code_format_read_number(&rest, &major) || rest.size == 0 ||
+      rest.data[0] != '.') {
     return 0;
   }
   rest = (kiln_bytes_view_t){rest.data + 1, rest.size - 1};
-  if (!read_number(&rest, &minor) || minor > 9) return 0;
+  if (!code_format_read_number(&rest, &minor) || minor > 9) return 0;
   return major * 10 + minor;
 }
 

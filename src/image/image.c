@@ -15,13 +15,13 @@
 // The object
 // ---------------------------------------------------------------------------
 
-static bool is_elf(const kilni_image_part_t* part) {
+static bool image_is_elf(const kilni_image_part_t* part) {
   return part->size >= 4 && memcmp(part->data, "\177ELF", 4) == 0;
 }
 
 static kiln_status_t unknown_format(const kilni_image_part_t* part) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
-  KILNI_RETURN_IF_ERROR(kilni_code_check_thin(bytes, part->name));
+  KILNI_RETURN_IF_ERROR(kilni_image_code_check_thin(bytes, part->name));
   return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "%s: neither PTX, nor a cubin, a fatbin, LTO-IR, NVVM IR, a "
@@ -62,15 +62,15 @@ static kiln_status_t check_piece(kiln_image_t* image,
     case KILN_CODE_FORMAT_NVVM:
       return kiln_ok();
     default:
-      return is_elf(part) ? kilni_image_read_host(image, part, about)
-                          : unknown_format(part);
+      return image_is_elf(part) ? kilni_image_read_host(image, part, about)
+                                : unknown_format(part);
   }
 }
 
 // Code of any format.
-static kiln_status_t read_code(kiln_image_t* image,
-                               const kilni_image_part_t* part,
-                               const kilni_image_about_t* about) {
+static kiln_status_t image_read_code(kiln_image_t* image,
+                                     const kilni_image_part_t* part,
+                                     const kilni_image_about_t* about) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   uint32_t format = kiln_code_format_of(bytes);
   if (image->link != NULL) return check_piece(image, part, about, format);
@@ -90,8 +90,8 @@ static kiln_status_t read_code(kiln_image_t* image,
     case KILN_CODE_FORMAT_NVVM:
       return kilni_image_read_nvvm(image, part, about);
     default:
-      return is_elf(part) ? kilni_image_read_host(image, part, about)
-                          : unknown_format(part);
+      return image_is_elf(part) ? kilni_image_read_host(image, part, about)
+                                : unknown_format(part);
   }
 }
 
@@ -115,7 +115,7 @@ kiln_status_t kilni_image_read_entry(kiln_image_t* image,
   size_t params = image->param_count;
   size_t symbols = image->symbol_count;
   image->nesting++;
-  kiln_status_t status = read_code(image, part, about);
+  kiln_status_t status = image_read_code(image, part, about);
   image->nesting--;
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   uint32_t format = kiln_code_format_of(bytes);
@@ -139,18 +139,19 @@ kiln_status_t kilni_image_read_entry(kiln_image_t* image,
   return listed;
 }
 
-static kiln_status_t read_file(kiln_image_t* image, kiln_bytes_view_t bytes,
-                               const char* name) {
+static kiln_status_t image_read_file(kiln_image_t* image,
+                                     kiln_bytes_view_t bytes,
+                                     const char* name) {
   kilni_image_part_t part = {bytes.data, bytes.size, 0,
                              name != NULL ? name : "the image"};
   image->format = kiln_code_format_of(bytes);
   if (image->format == KILN_CODE_FORMAT_UNKNOWN) {
-    if (!is_elf(&part)) return unknown_format(&part);
+    if (!image_is_elf(&part)) return unknown_format(&part);
     image->format = KILN_CODE_FORMAT_OBJECT;
   }
   kilni_image_about_t about = {0};
   about.bytes = part.size;
-  KILNI_RETURN_IF_ERROR(read_code(image, &part, &about));
+  KILNI_RETURN_IF_ERROR(image_read_code(image, &part, &about));
   return kilni_image_finish(image);
 }
 
@@ -171,7 +172,7 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
   kiln_image_t* image = block;
   atomic_init(&image->references, 1);
   image->allocator = allocator;
-  kiln_status_t status = read_file(image, bytes, given.name);
+  kiln_status_t status = image_read_file(image, bytes, given.name);
   if (!kiln_status_is_ok(status)) {
     kiln_image_release(image);
     return status;
@@ -185,7 +186,7 @@ static kiln_status_t read_producers(kiln_image_t* image,
                                     uint32_t* out_line) {
   kilni_image_about_t about = {0};
   about.bytes = part->size;
-  KILNI_RETURN_IF_ERROR(read_code(image, part, &about));
+  KILNI_RETURN_IF_ERROR(image_read_code(image, part, &about));
   for (size_t i = 0; i < image->box_count; i++) {
     uint32_t line = image->boxes[i].shown.producer_line;
     if (line > *out_line) *out_line = line;
@@ -209,8 +210,8 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
 
 // What bytes must begin like for a linker that is told their format. A linked
 // cubin and one that is not pass for each other.
-static kiln_status_t check_format(const kilni_image_part_t* part,
-                                  uint32_t format) {
+static kiln_status_t image_check_format(const kilni_image_part_t* part,
+                                        uint32_t format) {
   uint32_t seen =
       kiln_code_format_of((kiln_bytes_view_t){part->data, (size_t)part->size});
   if (seen == KILN_CODE_FORMAT_RELOCATABLE) seen = KILN_CODE_FORMAT_CUBIN;
@@ -232,13 +233,13 @@ kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,
   about.bytes = part.size;
   image.allocator = allocator;
   image.link = visit;
-  KILNI_RETURN_IF_ERROR(check_format(&part, format));
+  KILNI_RETURN_IF_ERROR(image_check_format(&part, format));
   if (format == KILN_CODE_FORMAT_PTX) {
     kilni_image_count_part(visit);
     kilni_image_count_piece(visit, format);
     return kilni_image_link_ptx(&part, visit, allocator);
   }
-  kiln_status_t status = read_code(&image, &part, &about);
+  kiln_status_t status = image_read_code(&image, &part, &about);
   kilni_image_drop(&image);
   if (kiln_status_code(status) != KILN_STATUS_UNSUPPORTED) return status;
   kiln_status_free(status);
@@ -316,9 +317,9 @@ kiln_status_t kiln_image_kernel_find(const kiln_image_t* image,
   return status;
 }
 
-static const kiln_image_param_t* param_of(const kiln_image_t* image,
-                                          const kilni_image_row_t* row,
-                                          uint32_t index) {
+static const kiln_image_param_t* image_param_of(const kiln_image_t* image,
+                                                const kilni_image_row_t* row,
+                                                uint32_t index) {
   return index < row->shown.param_count
              ? &image->params[row->first_param + index]
              : NULL;
@@ -328,7 +329,7 @@ const kiln_image_param_t* kiln_image_kernel_param(const kiln_image_t* image,
                                                   uint32_t kernel_index,
                                                   uint32_t param_index) {
   if (kernel_index >= image->kernel_count) return NULL;
-  return param_of(image, &image->kernels[kernel_index], param_index);
+  return image_param_of(image, &image->kernels[kernel_index], param_index);
 }
 
 uint32_t kiln_image_member_count(const kiln_image_t* image) {
@@ -340,9 +341,9 @@ const kiln_image_member_t* kiln_image_member(const kiln_image_t* image,
   return index < image->box_count ? &image->boxes[index].shown : NULL;
 }
 
-static const kilni_image_row_t* row_of(const kiln_image_t* image,
-                                       uint32_t member_index,
-                                       uint32_t kernel_index) {
+static const kilni_image_row_t* image_row_of(const kiln_image_t* image,
+                                             uint32_t member_index,
+                                             uint32_t kernel_index) {
   if (member_index >= image->box_count) return NULL;
   const kilni_image_box_t* box = &image->boxes[member_index];
   return kernel_index < box->shown.kernel_count
@@ -353,7 +354,8 @@ static const kilni_image_row_t* row_of(const kiln_image_t* image,
 const kiln_image_kernel_t* kiln_image_member_kernel(const kiln_image_t* image,
                                                     uint32_t member_index,
                                                     uint32_t kernel_index) {
-  const kilni_image_row_t* row = row_of(image, member_index, kernel_index);
+  const kilni_image_row_t* row =
+      image_row_of(image, member_index, kernel_index);
   return row != NULL ? &row->shown : NULL;
 }
 
@@ -361,8 +363,9 @@ const kiln_image_param_t* kiln_image_member_param(const kiln_image_t* image,
                                                   uint32_t member_index,
                                                   uint32_t kernel_index,
                                                   uint32_t param_index) {
-  const kilni_image_row_t* row = row_of(image, member_index, kernel_index);
-  return row != NULL ? param_of(image, row, param_index) : NULL;
+  const kilni_image_row_t* row =
+      image_row_of(image, member_index, kernel_index);
+  return row != NULL ? image_param_of(image, row, param_index) : NULL;
 }
 
 uint32_t kiln_image_symbol_count(const kiln_image_t* image) {
@@ -380,6 +383,6 @@ const char* kiln_image_packing_name(uint32_t packing) {
                                                       : "unknown";
 }
 
-const kilni_ptx_module_t* kilni_image_ptx(const kiln_image_t* image) {
+const kilni_image_ptx_module_t* kilni_image_ptx(const kiln_image_t* image) {
   return image->ptx;
 }

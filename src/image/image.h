@@ -11,19 +11,22 @@
 
 // A text of PTX ends at its first NUL, wherever its bytes end. BAD_DATA, with
 // the offset, where something else comes after that.
-kiln_status_t kilni_code_check_text(kiln_bytes_view_t bytes, const char* name);
+kiln_status_t kilni_image_code_check_text(kiln_bytes_view_t bytes,
+                                          const char* name);
 
 // BAD_DATA for a thin archive, which only names the files that it is of.
-kiln_status_t kilni_code_check_thin(kiln_bytes_view_t bytes, const char* name);
+kiln_status_t kilni_image_code_check_thin(kiln_bytes_view_t bytes,
+                                          const char* name);
 
 // kiln_code_create for a room above, whose allocator must not outlive what
 // `keep` keeps.
-kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
-                                const kiln_code_options_t* options,
-                                kilni_base_keep_t keep, kiln_code_t** out_code);
+kiln_status_t kilni_image_code_create(kiln_bytes_view_t bytes,
+                                      const kiln_code_options_t* options,
+                                      kilni_base_keep_t keep,
+                                      kiln_code_t** out_code);
 
 // The syntax tree of a PTX image; NULL for other formats. Borrowed.
-const kilni_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);
+const kilni_image_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);
 
 // The ISA version of PTX by its first directive, 90 is 9.0; 0 if it is not
 // there.

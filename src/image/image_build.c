@@ -118,7 +118,7 @@ kiln_status_t kilni_image_add_member(kiln_image_t* image,
   return kiln_ok();
 }
 
-static void row_init(kiln_image_kernel_t* kernel) {
+static void build_row_init(kiln_image_kernel_t* kernel) {
   kernel->frame_bytes = KILN_IMAGE_UNTOLD;
   kernel->stack_bytes = KILN_IMAGE_UNTOLD;
   kernel->reserved_shared_bytes = KILN_IMAGE_UNTOLD;
@@ -162,7 +162,7 @@ kiln_status_t kilni_image_add_kernel(kiln_image_t* image, const char* name,
   image->rows = rows;
   kilni_image_row_t* row = &image->rows[image->row_count];
   memset(row, 0, sizeof(*row));
-  row_init(&row->shown);
+  build_row_init(&row->shown);
   kilni_image_box_t* box = &image->boxes[image->box_count - 1];
   KILNI_RETURN_IF_ERROR(
       kilni_image_text(image, name, name_size, &row->shown.name));
@@ -199,7 +199,7 @@ kiln_status_t kilni_image_add_symbol(kiln_image_t* image, const char* name,
 // Each name once
 // ---------------------------------------------------------------------------
 
-static kiln_status_t add_target(kiln_image_t* image, const char* target) {
+static kiln_status_t build_add_target(kiln_image_t* image, const char* target) {
   if (target[0] == 0) return kiln_ok();
   for (size_t i = 0; i < image->target_count; i++) {
     if (strcmp(image->targets[i], target) == 0) return kiln_ok();
@@ -213,7 +213,7 @@ static kiln_status_t add_target(kiln_image_t* image, const char* target) {
   return kiln_ok();
 }
 
-static uint64_t hash_of(const char* text) {
+static uint64_t build_hash_of(const char* text) {
   uint64_t hash = 14695981039346656037u;
   for (; *text != 0; text++) {
     hash = (hash ^ (unsigned char)*text) * 1099511628211u;
@@ -258,7 +258,7 @@ static kiln_status_t merge_rows(kiln_image_t* image, uint32_t* slots,
                                 size_t slot_count) {
   for (size_t i = 0; i < image->row_count; i++) {
     const kilni_image_row_t* row = &image->rows[i];
-    size_t at = (size_t)hash_of(row->shown.name) & (slot_count - 1);
+    size_t at = (size_t)build_hash_of(row->shown.name) & (slot_count - 1);
     while (slots[at] != 0 && strcmp(image->kernels[slots[at] - 1].shown.name,
                                     row->shown.name) != 0) {
       at = (at + 1) & (slot_count - 1);
@@ -276,7 +276,8 @@ static kiln_status_t merge_rows(kiln_image_t* image, uint32_t* slots,
 
 kiln_status_t kilni_image_finish(kiln_image_t* image) {
   for (size_t i = 0; i < image->box_count; i++) {
-    KILNI_RETURN_IF_ERROR(add_target(image, image->boxes[i].shown.target));
+    KILNI_RETURN_IF_ERROR(
+        build_add_target(image, image->boxes[i].shown.target));
   }
   void* kernels = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
@@ -312,5 +313,5 @@ void kilni_image_drop(kiln_image_t* image) {
                         sizeof(*image->symbols));
   kilni_base_free_array(allocator, image->targets, image->target_capacity,
                         sizeof(*image->targets));
-  kilni_ptx_module_release(image->ptx);
+  kilni_image_ptx_module_release(image->ptx);
 }

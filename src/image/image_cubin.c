@@ -42,7 +42,8 @@ static bool begins(const char* text, const char* prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-uint32_t kilni_cubin_section_of(const kilni_cubin_t* cubin, uint32_t index) {
+uint32_t kilni_image_cubin_section_of(const kilni_image_cubin_t* cubin,
+                                      uint32_t index) {
   uint64_t at = (uint64_t)index * KILNI_IMAGE_SYMBOL_BYTES;
   uint32_t section = kilni_image_u16(cubin->symtab.entries.data + at + 6);
   if (section == SECTION_ELSEWHERE &&
@@ -56,14 +57,14 @@ uint32_t kilni_cubin_section_of(const kilni_cubin_t* cubin, uint32_t index) {
 // Sections, before the member is added
 // ---------------------------------------------------------------------------
 
-bool kilni_cubin_has_bytes(uint32_t type) {
+bool kilni_image_cubin_has_bytes(uint32_t type) {
   return type == TYPE_PROGBITS || type == TYPE_RELA || type == TYPE_REL ||
          type == TYPE_INFO || type == TYPE_COMPAT ||
          type == KILNI_IMAGE_SECTION_SYMTAB ||
          type == KILNI_IMAGE_SECTION_STRTAB || type == KILNI_IMAGE_SECTION_NOTE;
 }
 
-static void note_debug(kilni_cubin_t* cubin, const char* name) {
+static void note_debug(kilni_image_cubin_t* cubin, const char* name) {
   if (strcmp(name, ".debug_info") == 0) cubin->debug |= KILN_IMAGE_DEBUG_FULL;
   if (strcmp(name, ".debug_line") == 0 ||
       strcmp(name, ".nv_debug_line_sass") == 0) {
@@ -72,7 +73,8 @@ static void note_debug(kilni_cubin_t* cubin, const char* name) {
 }
 
 // ".version 9.0" at the beginning of the PTX that debuggers are given.
-static void note_ptx(kilni_cubin_t* cubin, const kilni_image_part_t* part) {
+static void note_ptx(kilni_image_cubin_t* cubin,
+                     const kilni_image_part_t* part) {
   static const char kWord[] = ".version ";
   uint64_t end = part->size < 4096 ? part->size : 4096;
   for (uint64_t i = 0; i + sizeof(kWord) + 2 < end; i++) {
@@ -87,11 +89,11 @@ static void note_ptx(kilni_cubin_t* cubin, const kilni_image_part_t* part) {
   }
 }
 
-static kiln_status_t look_at(kilni_cubin_t* cubin,
-                             const kilni_image_section_t* section) {
+static kiln_status_t cubin_look_at(kilni_image_cubin_t* cubin,
+                                   const kilni_image_section_t* section) {
   const char* name = section->name;
   kilni_image_part_t part = {0};
-  if (kilni_cubin_has_bytes(section->type)) {
+  if (kilni_image_cubin_has_bytes(section->type)) {
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&cubin->elf, section, &part));
   }
   note_debug(cubin, name);
@@ -105,10 +107,10 @@ static kiln_status_t look_at(kilni_cubin_t* cubin,
     cubin->codes[section->info].info = section->index;
   }
   if (section->type == TYPE_COMPAT && strcmp(name, ".nv.compat") == 0) {
-    return kilni_cubin_read_compat(cubin, &part);
+    return kilni_image_cubin_read_compat(cubin, &part);
   }
   if (section->type == KILNI_IMAGE_SECTION_NOTE) {
-    return kilni_cubin_read_notes(cubin, &part);
+    return kilni_image_cubin_read_notes(cubin, &part);
   }
   if (section->type == KILNI_IMAGE_SECTION_SYMTAB &&
       strcmp(name, ".symtab") == 0) {
@@ -128,9 +130,10 @@ static kiln_status_t look_at(kilni_cubin_t* cubin,
 // Symbols
 // ---------------------------------------------------------------------------
 
-static kiln_status_t add_kernel(kilni_cubin_t* cubin, uint32_t index,
-                                const kilni_image_elf_symbol_t* symbol) {
-  kilni_cubin_code_t* code = &cubin->codes[symbol->section];
+static kiln_status_t cubin_add_kernel(kilni_image_cubin_t* cubin,
+                                      uint32_t index,
+                                      const kilni_image_elf_symbol_t* symbol) {
+  kilni_image_cubin_code_t* code = &cubin->codes[symbol->section];
   kilni_image_part_t info = {0};
   uint32_t params = 0;
   if (code->info != 0) {
@@ -138,7 +141,7 @@ static kiln_status_t add_kernel(kilni_cubin_t* cubin, uint32_t index,
     KILNI_RETURN_IF_ERROR(
         kilni_image_elf_section(&cubin->elf, code->info, &section));
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&cubin->elf, &section, &info));
-    KILNI_RETURN_IF_ERROR(kilni_cubin_count_params(&info, &params));
+    KILNI_RETURN_IF_ERROR(kilni_image_cubin_count_params(&info, &params));
   }
   kilni_image_section_t text;
   KILNI_RETURN_IF_ERROR(
@@ -154,13 +157,13 @@ static kiln_status_t add_kernel(kilni_cubin_t* cubin, uint32_t index,
   row->shown.reserved_shared_bytes = 0;
   row->shown.barriers = 0;
   if (code->info == 0) return kiln_ok();
-  return kilni_cubin_read_kernel(cubin, &info, row);
+  return kilni_image_cubin_read_kernel(cubin, &info, row);
 }
 
 // What kind of symbol it is; 0 for one that no user wrote.
-static uint32_t kind_of(const kilni_cubin_t* cubin,
-                        const kilni_image_elf_symbol_t* symbol,
-                        const char* section) {
+static uint32_t cubin_kind_of(const kilni_image_cubin_t* cubin,
+                              const kilni_image_elf_symbol_t* symbol,
+                              const char* section) {
   bool undefined = symbol->section == SECTION_UNDEFINED;
   if (symbol->name[0] == 0 || symbol->name[0] == '$' ||
       (undefined && symbol->binding == BINDING_WEAK)) {
@@ -186,10 +189,10 @@ static uint32_t kind_of(const kilni_cubin_t* cubin,
   return 0;
 }
 
-static kiln_status_t add_symbol(kilni_cubin_t* cubin, uint32_t index) {
+static kiln_status_t add_symbol(kilni_image_cubin_t* cubin, uint32_t index) {
   kilni_image_elf_symbol_t symbol;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_symbol(&cubin->symtab, index, &symbol));
-  symbol.section = kilni_cubin_section_of(cubin, index);
+  symbol.section = kilni_image_cubin_section_of(cubin, index);
   // What nvJitLink makes has this symbol where others have the section.
   if (begins(symbol.name, ".nv.reservedSmem.")) cubin->reserves_shared = 1;
   kilni_image_section_t section = {0};
@@ -202,10 +205,10 @@ static kiln_status_t add_symbol(kilni_cubin_t* cubin, uint32_t index) {
   }
   if (symbol.type == SYMBOL_FUNCTION && (symbol.other & OTHER_ENTRY)) {
     if (!inside || cubin->codes[symbol.section].row != 0) return kiln_ok();
-    return add_kernel(cubin, index, &symbol);
+    return cubin_add_kernel(cubin, index, &symbol);
   }
   kiln_image_symbol_t shown = {0};
-  shown.kind = kind_of(cubin, &symbol, section.name);
+  shown.kind = cubin_kind_of(cubin, &symbol, section.name);
   if (shown.kind == 0) return kiln_ok();
   shown.bytes = symbol.size;
   shown.defined = symbol.section != SECTION_UNDEFINED;
@@ -218,7 +221,7 @@ static kiln_status_t add_symbol(kilni_cubin_t* cubin, uint32_t index) {
 // Sections, once the kernels are known
 // ---------------------------------------------------------------------------
 
-static void set_shared(const kilni_cubin_t* cubin, uint64_t size,
+static void set_shared(const kilni_image_cubin_t* cubin, uint64_t size,
                        kiln_image_kernel_t* kernel) {
   if (cubin->elf.type != KILNI_IMAGE_ELF_REL && cubin->reserves_shared &&
       cubin->sm >= RESERVED_SHARED_SM && size >= RESERVED_SHARED) {
@@ -228,12 +231,12 @@ static void set_shared(const kilni_cubin_t* cubin, uint64_t size,
   kernel->static_shared_bytes = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
-static kiln_status_t complete(kilni_cubin_t* cubin,
-                              const kilni_image_section_t* section) {
+static kiln_status_t cubin_complete(kilni_image_cubin_t* cubin,
+                                    const kilni_image_section_t* section) {
   if (section->type == TYPE_INFO && strcmp(section->name, ".nv.info") == 0) {
     kilni_image_part_t part;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&cubin->elf, section, &part));
-    return kilni_cubin_read_file(cubin, &part);
+    return kilni_image_cubin_read_file(cubin, &part);
   }
   if (section->info >= cubin->elf.count ||
       cubin->codes[section->info].row == 0) {
@@ -255,10 +258,10 @@ static kiln_status_t complete(kilni_cubin_t* cubin,
 // The whole
 // ---------------------------------------------------------------------------
 
-typedef kiln_status_t (*section_fn_t)(kilni_cubin_t* cubin,
+typedef kiln_status_t (*section_fn_t)(kilni_image_cubin_t* cubin,
                                       const kilni_image_section_t* section);
 
-static kiln_status_t each_section(kilni_cubin_t* cubin, section_fn_t fn) {
+static kiln_status_t each_section(kilni_image_cubin_t* cubin, section_fn_t fn) {
   for (uint32_t i = 1; i < cubin->elf.count; i++) {
     kilni_image_section_t section;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&cubin->elf, i, &section));
@@ -267,14 +270,14 @@ static kiln_status_t each_section(kilni_cubin_t* cubin, section_fn_t fn) {
   return kiln_ok();
 }
 
-static kiln_status_t add_member(kilni_cubin_t* cubin,
-                                const kilni_image_about_t* about) {
+static kiln_status_t cubin_add_member(kilni_image_cubin_t* cubin,
+                                      const kilni_image_about_t* about) {
   bool linked = cubin->elf.type != KILNI_IMAGE_ELF_REL;
   kiln_image_member_t* member = NULL;
   KILNI_RETURN_IF_ERROR(kilni_image_add_member(
       cubin->image, &cubin->elf.part, about,
       linked ? KILN_CODE_FORMAT_CUBIN : KILN_CODE_FORMAT_RELOCATABLE, &member));
-  kilni_cubin_settle_target(cubin);
+  kilni_image_cubin_settle_target(cubin);
   char suffix = cubin->suffix;
   if (suffix == 0 && about->target == cubin->sm) suffix = about->suffix;
   if (cubin->sm != 0) {
@@ -292,16 +295,16 @@ static kiln_status_t add_member(kilni_cubin_t* cubin,
   return kiln_ok();
 }
 
-static kiln_status_t read_cubin(kilni_cubin_t* cubin,
+static kiln_status_t read_cubin(kilni_image_cubin_t* cubin,
                                 const kilni_image_about_t* about) {
-  kilni_cubin_read_header(cubin);
-  KILNI_RETURN_IF_ERROR(each_section(cubin, look_at));
-  KILNI_RETURN_IF_ERROR(add_member(cubin, about));
+  kilni_image_cubin_read_header(cubin);
+  KILNI_RETURN_IF_ERROR(each_section(cubin, cubin_look_at));
+  KILNI_RETURN_IF_ERROR(cubin_add_member(cubin, about));
   if (cubin->image->producers_only && cubin->line != 0) return kiln_ok();
   for (uint64_t i = 1; i < cubin->symtab.count; i++) {
     KILNI_RETURN_IF_ERROR(add_symbol(cubin, (uint32_t)i));
   }
-  KILNI_RETURN_IF_ERROR(each_section(cubin, complete));
+  KILNI_RETURN_IF_ERROR(each_section(cubin, cubin_complete));
   // Only a kernel's own attributes may tell the toolkit.
   cubin->image->boxes[cubin->box].shown.producer_line = cubin->line;
   return kiln_ok();
@@ -310,7 +313,7 @@ static kiln_status_t read_cubin(kilni_cubin_t* cubin,
 kiln_status_t kilni_image_read_cubin(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about) {
-  kilni_cubin_t cubin;
+  kilni_image_cubin_t cubin;
   memset(&cubin, 0, sizeof(cubin));
   cubin.image = image;
   cubin.producer = "";

@@ -42,9 +42,9 @@ enum {
 };
 
 // Steps to the next attribute; `*out_more` is false behind the last.
-static kiln_status_t next_attribute(kilni_cubin_attributes_t* attributes,
+static kiln_status_t next_attribute(kilni_image_cubin_attributes_t* attributes,
                                     bool* out_more) {
-  kilni_cubin_attributes_t* a = attributes;
+  kilni_image_cubin_attributes_t* a = attributes;
   *out_more = false;
   if (a->at == a->part.size) return kiln_ok();
   if (!kilni_image_part_has(&a->part, a->at, ATTRIBUTE_BYTES)) {
@@ -73,27 +73,28 @@ static kiln_status_t next_attribute(kilni_cubin_attributes_t* attributes,
   return kiln_ok();
 }
 
-static kiln_status_t need(const kilni_cubin_attributes_t* a, uint32_t bytes) {
+static kiln_status_t cubin_info_need(const kilni_image_cubin_attributes_t* a,
+                                     uint32_t bytes) {
   if (a->size >= bytes) return kiln_ok();
   return kilni_image_bad(&a->part, a->value_at,
                          "attribute 0x%02x has %u bytes, not %u", a->code,
                          a->size, bytes);
 }
 
-static bool is_param(const kilni_cubin_attributes_t* a) {
+static bool is_param(const kilni_image_cubin_attributes_t* a) {
   return a->code == KPARAM_INFO || a->code == KPARAM_INFO_V2;
 }
 
-kiln_status_t kilni_cubin_count_params(const kilni_image_part_t* part,
-                                       uint32_t* out_count) {
-  kilni_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
+kiln_status_t kilni_image_cubin_count_params(const kilni_image_part_t* part,
+                                             uint32_t* out_count) {
+  kilni_image_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
   *out_count = 0;
   for (;;) {
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
     if (!more) return kiln_ok();
     if (!is_param(&a)) continue;
-    KILNI_RETURN_IF_ERROR(need(&a, KPARAM_BYTES));
+    KILNI_RETURN_IF_ERROR(cubin_info_need(&a, KPARAM_BYTES));
     if (++*out_count > KILNI_IMAGE_MAX_KERNEL_PARAMS) {
       return kilni_image_over(part->name, "parameters of a kernel",
                               KILNI_IMAGE_MAX_KERNEL_PARAMS);
@@ -103,7 +104,7 @@ kiln_status_t kilni_cubin_count_params(const kilni_image_part_t* part,
 
 // Each of the kernel's parameters is described once, in any order.
 static kiln_status_t read_param(kiln_image_t* image,
-                                const kilni_cubin_attributes_t* a,
+                                const kilni_image_cubin_attributes_t* a,
                                 kilni_image_row_t* row) {
   uint32_t ordinal = kilni_image_u16(a->value + 4);
   kiln_image_kernel_t* kernel = &row->shown;
@@ -127,16 +128,16 @@ static kiln_status_t read_param(kiln_image_t* image,
   return kiln_ok();
 }
 
-static kiln_status_t read_three(const kilni_cubin_attributes_t* a,
+static kiln_status_t read_three(const kilni_image_cubin_attributes_t* a,
                                 uint32_t out[3]) {
-  KILNI_RETURN_IF_ERROR(need(a, 12));
+  KILNI_RETURN_IF_ERROR(cubin_info_need(a, 12));
   for (int i = 0; i < 3; i++) out[i] = kilni_image_u32(a->value + 4 * i);
   return kiln_ok();
 }
 
-static kiln_status_t read_attribute(kilni_cubin_t* cubin,
-                                    const kilni_cubin_attributes_t* a,
-                                    kilni_image_row_t* row, bool* out_cluster) {
+static kiln_status_t cubin_info_read_attribute(
+    kilni_image_cubin_t* cubin, const kilni_image_cubin_attributes_t* a,
+    kilni_image_row_t* row, bool* out_cluster) {
   kiln_image_kernel_t* kernel = &row->shown;
   switch (a->code) {
     case KPARAM_INFO:
@@ -158,17 +159,17 @@ static kiln_status_t read_attribute(kilni_cubin_t* cubin,
       kernel->barriers = a->value[0];
       return kiln_ok();
     case MAXREG_COUNT:
-      KILNI_RETURN_IF_ERROR(need(a, 2));
+      KILNI_RETURN_IF_ERROR(cubin_info_need(a, 2));
       kernel->maximum_registers = kilni_image_u16(a->value);
       return kiln_ok();
     case PARAM_CBANK:
-      KILNI_RETURN_IF_ERROR(need(a, 8));
+      KILNI_RETURN_IF_ERROR(cubin_info_need(a, 8));
       kernel->parameter_offset = kilni_image_u16(a->value + 4);
       return kiln_ok();
     case CUDA_API_VERSION:
-      KILNI_RETURN_IF_ERROR(need(a, 4));
+      KILNI_RETURN_IF_ERROR(cubin_info_need(a, 4));
       if (cubin->line == 0) {
-        cubin->line = kilni_cubin_line(kilni_image_u16(a->value));
+        cubin->line = kilni_image_cubin_line(kilni_image_u16(a->value));
       }
       return kiln_ok();
     default:
@@ -176,10 +177,10 @@ static kiln_status_t read_attribute(kilni_cubin_t* cubin,
   }
 }
 
-kiln_status_t kilni_cubin_read_kernel(kilni_cubin_t* cubin,
-                                      const kilni_image_part_t* part,
-                                      kilni_image_row_t* row) {
-  kilni_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
+kiln_status_t kilni_image_cubin_read_kernel(kilni_image_cubin_t* cubin,
+                                            const kilni_image_part_t* part,
+                                            kilni_image_row_t* row) {
+  kilni_image_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
   bool cluster = false;
   for (uint32_t i = 0; i < row->shown.param_count; i++) {
     cubin->image->params[row->first_param + i].kind = NOT_DESCRIBED;
@@ -188,7 +189,7 @@ kiln_status_t kilni_cubin_read_kernel(kilni_cubin_t* cubin,
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
     if (!more) break;
-    KILNI_RETURN_IF_ERROR(read_attribute(cubin, &a, row, &cluster));
+    KILNI_RETURN_IF_ERROR(cubin_info_read_attribute(cubin, &a, row, &cluster));
   }
   // Without the mark, 1,1,1 is what a compiler writes for no cluster.
   static const uint32_t kOne[3] = {1, 1, 1};
@@ -202,18 +203,19 @@ kiln_status_t kilni_cubin_read_kernel(kilni_cubin_t* cubin,
 }
 
 // The kernel whose entry is the symbol at `index`; NULL for another function.
-static kilni_image_row_t* row_of(kilni_cubin_t* cubin, uint32_t index) {
+static kilni_image_row_t* cubin_info_row_of(kilni_image_cubin_t* cubin,
+                                            uint32_t index) {
   if (index >= cubin->symtab.count) return NULL;
-  uint32_t section = kilni_cubin_section_of(cubin, index);
+  uint32_t section = kilni_image_cubin_section_of(cubin, index);
   if (section >= cubin->elf.count) return NULL;
-  const kilni_cubin_code_t* code = &cubin->codes[section];
+  const kilni_image_cubin_code_t* code = &cubin->codes[section];
   if (code->row == 0 || code->symbol != index) return NULL;
   return &cubin->image->rows[code->row - 1];
 }
 
-kiln_status_t kilni_cubin_read_file(kilni_cubin_t* cubin,
-                                    const kilni_image_part_t* part) {
-  kilni_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
+kiln_status_t kilni_image_cubin_read_file(kilni_image_cubin_t* cubin,
+                                          const kilni_image_part_t* part) {
+  kilni_image_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
   for (;;) {
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
@@ -222,8 +224,8 @@ kiln_status_t kilni_cubin_read_file(kilni_cubin_t* cubin,
         a.code != MIN_STACK_SIZE) {
       continue;
     }
-    KILNI_RETURN_IF_ERROR(need(&a, 8));
-    kilni_image_row_t* row = row_of(cubin, kilni_image_u32(a.value));
+    KILNI_RETURN_IF_ERROR(cubin_info_need(&a, 8));
+    kilni_image_row_t* row = cubin_info_row_of(cubin, kilni_image_u32(a.value));
     if (row == NULL) continue;
     uint32_t value = kilni_image_u32(a.value + 4);
     if (a.code == REGCOUNT) row->shown.registers = value;
@@ -232,9 +234,9 @@ kiln_status_t kilni_cubin_read_file(kilni_cubin_t* cubin,
   }
 }
 
-kiln_status_t kilni_cubin_read_compat(kilni_cubin_t* cubin,
-                                      const kilni_image_part_t* part) {
-  kilni_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
+kiln_status_t kilni_image_cubin_read_compat(kilni_image_cubin_t* cubin,
+                                            const kilni_image_part_t* part) {
+  kilni_image_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
   for (;;) {
     bool more = false;
     KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));

@@ -23,11 +23,11 @@ enum {
   TOOL_HEAD_BYTES = 24,
 };
 
-uint32_t kilni_cubin_line(uint32_t number) {
+uint32_t kilni_image_cubin_line(uint32_t number) {
   return number / 10 * 1000 + number % 10 * 10;
 }
 
-void kilni_cubin_read_header(kilni_cubin_t* cubin) {
+void kilni_image_cubin_read_header(kilni_image_cubin_t* cubin) {
   const kilni_image_elf_t* elf = &cubin->elf;
   uint32_t flags = elf->flags;
   if (elf->os_abi == OS_ABI_NEW || elf->abi_version >= ABI_NEW) {
@@ -39,7 +39,7 @@ void kilni_cubin_read_header(kilni_cubin_t* cubin) {
     cubin->virtual_sm = flags >> 16 & 0xff;
     if (flags & OLD_ACCELERATED) cubin->accelerated = 1;
     // Their version of ELF is that of the toolkit: 129 is 12.9.
-    if (elf->version > 1) cubin->line = kilni_cubin_line(elf->version);
+    if (elf->version > 1) cubin->line = kilni_image_cubin_line(elf->version);
   }
 }
 
@@ -48,17 +48,17 @@ uint32_t kilni_image_cubin_sm(kiln_bytes_view_t bytes) {
   if (bytes.size < HEADER_BYTES || memcmp(bytes.data, "\177ELF", 4) != 0) {
     return 0;
   }
-  kilni_cubin_t cubin;
+  kilni_image_cubin_t cubin;
   memset(&cubin, 0, sizeof(cubin));
   cubin.elf.os_abi = bytes.data[7];
   cubin.elf.abi_version = bytes.data[8];
   cubin.elf.flags = kilni_image_u32(bytes.data + 48);
-  kilni_cubin_read_header(&cubin);
+  kilni_image_cubin_read_header(&cubin);
   return cubin.sm;
 }
 
 // "-arch sm_100f" among the options, for this architecture.
-static char option_suffix(const kilni_cubin_t* cubin) {
+static char option_suffix(const kilni_image_cubin_t* cubin) {
   const char* at = cubin->options;
   while ((at = strstr(at, "sm_")) != NULL) {
     at += 3;
@@ -71,7 +71,7 @@ static char option_suffix(const kilni_cubin_t* cubin) {
   return 0;
 }
 
-void kilni_cubin_settle_target(kilni_cubin_t* cubin) {
+void kilni_image_cubin_settle_target(kilni_image_cubin_t* cubin) {
   cubin->suffix = cubin->accelerated ? 'a' : option_suffix(cubin);
 }
 
@@ -84,7 +84,7 @@ static uint32_t decimal(const char** inout_text) {
 }
 
 // 13000 of "Cuda compilation tools, release 13.0, V13.0.88"; 0 of another text.
-static uint32_t line_of(const char* text) {
+static uint32_t cubin_note_line_of(const char* text) {
   static const char kWord[] = "release ";
   const char* at = strstr(text, kWord);
   if (at == NULL) return 0;
@@ -96,7 +96,7 @@ static uint32_t line_of(const char* text) {
   return major < 1000 && minor < 100 ? major * 1000 + minor * 10 : 0;
 }
 
-static kiln_status_t tool_text(kilni_cubin_t* cubin,
+static kiln_status_t tool_text(kilni_image_cubin_t* cubin,
                                const kilni_image_part_t* note, uint32_t field,
                                const char** out_text) {
   kilni_image_part_t texts =
@@ -112,22 +112,23 @@ static kiln_status_t tool_text(kilni_cubin_t* cubin,
 
 // Offsets of texts and then the texts: tool, version, branch, options. The
 // first tool is the compiler; others only passed it on.
-static kiln_status_t read_tool(kilni_cubin_t* cubin,
+static kiln_status_t read_tool(kilni_image_cubin_t* cubin,
                                const kilni_image_part_t* note) {
   enum { VERSION = 3, OPTIONS = 5 };
   if (note->size < TOOL_HEAD_BYTES || cubin->producer[0] != 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(tool_text(cubin, note, VERSION, &cubin->producer));
   KILNI_RETURN_IF_ERROR(tool_text(cubin, note, OPTIONS, &cubin->options));
-  uint32_t line = line_of(cubin->producer);
+  uint32_t line = cubin_note_line_of(cubin->producer);
   if (line != 0) cubin->line = line;
   return kiln_ok();
 }
 
-static void read_cuda(kilni_cubin_t* cubin, const kilni_image_part_t* note) {
+static void read_cuda(kilni_image_cubin_t* cubin,
+                      const kilni_image_part_t* note) {
   if (note->size < 6) return;
   cubin->virtual_sm = kilni_image_u16(note->data + 2);
   if (cubin->line == 0) {
-    cubin->line = kilni_cubin_line(kilni_image_u16(note->data + 4));
+    cubin->line = kilni_image_cubin_line(kilni_image_u16(note->data + 4));
   }
 }
 
@@ -135,8 +136,8 @@ static uint64_t align4(uint64_t size) {
   return (size + 3) & ~(uint64_t)3;
 }
 
-kiln_status_t kilni_cubin_read_notes(kilni_cubin_t* cubin,
-                                     const kilni_image_part_t* part) {
+kiln_status_t kilni_image_cubin_read_notes(kilni_image_cubin_t* cubin,
+                                           const kilni_image_part_t* part) {
   uint64_t at = 0;
   while (kilni_image_part_has(part, at, NOTE_BYTES)) {
     const uint8_t* head = part->data + at;

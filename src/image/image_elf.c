@@ -23,7 +23,7 @@ enum {
 
 // ---- What the header says ----
 
-static const char* machine_name(uint32_t machine) {
+static const char* elf_machine_name(uint32_t machine) {
   switch (machine) {
     case 3:
       return " (i386)";
@@ -75,7 +75,7 @@ void kilni_image_elf_kind(const kilni_image_part_t* part,
   uint32_t machine =
       is_big ? (uint32_t)at[0] << 8 | at[1] : kilni_image_u16(at);
   (void)snprintf(out_text, KILNI_IMAGE_ELF_KIND_BYTES, "%s, %s, machine %u%s",
-                 width, order, machine, machine_name(machine));
+                 width, order, machine, elf_machine_name(machine));
 }
 
 // ---- The file ----
@@ -102,7 +102,8 @@ static kiln_status_t check_ident(const kilni_image_part_t* part) {
 }
 
 // Counts that do not fit the header are in section 0.
-static kiln_status_t read_counts(kilni_image_elf_t* elf, uint32_t* out_names) {
+static kiln_status_t elf_read_counts(kilni_image_elf_t* elf,
+                                     uint32_t* out_names) {
   const kilni_image_part_t* part = &elf->part;
   elf->table = kilni_image_u64(part->data + 40);
   elf->stride = kilni_image_u16(part->data + 58);
@@ -144,7 +145,7 @@ kiln_status_t kilni_image_elf_open(const kilni_image_part_t* part,
   elf->version = kilni_image_u32(part->data + 20);
   elf->flags = kilni_image_u32(part->data + 48);
   uint32_t names = 0;
-  KILNI_RETURN_IF_ERROR(read_counts(elf, &names));
+  KILNI_RETURN_IF_ERROR(elf_read_counts(elf, &names));
   if (elf->count == 0) return kiln_ok();
   if (names >= elf->count) {
     return kilni_image_bad(part, 62, "section %u is to hold the names, of %u",

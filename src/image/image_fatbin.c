@@ -88,7 +88,7 @@ static kiln_status_t entry_options(const entry_t* entry, char out[TEXT_BYTES]) {
                    out);
 }
 
-static uint32_t format_of(uint32_t kind) {
+static uint32_t fatbin_format_of(uint32_t kind) {
   switch (kind) {
     case KIND_PTX:
       return KILN_CODE_FORMAT_PTX;
@@ -122,7 +122,7 @@ static kiln_status_t list_unread(kiln_image_t* image, const entry_t* entry,
                                  const char* why) {
   kiln_image_member_t* member = NULL;
   KILNI_RETURN_IF_ERROR(kilni_image_add_member(
-      image, &entry->body, about, format_of(entry->kind), &member));
+      image, &entry->body, about, fatbin_format_of(entry->kind), &member));
   member->unpacked_bytes = entry->unpacked;
   if (entry->kind == KIND_LTOIR) member->producer_line = ltoir_line(entry);
   return kilni_image_text(image, why, strlen(why), &member->unread);
@@ -170,8 +170,9 @@ static kiln_status_t read_packed(kiln_image_t* image, const entry_t* entry,
   return status;
 }
 
-static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
-                                const kilni_image_about_t* outer) {
+static kiln_status_t fatbin_read_entry(kiln_image_t* image,
+                                       const entry_t* entry,
+                                       const kilni_image_about_t* outer) {
   char identifier[TEXT_BYTES];
   char options[TEXT_BYTES];
   if (image->producers_only && entry->kind == KIND_PTX) return kiln_ok();
@@ -193,7 +194,7 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
   if (entry->flags & FLAG_DEBUG && entry->kind != KIND_ELF) {
     about.debug |= KILN_IMAGE_DEBUG_FULL;
   }
-  if (format_of(entry->kind) == KILN_CODE_FORMAT_UNKNOWN) {
+  if (fatbin_format_of(entry->kind) == KILN_CODE_FORMAT_UNKNOWN) {
     char why[64];
     (void)snprintf(why, sizeof(why), "an entry of kind %u", entry->kind);
     return list_unread(image, entry, &about, why);
@@ -269,7 +270,7 @@ static kiln_status_t open_entry(const kiln_image_t* image,
 
 // How well an entry suits a linker for `sm`: machine code of the same major,
 // the newer the better, then PTX; 0: it is none of the two, or too new.
-static uint32_t suits(const entry_t* entry, uint32_t sm) {
+static uint32_t fatbin_suits(const entry_t* entry, uint32_t sm) {
   enum { BEFORE_PTX = 1 << 16 };
   if (entry->arch > sm || entry->arch >= BEFORE_PTX) return 0;
   if (entry->kind == KIND_PTX) return entry->arch + 1;
@@ -288,7 +289,7 @@ static kiln_status_t find_suited(const kiln_image_t* image,
     entry_t entry;
     uint64_t here = at;
     KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, here, &entry, &at));
-    uint32_t how = suits(&entry, image->link->sm);
+    uint32_t how = fatbin_suits(&entry, image->link->sm);
     if (how > best) {
       best = how;
       *out_at = here;
@@ -318,7 +319,7 @@ static kiln_status_t note_kept(void* user, const char* name, uint32_t kind) {
   return kiln_ok();
 }
 
-static void add_target(misfit_t* misfit, const entry_t* entry) {
+static void fatbin_add_target(misfit_t* misfit, const entry_t* entry) {
   size_t used = strlen(misfit->targets);
   (void)snprintf(misfit->targets + used, sizeof(misfit->targets) - used,
                  "%s%s%u", used > 0 ? ", " : "",
@@ -339,7 +340,7 @@ static kiln_status_t look_into(kiln_image_t* image, const entry_t* entry,
   image->link = &visit;
   kiln_status_t status = entry->kind == KIND_LTOIR
                              ? note_defined(misfit, "", false)
-                             : read_entry(image, entry, about);
+                             : fatbin_read_entry(image, entry, about);
   image->link = asked;
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
@@ -361,11 +362,11 @@ static kiln_status_t check_misfit(kiln_image_t* image,
   while (at < fatbin->size) {
     entry_t entry;
     KILNI_RETURN_IF_ERROR(open_entry(image, fatbin, at, &entry, &at));
-    bool is_code = format_of(entry.kind) != KILN_CODE_FORMAT_UNKNOWN;
+    bool is_code = fatbin_format_of(entry.kind) != KILN_CODE_FORMAT_UNKNOWN;
     if (entry.head.size == 0 || !is_code) continue;
     bool may_suit = entry.kind == KIND_LTOIR && entry.arch <= image->link->sm;
     if (may_suit || was_renamed(entry.arch)) return kiln_ok();
-    add_target(&misfit, &entry);
+    fatbin_add_target(&misfit, &entry);
     if (misfit.defines) continue;
     KILNI_RETURN_IF_ERROR(look_into(image, &entry, about, &misfit));
   }
@@ -396,7 +397,7 @@ static kiln_status_t read_one(kiln_image_t* image,
     kilni_image_count_part(image->link);
     has_ltoir = has_ltoir || entry.kind == KIND_LTOIR;
     if (chooses && here != only) continue;
-    KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
+    KILNI_RETURN_IF_ERROR(fatbin_read_entry(image, &entry, about));
   }
   if (pieces != NULL && has_ltoir && pieces->takes_ltoir) {
     *pieces = before;
@@ -482,9 +483,9 @@ kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part) {
   return kiln_ok();
 }
 
-static kiln_status_t read_fatbins(kiln_image_t* image,
-                                  const kilni_image_part_t* part,
-                                  const kilni_image_about_t* about) {
+static kiln_status_t fatbin_read_fatbins(kiln_image_t* image,
+                                         const kilni_image_part_t* part,
+                                         const kilni_image_about_t* about) {
   uint64_t at = 0;
   KILNI_RETURN_IF_ERROR(begin_of(part, &at));
   while (at < part->size) {
@@ -508,7 +509,7 @@ static kiln_status_t read_fatbins(kiln_image_t* image,
 kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
                                       const kilni_image_part_t* part,
                                       const kilni_image_about_t* about) {
-  kiln_status_t status = read_fatbins(image, part, about);
+  kiln_status_t status = fatbin_read_fatbins(image, part, about);
   // A newer linker reads what this build does not.
   if (kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
     kilni_image_count_part(image->link);

@@ -36,8 +36,8 @@ static kiln_status_t check_host_section(const kilni_image_elf_t* elf,
 
 // What nvlink refuses of an object that it is given by itself; of those in an
 // archive, linkers follow nothing but what holds device code.
-static kiln_status_t check_host(const kiln_image_t* image,
-                                const kilni_image_elf_t* elf) {
+static kiln_status_t image_host_check_host(const kiln_image_t* image,
+                                           const kilni_image_elf_t* elf) {
   const kilni_image_part_t* part = &elf->part;
   if (image->link == NULL || elf->count == 0) return kiln_ok();
   bool is_inside = image->nesting > 0;
@@ -70,8 +70,8 @@ static bool is_magic(const kilni_image_part_t* part, uint64_t at) {
 }
 
 // A section whose name cannot be read may be what is looked for.
-static bool is_hidden(const kilni_image_elf_t* elf,
-                      const kilni_image_section_t* section) {
+static bool host_is_hidden(const kilni_image_elf_t* elf,
+                           const kilni_image_section_t* section) {
   return section->name[0] == 0 && section->size >= MAGIC_BYTES &&
          is_magic(&elf->part, section->offset);
 }
@@ -109,10 +109,10 @@ static kiln_status_t read_foreign(const kiln_image_t* image,
 }
 
 // The fatbins of a section; in an archive, those that are in the file.
-static kiln_status_t read_fatbins(kiln_image_t* image,
-                                  const kilni_image_elf_t* elf,
-                                  const kilni_image_section_t* section,
-                                  const kilni_image_about_t* about) {
+static kiln_status_t host_read_fatbins(kiln_image_t* image,
+                                       const kilni_image_elf_t* elf,
+                                       const kilni_image_section_t* section,
+                                       const kilni_image_about_t* about) {
   kilni_image_part_t fatbins;
   kiln_status_t wrong = kilni_image_elf_bytes(elf, section, &fatbins);
   bool was_clipped = image->is_clipped;
@@ -139,11 +139,11 @@ kiln_status_t kilni_image_read_host(kiln_image_t* image,
     return read_foreign(image, part);
   }
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &elf));
-  KILNI_RETURN_IF_ERROR(check_host(image, &elf));
+  KILNI_RETURN_IF_ERROR(image_host_check_host(image, &elf));
   for (uint32_t i = 1; i < elf.count; i++) {
     kilni_image_section_t section;
     kiln_status_t wrong = kilni_image_elf_section(&elf, i, &section);
-    if (!is_hidden(&elf, &section)) {
+    if (!host_is_hidden(&elf, &section)) {
       wrong = kilni_image_doubt(image->link, wrong);
     }
     KILNI_RETURN_IF_ERROR(wrong);
@@ -151,7 +151,7 @@ kiln_status_t kilni_image_read_host(kiln_image_t* image,
         section.size == 0) {
       continue;
     }
-    KILNI_RETURN_IF_ERROR(read_fatbins(image, &elf, &section, about));
+    KILNI_RETURN_IF_ERROR(host_read_fatbins(image, &elf, &section, about));
     found = true;
   }
   bool needed = image->link != NULL && image->nesting == 0;
@@ -192,7 +192,8 @@ static bool field(const uint8_t* text, size_t size, uint64_t* out_value) {
   return any && i == size;
 }
 
-static void copy_name(const uint8_t* from, size_t size, archive_member_t* out) {
+static void host_copy_name(const uint8_t* from, size_t size,
+                           archive_member_t* out) {
   if (size >= SHOWN_NAME_BYTES) size = SHOWN_NAME_BYTES - 1;
   memcpy(out->name, from, size);
   out->name[size] = 0;
@@ -210,7 +211,7 @@ static kiln_status_t long_name(const kilni_image_part_t* archive, uint64_t at,
   uint64_t end = offset;
   while (end < names->size && names->data[end] != '\n') end++;
   if (end > offset && names->data[end - 1] == '/') end--;
-  copy_name(names->data + offset, (size_t)(end - offset), out);
+  host_copy_name(names->data + offset, (size_t)(end - offset), out);
   return kiln_ok();
 }
 
@@ -234,14 +235,14 @@ static kiln_status_t member_name(const kilni_image_part_t* archive, uint64_t at,
     if (!field(text + 3, NAME_BYTES - 3, &size) || size > out->body.size) {
       return kilni_image_bad(archive, at, "a name longer than its member");
     }
-    copy_name(out->body.data, (size_t)size, out);
+    host_copy_name(out->body.data, (size_t)size, out);
     out->body = kilni_image_part_at(&out->body, size, out->body.size - size);
     return kiln_ok();
   }
   size_t size = NAME_BYTES;
   while (size > 0 && text[size - 1] == ' ') size--;
   if (size > 0 && text[size - 1] == '/') size--;
-  copy_name(text, size, out);
+  host_copy_name(text, size, out);
   return kiln_ok();
 }
 
@@ -275,7 +276,7 @@ static kiln_status_t open_member(const kilni_image_link_visit_t* link,
 }
 
 // A name as messages have it, which are one line.
-static void show_name(const char* name, char out[SHOWN_NAME_BYTES]) {
+static void host_show_name(const char* name, char out[SHOWN_NAME_BYTES]) {
   size_t i = 0;
   for (; name[i] != 0; i++) {
     unsigned char c = (unsigned char)name[i];
@@ -320,7 +321,7 @@ static kiln_status_t read_member(kiln_image_t* image,
   uint32_t format = kiln_code_format_of(bytes);
   if (!is_elf && format == KILN_CODE_FORMAT_UNKNOWN) return kiln_ok();
   char shown[SHOWN_NAME_BYTES];
-  show_name(member->name, shown);
+  host_show_name(member->name, shown);
   KILNI_RETURN_IF_ERROR(report_loose(image, &member->body, shown, format));
   char name[SHOWN_NAME_BYTES + 256];
   (void)snprintf(name, sizeof(name), "%.200s(%s)", member->body.name, shown);

@@ -60,7 +60,7 @@ struct kiln_image_t {
   atomic_uint references;
   uint32_t format;
   kiln_allocator_t allocator;
-  kilni_ptx_module_t* ptx;  // of a file that is PTX; else NULL
+  kilni_image_ptx_module_t* ptx;  // of a file that is PTX; else NULL
   kilni_image_texts_t* texts;
   size_t text_bytes;
   kilni_image_box_t* boxes;

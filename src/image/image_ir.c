@@ -137,7 +137,7 @@ static kiln_status_t check_bitcode(const kilni_image_part_t* part) {
 }
 
 // Behind the first `word` of the text; NULL where it is not.
-static const char* behind(const kilni_image_part_t* part, const char* word) {
+static const char* ir_behind(const kilni_image_part_t* part, const char* word) {
   size_t size = strlen(word);
   const char* text = (const char*)part->data;
   const char* end = text + part->size;
@@ -150,7 +150,7 @@ static const char* behind(const kilni_image_part_t* part, const char* word) {
 }
 
 // The decimal number at `*inout_at`, which moves behind it.
-static uint32_t number_at(const char** inout_at, const char* end) {
+static uint32_t ir_number_at(const char** inout_at, const char* end) {
   uint32_t value = 0;
   const char* at = *inout_at;
   while (at < end && *at >= '0' && *at <= '9' && value < 100000) {
@@ -163,29 +163,29 @@ static uint32_t number_at(const char** inout_at, const char* end) {
 // !nvvmir.version = !{!7}, and !7 = !{i32 2, i32 0, ...}.
 static uint32_t text_version(const kilni_image_part_t* part) {
   const char* end = (const char*)part->data + part->size;
-  const char* at = behind(part, "!nvvmir.version = !{!");
+  const char* at = ir_behind(part, "!nvvmir.version = !{!");
   if (at == NULL) return 0;
   char row[32] = "\n!";
   size_t size = 2;
   while (at < end && *at >= '0' && *at <= '9' && size < 12) row[size++] = *at++;
   memcpy(row + size, " = !{i32 ", sizeof(" = !{i32 "));
-  at = behind(part, row);
+  at = ir_behind(part, row);
   if (at == NULL) return 0;
-  uint32_t major = number_at(&at, end);
+  uint32_t major = ir_number_at(&at, end);
   static const char kNext[] = ", i32 ";
   if ((size_t)(end - at) < sizeof(kNext) ||
       memcmp(at, kNext, sizeof(kNext) - 1) != 0) {
     return 0;
   }
   at += sizeof(kNext) - 1;
-  uint32_t minor = number_at(&at, end);
+  uint32_t minor = ir_number_at(&at, end);
   return major < 1000 && minor < 1000 ? major * 1000 + minor : 0;
 }
 
 static kiln_status_t text_triple(kiln_image_t* image,
                                  const kilni_image_part_t* part,
                                  kiln_image_member_t* member) {
-  const char* at = behind(part, "target triple = \"");
+  const char* at = ir_behind(part, "target triple = \"");
   if (at == NULL) return kiln_ok();
   size_t left = (size_t)((const char*)part->data + part->size - at);
   const char* end = memchr(at, '"', left < 256 ? left : 256);

@@ -87,14 +87,15 @@ typedef struct checked_t {
   bool is_linked;
 } checked_t;
 
-static uint64_t header_at(const checked_t* checked, uint32_t index) {
+static uint64_t link_header_at(const checked_t* checked, uint32_t index) {
   return checked->elf.table + (uint64_t)index * checked->elf.stride;
 }
 
 static kiln_status_t bad_section(const checked_t* checked,
                                  const kilni_image_section_t* section,
                                  const char* what, uint64_t number) {
-  return kilni_image_bad(&checked->elf.part, header_at(checked, section->index),
+  return kilni_image_bad(&checked->elf.part,
+                         link_header_at(checked, section->index),
                          "section %u, \"%.60s\", %s %" PRIu64, section->index,
                          section->name, what, number);
 }
@@ -108,7 +109,7 @@ static kiln_status_t doubt(const checked_t* checked, kiln_status_t wrong) {
 // Memory that is not set has a size and no bytes; what other types have is not
 // known.
 static bool has_bytes(uint32_t type) {
-  return kilni_cubin_has_bytes(type) || type == TYPE_CALLGRAPH ||
+  return kilni_image_cubin_has_bytes(type) || type == TYPE_CALLGRAPH ||
          type == TYPE_PROTOTYPE || type == TYPE_GLOBAL_INIT ||
          type == TYPE_SYMTAB_INDEXES ||
          (type >= TYPE_CONSTANT && type <= TYPE_CONSTANT_LAST);
@@ -167,8 +168,8 @@ typedef struct named_t {
   uint32_t type;
 } named_t;
 
-static kiln_status_t check_name(const checked_t* checked,
-                                const kilni_image_section_t* section) {
+static kiln_status_t link_check_name(const checked_t* checked,
+                                     const kilni_image_section_t* section) {
   static const named_t kNamed[] = {
       {".shstrtab", 10, KILNI_IMAGE_SECTION_STRTAB},
       {".strtab", 8, KILNI_IMAGE_SECTION_STRTAB},
@@ -194,7 +195,7 @@ static kiln_status_t check_name(const checked_t* checked,
 static kiln_status_t check_align(const checked_t* checked,
                                  const kilni_image_section_t* section) {
   const uint8_t* header =
-      checked->elf.part.data + header_at(checked, section->index);
+      checked->elf.part.data + link_header_at(checked, section->index);
   uint64_t align = kilni_image_u64(header + 48);
   bool is_loaded = (section->flags & FLAG_ALLOC) != 0;
   // Linkers take 32 bits of it, and fill the place up to there.
@@ -209,7 +210,7 @@ static kiln_status_t check_align(const checked_t* checked,
 static kiln_status_t check_unit(const checked_t* checked,
                                 const kilni_image_section_t* section) {
   const uint8_t* header =
-      checked->elf.part.data + header_at(checked, section->index);
+      checked->elf.part.data + link_header_at(checked, section->index);
   uint64_t unit = kilni_image_u64(header + 56);
   uint32_t wanted = unit_of(section->type);
   if (wanted == 1 || unit == wanted) return kiln_ok();
@@ -233,7 +234,7 @@ static kiln_status_t check_section(checked_t* checked,
                                    const kilni_image_section_t* section) {
   kilni_image_part_t bytes = {0};
   if (section->type == KILNI_IMAGE_SECTION_NULL) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(doubt(checked, check_name(checked, section)));
+  KILNI_RETURN_IF_ERROR(doubt(checked, link_check_name(checked, section)));
   KILNI_RETURN_IF_ERROR(check_align(checked, section));
   KILNI_RETURN_IF_ERROR(doubt(checked, check_unit(checked, section)));
   if (has_bytes(section->type)) {
@@ -278,7 +279,7 @@ static bool is_value(uint32_t type) {
          type == SYMBOL_CUDA_OBJECT;
 }
 
-static bool is_known(const kilni_image_elf_symbol_t* symbol) {
+static bool link_is_known(const kilni_image_elf_symbol_t* symbol) {
   enum { TYPE_FILE = 4, BINDING_WEAK = 2 };
   enum { TYPE_OF_SYSTEM = 10, BINDING_OF_SYSTEM = 10, BINDING_OF_MACHINE = 13 };
   return (symbol->type <= TYPE_FILE || symbol->type >= TYPE_OF_SYSTEM) &&
@@ -288,9 +289,9 @@ static bool is_known(const kilni_image_elf_symbol_t* symbol) {
 }
 
 // Its place is in its section, and code is in a section of code.
-static kiln_status_t check_place(const checked_t* checked, uint64_t index,
-                                 const kilni_image_elf_symbol_t* symbol,
-                                 uint32_t at) {
+static kiln_status_t link_check_place(const checked_t* checked, uint64_t index,
+                                      const kilni_image_elf_symbol_t* symbol,
+                                      uint32_t at) {
   kilni_image_section_t section;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, at, &section));
   if (section.type == KILNI_IMAGE_SECTION_NULL) {
@@ -311,7 +312,7 @@ static kiln_status_t check_place(const checked_t* checked, uint64_t index,
   return kiln_ok();
 }
 
-static bool is_special(const kilni_image_elf_symbol_t* symbol) {
+static bool link_is_special(const kilni_image_elf_symbol_t* symbol) {
   return symbol->section == SECTION_ABSOLUTE ||
          symbol->section == SECTION_COMMON;
 }
@@ -320,20 +321,20 @@ static kiln_status_t check_symbol_fields(const checked_t* checked,
                                          uint64_t index,
                                          const kilni_image_elf_symbol_t* symbol,
                                          uint32_t at) {
-  if (!is_known(symbol)) {
+  if (!link_is_known(symbol)) {
     return bad_symbol(checked, index, symbol->name, "is of type",
                       symbol->type + 16u * symbol->binding);
   }
-  if (is_special(symbol)) return kiln_ok();
+  if (link_is_special(symbol)) return kiln_ok();
   if (at >= checked->elf.count) {
     return bad_symbol(checked, index, symbol->name, "is in section", at);
   }
   return at == SECTION_UNDEFINED ? kiln_ok()
-                                 : check_place(checked, index, symbol, at);
+                                 : link_check_place(checked, index, symbol, at);
 }
 
 // A name that a source gave to something here.
-static bool is_named(const kilni_image_elf_symbol_t* symbol) {
+static bool link_is_named(const kilni_image_elf_symbol_t* symbol) {
   return symbol->section != SECTION_UNDEFINED && is_value(symbol->type) &&
          symbol->name[0] != 0 && symbol->name[0] != '.';
 }
@@ -341,7 +342,7 @@ static bool is_named(const kilni_image_elf_symbol_t* symbol) {
 static kiln_status_t report_presence(const kilni_image_link_visit_t* visit,
                                      const kilni_image_elf_symbol_t* symbol) {
   bool is_own = symbol->binding == BINDING_LOCAL;
-  if (!is_named(symbol)) return kiln_ok();
+  if (!link_is_named(symbol)) return kiln_ok();
   if (!is_own && visit->expect != NULL) {
     return visit->expect(visit->user, symbol->name);
   }
@@ -379,11 +380,11 @@ static kiln_status_t report_name(const checked_t* checked,
                                  const kilni_image_elf_symbol_t* symbol,
                                  uint32_t at) {
   const kilni_image_link_visit_t* visit = checked->visit;
-  if (!is_named(symbol)) return kiln_ok();
+  if (!link_is_named(symbol)) return kiln_ok();
   if (checked->is_linked) return report_finished(visit, symbol);
   KILNI_RETURN_IF_ERROR(report_presence(visit, symbol));
-  bool is_strong = symbol->binding == BINDING_GLOBAL && !is_special(symbol) &&
-                   at != SECTION_UNDEFINED;
+  bool is_strong = symbol->binding == BINDING_GLOBAL &&
+                   !link_is_special(symbol) && at != SECTION_UNDEFINED;
   if (is_strong && visit->define != NULL) {
     return visit->define(visit->user, symbol->name, is_kernel(symbol));
   }
@@ -391,7 +392,8 @@ static kiln_status_t report_name(const checked_t* checked,
   return visit->keep(visit->user, symbol->name, KILNI_IMAGE_KEEP_KERNEL);
 }
 
-static kiln_status_t check_symbol(const checked_t* checked, uint64_t index) {
+static kiln_status_t link_check_symbol(const checked_t* checked,
+                                       uint64_t index) {
   kilni_image_elf_symbol_t symbol;
   kiln_status_t wrong =
       kilni_image_elf_symbol(&checked->symtab, index, &symbol);
@@ -449,8 +451,8 @@ static kiln_status_t check_each_relocation(const checked_t* checked,
 }
 
 // What relocations are for has bytes of its own; else they would be lost.
-static kiln_status_t check_target(const checked_t* checked,
-                                  const kilni_image_section_t* section) {
+static kiln_status_t link_check_target(const checked_t* checked,
+                                       const kilni_image_section_t* section) {
   kilni_image_section_t target = {0};
   if (section->info != 0 && section->info < checked->elf.count) {
     KILNI_RETURN_IF_ERROR(
@@ -467,7 +469,7 @@ static kiln_status_t check_target(const checked_t* checked,
 static kiln_status_t check_relocations(const checked_t* checked,
                                        const kilni_image_section_t* section) {
   bool is_wild = false;
-  KILNI_RETURN_IF_ERROR(check_target(checked, section));
+  KILNI_RETURN_IF_ERROR(link_check_target(checked, section));
   kiln_status_t wrong = check_each_relocation(checked, section, &is_wild);
   return is_wild ? wrong : doubt(checked, wrong);
 }
@@ -540,9 +542,10 @@ static uint32_t symbols_in(uint32_t code, uint32_t size) {
 }
 
 // The numbers of one attribute: symbols, and places in the code it is about.
-static kiln_status_t check_numbers(const checked_t* checked,
-                                   const kilni_image_part_t* bytes, uint64_t at,
-                                   uint32_t size, uint64_t code_bytes) {
+static kiln_status_t link_check_numbers(const checked_t* checked,
+                                        const kilni_image_part_t* bytes,
+                                        uint64_t at, uint32_t size,
+                                        uint64_t code_bytes) {
   enum { HEAD_BYTES = 4, EXIT_OFFSETS = 0x1c };
   const uint8_t* head = bytes->data + at;
   uint32_t count = symbols_in(head[1], size);
@@ -585,7 +588,8 @@ static kiln_status_t check_attributes(const checked_t* checked,
       return kilni_image_bad(&bytes, at, "an attribute of %u bytes is cut off",
                              size);
     }
-    KILNI_RETURN_IF_ERROR(check_numbers(checked, &bytes, at, size, code.size));
+    KILNI_RETURN_IF_ERROR(
+        link_check_numbers(checked, &bytes, at, size, code.size));
     at += HEAD_BYTES + (uint64_t)size;
   }
   return kiln_ok();
@@ -641,8 +645,8 @@ static kiln_status_t report_prototype(const checked_t* checked,
 
 // Whether a pair is a symbol and where its type is. `*inout_mark` is the call
 // graph's mark that it follows.
-static bool has_type(const kilni_image_section_t* section, const uint8_t* pair,
-                     uint32_t* inout_mark) {
+static bool link_has_type(const kilni_image_section_t* section,
+                          const uint8_t* pair, uint32_t* inout_mark) {
   uint32_t second = kilni_image_u32(pair + 4);
   if (section->type == TYPE_PROTOTYPE) return true;
   if (second >= CALL_MARKS) {
@@ -667,7 +671,7 @@ static kiln_status_t report_prototypes(const checked_t* checked) {
         kilni_image_elf_bytes(&checked->elf, &section, &bytes));
     for (uint64_t at = 0; at + PROTOTYPE_BYTES <= bytes.size;
          at += PROTOTYPE_BYTES) {
-      if (!has_type(&section, bytes.data + at, &mark)) continue;
+      if (!link_has_type(&section, bytes.data + at, &mark)) continue;
       KILNI_RETURN_IF_ERROR(report_prototype(checked, bytes.data + at));
     }
   }
@@ -729,7 +733,7 @@ static kiln_status_t check_all_references(const checked_t* checked) {
   return kiln_ok();
 }
 
-static kiln_status_t check_header(const checked_t* checked) {
+static kiln_status_t link_check_header(const checked_t* checked) {
   const kilni_image_elf_t* elf = &checked->elf;
   const kilni_image_part_t* part = &elf->part;
   // Beyond the types that ELF has, a system or a machine may have its own.
@@ -786,10 +790,10 @@ kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
   if (kilni_image_elf_is_foreign(part)) return kilni_image_link_foreign(part);
   KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &checked.elf));
   checked.is_linked = checked.elf.type != KILNI_IMAGE_ELF_REL;
-  KILNI_RETURN_IF_ERROR(check_header(&checked));
+  KILNI_RETURN_IF_ERROR(link_check_header(&checked));
   KILNI_RETURN_IF_ERROR(check_sections(&checked));
   for (uint64_t i = 1; i < checked.symtab.count; i++) {
-    KILNI_RETURN_IF_ERROR(check_symbol(&checked, i));
+    KILNI_RETURN_IF_ERROR(link_check_symbol(&checked, i));
   }
   if (checked.is_linked || checked.elf.count == 0) return kiln_ok();
   if (checked.symtab_index == 0) {
@@ -823,10 +827,10 @@ kiln_status_t kilni_image_cubin_names(kiln_bytes_view_t bytes, const char* name,
 
 // ---- Names of PTX ----
 
-static kiln_status_t define_all(const kilni_ptx_module_t* module,
+static kiln_status_t define_all(const kilni_image_ptx_module_t* module,
                                 const kilni_image_link_visit_t* visit) {
   for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* function = &module->functions[i];
+    const kilni_image_ptx_function_t* function = &module->functions[i];
     if (!function->is_defined) continue;
     if (function->linkage != KILNI_PTX_LINKAGE_VISIBLE) {
       bool is_own = function->linkage == KILNI_PTX_LINKAGE_NONE;
@@ -843,7 +847,7 @@ static kiln_status_t define_all(const kilni_ptx_module_t* module,
         visit->define(visit->user, function->name, function->is_entry != 0));
   }
   for (uint32_t i = 0; i < module->variable_count; i++) {
-    const kilni_ptx_variable_t* variable = &module->variables[i];
+    const kilni_image_ptx_variable_t* variable = &module->variables[i];
     if (variable->function != KILNI_PTX_NONE || variable->declared_only ||
         variable->linkage != KILNI_PTX_LINKAGE_VISIBLE) {
       continue;
@@ -858,7 +862,7 @@ static kiln_status_t define_all(const kilni_ptx_module_t* module,
 // As ptxas 13.0 writes it: a letter of the kind, and of an array its length;
 // 0: of what functions cannot take.
 static char letter_of(uint32_t type) {
-  kilni_ptx_class_t class_ = kilni_ptx_type_class(type);
+  kilni_image_ptx_class_t class_ = kilni_image_ptx_type_class(type);
   bool is_plain = class_ == KILNI_PTX_CLASS_UNSIGNED ||
                   class_ == KILNI_PTX_CLASS_SIGNED ||
                   class_ == KILNI_PTX_CLASS_BITS;
@@ -866,7 +870,7 @@ static char letter_of(uint32_t type) {
   if (type == KILNI_PTX_TYPE_F64) return 'd';
   if (type == KILNI_PTX_TYPE_F16) return 'h';
   if (!is_plain) return 0;
-  switch (kilni_ptx_type_bits(type)) {
+  switch (kilni_image_ptx_type_bits(type)) {
     case 8:
       return 'b';
     case 16:
@@ -882,10 +886,10 @@ static char letter_of(uint32_t type) {
   }
 }
 
-static bool add_types(const kilni_ptx_module_t* module, uint32_t first,
+static bool add_types(const kilni_image_ptx_module_t* module, uint32_t first,
                       uint32_t count, kilni_base_str_t* inout_text) {
   for (uint32_t i = 0; i < count; i++) {
-    const kilni_ptx_variable_t* variable = &module->variables[first + i];
+    const kilni_image_ptx_variable_t* variable = &module->variables[first + i];
     char letter = letter_of(variable->type);
     if (letter == 0 || variable->vector > 1 || variable->dimension_count > 1) {
       return false;
@@ -898,8 +902,8 @@ static bool add_types(const kilni_ptx_module_t* module, uint32_t first,
   return true;
 }
 
-static kiln_status_t report_type(const kilni_ptx_module_t* module,
-                                 const kilni_ptx_function_t* function,
+static kiln_status_t report_type(const kilni_image_ptx_module_t* module,
+                                 const kilni_image_ptx_function_t* function,
                                  const kilni_image_link_visit_t* visit,
                                  kiln_allocator_t allocator) {
   enum { MAX_TYPE_BYTES = 1 << 16 };
@@ -921,9 +925,9 @@ static kiln_status_t report_type(const kilni_ptx_module_t* module,
 }
 
 // Functions that something names: ptxas drops the declarations of others.
-static void mark_used(const kilni_ptx_module_t* module, bool* used) {
+static void link_mark_used(const kilni_image_ptx_module_t* module, bool* used) {
   for (uint32_t i = 0; i < module->operand_count; i++) {
-    const kilni_ptx_operand_t* operand = &module->operands[i];
+    const kilni_image_ptx_operand_t* operand = &module->operands[i];
     bool names = operand->kind == KILNI_PTX_OPERAND_FUNCTION ||
                  (operand->kind == KILNI_PTX_OPERAND_ADDRESS &&
                   operand->base == KILNI_PTX_BASE_FUNCTION);
@@ -933,7 +937,7 @@ static void mark_used(const kilni_ptx_module_t* module, bool* used) {
   }
 }
 
-static kiln_status_t report_types(const kilni_ptx_module_t* module,
+static kiln_status_t report_types(const kilni_image_ptx_module_t* module,
                                   const kilni_image_link_visit_t* visit,
                                   kiln_allocator_t allocator) {
   void* block = NULL;
@@ -942,10 +946,10 @@ static kiln_status_t report_types(const kilni_ptx_module_t* module,
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(allocator, count, sizeof(bool), &block));
   bool* used = block;
-  mark_used(module, used);
+  link_mark_used(module, used);
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
-    const kilni_ptx_function_t* function = &module->functions[i];
+    const kilni_image_ptx_function_t* function = &module->functions[i];
     if (function->is_entry || function->linkage == KILNI_PTX_LINKAGE_NONE ||
         (!function->is_defined && !used[i])) {
       continue;
@@ -961,10 +965,10 @@ kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
                                    const kilni_image_link_visit_t* visit,
                                    kiln_allocator_t allocator) {
   if (visit->define == NULL) return kiln_ok();
-  kilni_ptx_module_t* module = NULL;
+  kilni_image_ptx_module_t* module = NULL;
   kiln_bytes_view_t text = {part->data, (size_t)part->size};
   kiln_status_t status =
-      kilni_ptx_module_create(text, part->name, NULL, allocator, &module);
+      kilni_image_ptx_module_create(text, part->name, NULL, allocator, &module);
   if (!kiln_status_is_ok(status)) {
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
     kiln_status_free(status);
@@ -974,6 +978,6 @@ kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
   if (kiln_status_is_ok(status)) {
     status = report_types(module, visit, allocator);
   }
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   return status;
 }

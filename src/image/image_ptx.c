@@ -12,12 +12,12 @@
 #include "kiln/status.h"
 
 // What kind of argument a PTX parameter takes, KILN_IMAGE_PARAM_*.
-static uint32_t param_kind(const kilni_ptx_variable_t* variable) {
+static uint32_t param_kind(const kilni_image_ptx_variable_t* variable) {
   if (variable->dimension_count > 0 || variable->vector > 1) {
     return KILN_IMAGE_PARAM_BYTES;
   }
   if (variable->is_pointer) return KILN_IMAGE_PARAM_POINTER;
-  switch (kilni_ptx_type_class(variable->type)) {
+  switch (kilni_image_ptx_type_class(variable->type)) {
     case KILNI_PTX_CLASS_UNSIGNED:
     case KILNI_PTX_CLASS_SIGNED:
       return KILN_IMAGE_PARAM_INTEGER;
@@ -32,7 +32,7 @@ static uint32_t param_kind(const kilni_ptx_variable_t* variable) {
   }
 }
 
-static uint64_t align_up(uint64_t value, uint64_t align) {
+static uint64_t ptx_align_up(uint64_t value, uint64_t align) {
   return align == 0 ? value : (value + align - 1) / align * align;
 }
 
@@ -44,20 +44,21 @@ typedef struct mark_t {
   uint32_t reserved;
 } mark_t;
 
-static void count_shared(const kilni_ptx_module_t* module, uint32_t index,
+static void count_shared(const kilni_image_ptx_module_t* module, uint32_t index,
                          mark_t* mark, uint64_t* inout_bytes) {
-  const kilni_ptx_variable_t* variable = &module->variables[index];
+  const kilni_image_ptx_variable_t* variable = &module->variables[index];
   if (variable->space != KILNI_PTX_SPACE_SHARED || variable->declared_only ||
       mark->kernels[index] == mark->kernel) {
     return;
   }
   mark->kernels[index] = mark->kernel;
-  *inout_bytes = align_up(*inout_bytes, variable->align) + variable->size_bytes;
+  *inout_bytes =
+      ptx_align_up(*inout_bytes, variable->align) + variable->size_bytes;
 }
 
-static void visit_operand(const kilni_ptx_module_t* module,
-                          const kilni_ptx_operand_t* operand, mark_t* mark,
-                          uint64_t* inout_bytes) {
+static void visit_operand(const kilni_image_ptx_module_t* module,
+                          const kilni_image_ptx_operand_t* operand,
+                          mark_t* mark, uint64_t* inout_bytes) {
   if (operand->kind == KILNI_PTX_OPERAND_VARIABLE ||
       (operand->kind == KILNI_PTX_OPERAND_ADDRESS &&
        operand->base == KILNI_PTX_BASE_VARIABLE)) {
@@ -68,15 +69,15 @@ static void visit_operand(const kilni_ptx_module_t* module,
 // Bytes of .shared variables that the function's instructions name. Children
 // of an operand lie in front of the instruction's own, so that one walk over
 // the function's stretch of operands meets all.
-static uint64_t shared_bytes(const kilni_ptx_module_t* module,
-                             const kilni_ptx_function_t* function,
+static uint64_t shared_bytes(const kilni_image_ptx_module_t* module,
+                             const kilni_image_ptx_function_t* function,
                              uint32_t first_operand, mark_t* mark) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < function->variable_count; i++) {
     count_shared(module, function->first_variable + i, mark, &bytes);
   }
   if (function->instruction_count == 0) return bytes;
-  const kilni_ptx_instruction_t* last =
+  const kilni_image_ptx_instruction_t* last =
       &function->instructions[function->instruction_count - 1];
   uint32_t end = last->first_operand + last->operand_count;
   for (uint32_t i = first_operand; i < end; i++) {
@@ -87,18 +88,18 @@ static uint64_t shared_bytes(const kilni_ptx_module_t* module,
 
 // Where the operands of a function begin: behind those of the one before it
 // in the text.
-static uint32_t first_operand_of(const kilni_ptx_module_t* module,
-                                 const kilni_ptx_function_t* function) {
+static uint32_t first_operand_of(const kilni_image_ptx_module_t* module,
+                                 const kilni_image_ptx_function_t* function) {
   if (function->first_instruction == 0) return 0;
-  const kilni_ptx_instruction_t* before =
+  const kilni_image_ptx_instruction_t* before =
       &module->instructions[function->first_instruction - 1];
   return before->first_operand + before->operand_count;
 }
 
 static kiln_status_t fill_param(kiln_image_t* image,
-                                const kilni_ptx_variable_t* variable,
+                                const kilni_image_ptx_variable_t* variable,
                                 uint64_t offset, kiln_image_param_t* out) {
-  out->type = kilni_ptx_modifier_text(variable->type);
+  out->type = kilni_image_ptx_modifier_text(variable->type);
   out->offset = (uint32_t)offset;
   out->bytes = (uint32_t)variable->size_bytes;
   out->align = variable->align;
@@ -107,15 +108,15 @@ static kiln_status_t fill_param(kiln_image_t* image,
                           &out->name);
 }
 
-static kiln_status_t fill_params(kiln_image_t* image,
-                                 const kilni_ptx_module_t* module,
-                                 const kilni_ptx_function_t* function,
-                                 kilni_image_row_t* row) {
+static kiln_status_t ptx_fill_params(kiln_image_t* image,
+                                     const kilni_image_ptx_module_t* module,
+                                     const kilni_image_ptx_function_t* function,
+                                     kilni_image_row_t* row) {
   uint64_t end = 0;
   for (uint32_t i = 0; i < function->parameter_count; i++) {
-    const kilni_ptx_variable_t* variable =
+    const kilni_image_ptx_variable_t* variable =
         &module->variables[function->first_parameter + i];
-    uint64_t offset = align_up(end, variable->align);
+    uint64_t offset = ptx_align_up(end, variable->align);
     end = offset + variable->size_bytes;
     if (end > UINT32_MAX) {
       return kilni_base_status_with_fix(
@@ -132,15 +133,15 @@ static kiln_status_t fill_params(kiln_image_t* image,
   return kiln_ok();
 }
 
-static kiln_status_t add_kernel(kiln_image_t* image,
-                                const kilni_ptx_module_t* module,
-                                const kilni_ptx_function_t* function,
-                                mark_t* mark) {
+static kiln_status_t ptx_add_kernel(kiln_image_t* image,
+                                    const kilni_image_ptx_module_t* module,
+                                    const kilni_image_ptx_function_t* function,
+                                    mark_t* mark) {
   kilni_image_row_t* row = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_image_add_kernel(image, function->name, strlen(function->name),
                              function->parameter_count, &row));
-  KILNI_RETURN_IF_ERROR(fill_params(image, module, function, row));
+  KILNI_RETURN_IF_ERROR(ptx_fill_params(image, module, function, row));
   kiln_image_kernel_t* kernel = &row->shown;
   mark->kernel++;
   uint64_t shared =
@@ -159,16 +160,16 @@ static kiln_status_t add_kernel(kiln_image_t* image,
 }
 
 static kiln_status_t add_kernels(kiln_image_t* image,
-                                 const kilni_ptx_module_t* module) {
+                                 const kilni_image_ptx_module_t* module) {
   void* marks = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       image->allocator, module->variable_count, sizeof(uint32_t), &marks));
   mark_t mark = {marks, 0, 0};
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* function = &module->functions[i];
+    const kilni_image_ptx_function_t* function = &module->functions[i];
     if (!function->is_entry || !function->is_defined) continue;
-    status = add_kernel(image, module, function, &mark);
+    status = ptx_add_kernel(image, module, function, &mark);
     if (!kiln_status_is_ok(status)) break;
   }
   kilni_base_free_array(image->allocator, marks, module->variable_count,
@@ -176,10 +177,10 @@ static kiln_status_t add_kernels(kiln_image_t* image,
   return status;
 }
 
-static kiln_status_t add_variables(kiln_image_t* image,
-                                   const kilni_ptx_module_t* module) {
+static kiln_status_t ptx_add_variables(kiln_image_t* image,
+                                       const kilni_image_ptx_module_t* module) {
   for (uint32_t i = 0; i < module->variable_count; i++) {
-    const kilni_ptx_variable_t* variable = &module->variables[i];
+    const kilni_image_ptx_variable_t* variable = &module->variables[i];
     bool constant = variable->space == KILNI_PTX_SPACE_CONST;
     if (variable->function != KILNI_PTX_NONE ||
         (!constant && variable->space != KILNI_PTX_SPACE_GLOBAL)) {
@@ -201,9 +202,9 @@ static kiln_status_t add_variables(kiln_image_t* image,
 }
 
 static kiln_status_t add_functions(kiln_image_t* image,
-                                   const kilni_ptx_module_t* module) {
+                                   const kilni_image_ptx_module_t* module) {
   for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* function = &module->functions[i];
+    const kilni_image_ptx_function_t* function = &module->functions[i];
     if (function->is_entry) continue;
     kiln_image_symbol_t symbol = {0};
     symbol.kind = KILN_IMAGE_SYMBOL_FUNCTION;
@@ -216,10 +217,10 @@ static kiln_status_t add_functions(kiln_image_t* image,
   return kiln_ok();
 }
 
-static kiln_status_t add_module(kiln_image_t* image,
-                                const kilni_ptx_module_t* module,
-                                const kilni_image_part_t* part,
-                                const kilni_image_about_t* about) {
+static kiln_status_t ptx_add_module(kiln_image_t* image,
+                                    const kilni_image_ptx_module_t* module,
+                                    const kilni_image_part_t* part,
+                                    const kilni_image_about_t* about) {
   kiln_image_member_t* member = NULL;
   KILNI_RETURN_IF_ERROR(kilni_image_add_member(image, part, about,
                                                KILN_CODE_FORMAT_PTX, &member));
@@ -231,7 +232,7 @@ static kiln_status_t add_module(kiln_image_t* image,
                                          sizeof(module->target_text),
                                          &member->target));
   KILNI_RETURN_IF_ERROR(add_kernels(image, module));
-  KILNI_RETURN_IF_ERROR(add_variables(image, module));
+  KILNI_RETURN_IF_ERROR(ptx_add_variables(image, module));
   return add_functions(image, module);
 }
 
@@ -241,14 +242,14 @@ kiln_status_t kilni_image_read_ptx(kiln_image_t* image,
   kiln_bytes_view_t text = {part->data, (size_t)part->size};
   // What a fatbin holds ends with a NUL.
   while (text.size > 0 && text.data[text.size - 1] == 0) text.size--;
-  kilni_ptx_module_t* module = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_ptx_module_create(text, part->name, NULL,
-                                                image->allocator, &module));
-  kiln_status_t status = add_module(image, module, part, about);
+  kilni_image_ptx_module_t* module = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_image_ptx_module_create(
+      text, part->name, NULL, image->allocator, &module));
+  kiln_status_t status = ptx_add_module(image, module, part, about);
   if (kiln_status_is_ok(status) && image->format == KILN_CODE_FORMAT_PTX) {
     image->ptx = module;
     return kiln_ok();
   }
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   return status;
 }

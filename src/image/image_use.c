@@ -27,7 +27,7 @@ struct kiln_image_use_t {
   list_t* params;
 };
 
-static void fill_list(const kilni_ptx_param_use_t* param, list_t* out) {
+static void fill_list(const kilni_image_ptx_param_use_t* param, list_t* out) {
   for (uint32_t kind = 1; kind < KILNI_PTX_USE_KINDS; kind++) {
     for (uint32_t w = 0; w < KILNI_PTX_USE_WIDTHS; w++) {
       if ((param->widths[kind] >> w & 1) == 0) continue;
@@ -40,9 +40,9 @@ static void fill_list(const kilni_ptx_param_use_t* param, list_t* out) {
   }
 }
 
-static void fill_members(const kilni_ptx_use_t* found, list_t* lists) {
+static void fill_members(const kilni_image_ptx_use_t* found, list_t* lists) {
   for (uint32_t i = 0; i < found->member_count; i++) {
-    const kilni_ptx_member_use_t* member = &found->members[i];
+    const kilni_image_ptx_member_use_t* member = &found->members[i];
     list_t* list = &lists[member->param];
     kiln_image_access_t* access = &list->accesses[list->count++];
     access->kind = member->kind;
@@ -51,15 +51,16 @@ static void fill_members(const kilni_ptx_use_t* found, list_t* lists) {
   }
 }
 
-static kiln_status_t fill(kiln_image_use_t* use,
-                          const kilni_ptx_module_t* module, uint32_t function) {
+static kiln_status_t use_fill(kiln_image_use_t* use,
+                              const kilni_image_ptx_module_t* module,
+                              uint32_t function) {
   void* seen = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(use->allocator, sizeof(kilni_ptx_use_t), &seen));
-  kilni_ptx_use_t* found = seen;
+      kilni_base_alloc(use->allocator, sizeof(kilni_image_ptx_use_t), &seen));
+  kilni_image_ptx_use_t* found = seen;
   void* lists = NULL;
   kiln_status_t status =
-      kilni_ptx_use_make(module, function, use->allocator, found);
+      kilni_image_ptx_use_make(module, function, use->allocator, found);
   if (kiln_status_is_ok(status)) {
     status = kilni_base_alloc_array(use->allocator, found->param_count,
                                     sizeof(list_t), &lists);
@@ -73,7 +74,7 @@ static kiln_status_t fill(kiln_image_use_t* use,
     }
     fill_members(found, use->params);
   }
-  kilni_base_free(use->allocator, seen, sizeof(kilni_ptx_use_t));
+  kilni_base_free(use->allocator, seen, sizeof(kilni_image_ptx_use_t));
   return status;
 }
 
@@ -97,13 +98,13 @@ kiln_status_t kiln_image_use_create(const kiln_image_t* image,
         "give an index below kiln_image_kernel_count");
   }
   kiln_string_view_t name = {kernel->name, strlen(kernel->name)};
-  uint32_t function = kilni_ptx_function_find(image->ptx, name);
+  uint32_t function = kilni_image_ptx_function_find(image->ptx, name);
   void* made = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(image->allocator, sizeof(kiln_image_use_t), &made));
   kiln_image_use_t* use = made;
   use->allocator = image->allocator;
-  kiln_status_t status = fill(use, image->ptx, function);
+  kiln_status_t status = use_fill(use, image->ptx, function);
   if (!kiln_status_is_ok(status)) {
     kiln_image_use_release(use);
     return status;

@@ -36,7 +36,7 @@ static kiln_status_t check_cubin(const kilni_image_part_t* part) {
     kilni_image_section_t section;
     kilni_image_part_t bytes;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&elf, i, &section));
-    if (!kilni_cubin_has_bytes(section.type)) continue;
+    if (!kilni_image_cubin_has_bytes(section.type)) continue;
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&elf, &section, &bytes));
   }
   return kiln_ok();

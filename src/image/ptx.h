@@ -25,15 +25,15 @@
 // ---------------------------------------------------------------------------
 
 // Base mnemonics: KILNI_PTX_OP_ADD ... (ptx_opcodes.inc).
-typedef enum kilni_ptx_opcode_t {
+typedef enum kilni_image_ptx_opcode_t {
 #define KILNI_PTX_OPCODE(name, text, least, most) KILNI_PTX_OP_##name,
 #include "image/ptx_opcodes.inc"
 #undef KILNI_PTX_OPCODE
   KILNI_PTX_OPCODE_COUNT
-} kilni_ptx_opcode_t;
+} kilni_image_ptx_opcode_t;
 
 // How the bits of a type are meant.
-typedef enum kilni_ptx_class_t {
+typedef enum kilni_image_ptx_class_t {
   KILNI_PTX_CLASS_NONE = 0,
   KILNI_PTX_CLASS_UNSIGNED,
   KILNI_PTX_CLASS_SIGNED,
@@ -42,7 +42,7 @@ typedef enum kilni_ptx_class_t {
   KILNI_PTX_CLASS_PACKED,  // two or more numbers in one word
   KILNI_PTX_CLASS_PREDICATE,
   KILNI_PTX_CLASS_OPAQUE  // .texref .samplerref .surfref
-} kilni_ptx_class_t;
+} kilni_image_ptx_class_t;
 
 // name, text, bits, class. Types are the first modifiers: the type T and the
 // modifier T have the same number (KILNI_PTX_TYPE_U32 == KILNI_PTX_MOD_U32).
@@ -105,7 +105,7 @@ typedef enum kilni_ptx_class_t {
   X(SURFREF, "surfref", 64, OPAQUE)
 
 // Modifiers in the order types, then ptx_modifiers.inc (by name).
-typedef enum kilni_ptx_modifier_t {
+typedef enum kilni_image_ptx_modifier_t {
   KILNI_PTX_MOD_NONE = 0,
 #define KILNI_PTX_TYPE_MOD(name, text, bits, class_) KILNI_PTX_MOD_##name,
   KILNI_PTX_TYPES(KILNI_PTX_TYPE_MOD)
@@ -115,17 +115,17 @@ typedef enum kilni_ptx_modifier_t {
 #include "image/ptx_modifiers.inc"
 #undef KILNI_PTX_MODIFIER
   KILNI_PTX_MODIFIER_COUNT
-} kilni_ptx_modifier_t;
+} kilni_image_ptx_modifier_t;
 
-typedef enum kilni_ptx_type_t {
+typedef enum kilni_image_ptx_type_t {
   KILNI_PTX_TYPE_NONE = 0,
 #define KILNI_PTX_TYPE_ENUM(name, text, bits, class_) \
   KILNI_PTX_TYPE_##name = KILNI_PTX_MOD_##name,
   KILNI_PTX_TYPES(KILNI_PTX_TYPE_ENUM)
 #undef KILNI_PTX_TYPE_ENUM
-} kilni_ptx_type_t;
+} kilni_image_ptx_type_t;
 
-typedef enum kilni_ptx_space_t {
+typedef enum kilni_image_ptx_space_t {
   KILNI_PTX_SPACE_NONE = 0,  // generic where an address space is meant
   KILNI_PTX_SPACE_REG,
   KILNI_PTX_SPACE_CONST,
@@ -134,15 +134,15 @@ typedef enum kilni_ptx_space_t {
   KILNI_PTX_SPACE_PARAM,
   KILNI_PTX_SPACE_SHARED,
   KILNI_PTX_SPACE_TEX  // the deprecated .tex variables
-} kilni_ptx_space_t;
+} kilni_image_ptx_space_t;
 
-typedef enum kilni_ptx_linkage_t {
+typedef enum kilni_image_ptx_linkage_t {
   KILNI_PTX_LINKAGE_NONE = 0,  // private to the module
   KILNI_PTX_LINKAGE_VISIBLE,
   KILNI_PTX_LINKAGE_EXTERN,
   KILNI_PTX_LINKAGE_WEAK,
   KILNI_PTX_LINKAGE_COMMON
-} kilni_ptx_linkage_t;
+} kilni_image_ptx_linkage_t;
 
 // Special registers: name, text without '%', components (1: a scalar; 4: it
 // has .x .y .z .w), type.
@@ -187,18 +187,18 @@ typedef enum kilni_ptx_linkage_t {
   X(DYNAMIC_SMEM_SIZE, "dynamic_smem_size", 1, U32)                        \
   X(CURRENT_GRAPH_EXEC, "current_graph_exec", 1, U64)
 
-typedef enum kilni_ptx_sreg_t {
+typedef enum kilni_image_ptx_sreg_t {
 #define KILNI_PTX_SREG_ENUM(name, text, components, type) KILNI_PTX_SREG_##name,
   KILNI_PTX_SREGS(KILNI_PTX_SREG_ENUM)
 #undef KILNI_PTX_SREG_ENUM
       KILNI_PTX_SREG_COUNT
-} kilni_ptx_sreg_t;
+} kilni_image_ptx_sreg_t;
 
 // ---------------------------------------------------------------------------
 // Operands
 // ---------------------------------------------------------------------------
 
-typedef enum kilni_ptx_operand_kind_t {
+typedef enum kilni_image_ptx_operand_kind_t {
   // Only where an optional part is absent: operand 3 of a call.
   KILNI_PTX_OPERAND_NONE = 0,
   // `index` into registers; `negated` for `!p` and for the `-a` of video
@@ -206,7 +206,7 @@ typedef enum kilni_ptx_operand_kind_t {
   KILNI_PTX_OPERAND_REGISTER,
   // `value` holds the bits as `immediate` says.
   KILNI_PTX_OPERAND_IMMEDIATE,
-  // `index` is a kilni_ptx_sreg_t, `component` 0 to 3 or KILNI_PTX_WHOLE,
+  // `index` is a kilni_image_ptx_sreg_t, `component` 0 to 3 or KILNI_PTX_WHOLE,
   // `value` the number behind %pm and %envreg.
   KILNI_PTX_OPERAND_SPECIAL,
   // The address of variables[index] plus `value` (signed bytes), as a value
@@ -231,39 +231,39 @@ typedef enum kilni_ptx_operand_kind_t {
   KILNI_PTX_OPERAND_TABLE,
   // (a, b): the return list and the argument list of a call.
   KILNI_PTX_OPERAND_LIST
-} kilni_ptx_operand_kind_t;
+} kilni_image_ptx_operand_kind_t;
 
-typedef enum kilni_ptx_immediate_t {
+typedef enum kilni_image_ptx_immediate_t {
   KILNI_PTX_IMMEDIATE_S64 = 0,  // `value`, two's complement
   KILNI_PTX_IMMEDIATE_U64,      // written with U, or too large for S64
   KILNI_PTX_IMMEDIATE_F32,      // 0fXXXXXXXX: bits in the low half of `value`
   KILNI_PTX_IMMEDIATE_F64       // 0d... or a decimal float: all of `value`
-} kilni_ptx_immediate_t;
+} kilni_image_ptx_immediate_t;
 
-typedef enum kilni_ptx_base_t {
+typedef enum kilni_image_ptx_base_t {
   KILNI_PTX_BASE_NONE = 0,  // [imm]
   KILNI_PTX_BASE_REGISTER,  // `index` into the function's registers
   KILNI_PTX_BASE_VARIABLE,  // `index` into the module's variables
   KILNI_PTX_BASE_FUNCTION   // `index` into the module's functions
-} kilni_ptx_base_t;
+} kilni_image_ptx_base_t;
 
 #define KILNI_PTX_WHOLE 0xff  // no component selected
 
 // One operand. thread-safe
-typedef struct kilni_ptx_operand_t {
-  uint8_t kind;       // kilni_ptx_operand_kind_t
+typedef struct kilni_image_ptx_operand_t {
+  uint8_t kind;       // kilni_image_ptx_operand_kind_t
   uint8_t component;  // 0 to 3, or KILNI_PTX_WHOLE
   uint8_t negated;    // 0 or 1
-  uint8_t immediate;  // kilni_ptx_immediate_t
-  uint8_t base;       // kilni_ptx_base_t
-  uint8_t selector;   // video .b0 .. .h1: kilni_ptx_selector_t
+  uint8_t immediate;  // kilni_image_ptx_immediate_t
+  uint8_t base;       // kilni_image_ptx_base_t
+  uint8_t selector;   // video .b0 .. .h1: kilni_image_ptx_selector_t
   uint16_t count;     // children
   uint32_t index;
   uint32_t first;  // children: module->operands[first .. first + count - 1]
   uint64_t value;
-} kilni_ptx_operand_t;
+} kilni_image_ptx_operand_t;
 
-typedef enum kilni_ptx_selector_t {
+typedef enum kilni_image_ptx_selector_t {
   KILNI_PTX_SELECT_NONE = 0,
   KILNI_PTX_SELECT_B0,
   KILNI_PTX_SELECT_B1,
@@ -275,7 +275,7 @@ typedef enum kilni_ptx_selector_t {
   // 16 on how many.
   KILNI_PTX_SELECT_BYTES,
   KILNI_PTX_SELECT_HALVES
-} kilni_ptx_selector_t;
+} kilni_image_ptx_selector_t;
 
 // ---------------------------------------------------------------------------
 // Instructions
@@ -283,21 +283,21 @@ typedef enum kilni_ptx_selector_t {
 
 // One distinct spelling of opcode and modifiers in a module, so that work on
 // spellings is done once per form and not once per instruction. thread-safe
-typedef struct kilni_ptx_form_t {
-  uint16_t opcode;            // kilni_ptx_opcode_t
+typedef struct kilni_image_ptx_form_t {
+  uint16_t opcode;            // kilni_image_ptx_opcode_t
   uint16_t modifier_count;    //
   uint32_t first_modifier;    //
-  const uint16_t* modifiers;  // kilni_ptx_modifier_t, in order as written
+  const uint16_t* modifiers;  // kilni_image_ptx_modifier_t, in order as written
   const char* text;           // "mad.lo.s32"
   uint32_t line;              // of its first use
   uint32_t text_offset;       // (the reader's own)
-} kilni_ptx_form_t;
+} kilni_image_ptx_form_t;
 
-typedef enum kilni_ptx_guard_t {
+typedef enum kilni_image_ptx_guard_t {
   KILNI_PTX_GUARD_NONE = 0,
   KILNI_PTX_GUARD_TRUE,  // @p
   KILNI_PTX_GUARD_FALSE  // @!p
-} kilni_ptx_guard_t;
+} kilni_image_ptx_guard_t;
 
 // One instruction. thread-safe
 //
@@ -308,10 +308,10 @@ typedef enum kilni_ptx_guard_t {
 //         REGISTER), LIST of arguments (count 0 if none), TABLE (the
 //         prototype or the list of targets) or NONE
 //   brx   two: the index register, TABLE of kind BRANCH_TARGETS
-typedef struct kilni_ptx_instruction_t {
+typedef struct kilni_image_ptx_instruction_t {
   uint32_t form;    // into module->forms
-  uint16_t opcode;  // kilni_ptx_opcode_t, the form's
-  uint8_t guard;    // kilni_ptx_guard_t
+  uint16_t opcode;  // kilni_image_ptx_opcode_t, the form's
+  uint8_t guard;    // kilni_image_ptx_guard_t
   uint8_t operand_count;
   uint32_t guard_register;  // KILNI_PTX_NONE without a guard
   uint32_t first_operand;   // into module->operands
@@ -319,33 +319,34 @@ typedef struct kilni_ptx_instruction_t {
   uint32_t column;          // 1 is the first; of the guard or the mnemonic
   uint32_t location;        // into module->locations, or KILNI_PTX_NONE
   uint32_t reserved;
-} kilni_ptx_instruction_t;
+} kilni_image_ptx_instruction_t;
 
 // What `.loc` said of the instructions behind it. thread-safe
-typedef struct kilni_ptx_location_t {
-  uint32_t file;  // the number `.file` gave it; see kilni_ptx_module_t.files
+typedef struct kilni_image_ptx_location_t {
+  uint32_t
+      file;  // the number `.file` gave it; see kilni_image_ptx_module_t.files
   uint32_t line;
   uint32_t column;
   // Where the function of this was inlined; 0: it was not.
   uint32_t inlined_file;
   uint32_t inlined_line;
-} kilni_ptx_location_t;
+} kilni_image_ptx_location_t;
 
 // One `.file`. thread-safe
-typedef struct kilni_ptx_file_t {
+typedef struct kilni_image_ptx_file_t {
   uint32_t number;
   uint32_t name_offset;  // (the reader's own)
   const char* name;
-} kilni_ptx_file_t;
+} kilni_image_ptx_file_t;
 
 // ---------------------------------------------------------------------------
 // Variables and functions
 // ---------------------------------------------------------------------------
 
-typedef enum kilni_ptx_target_kind_t {
+typedef enum kilni_image_ptx_target_kind_t {
   KILNI_PTX_RELOC_VARIABLE = 0,
   KILNI_PTX_RELOC_FUNCTION
-} kilni_ptx_target_kind_t;
+} kilni_image_ptx_target_kind_t;
 
 // An address inside an initialiser. thread-safe
 //
@@ -353,25 +354,25 @@ typedef enum kilni_ptx_target_kind_t {
 // form if `generic`, as an offset in the target's own space otherwise;
 // shifted right by `shift` bits first (mask(...) forms, which take one byte:
 // size is then 1).
-typedef struct kilni_ptx_relocation_t {
+typedef struct kilni_image_ptx_relocation_t {
   uint64_t offset;
   int64_t addend;
   uint32_t index;  // of the variable or function
-  uint8_t kind;    // kilni_ptx_target_kind_t
+  uint8_t kind;    // kilni_image_ptx_target_kind_t
   uint8_t generic;
   uint8_t size;  // 1, 2, 4 or 8
   uint8_t shift;
-} kilni_ptx_relocation_t;
+} kilni_image_ptx_relocation_t;
 
 #define KILNI_PTX_MAX_DIMENSIONS 8
 
 // A variable or a parameter. thread-safe
-typedef struct kilni_ptx_variable_t {
+typedef struct kilni_image_ptx_variable_t {
   const char* name;   // "" for a parameter without one
   uint32_t function;  // its function, or KILNI_PTX_NONE at module scope
-  uint8_t space;      // kilni_ptx_space_t
-  uint8_t linkage;    // kilni_ptx_linkage_t
-  uint8_t type;       // kilni_ptx_type_t of an element's component
+  uint8_t space;      // kilni_image_ptx_space_t
+  uint8_t linkage;    // kilni_image_ptx_linkage_t
+  uint8_t type;       // kilni_image_ptx_type_t of an element's component
   uint8_t vector;     // 1, 2 or 4
   uint32_t align;     // bytes; the natural one where none was written
   uint32_t line;
@@ -379,7 +380,7 @@ typedef struct kilni_ptx_variable_t {
   uint8_t dimension_count;  // 0: no array
   uint8_t unsized;          // 1: the first dimension is `[]` (size_bytes 0)
   uint8_t is_pointer;       // parameters: `.ptr`
-  uint8_t pointer_space;    // kilni_ptx_space_t; NONE is generic
+  uint8_t pointer_space;    // kilni_image_ptx_space_t; NONE is generic
   uint32_t pointer_align;   // 0 where not written
   uint64_t dimensions[KILNI_PTX_MAX_DIMENSIONS];
   uint64_t size_bytes;      // whole variable
@@ -395,23 +396,23 @@ typedef struct kilni_ptx_variable_t {
   uint64_t bytes_offset;  // (the reader's own)
   uint32_t name_id;       // (the reader's own)
   uint32_t reserved;
-} kilni_ptx_variable_t;
+} kilni_image_ptx_variable_t;
 
 // A register that some instruction names. thread-safe
 //
 // Registers that are declared and never used have no entry.
-typedef struct kilni_ptx_register_t {
+typedef struct kilni_image_ptx_register_t {
   const char* name;  // "%r7"
-  uint8_t type;      // kilni_ptx_type_t
+  uint8_t type;      // kilni_image_ptx_type_t
   uint8_t vector;    // 1, 2 or 4
   uint16_t reserved;
   uint32_t line;     // of its declaration
   uint32_t name_id;  // (the reader's own)
   uint32_t reserved2;
-} kilni_ptx_register_t;
+} kilni_image_ptx_register_t;
 
 // A label. thread-safe
-typedef struct kilni_ptx_label_t {
+typedef struct kilni_image_ptx_label_t {
   const char* name;
   // Of the instruction behind it, counted from the function's first; equal to
   // instruction_count for a label at the end.
@@ -419,18 +420,18 @@ typedef struct kilni_ptx_label_t {
   uint32_t line;
   uint32_t name_id;  // (the reader's own)
   uint32_t reserved;
-} kilni_ptx_label_t;
+} kilni_image_ptx_label_t;
 
-typedef enum kilni_ptx_table_kind_t {
+typedef enum kilni_image_ptx_table_kind_t {
   KILNI_PTX_TABLE_BRANCH_TARGETS = 0,  // entries: labels of the function
   KILNI_PTX_TABLE_CALL_TARGETS,        // entries: functions of the module
   KILNI_PTX_TABLE_PROTOTYPE            // variables: returns, then parameters
-} kilni_ptx_table_kind_t;
+} kilni_image_ptx_table_kind_t;
 
 // What a .branchtargets, .calltargets or .callprototype declares. thread-safe
-typedef struct kilni_ptx_table_t {
+typedef struct kilni_image_ptx_table_t {
   const char* name;
-  uint32_t kind;  // kilni_ptx_table_kind_t
+  uint32_t kind;  // kilni_image_ptx_table_kind_t
   uint32_t line;
   // Targets: module->entries[first .. first + count - 1].
   uint32_t first;
@@ -444,15 +445,15 @@ typedef struct kilni_ptx_table_t {
   uint8_t variadic;  // .unsized last parameter or abi-preserve: reserved, 0
   uint16_t reserved;
   uint32_t name_id;  // (the reader's own)
-} kilni_ptx_table_t;
+} kilni_image_ptx_table_t;
 
 // A kernel or a device function. thread-safe
 //
 // One entry per name: a declaration and the definition of it share theirs.
-typedef struct kilni_ptx_function_t {
+typedef struct kilni_image_ptx_function_t {
   const char* name;
   uint8_t is_entry;
-  uint8_t linkage;  // kilni_ptx_linkage_t
+  uint8_t linkage;  // kilni_image_ptx_linkage_t
   uint8_t is_defined;
   uint8_t noreturn;
   uint32_t line;
@@ -492,14 +493,14 @@ typedef struct kilni_ptx_function_t {
   uint32_t table_count;
 
   // The same as pointers, for reading.
-  const kilni_ptx_instruction_t* instructions;
-  const kilni_ptx_register_t* registers;
-  const kilni_ptx_label_t* labels;
-  const kilni_ptx_table_t* tables;
+  const kilni_image_ptx_instruction_t* instructions;
+  const kilni_image_ptx_register_t* registers;
+  const kilni_image_ptx_label_t* labels;
+  const kilni_image_ptx_table_t* tables;
 
   uint32_t name_id;  // (the reader's own)
   uint32_t reserved2;
-} kilni_ptx_function_t;
+} kilni_image_ptx_function_t;
 
 // ---------------------------------------------------------------------------
 // The module
@@ -533,17 +534,17 @@ typedef struct kilni_ptx_function_t {
 // Limits of one parse. thread-compatible
 //
 // Zero in any field is its default.
-typedef struct kilni_ptx_limits_t {
+typedef struct kilni_image_ptx_limits_t {
 #define KILNI_PTX_LIMIT_FIELD(name, value, text) uint64_t name;
   KILNI_PTX_LIMITS(KILNI_PTX_LIMIT_FIELD)
 #undef KILNI_PTX_LIMIT_FIELD
-} kilni_ptx_limits_t;
+} kilni_image_ptx_limits_t;
 
 // A module: the tree and everything it points at. thread-compatible
 //
-// Made whole by kilni_ptx_module_create and never changed afterwards. Holds
-// nothing of the text it was made from.
-typedef struct kilni_ptx_module_t {
+// Made whole by kilni_image_ptx_module_create and never changed afterwards.
+// Holds nothing of the text it was made from.
+typedef struct kilni_image_ptx_module_t {
   uint32_t version_major;
   uint32_t version_minor;
   uint32_t target_sm;  // 75 of "sm_75"
@@ -554,34 +555,34 @@ typedef struct kilni_ptx_module_t {
   uint32_t address_size;  // 64 or 32
   char target_text[32];   // "sm_90a"
 
-  kilni_ptx_function_t* functions;
+  kilni_image_ptx_function_t* functions;
   uint32_t function_count;
   uint32_t variable_count;
-  kilni_ptx_variable_t* variables;  // all: module, parameters, bodies
-  kilni_ptx_instruction_t* instructions;
-  kilni_ptx_operand_t* operands;
+  kilni_image_ptx_variable_t* variables;  // all: module, parameters, bodies
+  kilni_image_ptx_instruction_t* instructions;
+  kilni_image_ptx_operand_t* operands;
   uint32_t instruction_count;
   uint32_t operand_count;
-  kilni_ptx_form_t* forms;
-  kilni_ptx_register_t* registers;
-  kilni_ptx_label_t* labels;
-  kilni_ptx_table_t* tables;
+  kilni_image_ptx_form_t* forms;
+  kilni_image_ptx_register_t* registers;
+  kilni_image_ptx_label_t* labels;
+  kilni_image_ptx_table_t* tables;
   uint32_t form_count;
   uint32_t register_count;
   uint32_t label_count;
   uint32_t table_count;
   uint32_t* entries;  // of the tables
-  kilni_ptx_relocation_t* relocations;
-  kilni_ptx_location_t* locations;
-  kilni_ptx_file_t* files;
+  kilni_image_ptx_relocation_t* relocations;
+  kilni_image_ptx_location_t* locations;
+  kilni_image_ptx_file_t* files;
   uint32_t entry_count;
   uint32_t relocation_count;
   uint32_t location_count;
   uint32_t file_count;
-} kilni_ptx_module_t;
+} kilni_image_ptx_module_t;
 
 // The limits that zero fields stand for.
-kilni_ptx_limits_t kilni_ptx_limits_default(void);
+kilni_image_ptx_limits_t kilni_image_ptx_limits_default(void);
 
 // Reads `text` (a single NUL at its end is ignored). `name` is what messages
 // call the text, e.g. the file's name; NULL is "PTX". `limits` may be NULL.
@@ -593,59 +594,64 @@ kilni_ptx_limits_t kilni_ptx_limits_default(void);
 //   OUT_OF_MEMORY   bare
 //
 // `*out_module` is NULL on failure.
-kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,
-                                      const kilni_ptx_limits_t* limits,
-                                      kiln_allocator_t allocator,
-                                      kilni_ptx_module_t** out_module);
+kiln_status_t kilni_image_ptx_module_create(
+    kiln_bytes_view_t text, const char* name,
+    const kilni_image_ptx_limits_t* limits, kiln_allocator_t allocator,
+    kilni_image_ptx_module_t** out_module);
 
 // Ends the module and everything in it. NULL is accepted.
-void kilni_ptx_module_release(kilni_ptx_module_t* module);
+void kilni_image_ptx_module_release(kilni_image_ptx_module_t* module);
 
 // The index of a function or of a variable at module scope by name;
 // KILNI_PTX_NONE if there is none.
-uint32_t kilni_ptx_function_find(const kilni_ptx_module_t* module,
-                                 kiln_string_view_t name);
-uint32_t kilni_ptx_variable_find(const kilni_ptx_module_t* module,
-                                 kiln_string_view_t name);
+uint32_t kilni_image_ptx_function_find(const kilni_image_ptx_module_t* module,
+                                       kiln_string_view_t name);
+uint32_t kilni_image_ptx_variable_find(const kilni_image_ptx_module_t* module,
+                                       kiln_string_view_t name);
 
 // Words as text, without dot or '%'. Static; "?" for a value that is none.
-const char* kilni_ptx_opcode_text(uint32_t opcode);
-const char* kilni_ptx_modifier_text(uint32_t modifier);
-const char* kilni_ptx_sreg_text(uint32_t sreg);
-const char* kilni_ptx_space_text(uint32_t space);  // "global"; "" for NONE
+const char* kilni_image_ptx_opcode_text(uint32_t opcode);
+const char* kilni_image_ptx_modifier_text(uint32_t modifier);
+const char* kilni_image_ptx_sreg_text(uint32_t sreg);
+const char* kilni_image_ptx_space_text(
+    uint32_t space);  // "global"; "" for NONE
 
 // Facts about words; 0 or NONE for a value that is none.
-uint32_t kilni_ptx_type_bits(uint32_t type);
-uint32_t kilni_ptx_type_bytes(uint32_t type);  // rounded up; 1 for .pred
-kilni_ptx_class_t kilni_ptx_type_class(uint32_t type);
-uint32_t kilni_ptx_sreg_components(uint32_t sreg);  // 1 or 4
-uint32_t kilni_ptx_sreg_type(uint32_t sreg);        // kilni_ptx_type_t
+uint32_t kilni_image_ptx_type_bits(uint32_t type);
+uint32_t kilni_image_ptx_type_bytes(uint32_t type);  // rounded up; 1 for .pred
+kilni_image_ptx_class_t kilni_image_ptx_type_class(uint32_t type);
+uint32_t kilni_image_ptx_sreg_components(uint32_t sreg);  // 1 or 4
+uint32_t kilni_image_ptx_sreg_type(uint32_t sreg);  // kilni_image_ptx_type_t
 
 // A modifier is a type exactly if it lies below KILNI_PTX_MODIFIER_TYPES_END.
-static inline bool kilni_ptx_modifier_is_type(uint32_t modifier) {
+static inline bool kilni_image_ptx_modifier_is_type(uint32_t modifier) {
   return modifier != 0 && modifier < KILNI_PTX_MODIFIER_TYPES_END;
 }
 
 // The spelling of an instruction, e.g. "mad.lo.s32". Borrowed.
-static inline const char* kilni_ptx_instruction_text(
-    const kilni_ptx_module_t* module, const kilni_ptx_instruction_t* ins) {
+static inline const char* kilni_image_ptx_instruction_text(
+    const kilni_image_ptx_module_t* module,
+    const kilni_image_ptx_instruction_t* ins) {
   return module->forms[ins->form].text;
 }
 
-static inline const kilni_ptx_form_t* kilni_ptx_instruction_form(
-    const kilni_ptx_module_t* module, const kilni_ptx_instruction_t* ins) {
+static inline const kilni_image_ptx_form_t* kilni_image_ptx_instruction_form(
+    const kilni_image_ptx_module_t* module,
+    const kilni_image_ptx_instruction_t* ins) {
   return &module->forms[ins->form];
 }
 
 // The operands of an instruction, and the children of an operand; NULL where
 // there is none.
-static inline const kilni_ptx_operand_t* kilni_ptx_instruction_operands(
-    const kilni_ptx_module_t* module, const kilni_ptx_instruction_t* ins) {
+static inline const kilni_image_ptx_operand_t*
+kilni_image_ptx_instruction_operands(const kilni_image_ptx_module_t* module,
+                                     const kilni_image_ptx_instruction_t* ins) {
   return ins->operand_count ? &module->operands[ins->first_operand] : NULL;
 }
 
-static inline const kilni_ptx_operand_t* kilni_ptx_operand_children(
-    const kilni_ptx_module_t* module, const kilni_ptx_operand_t* operand) {
+static inline const kilni_image_ptx_operand_t* kilni_image_ptx_operand_children(
+    const kilni_image_ptx_module_t* module,
+    const kilni_image_ptx_operand_t* operand) {
   return operand->count ? &module->operands[operand->first] : NULL;
 }
 

@@ -35,7 +35,7 @@ static const binary_row_t kBinary[] = {
     {'%', 10},
 };
 
-static uint32_t rank_of(const kilni_ptx_reader_t* reader) {
+static uint32_t ptx_constant_rank_of(const kilni_image_ptx_reader_t* reader) {
   if (reader->token.kind != KILNI_PTX_TOKEN_PUNCTUATION) return 0;
   for (size_t i = 0; i < sizeof(kBinary) / sizeof(kBinary[0]); i++) {
     if (kBinary[i].punctuation == reader->token.punctuation) {
@@ -51,30 +51,32 @@ static double as_double(uint64_t bits) {
   return number;
 }
 
-static void set_double(kilni_ptx_constant_t* out, double number) {
+static void set_double(kilni_image_ptx_constant_t* out, double number) {
   memcpy(&out->value, &number, sizeof(number));
   out->immediate = KILNI_PTX_IMMEDIATE_F64;
 }
 
-static void set_truth(kilni_ptx_constant_t* out, bool truth) {
+static void set_truth(kilni_image_ptx_constant_t* out, bool truth) {
   out->value = truth;
   out->immediate = KILNI_PTX_IMMEDIATE_S64;
 }
 
-static bool is_integer(const kilni_ptx_constant_t* constant) {
+static bool ptx_constant_is_integer(
+    const kilni_image_ptx_constant_t* constant) {
   return constant->immediate <= KILNI_PTX_IMMEDIATE_U64;
 }
 
-static bool fail_mix(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at) {
-  return kilni_ptx_fail(reader, at, "write the value as one literal",
-                        "\"%.*s\" cannot be applied to these constants",
-                        KILNI_SV(at->text));
+static bool fail_mix(kilni_image_ptx_reader_t* reader,
+                     const kilni_image_ptx_token_t* at) {
+  return kilni_image_ptx_fail(reader, at, "write the value as one literal",
+                              "\"%.*s\" cannot be applied to these constants",
+                              KILNI_SV(at->text));
 }
 
-static bool apply_floats(kilni_ptx_reader_t* reader,
-                         const kilni_ptx_token_t* at,
-                         kilni_ptx_constant_t* left,
-                         const kilni_ptx_constant_t* right) {
+static bool apply_floats(kilni_image_ptx_reader_t* reader,
+                         const kilni_image_ptx_token_t* at,
+                         kilni_image_ptx_constant_t* left,
+                         const kilni_image_ptx_constant_t* right) {
   if (left->immediate != KILNI_PTX_IMMEDIATE_F64 ||
       right->immediate != KILNI_PTX_IMMEDIATE_F64) {
     return fail_mix(reader, at);
@@ -121,24 +123,26 @@ static uint64_t negate(uint64_t value) {
   return 0 - value;
 }
 
-static uint64_t magnitude(uint64_t value) {
+static uint64_t ptx_constant_magnitude(uint64_t value) {
   return (int64_t)value < 0 ? negate(value) : value;
 }
 
 // Signed quotient and remainder on magnitudes, so that nothing overflows.
-static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool remainder) {
+static uint64_t ptx_constant_divide(uint64_t a, uint64_t b, bool is_signed,
+                                    bool remainder) {
   if (!is_signed) return remainder ? a % b : a / b;
   bool a_negative = (int64_t)a < 0;
   bool b_negative = (int64_t)b < 0;
   if (remainder) {
-    uint64_t rest = magnitude(a) % magnitude(b);
+    uint64_t rest = ptx_constant_magnitude(a) % ptx_constant_magnitude(b);
     return a_negative ? negate(rest) : rest;
   }
-  uint64_t quotient = magnitude(a) / magnitude(b);
+  uint64_t quotient = ptx_constant_magnitude(a) / ptx_constant_magnitude(b);
   return a_negative != b_negative ? negate(quotient) : quotient;
 }
 
-static uint64_t shift(uint64_t a, uint64_t by, bool left, bool is_signed) {
+static uint64_t ptx_constant_shift(uint64_t a, uint64_t by, bool left,
+                                   bool is_signed) {
   bool negative = is_signed && (int64_t)a < 0;
   if (left) return by >= 64 ? 0 : a << by;
   if (by >= 64) return negative ? UINT64_MAX : 0;
@@ -146,7 +150,7 @@ static uint64_t shift(uint64_t a, uint64_t by, bool left, bool is_signed) {
   return a >> by | (negative ? UINT64_MAX << (64 - by) : 0);
 }
 
-static bool less(uint64_t a, uint64_t b, bool is_signed) {
+static bool ptx_constant_less(uint64_t a, uint64_t b, bool is_signed) {
   return is_signed ? (int64_t)a < (int64_t)b : a < b;
 }
 
@@ -154,16 +158,16 @@ static bool apply_comparison(uint32_t punctuation, uint64_t a, uint64_t b,
                              bool is_signed, bool* out_truth) {
   switch (punctuation) {
     case '<':
-      *out_truth = less(a, b, is_signed);
+      *out_truth = ptx_constant_less(a, b, is_signed);
       return true;
     case '>':
-      *out_truth = less(b, a, is_signed);
+      *out_truth = ptx_constant_less(b, a, is_signed);
       return true;
     case KILNI_PTX_PUNCT_LE:
-      *out_truth = !less(b, a, is_signed);
+      *out_truth = !ptx_constant_less(b, a, is_signed);
       return true;
     case KILNI_PTX_PUNCT_GE:
-      *out_truth = !less(a, b, is_signed);
+      *out_truth = !ptx_constant_less(a, b, is_signed);
       return true;
     case KILNI_PTX_PUNCT_EQ:
       *out_truth = a == b;
@@ -182,11 +186,11 @@ static bool apply_comparison(uint32_t punctuation, uint64_t a, uint64_t b,
   }
 }
 
-static bool apply_binary(kilni_ptx_reader_t* reader,
-                         const kilni_ptx_token_t* at,
-                         kilni_ptx_constant_t* left,
-                         const kilni_ptx_constant_t* right) {
-  if (!is_integer(left) || !is_integer(right)) {
+static bool apply_binary(kilni_image_ptx_reader_t* reader,
+                         const kilni_image_ptx_token_t* at,
+                         kilni_image_ptx_constant_t* left,
+                         const kilni_image_ptx_constant_t* right) {
+  if (!ptx_constant_is_integer(left) || !ptx_constant_is_integer(right)) {
     return apply_floats(reader, at, left, right);
   }
   uint64_t a = left->value;
@@ -199,13 +203,14 @@ static bool apply_binary(kilni_ptx_reader_t* reader,
     return true;
   }
   if ((at->punctuation == '/' || at->punctuation == '%') && b == 0) {
-    return kilni_ptx_fail(reader, at, "divide by something else",
-                          "a constant is divided by zero");
+    return kilni_image_ptx_fail(reader, at, "divide by something else",
+                                "a constant is divided by zero");
   }
   if (at->punctuation == KILNI_PTX_PUNCT_SHL ||
       at->punctuation == KILNI_PTX_PUNCT_SHR) {
-    left->value = shift(a, b, at->punctuation == KILNI_PTX_PUNCT_SHL,
-                        left->immediate == KILNI_PTX_IMMEDIATE_S64);
+    left->value =
+        ptx_constant_shift(a, b, at->punctuation == KILNI_PTX_PUNCT_SHL,
+                           left->immediate == KILNI_PTX_IMMEDIATE_S64);
     return true;
   }
   switch (at->punctuation) {
@@ -219,10 +224,10 @@ static bool apply_binary(kilni_ptx_reader_t* reader,
       a *= b;
       break;
     case '/':
-      a = divide(a, b, is_signed, false);
+      a = ptx_constant_divide(a, b, is_signed, false);
       break;
     case '%':
-      a = divide(a, b, is_signed, true);
+      a = ptx_constant_divide(a, b, is_signed, true);
       break;
     case '&':
       a &= b;
@@ -240,52 +245,57 @@ static bool apply_binary(kilni_ptx_reader_t* reader,
   return true;
 }
 
-static bool ternary(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out);
-static bool unary(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out);
+static bool ternary(kilni_image_ptx_reader_t* reader,
+                    kilni_image_ptx_constant_t* out);
+static bool ptx_constant_unary(kilni_image_ptx_reader_t* reader,
+                               kilni_image_ptx_constant_t* out);
 
 // Behind '(': a cast's type or an expression.
-static bool parenthesis(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out) {
-  bool to_signed = kilni_ptx_is_word(reader, "s64");
-  if (!to_signed && !kilni_ptx_is_word(reader, "u64")) {
-    return ternary(reader, out) && kilni_ptx_expect(reader, ')');
+static bool parenthesis(kilni_image_ptx_reader_t* reader,
+                        kilni_image_ptx_constant_t* out) {
+  bool to_signed = kilni_image_ptx_is_word(reader, "s64");
+  if (!to_signed && !kilni_image_ptx_is_word(reader, "u64")) {
+    return ternary(reader, out) && kilni_image_ptx_expect(reader, ')');
   }
-  kilni_ptx_token_t at = reader->token;
-  if (!kilni_ptx_next(reader) || !kilni_ptx_expect(reader, ')') ||
-      !unary(reader, out)) {
+  kilni_image_ptx_token_t at = reader->token;
+  if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_expect(reader, ')') ||
+      !ptx_constant_unary(reader, out)) {
     return false;
   }
-  if (!is_integer(out)) return fail_mix(reader, &at);
+  if (!ptx_constant_is_integer(out)) return fail_mix(reader, &at);
   out->immediate =
       to_signed ? KILNI_PTX_IMMEDIATE_S64 : KILNI_PTX_IMMEDIATE_U64;
   return true;
 }
 
-static bool primary(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out) {
+static bool primary(kilni_image_ptx_reader_t* reader,
+                    kilni_image_ptx_constant_t* out) {
   memset(out, 0, sizeof(*out));
   if (reader->token.kind == KILNI_PTX_TOKEN_NUMBER) {
     out->value = reader->token.value;
     out->immediate = reader->token.immediate;
-    return kilni_ptx_next(reader);
+    return kilni_image_ptx_next(reader);
   }
   if (reader->token.kind == KILNI_PTX_TOKEN_IDENTIFIER &&
       kilni_base_sv_equal_cstr(reader->token.text, "WARP_SZ")) {
     out->value = 32;
-    return kilni_ptx_next(reader);
+    return kilni_image_ptx_next(reader);
   }
-  if (!kilni_ptx_is(reader, '(')) {
-    return kilni_ptx_fail_expected(reader, "a constant");
+  if (!kilni_image_ptx_is(reader, '(')) {
+    return kilni_image_ptx_fail_expected(reader, "a constant");
   }
-  return kilni_ptx_next(reader) && parenthesis(reader, out);
+  return kilni_image_ptx_next(reader) && parenthesis(reader, out);
 }
 
-static bool apply_unary(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
-                        kilni_ptx_constant_t* out) {
+static bool apply_unary(kilni_image_ptx_reader_t* reader,
+                        const kilni_image_ptx_token_t* at,
+                        kilni_image_ptx_constant_t* out) {
   if (out->immediate == KILNI_PTX_IMMEDIATE_F64 &&
       (at->punctuation == '-' || at->punctuation == '+')) {
     if (at->punctuation == '-') out->value ^= UINT64_C(1) << 63;
     return true;
   }
-  if (!is_integer(out)) return fail_mix(reader, at);
+  if (!ptx_constant_is_integer(out)) return fail_mix(reader, at);
   if (at->punctuation == '-') {
     out->value = negate(out->value);
   } else if (at->punctuation == '~') {
@@ -296,69 +306,76 @@ static bool apply_unary(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
   return true;
 }
 
-static bool unary(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out) {
-  if (!kilni_ptx_enter(reader)) return false;
+static bool ptx_constant_unary(kilni_image_ptx_reader_t* reader,
+                               kilni_image_ptx_constant_t* out) {
+  if (!kilni_image_ptx_enter(reader)) return false;
   bool ok;
-  if (kilni_ptx_is(reader, '-') || kilni_ptx_is(reader, '+') ||
-      kilni_ptx_is(reader, '~') || kilni_ptx_is(reader, '!')) {
-    kilni_ptx_token_t at = reader->token;
-    ok = kilni_ptx_next(reader) && unary(reader, out) &&
+  if (kilni_image_ptx_is(reader, '-') || kilni_image_ptx_is(reader, '+') ||
+      kilni_image_ptx_is(reader, '~') || kilni_image_ptx_is(reader, '!')) {
+    kilni_image_ptx_token_t at = reader->token;
+    ok = kilni_image_ptx_next(reader) && ptx_constant_unary(reader, out) &&
          apply_unary(reader, &at, out);
   } else {
     ok = primary(reader, out);
   }
-  kilni_ptx_leave(reader);
+  kilni_image_ptx_leave(reader);
   return ok;
 }
 
-// Depth is bounded by the number of ranks for each level of `unary`.
-static bool binary(kilni_ptx_reader_t* reader, uint32_t least,
-                   kilni_ptx_constant_t* out) {
-  if (!unary(reader, out)) return false;
+// Depth is bounded by the number of ranks for each level of
+// `ptx_constant_unary`.
+static bool ptx_constant_binary(kilni_image_ptx_reader_t* reader,
+                                uint32_t least,
+                                kilni_image_ptx_constant_t* out) {
+  if (!ptx_constant_unary(reader, out)) return false;
   for (;;) {
-    uint32_t rank = rank_of(reader);
+    uint32_t rank = ptx_constant_rank_of(reader);
     if (rank < least || rank == 0) return true;
-    kilni_ptx_token_t at = reader->token;
-    kilni_ptx_constant_t right;
-    if (!kilni_ptx_next(reader) || !binary(reader, rank + 1, &right) ||
+    kilni_image_ptx_token_t at = reader->token;
+    kilni_image_ptx_constant_t right;
+    if (!kilni_image_ptx_next(reader) ||
+        !ptx_constant_binary(reader, rank + 1, &right) ||
         !apply_binary(reader, &at, out, &right)) {
       return false;
     }
   }
 }
 
-static bool ternary(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out) {
-  if (!binary(reader, 1, out)) return false;
-  if (!kilni_ptx_is(reader, '?')) return true;
-  kilni_ptx_token_t at = reader->token;
-  kilni_ptx_constant_t first;
-  kilni_ptx_constant_t second;
-  if (!is_integer(out)) return fail_mix(reader, &at);
-  if (!kilni_ptx_next(reader) || !kilni_ptx_enter(reader)) return false;
-  bool ok = ternary(reader, &first) && kilni_ptx_expect(reader, ':') &&
+static bool ternary(kilni_image_ptx_reader_t* reader,
+                    kilni_image_ptx_constant_t* out) {
+  if (!ptx_constant_binary(reader, 1, out)) return false;
+  if (!kilni_image_ptx_is(reader, '?')) return true;
+  kilni_image_ptx_token_t at = reader->token;
+  kilni_image_ptx_constant_t first;
+  kilni_image_ptx_constant_t second;
+  if (!ptx_constant_is_integer(out)) return fail_mix(reader, &at);
+  if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_enter(reader))
+    return false;
+  bool ok = ternary(reader, &first) && kilni_image_ptx_expect(reader, ':') &&
             ternary(reader, &second);
-  kilni_ptx_leave(reader);
+  kilni_image_ptx_leave(reader);
   if (!ok) return false;
   *out = out->value != 0 ? first : second;
   return true;
 }
 
-bool kilni_ptx_constant(kilni_ptx_reader_t* reader, kilni_ptx_constant_t* out) {
+bool kilni_image_ptx_constant(kilni_image_ptx_reader_t* reader,
+                              kilni_image_ptx_constant_t* out) {
   return ternary(reader, out);
 }
 
-bool kilni_ptx_count(kilni_ptx_reader_t* reader, const char* what,
-                     uint64_t most, uint64_t* out_value) {
-  const kilni_ptx_token_t* token = &reader->token;
+bool kilni_image_ptx_count(kilni_image_ptx_reader_t* reader, const char* what,
+                           uint64_t most, uint64_t* out_value) {
+  const kilni_image_ptx_token_t* token = &reader->token;
   if (token->kind != KILNI_PTX_TOKEN_NUMBER ||
       token->immediate > KILNI_PTX_IMMEDIATE_U64) {
-    return kilni_ptx_fail_expected(reader, what);
+    return kilni_image_ptx_fail_expected(reader, what);
   }
   if (token->value > most) {
-    return kilni_ptx_fail(reader, token, "write a smaller number",
-                          "%.*s is too large for %s", KILNI_SV(token->text),
-                          what);
+    return kilni_image_ptx_fail(reader, token, "write a smaller number",
+                                "%.*s is too large for %s",
+                                KILNI_SV(token->text), what);
   }
   *out_value = token->value;
-  return kilni_ptx_next(reader);
+  return kilni_image_ptx_next(reader);
 }

@@ -6,7 +6,7 @@
 
 #include "image/ptx.h"
 
-typedef enum kilni_ptx_token_kind_t {
+typedef enum kilni_image_ptx_token_kind_t {
   KILNI_PTX_TOKEN_END = 0,
   KILNI_PTX_TOKEN_BAD,  // `problem` says why
   KILNI_PTX_TOKEN_IDENTIFIER,
@@ -14,7 +14,7 @@ typedef enum kilni_ptx_token_kind_t {
   KILNI_PTX_TOKEN_STRING,      // text without the quotes
   KILNI_PTX_TOKEN_NUMBER,      // `immediate` and `value`
   KILNI_PTX_TOKEN_PUNCTUATION  // `punctuation`
-} kilni_ptx_token_kind_t;
+} kilni_image_ptx_token_kind_t;
 
 // Two-character punctuation; single characters are themselves.
 enum {
@@ -29,21 +29,21 @@ enum {
 };
 
 // One token; its text is borrowed from the input. thread-compatible
-typedef struct kilni_ptx_token_t {
+typedef struct kilni_image_ptx_token_t {
   uint32_t kind;
   uint32_t punctuation;
   kiln_string_view_t text;
   uint64_t value;
-  uint32_t immediate;  // kilni_ptx_immediate_t
+  uint32_t immediate;  // kilni_image_ptx_immediate_t
   uint32_t line;
   uint32_t column;
   uint32_t reserved;
   const char* start;  // where the token begins in the input
   const char* problem;
-} kilni_ptx_token_t;
+} kilni_image_ptx_token_t;
 
 // A place in a text. one-thread
-typedef struct kilni_ptx_lexer_t {
+typedef struct kilni_image_ptx_lexer_t {
   const char* begin;
   const char* cursor;
   const char* end;
@@ -52,20 +52,22 @@ typedef struct kilni_ptx_lexer_t {
   uint32_t reserved;
   uint64_t identifier_limit;
   uint64_t string_limit;
-} kilni_ptx_lexer_t;
+} kilni_image_ptx_lexer_t;
 
-void kilni_ptx_lexer_init(kilni_ptx_lexer_t* lexer, kiln_bytes_view_t text,
-                          const kilni_ptx_limits_t* limits);
+void kilni_image_ptx_lexer_init(kilni_image_ptx_lexer_t* lexer,
+                                kiln_bytes_view_t text,
+                                const kilni_image_ptx_limits_t* limits);
 
 // The next token in general position: ".5" is a number.
-void kilni_ptx_lexer_next(kilni_ptx_lexer_t* lexer, kilni_ptx_token_t* token);
+void kilni_image_ptx_lexer_next(kilni_image_ptx_lexer_t* lexer,
+                                kilni_image_ptx_token_t* token);
 
 // The next token behind a mnemonic: ".1d" is a modifier.
-void kilni_ptx_lexer_next_modifier(kilni_ptx_lexer_t* lexer,
-                                   kilni_ptx_token_t* token);
+void kilni_image_ptx_lexer_next_modifier(kilni_image_ptx_lexer_t* lexer,
+                                         kilni_image_ptx_token_t* token);
 
 // Skips `{ ... }` with everything in it, the cursor standing behind the first
 // brace. False if it never ends.
-bool kilni_ptx_lexer_skip_braces(kilni_ptx_lexer_t* lexer);
+bool kilni_image_ptx_lexer_skip_braces(kilni_image_ptx_lexer_t* lexer);
 
 #endif  // KILN_SRC_IMAGE_PTX_LEXER_H_

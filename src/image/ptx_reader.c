@@ -11,10 +11,10 @@
 #include <string.h>
 
 // The functions themselves, and not what an analyzer is told of them.
-#undef kilni_ptx_fail
-#undef kilni_ptx_fail_limit
-#undef kilni_ptx_fail_memory
-#undef kilni_ptx_fail_expected
+#undef kilni_image_ptx_fail
+#undef kilni_image_ptx_fail_limit
+#undef kilni_image_ptx_fail_memory
+#undef kilni_image_ptx_fail_expected
 
 enum {
   WINDOW = 72,         // characters of a source line shown under an error
@@ -29,10 +29,10 @@ enum {
 // ---------------------------------------------------------------------------
 
 // The line around `at`, and a caret under it, as two annotations.
-static kiln_status_t add_caret(const kilni_ptx_reader_t* reader,
-                               const kilni_ptx_token_t* at,
+static kiln_status_t add_caret(const kilni_image_ptx_reader_t* reader,
+                               const kilni_image_ptx_token_t* at,
                                kiln_status_t status) {
-  const kilni_ptx_lexer_t* lexer = &reader->lexer;
+  const kilni_image_ptx_lexer_t* lexer = &reader->lexer;
   const char* first = at->start;
   while (first > lexer->begin && first[-1] != '\n' &&
          at->start - first < WINDOW / 2) {
@@ -54,8 +54,9 @@ static kiln_status_t add_caret(const kilni_ptx_reader_t* reader,
   return KILNI_ANNOTATE(status, "| %s", caret);
 }
 
-bool kilni_ptx_fail(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
-                    const char* fix, const char* format, ...) {
+bool kilni_image_ptx_fail(kilni_image_ptx_reader_t* reader,
+                          const kilni_image_ptx_token_t* at, const char* fix,
+                          const char* format, ...) {
   if (reader->failed) return false;
   reader->failed = true;
   char what[512];
@@ -70,8 +71,8 @@ bool kilni_ptx_fail(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
   return false;
 }
 
-bool kilni_ptx_fail_limit(kilni_ptx_reader_t* reader, const char* limit,
-                          uint64_t value) {
+bool kilni_image_ptx_fail_limit(kilni_image_ptx_reader_t* reader,
+                                const char* limit, uint64_t value) {
   if (reader->failed) return false;
   reader->failed = true;
   kiln_status_t status = KILNI_FAIL(
@@ -85,82 +86,88 @@ bool kilni_ptx_fail_limit(kilni_ptx_reader_t* reader, const char* limit,
   return false;
 }
 
-bool kilni_ptx_fail_memory(kilni_ptx_reader_t* reader) {
+bool kilni_image_ptx_fail_memory(kilni_image_ptx_reader_t* reader) {
   if (reader->failed) return false;
   reader->failed = true;
   reader->status = kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   return false;
 }
 
-bool kilni_ptx_fail_expected(kilni_ptx_reader_t* reader, const char* wanted) {
-  const kilni_ptx_token_t* token = &reader->token;
+bool kilni_image_ptx_fail_expected(kilni_image_ptx_reader_t* reader,
+                                   const char* wanted) {
+  const kilni_image_ptx_token_t* token = &reader->token;
   if (token->kind == KILNI_PTX_TOKEN_END) {
-    return kilni_ptx_fail(reader, token,
-                          "the text was cut off: take the whole file",
-                          "the text ends where %s belongs", wanted);
+    return kilni_image_ptx_fail(reader, token,
+                                "the text was cut off: take the whole file",
+                                "the text ends where %s belongs", wanted);
   }
   size_t size = token->text.size < 64 ? token->text.size : 64;
-  return kilni_ptx_fail(reader, token, "correct the text at this place",
-                        "%s%.*s%s where %s belongs",
-                        token->kind == KILNI_PTX_TOKEN_DOT_WORD ? "\"." : "\"",
-                        (int)size, token->text.data,
-                        size < token->text.size ? "...\"" : "\"", wanted);
+  return kilni_image_ptx_fail(
+      reader, token, "correct the text at this place",
+      "%s%.*s%s where %s belongs",
+      token->kind == KILNI_PTX_TOKEN_DOT_WORD ? "\"." : "\"", (int)size,
+      token->text.data, size < token->text.size ? "...\"" : "\"", wanted);
 }
 
 // ---------------------------------------------------------------------------
 // Tokens
 // ---------------------------------------------------------------------------
 
-static bool check_token(kilni_ptx_reader_t* reader) {
+static bool check_token(kilni_image_ptx_reader_t* reader) {
   if (reader->token.kind != KILNI_PTX_TOKEN_BAD) return true;
-  return kilni_ptx_fail(reader, &reader->token,
-                        "correct the text at this place", "%s",
-                        reader->token.problem);
+  return kilni_image_ptx_fail(reader, &reader->token,
+                              "correct the text at this place", "%s",
+                              reader->token.problem);
 }
 
-bool kilni_ptx_next(kilni_ptx_reader_t* reader) {
+bool kilni_image_ptx_next(kilni_image_ptx_reader_t* reader) {
   if (reader->failed) return false;
-  kilni_ptx_lexer_next(&reader->lexer, &reader->token);
+  kilni_image_ptx_lexer_next(&reader->lexer, &reader->token);
   return check_token(reader);
 }
 
-bool kilni_ptx_next_modifier(kilni_ptx_reader_t* reader) {
+bool kilni_image_ptx_next_modifier(kilni_image_ptx_reader_t* reader) {
   if (reader->failed) return false;
-  kilni_ptx_lexer_next_modifier(&reader->lexer, &reader->token);
+  kilni_image_ptx_lexer_next_modifier(&reader->lexer, &reader->token);
   return check_token(reader);
 }
 
-bool kilni_ptx_is(const kilni_ptx_reader_t* reader, uint32_t punctuation) {
+bool kilni_image_ptx_is(const kilni_image_ptx_reader_t* reader,
+                        uint32_t punctuation) {
   return reader->token.kind == KILNI_PTX_TOKEN_PUNCTUATION &&
          reader->token.punctuation == punctuation;
 }
 
-bool kilni_ptx_is_word(const kilni_ptx_reader_t* reader, const char* word) {
+bool kilni_image_ptx_is_word(const kilni_image_ptx_reader_t* reader,
+                             const char* word) {
   return reader->token.kind == KILNI_PTX_TOKEN_DOT_WORD &&
          kilni_base_sv_equal_cstr(reader->token.text, word);
 }
 
-bool kilni_ptx_expect(kilni_ptx_reader_t* reader, uint32_t punctuation) {
-  if (kilni_ptx_is(reader, punctuation)) return kilni_ptx_next(reader);
+bool kilni_image_ptx_expect(kilni_image_ptx_reader_t* reader,
+                            uint32_t punctuation) {
+  if (kilni_image_ptx_is(reader, punctuation))
+    return kilni_image_ptx_next(reader);
   char wanted[4] = {'"', (char)punctuation, '"', '\0'};
-  return kilni_ptx_fail_expected(reader, wanted);
+  return kilni_image_ptx_fail_expected(reader, wanted);
 }
 
-bool kilni_ptx_accept(kilni_ptx_reader_t* reader, uint32_t punctuation,
-                      bool* out_there) {
-  *out_there = kilni_ptx_is(reader, punctuation);
-  return *out_there ? kilni_ptx_next(reader) : !reader->failed;
+bool kilni_image_ptx_accept(kilni_image_ptx_reader_t* reader,
+                            uint32_t punctuation, bool* out_there) {
+  *out_there = kilni_image_ptx_is(reader, punctuation);
+  return *out_there ? kilni_image_ptx_next(reader) : !reader->failed;
 }
 
-bool kilni_ptx_enter(kilni_ptx_reader_t* reader) {
+bool kilni_image_ptx_enter(kilni_image_ptx_reader_t* reader) {
   if (reader->nesting >= reader->limits.nesting) {
-    return kilni_ptx_fail_limit(reader, "nesting", reader->limits.nesting);
+    return kilni_image_ptx_fail_limit(reader, "nesting",
+                                      reader->limits.nesting);
   }
   reader->nesting++;
   return !reader->failed;
 }
 
-void kilni_ptx_leave(kilni_ptx_reader_t* reader) {
+void kilni_image_ptx_leave(kilni_image_ptx_reader_t* reader) {
   reader->nesting--;
 }
 
@@ -168,12 +175,13 @@ void kilni_ptx_leave(kilni_ptx_reader_t* reader) {
 // Arrays
 // ---------------------------------------------------------------------------
 
-void* kilni_ptx_push(kilni_ptx_reader_t* reader, kilni_ptx_array_t* array,
-                     uint32_t count, const char* limit_name, uint64_t limit) {
+void* kilni_image_ptx_push(kilni_image_ptx_reader_t* reader,
+                           kilni_image_ptx_array_t* array, uint32_t count,
+                           const char* limit_name, uint64_t limit) {
   if (reader->failed) return NULL;
   uint64_t wanted = (uint64_t)array->count + count;
   if (wanted > limit || wanted >= KILNI_PTX_NONE) {
-    kilni_ptx_fail_limit(reader, limit_name, limit);
+    kilni_image_ptx_fail_limit(reader, limit_name, limit);
     return NULL;
   }
   if (wanted > array->capacity) {
@@ -182,7 +190,7 @@ void* kilni_ptx_push(kilni_ptx_reader_t* reader, kilni_ptx_array_t* array,
                         &array->capacity, &array->data);
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);
-      kilni_ptx_fail_memory(reader);
+      kilni_image_ptx_fail_memory(reader);
       return NULL;
     }
   }
@@ -192,14 +200,15 @@ void* kilni_ptx_push(kilni_ptx_reader_t* reader, kilni_ptx_array_t* array,
   return first;
 }
 
-static void free_array(kiln_allocator_t allocator, kilni_ptx_array_t* array) {
+static void free_array(kiln_allocator_t allocator,
+                       kilni_image_ptx_array_t* array) {
   kilni_base_free_array(allocator, array->data, array->capacity,
                         array->element);
   memset(array, 0, sizeof(*array));
 }
 
-static void free_arena(kilni_ptx_arena_t* arena) {
-  kilni_ptx_array_t* const arrays[] = {
+static void free_arena(kilni_image_ptx_arena_t* arena) {
+  kilni_image_ptx_array_t* const arrays[] = {
       &arena->functions, &arena->variables,   &arena->instructions,
       &arena->operands,  &arena->forms,       &arena->modifiers,
       &arena->registers, &arena->labels,      &arena->tables,
@@ -216,13 +225,13 @@ static void free_arena(kilni_ptx_arena_t* arena) {
 // Module scope
 // ---------------------------------------------------------------------------
 
-static bool read_version(kilni_ptx_reader_t* reader) {
-  if (!kilni_ptx_is_word(reader, "version")) {
-    return kilni_ptx_fail(reader, &reader->token,
-                          "give PTX text; it begins with `.version`",
-                          "the text does not begin with .version");
+static bool ptx_reader_read_version(kilni_image_ptx_reader_t* reader) {
+  if (!kilni_image_ptx_is_word(reader, "version")) {
+    return kilni_image_ptx_fail(reader, &reader->token,
+                                "give PTX text; it begins with `.version`",
+                                "the text does not begin with .version");
   }
-  if (!kilni_ptx_next(reader)) return false;
+  if (!kilni_image_ptx_next(reader)) return false;
   kiln_string_view_t text = reader->token.text;
   kiln_string_view_t major_text;
   uint64_t major = 0;
@@ -231,12 +240,12 @@ static bool read_version(kilni_ptx_reader_t* reader) {
       !kilni_base_sv_split(&text, '.', &major_text) || text.size == 0 ||
       text.size > 3 || !kilni_base_sv_to_u64(major_text, &major) ||
       !kilni_base_sv_to_u64(text, &minor)) {
-    return kilni_ptx_fail_expected(reader, "a version such as 8.0");
+    return kilni_image_ptx_fail_expected(reader, "a version such as 8.0");
   }
   reader->arena->module.version_major = (uint32_t)major;
   reader->arena->module.version_minor = (uint32_t)minor;
   if (major >= OLDEST_MAJOR && major <= NEWEST_MAJOR) {
-    return kilni_ptx_next(reader);
+    return kilni_image_ptx_next(reader);
   }
   reader->failed = true;
   kiln_status_t status = KILNI_FAIL(
@@ -250,9 +259,9 @@ static bool read_version(kilni_ptx_reader_t* reader) {
 }
 
 // "sm_90a" and the like.
-static bool read_architecture(kilni_ptx_reader_t* reader,
+static bool read_architecture(kilni_image_ptx_reader_t* reader,
                               kiln_string_view_t text) {
-  kilni_ptx_module_t* module = &reader->arena->module;
+  kilni_image_ptx_module_t* module = &reader->arena->module;
   kiln_string_view_t number = text;
   char suffix = 0;
   if (text.size > 0 &&
@@ -265,7 +274,7 @@ static bool read_architecture(kilni_ptx_reader_t* reader,
   uint64_t sm = 0;
   if (number.size == 0 || number.size > 4 ||
       !kilni_base_sv_to_u64(number, &sm)) {
-    return kilni_ptx_fail_expected(reader, "a target such as sm_90");
+    return kilni_image_ptx_fail_expected(reader, "a target such as sm_90");
   }
   if (module->target_sm == 0) {
     module->target_sm = (uint32_t)sm;
@@ -275,11 +284,11 @@ static bool read_architecture(kilni_ptx_reader_t* reader,
   return true;
 }
 
-static bool read_target_word(kilni_ptx_reader_t* reader) {
-  kilni_ptx_module_t* module = &reader->arena->module;
+static bool read_target_word(kilni_image_ptx_reader_t* reader) {
+  kilni_image_ptx_module_t* module = &reader->arena->module;
   kiln_string_view_t text = reader->token.text;
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
-    return kilni_ptx_fail_expected(reader, "a target such as sm_90");
+    return kilni_image_ptx_fail_expected(reader, "a target such as sm_90");
   }
   if (kilni_base_sv_starts_with(text, "sm_") ||
       (kilni_base_sv_starts_with(text, "compute_") && false)) {
@@ -291,63 +300,68 @@ static bool read_target_word(kilni_ptx_reader_t* reader) {
   } else if (kilni_base_sv_equal_cstr(text, "map_f64_to_f32")) {
     module->map_f64_to_f32 = 1;
   } else if (!kilni_base_sv_equal_cstr(text, "texmode_unified")) {
-    return kilni_ptx_fail_expected(reader, "a target such as sm_90");
+    return kilni_image_ptx_fail_expected(reader, "a target such as sm_90");
   }
-  return kilni_ptx_next(reader);
+  return kilni_image_ptx_next(reader);
 }
 
-static bool read_target(kilni_ptx_reader_t* reader) {
-  if (!kilni_ptx_is_word(reader, "target")) {
-    return kilni_ptx_fail_expected(reader, ".target");
+static bool ptx_reader_read_target(kilni_image_ptx_reader_t* reader) {
+  if (!kilni_image_ptx_is_word(reader, "target")) {
+    return kilni_image_ptx_fail_expected(reader, ".target");
   }
   bool more = true;
-  if (!kilni_ptx_next(reader)) return false;
+  if (!kilni_image_ptx_next(reader)) return false;
   while (more) {
     if (!read_target_word(reader)) return false;
-    if (!kilni_ptx_accept(reader, ',', &more)) return false;
+    if (!kilni_image_ptx_accept(reader, ',', &more)) return false;
   }
   if (reader->arena->module.target_sm == 0) {
-    return kilni_ptx_fail_expected(reader, "an architecture such as sm_90");
+    return kilni_image_ptx_fail_expected(reader,
+                                         "an architecture such as sm_90");
   }
   return true;
 }
 
-static bool read_address_size(kilni_ptx_reader_t* reader) {
+static bool read_address_size(kilni_image_ptx_reader_t* reader) {
   // Without the directive an address has 32 bits (PTX ISA); ptxas takes 64
   // where the target knows no other, and so does the reader.
   reader->arena->module.address_size = 64;
-  if (!kilni_ptx_is_word(reader, "address_size")) return true;
-  kilni_ptx_token_t at;
-  if (!kilni_ptx_next(reader)) return false;
+  if (!kilni_image_ptx_is_word(reader, "address_size")) return true;
+  kilni_image_ptx_token_t at;
+  if (!kilni_image_ptx_next(reader)) return false;
   at = reader->token;
   if (at.kind != KILNI_PTX_TOKEN_NUMBER ||
       at.immediate > KILNI_PTX_IMMEDIATE_U64 || at.value != 64) {
-    return kilni_ptx_fail(reader, &at, "compile for 64-bit addresses",
-                          "the address size is not 64");
+    return kilni_image_ptx_fail(reader, &at, "compile for 64-bit addresses",
+                                "the address size is not 64");
   }
-  return kilni_ptx_next(reader);
+  return kilni_image_ptx_next(reader);
 }
 
-static bool read_linkage(kilni_ptx_reader_t* reader, uint32_t* out_linkage) {
+static bool read_linkage(kilni_image_ptx_reader_t* reader,
+                         uint32_t* out_linkage) {
   static const char* const kWords[] = {"", "visible", "extern", "weak",
                                        "common"};
   *out_linkage = KILNI_PTX_LINKAGE_NONE;
   for (uint32_t i = 1; i <= KILNI_PTX_LINKAGE_COMMON; i++) {
-    if (!kilni_ptx_is_word(reader, kWords[i])) continue;
+    if (!kilni_image_ptx_is_word(reader, kWords[i])) continue;
     *out_linkage = i;
-    return kilni_ptx_next(reader);
+    return kilni_image_ptx_next(reader);
   }
   return true;
 }
 
-static bool read_directive(kilni_ptx_reader_t* reader) {
+static bool read_directive(kilni_image_ptx_reader_t* reader) {
   if (reader->token.kind != KILNI_PTX_TOKEN_DOT_WORD) {
-    return kilni_ptx_fail_expected(reader, "a directive");
+    return kilni_image_ptx_fail_expected(reader, "a directive");
   }
-  if (kilni_ptx_is_word(reader, "file")) return kilni_ptx_file(reader);
-  if (kilni_ptx_is_word(reader, "section")) return kilni_ptx_section(reader);
-  if (kilni_ptx_is_word(reader, "pragma")) return kilni_ptx_pragma(reader);
-  if (kilni_ptx_is_word(reader, "alias")) {
+  if (kilni_image_ptx_is_word(reader, "file"))
+    return kilni_image_ptx_file(reader);
+  if (kilni_image_ptx_is_word(reader, "section"))
+    return kilni_image_ptx_section(reader);
+  if (kilni_image_ptx_is_word(reader, "pragma"))
+    return kilni_image_ptx_pragma(reader);
+  if (kilni_image_ptx_is_word(reader, "alias")) {
     reader->failed = true;
     kiln_status_t status =
         KILNI_FAIL(UNSUPPORTED, "%s: line %u, column %u: .alias is not read",
@@ -359,16 +373,16 @@ static bool read_directive(kilni_ptx_reader_t* reader) {
   uint32_t linkage;
   if (!read_linkage(reader, &linkage)) return false;
   if (linkage != KILNI_PTX_LINKAGE_COMMON &&
-      (kilni_ptx_is_word(reader, "entry") ||
-       kilni_ptx_is_word(reader, "func"))) {
-    return kilni_ptx_function(reader, linkage);
+      (kilni_image_ptx_is_word(reader, "entry") ||
+       kilni_image_ptx_is_word(reader, "func"))) {
+    return kilni_image_ptx_function(reader, linkage);
   }
-  return kilni_ptx_declare(reader, linkage);
+  return kilni_image_ptx_declare(reader, linkage);
 }
 
-static bool read_module(kilni_ptx_reader_t* reader) {
-  if (!kilni_ptx_next(reader) || !read_version(reader) ||
-      !read_target(reader) || !read_address_size(reader)) {
+static bool ptx_reader_read_module(kilni_image_ptx_reader_t* reader) {
+  if (!kilni_image_ptx_next(reader) || !ptx_reader_read_version(reader) ||
+      !ptx_reader_read_target(reader) || !read_address_size(reader)) {
     return false;
   }
   while (reader->token.kind != KILNI_PTX_TOKEN_END) {
@@ -381,19 +395,22 @@ static bool read_module(kilni_ptx_reader_t* reader) {
 // Making and ending
 // ---------------------------------------------------------------------------
 
-static const char* text_at(const kilni_ptx_arena_t* arena, uint32_t offset) {
+static const char* ptx_reader_text_at(const kilni_image_ptx_arena_t* arena,
+                                      uint32_t offset) {
   return (const char*)arena->text.data + offset;
 }
 
-static void publish_variables(const kilni_ptx_reader_t* reader,
-                              kilni_ptx_arena_t* arena) {
+static void publish_variables(const kilni_image_ptx_reader_t* reader,
+                              kilni_image_ptx_arena_t* arena) {
   for (uint32_t i = 0; i < arena->variables.count; i++) {
-    kilni_ptx_variable_t* variable =
-        KILNI_PTX_AT(arena->variables, kilni_ptx_variable_t, i);
+    kilni_image_ptx_variable_t* variable =
+        KILNI_PTX_AT(arena->variables, kilni_image_ptx_variable_t, i);
     variable->name =
         variable->name_id == KILNI_PTX_NONE
             ? ""
-            : text_at(arena, kilni_ptx_name(reader, variable->name_id)->offset);
+            : ptx_reader_text_at(
+                  arena,
+                  kilni_image_ptx_name(reader, variable->name_id)->offset);
     if (variable->byte_count > 0) {
       variable->bytes =
           (const uint8_t*)arena->bytes.data + variable->bytes_offset;
@@ -401,72 +418,76 @@ static void publish_variables(const kilni_ptx_reader_t* reader,
   }
 }
 
-static void publish_function(const kilni_ptx_reader_t* reader,
-                             kilni_ptx_arena_t* arena,
-                             kilni_ptx_function_t* function) {
-  function->name =
-      text_at(arena, kilni_ptx_name(reader, function->name_id)->offset);
+static void publish_function(const kilni_image_ptx_reader_t* reader,
+                             kilni_image_ptx_arena_t* arena,
+                             kilni_image_ptx_function_t* function) {
+  function->name = ptx_reader_text_at(
+      arena, kilni_image_ptx_name(reader, function->name_id)->offset);
   // A count of 0 leaves the pointer NULL: the array may not exist at all.
   if (function->instruction_count > 0) {
     function->instructions =
-        KILNI_PTX_AT(arena->instructions, kilni_ptx_instruction_t,
+        KILNI_PTX_AT(arena->instructions, kilni_image_ptx_instruction_t,
                      function->first_instruction);
   }
   if (function->register_count > 0) {
-    function->registers = KILNI_PTX_AT(arena->registers, kilni_ptx_register_t,
-                                       function->first_register);
+    function->registers = KILNI_PTX_AT(
+        arena->registers, kilni_image_ptx_register_t, function->first_register);
   }
   if (function->label_count > 0) {
-    function->labels =
-        KILNI_PTX_AT(arena->labels, kilni_ptx_label_t, function->first_label);
+    function->labels = KILNI_PTX_AT(arena->labels, kilni_image_ptx_label_t,
+                                    function->first_label);
   }
   if (function->table_count > 0) {
-    function->tables =
-        KILNI_PTX_AT(arena->tables, kilni_ptx_table_t, function->first_table);
+    function->tables = KILNI_PTX_AT(arena->tables, kilni_image_ptx_table_t,
+                                    function->first_table);
   }
 }
 
 // Turns offsets into pointers, now that nothing moves any more.
-static void publish(const kilni_ptx_reader_t* reader) {
-  kilni_ptx_arena_t* arena = reader->arena;
+static void ptx_reader_publish(const kilni_image_ptx_reader_t* reader) {
+  kilni_image_ptx_arena_t* arena = reader->arena;
   publish_variables(reader, arena);
   for (uint32_t i = 0; i < arena->functions.count; i++) {
-    publish_function(reader, arena,
-                     KILNI_PTX_AT(arena->functions, kilni_ptx_function_t, i));
+    publish_function(
+        reader, arena,
+        KILNI_PTX_AT(arena->functions, kilni_image_ptx_function_t, i));
   }
   for (uint32_t i = 0; i < arena->registers.count; i++) {
-    kilni_ptx_register_t* reg =
-        KILNI_PTX_AT(arena->registers, kilni_ptx_register_t, i);
-    reg->name = text_at(arena, kilni_ptx_name(reader, reg->name_id)->offset);
+    kilni_image_ptx_register_t* reg =
+        KILNI_PTX_AT(arena->registers, kilni_image_ptx_register_t, i);
+    reg->name = ptx_reader_text_at(
+        arena, kilni_image_ptx_name(reader, reg->name_id)->offset);
   }
   for (uint32_t i = 0; i < arena->labels.count; i++) {
-    kilni_ptx_label_t* label =
-        KILNI_PTX_AT(arena->labels, kilni_ptx_label_t, i);
-    label->name =
-        text_at(arena, kilni_ptx_name(reader, label->name_id)->offset);
+    kilni_image_ptx_label_t* label =
+        KILNI_PTX_AT(arena->labels, kilni_image_ptx_label_t, i);
+    label->name = ptx_reader_text_at(
+        arena, kilni_image_ptx_name(reader, label->name_id)->offset);
   }
   for (uint32_t i = 0; i < arena->tables.count; i++) {
-    kilni_ptx_table_t* table =
-        KILNI_PTX_AT(arena->tables, kilni_ptx_table_t, i);
-    table->name =
-        text_at(arena, kilni_ptx_name(reader, table->name_id)->offset);
+    kilni_image_ptx_table_t* table =
+        KILNI_PTX_AT(arena->tables, kilni_image_ptx_table_t, i);
+    table->name = ptx_reader_text_at(
+        arena, kilni_image_ptx_name(reader, table->name_id)->offset);
   }
   for (uint32_t i = 0; i < arena->forms.count; i++) {
-    kilni_ptx_form_t* form = KILNI_PTX_AT(arena->forms, kilni_ptx_form_t, i);
-    form->text = text_at(arena, form->text_offset);
+    kilni_image_ptx_form_t* form =
+        KILNI_PTX_AT(arena->forms, kilni_image_ptx_form_t, i);
+    form->text = ptx_reader_text_at(arena, form->text_offset);
     if (form->modifier_count > 0) {
       form->modifiers =
           KILNI_PTX_AT(arena->modifiers, uint16_t, form->first_modifier);
     }
   }
   for (uint32_t i = 0; i < arena->files.count; i++) {
-    kilni_ptx_file_t* file = KILNI_PTX_AT(arena->files, kilni_ptx_file_t, i);
-    file->name = text_at(arena, file->name_offset);
+    kilni_image_ptx_file_t* file =
+        KILNI_PTX_AT(arena->files, kilni_image_ptx_file_t, i);
+    file->name = ptx_reader_text_at(arena, file->name_offset);
   }
 }
 
-static void publish_arrays(kilni_ptx_arena_t* arena) {
-  kilni_ptx_module_t* module = &arena->module;
+static void publish_arrays(kilni_image_ptx_arena_t* arena) {
+  kilni_image_ptx_module_t* module = &arena->module;
   module->functions = arena->functions.data;
   module->function_count = arena->functions.count;
   module->variables = arena->variables.data;
@@ -493,39 +514,39 @@ static void publish_arrays(kilni_ptx_arena_t* arena) {
   module->file_count = arena->files.count;
 }
 
-static void init_elements(kilni_ptx_reader_t* reader) {
-  kilni_ptx_arena_t* arena = reader->arena;
-  arena->functions.element = sizeof(kilni_ptx_function_t);
-  arena->variables.element = sizeof(kilni_ptx_variable_t);
-  arena->instructions.element = sizeof(kilni_ptx_instruction_t);
-  arena->operands.element = sizeof(kilni_ptx_operand_t);
-  arena->forms.element = sizeof(kilni_ptx_form_t);
+static void init_elements(kilni_image_ptx_reader_t* reader) {
+  kilni_image_ptx_arena_t* arena = reader->arena;
+  arena->functions.element = sizeof(kilni_image_ptx_function_t);
+  arena->variables.element = sizeof(kilni_image_ptx_variable_t);
+  arena->instructions.element = sizeof(kilni_image_ptx_instruction_t);
+  arena->operands.element = sizeof(kilni_image_ptx_operand_t);
+  arena->forms.element = sizeof(kilni_image_ptx_form_t);
   arena->modifiers.element = sizeof(uint16_t);
-  arena->registers.element = sizeof(kilni_ptx_register_t);
-  arena->labels.element = sizeof(kilni_ptx_label_t);
-  arena->tables.element = sizeof(kilni_ptx_table_t);
+  arena->registers.element = sizeof(kilni_image_ptx_register_t);
+  arena->labels.element = sizeof(kilni_image_ptx_label_t);
+  arena->tables.element = sizeof(kilni_image_ptx_table_t);
   arena->entries.element = sizeof(uint32_t);
-  arena->relocations.element = sizeof(kilni_ptx_relocation_t);
-  arena->locations.element = sizeof(kilni_ptx_location_t);
-  arena->files.element = sizeof(kilni_ptx_file_t);
+  arena->relocations.element = sizeof(kilni_image_ptx_relocation_t);
+  arena->locations.element = sizeof(kilni_image_ptx_location_t);
+  arena->files.element = sizeof(kilni_image_ptx_file_t);
   arena->bytes.element = 1;
   arena->text.element = 1;
-  reader->names.element = sizeof(kilni_ptx_name_t);
-  reader->bindings.element = sizeof(kilni_ptx_binding_t);
-  reader->ranges.element = sizeof(kilni_ptx_range_t);
+  reader->names.element = sizeof(kilni_image_ptx_name_t);
+  reader->bindings.element = sizeof(kilni_image_ptx_binding_t);
+  reader->ranges.element = sizeof(kilni_image_ptx_range_t);
   reader->slots.element = sizeof(uint32_t);
-  reader->pending.element = sizeof(kilni_ptx_pending_t);
-  reader->prototypes.element = sizeof(kilni_ptx_variable_t);
-  reader->children.element = sizeof(kilni_ptx_operand_t);
+  reader->pending.element = sizeof(kilni_image_ptx_pending_t);
+  reader->prototypes.element = sizeof(kilni_image_ptx_variable_t);
+  reader->children.element = sizeof(kilni_image_ptx_operand_t);
   reader->spelling.element = 1;
-  reader->rules.element = sizeof(kilni_ptx_rule_t);
+  reader->rules.element = sizeof(kilni_image_ptx_rule_t);
   reader->function = KILNI_PTX_NONE;
   reader->location = KILNI_PTX_NONE;
 }
 
-static void read_limits(const kilni_ptx_limits_t* wanted,
-                        kilni_ptx_limits_t* out) {
-  *out = kilni_ptx_limits_default();
+static void ptx_reader_read_limits(const kilni_image_ptx_limits_t* wanted,
+                                   kilni_image_ptx_limits_t* out) {
+  *out = kilni_image_ptx_limits_default();
   if (wanted == NULL) return;
 #define KILNI_PTX_LIMIT_COPY(name, value, text) \
   if (wanted->name != 0) out->name = wanted->name;
@@ -533,7 +554,7 @@ static void read_limits(const kilni_ptx_limits_t* wanted,
 #undef KILNI_PTX_LIMIT_COPY
 }
 
-static bool make_buckets(kilni_ptx_reader_t* reader) {
+static bool make_buckets(kilni_image_ptx_reader_t* reader) {
   void* names = NULL;
   void* forms = NULL;
   kiln_status_t status = kilni_base_alloc_array(reader->allocator, NAME_BUCKETS,
@@ -550,10 +571,10 @@ static bool make_buckets(kilni_ptx_reader_t* reader) {
     return true;
   }
   kiln_status_free(status);
-  return kilni_ptx_fail_memory(reader);
+  return kilni_image_ptx_fail_memory(reader);
 }
 
-static void free_reader(kilni_ptx_reader_t* reader) {
+static void free_reader(kilni_image_ptx_reader_t* reader) {
   kiln_allocator_t allocator = reader->allocator;
   kilni_base_free_array(allocator, reader->buckets, reader->bucket_count,
                         sizeof(uint32_t));
@@ -570,16 +591,16 @@ static void free_reader(kilni_ptx_reader_t* reader) {
   free_array(allocator, &reader->rules);
 }
 
-kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,
-                                      const kilni_ptx_limits_t* limits,
-                                      kiln_allocator_t allocator,
-                                      kilni_ptx_module_t** out_module) {
+kiln_status_t kilni_image_ptx_module_create(
+    kiln_bytes_view_t text, const char* name,
+    const kilni_image_ptx_limits_t* limits, kiln_allocator_t allocator,
+    kilni_image_ptx_module_t** out_module) {
   *out_module = NULL;
-  kilni_ptx_reader_t reader;
+  kilni_image_ptx_reader_t reader;
   memset(&reader, 0, sizeof(reader));
   reader.allocator = allocator;
   reader.name = name != NULL ? name : "PTX";
-  read_limits(limits, &reader.limits);
+  ptx_reader_read_limits(limits, &reader.limits);
   if (text.size > reader.limits.input_bytes) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED,
@@ -590,14 +611,14 @@ kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator, sizeof(kilni_ptx_arena_t), &block));
+      kilni_base_alloc(allocator, sizeof(kilni_image_ptx_arena_t), &block));
   reader.arena = block;
   reader.arena->allocator = allocator;
   init_elements(&reader);
-  kilni_ptx_lexer_init(&reader.lexer, text, &reader.limits);
-  if (make_buckets(&reader) && read_module(&reader)) {
+  kilni_image_ptx_lexer_init(&reader.lexer, text, &reader.limits);
+  if (make_buckets(&reader) && ptx_reader_read_module(&reader)) {
     publish_arrays(reader.arena);
-    publish(&reader);
+    ptx_reader_publish(&reader);
     *out_module = &reader.arena->module;
   } else {
     free_arena(reader.arena);
@@ -606,23 +627,23 @@ kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,
   return reader.status;
 }
 
-void kilni_ptx_module_release(kilni_ptx_module_t* module) {
+void kilni_image_ptx_module_release(kilni_image_ptx_module_t* module) {
   // `module` is the arena's first member.
-  if (module != NULL) free_arena((kilni_ptx_arena_t*)module);
+  if (module != NULL) free_arena((kilni_image_ptx_arena_t*)module);
 }
 
-uint32_t kilni_ptx_function_find(const kilni_ptx_module_t* module,
-                                 kiln_string_view_t name) {
+uint32_t kilni_image_ptx_function_find(const kilni_image_ptx_module_t* module,
+                                       kiln_string_view_t name) {
   for (uint32_t i = 0; i < module->function_count; i++) {
     if (kilni_base_sv_equal_cstr(name, module->functions[i].name)) return i;
   }
   return KILNI_PTX_NONE;
 }
 
-uint32_t kilni_ptx_variable_find(const kilni_ptx_module_t* module,
-                                 kiln_string_view_t name) {
+uint32_t kilni_image_ptx_variable_find(const kilni_image_ptx_module_t* module,
+                                       kiln_string_view_t name) {
   for (uint32_t i = 0; i < module->variable_count; i++) {
-    const kilni_ptx_variable_t* variable = &module->variables[i];
+    const kilni_image_ptx_variable_t* variable = &module->variables[i];
     if (variable->function == KILNI_PTX_NONE && variable->name[0] != '\0' &&
         kilni_base_sv_equal_cstr(name, variable->name)) {
       return i;

@@ -41,26 +41,28 @@ static const row_t kRows[] = {
 #undef KILNI_PTX_RULE
 };
 
-static bool has(const uint16_t* modifiers, uint32_t count, uint32_t wanted) {
+static bool ptx_rules_has(const uint16_t* modifiers, uint32_t count,
+                          uint32_t wanted) {
   for (uint32_t i = 0; i < count; i++) {
     if (modifiers[i] == wanted) return true;
   }
   return false;
 }
 
-static const row_t* find_row(uint32_t opcode, const uint16_t* modifiers,
-                             uint32_t count) {
+static const row_t* ptx_rules_find_row(uint32_t opcode,
+                                       const uint16_t* modifiers,
+                                       uint32_t count) {
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
     if (kRows[i].opcode == opcode &&
         (kRows[i].modifier == KILNI_PTX_MOD_NONE ||
-         has(modifiers, count, kRows[i].modifier))) {
+         ptx_rules_has(modifiers, count, kRows[i].modifier))) {
       return &kRows[i];
     }
   }
   return NULL;
 }
 
-static uint32_t space_of(uint32_t modifier) {
+static uint32_t ptx_rules_space_of(uint32_t modifier) {
   switch (modifier) {
     case KILNI_PTX_MOD_GLOBAL:
       return KILNI_PTX_SPACE_GLOBAL;
@@ -97,8 +99,8 @@ static uint32_t vector_of(uint32_t modifier) {
 // The half, packed and small formats that came after the rule by which a
 // register may be wider.
 static bool is_exact(uint32_t type) {
-  if (!kilni_ptx_modifier_is_type(type)) return false;
-  switch (kilni_ptx_type_class(type)) {
+  if (!kilni_image_ptx_modifier_is_type(type)) return false;
+  switch (kilni_image_ptx_type_class(type)) {
     case KILNI_PTX_CLASS_PACKED:
       return type != KILNI_PTX_TYPE_F16X2;
     case KILNI_PTX_CLASS_FLOAT:
@@ -115,41 +117,44 @@ static uint32_t types_needed(const char* shapes) {
   return strpbrk(shapes, "defgDtvVkjAwW") != NULL ? 1 : 0;
 }
 
-static bool check_row(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
-                      const row_t* row, const kilni_ptx_rule_t* rule) {
+static bool ptx_rules_check_row(kilni_image_ptx_reader_t* reader,
+                                const kilni_image_ptx_token_t* at,
+                                const row_t* row,
+                                const kilni_image_ptx_rule_t* rule) {
   uint64_t type = UINT64_C(1) << rule->types[0];
   if (row->types != 0 && (type & LISTED & ~row->types) != 0) {
-    return kilni_ptx_fail(reader, at, "use a type that it works on",
-                          "\"%s\" does not work on .%s",
-                          kilni_ptx_opcode_text(row->opcode),
-                          kilni_ptx_modifier_text(rule->types[0]));
+    return kilni_image_ptx_fail(reader, at, "use a type that it works on",
+                                "\"%s\" does not work on .%s",
+                                kilni_image_ptx_opcode_text(row->opcode),
+                                kilni_image_ptx_modifier_text(rule->types[0]));
   }
   if ((row->spaces >> rule->space & 1) == 0) {
-    return kilni_ptx_fail(reader, at, "use a space that it works on",
-                          "\"%s\" does not work on .%s",
-                          kilni_ptx_opcode_text(row->opcode),
-                          kilni_ptx_space_text(rule->space));
+    return kilni_image_ptx_fail(reader, at, "use a space that it works on",
+                                "\"%s\" does not work on .%s",
+                                kilni_image_ptx_opcode_text(row->opcode),
+                                kilni_image_ptx_space_text(rule->space));
   }
   return true;
 }
 
-bool kilni_ptx_rule_find(kilni_ptx_reader_t* reader,
-                         const kilni_ptx_token_t* at, uint32_t opcode,
-                         const uint16_t* modifiers, uint32_t count,
-                         kilni_ptx_rule_t* out_rule) {
+bool kilni_image_ptx_rule_find(kilni_image_ptx_reader_t* reader,
+                               const kilni_image_ptx_token_t* at,
+                               uint32_t opcode, const uint16_t* modifiers,
+                               uint32_t count,
+                               kilni_image_ptx_rule_t* out_rule) {
   memset(out_rule, 0, sizeof(*out_rule));
   out_rule->vector = 1;
-  const row_t* row = find_row(opcode, modifiers, count);
+  const row_t* row = ptx_rules_find_row(opcode, modifiers, count);
   if (row == NULL || row->shapes[0] == '\0') return true;
   uint32_t types = 0;
   for (uint32_t i = 0; i < count; i++) {
-    if (kilni_ptx_modifier_is_type(modifiers[i]) && types < 2) {
+    if (kilni_image_ptx_modifier_is_type(modifiers[i]) && types < 2) {
       out_rule->types[types++] = (uint8_t)modifiers[i];
     }
     if (is_exact(modifiers[i])) out_rule->exact = 1;
     uint32_t vector = vector_of(modifiers[i]);
     if (vector > 1) out_rule->vector = (uint8_t)vector;
-    uint32_t space = space_of(modifiers[i]);
+    uint32_t space = ptx_rules_space_of(modifiers[i]);
     if (space != KILNI_PTX_SPACE_NONE) out_rule->space = (uint8_t)space;
     if (modifiers[i] == KILNI_PTX_MOD_L2_CACHE_HINT) out_rule->hint = 1;
   }
@@ -158,5 +163,5 @@ bool kilni_ptx_rule_find(kilni_ptx_reader_t* reader,
   uint32_t needed = types_needed(row->shapes);
   if (types < needed || (needed == 1 && types > 1)) return true;
   out_rule->shapes = row->shapes;
-  return check_row(reader, at, row, out_rule);
+  return ptx_rules_check_row(reader, at, row, out_rule);
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 // The functions themselves, and not what an analyzer is told of them.
-#undef kilni_ptx_fail_operand
+#undef kilni_image_ptx_fail_operand
 
 // What a role is about.
 enum {
@@ -92,21 +92,21 @@ static const role_t kRoles[128] = {
 static const char kConvert[] =
     "use an operand of that type, or convert it with cvt or mov.b";
 
-static const char* found_text(const kilni_ptx_judge_t* judge,
-                              const kilni_ptx_operand_t* operand, size_t size,
-                              char* buffer) {
+static const char* found_text(const kilni_image_ptx_judge_t* judge,
+                              const kilni_image_ptx_operand_t* operand,
+                              size_t size, char* buffer) {
   switch (operand->kind) {
     case KILNI_PTX_OPERAND_REGISTER: {
-      const kilni_ptx_register_t* reg =
-          kilni_ptx_register(judge->reader, operand);
+      const kilni_image_ptx_register_t* reg =
+          kilni_image_ptx_register(judge->reader, operand);
       bool is_whole = operand->component == KILNI_PTX_WHOLE;
       snprintf(buffer, size, "%s.%s",
                reg->vector > 1 && is_whole ? "a vector of " : "",
-               kilni_ptx_modifier_text(reg->type));
+               kilni_image_ptx_modifier_text(reg->type));
       return buffer;
     }
     case KILNI_PTX_OPERAND_SPECIAL:
-      snprintf(buffer, size, "%%%s", kilni_ptx_sreg_text(operand->index));
+      snprintf(buffer, size, "%%%s", kilni_image_ptx_sreg_text(operand->index));
       return buffer;
     case KILNI_PTX_OPERAND_IMMEDIATE:
       return operand->immediate <= KILNI_PTX_IMMEDIATE_U64 ? "an integer"
@@ -127,33 +127,34 @@ static const char* found_text(const kilni_ptx_judge_t* judge,
   }
 }
 
-bool kilni_ptx_fail_operand(const kilni_ptx_judge_t* judge, uint32_t index,
-                            const char* fix, const char* wanted,
-                            const char* found) {
-  kilni_ptx_token_t at = {.line = judge->places[index].line,
-                          .column = judge->places[index].column,
-                          .start = judge->places[index].start};
-  return kilni_ptx_fail(judge->reader, &at, fix,
-                        "operand %u of \"%s\" must be %s, and is %s", index + 1,
-                        kilni_ptx_opcode_text(judge->opcode), wanted, found);
+bool kilni_image_ptx_fail_operand(const kilni_image_ptx_judge_t* judge,
+                                  uint32_t index, const char* fix,
+                                  const char* wanted, const char* found) {
+  kilni_image_ptx_token_t at = {.line = judge->places[index].line,
+                                .column = judge->places[index].column,
+                                .start = judge->places[index].start};
+  return kilni_image_ptx_fail(
+      judge->reader, &at, fix, "operand %u of \"%s\" must be %s, and is %s",
+      index + 1, kilni_image_ptx_opcode_text(judge->opcode), wanted, found);
 }
 
-static bool fail_type(const kilni_ptx_judge_t* judge, uint32_t index,
-                      const kilni_ptx_operand_t* operand, uint32_t want,
-                      bool wider) {
+static bool ptx_types_fail_type(const kilni_image_ptx_judge_t* judge,
+                                uint32_t index,
+                                const kilni_image_ptx_operand_t* operand,
+                                uint32_t want, bool wider) {
   char wanted[64];
   char found[64];
   snprintf(wanted, sizeof(wanted), "of type .%s%s",
-           kilni_ptx_modifier_text(want), wider ? " or wider" : "");
-  return kilni_ptx_fail_operand(
+           kilni_image_ptx_modifier_text(want), wider ? " or wider" : "");
+  return kilni_image_ptx_fail_operand(
       judge, index, kConvert, wanted,
       found_text(judge, operand, sizeof(found), found));
 }
 
-static bool fail_kind(const kilni_ptx_judge_t* judge, uint32_t index,
+static bool fail_kind(const kilni_image_ptx_judge_t* judge, uint32_t index,
                       const char* wanted) {
   char found[64];
-  return kilni_ptx_fail_operand(
+  return kilni_image_ptx_fail_operand(
       judge, index, "write such an operand, or move it into a register before",
       wanted, found_text(judge, &judge->operands[index], sizeof(found), found));
 }
@@ -162,19 +163,20 @@ static bool fail_kind(const kilni_ptx_judge_t* judge, uint32_t index,
 // Types
 // ---------------------------------------------------------------------------
 
-const kilni_ptx_register_t* kilni_ptx_register(
-    const kilni_ptx_reader_t* reader, const kilni_ptx_operand_t* operand) {
-  return KILNI_PTX_AT(reader->arena->registers, kilni_ptx_register_t,
+const kilni_image_ptx_register_t* kilni_image_ptx_register(
+    const kilni_image_ptx_reader_t* reader,
+    const kilni_image_ptx_operand_t* operand) {
+  return KILNI_PTX_AT(reader->arena->registers, kilni_image_ptx_register_t,
                       reader->first_register + operand->index);
 }
 
-static bool is_integer(uint32_t type) {
-  kilni_ptx_class_t class_ = kilni_ptx_type_class(type);
+static bool ptx_types_is_integer(uint32_t type) {
+  kilni_image_ptx_class_t class_ = kilni_image_ptx_type_class(type);
   return class_ == KILNI_PTX_CLASS_UNSIGNED || class_ == KILNI_PTX_CLASS_SIGNED;
 }
 
 static bool is_bits(uint32_t type) {
-  return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_BITS;
+  return kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_BITS;
 }
 
 static bool is_predicate(uint32_t type) {
@@ -185,18 +187,20 @@ static bool class_fits(uint32_t have, uint32_t want) {
   if (is_predicate(have) || is_predicate(want)) return have == want;
   if (is_bits(have) || is_bits(want)) return true;
   // A pair of halves has always passed for a word.
-  if (is_integer(want)) return is_integer(have) || have == KILNI_PTX_TYPE_F16X2;
+  if (ptx_types_is_integer(want))
+    return ptx_types_is_integer(have) || have == KILNI_PTX_TYPE_F16X2;
   return have == want;
 }
 
 // True if a register of type `have` may stand where `want` is worked on.
 static bool type_fits(uint32_t have, uint32_t want, bool wider) {
-  uint32_t bits = kilni_ptx_type_bits(have);
-  uint32_t wanted = kilni_ptx_type_bits(want);
+  uint32_t bits = kilni_image_ptx_type_bits(have);
+  uint32_t wanted = kilni_image_ptx_type_bits(want);
   return (bits == wanted || (wider && bits > wanted)) && class_fits(have, want);
 }
 
-static bool number_fits(const kilni_ptx_operand_t* operand, uint32_t want) {
+static bool number_fits(const kilni_image_ptx_operand_t* operand,
+                        uint32_t want) {
   bool is_f32 = operand->immediate == KILNI_PTX_IMMEDIATE_F32;
   bool is_f64 = operand->immediate == KILNI_PTX_IMMEDIATE_F64;
   switch (want) {
@@ -211,7 +215,8 @@ static bool number_fits(const kilni_ptx_operand_t* operand, uint32_t want) {
     default:
       // Halves and packed numbers have no way to be written.
       return !is_f32 && !is_f64 &&
-             (is_integer(want) || is_bits(want) || is_predicate(want));
+             (ptx_types_is_integer(want) || is_bits(want) ||
+              is_predicate(want));
   }
 }
 
@@ -222,33 +227,35 @@ static bool was_short(uint32_t sreg) {
          sreg == KILNI_PTX_SREG_GRIDID;
 }
 
-static bool special_fits(const kilni_ptx_judge_t* judge,
-                         const kilni_ptx_operand_t* operand, uint32_t want,
-                         bool wider) {
-  uint32_t have = kilni_ptx_sreg_type(operand->index);
+static bool special_fits(const kilni_image_ptx_judge_t* judge,
+                         const kilni_image_ptx_operand_t* operand,
+                         uint32_t want, bool wider) {
+  uint32_t have = kilni_image_ptx_sreg_type(operand->index);
   // A conversion reads one only where both its types are integers.
-  if (kilni_ptx_type_class(judge->rule->types[0]) == KILNI_PTX_CLASS_FLOAT) {
+  if (kilni_image_ptx_type_class(judge->rule->types[0]) ==
+      KILNI_PTX_CLASS_FLOAT) {
     return false;
   }
-  if (kilni_ptx_sreg_components(operand->index) > 1 &&
+  if (kilni_image_ptx_sreg_components(operand->index) > 1 &&
       operand->component == KILNI_PTX_WHOLE) {
     return false;
   }
   if (is_predicate(have) || is_predicate(want)) return have == want;
-  if (!is_integer(want) && !is_bits(want)) return false;
-  uint32_t bits = kilni_ptx_type_bits(want);
+  if (!ptx_types_is_integer(want) && !is_bits(want)) return false;
+  uint32_t bits = kilni_image_ptx_type_bits(want);
   if (was_short(operand->index)) {
-    return (wider || bits >= 16) && bits <= kilni_ptx_type_bits(have);
+    return (wider || bits >= 16) && bits <= kilni_image_ptx_type_bits(have);
   }
-  return kilni_ptx_type_bits(have) == bits ||
-         (wider && kilni_ptx_type_bits(have) > bits);
+  return kilni_image_ptx_type_bits(have) == bits ||
+         (wider && kilni_image_ptx_type_bits(have) > bits);
 }
 
-static bool may_be_wider(const kilni_ptx_judge_t* judge, role_t role) {
+static bool may_be_wider(const kilni_image_ptx_judge_t* judge, role_t role) {
   return (role.takes & TAKES_WIDER) != 0 && judge->rule->exact == 0;
 }
 
-static uint32_t wanted_type(const kilni_ptx_judge_t* judge, uint32_t about) {
+static uint32_t wanted_type(const kilni_image_ptx_judge_t* judge,
+                            uint32_t about) {
   const uint8_t* types = judge->rule->types;
   switch (about) {
     case ABOUT_FIRST:
@@ -258,8 +265,8 @@ static uint32_t wanted_type(const kilni_ptx_judge_t* judge, uint32_t about) {
     case ABOUT_B32:
       return KILNI_PTX_TYPE_B32;
     case ABOUT_WIDE:
-      return kilni_ptx_type_bits(types[0]) == 16 ? KILNI_PTX_TYPE_U32
-                                                 : KILNI_PTX_TYPE_U64;
+      return kilni_image_ptx_type_bits(types[0]) == 16 ? KILNI_PTX_TYPE_U32
+                                                       : KILNI_PTX_TYPE_U64;
     case ABOUT_U64:
       return KILNI_PTX_TYPE_U64;
     case ABOUT_PREDICATE:
@@ -273,44 +280,45 @@ static uint32_t wanted_type(const kilni_ptx_judge_t* judge, uint32_t about) {
 // Vectors
 // ---------------------------------------------------------------------------
 
-static const kilni_ptx_operand_t* children_of(
-    const kilni_ptx_judge_t* judge, const kilni_ptx_operand_t* operand) {
-  return KILNI_PTX_AT(judge->reader->arena->operands, kilni_ptx_operand_t,
+static const kilni_image_ptx_operand_t* children_of(
+    const kilni_image_ptx_judge_t* judge,
+    const kilni_image_ptx_operand_t* operand) {
+  return KILNI_PTX_AT(judge->reader->arena->operands, kilni_image_ptx_operand_t,
                       operand->first);
 }
 
 // Elements between braces, or those of a vector register; 0 for a scalar.
-static uint32_t vector_length(const kilni_ptx_judge_t* judge,
-                              const kilni_ptx_operand_t* operand) {
+static uint32_t vector_length(const kilni_image_ptx_judge_t* judge,
+                              const kilni_image_ptx_operand_t* operand) {
   if (operand->kind == KILNI_PTX_OPERAND_VECTOR) return operand->count;
   if (operand->component != KILNI_PTX_WHOLE) return 0;
   if (operand->kind == KILNI_PTX_OPERAND_SPECIAL) {
-    uint32_t components = kilni_ptx_sreg_components(operand->index);
+    uint32_t components = kilni_image_ptx_sreg_components(operand->index);
     return components > 1 ? components : 0;
   }
   if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return 0;
-  uint32_t length = kilni_ptx_register(judge->reader, operand)->vector;
+  uint32_t length = kilni_image_ptx_register(judge->reader, operand)->vector;
   return length > 1 ? length : 0;
 }
 
 // The type that all elements have; one of class `.b` speaks for all of its
 // size, as it does beside a scalar. NONE if they do not agree or if there is
 // no register among them (then `*out_open` is true).
-static uint32_t element_type(const kilni_ptx_judge_t* judge,
-                             const kilni_ptx_operand_t* vector,
+static uint32_t element_type(const kilni_image_ptx_judge_t* judge,
+                             const kilni_image_ptx_operand_t* vector,
                              bool* out_open) {
   uint32_t type = KILNI_PTX_TYPE_NONE;
   *out_open = true;
   if (vector->kind != KILNI_PTX_OPERAND_VECTOR) {
     *out_open = false;
     return vector->kind == KILNI_PTX_OPERAND_SPECIAL
-               ? kilni_ptx_sreg_type(vector->index)
-               : kilni_ptx_register(judge->reader, vector)->type;
+               ? kilni_image_ptx_sreg_type(vector->index)
+               : kilni_image_ptx_register(judge->reader, vector)->type;
   }
-  const kilni_ptx_operand_t* children = children_of(judge, vector);
+  const kilni_image_ptx_operand_t* children = children_of(judge, vector);
   for (uint32_t i = 0; i < vector->count; i++) {
     if (children[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
-    uint32_t have = kilni_ptx_register(judge->reader, &children[i])->type;
+    uint32_t have = kilni_image_ptx_register(judge->reader, &children[i])->type;
     *out_open = false;
     if (type == KILNI_PTX_TYPE_NONE) type = have;
     if (!type_fits(have, type, false)) return KILNI_PTX_TYPE_NONE;
@@ -320,11 +328,11 @@ static uint32_t element_type(const kilni_ptx_judge_t* judge,
 }
 
 // What is no register among the elements.
-static bool check_other_elements(const kilni_ptx_judge_t* judge, uint32_t index,
-                                 role_t role, uint32_t want) {
-  const kilni_ptx_operand_t* vector = &judge->operands[index];
+static bool check_other_elements(const kilni_image_ptx_judge_t* judge,
+                                 uint32_t index, role_t role, uint32_t want) {
+  const kilni_image_ptx_operand_t* vector = &judge->operands[index];
   if (vector->kind != KILNI_PTX_OPERAND_VECTOR) return true;
-  const kilni_ptx_operand_t* children = children_of(judge, vector);
+  const kilni_image_ptx_operand_t* children = children_of(judge, vector);
   bool is_source = (role.takes & TAKES_NUMBER) != 0;
   for (uint32_t i = 0; i < vector->count; i++) {
     bool fits = true;
@@ -341,14 +349,16 @@ static bool check_other_elements(const kilni_ptx_judge_t* judge, uint32_t index,
       default:
         fits = false;
     }
-    if (!fits) return fail_type(judge, index, &children[i], want, false);
+    if (!fits)
+      return ptx_types_fail_type(judge, index, &children[i], want, false);
   }
   return true;
 }
 
-static bool check_elements(const kilni_ptx_judge_t* judge, uint32_t index,
-                           role_t role, uint32_t want) {
-  const kilni_ptx_operand_t* vector = &judge->operands[index];
+static bool ptx_types_check_elements(const kilni_image_ptx_judge_t* judge,
+                                     uint32_t index, role_t role,
+                                     uint32_t want) {
+  const kilni_image_ptx_operand_t* vector = &judge->operands[index];
   char wanted[64];
   char found[64];
   uint32_t length = vector_length(judge, vector);
@@ -356,10 +366,11 @@ static bool check_elements(const kilni_ptx_judge_t* judge, uint32_t index,
     snprintf(wanted, sizeof(wanted), "a vector of %u",
              (unsigned)judge->rule->vector);
     snprintf(found, sizeof(found), "one of %u", (unsigned)length);
-    return kilni_ptx_fail_operand(judge, index,
-                                  "write as many elements as the instruction "
-                                  "has",
-                                  wanted, found);
+    return kilni_image_ptx_fail_operand(
+        judge, index,
+        "write as many elements as the instruction "
+        "has",
+        wanted, found);
   }
   bool open;
   uint32_t have = element_type(judge, vector, &open);
@@ -367,27 +378,30 @@ static bool check_elements(const kilni_ptx_judge_t* judge, uint32_t index,
     if (open && (role.takes & TAKES_NUMBER) != 0) {
       return check_other_elements(judge, index, role, want);
     }
-    return kilni_ptx_fail_operand(judge, index, "use registers of one type",
-                                  "a vector of registers of one type",
-                                  open ? "without a register" : "a mixed one");
+    return kilni_image_ptx_fail_operand(
+        judge, index, "use registers of one type",
+        "a vector of registers of one type",
+        open ? "without a register" : "a mixed one");
   }
   // ptxas takes integers in a vector of floats, and compilers write them.
-  bool fits = type_fits(have, want, may_be_wider(judge, role)) ||
-              (kilni_ptx_type_class(want) == KILNI_PTX_CLASS_FLOAT &&
-               is_integer(have) &&
-               kilni_ptx_type_bits(have) == kilni_ptx_type_bits(want));
+  bool fits =
+      type_fits(have, want, may_be_wider(judge, role)) ||
+      (kilni_image_ptx_type_class(want) == KILNI_PTX_CLASS_FLOAT &&
+       ptx_types_is_integer(have) &&
+       kilni_image_ptx_type_bits(have) == kilni_image_ptx_type_bits(want));
   if (fits) return check_other_elements(judge, index, role, want);
   snprintf(wanted, sizeof(wanted), "a vector of .%s",
-           kilni_ptx_modifier_text(want));
-  snprintf(found, sizeof(found), "one of .%s", kilni_ptx_modifier_text(have));
-  return kilni_ptx_fail_operand(judge, index, kConvert, wanted, found);
+           kilni_image_ptx_modifier_text(want));
+  snprintf(found, sizeof(found), "one of .%s",
+           kilni_image_ptx_modifier_text(have));
+  return kilni_image_ptx_fail_operand(judge, index, kConvert, wanted, found);
 }
 
 // mov.b64 d, {a, b} and mov.b64 {a, b}, d: the parts make up the whole.
-static bool check_pack(const kilni_ptx_judge_t* judge) {
+static bool check_pack(const kilni_image_ptx_judge_t* judge) {
   uint32_t side = vector_length(judge, &judge->operands[0]) > 0 ? 0 : 1;
-  const kilni_ptx_operand_t* vector = &judge->operands[side];
-  const kilni_ptx_operand_t* whole = &judge->operands[1 - side];
+  const kilni_image_ptx_operand_t* vector = &judge->operands[side];
+  const kilni_image_ptx_operand_t* whole = &judge->operands[1 - side];
   uint32_t want = judge->rule->types[0];
   if (!is_bits(want)) return fail_kind(judge, side, "a scalar");
   if (vector_length(judge, whole) > 0) {
@@ -395,80 +409,85 @@ static bool check_pack(const kilni_ptx_judge_t* judge) {
   }
   bool open;
   uint32_t have = element_type(judge, vector, &open);
-  uint32_t bits = kilni_ptx_type_bits(have) * vector_length(judge, vector);
+  uint32_t bits =
+      kilni_image_ptx_type_bits(have) * vector_length(judge, vector);
   bool fits = (open && side == 1) ||
               (have != KILNI_PTX_TYPE_NONE && !is_predicate(have) &&
-               bits == kilni_ptx_type_bits(want));
+               bits == kilni_image_ptx_type_bits(want));
   if (fits) return true;
   char wanted[64];
   snprintf(wanted, sizeof(wanted), "parts of one type that make up .%s",
-           kilni_ptx_modifier_text(want));
-  return kilni_ptx_fail_operand(judge, side,
-                                "split into equal parts, or use the type that "
-                                "they make up",
-                                wanted, "a vector of others");
+           kilni_image_ptx_modifier_text(want));
+  return kilni_image_ptx_fail_operand(
+      judge, side,
+      "split into equal parts, or use the type that "
+      "they make up",
+      wanted, "a vector of others");
 }
 
 // ---------------------------------------------------------------------------
 // Operands
 // ---------------------------------------------------------------------------
 
-static bool check_symbol(const kilni_ptx_judge_t* judge, uint32_t index,
-                         role_t role, uint32_t want) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
+static bool ptx_types_check_symbol(const kilni_image_ptx_judge_t* judge,
+                                   uint32_t index, role_t role, uint32_t want) {
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
   if ((role.takes & TAKES_SYMBOL) == 0) {
     return fail_kind(judge, index, "a value");
   }
-  if (!is_integer(want) && !is_bits(want)) {
-    return fail_type(judge, index, operand, want, false);
+  if (!ptx_types_is_integer(want) && !is_bits(want)) {
+    return ptx_types_fail_type(judge, index, operand, want, false);
   }
   if (operand->kind != KILNI_PTX_OPERAND_VARIABLE) return true;
-  uint32_t space = kilni_ptx_variable(judge->reader, operand)->space;
+  uint32_t space = kilni_image_ptx_variable(judge->reader, operand)->space;
   if ((role.takes & TAKES_IN_SPACE) != 0 && space != judge->rule->space) {
     char wanted[64];
     snprintf(wanted, sizeof(wanted), "a variable in .%s",
-             kilni_ptx_space_text(judge->rule->space));
-    return kilni_ptx_fail_operand(judge, index, "name the variable's own space",
-                                  wanted, "one in another space");
+             kilni_image_ptx_space_text(judge->rule->space));
+    return kilni_image_ptx_fail_operand(judge, index,
+                                        "name the variable's own space", wanted,
+                                        "one in another space");
   }
-  if (space == KILNI_PTX_SPACE_GLOBAL && kilni_ptx_type_bits(want) == 32) {
-    return kilni_ptx_fail_operand(judge, index,
-                                  "use .u64 and a 64-bit register",
-                                  "of 32 bits", "an address of 64 bits");
+  if (space == KILNI_PTX_SPACE_GLOBAL &&
+      kilni_image_ptx_type_bits(want) == 32) {
+    return kilni_image_ptx_fail_operand(judge, index,
+                                        "use .u64 and a 64-bit register",
+                                        "of 32 bits", "an address of 64 bits");
   }
   return true;
 }
 
-static bool check_pair(const kilni_ptx_judge_t* judge, uint32_t index,
-                       uint32_t want) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
-  const kilni_ptx_operand_t* children = children_of(judge, operand);
+static bool ptx_types_check_pair(const kilni_image_ptx_judge_t* judge,
+                                 uint32_t index, uint32_t want) {
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
+  const kilni_image_ptx_operand_t* children = children_of(judge, operand);
   const uint32_t types[2] = {want, KILNI_PTX_TYPE_PRED};
   for (uint32_t i = 0; i < 2; i++) {
     if (children[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
-    uint32_t have = kilni_ptx_register(judge->reader, &children[i])->type;
+    uint32_t have = kilni_image_ptx_register(judge->reader, &children[i])->type;
     if (!type_fits(have, types[i], false)) {
-      return fail_type(judge, index, &children[i], types[i], false);
+      return ptx_types_fail_type(judge, index, &children[i], types[i], false);
     }
   }
   return true;
 }
 
-static bool check_register(const kilni_ptx_judge_t* judge, uint32_t index,
+static bool check_register(const kilni_image_ptx_judge_t* judge, uint32_t index,
                            role_t role, uint32_t want) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
-  const kilni_ptx_register_t* reg = kilni_ptx_register(judge->reader, operand);
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
+  const kilni_image_ptx_register_t* reg =
+      kilni_image_ptx_register(judge->reader, operand);
   bool wider = may_be_wider(judge, role);
   bool is_scalar = reg->vector == 1 || operand->component != KILNI_PTX_WHOLE;
   // The part of a register that a video instruction takes fits by itself.
   if (operand->selector != KILNI_PTX_SELECT_NONE) return true;
   if (is_scalar && type_fits(reg->type, want, wider)) return true;
-  return fail_type(judge, index, operand, want, wider);
+  return ptx_types_fail_type(judge, index, operand, want, wider);
 }
 
-static bool check_value(const kilni_ptx_judge_t* judge, uint32_t index,
-                        role_t role, uint32_t want) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
+static bool ptx_types_check_value(const kilni_image_ptx_judge_t* judge,
+                                  uint32_t index, role_t role, uint32_t want) {
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
   bool wider = may_be_wider(judge, role);
   switch (operand->kind) {
     case KILNI_PTX_OPERAND_REGISTER:
@@ -478,83 +497,85 @@ static bool check_value(const kilni_ptx_judge_t* judge, uint32_t index,
         return fail_kind(judge, index, "a register");
       }
       return number_fits(operand, want) ||
-             fail_type(judge, index, operand, want, false);
+             ptx_types_fail_type(judge, index, operand, want, false);
     case KILNI_PTX_OPERAND_SPECIAL:
       if ((role.takes & TAKES_SPECIAL) == 0) {
         return fail_kind(judge, index, "a register or a number");
       }
       return special_fits(judge, operand, want, wider) ||
-             fail_type(judge, index, operand, want, wider);
+             ptx_types_fail_type(judge, index, operand, want, wider);
     case KILNI_PTX_OPERAND_VARIABLE:
     case KILNI_PTX_OPERAND_FUNCTION:
-      return check_symbol(judge, index, role, want);
+      return ptx_types_check_symbol(judge, index, role, want);
     case KILNI_PTX_OPERAND_SINK:
       return (role.takes & TAKES_SINK) != 0 ||
              fail_kind(judge, index, "a register");
     case KILNI_PTX_OPERAND_PAIR:
-      if ((role.takes & TAKES_PAIR) != 0) return check_pair(judge, index, want);
+      if ((role.takes & TAKES_PAIR) != 0)
+        return ptx_types_check_pair(judge, index, want);
       return fail_kind(judge, index, "a single register");
     default:
       return fail_kind(judge, index, "a value");
   }
 }
 
-static bool check_typed(const kilni_ptx_judge_t* judge, uint32_t index,
-                        role_t role) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
+static bool ptx_types_check_typed(const kilni_image_ptx_judge_t* judge,
+                                  uint32_t index, role_t role) {
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
   uint32_t want = wanted_type(judge, role.about);
   // Nearly always: a scalar of just the type.
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER && judge->rule->vector == 1) {
-    const kilni_ptx_register_t* reg =
-        kilni_ptx_register(judge->reader, operand);
+    const kilni_image_ptx_register_t* reg =
+        kilni_image_ptx_register(judge->reader, operand);
     if (reg->type == want && reg->vector == 1) return true;
   }
   uint32_t length = vector_length(judge, operand);
   if ((role.takes & TAKES_VECTOR) != 0) {
     // `{a}` is a scalar to ptxas.
     if (judge->rule->vector > 1 || length == 1) {
-      return check_elements(judge, index, role, want);
+      return ptx_types_check_elements(judge, index, role, want);
     }
   }
-  return check_value(judge, index, role, want);
+  return ptx_types_check_value(judge, index, role, want);
 }
 
-static bool check_pointer(const kilni_ptx_judge_t* judge, uint32_t index,
+static bool check_pointer(const kilni_image_ptx_judge_t* judge, uint32_t index,
                           role_t role) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
-  bool is_wide = operand->kind == KILNI_PTX_OPERAND_REGISTER &&
-                 kilni_ptx_type_bits(
-                     kilni_ptx_register(judge->reader, operand)->type) > 32;
-  return check_value(judge, index, role,
-                     is_wide ? KILNI_PTX_TYPE_U64 : KILNI_PTX_TYPE_U32);
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
+  bool is_wide =
+      operand->kind == KILNI_PTX_OPERAND_REGISTER &&
+      kilni_image_ptx_type_bits(
+          kilni_image_ptx_register(judge->reader, operand)->type) > 32;
+  return ptx_types_check_value(
+      judge, index, role, is_wide ? KILNI_PTX_TYPE_U64 : KILNI_PTX_TYPE_U32);
 }
 
-static bool check_barrier(const kilni_ptx_judge_t* judge, uint32_t index,
+static bool check_barrier(const kilni_image_ptx_judge_t* judge, uint32_t index,
                           role_t role) {
-  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  const kilni_image_ptx_operand_t* operand = &judge->operands[index];
   if (operand->kind != KILNI_PTX_OPERAND_IMMEDIATE) {
-    return check_value(judge, index, role, KILNI_PTX_TYPE_U32);
+    return ptx_types_check_value(judge, index, role, KILNI_PTX_TYPE_U32);
   }
   bool is_number = role.about == ABOUT_BARRIER;
   bool is_integer_ = operand->immediate <= KILNI_PTX_IMMEDIATE_U64;
   bool fits = is_number ? operand->value < 16 : operand->value % 32 == 0;
   if (is_integer_ && fits) return true;
-  return kilni_ptx_fail_operand(
+  return kilni_image_ptx_fail_operand(
       judge, index,
       is_number ? "use one of the 16 barriers" : "let whole warps take part",
       is_number ? "a number from 0 to 15" : "a multiple of 32", "another");
 }
 
-static bool check_operand(const kilni_ptx_judge_t* judge, uint32_t index,
-                          char letter) {
+static bool ptx_types_check_operand(const kilni_image_ptx_judge_t* judge,
+                                    uint32_t index, char letter) {
   role_t role = kRoles[letter & 127];
   switch (role.about) {
     case ABOUT_NOTHING:
       return true;
     case ABOUT_ADDRESS:
-      return kilni_ptx_check_address(judge, index, false);
+      return kilni_image_ptx_check_address(judge, index, false);
     case ABOUT_WRITTEN:
-      return kilni_ptx_check_address(judge, index, true);
+      return kilni_image_ptx_check_address(judge, index, true);
     case ABOUT_POINTER:
       return check_pointer(judge, index, role);
     case ABOUT_BARRIER:
@@ -564,7 +585,7 @@ static bool check_operand(const kilni_ptx_judge_t* judge, uint32_t index,
       return judge->operands[index].kind == KILNI_PTX_OPERAND_IMMEDIATE ||
              fail_kind(judge, index, "a number");
     default:
-      return check_typed(judge, index, role);
+      return ptx_types_check_typed(judge, index, role);
   }
 }
 
@@ -579,19 +600,20 @@ static const char* shape_for(const char* shapes, uint32_t count) {
   }
 }
 
-bool kilni_ptx_check_operands(const kilni_ptx_judge_t* judge) {
-  const kilni_ptx_rule_t* rule = judge->rule;
+bool kilni_image_ptx_check_operands(const kilni_image_ptx_judge_t* judge) {
+  const kilni_image_ptx_rule_t* rule = judge->rule;
   uint32_t count = judge->count;
   if (rule->hint != 0 && shape_for(rule->shapes, count) == NULL && count > 0) {
     count--;
-    if (!check_operand(judge, count, 'h')) return false;
+    if (!ptx_types_check_operand(judge, count, 'h')) return false;
   }
   const char* shape = shape_for(rule->shapes, count);
   if (shape == NULL) {
-    kilni_ptx_token_t at = judge->reader->token;
-    return kilni_ptx_fail(judge->reader, &at, "correct the operands",
-                          "this \"%s\" does not take %u operands",
-                          kilni_ptx_opcode_text(judge->opcode), judge->count);
+    kilni_image_ptx_token_t at = judge->reader->token;
+    return kilni_image_ptx_fail(judge->reader, &at, "correct the operands",
+                                "this \"%s\" does not take %u operands",
+                                kilni_image_ptx_opcode_text(judge->opcode),
+                                judge->count);
   }
   bool is_pack = judge->opcode == KILNI_PTX_OP_MOV && rule->vector == 1 &&
                  (vector_length(judge, &judge->operands[0]) > 0 ||
@@ -599,7 +621,7 @@ bool kilni_ptx_check_operands(const kilni_ptx_judge_t* judge) {
   if (is_pack && !check_pack(judge)) return false;
   for (uint32_t i = 0; i < count; i++) {
     if (is_pack && vector_length(judge, &judge->operands[i]) > 0) continue;
-    if (!check_operand(judge, i, shape[i])) return false;
+    if (!ptx_types_check_operand(judge, i, shape[i])) return false;
   }
   return true;
 }

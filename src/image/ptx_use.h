@@ -21,29 +21,29 @@ enum {
 };
 
 // How the memory behind a parameter is read and written. thread-compatible
-typedef struct kilni_ptx_param_use_t {
+typedef struct kilni_image_ptx_param_use_t {
   // Bit w: there are accesses of 1 << w bytes of that kind.
   uint8_t widths[KILNI_PTX_USE_KINDS];
   // Their places are multiples of 1 << pitch apart; APART: not known.
   uint8_t pitch[KILNI_PTX_USE_KINDS][KILNI_PTX_USE_WIDTHS];
-} kilni_ptx_param_use_t;
+} kilni_image_ptx_param_use_t;
 
 // How a member of a struct that is passed by value is read. thread-compatible
-typedef struct kilni_ptx_member_use_t {
+typedef struct kilni_image_ptx_member_use_t {
   uint32_t param;
   uint32_t offset;
   uint32_t kind;  // KILN_IMAGE_ACCESS_*
   uint32_t bytes;
-} kilni_ptx_member_use_t;
+} kilni_image_ptx_member_use_t;
 
 // What is known of a kernel. thread-compatible
-typedef struct kilni_ptx_use_t {
+typedef struct kilni_image_ptx_use_t {
   kiln_image_threads_t threads;
   uint32_t param_count;  // at most KILNI_PTX_USE_PARAMS
   uint32_t member_count;
-  kilni_ptx_param_use_t params[KILNI_PTX_USE_PARAMS];
-  kilni_ptx_member_use_t members[KILNI_PTX_USE_MEMBERS];
-} kilni_ptx_use_t;
+  kilni_image_ptx_param_use_t params[KILNI_PTX_USE_PARAMS];
+  kilni_image_ptx_member_use_t members[KILNI_PTX_USE_MEMBERS];
+} kilni_image_ptx_use_t;
 
 // Of what a launch is sized by, the products that make a thread's rank.
 enum {
@@ -74,7 +74,7 @@ enum {
 };
 
 // What is known of a register. one-thread
-typedef struct kilni_ptx_fact_t {
+typedef struct kilni_image_ptx_fact_t {
   uint64_t params;  // whose addresses it may derive from
   uint32_t parent;  // a register whose values are the same; itself at the root
   uint8_t pitch;    // its values are multiples of 1 << pitch, but for constants
@@ -85,64 +85,70 @@ typedef struct kilni_ptx_fact_t {
   uint8_t varies;   // 1: it is written with more than constants
   uint8_t mixed;    // places that lie in it under others, by OR
   uint8_t reserved;
-} kilni_ptx_fact_t;
+} kilni_image_ptx_fact_t;
 
 // One look at a kernel. one-thread
-typedef struct kilni_ptx_look_t {
-  const kilni_ptx_module_t* module;
-  const kilni_ptx_function_t* function;
-  kilni_ptx_fact_t* facts;  // of the registers, then two for .shared and two
-                            // for .local memory that holds f32 and f64
-  kilni_ptx_use_t* use;
+typedef struct kilni_image_ptx_look_t {
+  const kilni_image_ptx_module_t* module;
+  const kilni_image_ptx_function_t* function;
+  kilni_image_ptx_fact_t*
+      facts;  // of the registers, then two for .shared and two
+              // for .local memory that holds f32 and f64
+  kilni_image_ptx_use_t* use;
   uint64_t unknown;  // parameters whose addresses are lost sight of
   uint8_t counted;   // places that are more than a rank's
   bool changed;
   bool only_printed;  // what lies in .local memory goes to printf alone
-} kilni_ptx_look_t;
+} kilni_image_ptx_look_t;
 
 // ---- Between the files ----
 
 // The fact of a register that is an operand as a whole; NULL for others.
-kilni_ptx_fact_t* kilni_ptx_fact(const kilni_ptx_look_t* look,
-                                 const kilni_ptx_operand_t* operand);
+kilni_image_ptx_fact_t* kilni_image_ptx_fact(
+    const kilni_image_ptx_look_t* look,
+    const kilni_image_ptx_operand_t* operand);
 // The first and the last type among the modifiers, and how many there are.
-uint32_t kilni_ptx_form_types(const kilni_ptx_form_t* form, uint32_t out[2]);
-bool kilni_ptx_form_has(const kilni_ptx_form_t* form, uint32_t modifier);
+uint32_t kilni_image_ptx_form_types(const kilni_image_ptx_form_t* form,
+                                    uint32_t out[2]);
+bool kilni_image_ptx_form_has(const kilni_image_ptx_form_t* form,
+                              uint32_t modifier);
 // The address space that a load, store or atomic names; NONE is generic.
-uint32_t kilni_ptx_form_space(const kilni_ptx_form_t* form);
+uint32_t kilni_image_ptx_form_space(const kilni_image_ptx_form_t* form);
 
 // Where addresses of parameters go (ptx_use_address.c).
-void kilni_ptx_use_addresses(kilni_ptx_look_t* look);
+void kilni_image_ptx_use_addresses(kilni_image_ptx_look_t* look);
 // How far apart they lie (ptx_use_pitch.c).
-void kilni_ptx_use_pitches(kilni_ptx_look_t* look);
+void kilni_image_ptx_use_pitches(kilni_image_ptx_look_t* look);
 // What the values of registers are taken for (ptx_use_value.c).
-void kilni_ptx_use_values(kilni_ptx_look_t* look);
-uint32_t kilni_ptx_values_of(const kilni_ptx_look_t* look, uint32_t index);
+void kilni_image_ptx_use_values(kilni_image_ptx_look_t* look);
+uint32_t kilni_image_ptx_values_of(const kilni_image_ptx_look_t* look,
+                                   uint32_t index);
 // Which dimensions of threads and blocks count (ptx_use_thread.c).
 // OUT_OF_MEMORY.
-kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
-                                    kiln_allocator_t allocator);
+kiln_status_t kilni_image_ptx_use_threads(kilni_image_ptx_look_t* look,
+                                          kiln_allocator_t allocator);
 // Notes in `look->use` which places and sizes the functions read that a call of
 // the kernel may reach, and adds to `inout_counted` the places that count in
 // them (ptx_use_call.c). OUT_OF_MEMORY.
-kiln_status_t kilni_ptx_use_calls(kilni_ptx_look_t* look,
-                                  kiln_allocator_t allocator,
-                                  uint32_t* inout_counted);
+kiln_status_t kilni_image_ptx_use_calls(kilni_image_ptx_look_t* look,
+                                        kiln_allocator_t allocator,
+                                        uint32_t* inout_counted);
 // The same of one function, with what is known of its registers, and of all
 // that is read so far if that does not come to an end.
-uint32_t kilni_ptx_use_places(kilni_ptx_look_t* look);
-void kilni_ptx_use_note_reads(kilni_ptx_look_t* look);
+uint32_t kilni_image_ptx_use_places(kilni_image_ptx_look_t* look);
+void kilni_image_ptx_use_note_reads(kilni_image_ptx_look_t* look);
 // How often each register is written, and with what (ptx_use.c).
-void kilni_ptx_use_writes(const kilni_ptx_look_t* look);
+void kilni_image_ptx_use_writes(const kilni_image_ptx_look_t* look);
 // Whether what the kernel stores in .local memory is read by printf alone.
-bool kilni_ptx_use_only_prints(const kilni_ptx_look_t* look);
+bool kilni_image_ptx_use_only_prints(const kilni_image_ptx_look_t* look);
 
 // ---- The whole ----
 
 // Looks at the kernel `function` of the module. Its time is linear in the
 // kernel's instructions. OUT_OF_MEMORY.
-kiln_status_t kilni_ptx_use_make(const kilni_ptx_module_t* module,
-                                 uint32_t function, kiln_allocator_t allocator,
-                                 kilni_ptx_use_t* out);
+kiln_status_t kilni_image_ptx_use_make(const kilni_image_ptx_module_t* module,
+                                       uint32_t function,
+                                       kiln_allocator_t allocator,
+                                       kilni_image_ptx_use_t* out);
 
 #endif  // KILN_SRC_IMAGE_PTX_USE_H_

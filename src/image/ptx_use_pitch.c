@@ -14,22 +14,22 @@ static uint32_t zeroes_at_end(uint64_t value) {
   return count;
 }
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t ptx_use_pitch_least(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
 static uint32_t sum(uint32_t a, uint32_t b) {
-  return least(a + b, KILNI_PTX_USE_APART);
+  return ptx_use_pitch_least(a + b, KILNI_PTX_USE_APART);
 }
 
-static bool is_immediate(const kilni_ptx_operand_t* operand) {
+static bool is_immediate(const kilni_image_ptx_operand_t* operand) {
   return operand->kind == KILNI_PTX_OPERAND_IMMEDIATE;
 }
 
 // Of an operand that is added.
-static uint32_t pitch_of(const kilni_ptx_look_t* look,
-                         const kilni_ptx_operand_t* operand) {
-  const kilni_ptx_fact_t* fact = kilni_ptx_fact(look, operand);
+static uint32_t pitch_of(const kilni_image_ptx_look_t* look,
+                         const kilni_image_ptx_operand_t* operand) {
+  const kilni_image_ptx_fact_t* fact = kilni_image_ptx_fact(look, operand);
   if (fact != NULL) return fact->pitch;
   if (operand->kind != KILNI_PTX_OPERAND_SPECIAL) return KILNI_PTX_USE_APART;
   switch (operand->index) {
@@ -44,27 +44,29 @@ static uint32_t pitch_of(const kilni_ptx_look_t* look,
 }
 
 // Of an operand that is multiplied.
-static uint32_t factor_of(const kilni_ptx_look_t* look,
-                          const kilni_ptx_operand_t* operand) {
+static uint32_t factor_of(const kilni_image_ptx_look_t* look,
+                          const kilni_image_ptx_operand_t* operand) {
   return is_immediate(operand) ? zeroes_at_end(operand->value)
                                : pitch_of(look, operand);
 }
 
 // Of a sum: a loop that adds a constant to a register steps by it.
-static uint32_t pitch_of_sum(const kilni_ptx_look_t* look,
-                             const kilni_ptx_operand_t* ops) {
+static uint32_t pitch_of_sum(const kilni_image_ptx_look_t* look,
+                             const kilni_image_ptx_operand_t* ops) {
   for (uint32_t i = 1; i < 3; i++) {
-    const kilni_ptx_operand_t* other = &ops[3 - i];
+    const kilni_image_ptx_operand_t* other = &ops[3 - i];
     if (is_immediate(&ops[i]) && other->kind == KILNI_PTX_OPERAND_REGISTER &&
         other->index == ops[0].index) {
-      return least(zeroes_at_end(ops[i].value), pitch_of(look, other));
+      return ptx_use_pitch_least(zeroes_at_end(ops[i].value),
+                                 pitch_of(look, other));
     }
   }
-  return least(pitch_of(look, &ops[1]), pitch_of(look, &ops[2]));
+  return ptx_use_pitch_least(pitch_of(look, &ops[1]), pitch_of(look, &ops[2]));
 }
 
-static uint32_t pitch_of_shift(const kilni_ptx_look_t* look,
-                               const kilni_ptx_operand_t* ops, bool left) {
+static uint32_t pitch_of_shift(const kilni_image_ptx_look_t* look,
+                               const kilni_image_ptx_operand_t* ops,
+                               bool left) {
   uint32_t pitch = pitch_of(look, &ops[1]);
   if (!is_immediate(&ops[2]) || pitch == KILNI_PTX_USE_APART) {
     return KILNI_PTX_USE_APART;
@@ -75,27 +77,28 @@ static uint32_t pitch_of_shift(const kilni_ptx_look_t* look,
   return pitch > by ? pitch - by : 0;
 }
 
-static uint32_t pitch_of_mask(const kilni_ptx_look_t* look,
-                              const kilni_ptx_operand_t* ops) {
+static uint32_t pitch_of_mask(const kilni_image_ptx_look_t* look,
+                              const kilni_image_ptx_operand_t* ops) {
   uint32_t a = factor_of(look, &ops[1]);
   uint32_t b = factor_of(look, &ops[2]);
   return is_immediate(&ops[1]) || is_immediate(&ops[2]) ? (a > b ? a : b)
                                                         : KILNI_PTX_USE_APART;
 }
 
-static bool is_of_integers(const kilni_ptx_form_t* form) {
+static bool is_of_integers(const kilni_image_ptx_form_t* form) {
   uint32_t types[2];
-  kilni_ptx_form_types(form, types);
-  return kilni_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
-         kilni_ptx_type_class(types[1]) != KILNI_PTX_CLASS_FLOAT;
+  kilni_image_ptx_form_types(form, types);
+  return kilni_image_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
+         kilni_image_ptx_type_class(types[1]) != KILNI_PTX_CLASS_FLOAT;
 }
 
 // Of what an instruction puts into its first operand.
-static uint32_t pitch_of_result(const kilni_ptx_look_t* look,
-                                const kilni_ptx_instruction_t* ins,
-                                const kilni_ptx_operand_t* ops) {
-  const kilni_ptx_form_t* form = kilni_ptx_instruction_form(look->module, ins);
-  bool high = kilni_ptx_form_has(form, KILNI_PTX_MOD_HI);
+static uint32_t pitch_of_result(const kilni_image_ptx_look_t* look,
+                                const kilni_image_ptx_instruction_t* ins,
+                                const kilni_image_ptx_operand_t* ops) {
+  const kilni_image_ptx_form_t* form =
+      kilni_image_ptx_instruction_form(look->module, ins);
+  bool high = kilni_image_ptx_form_has(form, KILNI_PTX_MOD_HI);
   switch (ins->opcode) {
     case KILNI_PTX_OP_MOV:
     case KILNI_PTX_OP_CVTA:
@@ -108,14 +111,16 @@ static uint32_t pitch_of_result(const kilni_ptx_look_t* look,
     case KILNI_PTX_OP_OR:
       return pitch_of_sum(look, ops);
     case KILNI_PTX_OP_SELP:
-      return least(pitch_of(look, &ops[1]), pitch_of(look, &ops[2]));
+      return ptx_use_pitch_least(pitch_of(look, &ops[1]),
+                                 pitch_of(look, &ops[2]));
     case KILNI_PTX_OP_MUL:
       if (high) return KILNI_PTX_USE_APART;
       return sum(factor_of(look, &ops[1]), factor_of(look, &ops[2]));
     case KILNI_PTX_OP_MAD:
       if (high) return KILNI_PTX_USE_APART;
-      return least(sum(factor_of(look, &ops[1]), factor_of(look, &ops[2])),
-                   pitch_of(look, &ops[3]));
+      return ptx_use_pitch_least(
+          sum(factor_of(look, &ops[1]), factor_of(look, &ops[2])),
+          pitch_of(look, &ops[3]));
     case KILNI_PTX_OP_SHL:
       return pitch_of_shift(look, ops, true);
     case KILNI_PTX_OP_SHR:
@@ -127,14 +132,16 @@ static uint32_t pitch_of_result(const kilni_ptx_look_t* look,
   }
 }
 
-void kilni_ptx_use_pitches(kilni_ptx_look_t* look) {
-  const kilni_ptx_function_t* f = look->function;
+void kilni_image_ptx_use_pitches(kilni_image_ptx_look_t* look) {
+  const kilni_image_ptx_function_t* f = look->function;
   for (uint32_t sweep = 0; sweep < KILNI_PTX_USE_SWEEPS; sweep++) {
     look->changed = false;
     for (uint32_t i = 0; i < f->instruction_count; i++) {
-      const kilni_ptx_operand_t* ops =
-          kilni_ptx_instruction_operands(look->module, &f->instructions[i]);
-      kilni_ptx_fact_t* fact = ops == NULL ? NULL : kilni_ptx_fact(look, ops);
+      const kilni_image_ptx_operand_t* ops =
+          kilni_image_ptx_instruction_operands(look->module,
+                                               &f->instructions[i]);
+      kilni_image_ptx_fact_t* fact =
+          ops == NULL ? NULL : kilni_image_ptx_fact(look, ops);
       if (fact == NULL) continue;
       uint32_t pitch = pitch_of_result(look, &f->instructions[i], ops);
       if (pitch >= fact->pitch) continue;

@@ -13,9 +13,10 @@
 
 enum { DEPTH = 4 };  // of brackets in one operand, at the most
 
-static uint32_t size_of(const kilni_ptx_look_t* look,
-                        const kilni_ptx_operand_t* operand) {
-  const kilni_ptx_fact_t* fact = kilni_ptx_fact(look, operand);
+static uint32_t ptx_use_thread_size_of(
+    const kilni_image_ptx_look_t* look,
+    const kilni_image_ptx_operand_t* operand) {
+  const kilni_image_ptx_fact_t* fact = kilni_image_ptx_fact(look, operand);
   if (fact != NULL) return fact->size;
   if (operand->kind != KILNI_PTX_OPERAND_SPECIAL || operand->component > 1) {
     return KILNI_PTX_SIZE_NONE;
@@ -28,7 +29,7 @@ static uint32_t size_of(const kilni_ptx_look_t* look,
   return KILNI_PTX_SIZE_NONE;
 }
 
-static uint32_t product_of(uint32_t a, uint32_t b) {
+static uint32_t ptx_use_thread_product_of(uint32_t a, uint32_t b) {
   uint32_t low = a < b ? a : b;
   uint32_t high = a < b ? b : a;
   bool is_pair =
@@ -36,8 +37,9 @@ static uint32_t product_of(uint32_t a, uint32_t b) {
   return is_pair ? high + 1 : KILNI_PTX_SIZE_NONE;
 }
 
-static uint32_t places_of(const kilni_ptx_look_t* look,
-                          const kilni_ptx_operand_t* operand) {
+static uint32_t ptx_use_thread_places_of(
+    const kilni_image_ptx_look_t* look,
+    const kilni_image_ptx_operand_t* operand) {
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
     return look->facts[operand->index].places;
   }
@@ -55,25 +57,27 @@ static uint32_t places_of(const kilni_ptx_look_t* look,
   return 0;
 }
 
-static void count(kilni_ptx_look_t* look, uint32_t places) {
+static void ptx_use_thread_count(kilni_image_ptx_look_t* look,
+                                 uint32_t places) {
   look->counted = (uint8_t)(look->counted | places);
 }
 
-static uint32_t mixed_of(const kilni_ptx_look_t* look,
-                         const kilni_ptx_operand_t* operand) {
+static uint32_t mixed_of(const kilni_image_ptx_look_t* look,
+                         const kilni_image_ptx_operand_t* operand) {
   return operand->kind == KILNI_PTX_OPERAND_REGISTER
              ? look->facts[operand->index].mixed
              : 0;
 }
 
 // What remains of places that are multiplied by something.
-static uint32_t scale(kilni_ptx_look_t* look, uint32_t places, uint32_t size) {
+static uint32_t ptx_use_thread_scale(kilni_image_ptx_look_t* look,
+                                     uint32_t places, uint32_t size) {
   uint32_t shift = size > KILNI_PTX_SIZE_GRID ? KILNI_PTX_PLACE_BLOCK : 0;
   uint32_t mine = places >> shift & KILNI_PTX_PLACE_ALL;
   uint32_t by = size % KILNI_PTX_SIZE_GRID;
   if (places == 0) return 0;
   if ((mine << shift) != places || by == 0) {
-    count(look, places);
+    ptx_use_thread_count(look, places);
     return 0;
   }
   if (by == KILNI_PTX_SIZE_X && (mine & KILNI_PTX_PLACE_Z) == 0) return 0;
@@ -81,21 +85,25 @@ static uint32_t scale(kilni_ptx_look_t* look, uint32_t places, uint32_t size) {
     return (uint32_t)KILNI_PTX_PLACE_ZY << shift;
   }
   if (by == KILNI_PTX_SIZE_XY && mine == KILNI_PTX_PLACE_Z) return 0;
-  count(look, places);
+  ptx_use_thread_count(look, places);
   return 0;
 }
 
-static uint32_t multiply(kilni_ptx_look_t* look, const kilni_ptx_operand_t* a,
-                         const kilni_ptx_operand_t* b) {
-  return scale(look, places_of(look, a), size_of(look, b)) |
-         scale(look, places_of(look, b), size_of(look, a));
+static uint32_t ptx_use_thread_multiply(kilni_image_ptx_look_t* look,
+                                        const kilni_image_ptx_operand_t* a,
+                                        const kilni_image_ptx_operand_t* b) {
+  return ptx_use_thread_scale(look, ptx_use_thread_places_of(look, a),
+                              ptx_use_thread_size_of(look, b)) |
+         ptx_use_thread_scale(look, ptx_use_thread_places_of(look, b),
+                              ptx_use_thread_size_of(look, a));
 }
 
-static void put(kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
-                uint32_t places, uint32_t size) {
-  kilni_ptx_fact_t* fact = kilni_ptx_fact(look, to);
+static void ptx_use_thread_put(kilni_image_ptx_look_t* look,
+                               const kilni_image_ptx_operand_t* to,
+                               uint32_t places, uint32_t size) {
+  kilni_image_ptx_fact_t* fact = kilni_image_ptx_fact(look, to);
   if (fact == NULL) {
-    count(look, places);
+    ptx_use_thread_count(look, places);
     return;
   }
   if (fact->writes != 1) size = KILNI_PTX_SIZE_NONE;
@@ -107,12 +115,12 @@ static void put(kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
 }
 
 // Of a mixture nothing but whether it is 0 is of one dimension.
-static void put_mixed(kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
-                      uint32_t mixed) {
-  kilni_ptx_fact_t* fact = kilni_ptx_fact(look, to);
+static void put_mixed(kilni_image_ptx_look_t* look,
+                      const kilni_image_ptx_operand_t* to, uint32_t mixed) {
+  kilni_image_ptx_fact_t* fact = kilni_image_ptx_fact(look, to);
   if (mixed == 0) return;
   if (fact == NULL) {
-    count(look, mixed);
+    ptx_use_thread_count(look, mixed);
     return;
   }
   if ((mixed & ~(uint32_t)fact->mixed) != 0) look->changed = true;
@@ -120,105 +128,119 @@ static void put_mixed(kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
 }
 
 // All that goes into an instruction counts, and what comes out is no more.
-static void count_all(kilni_ptx_look_t* look, const kilni_ptx_operand_t* ops,
+static void count_all(kilni_image_ptx_look_t* look,
+                      const kilni_image_ptx_operand_t* ops,
                       uint32_t operand_count, uint32_t depth) {
   for (uint32_t i = 0; i < operand_count; i++) {
-    count(look, places_of(look, &ops[i]) | mixed_of(look, &ops[i]));
+    ptx_use_thread_count(look, ptx_use_thread_places_of(look, &ops[i]) |
+                                   mixed_of(look, &ops[i]));
     if (ops[i].kind == KILNI_PTX_OPERAND_ADDRESS &&
         ops[i].base == KILNI_PTX_BASE_REGISTER) {
-      const kilni_ptx_fact_t* fact = &look->facts[ops[i].index];
-      count(look, (uint32_t)fact->places | fact->mixed);
+      const kilni_image_ptx_fact_t* fact = &look->facts[ops[i].index];
+      ptx_use_thread_count(look, (uint32_t)fact->places | fact->mixed);
     }
-    const kilni_ptx_operand_t* children =
-        kilni_ptx_operand_children(look->module, &ops[i]);
+    const kilni_image_ptx_operand_t* children =
+        kilni_image_ptx_operand_children(look->module, &ops[i]);
     if (children != NULL && depth != 0) {
       count_all(look, children, ops[i].count, depth - 1);
     }
   }
 }
 
-static bool is_widened(const kilni_ptx_form_t* form) {
+static bool is_widened(const kilni_image_ptx_form_t* form) {
   uint32_t types[2];
-  return kilni_ptx_form_types(form, types) == 2 &&
-         kilni_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
-         kilni_ptx_type_bytes(types[0]) >= 4 &&
-         kilni_ptx_type_bytes(types[1]) >= 4;
+  return kilni_image_ptx_form_types(form, types) == 2 &&
+         kilni_image_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
+         kilni_image_ptx_type_bytes(types[0]) >= 4 &&
+         kilni_image_ptx_type_bytes(types[1]) >= 4;
 }
 
 // Whether an instruction asks only if a whole number is 0.
-static bool asks_for_zero(const kilni_ptx_instruction_t* ins,
-                          const kilni_ptx_form_t* form,
-                          const kilni_ptx_operand_t* ops) {
+static bool asks_for_zero(const kilni_image_ptx_instruction_t* ins,
+                          const kilni_image_ptx_form_t* form,
+                          const kilni_image_ptx_operand_t* ops) {
   uint32_t types[2];
   return ins->opcode == KILNI_PTX_OP_SETP && ins->operand_count > 2 &&
-         (kilni_ptx_form_has(form, KILNI_PTX_MOD_EQ) ||
-          kilni_ptx_form_has(form, KILNI_PTX_MOD_NE)) &&
-         kilni_ptx_form_types(form, types) == 1 &&
-         kilni_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
+         (kilni_image_ptx_form_has(form, KILNI_PTX_MOD_EQ) ||
+          kilni_image_ptx_form_has(form, KILNI_PTX_MOD_NE)) &&
+         kilni_image_ptx_form_types(form, types) == 1 &&
+         kilni_image_ptx_type_class(types[0]) != KILNI_PTX_CLASS_FLOAT &&
          ops[2].kind == KILNI_PTX_OPERAND_IMMEDIATE && ops[2].value == 0;
 }
 
 // What a mixture goes into counts, but where it stays one.
-static void count_mixed(kilni_ptx_look_t* look, const kilni_ptx_operand_t* ops,
+static void count_mixed(kilni_image_ptx_look_t* look,
+                        const kilni_image_ptx_operand_t* ops,
                         uint32_t operand_count) {
   for (uint32_t i = 1; i < operand_count; i++) {
-    count(look, mixed_of(look, &ops[i]));
+    ptx_use_thread_count(look, mixed_of(look, &ops[i]));
   }
 }
 
 // Steps that keep a mixture, and those that count nothing; false for others.
-static bool follow_quietly(kilni_ptx_look_t* look,
-                           const kilni_ptx_instruction_t* ins,
-                           const kilni_ptx_form_t* form,
-                           const kilni_ptx_operand_t* ops) {
+static bool follow_quietly(kilni_image_ptx_look_t* look,
+                           const kilni_image_ptx_instruction_t* ins,
+                           const kilni_image_ptx_form_t* form,
+                           const kilni_image_ptx_operand_t* ops) {
   if (ins->opcode == KILNI_PTX_OP_MOV ||
       (ins->opcode == KILNI_PTX_OP_CVT && is_widened(form))) {
-    put(look, &ops[0], places_of(look, &ops[1]), size_of(look, &ops[1]));
+    ptx_use_thread_put(look, &ops[0], ptx_use_thread_places_of(look, &ops[1]),
+                       ptx_use_thread_size_of(look, &ops[1]));
     put_mixed(look, &ops[0], mixed_of(look, &ops[1]));
     return true;
   }
   if (ins->opcode == KILNI_PTX_OP_OR) {
     for (uint32_t i = 1; i < 3; i++) {
-      put_mixed(look, &ops[0],
-                places_of(look, &ops[i]) | mixed_of(look, &ops[i]));
+      put_mixed(
+          look, &ops[0],
+          ptx_use_thread_places_of(look, &ops[i]) | mixed_of(look, &ops[i]));
     }
     return true;
   }
   if (look->only_printed && ins->opcode == KILNI_PTX_OP_ST &&
-      kilni_ptx_form_space(form) == KILNI_PTX_SPACE_LOCAL) {
+      kilni_image_ptx_form_space(form) == KILNI_PTX_SPACE_LOCAL) {
     count_all(look, ops, 1, DEPTH);
     return true;
   }
   return asks_for_zero(ins, form, ops);
 }
 
-static void follow(kilni_ptx_look_t* look, const kilni_ptx_instruction_t* ins,
-                   const kilni_ptx_operand_t* ops) {
-  const kilni_ptx_form_t* form = kilni_ptx_instruction_form(look->module, ins);
-  bool is_low = !kilni_ptx_form_has(form, KILNI_PTX_MOD_HI);
+static void ptx_use_thread_follow(kilni_image_ptx_look_t* look,
+                                  const kilni_image_ptx_instruction_t* ins,
+                                  const kilni_image_ptx_operand_t* ops) {
+  const kilni_image_ptx_form_t* form =
+      kilni_image_ptx_instruction_form(look->module, ins);
+  bool is_low = !kilni_image_ptx_form_has(form, KILNI_PTX_MOD_HI);
   if (follow_quietly(look, ins, form, ops)) return;
   count_mixed(look, ops, ins->operand_count);
   if (ins->opcode == KILNI_PTX_OP_ADD) {
-    put(look, &ops[0], places_of(look, &ops[1]) | places_of(look, &ops[2]), 0);
+    ptx_use_thread_put(look, &ops[0],
+                       ptx_use_thread_places_of(look, &ops[1]) |
+                           ptx_use_thread_places_of(look, &ops[2]),
+                       0);
   } else if (ins->opcode == KILNI_PTX_OP_MUL && is_low) {
-    uint32_t size = product_of(size_of(look, &ops[1]), size_of(look, &ops[2]));
-    put(look, &ops[0], multiply(look, &ops[1], &ops[2]), size);
+    uint32_t size =
+        ptx_use_thread_product_of(ptx_use_thread_size_of(look, &ops[1]),
+                                  ptx_use_thread_size_of(look, &ops[2]));
+    ptx_use_thread_put(look, &ops[0],
+                       ptx_use_thread_multiply(look, &ops[1], &ops[2]), size);
   } else if (ins->opcode == KILNI_PTX_OP_MAD && is_low) {
-    uint32_t places = multiply(look, &ops[1], &ops[2]);
-    put(look, &ops[0], places | places_of(look, &ops[3]), 0);
+    uint32_t places = ptx_use_thread_multiply(look, &ops[1], &ops[2]);
+    ptx_use_thread_put(look, &ops[0],
+                       places | ptx_use_thread_places_of(look, &ops[3]), 0);
   } else {
     count_all(look, ops, ins->operand_count, DEPTH);
   }
 }
 
-static void sweep(kilni_ptx_look_t* look) {
-  const kilni_ptx_function_t* f = look->function;
+static void sweep(kilni_image_ptx_look_t* look) {
+  const kilni_image_ptx_function_t* f = look->function;
   look->changed = false;
   look->counted = 0;
   for (uint32_t i = 0; i < f->instruction_count; i++) {
-    const kilni_ptx_operand_t* ops =
-        kilni_ptx_instruction_operands(look->module, &f->instructions[i]);
-    if (ops != NULL) follow(look, &f->instructions[i], ops);
+    const kilni_image_ptx_operand_t* ops =
+        kilni_image_ptx_instruction_operands(look->module, &f->instructions[i]);
+    if (ops != NULL) ptx_use_thread_follow(look, &f->instructions[i], ops);
   }
 }
 
@@ -234,9 +256,9 @@ static uint32_t places_read(const kiln_image_threads_t* threads) {
   return threads->tid >> 1 | threads->ctaid >> 1 << KILNI_PTX_PLACE_BLOCK;
 }
 
-uint32_t kilni_ptx_use_places(kilni_ptx_look_t* look) {
-  kilni_ptx_use_note_reads(look);
-  look->only_printed = kilni_ptx_use_only_prints(look);
+uint32_t kilni_image_ptx_use_places(kilni_image_ptx_look_t* look) {
+  kilni_image_ptx_use_note_reads(look);
+  look->only_printed = kilni_image_ptx_use_only_prints(look);
   // The last sweep is one that finds nothing new, and what it counts counts:
   // before, a size that is not known yet makes a product count too early.
   look->changed = true;
@@ -246,12 +268,12 @@ uint32_t kilni_ptx_use_places(kilni_ptx_look_t* look) {
   return look->changed ? places_read(&look->use->threads) : look->counted;
 }
 
-kiln_status_t kilni_ptx_use_threads(kilni_ptx_look_t* look,
-                                    kiln_allocator_t allocator) {
+kiln_status_t kilni_image_ptx_use_threads(kilni_image_ptx_look_t* look,
+                                          kiln_allocator_t allocator) {
   kiln_image_threads_t* threads = &look->use->threads;
   uint32_t counted = 0;
-  KILNI_RETURN_IF_ERROR(kilni_ptx_use_calls(look, allocator, &counted));
-  counted |= kilni_ptx_use_places(look);
+  KILNI_RETURN_IF_ERROR(kilni_image_ptx_use_calls(look, allocator, &counted));
+  counted |= kilni_image_ptx_use_places(look);
   threads->tid_dimensions = last_of(counted & KILNI_PTX_PLACE_ALL);
   threads->ctaid_dimensions = last_of(counted >> KILNI_PTX_PLACE_BLOCK);
   threads->dimensions = threads->tid_dimensions > threads->ctaid_dimensions

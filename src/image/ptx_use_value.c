@@ -9,8 +9,9 @@
 // and .local memory as f32, and as f64.
 #include "image/ptx_use.h"
 
-static uint32_t root_of(const kilni_ptx_look_t* look, uint32_t index) {
-  kilni_ptx_fact_t* facts = look->facts;
+static uint32_t ptx_use_value_root_of(const kilni_image_ptx_look_t* look,
+                                      uint32_t index) {
+  kilni_image_ptx_fact_t* facts = look->facts;
   while (facts[index].parent != index) {
     facts[index].parent = facts[facts[index].parent].parent;
     index = facts[index].parent;
@@ -18,13 +19,15 @@ static uint32_t root_of(const kilni_ptx_look_t* look, uint32_t index) {
   return index;
 }
 
-uint32_t kilni_ptx_values_of(const kilni_ptx_look_t* look, uint32_t index) {
-  return look->facts[root_of(look, index)].values;
+uint32_t kilni_image_ptx_values_of(const kilni_image_ptx_look_t* look,
+                                   uint32_t index) {
+  return look->facts[ptx_use_value_root_of(look, index)].values;
 }
 
-static void join(const kilni_ptx_look_t* look, uint32_t a, uint32_t b) {
-  a = root_of(look, a);
-  b = root_of(look, b);
+static void ptx_use_value_join(const kilni_image_ptx_look_t* look, uint32_t a,
+                               uint32_t b) {
+  a = ptx_use_value_root_of(look, a);
+  b = ptx_use_value_root_of(look, b);
   uint32_t values = look->facts[a].values | look->facts[b].values;
   // By the lower index: a chain is as short as its halves become.
   uint32_t low = a < b ? a : b;
@@ -33,27 +36,30 @@ static void join(const kilni_ptx_look_t* look, uint32_t a, uint32_t b) {
   look->facts[low].values = (uint8_t)values;
 }
 
-static void mark(const kilni_ptx_look_t* look,
-                 const kilni_ptx_operand_t* operand, uint32_t values) {
-  const kilni_ptx_operand_t* parts = operand;
+static void ptx_use_value_mark(const kilni_image_ptx_look_t* look,
+                               const kilni_image_ptx_operand_t* operand,
+                               uint32_t values) {
+  const kilni_image_ptx_operand_t* parts = operand;
   uint32_t count = 1;
   if (operand->kind == KILNI_PTX_OPERAND_VECTOR ||
       operand->kind == KILNI_PTX_OPERAND_PAIR ||
       operand->kind == KILNI_PTX_OPERAND_LIST) {
-    parts = kilni_ptx_operand_children(look->module, operand);
+    parts = kilni_image_ptx_operand_children(look->module, operand);
     count = operand->count;
   }
   for (uint32_t i = 0; parts != NULL && i < count; i++) {
     if (parts[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
-    kilni_ptx_fact_t* fact = &look->facts[root_of(look, parts[i].index)];
+    kilni_image_ptx_fact_t* fact =
+        &look->facts[ptx_use_value_root_of(look, parts[i].index)];
     fact->values = (uint8_t)(fact->values | values);
   }
 }
 
-static void mark_all(const kilni_ptx_look_t* look,
-                     const kilni_ptx_operand_t* ops, uint32_t count,
+static void mark_all(const kilni_image_ptx_look_t* look,
+                     const kilni_image_ptx_operand_t* ops, uint32_t count,
                      uint32_t values) {
-  for (uint32_t i = 0; i < count; i++) mark(look, &ops[i], values);
+  for (uint32_t i = 0; i < count; i++)
+    ptx_use_value_mark(look, &ops[i], values);
 }
 
 // What arithmetic on a type takes its operands for.
@@ -73,33 +79,37 @@ static uint32_t values_of_type(uint32_t type) {
   }
 }
 
-static uint32_t bits_of(const kilni_ptx_look_t* look, uint32_t index) {
-  return kilni_ptx_type_bits(look->function->registers[index].type);
+static uint32_t ptx_use_value_bits_of(const kilni_image_ptx_look_t* look,
+                                      uint32_t index) {
+  return kilni_image_ptx_type_bits(look->function->registers[index].type);
 }
 
 // A value goes from one register to another as it is.
-static void move(const kilni_ptx_look_t* look, const kilni_ptx_operand_t* to,
-                 const kilni_ptx_operand_t* from) {
+static void move(const kilni_image_ptx_look_t* look,
+                 const kilni_image_ptx_operand_t* to,
+                 const kilni_image_ptx_operand_t* from) {
   if (from->kind == KILNI_PTX_OPERAND_IMMEDIATE) return;
-  if (kilni_ptx_fact(look, to) != NULL && kilni_ptx_fact(look, from) != NULL &&
-      bits_of(look, to->index) == bits_of(look, from->index)) {
-    join(look, to->index, from->index);
+  if (kilni_image_ptx_fact(look, to) != NULL &&
+      kilni_image_ptx_fact(look, from) != NULL &&
+      ptx_use_value_bits_of(look, to->index) ==
+          ptx_use_value_bits_of(look, from->index)) {
+    ptx_use_value_join(look, to->index, from->index);
     return;
   }
-  mark(look, to, KILNI_PTX_VALUE_BITS);
-  mark(look, from, KILNI_PTX_VALUE_BITS);
+  ptx_use_value_mark(look, to, KILNI_PTX_VALUE_BITS);
+  ptx_use_value_mark(look, from, KILNI_PTX_VALUE_BITS);
 }
 
 // Where what is stored in memory of the block or the thread comes out again.
 // Of untyped words many things may lie side by side.
-static void move_through(const kilni_ptx_look_t* look,
-                         const kilni_ptx_form_t* form,
-                         const kilni_ptx_operand_t* value) {
+static void move_through(const kilni_image_ptx_look_t* look,
+                         const kilni_image_ptx_form_t* form,
+                         const kilni_image_ptx_operand_t* value) {
   uint32_t types[2];
-  if (kilni_ptx_form_types(form, types) == 0) return;
-  uint32_t space = kilni_ptx_form_space(form);
+  if (kilni_image_ptx_form_types(form, types) == 0) return;
+  uint32_t space = kilni_image_ptx_form_space(form);
   if (space == KILNI_PTX_SPACE_PARAM) {
-    mark(look, value, KILNI_PTX_VALUE_BITS);
+    ptx_use_value_mark(look, value, KILNI_PTX_VALUE_BITS);
     return;
   }
   bool is_f32 = types[1] == KILNI_PTX_TYPE_F32;
@@ -109,40 +119,45 @@ static void move_through(const kilni_ptx_look_t* look,
   }
   uint32_t memory = look->function->register_count + (is_f32 ? 0 : 1) +
                     (space == KILNI_PTX_SPACE_LOCAL ? 2 : 0);
-  const kilni_ptx_operand_t* parts = value;
+  const kilni_image_ptx_operand_t* parts = value;
   uint32_t count = 1;
   if (value->kind == KILNI_PTX_OPERAND_VECTOR) {
-    parts = kilni_ptx_operand_children(look->module, value);
+    parts = kilni_image_ptx_operand_children(look->module, value);
     count = value->count;
   }
   for (uint32_t i = 0; parts != NULL && i < count; i++) {
-    if (kilni_ptx_fact(look, &parts[i]) == NULL) continue;
-    join(look, parts[i].index, memory);
+    if (kilni_image_ptx_fact(look, &parts[i]) == NULL) continue;
+    ptx_use_value_join(look, parts[i].index, memory);
   }
 }
 
-static bool is_float(uint32_t type) {
-  return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT ||
+static bool ptx_use_value_is_float(uint32_t type) {
+  return kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT ||
          values_of_type(type) == KILNI_PTX_VALUE_HALF;
 }
 
-static void convert(const kilni_ptx_look_t* look, const kilni_ptx_form_t* form,
-                    const kilni_ptx_operand_t* ops, uint32_t count) {
+static void ptx_use_value_convert(const kilni_image_ptx_look_t* look,
+                                  const kilni_image_ptx_form_t* form,
+                                  const kilni_image_ptx_operand_t* ops,
+                                  uint32_t count) {
   uint32_t types[2];
-  kilni_ptx_form_types(form, types);
+  kilni_image_ptx_form_types(form, types);
   uint32_t to = values_of_type(types[0]);
   uint32_t from = values_of_type(types[1]);
-  if (is_float(types[0]) && !is_float(types[1])) from |= KILNI_PTX_VALUE_NUMBER;
-  if (!is_float(types[0]) && is_float(types[1])) to |= KILNI_PTX_VALUE_NUMBER;
-  mark(look, &ops[0], to);
+  if (ptx_use_value_is_float(types[0]) && !ptx_use_value_is_float(types[1]))
+    from |= KILNI_PTX_VALUE_NUMBER;
+  if (!ptx_use_value_is_float(types[0]) && ptx_use_value_is_float(types[1]))
+    to |= KILNI_PTX_VALUE_NUMBER;
+  ptx_use_value_mark(look, &ops[0], to);
   mark_all(look, ops + 1, count - 1, from);
 }
 
-static void see(const kilni_ptx_look_t* look,
-                const kilni_ptx_instruction_t* ins) {
-  const kilni_ptx_form_t* form = kilni_ptx_instruction_form(look->module, ins);
-  const kilni_ptx_operand_t* ops =
-      kilni_ptx_instruction_operands(look->module, ins);
+static void see(const kilni_image_ptx_look_t* look,
+                const kilni_image_ptx_instruction_t* ins) {
+  const kilni_image_ptx_form_t* form =
+      kilni_image_ptx_instruction_form(look->module, ins);
+  const kilni_image_ptx_operand_t* ops =
+      kilni_image_ptx_instruction_operands(look->module, ins);
   uint32_t count = ins->operand_count;
   uint32_t types[2];
   if (ops == NULL) return;
@@ -157,12 +172,12 @@ static void see(const kilni_ptx_look_t* look,
     case KILNI_PTX_OP_SHFL:
       move(look,
            ops[0].kind == KILNI_PTX_OPERAND_PAIR
-               ? kilni_ptx_operand_children(look->module, &ops[0])
+               ? kilni_image_ptx_operand_children(look->module, &ops[0])
                : &ops[0],
            &ops[1]);
       return;
     case KILNI_PTX_OP_LD:
-      if (kilni_ptx_form_space(form) == KILNI_PTX_SPACE_PARAM) return;
+      if (kilni_image_ptx_form_space(form) == KILNI_PTX_SPACE_PARAM) return;
       move_through(look, form, &ops[0]);
       return;
     case KILNI_PTX_OP_ST:
@@ -173,18 +188,18 @@ static void see(const kilni_ptx_look_t* look,
     case KILNI_PTX_OP_RED:
       return;
     case KILNI_PTX_OP_CVT:
-      convert(look, form, ops, count);
+      ptx_use_value_convert(look, form, ops, count);
       return;
     default:
       break;
   }
-  uint32_t found = kilni_ptx_form_types(form, types);
+  uint32_t found = kilni_image_ptx_form_types(form, types);
   mark_all(look, ops, count,
            found == 1 ? values_of_type(types[0]) : KILNI_PTX_VALUE_BITS);
 }
 
-void kilni_ptx_use_values(kilni_ptx_look_t* look) {
-  const kilni_ptx_function_t* f = look->function;
+void kilni_image_ptx_use_values(kilni_image_ptx_look_t* look) {
+  const kilni_image_ptx_function_t* f = look->function;
   for (uint32_t i = 0; i < f->instruction_count; i++) {
     see(look, &f->instructions[i]);
   }

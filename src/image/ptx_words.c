@@ -54,57 +54,57 @@ static const sreg_row_t kSregs[] = {
 #undef KILNI_PTX_SREG_ROW
 };
 
-const char* kilni_ptx_opcode_text(uint32_t opcode) {
+const char* kilni_image_ptx_opcode_text(uint32_t opcode) {
   return opcode < KILNI_PTX_OPCODE_COUNT ? kOpcodes[opcode].text : "?";
 }
 
-const char* kilni_ptx_modifier_text(uint32_t modifier) {
+const char* kilni_image_ptx_modifier_text(uint32_t modifier) {
   return modifier < KILNI_PTX_MODIFIER_COUNT ? kModifiers[modifier] : "?";
 }
 
-const char* kilni_ptx_sreg_text(uint32_t sreg) {
+const char* kilni_image_ptx_sreg_text(uint32_t sreg) {
   return sreg < KILNI_PTX_SREG_COUNT ? kSregs[sreg].text : "?";
 }
 
-const char* kilni_ptx_space_text(uint32_t space) {
+const char* kilni_image_ptx_space_text(uint32_t space) {
   static const char* const kSpaces[] = {"",      "reg",   "const",  "global",
                                         "local", "param", "shared", "tex"};
   return space <= KILNI_PTX_SPACE_TEX ? kSpaces[space] : "?";
 }
 
-uint32_t kilni_ptx_type_bits(uint32_t type) {
+uint32_t kilni_image_ptx_type_bits(uint32_t type) {
   return type < KILNI_PTX_MODIFIER_TYPES_END ? kTypes[type].bits : 0;
 }
 
-uint32_t kilni_ptx_type_bytes(uint32_t type) {
-  return (kilni_ptx_type_bits(type) + 7) / 8;
+uint32_t kilni_image_ptx_type_bytes(uint32_t type) {
+  return (kilni_image_ptx_type_bits(type) + 7) / 8;
 }
 
-kilni_ptx_class_t kilni_ptx_type_class(uint32_t type) {
+kilni_image_ptx_class_t kilni_image_ptx_type_class(uint32_t type) {
   return type < KILNI_PTX_MODIFIER_TYPES_END
-             ? (kilni_ptx_class_t)kTypes[type].class_
+             ? (kilni_image_ptx_class_t)kTypes[type].class_
              : KILNI_PTX_CLASS_NONE;
 }
 
-uint32_t kilni_ptx_sreg_components(uint32_t sreg) {
+uint32_t kilni_image_ptx_sreg_components(uint32_t sreg) {
   return sreg < KILNI_PTX_SREG_COUNT ? kSregs[sreg].components : 0;
 }
 
-uint32_t kilni_ptx_sreg_type(uint32_t sreg) {
+uint32_t kilni_image_ptx_sreg_type(uint32_t sreg) {
   return sreg < KILNI_PTX_SREG_COUNT ? kSregs[sreg].type : 0;
 }
 
-uint32_t kilni_ptx_opcode_least(uint32_t opcode) {
+uint32_t kilni_image_ptx_opcode_least(uint32_t opcode) {
   return kOpcodes[opcode].least;
 }
 
-uint32_t kilni_ptx_opcode_most(uint32_t opcode) {
+uint32_t kilni_image_ptx_opcode_most(uint32_t opcode) {
   return kOpcodes[opcode].most;
 }
 
 // Both are asked once per distinct spelling, so a walk is enough; the number
 // of spellings has a limit.
-uint32_t kilni_ptx_opcode_find(kiln_string_view_t text) {
+uint32_t kilni_image_ptx_opcode_find(kiln_string_view_t text) {
   for (uint32_t i = 0; i < KILNI_PTX_OPCODE_COUNT; i++) {
     if (kOpcodes[i].text[0] == text.data[0] &&
         kilni_base_sv_equal_cstr(text, kOpcodes[i].text)) {
@@ -114,7 +114,7 @@ uint32_t kilni_ptx_opcode_find(kiln_string_view_t text) {
   return KILNI_PTX_NONE;
 }
 
-uint32_t kilni_ptx_modifier_find(kiln_string_view_t text) {
+uint32_t kilni_image_ptx_modifier_find(kiln_string_view_t text) {
   for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_COUNT; i++) {
     if (kModifiers[i][0] == text.data[0] &&
         kilni_base_sv_equal_cstr(text, kModifiers[i])) {
@@ -124,22 +124,23 @@ uint32_t kilni_ptx_modifier_find(kiln_string_view_t text) {
   return KILNI_PTX_MOD_NONE;
 }
 
-uint32_t kilni_ptx_type_find(kiln_string_view_t text) {
+uint32_t kilni_image_ptx_type_find(kiln_string_view_t text) {
   for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_TYPES_END; i++) {
     if (kilni_base_sv_equal_cstr(text, kModifiers[i])) return i;
   }
   return KILNI_PTX_TYPE_NONE;
 }
 
-uint32_t kilni_ptx_space_find(kiln_string_view_t text) {
+uint32_t kilni_image_ptx_space_find(kiln_string_view_t text) {
   for (uint32_t i = 1; i <= KILNI_PTX_SPACE_TEX; i++) {
-    if (kilni_base_sv_equal_cstr(text, kilni_ptx_space_text(i))) return i;
+    if (kilni_base_sv_equal_cstr(text, kilni_image_ptx_space_text(i))) return i;
   }
   return KILNI_PTX_SPACE_NONE;
 }
 
 // `text` without '%'. Numbered families give their number in `out_number`.
-uint32_t kilni_ptx_sreg_find(kiln_string_view_t text, uint64_t* out_number) {
+uint32_t kilni_image_ptx_sreg_find(kiln_string_view_t text,
+                                   uint64_t* out_number) {
   static const struct {
     const char* prefix;
     const char* suffix;
@@ -179,8 +180,8 @@ uint32_t kilni_ptx_sreg_find(kiln_string_view_t text, uint64_t* out_number) {
   return KILNI_PTX_NONE;
 }
 
-kilni_ptx_limits_t kilni_ptx_limits_default(void) {
-  kilni_ptx_limits_t limits = {
+kilni_image_ptx_limits_t kilni_image_ptx_limits_default(void) {
+  kilni_image_ptx_limits_t limits = {
 #define KILNI_PTX_LIMIT_VALUE(name, value, text) .name = value,
       KILNI_PTX_LIMITS(KILNI_PTX_LIMIT_VALUE)
 #undef KILNI_PTX_LIMIT_VALUE

@@ -18,9 +18,9 @@ static void require(bool condition) {
 }
 
 static void read_with(kiln_bytes_view_t text,
-                      const kilni_ptx_limits_t* limits) {
-  kilni_ptx_module_t* module;
-  kiln_status_t status = kilni_ptx_module_create(
+                      const kilni_image_ptx_limits_t* limits) {
+  kilni_image_ptx_module_t* module;
+  kiln_status_t status = kilni_image_ptx_module_create(
       text, "fuzz", limits, kiln_allocator_libc(), &module);
   if (kiln_status_is_ok(status)) {
     require(module != NULL && ptx_check(module) == NULL);
@@ -32,12 +32,12 @@ static void read_with(kiln_bytes_view_t text,
             kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED);
   }
   kiln_status_free(status);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kiln_bytes_view_t text = {data, size};
-  kilni_ptx_limits_t limits;
+  kilni_image_ptx_limits_t limits;
   memset(&limits, 0, sizeof(limits));
   limits.nesting = 4;
   limits.identifier_bytes = 24;

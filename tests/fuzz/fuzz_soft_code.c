@@ -45,13 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   host.env = &env;
   host.worker_count = 1;
   host.process_id = kilni_base_process_id();
-  kilni_ptx_limits_t limits;
+  kilni_image_ptx_limits_t limits;
   memset(&limits, 0, sizeof(limits));
   limits.variable_bytes = 1 << 16;
-  kilni_ptx_module_t* module;
+  kilni_image_ptx_module_t* module;
   kiln_status_t status =
-      kilni_ptx_module_create((kiln_bytes_view_t){data, size}, "fuzz", &limits,
-                              host.allocator, &module);
+      kilni_image_ptx_module_create((kiln_bytes_view_t){data, size}, "fuzz",
+                                    &limits, host.allocator, &module);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return 0;
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kilni_soft_code_t* code;
   status = kilni_soft_code_create(&host, module, &kilni_soft_lanes_plain,
                                   memory, &code);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   if (kiln_status_is_ok(status)) {
     check_entries(code);
   } else {

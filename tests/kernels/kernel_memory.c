@@ -100,22 +100,22 @@ static void measure_file(page_t* page, const char* name, const char* suffix,
   char path[1024];
   uint8_t* text;
   size_t size;
-  kilni_ptx_module_t* module;
+  kilni_image_ptx_module_t* module;
   kilni_soft_memory_t* memory;
   kilni_soft_code_t* code;
   snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu%s.ptx", KILN_SOURCE_DIR,
            name, suffix);
   check(kilni_base_file_read(page->host.allocator, path, 1 << 24, &text, &size),
         path);
-  check(kilni_ptx_module_create((kiln_bytes_view_t){text, size}, path, NULL,
-                                page->host.allocator, &module),
+  check(kilni_image_ptx_module_create((kiln_bytes_view_t){text, size}, path,
+                                      NULL, page->host.allocator, &module),
         path);
   kilni_base_file_free(page->host.allocator, text, size);
   check(kilni_soft_memory_create(&page->host, true, &memory), path);
   // Of the lane set that every machine has: the code is the same for all.
   kiln_status_t status = kilni_soft_code_create(
       &page->host, module, kilni_soft_lanes_choose("plain"), memory, &code);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   if (kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
     int wrote = snprintf(page->text + page->size, PAGE_BYTES - page->size,
                          "| %s | %s | is not executed | | | |\n", name, which);

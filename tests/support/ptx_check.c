@@ -14,10 +14,10 @@ static bool spans(uint32_t first, uint32_t count, uint32_t total) {
   return first <= total && count <= total - first;
 }
 
-static const char* check_operand(const kilni_ptx_module_t* m,
-                                 const kilni_ptx_function_t* f,
+static const char* check_operand(const kilni_image_ptx_module_t* m,
+                                 const kilni_image_ptx_function_t* f,
                                  uint32_t index) {
-  const kilni_ptx_operand_t* o = &m->operands[index];
+  const kilni_image_ptx_operand_t* o = &m->operands[index];
   CHECK(o->count == 0 || spans(o->first, o->count, m->operand_count));
   // Children lie in front of their parent, so a walk always ends.
   CHECK(o->count == 0 || o->first + o->count <= index);
@@ -30,7 +30,7 @@ static const char* check_operand(const kilni_ptx_module_t* m,
     case KILNI_PTX_OPERAND_SPECIAL:
       CHECK(o->index < KILNI_PTX_SREG_COUNT);
       CHECK(o->component == KILNI_PTX_WHOLE ||
-            o->component < kilni_ptx_sreg_components(o->index));
+            o->component < kilni_image_ptx_sreg_components(o->index));
       break;
     case KILNI_PTX_OPERAND_VARIABLE:
       CHECK(o->index < m->variable_count);
@@ -68,9 +68,9 @@ static const char* check_operand(const kilni_ptx_module_t* m,
   return NULL;
 }
 
-static const char* check_instruction(const kilni_ptx_module_t* m,
-                                     const kilni_ptx_function_t* f,
-                                     const kilni_ptx_instruction_t* i,
+static const char* check_instruction(const kilni_image_ptx_module_t* m,
+                                     const kilni_image_ptx_function_t* f,
+                                     const kilni_image_ptx_instruction_t* i,
                                      uint32_t* inout_operand) {
   CHECK(i->form < m->form_count);
   CHECK(i->opcode == m->forms[i->form].opcode);
@@ -85,7 +85,8 @@ static const char* check_instruction(const kilni_ptx_module_t* m,
     CHECK(f->registers[i->guard_register].type == KILNI_PTX_TYPE_PRED);
   }
   if (i->opcode == KILNI_PTX_OP_CALL) {
-    const kilni_ptx_operand_t* o = kilni_ptx_instruction_operands(m, i);
+    const kilni_image_ptx_operand_t* o =
+        kilni_image_ptx_instruction_operands(m, i);
     CHECK(i->operand_count == 4);
     CHECK(o[0].kind == KILNI_PTX_OPERAND_LIST);
     CHECK(o[1].kind == KILNI_PTX_OPERAND_FUNCTION ||
@@ -104,9 +105,9 @@ static const char* check_instruction(const kilni_ptx_module_t* m,
   return NULL;
 }
 
-static const char* check_table(const kilni_ptx_module_t* m,
-                               const kilni_ptx_function_t* f,
-                               const kilni_ptx_table_t* t) {
+static const char* check_table(const kilni_image_ptx_module_t* m,
+                               const kilni_image_ptx_function_t* f,
+                               const kilni_image_ptx_table_t* t) {
   CHECK(t->name != NULL && t->name[0] != '\0');
   if (t->kind == KILNI_PTX_TABLE_PROTOTYPE) {
     CHECK(spans(t->first_return, t->return_count, m->variable_count));
@@ -123,9 +124,9 @@ static const char* check_table(const kilni_ptx_module_t* m,
   return NULL;
 }
 
-static const char* check_function(const kilni_ptx_module_t* m,
-                                  const kilni_ptx_function_t* f, uint32_t index,
-                                  uint32_t* inout_operand) {
+static const char* check_function(const kilni_image_ptx_module_t* m,
+                                  const kilni_image_ptx_function_t* f,
+                                  uint32_t index, uint32_t* inout_operand) {
   CHECK(f->name != NULL && f->name[0] != '\0');
   CHECK(spans(f->first_return, f->return_count, m->variable_count));
   CHECK(spans(f->first_parameter, f->parameter_count, m->variable_count));
@@ -136,7 +137,7 @@ static const char* check_function(const kilni_ptx_module_t* m,
   }
   CHECK(spans(f->first_variable, f->variable_count, m->variable_count));
   for (uint32_t i = 0; i < f->variable_count; i++) {
-    const kilni_ptx_variable_t* v = &m->variables[f->first_variable + i];
+    const kilni_image_ptx_variable_t* v = &m->variables[f->first_variable + i];
     CHECK(v->function == index && v->space != KILNI_PTX_SPACE_REG);
   }
   CHECK(
@@ -146,7 +147,7 @@ static const char* check_function(const kilni_ptx_module_t* m,
   CHECK(spans(f->first_table, f->table_count, m->table_count));
   for (uint32_t i = 0; i < f->register_count; i++) {
     CHECK(f->registers[i].name != NULL && f->registers[i].name[0] != '\0');
-    CHECK(kilni_ptx_type_bits(f->registers[i].type) > 0);
+    CHECK(kilni_image_ptx_type_bits(f->registers[i].type) > 0);
   }
   for (uint32_t i = 0; i < f->label_count; i++) {
     CHECK(f->labels[i].instruction <= f->instruction_count);
@@ -163,8 +164,8 @@ static const char* check_function(const kilni_ptx_module_t* m,
   return NULL;
 }
 
-static const char* check_variable(const kilni_ptx_module_t* m,
-                                  const kilni_ptx_variable_t* v) {
+static const char* check_variable(const kilni_image_ptx_module_t* m,
+                                  const kilni_image_ptx_variable_t* v) {
   CHECK(v->name != NULL);
   CHECK(v->function == KILNI_PTX_NONE || v->function < m->function_count);
   CHECK(v->align != 0 && (v->align & (v->align - 1)) == 0);
@@ -175,7 +176,8 @@ static const char* check_variable(const kilni_ptx_module_t* m,
   CHECK(sum <= 255 * v->byte_count);  // reads them all
   CHECK(spans(v->first_relocation, v->relocation_count, m->relocation_count));
   for (uint32_t i = 0; i < v->relocation_count; i++) {
-    const kilni_ptx_relocation_t* r = &m->relocations[v->first_relocation + i];
+    const kilni_image_ptx_relocation_t* r =
+        &m->relocations[v->first_relocation + i];
     CHECK(r->offset <= v->size_bytes && r->size <= v->size_bytes - r->offset);
     CHECK(r->index < (r->kind == KILNI_PTX_RELOC_VARIABLE ? m->variable_count
                                                           : m->function_count));
@@ -183,13 +185,13 @@ static const char* check_variable(const kilni_ptx_module_t* m,
   return NULL;
 }
 
-static const char* check_form(const kilni_ptx_form_t* form) {
+static const char* check_form(const kilni_image_ptx_form_t* form) {
   CHECK(form->text != NULL);
-  const char* word = kilni_ptx_opcode_text(form->opcode);
+  const char* word = kilni_image_ptx_opcode_text(form->opcode);
   size_t at = strlen(word);
   CHECK(strncmp(form->text, word, at) == 0);
   for (uint32_t i = 0; i < form->modifier_count; i++) {
-    word = kilni_ptx_modifier_text(form->modifiers[i]);
+    word = kilni_image_ptx_modifier_text(form->modifiers[i]);
     CHECK(form->text[at] == '.');
     CHECK(strncmp(form->text + at + 1, word, strlen(word)) == 0);
     at += 1 + strlen(word);
@@ -198,7 +200,7 @@ static const char* check_form(const kilni_ptx_form_t* form) {
   return NULL;
 }
 
-const char* ptx_check(const kilni_ptx_module_t* module) {
+const char* ptx_check(const kilni_image_ptx_module_t* module) {
   const char* problem = NULL;
   for (uint32_t i = 0; i < module->form_count && problem == NULL; i++) {
     problem = check_form(&module->forms[i]);
@@ -209,10 +211,10 @@ const char* ptx_check(const kilni_ptx_module_t* module) {
   // Bodies stand in the arrays in the order of the text, functions in that of
   // their first mention.
   for (uint32_t i = 0; i < module->function_count && problem == NULL; i++) {
-    const kilni_ptx_function_t* f = &module->functions[i];
+    const kilni_image_ptx_function_t* f = &module->functions[i];
     uint32_t operand = 0;
     if (f->instruction_count > 0 && f->first_instruction > 0) {
-      const kilni_ptx_instruction_t* before =
+      const kilni_image_ptx_instruction_t* before =
           &module->instructions[f->first_instruction - 1];
       operand = before->first_operand + before->operand_count;
     }

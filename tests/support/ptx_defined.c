@@ -18,8 +18,8 @@
 
 // One function under way. one-thread
 typedef struct flow_t {
-  const kilni_ptx_module_t* module;
-  const kilni_ptx_function_t* f;
+  const kilni_image_ptx_module_t* module;
+  const kilni_image_ptx_function_t* f;
   uint32_t words;  // of one set; `no` lies behind `yes`
   uint32_t block_count;
   uint32_t* block_of;    // of each instruction
@@ -53,9 +53,10 @@ static void drop(uint64_t* set, uint32_t r) {
 // ---- Who reads and who writes ----
 
 // Whether the first operand is written, and not read as the others are.
-static bool writes(const flow_t* w, const kilni_ptx_instruction_t* i) {
-  const kilni_ptx_form_t* form = &w->module->forms[i->form];
-  const kilni_ptx_operand_t* o = kilni_ptx_instruction_operands(w->module, i);
+static bool writes(const flow_t* w, const kilni_image_ptx_instruction_t* i) {
+  const kilni_image_ptx_form_t* form = &w->module->forms[i->form];
+  const kilni_image_ptx_operand_t* o =
+      kilni_image_ptx_instruction_operands(w->module, i);
   if (o == NULL || o->kind == KILNI_PTX_OPERAND_ADDRESS) return false;
   switch (i->opcode) {
     case KILNI_PTX_OP_BAR:
@@ -75,33 +76,35 @@ static bool writes(const flow_t* w, const kilni_ptx_instruction_t* i) {
   }
 }
 
-static bool ends(const kilni_ptx_instruction_t* i) {
+static bool ends(const kilni_image_ptx_instruction_t* i) {
   return i->opcode == KILNI_PTX_OP_RET || i->opcode == KILNI_PTX_OP_EXIT ||
          i->opcode == KILNI_PTX_OP_TRAP;
 }
 
-static bool jumps(const kilni_ptx_instruction_t* i) {
+static bool jumps(const kilni_image_ptx_instruction_t* i) {
   return i->opcode == KILNI_PTX_OP_BRA || i->opcode == KILNI_PTX_OP_BRX;
 }
 
-typedef void (*write_t)(flow_t* w, const kilni_ptx_instruction_t* i,
+typedef void (*write_t)(flow_t* w, const kilni_image_ptx_instruction_t* i,
                         uint32_t r);
 
-static void writes_of(flow_t* w, const kilni_ptx_instruction_t* i,
-                      const kilni_ptx_operand_t* o, write_t write) {
+static void writes_of(flow_t* w, const kilni_image_ptx_instruction_t* i,
+                      const kilni_image_ptx_operand_t* o, write_t write) {
   if (o->kind == KILNI_PTX_OPERAND_REGISTER) write(w, i, o->index);
-  const kilni_ptx_operand_t* inner = kilni_ptx_operand_children(w->module, o);
+  const kilni_image_ptx_operand_t* inner =
+      kilni_image_ptx_operand_children(w->module, o);
   for (uint32_t k = 0; k < o->count; k++) writes_of(w, i, &inner[k], write);
 }
 
-static void each_write(flow_t* w, const kilni_ptx_instruction_t* i,
+static void each_write(flow_t* w, const kilni_image_ptx_instruction_t* i,
                        write_t write) {
   if (!writes(w, i)) return;
-  writes_of(w, i, kilni_ptx_instruction_operands(w->module, i), write);
+  writes_of(w, i, kilni_image_ptx_instruction_operands(w->module, i), write);
 }
 
 // The predicate that an instruction's guard stands for; whether it must hold.
-static uint32_t guard_of(const flow_t* w, const kilni_ptx_instruction_t* i,
+static uint32_t guard_of(const flow_t* w,
+                         const kilni_image_ptx_instruction_t* i,
                          bool* out_holds) {
   *out_holds = i->guard == KILNI_PTX_GUARD_TRUE;
   if (i->guard == KILNI_PTX_GUARD_NONE) return KILNI_PTX_NONE;
@@ -110,7 +113,7 @@ static uint32_t guard_of(const flow_t* w, const kilni_ptx_instruction_t* i,
   return same / 2;
 }
 
-static bool is_written(const flow_t* w, const kilni_ptx_instruction_t* i,
+static bool is_written(const flow_t* w, const kilni_image_ptx_instruction_t* i,
                        uint32_t r) {
   bool yes = has(w->now, r), no = has(w->now + w->words, r);
   if (yes && no) return true;
@@ -120,13 +123,15 @@ static bool is_written(const flow_t* w, const kilni_ptx_instruction_t* i,
 }
 
 // A register of an operand that is read and may not be written, or NONE.
-static uint32_t missing_in(const flow_t* w, const kilni_ptx_instruction_t* i,
-                           const kilni_ptx_operand_t* o) {
+static uint32_t missing_in(const flow_t* w,
+                           const kilni_image_ptx_instruction_t* i,
+                           const kilni_image_ptx_operand_t* o) {
   bool reads = o->kind == KILNI_PTX_OPERAND_REGISTER ||
                (o->kind == KILNI_PTX_OPERAND_ADDRESS &&
                 o->base == KILNI_PTX_BASE_REGISTER);
   if (reads && !is_written(w, i, o->index)) return o->index;
-  const kilni_ptx_operand_t* inner = kilni_ptx_operand_children(w->module, o);
+  const kilni_image_ptx_operand_t* inner =
+      kilni_image_ptx_operand_children(w->module, o);
   for (uint32_t k = 0; k < o->count; k++) {
     uint32_t r = missing_in(w, i, &inner[k]);
     if (r != KILNI_PTX_NONE) return r;
@@ -134,12 +139,14 @@ static uint32_t missing_in(const flow_t* w, const kilni_ptx_instruction_t* i,
   return KILNI_PTX_NONE;
 }
 
-static uint32_t missing(const flow_t* w, const kilni_ptx_instruction_t* i) {
+static uint32_t missing(const flow_t* w,
+                        const kilni_image_ptx_instruction_t* i) {
   if (i->guard != KILNI_PTX_GUARD_NONE) {
     uint32_t p = i->guard_register;
     if (!has(w->now, p) || !has(w->now + w->words, p)) return p;
   }
-  const kilni_ptx_operand_t* o = kilni_ptx_instruction_operands(w->module, i);
+  const kilni_image_ptx_operand_t* o =
+      kilni_image_ptx_instruction_operands(w->module, i);
   for (uint32_t k = 0; k < i->operand_count; k++) {
     if (k == 0 && writes(w, i)) continue;
     uint32_t r = missing_in(w, i, &o[k]);
@@ -150,12 +157,12 @@ static uint32_t missing(const flow_t* w, const kilni_ptx_instruction_t* i) {
 
 // ---- One instruction ----
 
-static void count_write(flow_t* w, const kilni_ptx_instruction_t* i,
+static void count_write(flow_t* w, const kilni_image_ptx_instruction_t* i,
                         uint32_t r) {
   w->writes[r] += i->guard == KILNI_PTX_GUARD_NONE ? 1 : 2;
 }
 
-static void note_guard(flow_t* w, const kilni_ptx_instruction_t* i,
+static void note_guard(flow_t* w, const kilni_image_ptx_instruction_t* i,
                        uint32_t r) {
   bool holds;
   uint32_t p = guard_of(w, i, &holds);
@@ -165,7 +172,8 @@ static void note_guard(flow_t* w, const kilni_ptx_instruction_t* i,
   w->dependents[p] = r;
 }
 
-static void write_one(flow_t* w, const kilni_ptx_instruction_t* i, uint32_t r) {
+static void write_one(flow_t* w, const kilni_image_ptx_instruction_t* i,
+                      uint32_t r) {
   uint64_t *yes = w->now, *no = w->now + w->words;
   // Which of its values a guard had is not known any more.
   for (uint32_t d = w->dependents[r]; d != KILNI_PTX_NONE; d = w->next[d]) {
@@ -182,7 +190,7 @@ static void write_one(flow_t* w, const kilni_ptx_instruction_t* i, uint32_t r) {
 
 // Behind a branch a guard is known: nothing is read under its other value.
 static void assume(const flow_t* w, uint64_t* sets,
-                   const kilni_ptx_instruction_t* i, bool taken) {
+                   const kilni_image_ptx_instruction_t* i, bool taken) {
   bool holds;
   uint32_t p = guard_of(w, i, &holds);
   if (p == KILNI_PTX_NONE) return;
@@ -205,15 +213,16 @@ static void meet_at(flow_t* w, uint32_t target, const uint64_t* sets) {
   w->reached[block] = 1;
 }
 
-static void jump(flow_t* w, const kilni_ptx_instruction_t* i) {
-  const kilni_ptx_operand_t* o = kilni_ptx_instruction_operands(w->module, i);
+static void jump(flow_t* w, const kilni_image_ptx_instruction_t* i) {
+  const kilni_image_ptx_operand_t* o =
+      kilni_image_ptx_instruction_operands(w->module, i);
   memcpy(w->edge, w->now, 2 * w->words * sizeof(uint64_t));
   assume(w, w->edge, i, true);
   if (i->opcode == KILNI_PTX_OP_BRA) {
     meet_at(w, w->f->labels[o->index].instruction, w->edge);
     return;
   }
-  const kilni_ptx_table_t* t = &w->f->tables[o[1].index];
+  const kilni_image_ptx_table_t* t = &w->f->tables[o[1].index];
   for (uint32_t k = 0; k < t->count; k++) {
     uint32_t label = w->module->entries[t->first + k];
     meet_at(w, w->f->labels[label].instruction, w->edge);
@@ -229,7 +238,7 @@ static uint32_t run_block(flow_t* w, uint32_t block, uint32_t* out_read) {
   memcpy(w->now, w->held + block * sets, sets * sizeof(uint64_t));
   uint32_t end = w->first[block + 1];
   for (uint32_t at = w->first[block]; at < end; at++) {
-    const kilni_ptx_instruction_t* i = &w->f->instructions[at];
+    const kilni_image_ptx_instruction_t* i = &w->f->instructions[at];
     if (out_read != NULL) {
       *out_read = at;
       uint32_t r = missing(w, i);
@@ -250,14 +259,15 @@ static uint32_t run_block(flow_t* w, uint32_t block, uint32_t* out_read) {
 
 // Which guards stand for others, and which registers are written under them.
 static void find_guards(flow_t* w) {
-  const kilni_ptx_function_t* f = w->f;
+  const kilni_image_ptx_function_t* f = w->f;
   for (uint32_t r = 0; r < f->register_count; r++) w->same[r] = 2 * r;
   for (uint32_t at = 0; at < f->instruction_count; at++) {
     each_write(w, &f->instructions[at], count_write);
   }
   for (uint32_t at = 0; at < f->instruction_count; at++) {
-    const kilni_ptx_instruction_t* i = &f->instructions[at];
-    const kilni_ptx_operand_t* o = kilni_ptx_instruction_operands(w->module, i);
+    const kilni_image_ptx_instruction_t* i = &f->instructions[at];
+    const kilni_image_ptx_operand_t* o =
+        kilni_image_ptx_instruction_operands(w->module, i);
     bool is_not = i->opcode == KILNI_PTX_OP_NOT;
     if ((is_not || i->opcode == KILNI_PTX_OP_MOV) &&
         o[0].kind == KILNI_PTX_OPERAND_REGISTER &&
@@ -271,7 +281,7 @@ static void find_guards(flow_t* w) {
 }
 
 static void find_blocks(flow_t* w) {
-  const kilni_ptx_function_t* f = w->f;
+  const kilni_image_ptx_function_t* f = w->f;
   uint32_t count = f->instruction_count;
   memset(w->block_of, 0, (count + 1) * sizeof(uint32_t));
   w->block_of[0] = 1;
@@ -279,7 +289,7 @@ static void find_blocks(flow_t* w) {
     w->block_of[f->labels[k].instruction] = 1;
   }
   for (uint32_t at = 0; at < count; at++) {
-    const kilni_ptx_instruction_t* i = &f->instructions[at];
+    const kilni_image_ptx_instruction_t* i = &f->instructions[at];
     if (jumps(i) || ends(i)) w->block_of[at + 1] = 1;
   }
   w->block_count = 0;
@@ -296,7 +306,7 @@ static void enter(flow_t* w) {
          (size_t)w->block_count * 2 * w->words * sizeof(uint64_t));
   memset(w->now, 0, 2 * w->words * sizeof(uint64_t));
   for (uint32_t k = 0; k < w->f->parameter_count; k++) {
-    const kilni_ptx_variable_t* v =
+    const kilni_image_ptx_variable_t* v =
         &w->module->variables[w->f->first_parameter + k];
     if (v->space != KILNI_PTX_SPACE_REG) continue;
     if (v->register_index == KILNI_PTX_NONE) continue;
@@ -324,18 +334,19 @@ static const char* walk(flow_t* w, char out[PTX_DEFINED_BYTES]) {
     uint32_t at = 0;
     uint32_t r = w->reached[b] ? run_block(w, b, &at) : KILNI_PTX_NONE;
     if (r == KILNI_PTX_NONE) continue;
-    const kilni_ptx_instruction_t* i = &w->f->instructions[at];
+    const kilni_image_ptx_instruction_t* i = &w->f->instructions[at];
     snprintf(out, PTX_DEFINED_BYTES,
              "%.64s, line %u: %s reads %.64s, which may not be written",
-             w->f->name, i->line, kilni_ptx_instruction_text(w->module, i),
+             w->f->name, i->line,
+             kilni_image_ptx_instruction_text(w->module, i),
              w->f->registers[r].name);
     return out;
   }
   return NULL;
 }
 
-static const char* check_function(const kilni_ptx_module_t* module,
-                                  const kilni_ptx_function_t* f,
+static const char* check_function(const kilni_image_ptx_module_t* module,
+                                  const kilni_image_ptx_function_t* f,
                                   char out[PTX_DEFINED_BYTES]) {
   flow_t w = {.module = module, .f = f, .words = (f->register_count + 63) / 64};
   // As many blocks as instructions at most; most have far fewer.
@@ -369,10 +380,10 @@ static const char* check_function(const kilni_ptx_module_t* module,
   return problem;
 }
 
-const char* ptx_defined(const kilni_ptx_module_t* module,
+const char* ptx_defined(const kilni_image_ptx_module_t* module,
                         char out[PTX_DEFINED_BYTES]) {
   for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* f = &module->functions[i];
+    const kilni_image_ptx_function_t* f = &module->functions[i];
     if (f->instruction_count == 0) continue;
     const char* problem = check_function(module, f, out);
     if (problem != NULL) return problem;
@@ -382,9 +393,9 @@ const char* ptx_defined(const kilni_ptx_module_t* module,
 
 const char* ptx_defined_text(kiln_string_view_t text,
                              char out[PTX_DEFINED_BYTES]) {
-  kilni_ptx_module_t* module = NULL;
+  kilni_image_ptx_module_t* module = NULL;
   const kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
-  kiln_status_t status = kilni_ptx_module_create(
+  kiln_status_t status = kilni_image_ptx_module_create(
       bytes, "lowered", NULL, kiln_allocator_libc(), &module);
   if (!kiln_status_is_ok(status)) {
     snprintf(out, PTX_DEFINED_BYTES, "refused: %.200s",
@@ -393,6 +404,6 @@ const char* ptx_defined_text(kiln_string_view_t text,
     return out;
   }
   const char* problem = ptx_defined(module, out);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   return problem;
 }

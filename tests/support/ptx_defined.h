@@ -20,7 +20,7 @@ enum { PTX_DEFINED_BYTES = 256 };
 // Every branch that is not known to go one way may go both. Not seen: what
 // memory holds, the carry flag, which components of a vector register are
 // written, and what a callee leaves in its return registers.
-const char* ptx_defined(const kilni_ptx_module_t* module,
+const char* ptx_defined(const kilni_image_ptx_module_t* module,
                         char out[PTX_DEFINED_BYTES]);
 
 // The same of a text; one that the reader refuses is said to be so.

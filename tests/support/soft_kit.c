@@ -49,7 +49,7 @@ void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way) {
 
 static void unload(soft_kit_t* kit) {
   kilni_soft_code_destroy(kit->code);
-  kilni_ptx_module_release(kit->module);
+  kilni_image_ptx_module_release(kit->module);
   kit->code = NULL;
   kit->module = NULL;
 }
@@ -62,7 +62,7 @@ void soft_kit_close(soft_kit_t* kit) {
 kiln_status_t soft_kit_try(soft_kit_t* kit, const char* ptx) {
   unload(kit);
   kiln_bytes_view_t text = {(const uint8_t*)ptx, strlen(ptx)};
-  kiln_status_t status = kilni_ptx_module_create(
+  kiln_status_t status = kilni_image_ptx_module_create(
       text, "test", NULL, kit->host.allocator, &kit->module);
   if (!kiln_status_is_ok(status)) return status;
   return kilni_soft_code_create(&kit->host, kit->module, kit->lanes,

@@ -16,7 +16,7 @@ typedef struct soft_kit_t {
   kiln_host_t host;
   kilni_soft_memory_t* memory;
   const kilni_soft_lane_set_t* lanes;
-  kilni_ptx_module_t* module;
+  kilni_image_ptx_module_t* module;
   kilni_soft_code_t* code;
   uint32_t workers;
   uint32_t stack_bytes;

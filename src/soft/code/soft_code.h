@@ -43,7 +43,7 @@ typedef struct kilni_soft_entry_t {
 } kilni_soft_entry_t;
 
 kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
-                                     const kilni_ptx_module_t* module,
+                                     const kilni_image_ptx_module_t* module,
                                      const kilni_soft_lane_set_t* lanes,
                                      kilni_soft_memory_t* memory,
                                      kilni_soft_code_t** out_code);

@@ -14,7 +14,7 @@ typedef struct kilni_soft_symbol_t {
   uint64_t address;  // 0 in .shared
   uint64_t bytes;
   uint32_t align;
-  uint8_t space;        // kilni_ptx_space_t
+  uint8_t space;        // kilni_image_ptx_space_t
   uint8_t is_dynamic;   // .extern .shared: behind the static ones
   uint8_t is_constant;  //
   uint8_t reserved;
@@ -52,7 +52,7 @@ struct kilni_soft_code_t {
 
 // soft_lines.c.
 kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
-                                    const kilni_ptx_module_t* module);
+                                    const kilni_image_ptx_module_t* module);
 void kilni_soft_lines_free(kilni_soft_code_t* code);
 // What is said of a line of the PTX; NULL where nothing is. Names of files are
 // in code->files.

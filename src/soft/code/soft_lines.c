@@ -9,7 +9,8 @@
 #include "base/str.h"
 #include "soft/code/soft_code_inside.h"
 
-static uint32_t find_file(const kilni_ptx_module_t* module, uint32_t number) {
+static uint32_t find_file(const kilni_image_ptx_module_t* module,
+                          uint32_t number) {
   for (uint32_t i = 0; i < module->file_count; i++) {
     if (module->files[i].number == number) return i;
   }
@@ -17,12 +18,12 @@ static uint32_t find_file(const kilni_ptx_module_t* module, uint32_t number) {
 }
 
 static kilni_soft_line_t lines_line_of(
-    const kilni_ptx_module_t* module,
-    const kilni_ptx_instruction_t* instruction) {
+    const kilni_image_ptx_module_t* module,
+    const kilni_image_ptx_instruction_t* instruction) {
   kilni_soft_line_t line = {instruction->line, KILNI_SOFT_NONE, 0,
                             KILNI_SOFT_NONE, 0};
   if (instruction->location == KILNI_PTX_NONE) return line;
-  const kilni_ptx_location_t* location =
+  const kilni_image_ptx_location_t* location =
       &module->locations[instruction->location];
   if (location->line == 0) return line;
   line.file = find_file(module, location->file);
@@ -33,13 +34,13 @@ static kilni_soft_line_t lines_line_of(
   return line;
 }
 
-static bool changes(const kilni_ptx_module_t* module, uint32_t at) {
+static bool changes(const kilni_image_ptx_module_t* module, uint32_t at) {
   return at == 0 || module->instructions[at].location !=
                         module->instructions[at - 1].location;
 }
 
 static kiln_status_t copy_files(kilni_soft_code_t* code,
-                                const kilni_ptx_module_t* module) {
+                                const kilni_image_ptx_module_t* module) {
   kiln_allocator_t allocator = code->host->allocator;
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, module->file_count,
@@ -54,7 +55,7 @@ static kiln_status_t copy_files(kilni_soft_code_t* code,
 }
 
 kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
-                                    const kilni_ptx_module_t* module) {
+                                    const kilni_image_ptx_module_t* module) {
   if (module->location_count == 0 || module->file_count == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(copy_files(code, module));
   uint32_t count = 0;

@@ -34,7 +34,7 @@ enum {
 #define KILNI_SOFT_VIDEO_LEFT(aux) ((aux) >> 14 & 15u)  // parts left out
 
 // video_one, video_mad: one number each; which part of its word it is, as
-// kilni_ptx_selector_t has it. They share the flags above.
+// kilni_image_ptx_selector_t has it. They share the flags above.
 #define KILNI_SOFT_VIDEO_PART_A(aux) ((aux) >> 14 & 7u)
 #define KILNI_SOFT_VIDEO_PART_B(aux) ((aux) >> 17 & 7u)
 #define KILNI_SOFT_VIDEO_PART_D(aux) ((aux) >> 20 & 7u)

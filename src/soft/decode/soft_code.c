@@ -36,7 +36,7 @@ static kiln_status_t code_copy_name(kilni_soft_code_t* code, const char* name,
 }
 
 static kiln_status_t make_symbol(kilni_soft_code_t* code,
-                                 const kilni_ptx_variable_t* variable,
+                                 const kilni_image_ptx_variable_t* variable,
                                  kilni_soft_symbol_t* symbol) {
   symbol->space = variable->space;
   symbol->bytes = variable->size_bytes;
@@ -67,7 +67,7 @@ static kiln_status_t make_symbol(kilni_soft_code_t* code,
 
 // The address that an initialiser means; false if it is known only at launch.
 static bool relocation_value(const kilni_soft_code_t* code,
-                             const kilni_ptx_relocation_t* relocation,
+                             const kilni_image_ptx_relocation_t* relocation,
                              uint64_t* out_value) {
   if (relocation->kind == KILNI_PTX_RELOC_FUNCTION) {
     *out_value = KILNI_SOFT_FUNCTION_BASE +
@@ -82,11 +82,11 @@ static bool relocation_value(const kilni_soft_code_t* code,
 }
 
 static kiln_status_t relocate(kilni_soft_code_t* code,
-                              const kilni_ptx_module_t* module,
-                              const kilni_ptx_variable_t* variable,
+                              const kilni_image_ptx_module_t* module,
+                              const kilni_image_ptx_variable_t* variable,
                               const kilni_soft_symbol_t* symbol) {
   for (uint32_t i = 0; i < variable->relocation_count; i++) {
-    const kilni_ptx_relocation_t* r =
+    const kilni_image_ptx_relocation_t* r =
         &module->relocations[variable->first_relocation + i];
     uint64_t value;
     if (!relocation_value(code, r, &value)) {
@@ -111,7 +111,7 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
 }
 
 static kiln_status_t make_symbols(kilni_soft_code_t* code,
-                                  const kilni_ptx_module_t* module) {
+                                  const kilni_image_ptx_module_t* module) {
   void* memory;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(code->host->allocator, module->variable_count,
@@ -143,7 +143,7 @@ static void note_refusal(refusal_t* refusal, const kilni_soft_lower_t* lower) {
 }
 
 static kiln_status_t code_decode(kilni_soft_code_t* code,
-                                 const kilni_ptx_module_t* module,
+                                 const kilni_image_ptx_module_t* module,
                                  uint32_t index, const uint32_t* param_offsets,
                                  refusal_t* refusal) {
   void* memory;
@@ -191,7 +191,7 @@ static kiln_status_t code_refused(const refusal_t* refusal) {
 }
 
 static kiln_status_t make_functions(kilni_soft_code_t* code,
-                                    const kilni_ptx_module_t* module,
+                                    const kilni_image_ptx_module_t* module,
                                     const uint32_t* param_offsets) {
   void* memory;
   KILNI_RETURN_IF_ERROR(
@@ -201,7 +201,7 @@ static kiln_status_t make_functions(kilni_soft_code_t* code,
   code->function_count = module->function_count;
   refusal_t refusal = {0};
   for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* source = &module->functions[i];
+    const kilni_image_ptx_function_t* source = &module->functions[i];
     kilni_soft_function_t* function = &code->functions[i];
     function->is_entry = source->is_entry;
     char* name;
@@ -217,18 +217,18 @@ static kiln_status_t make_functions(kilni_soft_code_t* code,
 // --- Kernels -----------------------------------------------------------------
 
 // Offsets of all kernels' parameters, by variable.
-static kiln_status_t place_params(const kilni_ptx_module_t* module,
+static kiln_status_t place_params(const kilni_image_ptx_module_t* module,
                                   uint32_t* offsets) {
   for (uint32_t i = 0; i < module->variable_count; i++) {
     offsets[i] = KILNI_SOFT_NONE;
   }
   for (uint32_t f = 0; f < module->function_count; f++) {
-    const kilni_ptx_function_t* function = &module->functions[f];
+    const kilni_image_ptx_function_t* function = &module->functions[f];
     uint64_t at = 0;
     for (uint32_t i = 0; function->is_entry && i < function->parameter_count;
          i++) {
       uint32_t index = function->first_parameter + i;
-      const kilni_ptx_variable_t* variable = &module->variables[index];
+      const kilni_image_ptx_variable_t* variable = &module->variables[index];
       at = code_align_up(at, variable->align);
       offsets[index] = (uint32_t)at;
       at += variable->size_bytes;
@@ -247,7 +247,7 @@ static kiln_status_t place_params(const kilni_ptx_module_t* module,
 
 // Every block is a cluster by itself: it would read other sizes and ranks of a
 // larger one than it is made for.
-static kiln_status_t check_cluster(const kilni_ptx_function_t* source) {
+static kiln_status_t check_cluster(const kilni_image_ptx_function_t* source) {
   const uint32_t* blocks = source->reqnctapercluster;
   if (blocks[0] <= 1 && blocks[1] <= 1 && blocks[2] <= 1) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -260,7 +260,7 @@ static kiln_status_t check_cluster(const kilni_ptx_function_t* source) {
       "run it on a GPU of compute capability 9.0 or newer");
 }
 
-static uint32_t thread_limit(const kilni_ptx_function_t* source) {
+static uint32_t thread_limit(const kilni_image_ptx_function_t* source) {
   const uint32_t* dims = source->reqntid[0] ? source->reqntid : source->maxntid;
   if (!dims[0]) return MAX_THREADS;
   uint64_t product = dims[0];
@@ -272,22 +272,22 @@ static uint32_t thread_limit(const kilni_ptx_function_t* source) {
 }
 
 static void code_fill_params(kilni_soft_code_t* code,
-                             const kilni_ptx_module_t* module,
-                             const kilni_ptx_function_t* source,
+                             const kilni_image_ptx_module_t* module,
+                             const kilni_image_ptx_function_t* source,
                              const uint32_t* offsets,
                              kilni_soft_entry_t* entry) {
   entry->params = &code->params[code->param_count];
   entry->param_count = source->parameter_count;
   for (uint32_t i = 0; i < source->parameter_count; i++) {
     uint32_t index = source->first_parameter + i;
-    const kilni_ptx_variable_t* variable = &module->variables[index];
-    code->params[code->param_count++] =
-        (kilni_soft_param_t){.offset = offsets[index],
-                             .bytes = (uint32_t)variable->size_bytes,
-                             .align = variable->align,
-                             .is_float = variable->dimension_count == 0 &&
-                                         kilni_ptx_type_class(variable->type) ==
-                                             KILNI_PTX_CLASS_FLOAT};
+    const kilni_image_ptx_variable_t* variable = &module->variables[index];
+    code->params[code->param_count++] = (kilni_soft_param_t){
+        .offset = offsets[index],
+        .bytes = (uint32_t)variable->size_bytes,
+        .align = variable->align,
+        .is_float = variable->dimension_count == 0 &&
+                    kilni_image_ptx_type_class(variable->type) ==
+                        KILNI_PTX_CLASS_FLOAT};
     entry->param_bytes = offsets[index] + (uint32_t)variable->size_bytes;
   }
 }
@@ -314,7 +314,7 @@ static kiln_status_t shared_of(kilni_soft_code_t* code,
 }
 
 static kiln_status_t make_entries(kilni_soft_code_t* code,
-                                  const kilni_ptx_module_t* module,
+                                  const kilni_image_ptx_module_t* module,
                                   const uint32_t* offsets) {
   void* memory;
   kiln_allocator_t allocator = code->host->allocator;
@@ -325,7 +325,7 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
       allocator, code->symbol_count, sizeof(kilni_soft_param_t), &memory));
   code->params = memory;
   for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* source = &module->functions[i];
+    const kilni_image_ptx_function_t* source = &module->functions[i];
     if (!source->is_entry || !source->is_defined) continue;
     kilni_soft_entry_t* entry = &code->entries[code->entry_count++];
     const kilni_soft_function_t* function = &code->functions[i];
@@ -350,7 +350,7 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
 // --- The module --------------------------------------------------------------
 
 static kiln_status_t code_make_all(kilni_soft_code_t* code,
-                                   const kilni_ptx_module_t* module) {
+                                   const kilni_image_ptx_module_t* module) {
   if (module->address_size != 64) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "the module has %u-bit addresses",
@@ -374,7 +374,7 @@ static kiln_status_t code_make_all(kilni_soft_code_t* code,
 }
 
 kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
-                                     const kilni_ptx_module_t* module,
+                                     const kilni_image_ptx_module_t* module,
                                      const kilni_soft_lane_set_t* lanes,
                                      kilni_soft_memory_t* memory,
                                      kilni_soft_code_t** out_code) {

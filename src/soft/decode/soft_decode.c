@@ -9,7 +9,8 @@
 #include "soft/decode/soft_lower.h"
 #include "soft/decode/soft_tally.h"
 
-bool kilni_soft_form_has(const kilni_ptx_form_t* form, uint32_t modifier) {
+bool kilni_soft_form_has(const kilni_image_ptx_form_t* form,
+                         uint32_t modifier) {
   for (uint32_t i = 0; i < form->modifier_count; i++) {
     if (form->modifiers[i] == modifier) return true;
   }
@@ -18,10 +19,11 @@ bool kilni_soft_form_has(const kilni_ptx_form_t* form, uint32_t modifier) {
 
 // The type modifier `number`, counted from the first; KILNI_SOFT_NONE counts
 // from the last.
-uint32_t kilni_soft_form_type(const kilni_ptx_form_t* form, uint32_t number) {
+uint32_t kilni_soft_form_type(const kilni_image_ptx_form_t* form,
+                              uint32_t number) {
   uint32_t last = KILNI_PTX_TYPE_NONE;
   for (uint32_t i = 0; i < form->modifier_count; i++) {
-    if (!kilni_ptx_modifier_is_type(form->modifiers[i])) continue;
+    if (!kilni_image_ptx_modifier_is_type(form->modifiers[i])) continue;
     last = form->modifiers[i];
     if (number-- == 0) return last;
   }
@@ -34,7 +36,7 @@ static void decode_nothing(kilni_soft_lower_t* lower) {
 
 static void decode_branch(kilni_soft_lower_t* lower,
                           const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* to = &source->operands[0];
+  const kilni_image_ptx_operand_t* to = &source->operands[0];
   // The reader has counted the operands.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (to->kind != KILNI_PTX_OPERAND_LABEL) {
@@ -56,7 +58,7 @@ static void decode_table_branch(kilni_soft_lower_t* lower,
     kilni_soft_refuse(lower, "brx.idx without a table");
     return;
   }
-  const kilni_ptx_table_t* table =
+  const kilni_image_ptx_table_t* table =
       &lower->source->tables[source->operands[1].index];
   size_t first = lower->target_count;
   if (!KILNI_SOFT_GROW(lower, targets, first + table->count, target_capacity)) {
@@ -123,7 +125,8 @@ static bool decode_is_video(const kilni_soft_source_t* source) {
   if (opcode == KILNI_PTX_OP_CVT) {
     return kilni_soft_form_has(source->form, KILNI_PTX_MOD_PACK);
   }
-  return opcode != KILNI_PTX_OP_VOTE && kilni_ptx_opcode_text(opcode)[0] == 'v';
+  return opcode != KILNI_PTX_OP_VOTE &&
+         kilni_image_ptx_opcode_text(opcode)[0] == 'v';
 }
 
 static void decode_by_opcode(kilni_soft_lower_t* lower,
@@ -311,11 +314,11 @@ static void decode_check_count(kilni_soft_lower_t* lower, size_t first) {
 }
 
 static void decode_instruction(kilni_soft_lower_t* lower,
-                               const kilni_ptx_instruction_t* ins) {
+                               const kilni_image_ptx_instruction_t* ins) {
   kilni_soft_source_t source = {
       .ins = ins,
-      .form = kilni_ptx_instruction_form(lower->module, ins),
-      .operands = kilni_ptx_instruction_operands(lower->module, ins),
+      .form = kilni_image_ptx_instruction_form(lower->module, ins),
+      .operands = kilni_image_ptx_instruction_operands(lower->module, ins),
       .count = ins->operand_count};
   lower->line = ins->line;
   lower->guard = KILNI_SOFT_NONE;
@@ -357,8 +360,8 @@ static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
   lower->register_vregs = memory;
   kilni_soft_vreg_new(lower, KILNI_SOFT_CLASS_PRED, 1);  // always true
   for (uint32_t i = 0; i < lower->source->register_count; i++) {
-    const kilni_ptx_register_t* reg = &lower->source->registers[i];
-    uint32_t bits = kilni_ptx_type_bits(reg->type);
+    const kilni_image_ptx_register_t* reg = &lower->source->registers[i];
+    uint32_t bits = kilni_image_ptx_type_bits(reg->type);
     uint32_t class_ = KILNI_SOFT_CLASS_32;
     if (reg->type == KILNI_PTX_TYPE_PRED) class_ = KILNI_SOFT_CLASS_PRED;
     if (bits >= 64) class_ = KILNI_SOFT_CLASS_64;
@@ -379,8 +382,8 @@ static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
 }
 
 static void note_address(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* operand) {
-  const kilni_ptx_function_t* source = lower->source;
+                         const kilni_image_ptx_operand_t* operand) {
+  const kilni_image_ptx_function_t* source = lower->source;
   if (operand->kind == KILNI_PTX_OPERAND_VARIABLE &&
       operand->index - source->first_parameter < source->parameter_count) {
     lower->param_places[operand->index] = 0;
@@ -390,12 +393,12 @@ static void note_address(kilni_soft_lower_t* lower,
 // Which of a function's parameters have their address taken: those must be in
 // memory. An entry's are anyway.
 static void find_addresses(kilni_soft_lower_t* lower) {
-  const kilni_ptx_function_t* source = lower->source;
+  const kilni_image_ptx_function_t* source = lower->source;
   if (source->is_entry) return;
   for (uint32_t i = 0; i < source->instruction_count; i++) {
-    const kilni_ptx_instruction_t* ins = &source->instructions[i];
-    const kilni_ptx_operand_t* operands =
-        kilni_ptx_instruction_operands(lower->module, ins);
+    const kilni_image_ptx_instruction_t* ins = &source->instructions[i];
+    const kilni_image_ptx_operand_t* operands =
+        kilni_image_ptx_instruction_operands(lower->module, ins);
     if (ins->opcode == KILNI_PTX_OP_CALL) continue;
     for (uint32_t k = 0; k < ins->operand_count; k++) {
       note_address(lower, &operands[k]);
@@ -404,7 +407,7 @@ static void find_addresses(kilni_soft_lower_t* lower) {
 }
 
 // The place of a variable behind the `*inout_at` bytes that are taken.
-static kiln_status_t place_local(const kilni_ptx_variable_t* variable,
+static kiln_status_t place_local(const kilni_image_ptx_variable_t* variable,
                                  uint64_t* inout_at, uint32_t* out_place) {
   uint64_t align = variable->align ? variable->align : 1;
   uint64_t at = (*inout_at + align - 1) & ~(align - 1);
@@ -435,7 +438,8 @@ static kiln_status_t make_variables(kilni_soft_lower_t* lower) {
   uint64_t at = 0;
   for (uint32_t i = 0; i < lower->source->variable_count; i++) {
     uint32_t index = lower->source->first_variable + i;
-    const kilni_ptx_variable_t* variable = &lower->module->variables[index];
+    const kilni_image_ptx_variable_t* variable =
+        &lower->module->variables[index];
     if (variable->space != KILNI_PTX_SPACE_LOCAL) continue;
     KILNI_RETURN_IF_ERROR(
         place_local(variable, &at, &lower->variable_words[index]));
@@ -468,7 +472,7 @@ static void resolve_targets(kilni_soft_lower_t* lower,
 }
 
 static void decode_body(kilni_soft_lower_t* lower, uint32_t* low_of) {
-  const kilni_ptx_function_t* source = lower->source;
+  const kilni_image_ptx_function_t* source = lower->source;
   for (uint32_t i = 0; i < source->label_count; i++) {
     low_of[source->labels[i].instruction] = 1;
   }

@@ -30,7 +30,7 @@ static uint32_t decode_async_space_of(const kilni_soft_source_t* source) {
 
 // Whether a spelling names shared memory, and then global.
 static bool goes_to_shared(const kilni_soft_source_t* source) {
-  const kilni_ptx_form_t* form = source->form;
+  const kilni_image_ptx_form_t* form = source->form;
   for (uint32_t i = 0; i < form->modifier_count; i++) {
     if (form->modifiers[i] == KILNI_PTX_MOD_GLOBAL) return false;
     if (form->modifiers[i] == KILNI_PTX_MOD_SHARED ||
@@ -43,7 +43,7 @@ static bool goes_to_shared(const kilni_soft_source_t* source) {
 
 // Past the first level of the cache only whole sectors go.
 static bool size_fits(const kilni_soft_source_t* source,
-                      const kilni_ptx_operand_t* size) {
+                      const kilni_image_ptx_operand_t* size) {
   if (size->kind != KILNI_PTX_OPERAND_IMMEDIATE) return false;
   if (size->value == 16) return true;
   return (size->value == 4 || size->value == 8) &&
@@ -53,7 +53,7 @@ static bool size_fits(const kilni_soft_source_t* source,
 // [dst], [src], cp-size{, src-size | ignore-src}{, policy}
 static void decode_copy(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t count =
       source->count -
       (decode_async_has(source, KILNI_PTX_MOD_L2_CACHE_HINT) ? 1u : 0u);
@@ -99,9 +99,9 @@ static void decode_copy(kilni_soft_lower_t* lower,
 // What an mbarrier operation is made of. one-thread
 typedef struct mbarrier_t {
   uint32_t flags;
-  const kilni_ptx_operand_t* result;   // NULL: none
-  const kilni_ptx_operand_t* address;  // NULL: none
-  const kilni_ptx_operand_t* value;    // NULL: none
+  const kilni_image_ptx_operand_t* result;   // NULL: none
+  const kilni_image_ptx_operand_t* address;  // NULL: none
+  const kilni_image_ptx_operand_t* value;    // NULL: none
   bool result_is_pred;
   bool result_is_wide;
   bool value_is_wide;
@@ -149,7 +149,7 @@ static void emit_mbarrier(kilni_soft_lower_t* lower,
 
 // state, [addr]{, count}; the count is what is expected with .expect_tx.
 static bool read_arrive(const kilni_soft_source_t* source, mbarrier_t* m) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   bool tx = decode_async_has(source, KILNI_PTX_MOD_EXPECT_TX);
   if (tx) m->flags |= KILNI_SOFT_MBARRIER_WITH_TX;
   m->result = &operands[0];
@@ -188,7 +188,7 @@ static bool decode_async_read_wait(const kilni_soft_lower_t* lower,
 
 static bool read_mbarrier(const kilni_soft_lower_t* lower,
                           const kilni_soft_source_t* source, mbarrier_t* m) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   if (decode_async_has(source, KILNI_PTX_MOD_ARRIVE)) {
     m->flags = KILNI_SOFT_MBARRIER_ARRIVE;
     return read_arrive(source, m);

@@ -36,14 +36,14 @@ static bool is_small(uint32_t type) {
 }
 
 static bool decode_half_is_pair(uint32_t type) {
-  return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_PACKED;
+  return kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_PACKED;
 }
 
 static bool is_int_pair(uint32_t type) {
   return type == KILNI_PTX_TYPE_U16X2 || type == KILNI_PTX_TYPE_S16X2;
 }
 
-bool kilni_soft_form_is_half(const kilni_ptx_form_t* form) {
+bool kilni_soft_form_is_half(const kilni_image_ptx_form_t* form) {
   switch (form->opcode) {
     case KILNI_PTX_OP_ADD:
     case KILNI_PTX_OP_SUB:
@@ -70,7 +70,7 @@ bool kilni_soft_form_is_half(const kilni_ptx_form_t* form) {
 }
 
 // The flags that modifiers name, the type's format and whether it is a pair.
-static uint32_t decode_half_read_flags(const kilni_ptx_form_t* form,
+static uint32_t decode_half_read_flags(const kilni_image_ptx_form_t* form,
                                        uint32_t type) {
   static const struct {
     uint16_t modifier;
@@ -189,7 +189,7 @@ static uint32_t widened(kilni_soft_lower_t* lower, uint32_t word,
   return t;
 }
 
-static const char* int_rounding(const kilni_ptx_form_t* form) {
+static const char* int_rounding(const kilni_image_ptx_form_t* form) {
   static const uint16_t rows[] = {KILNI_PTX_MOD_RNI, KILNI_PTX_MOD_RZI,
                                   KILNI_PTX_MOD_RMI, KILNI_PTX_MOD_RPI};
   static const char* const texts[] = {".rni", ".rzi", ".rmi", ".rpi"};
@@ -224,7 +224,7 @@ static void from_small(kilni_soft_lower_t* lower,
     flags = KILNI_SOFT_HALF_KEEP;
   }
   uint32_t format = decode_half_format_of(from);
-  bool wide = kilni_ptx_type_bits(to) == 64;
+  bool wide = kilni_image_ptx_type_bits(to) == 64;
   if (to == KILNI_PTX_TYPE_F32 && !sat) {
     uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_half_widen, d, word,
@@ -234,7 +234,7 @@ static void from_small(kilni_soft_lower_t* lower,
   }
   word = widened(lower, word, format, 0, flags);
   snprintf(text, sizeof(text), "cvt%s%s.%s.f32", int_rounding(source->form),
-           sat ? ".sat" : "", kilni_ptx_modifier_text(to));
+           sat ? ".sat" : "", kilni_image_ptx_modifier_text(to));
   uint32_t d = kilni_soft_def(lower, &source->operands[0], wide);
   kilni_soft_low_unary(lower, decode_half_op_of(lower, text), d, word, 0);
   kilni_soft_def_finish(lower, source, d, wide);
@@ -244,13 +244,14 @@ static void from_small(kilni_soft_lower_t* lower,
 static uint32_t int_as_f64(kilni_soft_lower_t* lower, uint32_t from,
                            uint32_t word) {
   uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
-  if (kilni_ptx_type_bits(from) == 64) {
+  if (kilni_image_ptx_type_bits(from) == 64) {
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_half_from_int, t, word,
                          from == KILNI_PTX_TYPE_S64);
     return t;
   }
   char text[64];
-  snprintf(text, sizeof(text), "cvt.rn.f64.%s", kilni_ptx_modifier_text(from));
+  snprintf(text, sizeof(text), "cvt.rn.f64.%s",
+           kilni_image_ptx_modifier_text(from));
   kilni_soft_low_unary(lower, decode_half_op_of(lower, text), t, word, 0);
   return t;
 }
@@ -280,12 +281,12 @@ static void to_small(kilni_soft_lower_t* lower,
                      const kilni_soft_source_t* source, uint32_t to,
                      uint32_t from) {
   uint32_t flags = decode_half_read_flags(source->form, to);
-  bool wide = kilni_ptx_type_bits(from) == 64;
+  bool wide = kilni_image_ptx_type_bits(from) == 64;
   uint32_t a = kilni_soft_use(lower, &source->operands[1], wide, from);
   uint32_t b;
   if (decode_half_is_pair(from)) {
     // Pairs of one format to pairs of another.
-    uint32_t upper = kilni_ptx_type_bits(from) / 2;
+    uint32_t upper = kilni_image_ptx_type_bits(from) / 2;
     b = widened(lower, a, decode_half_format_of(from), 0, 0);
     a = widened(lower, a, decode_half_format_of(from), upper, 0);
   } else if (source->count == 3) {
@@ -323,10 +324,10 @@ static bool decode_convert(kilni_soft_lower_t* lower,
 // ---- Compares ----
 
 // The form without the boolean operation, which the decoder does itself.
-static bool plain_text(const kilni_ptx_form_t* form, char* text,
+static bool plain_text(const kilni_image_ptx_form_t* form, char* text,
                        size_t capacity, uint32_t* out_boolean) {
   size_t size = (size_t)snprintf(text, capacity, "%s",
-                                 kilni_ptx_opcode_text(form->opcode));
+                                 kilni_image_ptx_opcode_text(form->opcode));
   *out_boolean = KILNI_PTX_MOD_NONE;
   for (uint32_t i = 0; i < form->modifier_count; i++) {
     uint32_t m = form->modifiers[i];
@@ -336,7 +337,7 @@ static bool plain_text(const kilni_ptx_form_t* form, char* text,
       continue;
     }
     size += (size_t)snprintf(text + size, capacity - size, ".%s",
-                             kilni_ptx_modifier_text(m));
+                             kilni_image_ptx_modifier_text(m));
     if (size >= capacity) return false;
   }
   return true;
@@ -375,7 +376,7 @@ static uint32_t decode_half_one_of(uint32_t to, bool pair) {
   uint32_t format = decode_half_format_of(to);
   if (format == KILNI_SOFT_HALF_F16) return 0x3c00u;
   if (format == KILNI_SOFT_HALF_BF16) return 0x3f80u;
-  return pair || kilni_ptx_type_bits(to) == 16 ? 0xffffu : 0xffffffffu;
+  return pair || kilni_image_ptx_type_bits(to) == 16 ? 0xffffu : 0xffffffffu;
 }
 
 static void decode_half_write_set(kilni_soft_lower_t* lower,
@@ -423,7 +424,7 @@ static bool read_compare(kilni_soft_lower_t* lower,
     return false;
   }
   snprintf(text, sizeof(text), "setp.%s.f32",
-           kilni_ptx_modifier_text(source->form->modifiers[0]));
+           kilni_image_ptx_modifier_text(source->form->modifiers[0]));
   out->op = decode_half_op_of(lower, text);
   out->format = decode_half_format_of(type);
   out->flags = kilni_soft_form_has(source->form, KILNI_PTX_MOD_FTZ)
@@ -443,7 +444,7 @@ static bool decode_compare(kilni_soft_lower_t* lower,
       decode_half_is_pair(kilni_soft_form_type(source->form, KILNI_SOFT_NONE));
   bool is_set = source->ins->opcode == KILNI_PTX_OP_SET;
   if (!read_compare(lower, source, has_boolean, &compare)) return false;
-  const kilni_ptx_operand_t* d = &source->operands[0];
+  const kilni_image_ptx_operand_t* d = &source->operands[0];
   uint32_t c = 0;
   if (has_boolean) c = kilni_soft_use_pred(lower, &source->operands[3]);
   uint32_t t[2] = {0, 0};

@@ -62,13 +62,13 @@ static uint32_t decode_matrix_space_of(const kilni_soft_source_t* source) {
 }
 
 // Registers of an operand: a vector's, or the only one.
-static const kilni_ptx_operand_t* parts_of(const kilni_soft_lower_t* lower,
-                                           const kilni_ptx_operand_t* operand,
-                                           uint32_t* out_count) {
+static const kilni_image_ptx_operand_t* parts_of(
+    const kilni_soft_lower_t* lower, const kilni_image_ptx_operand_t* operand,
+    uint32_t* out_count) {
   *out_count = 1;
   if (operand->kind != KILNI_PTX_OPERAND_VECTOR) return operand;
   *out_count = operand->count;
-  return kilni_ptx_operand_children(lower->module, operand);
+  return kilni_image_ptx_operand_children(lower->module, operand);
 }
 
 // Registers that an operation reads or writes, on their way into words.
@@ -79,10 +79,10 @@ typedef struct list_t {
 } list_t;
 
 static bool add_uses(kilni_soft_lower_t* lower,
-                     const kilni_ptx_operand_t* operand,
+                     const kilni_image_ptx_operand_t* operand,
                      const kilni_soft_fragment_t* f, list_t* list) {
   uint32_t count;
-  const kilni_ptx_operand_t* parts = parts_of(lower, operand, &count);
+  const kilni_image_ptx_operand_t* parts = parts_of(lower, operand, &count);
   if (count != f->registers || list->count + count > REGISTERS_MOST) {
     return false;
   }
@@ -104,11 +104,11 @@ static void emit_words(kilni_soft_lower_t* lower, const list_t* list,
 
 // The word instructions of the results, and what is left to do for them.
 static bool emit_results(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* operand, uint32_t registers,
-                         bool wide) {
+                         const kilni_image_ptx_operand_t* operand,
+                         uint32_t registers, bool wide) {
   uint32_t count;
   list_t list = {.count = 0};
-  const kilni_ptx_operand_t* parts = parts_of(lower, operand, &count);
+  const kilni_image_ptx_operand_t* parts = parts_of(lower, operand, &count);
   if (count != registers || count > REGISTERS_MOST) return false;
   for (uint32_t i = 0; i < count; i++) {
     list.word[list.count++] = kilni_soft_def(lower, &parts[i], wide);
@@ -127,7 +127,7 @@ static uint32_t types_of(const kilni_soft_source_t* source, uint32_t shape,
   uint32_t count = 0;
   for (uint32_t i = 0; i < source->form->modifier_count && count < 4; i++) {
     uint32_t m = source->form->modifiers[i];
-    if (kilni_ptx_modifier_is_type(m)) t[count++] = type_code(m);
+    if (kilni_image_ptx_modifier_is_type(m)) t[count++] = type_code(m);
   }
   if (opaque && count == 2) {
     return KILNI_SOFT_MATRIX_MAKE(shape, KILNI_SOFT_MATRIX_F16,
@@ -179,7 +179,7 @@ static bool decode_wmma_memory(kilni_soft_lower_t* lower,
   if (decode_matrix_has(source, KILNI_PTX_MOD_COL))
     aux |= KILNI_SOFT_MATRIX_BY_COLUMN;
   uint32_t base;
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   if (!kilni_soft_address(lower, &operands[loads ? 1 : 0], space, &base)) {
     return true;  // refused already
   }
@@ -210,7 +210,7 @@ static bool decode_rows(kilni_soft_lower_t* lower,
   uint32_t count = 1;
   if (decode_matrix_has(source, KILNI_PTX_MOD_X2)) count = 2;
   if (decode_matrix_has(source, KILNI_PTX_MOD_X4)) count = 4;
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t base;
   if (source->count != 2) return false;
   if (!kilni_soft_address(lower, &operands[loads ? 1 : 0],

@@ -105,7 +105,7 @@ static bool read_access(kilni_soft_lower_t* lower,
   *access = (access_t){.count = 1};
   for (uint32_t i = 0; i < source->form->modifier_count; i++) {
     uint32_t m = source->form->modifiers[i];
-    if (kilni_ptx_modifier_is_type(m)) {
+    if (kilni_image_ptx_modifier_is_type(m)) {
       access->type = m;
     } else {
       read_modifier(access, m);
@@ -118,7 +118,7 @@ static bool read_access(kilni_soft_lower_t* lower,
   }
   // A parameter whose address is taken is where that address says.
   for (uint32_t i = 0; i < source->count; i++) {
-    const kilni_ptx_operand_t* operand = &source->operands[i];
+    const kilni_image_ptx_operand_t* operand = &source->operands[i];
     if (operand->kind == KILNI_PTX_OPERAND_ADDRESS &&
         operand->base == KILNI_PTX_BASE_VARIABLE &&
         lower->param_places[operand->index] != KILNI_SOFT_NONE) {
@@ -127,8 +127,8 @@ static bool read_access(kilni_soft_lower_t* lower,
   }
   // Nobody else sees what is local, and no access is left out.
   if (access->space == KILNI_SOFT_SPACE_LOCAL) access->sync = false;
-  access->bytes = kilni_ptx_type_bytes(access->type);
-  uint32_t bits = kilni_ptx_type_bits(access->type);
+  access->bytes = kilni_image_ptx_type_bytes(access->type);
+  uint32_t bits = kilni_image_ptx_type_bits(access->type);
   if (bits != 8 && bits != 16 && bits != 32 && bits != 64) access->bad = true;
   if (access->count * access->bytes > 16) access->bad = true;
   if (access->bad) kilni_soft_refuse(lower, "%s", source->form->text);
@@ -157,7 +157,7 @@ uint32_t kilni_soft_variable_words(kilni_soft_lower_t* lower,
 // Whether `bytes` at `offset` lie inside a parameter, each in its place.
 static bool param_fits(kilni_soft_lower_t* lower, uint32_t variable,
                        uint64_t offset, uint32_t bytes) {
-  const kilni_ptx_variable_t* v = &lower->module->variables[variable];
+  const kilni_image_ptx_variable_t* v = &lower->module->variables[variable];
   if (offset % bytes == 0 && offset <= v->size_bytes &&
       bytes <= v->size_bytes - offset) {
     return true;
@@ -209,16 +209,17 @@ uint32_t kilni_soft_param_get(kilni_soft_lower_t* lower, uint32_t variable,
 
 // Whether a loaded value must be stretched to its register's width by sign.
 static bool stretches(const kilni_soft_lower_t* lower, const access_t* access,
-                      const kilni_ptx_operand_t* d) {
-  return kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED &&
+                      const kilni_image_ptx_operand_t* d) {
+  return kilni_image_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED &&
          access->bytes < 4 &&
          kilni_soft_register_bits(lower, d) > access->bytes * 8;
 }
 
 // Gives the loaded `word` to the operand `d`.
 static void finish_load(kilni_soft_lower_t* lower, const access_t* access,
-                        const kilni_ptx_operand_t* d, uint32_t word) {
-  bool is_signed = kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED;
+                        const kilni_image_ptx_operand_t* d, uint32_t word) {
+  bool is_signed =
+      kilni_image_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED;
   if (stretches(lower, access, d)) {
     uint32_t keep = kilni_soft_register_bits(lower, d);
     if (keep > 32) keep = 32;
@@ -228,20 +229,21 @@ static void finish_load(kilni_soft_lower_t* lower, const access_t* access,
   kilni_soft_def_done(lower, d, word, access->bytes == 8, is_signed);
 }
 
-static const kilni_ptx_operand_t* elements(const kilni_soft_lower_t* lower,
-                                           const kilni_ptx_operand_t* operand,
-                                           uint32_t* out_count) {
+static const kilni_image_ptx_operand_t* elements(
+    const kilni_soft_lower_t* lower, const kilni_image_ptx_operand_t* operand,
+    uint32_t* out_count) {
   if (operand->kind != KILNI_PTX_OPERAND_VECTOR) {
     *out_count = 1;
     return operand;
   }
   *out_count = operand->count;
-  return kilni_ptx_operand_children(lower->module, operand);
+  return kilni_image_ptx_operand_children(lower->module, operand);
 }
 
 // ld.param of a kernel parameter at a known place: a constant.
 static void load_entry_param(kilni_soft_lower_t* lower, const access_t* access,
-                             const kilni_ptx_operand_t* d, uint64_t offset) {
+                             const kilni_image_ptx_operand_t* d,
+                             uint64_t offset) {
   uint32_t bits = kilni_soft_register_bits(lower, d);
   if (d->kind == KILNI_PTX_OPERAND_SINK) return;
   bool wide = bits == 64;
@@ -250,7 +252,8 @@ static void load_entry_param(kilni_soft_lower_t* lower, const access_t* access,
       .kind = KILNI_SOFT_CONSTANT_PARAM,
       .wide = wide,
       .bytes = (uint8_t)access->bytes,
-      .is_signed = kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED,
+      .is_signed =
+          kilni_image_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED,
       .to_bytes = (uint8_t)((bits + 7) / 8)};
   kilni_soft_low_unary(
       lower, wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
@@ -258,8 +261,8 @@ static void load_entry_param(kilni_soft_lower_t* lower, const access_t* access,
 }
 
 static void load_param(kilni_soft_lower_t* lower, const access_t* access,
-                       const kilni_ptx_operand_t* d, uint32_t count,
-                       const kilni_ptx_operand_t* address) {
+                       const kilni_image_ptx_operand_t* d, uint32_t count,
+                       const kilni_image_ptx_operand_t* address) {
   uint32_t variable = address->index;
   for (uint32_t i = 0; i < count; i++) {
     uint64_t offset = address->value + (uint64_t)i * access->bytes;
@@ -282,8 +285,8 @@ static void load_param(kilni_soft_lower_t* lower, const access_t* access,
 }
 
 static void store_param(kilni_soft_lower_t* lower, const access_t* access,
-                        const kilni_ptx_operand_t* values, uint32_t count,
-                        const kilni_ptx_operand_t* address) {
+                        const kilni_image_ptx_operand_t* values, uint32_t count,
+                        const kilni_image_ptx_operand_t* address) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t word =
         kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
@@ -358,7 +361,7 @@ typedef struct place_t {
 } place_t;
 
 static bool decode_memory_read_address(kilni_soft_lower_t* lower,
-                                       const kilni_ptx_operand_t* address,
+                                       const kilni_image_ptx_operand_t* address,
                                        uint32_t space, place_t* out) {
   *out = (place_t){0, 0, 0};
   if (address->kind != KILNI_PTX_OPERAND_ADDRESS || address->count) {
@@ -400,8 +403,8 @@ static bool decode_memory_read_address(kilni_soft_lower_t* lower,
 }
 
 bool kilni_soft_address(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* address, uint32_t space,
-                        uint32_t* out_word) {
+                        const kilni_image_ptx_operand_t* address,
+                        uint32_t space, uint32_t* out_word) {
   place_t place;
   if (!decode_memory_read_address(lower, address, space, &place)) return false;
   if (place.flags & KILNI_SOFT_MEM_NEAR) {
@@ -542,8 +545,8 @@ static void sync_words(kilni_soft_lower_t* lower, kilni_soft_low_t* low,
 }
 
 static void load_sync(kilni_soft_lower_t* lower, const access_t* access,
-                      const kilni_ptx_operand_t* d, uint32_t count,
-                      const kilni_ptx_operand_t* address) {
+                      const kilni_image_ptx_operand_t* d, uint32_t count,
+                      const kilni_image_ptx_operand_t* address) {
   uint32_t base;
   uint32_t words[4] = {0, 0, 0, 0};
   if (!kilni_soft_address(lower, address, access->space, &base)) return;
@@ -560,8 +563,8 @@ static void load_sync(kilni_soft_lower_t* lower, const access_t* access,
 }
 
 static void store_sync(kilni_soft_lower_t* lower, const access_t* access,
-                       const kilni_ptx_operand_t* values, uint32_t count,
-                       const kilni_ptx_operand_t* address) {
+                       const kilni_image_ptx_operand_t* values, uint32_t count,
+                       const kilni_image_ptx_operand_t* address) {
   uint32_t base;
   uint32_t words[4] = {0, 0, 0, 0};
   if (!kilni_soft_address(lower, address, access->space, &base)) return;
@@ -576,8 +579,8 @@ static void store_sync(kilni_soft_lower_t* lower, const access_t* access,
 }
 
 static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
-                        const kilni_ptx_operand_t* d, uint32_t count,
-                        const kilni_ptx_operand_t* address) {
+                        const kilni_image_ptx_operand_t* d, uint32_t count,
+                        const kilni_image_ptx_operand_t* address) {
   if (access->space == KILNI_SOFT_SPACE_PARAM &&
       address->base == KILNI_PTX_BASE_VARIABLE) {
     load_param(lower, access, d, count, address);
@@ -601,8 +604,9 @@ static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
 }
 
 static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
-                         const kilni_ptx_operand_t* values, uint32_t count,
-                         const kilni_ptx_operand_t* address) {
+                         const kilni_image_ptx_operand_t* values,
+                         uint32_t count,
+                         const kilni_image_ptx_operand_t* address) {
   if (access->space == KILNI_SOFT_SPACE_PARAM) {
     if (address->base != KILNI_PTX_BASE_VARIABLE || lower->source->is_entry) {
       bool own = address->base == KILNI_PTX_BASE_VARIABLE &&
@@ -639,11 +643,12 @@ static uint32_t operand_count(const kilni_soft_source_t* source) {
 void kilni_soft_decode_memory(kilni_soft_lower_t* lower,
                               const kilni_soft_source_t* source) {
   access_t access;
-  kilni_ptx_operand_t halves[2];
+  kilni_image_ptx_operand_t halves[2];
   if (!read_access(lower, source, &access)) return;
   bool is_store = source->ins->opcode == KILNI_PTX_OP_ST;
-  const kilni_ptx_operand_t* address = &source->operands[is_store ? 0 : 1];
-  const kilni_ptx_operand_t* data = &source->operands[is_store ? 1 : 0];
+  const kilni_image_ptx_operand_t* address =
+      &source->operands[is_store ? 0 : 1];
+  const kilni_image_ptx_operand_t* data = &source->operands[is_store ? 1 : 0];
   uint32_t count;
   if (access.is_128) {
     if (!kilni_soft_halves(lower, data, halves)) {
@@ -669,8 +674,8 @@ void kilni_soft_decode_memory(kilni_soft_lower_t* lower,
 }
 
 // The action of an atomic; false if it has none or it does not fit its type.
-static bool read_action(const kilni_ptx_form_t* form, const access_t* access,
-                        uint32_t* out_action) {
+static bool read_action(const kilni_image_ptx_form_t* form,
+                        const access_t* access, uint32_t* out_action) {
   static const struct {
     uint16_t modifier;
     uint16_t action;
@@ -686,8 +691,8 @@ static bool read_action(const kilni_ptx_form_t* form, const access_t* access,
       {KILNI_PTX_MOD_EXCH, KILNI_SOFT_ACTION_EXCH},
       {KILNI_PTX_MOD_CAS, KILNI_SOFT_ACTION_CAS},
   };
-  uint32_t class_ = kilni_ptx_type_class(access->type);
-  uint32_t bits = kilni_ptx_type_bits(access->type);
+  uint32_t class_ = kilni_image_ptx_type_class(access->type);
+  uint32_t bits = kilni_image_ptx_type_bits(access->type);
   for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
     if (!kilni_soft_form_has(form, actions[i].modifier)) continue;
     uint32_t action = actions[i].action;
@@ -720,7 +725,7 @@ static uint32_t decode_memory_number_of(uint32_t type) {
     default:
       break;
   }
-  switch (kilni_ptx_type_class(type)) {
+  switch (kilni_image_ptx_type_class(type)) {
     case KILNI_PTX_CLASS_SIGNED:
       return KILNI_SOFT_NUMBER_SIGNED;
     case KILNI_PTX_CLASS_FLOAT:
@@ -749,7 +754,7 @@ static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
       case KILNI_PTX_MOD_NOFTZ:
         break;
       default:
-        if (kilni_ptx_modifier_is_type(m)) {
+        if (kilni_image_ptx_modifier_is_type(m)) {
           access->type = m;
         } else {
           read_modifier(access, m);
@@ -757,7 +762,7 @@ static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
     }
   }
   access->is_128 = access->type == KILNI_PTX_TYPE_B128;
-  access->bytes = kilni_ptx_type_bytes(access->type);
+  access->bytes = kilni_image_ptx_type_bytes(access->type);
   access->number = decode_memory_number_of(access->type);
   bool vector = access->count > 1;
   bool far = access->space == KILNI_SOFT_SPACE_GENERIC ||
@@ -802,8 +807,8 @@ static void emit_atomic(kilni_soft_lower_t* lower, const atomic_t* atomic,
 
 // A vector is as many atomics. Results are written when all are done.
 static void emit_vector(kilni_soft_lower_t* lower, const atomic_t* atomic,
-                        const kilni_ptx_operand_t* d, uint32_t base,
-                        const kilni_ptx_operand_t* b) {
+                        const kilni_image_ptx_operand_t* d, uint32_t base,
+                        const kilni_image_ptx_operand_t* b) {
   uint32_t results[4] = {0, 0, 0, 0};
   uint32_t count = atomic->access.count;
   atomic_t one = *atomic;
@@ -825,10 +830,10 @@ static void emit_vector(kilni_soft_lower_t* lower, const atomic_t* atomic,
 // Two words of 64 bits: `d` and, in a word instruction, the upper halves.
 static void emit_128(kilni_soft_lower_t* lower,
                      const kilni_soft_source_t* source, const atomic_t* atomic,
-                     uint32_t base, const kilni_ptx_operand_t* values) {
-  kilni_ptx_operand_t d[2];
-  kilni_ptx_operand_t b[2];
-  kilni_ptx_operand_t c[2];
+                     uint32_t base, const kilni_image_ptx_operand_t* values) {
+  kilni_image_ptx_operand_t d[2];
+  kilni_image_ptx_operand_t b[2];
+  kilni_image_ptx_operand_t c[2];
   bool cas = atomic->action == KILNI_SOFT_ACTION_CAS;
   bool good = kilni_soft_halves(lower, &source->operands[0], d) &&
               kilni_soft_halves(lower, &values[0], b);
@@ -861,7 +866,7 @@ static void emit_128(kilni_soft_lower_t* lower,
 static void emit_scalar(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source,
                         const atomic_t* atomic, uint32_t base,
-                        const kilni_ptx_operand_t* values) {
+                        const kilni_image_ptx_operand_t* values) {
   bool wide = atomic->access.bytes == 8;
   uint32_t type = atomic->access.type;
   uint32_t b = kilni_soft_use(lower, &values[0], wide, type);
@@ -888,7 +893,7 @@ void kilni_soft_decode_atomic(kilni_soft_lower_t* lower,
     kilni_soft_refuse(lower, "%s", source->form->text);
     return;
   }
-  const kilni_ptx_operand_t* operands = source->operands + first;
+  const kilni_image_ptx_operand_t* operands = source->operands + first;
   uint32_t base;
   if (!kilni_soft_address(lower, &operands[0], atomic.access.space, &base)) {
     return;
@@ -902,9 +907,9 @@ void kilni_soft_decode_atomic(kilni_soft_lower_t* lower,
     return;
   }
   uint32_t count;
-  const kilni_ptx_operand_t* b = elements(lower, &operands[1], &count);
+  const kilni_image_ptx_operand_t* b = elements(lower, &operands[1], &count);
   bool fits = count == atomic.access.count;
-  const kilni_ptx_operand_t* d = NULL;
+  const kilni_image_ptx_operand_t* d = NULL;
   if (fits && atomic.has_result &&
       source->operands[0].kind != KILNI_PTX_OPERAND_SINK) {
     d = elements(lower, &source->operands[0], &count);

@@ -11,7 +11,7 @@ static void decode_other_refuse_form(kilni_soft_lower_t* lower,
 
 static void decode_lop3(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t boolean = KILNI_PTX_MOD_NONE;
   if (kilni_soft_form_has(source->form, KILNI_PTX_MOD_AND)) {
     boolean = KILNI_PTX_MOD_AND;
@@ -28,8 +28,9 @@ static void decode_lop3(kilni_soft_lower_t* lower,
     decode_other_refuse_form(lower, source);
     return;
   }
-  const kilni_ptx_operand_t* p;
-  const kilni_ptx_operand_t* d = kilni_soft_split(lower, &operands[0], &p);
+  const kilni_image_ptx_operand_t* p;
+  const kilni_image_ptx_operand_t* d =
+      kilni_soft_split(lower, &operands[0], &p);
   uint32_t words[3];
   for (uint32_t i = 0; i < 3; i++) {
     words[i] = kilni_soft_use(lower, &operands[1 + i], false, 0);
@@ -66,7 +67,7 @@ static void assign(kilni_soft_lower_t* lower, const kilni_soft_source_t* source,
 void kilni_soft_decode_other(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
-  bool wide = kilni_ptx_type_bits(type) == 64;
+  bool wide = kilni_image_ptx_type_bits(type) == 64;
   switch (source->ins->opcode) {
     case KILNI_PTX_OP_LOP3:
       decode_lop3(lower, source);

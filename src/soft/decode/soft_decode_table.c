@@ -15,12 +15,13 @@ static void decode_table_refuse_form(kilni_soft_lower_t* lower,
 
 // Fills the source words of `low`; false if the operands do not fit.
 static bool fill_sources(kilni_soft_lower_t* lower, const char* letters,
-                         const kilni_ptx_operand_t* operands, uint32_t count,
-                         uint32_t type, uint32_t* words, uint8_t* roles) {
+                         const kilni_image_ptx_operand_t* operands,
+                         uint32_t count, uint32_t type, uint32_t* words,
+                         uint8_t* roles) {
   uint32_t at = 0;
   for (; letters[at] && letters[at] != '-'; at++) {
     if (at >= 4 || at >= count) return false;
-    const kilni_ptx_operand_t* operand = &operands[at];
+    const kilni_image_ptx_operand_t* operand = &operands[at];
     switch (letters[at]) {
       case 'w':
       case 'x':
@@ -47,10 +48,10 @@ static bool fill_sources(kilni_soft_lower_t* lower, const char* letters,
 static void extend_narrow(kilni_soft_lower_t* lower,
                           const kilni_soft_source_t* source, uint32_t word) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
-  uint32_t bits = kilni_ptx_type_bits(type);
+  uint32_t bits = kilni_image_ptx_type_bits(type);
   uint32_t have = kilni_soft_register_bits(lower, &source->operands[0]);
   if (source->ins->opcode != KILNI_PTX_OP_CVT || bits >= 32 || have <= bits ||
-      kilni_ptx_type_class(type) != KILNI_PTX_CLASS_SIGNED) {
+      kilni_image_ptx_type_class(type) != KILNI_PTX_CLASS_SIGNED) {
     return;
   }
   uint32_t keep = have > 32 ? 32 : have;
@@ -64,7 +65,7 @@ void kilni_soft_def_finish(kilni_soft_lower_t* lower,
   if (!wide) extend_narrow(lower, source, word);
   uint32_t to = kilni_soft_form_type(source->form, 0);
   kilni_soft_def_done(lower, &source->operands[0], word, wide,
-                      kilni_ptx_type_class(to) == KILNI_PTX_CLASS_SIGNED);
+                      kilni_image_ptx_type_class(to) == KILNI_PTX_CLASS_SIGNED);
 }
 
 // The operation `op` with the operands of `source`.
@@ -119,7 +120,7 @@ void kilni_soft_decode_table(kilni_soft_lower_t* lower,
 
 // The text of `setp` that compares as `form` does, without what the decoder
 // does itself: the boolean operation, and the result type of `set`.
-static bool compare_text(const kilni_ptx_form_t* form, char* text,
+static bool compare_text(const kilni_image_ptx_form_t* form, char* text,
                          size_t capacity, uint32_t* out_boolean) {
   size_t size = (size_t)snprintf(text, capacity, "setp");
   bool seen_type = form->opcode == KILNI_PTX_OP_SETP;
@@ -131,12 +132,12 @@ static bool compare_text(const kilni_ptx_form_t* form, char* text,
       *out_boolean = m;
       continue;
     }
-    if (!seen_type && kilni_ptx_modifier_is_type(m)) {
+    if (!seen_type && kilni_image_ptx_modifier_is_type(m)) {
       seen_type = true;
       continue;
     }
     size += (size_t)snprintf(text + size, capacity - size, ".%s",
-                             kilni_ptx_modifier_text(m));
+                             kilni_image_ptx_modifier_text(m));
     if (size >= capacity) return false;
   }
   return true;
@@ -170,12 +171,12 @@ uint32_t kilni_soft_boolean(kilni_soft_lower_t* lower, uint32_t modifier,
 }
 
 void kilni_soft_write_preds(kilni_soft_lower_t* lower,
-                            const kilni_ptx_operand_t* d, uint32_t yes,
+                            const kilni_image_ptx_operand_t* d, uint32_t yes,
                             uint32_t no) {
-  const kilni_ptx_operand_t* p = d;
-  const kilni_ptx_operand_t* q = NULL;
+  const kilni_image_ptx_operand_t* p = d;
+  const kilni_image_ptx_operand_t* q = NULL;
   if (d->kind == KILNI_PTX_OPERAND_PAIR) {
-    p = kilni_ptx_operand_children(lower->module, d);
+    p = kilni_image_ptx_operand_children(lower->module, d);
     q = p + 1;
   }
   if (p->kind != KILNI_PTX_OPERAND_SINK) {
@@ -187,7 +188,7 @@ void kilni_soft_write_preds(kilni_soft_lower_t* lower,
 }
 
 void kilni_soft_write_compare(kilni_soft_lower_t* lower,
-                              const kilni_ptx_operand_t* d, uint32_t t,
+                              const kilni_image_ptx_operand_t* d, uint32_t t,
                               uint32_t boolean, uint32_t c) {
   uint32_t yes = t;
   uint32_t no = t | KILNI_SOFT_PRED_NEGATED;
@@ -208,7 +209,7 @@ static void decode_table_write_set(kilni_soft_lower_t* lower,
   uint32_t one = type == KILNI_PTX_TYPE_F32 ? 0x3f800000u : 0xffffffffu;
   if (type == KILNI_PTX_TYPE_F16) one = 0x3c00u;
   if (type == KILNI_PTX_TYPE_BF16) one = 0x3f80u;
-  if (kilni_ptx_type_bits(type) != 32 && one == 0xffffffffu) {
+  if (kilni_image_ptx_type_bits(type) != 32 && one == 0xffffffffu) {
     decode_table_refuse_form(lower, source);
     return;
   }
@@ -238,7 +239,7 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
     decode_table_refuse_form(lower, source);
     return;
   }
-  const kilni_ptx_operand_t* d = &source->operands[0];
+  const kilni_image_ptx_operand_t* d = &source->operands[0];
   if (!is_set && boolean == KILNI_PTX_MOD_NONE &&
       d->kind != KILNI_PTX_OPERAND_PAIR) {
     if (!decode_op(lower, source, op)) decode_table_refuse_form(lower, source);
@@ -271,9 +272,9 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
 // mov of {a, b, ...} into one register.
 static void move_pack(kilni_soft_lower_t* lower,
                       const kilni_soft_source_t* source, uint32_t bits) {
-  const kilni_ptx_operand_t* vector = &source->operands[1];
-  const kilni_ptx_operand_t* part =
-      kilni_ptx_operand_children(lower->module, vector);
+  const kilni_image_ptx_operand_t* vector = &source->operands[1];
+  const kilni_image_ptx_operand_t* part =
+      kilni_image_ptx_operand_children(lower->module, vector);
   uint32_t count = vector->count;
   uint32_t each = count ? bits / count : 0;
   uint32_t words[4];
@@ -313,7 +314,7 @@ static void move_pack(kilni_soft_lower_t* lower,
 
 // Where a half of 64 bits is written: its register, or nowhere that lasts.
 static uint32_t decode_table_half_of(kilni_soft_lower_t* lower,
-                                     const kilni_ptx_operand_t* part) {
+                                     const kilni_image_ptx_operand_t* part) {
   if (part == NULL || part->kind == KILNI_PTX_OPERAND_SINK) {
     return kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
   }
@@ -323,9 +324,9 @@ static uint32_t decode_table_half_of(kilni_soft_lower_t* lower,
 // mov of one register into {a, b, ...}.
 static void move_unpack(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source, uint32_t bits) {
-  const kilni_ptx_operand_t* vector = &source->operands[0];
-  const kilni_ptx_operand_t* part =
-      kilni_ptx_operand_children(lower->module, vector);
+  const kilni_image_ptx_operand_t* vector = &source->operands[0];
+  const kilni_image_ptx_operand_t* part =
+      kilni_image_ptx_operand_children(lower->module, vector);
   uint32_t count = vector->count;
   uint32_t each = count ? bits / count : 0;
   uint32_t words[2];
@@ -367,14 +368,14 @@ static void move_unpack(kilni_soft_lower_t* lower,
 
 // The 64-bit halves of an operand of mov.b128.
 static bool halves_of(const kilni_soft_lower_t* lower,
-                      const kilni_ptx_operand_t* operand,
-                      kilni_ptx_operand_t out_halves[2]) {
+                      const kilni_image_ptx_operand_t* operand,
+                      kilni_image_ptx_operand_t out_halves[2]) {
   if (operand->kind != KILNI_PTX_OPERAND_VECTOR) {
     return kilni_soft_halves(lower, operand, out_halves);
   }
   if (operand->count != 2) return false;
-  const kilni_ptx_operand_t* parts =
-      kilni_ptx_operand_children(lower->module, operand);
+  const kilni_image_ptx_operand_t* parts =
+      kilni_image_ptx_operand_children(lower->module, operand);
   out_halves[0] = parts[0];
   out_halves[1] = parts[1];
   return true;
@@ -383,8 +384,8 @@ static bool halves_of(const kilni_soft_lower_t* lower,
 // Both halves are read before one is written.
 static void move_128(kilni_soft_lower_t* lower,
                      const kilni_soft_source_t* source) {
-  kilni_ptx_operand_t d[2];
-  kilni_ptx_operand_t a[2];
+  kilni_image_ptx_operand_t d[2];
+  kilni_image_ptx_operand_t a[2];
   uint32_t words[2];
   if (!halves_of(lower, &source->operands[0], d) ||
       !halves_of(lower, &source->operands[1], a)) {
@@ -407,17 +408,18 @@ static void move_128(kilni_soft_lower_t* lower,
 // mov of vectors of the same shape: all are read before one is written.
 static void move_vector(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source, uint32_t bits) {
-  const kilni_ptx_operand_t* to = &source->operands[0];
-  const kilni_ptx_operand_t* from = &source->operands[1];
+  const kilni_image_ptx_operand_t* to = &source->operands[0];
+  const kilni_image_ptx_operand_t* from = &source->operands[1];
   uint32_t words[4];
   if (to->kind != KILNI_PTX_OPERAND_VECTOR || from->kind != to->kind ||
       from->count != to->count || to->count > 4 || bits < 16 || bits > 64) {
     decode_table_refuse_form(lower, source);
     return;
   }
-  const kilni_ptx_operand_t* d = kilni_ptx_operand_children(lower->module, to);
-  const kilni_ptx_operand_t* a =
-      kilni_ptx_operand_children(lower->module, from);
+  const kilni_image_ptx_operand_t* d =
+      kilni_image_ptx_operand_children(lower->module, to);
+  const kilni_image_ptx_operand_t* a =
+      kilni_image_ptx_operand_children(lower->module, from);
   bool wide = bits == 64;
   uint32_t op = wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32;
   uint32_t type = kilni_soft_form_type(source->form, 0);
@@ -437,9 +439,10 @@ static void move_vector(kilni_soft_lower_t* lower,
 
 void kilni_soft_decode_move(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* d = &source->operands[0];
-  const kilni_ptx_operand_t* a = &source->operands[1];
-  uint32_t bits = kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0));
+  const kilni_image_ptx_operand_t* d = &source->operands[0];
+  const kilni_image_ptx_operand_t* a = &source->operands[1];
+  uint32_t bits =
+      kilni_image_ptx_type_bits(kilni_soft_form_type(source->form, 0));
   bool vector = kilni_soft_form_has(source->form, KILNI_PTX_MOD_V2) ||
                 kilni_soft_form_has(source->form, KILNI_PTX_MOD_V4);
   if (source->count == 2 && vector) {
@@ -461,7 +464,7 @@ void kilni_soft_decode_move(kilni_soft_lower_t* lower,
   }
 }
 
-static uint32_t decode_table_space_of(const kilni_ptx_form_t* form) {
+static uint32_t decode_table_space_of(const kilni_image_ptx_form_t* form) {
   for (uint32_t i = 0; i < form->modifier_count; i++) {
     switch (form->modifiers[i]) {
       case KILNI_PTX_MOD_GLOBAL:
@@ -487,7 +490,7 @@ static uint32_t decode_table_space_of(const kilni_ptx_form_t* form) {
 void kilni_soft_decode_cvta(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
   uint32_t space = decode_table_space_of(source->form);
-  const kilni_ptx_operand_t* a = &source->operands[1];
+  const kilni_image_ptx_operand_t* a = &source->operands[1];
   bool narrow = kilni_soft_form_type(source->form, 0) == KILNI_PTX_TYPE_U32;
   if (space == KILNI_SOFT_SPACE_GENERIC || source->count != 2 || narrow) {
     decode_table_refuse_form(lower, source);

@@ -94,7 +94,7 @@ static uint32_t type_flags(const kilni_soft_source_t* source, uint32_t action) {
 // first.
 static void use_sources(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source, uint32_t words[3]) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   words[0] = kilni_soft_use(lower, &operands[1], false, 0);
   words[1] = kilni_soft_use(lower, &operands[2], false, 0);
   words[2] = source->count > 3 ? kilni_soft_use(lower, &operands[3], false, 0)
@@ -116,27 +116,29 @@ static bool decode_pack(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
   uint32_t words[3];
-  if (source->count != (kilni_ptx_type_bits(type) == 16 ? 3u : 4u)) {
+  if (source->count != (kilni_image_ptx_type_bits(type) == 16 ? 3u : 4u)) {
     return false;
   }
   use_sources(lower, source, words);
-  decode_video_emit(lower, source, KILNI_SOFT_OP_video, words,
-                    KILNI_SOFT_VIDEO_PACK | kilni_ptx_type_bits(type) << 4 |
-                        (kilni_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED
-                             ? KILNI_SOFT_VIDEO_SIGNED_D
-                             : 0u));
+  decode_video_emit(
+      lower, source, KILNI_SOFT_OP_video, words,
+      KILNI_SOFT_VIDEO_PACK | kilni_image_ptx_type_bits(type) << 4 |
+          (kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED
+               ? KILNI_SOFT_VIDEO_SIGNED_D
+               : 0u));
   return true;
 }
 
 // ---- Two or four numbers ----
 
 // The parts that the selector of a destination leaves out, a bit each.
-static bool has_several(const kilni_ptx_operand_t* operand, uint32_t count) {
+static bool has_several(const kilni_image_ptx_operand_t* operand,
+                        uint32_t count) {
   return operand->selector ==
          (count == 4 ? KILNI_PTX_SELECT_BYTES : KILNI_PTX_SELECT_HALVES);
 }
 
-static bool parts_left(const kilni_ptx_operand_t* d, uint32_t count,
+static bool parts_left(const kilni_image_ptx_operand_t* d, uint32_t count,
                        uint32_t* out_left) {
   uint32_t all = count == 4 ? 15u : 3u;
   uint32_t first = count == 4 ? KILNI_PTX_SELECT_B0 : KILNI_PTX_SELECT_H0;
@@ -161,8 +163,8 @@ static bool parts_left(const kilni_ptx_operand_t* d, uint32_t count,
 }
 
 // The bytes of the pair b, a that make a source, as prmt names them.
-static bool selector_bytes(const kilni_ptx_operand_t* operand, uint32_t count,
-                           uint32_t* out_bytes) {
+static bool selector_bytes(const kilni_image_ptx_operand_t* operand,
+                           uint32_t count, uint32_t* out_bytes) {
   if (!has_several(operand, count) || operand->value >> 16 != count) {
     return false;
   }
@@ -178,8 +180,9 @@ static bool selector_bytes(const kilni_ptx_operand_t* operand, uint32_t count,
 }
 
 static bool select_parts(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* operand, uint32_t count,
-                         const uint32_t words[3], uint32_t* inout_word) {
+                         const kilni_image_ptx_operand_t* operand,
+                         uint32_t count, const uint32_t words[3],
+                         uint32_t* inout_word) {
   uint32_t bytes;
   if (operand->selector == KILNI_PTX_SELECT_NONE) return true;
   if (!selector_bytes(operand, count, &bytes)) return false;
@@ -195,8 +198,8 @@ static bool select_parts(kilni_soft_lower_t* lower,
 
 static bool decode_parts(kilni_soft_lower_t* lower,
                          const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
-  const char* text = kilni_ptx_opcode_text(source->form->opcode);
+  const kilni_image_ptx_operand_t* operands = source->operands;
+  const char* text = kilni_image_ptx_opcode_text(source->form->opcode);
   uint32_t count = text[strlen(text) - 1] == '4' ? 4 : 2;
   uint32_t words[3];
   uint32_t left;
@@ -219,7 +222,7 @@ static bool decode_parts(kilni_soft_lower_t* lower,
 
 // ---- One number ----
 
-static bool one_part(const kilni_ptx_operand_t* operand, uint32_t at,
+static bool one_part(const kilni_image_ptx_operand_t* operand, uint32_t at,
                      uint32_t* inout_aux) {
   if (operand->selector > KILNI_PTX_SELECT_H1) return false;
   *inout_aux |= (uint32_t)operand->selector << at;
@@ -228,7 +231,7 @@ static bool one_part(const kilni_ptx_operand_t* operand, uint32_t at,
 
 static bool decode_one(kilni_soft_lower_t* lower,
                        const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t aux = type_flags(source, decode_video_action_of(source));
   if (decode_video_has(source, KILNI_PTX_MOD_MIN))
     aux |= KILNI_SOFT_VIDEO_LEAST;
@@ -257,7 +260,7 @@ static bool decode_one(kilni_soft_lower_t* lower,
 // Either the product or c may be negated, or one be added.
 static bool decode_mad(kilni_soft_lower_t* lower,
                        const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t aux = type_flags(source, KILNI_SOFT_VIDEO_ADD);
   bool minus = operands[1].negated != operands[2].negated;
   bool minus_c = operands[3].negated;
@@ -285,7 +288,7 @@ static bool decode_mad(kilni_soft_lower_t* lower,
   if (decode_video_has(source, KILNI_PTX_MOD_SHR15))
     aux |= KILNI_SOFT_VIDEO_SHR15;
   for (uint32_t i = 0; i < 3; i++) {
-    kilni_ptx_operand_t plain = operands[1 + i];
+    kilni_image_ptx_operand_t plain = operands[1 + i];
     plain.negated = 0;
     words[i] = kilni_soft_use(lower, &plain, false, 0);
   }

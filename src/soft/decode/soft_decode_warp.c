@@ -11,7 +11,7 @@ static void decode_warp_refuse_form(kilni_soft_lower_t* lower,
 }
 
 // The place of one of `modifiers` in the form; KILNI_SOFT_NONE if none.
-static uint32_t which_of(const kilni_ptx_form_t* form,
+static uint32_t which_of(const kilni_image_ptx_form_t* form,
                          const uint16_t* modifiers, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (kilni_soft_form_has(form, modifiers[i])) return i;
@@ -29,8 +29,8 @@ static void decode_shfl(kilni_soft_lower_t* lower,
     decode_warp_refuse_form(lower, source);
     return;
   }
-  const kilni_ptx_operand_t* p;
-  const kilni_ptx_operand_t* d =
+  const kilni_image_ptx_operand_t* p;
+  const kilni_image_ptx_operand_t* d =
       kilni_soft_split(lower, &source->operands[0], &p);
   uint32_t words[4];
   for (uint32_t i = 0; i < 4; i++) {
@@ -83,13 +83,14 @@ static void decode_vote(kilni_soft_lower_t* lower,
 static void decode_match(kilni_soft_lower_t* lower,
                          const kilni_soft_source_t* source) {
   bool all = kilni_soft_form_has(source->form, KILNI_PTX_MOD_ALL);
-  bool wide = kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0)) == 64;
+  bool wide =
+      kilni_image_ptx_type_bits(kilni_soft_form_type(source->form, 0)) == 64;
   if (source->count != 3) {
     decode_warp_refuse_form(lower, source);
     return;
   }
-  const kilni_ptx_operand_t* p;
-  const kilni_ptx_operand_t* d =
+  const kilni_image_ptx_operand_t* p;
+  const kilni_image_ptx_operand_t* d =
       kilni_soft_split(lower, &source->operands[0], &p);
   uint32_t a = kilni_soft_use(lower, &source->operands[1], wide, 0);
   uint32_t mask = kilni_soft_use(lower, &source->operands[2], false, 0);
@@ -114,8 +115,8 @@ static void decode_redux(kilni_soft_lower_t* lower,
   uint32_t at = which_of(source->form, actions, 6);
   uint32_t type = kilni_soft_form_type(source->form, 0);
   if (at == KILNI_SOFT_NONE || source->count != 3 ||
-      kilni_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT ||
-      kilni_ptx_type_bits(type) != 32) {
+      kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT ||
+      kilni_image_ptx_type_bits(type) != 32) {
     decode_warp_refuse_form(lower, source);
     return;
   }
@@ -124,7 +125,7 @@ static void decode_redux(kilni_soft_lower_t* lower,
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
   kilni_soft_low_t* low =
       kilni_soft_low_binary(lower, KILNI_SOFT_OP_redux, d, a, mask);
-  bool is_signed = kilni_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED;
+  bool is_signed = kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED;
   low->word[KILNI_SOFT_WORD_AUX] = codes[at] | (is_signed ? 1u << 8 : 0u);
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
@@ -136,8 +137,8 @@ static void decode_elect(kilni_soft_lower_t* lower,
     decode_warp_refuse_form(lower, source);
     return;
   }
-  const kilni_ptx_operand_t* p;
-  const kilni_ptx_operand_t* d =
+  const kilni_image_ptx_operand_t* p;
+  const kilni_image_ptx_operand_t* d =
       kilni_soft_split(lower, &source->operands[0], &p);
   uint32_t mask = kilni_soft_use(lower, &source->operands[1], false, 0);
   uint32_t to = kilni_soft_def(lower, d, false);
@@ -177,7 +178,7 @@ void kilni_soft_decode_warp(kilni_soft_lower_t* lower,
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
 
-static uint32_t barrier_action(const kilni_ptx_form_t* form) {
+static uint32_t barrier_action(const kilni_image_ptx_form_t* form) {
   if (kilni_soft_form_has(form, KILNI_PTX_MOD_CLUSTER)) return KILNI_SOFT_NONE;
   if (kilni_soft_form_has(form, KILNI_PTX_MOD_SYNC)) {
     return KILNI_SOFT_BARRIER_SYNC;
@@ -198,7 +199,7 @@ static uint32_t barrier_action(const kilni_ptx_form_t* form) {
 
 void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
                                const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t count = source->count;
   if (kilni_soft_form_has(source->form, KILNI_PTX_MOD_WARP)) {
     uint32_t mask = kilni_soft_use(lower, &operands[0], false, 0);
@@ -222,7 +223,7 @@ void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
     return;
   }
   bool is_pred = reduces && action != KILNI_SOFT_BARRIER_POPC;
-  const kilni_ptx_operand_t* number = &operands[reduces ? 1 : 0];
+  const kilni_image_ptx_operand_t* number = &operands[reduces ? 1 : 0];
   bool has_count = count == (reduces ? 4u : 2u);
   uint32_t a = kilni_soft_use(lower, number, false, 0);
   uint32_t b = KILNI_SOFT_NONE;
@@ -260,8 +261,8 @@ static void decode_warp_add_pass(kilni_soft_lower_t* lower, uint32_t vreg,
 // callee's parameter has, so another size may not come through (ptxas: "Type of
 // argument does not match formal parameter").
 static void pass_variable(kilni_soft_lower_t* lower, uint32_t index,
-                          const kilni_ptx_variable_t* formal) {
-  const kilni_ptx_variable_t* actual = &lower->module->variables[index];
+                          const kilni_image_ptx_variable_t* formal) {
+  const kilni_image_ptx_variable_t* actual = &lower->module->variables[index];
   if (formal && formal->unsized) {
     kilni_soft_refuse(lower, "a call with a variable number of arguments");
     return;
@@ -280,8 +281,9 @@ static void pass_variable(kilni_soft_lower_t* lower, uint32_t index,
 // An argument or a result: a .param variable of the caller, or a register or
 // number that gets words of its own.
 static void pass_operand(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* operand,
-                         const kilni_ptx_variable_t* formal, bool is_result) {
+                         const kilni_image_ptx_operand_t* operand,
+                         const kilni_image_ptx_variable_t* formal,
+                         bool is_result) {
   if (operand->kind == KILNI_PTX_OPERAND_VARIABLE &&
       lower->module->variables[operand->index].space == KILNI_PTX_SPACE_PARAM) {
     pass_variable(lower, operand->index, formal);
@@ -315,8 +317,8 @@ static void pass_operand(kilni_soft_lower_t* lower,
 
 // Results that went to registers leave their words behind the call.
 static void fetch_results(kilni_soft_lower_t* lower,
-                          const kilni_ptx_operand_t* results, uint32_t count,
-                          size_t first_pass) {
+                          const kilni_image_ptx_operand_t* results,
+                          uint32_t count, size_t first_pass) {
   if (!kiln_status_is_ok(lower->status)) return;
   for (uint32_t i = 0; i < count; i++) {
     if (results[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
@@ -336,31 +338,31 @@ static void fetch_results(kilni_soft_lower_t* lower,
 // Formals of the callee: returns, then parameters. NULL where they are not
 // known.
 typedef struct formals_t {
-  const kilni_ptx_variable_t* returns;
-  const kilni_ptx_variable_t* params;
+  const kilni_image_ptx_variable_t* returns;
+  const kilni_image_ptx_variable_t* params;
   uint32_t return_count;
   uint32_t param_count;
 } formals_t;
 
 // A module may have no variables at all.
-static const kilni_ptx_variable_t* variables_at(
-    const kilni_ptx_module_t* module, uint32_t first) {
+static const kilni_image_ptx_variable_t* variables_at(
+    const kilni_image_ptx_module_t* module, uint32_t first) {
   return module->variables ? &module->variables[first] : NULL;
 }
 
 static bool callee_formals(kilni_soft_lower_t* lower,
                            const kilni_soft_source_t* source, formals_t* out) {
-  const kilni_ptx_module_t* module = lower->module;
-  const kilni_ptx_operand_t* callee = &source->operands[1];
+  const kilni_image_ptx_module_t* module = lower->module;
+  const kilni_image_ptx_operand_t* callee = &source->operands[1];
   if (callee->kind == KILNI_PTX_OPERAND_FUNCTION) {
-    const kilni_ptx_function_t* f = &module->functions[callee->index];
+    const kilni_image_ptx_function_t* f = &module->functions[callee->index];
     *out = (formals_t){variables_at(module, f->first_return),
                        variables_at(module, f->first_parameter),
                        f->return_count, f->parameter_count};
     return true;
   }
   if (source->operands[3].kind != KILNI_PTX_OPERAND_TABLE) return false;
-  const kilni_ptx_table_t* t =
+  const kilni_image_ptx_table_t* t =
       &lower->source->tables[source->operands[3].index];
   if (t->kind == KILNI_PTX_TABLE_PROTOTYPE) {
     *out = (formals_t){variables_at(module, t->first_return),
@@ -369,7 +371,8 @@ static bool callee_formals(kilni_soft_lower_t* lower,
     return true;
   }
   if (t->kind != KILNI_PTX_TABLE_CALL_TARGETS || t->count == 0) return false;
-  const kilni_ptx_function_t* f = &module->functions[module->entries[t->first]];
+  const kilni_image_ptx_function_t* f =
+      &module->functions[module->entries[t->first]];
   *out = (formals_t){variables_at(module, f->first_return),
                      variables_at(module, f->first_parameter), f->return_count,
                      f->parameter_count};
@@ -379,9 +382,9 @@ static bool callee_formals(kilni_soft_lower_t* lower,
 // Whether `f` is the device's function of that name, with one 64-bit parameter
 // and `returns` such results.
 static bool is_heap(const kilni_soft_lower_t* lower,
-                    const kilni_ptx_function_t* f, const char* name,
+                    const kilni_image_ptx_function_t* f, const char* name,
                     uint32_t returns) {
-  const kilni_ptx_variable_t* variables = lower->module->variables;
+  const kilni_image_ptx_variable_t* variables = lower->module->variables;
   return !f->is_defined && strcmp(f->name, name) == 0 &&
          f->return_count == returns && f->parameter_count == 1 &&
          variables[f->first_parameter].size_bytes == 8 &&
@@ -391,8 +394,8 @@ static bool is_heap(const kilni_soft_lower_t* lower,
 // cudaGraphSetConditional(handle, value): the device has it as a GPU's driver
 // does, without a library.
 static bool is_set_conditional(const kilni_soft_lower_t* lower,
-                               const kilni_ptx_function_t* f) {
-  const kilni_ptx_variable_t* variables = lower->module->variables;
+                               const kilni_image_ptx_function_t* f) {
+  const kilni_image_ptx_variable_t* variables = lower->module->variables;
   return !f->is_defined && strcmp(f->name, "cudaGraphSetConditional") == 0 &&
          f->return_count == 0 && f->parameter_count == 2 &&
          variables[f->first_parameter].size_bytes == 8 &&
@@ -401,11 +404,12 @@ static bool is_set_conditional(const kilni_soft_lower_t* lower,
 
 // The operation of a call; KILNI_SOFT_NONE after refusing it.
 static uint32_t call_op(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* callee) {
+                        const kilni_image_ptx_operand_t* callee) {
   if (callee->kind == KILNI_PTX_OPERAND_REGISTER) {
     return KILNI_SOFT_OP_call_indirect;
   }
-  const kilni_ptx_function_t* f = &lower->module->functions[callee->index];
+  const kilni_image_ptx_function_t* f =
+      &lower->module->functions[callee->index];
   if (f->is_defined && !f->is_entry) return KILNI_SOFT_OP_call;
   if (!f->is_defined && strcmp(f->name, "vprintf") == 0) {
     return KILNI_SOFT_OP_vprintf;
@@ -427,11 +431,11 @@ static uint32_t call_op(kilni_soft_lower_t* lower,
 }
 
 static void pass_list(kilni_soft_lower_t* lower,
-                      const kilni_ptx_operand_t* list,
-                      const kilni_ptx_variable_t* formals, uint32_t count,
+                      const kilni_image_ptx_operand_t* list,
+                      const kilni_image_ptx_variable_t* formals, uint32_t count,
                       bool is_result) {
-  const kilni_ptx_operand_t* parts =
-      kilni_ptx_operand_children(lower->module, list);
+  const kilni_image_ptx_operand_t* parts =
+      kilni_image_ptx_operand_children(lower->module, list);
   for (uint32_t i = 0; i < list->count; i++) {
     pass_operand(lower, &parts[i], i < count ? &formals[i] : NULL, is_result);
   }
@@ -439,7 +443,7 @@ static void pass_list(kilni_soft_lower_t* lower,
 
 void kilni_soft_decode_call(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
-  const kilni_ptx_operand_t* operands = source->operands;
+  const kilni_image_ptx_operand_t* operands = source->operands;
   formals_t formals;
   uint32_t op = KILNI_SOFT_NONE;
   if (!callee_formals(lower, source, &formals)) {
@@ -472,32 +476,34 @@ void kilni_soft_decode_call(kilni_soft_lower_t* lower,
     kilni_soft_low_word(low, KILNI_SOFT_WORD_A, pointer, KILNI_SOFT_ROLE_USE);
   }
   low->word[KILNI_SOFT_WORD_AUX] = (uint32_t)at;
-  fetch_results(lower, kilni_ptx_operand_children(lower->module, &operands[0]),
+  fetch_results(lower,
+                kilni_image_ptx_operand_children(lower->module, &operands[0]),
                 operands[0].count, first);
 }
 
 // A parameter that is a register of the function.
-static bool is_register(const kilni_ptx_variable_t* variable) {
+static bool is_register(const kilni_image_ptx_variable_t* variable) {
   return variable->space == KILNI_PTX_SPACE_REG;
 }
 
 void kilni_soft_decode_prologue(kilni_soft_lower_t* lower) {
-  const kilni_ptx_function_t* source = lower->source;
+  const kilni_image_ptx_function_t* source = lower->source;
   if (source->is_entry) return;
   for (uint32_t i = 0; i < source->return_count; i++) {
     kilni_soft_variable_words(lower, source->first_return + i);
   }
   for (uint32_t i = 0; i < source->parameter_count; i++) {
     uint32_t index = source->first_parameter + i;
-    const kilni_ptx_variable_t* variable = &lower->module->variables[index];
+    const kilni_image_ptx_variable_t* variable =
+        &lower->module->variables[index];
     kilni_soft_variable_words(lower, index);
     kilni_soft_param_to_local(lower, index);
     if (!is_register(variable) || variable->register_index == KILNI_PTX_NONE) {
       continue;
     }
-    kilni_ptx_operand_t d = {.kind = KILNI_PTX_OPERAND_REGISTER,
-                             .component = KILNI_PTX_WHOLE,
-                             .index = variable->register_index};
+    kilni_image_ptx_operand_t d = {.kind = KILNI_PTX_OPERAND_REGISTER,
+                                   .component = KILNI_PTX_WHOLE,
+                                   .index = variable->register_index};
     uint32_t bytes = (uint32_t)variable->size_bytes;
     uint32_t from = kilni_soft_param_get(lower, index, 0, bytes);
     uint32_t word = kilni_soft_def(lower, &d, bytes == 8);
@@ -508,16 +514,17 @@ void kilni_soft_decode_prologue(kilni_soft_lower_t* lower) {
 }
 
 void kilni_soft_decode_return(kilni_soft_lower_t* lower) {
-  const kilni_ptx_function_t* source = lower->source;
+  const kilni_image_ptx_function_t* source = lower->source;
   for (uint32_t i = 0; !source->is_entry && i < source->return_count; i++) {
     uint32_t index = source->first_return + i;
-    const kilni_ptx_variable_t* variable = &lower->module->variables[index];
+    const kilni_image_ptx_variable_t* variable =
+        &lower->module->variables[index];
     if (!is_register(variable) || variable->register_index == KILNI_PTX_NONE) {
       continue;
     }
-    kilni_ptx_operand_t value = {.kind = KILNI_PTX_OPERAND_REGISTER,
-                                 .component = KILNI_PTX_WHOLE,
-                                 .index = variable->register_index};
+    kilni_image_ptx_operand_t value = {.kind = KILNI_PTX_OPERAND_REGISTER,
+                                       .component = KILNI_PTX_WHOLE,
+                                       .index = variable->register_index};
     uint32_t bytes = (uint32_t)variable->size_bytes;
     kilni_soft_param_put(lower, index, 0, bytes,
                          kilni_soft_use(lower, &value, bytes == 8, 0));

@@ -332,7 +332,7 @@ static kiln_status_t copy_lists(emit_t* emit) {
 static kiln_status_t list_formals(emit_t* emit) {
   kilni_soft_lower_t* lower = emit->lower;
   kilni_soft_function_t* out = emit->out;
-  const kilni_ptx_function_t* source = lower->source;
+  const kilni_image_ptx_function_t* source = lower->source;
   if (source->is_entry) return kiln_ok();
   uint32_t count = source->return_count + source->parameter_count;
   void* memory;

@@ -85,8 +85,8 @@ typedef struct kilni_soft_flow_block_t {
 // A function on its way. one-thread
 typedef struct kilni_soft_lower_t {
   const kiln_host_t* host;
-  const kilni_ptx_module_t* module;
-  const kilni_ptx_function_t* source;
+  const kilni_image_ptx_module_t* module;
+  const kilni_image_ptx_function_t* source;
   kilni_soft_code_t* code;
   kilni_soft_function_t* out;
   const uint32_t* param_offsets;  // of entry parameters, by variable
@@ -172,50 +172,51 @@ void kilni_soft_lower_deinit(kilni_soft_lower_t* lower);
 
 // soft_operand.c: operands of the tree as words.
 uint32_t kilni_soft_use(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand, bool wide,
+                        const kilni_image_ptx_operand_t* operand, bool wide,
                         uint32_t type);
 uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
-                             const kilni_ptx_operand_t* operand);
+                             const kilni_image_ptx_operand_t* operand);
 uint32_t kilni_soft_def_pred(kilni_soft_lower_t* lower,
-                             const kilni_ptx_operand_t* operand);
+                             const kilni_image_ptx_operand_t* operand);
 // The register to write a result of `wide` lanes to; where the operand's own
 // does not fit, a temporary that `_done` then converts.
 uint32_t kilni_soft_def(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand, bool wide);
+                        const kilni_image_ptx_operand_t* operand, bool wide);
 void kilni_soft_def_done(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* operand, uint32_t word,
-                         bool wide, bool is_signed);
+                         const kilni_image_ptx_operand_t* operand,
+                         uint32_t word, bool wide, bool is_signed);
 uint32_t kilni_soft_register_bits(const kilni_soft_lower_t* lower,
-                                  const kilni_ptx_operand_t* operand);
+                                  const kilni_image_ptx_operand_t* operand);
 // The address of a variable plus bytes, as a 64-bit word.
 uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
                                      uint64_t offset, bool generic);
 void kilni_soft_special(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand, uint32_t d,
+                        const kilni_image_ptx_operand_t* operand, uint32_t d,
                         bool wide);
 
 // The halves of a 128-bit register; false if `operand` is none.
 bool kilni_soft_halves(const kilni_soft_lower_t* lower,
-                       const kilni_ptx_operand_t* operand,
-                       kilni_ptx_operand_t out_halves[2]);
+                       const kilni_image_ptx_operand_t* operand,
+                       kilni_image_ptx_operand_t out_halves[2]);
 // An address as one 64-bit word; false after refusing it.
 bool kilni_soft_address(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* address, uint32_t space,
-                        uint32_t* out_word);
+                        const kilni_image_ptx_operand_t* address,
+                        uint32_t space, uint32_t* out_word);
 // The first of a `d|p` pair, and the second if there is one.
-const kilni_ptx_operand_t* kilni_soft_split(
-    const kilni_soft_lower_t* lower, const kilni_ptx_operand_t* operand,
-    const kilni_ptx_operand_t** out_second);
+const kilni_image_ptx_operand_t* kilni_soft_split(
+    const kilni_soft_lower_t* lower, const kilni_image_ptx_operand_t* operand,
+    const kilni_image_ptx_operand_t** out_second);
 
 // soft_decode*.c: instructions, by kind. Each lowers one instruction.
 typedef struct kilni_soft_source_t {
-  const kilni_ptx_instruction_t* ins;
-  const kilni_ptx_form_t* form;
-  const kilni_ptx_operand_t* operands;
+  const kilni_image_ptx_instruction_t* ins;
+  const kilni_image_ptx_form_t* form;
+  const kilni_image_ptx_operand_t* operands;
   uint32_t count;
 } kilni_soft_source_t;
-bool kilni_soft_form_has(const kilni_ptx_form_t* form, uint32_t modifier);
-uint32_t kilni_soft_form_type(const kilni_ptx_form_t* form, uint32_t number);
+bool kilni_soft_form_has(const kilni_image_ptx_form_t* form, uint32_t modifier);
+uint32_t kilni_soft_form_type(const kilni_image_ptx_form_t* form,
+                              uint32_t number);
 void kilni_soft_decode_memory(kilni_soft_lower_t* lower,
                               const kilni_soft_source_t* source);
 void kilni_soft_decode_atomic(kilni_soft_lower_t* lower,
@@ -233,16 +234,16 @@ void kilni_soft_decode_table(kilni_soft_lower_t* lower,
 uint32_t kilni_soft_boolean(kilni_soft_lower_t* lower, uint32_t modifier,
                             uint32_t a, uint32_t b);
 void kilni_soft_write_compare(kilni_soft_lower_t* lower,
-                              const kilni_ptx_operand_t* d, uint32_t t,
+                              const kilni_image_ptx_operand_t* d, uint32_t t,
                               uint32_t boolean, uint32_t c);
 void kilni_soft_write_preds(kilni_soft_lower_t* lower,
-                            const kilni_ptx_operand_t* d, uint32_t yes,
+                            const kilni_image_ptx_operand_t* d, uint32_t yes,
                             uint32_t no);
 // Gives `word` to the destination, stretched as the form's type says.
 void kilni_soft_def_finish(kilni_soft_lower_t* lower,
                            const kilni_soft_source_t* source, uint32_t word,
                            bool wide);
-bool kilni_soft_form_is_half(const kilni_ptx_form_t* form);
+bool kilni_soft_form_is_half(const kilni_image_ptx_form_t* form);
 void kilni_soft_decode_half(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source);
 void kilni_soft_decode_async(kilni_soft_lower_t* lower,

@@ -11,32 +11,32 @@ static bool operand_is_wide(const kilni_soft_lower_t* lower, uint32_t vreg) {
 }
 
 static uint32_t vreg_of(const kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand) {
+                        const kilni_image_ptx_operand_t* operand) {
   uint32_t component =
       operand->component == KILNI_PTX_WHOLE ? 0 : operand->component;
   return lower->register_vregs[operand->index] + component;
 }
 
 uint32_t kilni_soft_register_bits(const kilni_soft_lower_t* lower,
-                                  const kilni_ptx_operand_t* operand) {
+                                  const kilni_image_ptx_operand_t* operand) {
   if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return 0;
   return lower->vregs[vreg_of(lower, operand)].bits;
 }
 
-const kilni_ptx_operand_t* kilni_soft_split(
-    const kilni_soft_lower_t* lower, const kilni_ptx_operand_t* operand,
-    const kilni_ptx_operand_t** out_second) {
+const kilni_image_ptx_operand_t* kilni_soft_split(
+    const kilni_soft_lower_t* lower, const kilni_image_ptx_operand_t* operand,
+    const kilni_image_ptx_operand_t** out_second) {
   *out_second = NULL;
   if (operand->kind != KILNI_PTX_OPERAND_PAIR) return operand;
-  const kilni_ptx_operand_t* parts =
-      kilni_ptx_operand_children(lower->module, operand);
+  const kilni_image_ptx_operand_t* parts =
+      kilni_image_ptx_operand_children(lower->module, operand);
   if (parts[1].kind != KILNI_PTX_OPERAND_SINK) *out_second = &parts[1];
   return parts;
 }
 
 bool kilni_soft_halves(const kilni_soft_lower_t* lower,
-                       const kilni_ptx_operand_t* operand,
-                       kilni_ptx_operand_t out_halves[2]) {
+                       const kilni_image_ptx_operand_t* operand,
+                       kilni_image_ptx_operand_t out_halves[2]) {
   out_halves[0] = *operand;
   out_halves[1] = *operand;
   if (operand->kind == KILNI_PTX_OPERAND_SINK) return true;
@@ -51,11 +51,11 @@ bool kilni_soft_halves(const kilni_soft_lower_t* lower,
 }
 
 // An immediate as the bits of `type`.
-static uint64_t immediate_bits(const kilni_ptx_operand_t* operand,
+static uint64_t immediate_bits(const kilni_image_ptx_operand_t* operand,
                                uint32_t type) {
   uint64_t value = operand->value;
-  bool is_float = kilni_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT;
-  uint32_t bits = kilni_ptx_type_bits(type);
+  bool is_float = kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_FLOAT;
+  uint32_t bits = kilni_image_ptx_type_bits(type);
   if (operand->immediate == KILNI_PTX_IMMEDIATE_F64 && is_float && bits == 32) {
     double wide;
     memcpy(&wide, &value, 8);
@@ -88,7 +88,7 @@ static uint32_t local_address(kilni_soft_lower_t* lower, uint32_t place,
 
 uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
                                      uint64_t offset, bool generic) {
-  const kilni_ptx_variable_t* variable = &lower->module->variables[index];
+  const kilni_image_ptx_variable_t* variable = &lower->module->variables[index];
   if (variable->space == KILNI_PTX_SPACE_SHARED) {
     kilni_soft_note_shared(lower, index);
     kilni_soft_constant_t constant = {.value = offset,
@@ -159,7 +159,7 @@ static const special_t kSpecials[] = {
 enum { DEVICE_WARPS = 64, DEVICE_SMS = 132 };
 
 // Special registers that a launch makes constant; false for the others.
-static bool special_constant(const kilni_ptx_operand_t* operand,
+static bool special_constant(const kilni_image_ptx_operand_t* operand,
                              kilni_soft_constant_t* out) {
   uint32_t c = operand->component == KILNI_PTX_WHOLE ? 0 : operand->component;
   *out = (kilni_soft_constant_t){.kind = KILNI_SOFT_CONSTANT_VALUE};
@@ -234,7 +234,7 @@ static bool special_constant(const kilni_ptx_operand_t* operand,
 }
 
 void kilni_soft_special(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand, uint32_t d,
+                        const kilni_image_ptx_operand_t* operand, uint32_t d,
                         bool wide) {
   kilni_soft_constant_t constant;
   if (special_constant(operand, &constant)) {
@@ -247,10 +247,11 @@ void kilni_soft_special(kilni_soft_lower_t* lower,
   for (size_t i = 0; i < sizeof(kSpecials) / sizeof(kSpecials[0]); i++) {
     if (kSpecials[i].sreg != operand->index) continue;
     uint32_t engine = kSpecials[i].engine;
-    if (kilni_ptx_sreg_components(operand->index) == 4) {
+    if (kilni_image_ptx_sreg_components(operand->index) == 4) {
       engine += operand->component;
     }
-    bool own = kilni_ptx_type_bits(kilni_ptx_sreg_type(operand->index)) == 64;
+    bool own = kilni_image_ptx_type_bits(
+                   kilni_image_ptx_sreg_type(operand->index)) == 64;
     uint32_t to = own == wide
                       ? d
                       : kilni_soft_temp(lower, own ? KILNI_SOFT_CLASS_64
@@ -267,7 +268,7 @@ void kilni_soft_special(kilni_soft_lower_t* lower,
     return;
   }
   kilni_soft_refuse(lower, "special register %%%s",
-                    kilni_ptx_sreg_text(operand->index));
+                    kilni_image_ptx_sreg_text(operand->index));
 }
 
 static uint32_t converted(kilni_soft_lower_t* lower, uint32_t op,
@@ -284,14 +285,14 @@ static uint32_t as_width(kilni_soft_lower_t* lower, uint32_t word,
   if (!wide) {
     return converted(lower, KILNI_SOFT_OP_low_b32, KILNI_SOFT_CLASS_32, word);
   }
-  bool is_signed = kilni_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED;
+  bool is_signed = kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_SIGNED;
   return converted(lower,
                    is_signed ? KILNI_SOFT_OP_wide_s32 : KILNI_SOFT_OP_wide_u32,
                    KILNI_SOFT_CLASS_64, word);
 }
 
 uint32_t kilni_soft_use(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand, bool wide,
+                        const kilni_image_ptx_operand_t* operand, bool wide,
                         uint32_t type) {
   uint32_t class_ = wide ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32;
   switch (operand->kind) {
@@ -329,7 +330,7 @@ uint32_t kilni_soft_use(kilni_soft_lower_t* lower,
 }
 
 uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
-                             const kilni_ptx_operand_t* operand) {
+                             const kilni_image_ptx_operand_t* operand) {
   if (operand->kind == KILNI_PTX_OPERAND_IMMEDIATE) {
     return operand->value ? 0u : KILNI_SOFT_PRED_NEGATED;
   }
@@ -348,7 +349,7 @@ uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
 }
 
 uint32_t kilni_soft_def_pred(kilni_soft_lower_t* lower,
-                             const kilni_ptx_operand_t* operand) {
+                             const kilni_image_ptx_operand_t* operand) {
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
     uint32_t vreg = vreg_of(lower, operand);
     if (lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) return vreg;
@@ -360,7 +361,7 @@ uint32_t kilni_soft_def_pred(kilni_soft_lower_t* lower,
 }
 
 uint32_t kilni_soft_def(kilni_soft_lower_t* lower,
-                        const kilni_ptx_operand_t* operand, bool wide) {
+                        const kilni_image_ptx_operand_t* operand, bool wide) {
   uint32_t class_ = wide ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32;
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
     uint32_t vreg = vreg_of(lower, operand);
@@ -375,8 +376,8 @@ uint32_t kilni_soft_def(kilni_soft_lower_t* lower,
 }
 
 void kilni_soft_def_done(kilni_soft_lower_t* lower,
-                         const kilni_ptx_operand_t* operand, uint32_t word,
-                         bool wide, bool is_signed) {
+                         const kilni_image_ptx_operand_t* operand,
+                         uint32_t word, bool wide, bool is_signed) {
   if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return;
   uint32_t vreg = vreg_of(lower, operand);
   if (vreg == word || lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) {

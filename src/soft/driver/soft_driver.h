@@ -78,7 +78,7 @@ typedef struct kilni_soft_module_t {
   kilni_soft_context_t* context;
   uint64_t handle;
   uint64_t library;  // the handle of the library that it is of; 0: none
-  kilni_ptx_module_t* tree;
+  kilni_image_ptx_module_t* tree;
   kilni_soft_code_t* code;
   kilni_soft_kernel_t* kernels;
   struct kilni_soft_module_t* next;

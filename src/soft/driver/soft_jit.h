@@ -35,7 +35,7 @@ void kilni_soft_jit_scribble(const kilni_soft_jit_t* jit);
 kiln_cu_result_t kilni_soft_read_result(kiln_status_t status, bool reading,
                                         char* message);
 // Whether the device may run what is for this target.
-kiln_cu_result_t kilni_soft_check_target(const kilni_ptx_module_t* tree,
+kiln_cu_result_t kilni_soft_check_target(const kilni_image_ptx_module_t* tree,
                                          char* message);
 
 #endif  // KILN_SRC_SOFT_DRIVER_SOFT_JIT_H_

@@ -180,7 +180,8 @@ static kiln_cu_result_t row_get_managed(kiln_cu_deviceptr_t* address,
   kiln_cu_result_t result =
       enter_library(library, name != NULL, &driver, &module);
   if (result != KILN_CU_SUCCESS) return result;
-  uint32_t index = kilni_ptx_variable_find(module->tree, kilni_base_sv(name));
+  uint32_t index =
+      kilni_image_ptx_variable_find(module->tree, kilni_base_sv(name));
   bool managed =
       index != KILNI_PTX_NONE && module->tree->variables[index].managed;
   kilni_soft_leave(driver, KILN_CU_SUCCESS);

@@ -60,7 +60,7 @@ kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
 // ---- Life ----
 
 static void link_end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
-  kilni_ptx_module_release(part->tree);
+  kilni_image_ptx_module_release(part->tree);
   // Owned here, and const only to the merge.
   kilni_base_strfree(allocator, (char*)(uintptr_t)part->name);
   kilni_base_strfree(allocator, (char*)(uintptr_t)part->text.data);
@@ -219,7 +219,7 @@ static kiln_cu_result_t link_read_part(kiln_allocator_t allocator,
     return KILN_CU_ERROR_INVALID_IMAGE;
   }
   kiln_status_t status =
-      kilni_ptx_module_create(text, name, NULL, allocator, &part->tree);
+      kilni_image_ptx_module_create(text, name, NULL, allocator, &part->tree);
   if (!kiln_status_is_ok(status)) {
     kiln_cu_result_t result = kilni_soft_read_result(status, true, message);
     link_note(link, name, message);
@@ -334,10 +334,10 @@ static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
 static kiln_cu_result_t link_check_whole(kiln_allocator_t allocator,
                                          kilni_soft_link_t* link) {
   kiln_bytes_view_t text = {(const uint8_t*)link->text.data, link->text.size};
-  kilni_ptx_module_t* tree = NULL;
-  kiln_status_t status =
-      kilni_ptx_module_create(text, "the linked PTX", NULL, allocator, &tree);
-  kilni_ptx_module_release(tree);
+  kilni_image_ptx_module_t* tree = NULL;
+  kiln_status_t status = kilni_image_ptx_module_create(text, "the linked PTX",
+                                                       NULL, allocator, &tree);
+  kilni_image_ptx_module_release(tree);
   if (kiln_status_is_ok(status)) return KILN_CU_SUCCESS;
   char message[KILNI_SOFT_MESSAGE_BYTES];
   kiln_cu_result_t result = kilni_soft_read_result(status, true, message);

@@ -128,8 +128,8 @@ static bool is_private(const group_t* group, uint32_t part) {
 }
 
 static uint64_t merge_size_of(const merge_t* merge, const item_t* item) {
-  const kilni_ptx_module_t* tree = merge->parts[item->part].tree;
-  uint32_t index = kilni_ptx_variable_find(tree, item->says.name);
+  const kilni_image_ptx_module_t* tree = merge->parts[item->part].tree;
+  uint32_t index = kilni_image_ptx_variable_find(tree, item->says.name);
   return index == KILNI_PTX_NONE ? 0 : tree->variables[index].size_bytes;
 }
 
@@ -276,9 +276,9 @@ typedef struct uses_t {
   bool* variables;
 } uses_t;
 
-static void merge_mark(const kilni_ptx_module_t* tree, uses_t* uses) {
+static void merge_mark(const kilni_image_ptx_module_t* tree, uses_t* uses) {
   for (uint32_t i = 0; i < tree->operand_count; i++) {
-    const kilni_ptx_operand_t* o = &tree->operands[i];
+    const kilni_image_ptx_operand_t* o = &tree->operands[i];
     bool at = o->kind == KILNI_PTX_OPERAND_ADDRESS;
     if (o->kind == KILNI_PTX_OPERAND_FUNCTION ||
         (at && o->base == KILNI_PTX_BASE_FUNCTION)) {
@@ -289,7 +289,7 @@ static void merge_mark(const kilni_ptx_module_t* tree, uses_t* uses) {
     }
   }
   for (uint32_t i = 0; i < tree->relocation_count; i++) {
-    const kilni_ptx_relocation_t* r = &tree->relocations[i];
+    const kilni_image_ptx_relocation_t* r = &tree->relocations[i];
     bool* marks =
         r->kind == KILNI_PTX_RELOC_FUNCTION ? uses->functions : uses->variables;
     marks[r->index] = true;
@@ -303,16 +303,16 @@ static void undefined(merge_t* merge, const char* name, size_t part) {
 }
 
 static void check_uses(merge_t* merge, size_t part, const uses_t* uses) {
-  const kilni_ptx_module_t* tree = merge->parts[part].tree;
+  const kilni_image_ptx_module_t* tree = merge->parts[part].tree;
   for (uint32_t i = 0; i < tree->function_count; i++) {
-    const kilni_ptx_function_t* f = &tree->functions[i];
+    const kilni_image_ptx_function_t* f = &tree->functions[i];
     if (uses->functions[i] && !f->is_defined && !is_supplied(f->name) &&
         !is_defined(merge, f->name)) {
       undefined(merge, f->name, part);
     }
   }
   for (uint32_t i = 0; i < tree->variable_count; i++) {
-    const kilni_ptx_variable_t* v = &tree->variables[i];
+    const kilni_image_ptx_variable_t* v = &tree->variables[i];
     if (uses->variables[i] && v->declared_only &&
         v->space != KILNI_PTX_SPACE_SHARED && !is_defined(merge, v->name)) {
       undefined(merge, v->name, part);
@@ -321,7 +321,7 @@ static void check_uses(merge_t* merge, size_t part, const uses_t* uses) {
 }
 
 static kiln_status_t merge_check_part(merge_t* merge, size_t part) {
-  const kilni_ptx_module_t* tree = merge->parts[part].tree;
+  const kilni_image_ptx_module_t* tree = merge->parts[part].tree;
   size_t count = (size_t)tree->function_count + tree->variable_count;
   void* marks = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -454,7 +454,7 @@ static void write_item(writer_t* writer, const item_t* item) {
   kilni_base_str_add_char(writer->merge->text, '\n');
 }
 
-static uint32_t last_file(const kilni_ptx_module_t* tree) {
+static uint32_t last_file(const kilni_image_ptx_module_t* tree) {
   uint32_t last = 0;
   for (uint32_t i = 0; i < tree->file_count; i++) {
     if (tree->files[i].number > last) last = tree->files[i].number;
@@ -476,8 +476,8 @@ static void write_items(merge_t* merge, bool first) {
   }
 }
 
-static bool merge_is_newer(const kilni_ptx_module_t* a,
-                           const kilni_ptx_module_t* b) {
+static bool merge_is_newer(const kilni_image_ptx_module_t* a,
+                           const kilni_image_ptx_module_t* b) {
   return a->version_major != b->version_major
              ? a->version_major > b->version_major
              : a->version_minor > b->version_minor;
@@ -485,13 +485,13 @@ static bool merge_is_newer(const kilni_ptx_module_t* a,
 
 // The newest version and the highest target.
 static void write_top(merge_t* merge) {
-  const kilni_ptx_module_t* version = merge->parts[0].tree;
-  const kilni_ptx_module_t* target = version;
+  const kilni_image_ptx_module_t* version = merge->parts[0].tree;
+  const kilni_image_ptx_module_t* target = version;
   bool debug = false;
   kilni_base_str_addf(merge->text, "//\n// Linked from %zu PTX text%s:\n",
                       merge->part_count, merge->part_count == 1 ? "" : "s");
   for (size_t i = 0; i < merge->part_count; i++) {
-    const kilni_ptx_module_t* tree = merge->parts[i].tree;
+    const kilni_image_ptx_module_t* tree = merge->parts[i].tree;
     if (merge_is_newer(tree, version)) version = tree;
     if (tree->target_sm > target->target_sm ||
         (tree->target_sm == target->target_sm && tree->target_suffix != 0)) {

@@ -15,7 +15,7 @@
 typedef struct kilni_soft_part_t {
   const char* name;  // for messages
   kiln_string_view_t text;
-  kilni_ptx_module_t* tree;  // of the text
+  kilni_image_ptx_module_t* tree;  // of the text
 } kilni_soft_part_t;
 
 // Adds the one text to `out_text`, or what is wrong to `out_errors`, a line

@@ -46,7 +46,7 @@ kiln_cu_result_t kilni_soft_read_result(kiln_status_t status, bool reading,
   }
 }
 
-kiln_cu_result_t kilni_soft_check_target(const kilni_ptx_module_t* tree,
+kiln_cu_result_t kilni_soft_check_target(const kilni_image_ptx_module_t* tree,
                                          char* message) {
   bool fits = tree->target_sm < SM_MAJOR_MINOR && tree->target_suffix == 0;
   if (tree->target_sm == SM_MAJOR_MINOR) fits = true;
@@ -121,7 +121,7 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   kiln_cu_result_t result = check_image(image, &size, message);
   if (result != KILN_CU_SUCCESS) return result;
   kiln_bytes_view_t text = {.data = image, .size = size};
-  kiln_status_t status = kilni_ptx_module_create(
+  kiln_status_t status = kilni_image_ptx_module_create(
       text, "PTX", NULL, driver->host.allocator, &module->tree);
   if (!kiln_status_is_ok(status)) {
     return kilni_soft_read_result(status, true, message);
@@ -153,7 +153,7 @@ void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
     kilni_base_free(driver->host.allocator, kernel, sizeof(*kernel));
   }
   kilni_soft_code_destroy(module->code);
-  kilni_ptx_module_release(module->tree);
+  kilni_image_ptx_module_release(module->tree);
   kilni_base_free(driver->host.allocator, module, sizeof(*module));
 }
 

@@ -17,9 +17,9 @@ static kiln_bytes_view_t bytes_of(const char* text) {
   return bytes;
 }
 
-kilni_ptx_module_t* ptx_read(const char* text) {
-  kilni_ptx_module_t* module;
-  kiln_status_t status = kilni_ptx_module_create(
+kilni_image_ptx_module_t* ptx_read(const char* text) {
+  kilni_image_ptx_module_t* module;
+  kiln_status_t status = kilni_image_ptx_module_create(
       bytes_of(text), "test", NULL, kiln_allocator_libc(), &module);
   if (!kiln_status_is_ok(status)) {
     char message[2048];
@@ -32,22 +32,23 @@ kilni_ptx_module_t* ptx_read(const char* text) {
   return module;
 }
 
-kiln_status_t ptx_refuse(const char* text, const kilni_ptx_limits_t* limits) {
+kiln_status_t ptx_refuse(const char* text,
+                         const kilni_image_ptx_limits_t* limits) {
   // Something to see overwritten.
-  kilni_ptx_module_t* module = (kilni_ptx_module_t*)&module;
-  kiln_status_t status = kilni_ptx_module_create(
+  kilni_image_ptx_module_t* module = (kilni_image_ptx_module_t*)&module;
+  kiln_status_t status = kilni_image_ptx_module_create(
       bytes_of(text), "test", limits, kiln_allocator_libc(), &module);
   if (kiln_status_is_ok(status)) {
-    kilni_ptx_module_release(module);
+    kilni_image_ptx_module_release(module);
     fail_msg("accepted: %s", text);
   }
   assert_null(module);
   return status;
 }
 
-const kilni_ptx_function_t* ptx_only_function(
-    const kilni_ptx_module_t* module) {
-  const kilni_ptx_function_t* only = NULL;
+const kilni_image_ptx_function_t* ptx_only_function(
+    const kilni_image_ptx_module_t* module) {
+  const kilni_image_ptx_function_t* only = NULL;
   for (uint32_t i = 0; i < module->function_count; i++) {
     if (!module->functions[i].is_defined) continue;
     assert_null(only);
@@ -57,16 +58,17 @@ const kilni_ptx_function_t* ptx_only_function(
   return only;
 }
 
-const kilni_ptx_instruction_t* ptx_instruction(const kilni_ptx_module_t* module,
-                                               uint32_t index) {
-  const kilni_ptx_function_t* function = ptx_only_function(module);
+const kilni_image_ptx_instruction_t* ptx_instruction(
+    const kilni_image_ptx_module_t* module, uint32_t index) {
+  const kilni_image_ptx_function_t* function = ptx_only_function(module);
   assert_true(index < function->instruction_count);
   return &function->instructions[index];
 }
 
-const kilni_ptx_operand_t* ptx_operand(const kilni_ptx_module_t* module,
-                                       uint32_t index, uint32_t operand) {
-  const kilni_ptx_instruction_t* instruction = ptx_instruction(module, index);
+const kilni_image_ptx_operand_t* ptx_operand(
+    const kilni_image_ptx_module_t* module, uint32_t index, uint32_t operand) {
+  const kilni_image_ptx_instruction_t* instruction =
+      ptx_instruction(module, index);
   assert_true(operand < instruction->operand_count);
-  return &kilni_ptx_instruction_operands(module, instruction)[operand];
+  return &kilni_image_ptx_instruction_operands(module, instruction)[operand];
 }

@@ -21,18 +21,20 @@
 #define PTX_KERNEL(body) PTX_KERNEL_HEAD body PTX_KERNEL_TAIL
 
 // Reads `text`; fails the test with the error's text if it is refused or the
-// tree is not whole. Release with kilni_ptx_module_release.
-kilni_ptx_module_t* ptx_read(const char* text);
+// tree is not whole. Release with kilni_image_ptx_module_release.
+kilni_image_ptx_module_t* ptx_read(const char* text);
 
 // Reads `text` with `limits` (or NULL), which must be refused. Free the status.
-kiln_status_t ptx_refuse(const char* text, const kilni_ptx_limits_t* limits);
+kiln_status_t ptx_refuse(const char* text,
+                         const kilni_image_ptx_limits_t* limits);
 
 // The module's only function that has a body, and its instruction `index`.
-const kilni_ptx_function_t* ptx_only_function(const kilni_ptx_module_t* module);
-const kilni_ptx_instruction_t* ptx_instruction(const kilni_ptx_module_t* module,
-                                               uint32_t index);
+const kilni_image_ptx_function_t* ptx_only_function(
+    const kilni_image_ptx_module_t* module);
+const kilni_image_ptx_instruction_t* ptx_instruction(
+    const kilni_image_ptx_module_t* module, uint32_t index);
 // Operand `operand` of that instruction.
-const kilni_ptx_operand_t* ptx_operand(const kilni_ptx_module_t* module,
-                                       uint32_t index, uint32_t operand);
+const kilni_image_ptx_operand_t* ptx_operand(
+    const kilni_image_ptx_module_t* module, uint32_t index, uint32_t operand);
 
 #endif  // KILN_TESTS_UNIT_IMAGE_PTX_TEXT_H_

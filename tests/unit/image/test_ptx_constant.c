@@ -70,14 +70,14 @@ static void worth_what_c_would_say(void** state) {
     char text[1024];
     snprintf(text, sizeof(text), "%smov.b64 %%rd1, %s;\nret;\n}",
              PTX_KERNEL_HEAD, kCases[i].text);
-    kilni_ptx_module_t* m = ptx_read(text);
-    const kilni_ptx_operand_t* o = ptx_operand(m, 0, 1);
+    kilni_image_ptx_module_t* m = ptx_read(text);
+    const kilni_image_ptx_operand_t* o = ptx_operand(m, 0, 1);
     if (o->kind != KILNI_PTX_OPERAND_IMMEDIATE || o->value != kCases[i].value ||
         o->immediate != kCases[i].immediate) {
       fail_msg("%s is %llx of kind %u", kCases[i].text,
                (unsigned long long)o->value, o->immediate);
     }
-    kilni_ptx_module_release(m);
+    kilni_image_ptx_module_release(m);
   }
 }
 

@@ -29,9 +29,9 @@ static void check(const defined_case_t* cases, size_t count) {
     char text[4096], out[PTX_DEFINED_BYTES], name[32];
     snprintf(text, sizeof(text), "%s%s%s", PTX_KERNEL_HEAD HEAD, cases[i].body,
              PTX_KERNEL_TAIL);
-    kilni_ptx_module_t* m = ptx_read(text);
+    kilni_image_ptx_module_t* m = ptx_read(text);
     const char* problem = ptx_defined(m, out);
-    kilni_ptx_module_release(m);
+    kilni_image_ptx_module_release(m);
     if (cases[i].reads == NULL) {
       if (problem != NULL) fail_msg("%s\n%s", problem, cases[i].body);
       continue;
@@ -217,11 +217,11 @@ static void functions(void** state) {
       ".func (.reg .u32 %a) h(.reg .u32 %b) { .reg .u32 %c;\n"
       "call (%a), f, (%c); ret; }\n";
   char out[PTX_DEFINED_BYTES];
-  kilni_ptx_module_t* m = ptx_read(kText);
+  kilni_image_ptx_module_t* m = ptx_read(kText);
   assert_ptr_equal(ptx_defined(m, out), out);
   assert_string_equal(out,
                       "h, line 9: call reads %c, which may not be written");
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 // More than one word of registers, and a text that is none.

@@ -260,15 +260,15 @@ static void truncated_text_is_an_error_at_most(void** state) {
       ".param .b32 x; .param .b32 y;\ncall (y), f, (x);\n"
       "L: bra.uni L;\nld.param.v2.u32 {%r1, %r2}, [p+8];\nret;\n}\n";
   for (size_t size = 0; size < sizeof(kText); size++) {
-    kilni_ptx_module_t* module;
+    kilni_image_ptx_module_t* module;
     kiln_bytes_view_t bytes = {(const uint8_t*)kText, size};
-    kiln_status_t status = kilni_ptx_module_create(
+    kiln_status_t status = kilni_image_ptx_module_create(
         bytes, "cut", NULL, kiln_allocator_libc(), &module);
     if (!kiln_status_is_ok(status)) {
       assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
     }
     kiln_status_free(status);
-    kilni_ptx_module_release(module);
+    kilni_image_ptx_module_release(module);
   }
 }
 

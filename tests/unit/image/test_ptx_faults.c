@@ -29,11 +29,11 @@ static const char kText[] = PTX_HEAD
 static kiln_status_t parse(kiln_allocator_t allocator, void* user) {
   (void)user;
   kiln_bytes_view_t bytes = {(const uint8_t*)kText, strlen(kText)};
-  kilni_ptx_module_t* module = (kilni_ptx_module_t*)&module;
+  kilni_image_ptx_module_t* module = (kilni_image_ptx_module_t*)&module;
   kiln_status_t status =
-      kilni_ptx_module_create(bytes, "test", NULL, allocator, &module);
+      kilni_image_ptx_module_create(bytes, "test", NULL, allocator, &module);
   assert_true(kiln_status_is_ok(status) == (module != NULL));
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   return status;
 }
 

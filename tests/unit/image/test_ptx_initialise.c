@@ -36,8 +36,9 @@ static const value_case_t kValues[] = {
     {".global .u8 x[2] = {};", 2, "", 0},
 };
 
-static const kilni_ptx_variable_t* x_of(const kilni_ptx_module_t* m) {
-  uint32_t x = kilni_ptx_variable_find(m, (kiln_string_view_t){"x", 1});
+static const kilni_image_ptx_variable_t* x_of(
+    const kilni_image_ptx_module_t* m) {
+  uint32_t x = kilni_image_ptx_variable_find(m, (kiln_string_view_t){"x", 1});
   assert_int_not_equal(x, KILNI_PTX_NONE);
   return &m->variables[x];
 }
@@ -48,26 +49,26 @@ static void values_become_bytes(void** state) {
     char text[512];
     strcpy(text, PTX_HEAD);
     strcat(text, kValues[i].text);
-    kilni_ptx_module_t* m = ptx_read(text);
-    const kilni_ptx_variable_t* x = x_of(m);
+    kilni_image_ptx_module_t* m = ptx_read(text);
+    const kilni_image_ptx_variable_t* x = x_of(m);
     if (x->size_bytes != kValues[i].size || x->byte_count != kValues[i].count ||
         (x->byte_count > 0 &&
          memcmp(x->bytes, kValues[i].bytes, kValues[i].count) != 0)) {
       fail_msg("%s", kValues[i].text);
     }
-    kilni_ptx_module_release(m);
+    kilni_image_ptx_module_release(m);
   }
 }
 
 static void addresses_become_relocations(void** state) {
   (void)state;
-  kilni_ptx_module_t* m =
+  kilni_image_ptx_module_t* m =
       ptx_read(PTX_HEAD
                ".global .u32 y;\n.func f();\n"
                ".global .u64 x[4] = {y+4, generic(y), 7, f};\n");
-  const kilni_ptx_variable_t* x = x_of(m);
+  const kilni_image_ptx_variable_t* x = x_of(m);
   assert_int_equal(x->relocation_count, 3);
-  const kilni_ptx_relocation_t* r = &m->relocations[x->first_relocation];
+  const kilni_image_ptx_relocation_t* r = &m->relocations[x->first_relocation];
   assert_int_equal(r[0].offset, 0);
   assert_int_equal(r[0].addend, 4);
   assert_int_equal(r[0].generic, 0);
@@ -78,24 +79,24 @@ static void addresses_become_relocations(void** state) {
   assert_int_equal(x->bytes[16], 7);
   assert_int_equal(r[2].offset, 24);
   assert_int_equal(r[2].kind, KILNI_PTX_RELOC_FUNCTION);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void masks_select_a_byte_of_an_address(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD
       ".global .u8 y;\n.global .u8 x[3] = {0xff(y), 0xff00(generic(y)+2), 9};"
       "\n");
-  const kilni_ptx_variable_t* x = x_of(m);
-  const kilni_ptx_relocation_t* r = &m->relocations[x->first_relocation];
+  const kilni_image_ptx_variable_t* x = x_of(m);
+  const kilni_image_ptx_relocation_t* r = &m->relocations[x->first_relocation];
   assert_int_equal(x->relocation_count, 2);
   assert_int_equal(r[0].size, 1);
   assert_int_equal(r[0].shift, 0);
   assert_int_equal(r[1].shift, 8);
   assert_int_equal(r[1].generic, 1);
   assert_int_equal(r[1].addend, 2);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void wrong_values_are_refused(void** state) {

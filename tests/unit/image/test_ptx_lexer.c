@@ -10,18 +10,18 @@
 
 #include "image/ptx_lexer.h"
 
-static kilni_ptx_lexer_t lexer_on(const char* text) {
-  kilni_ptx_limits_t limits = kilni_ptx_limits_default();
-  kilni_ptx_lexer_t lexer;
+static kilni_image_ptx_lexer_t lexer_on(const char* text) {
+  kilni_image_ptx_limits_t limits = kilni_image_ptx_limits_default();
+  kilni_image_ptx_lexer_t lexer;
   kiln_bytes_view_t bytes = {(const uint8_t*)text, strlen(text)};
-  kilni_ptx_lexer_init(&lexer, bytes, &limits);
+  kilni_image_ptx_lexer_init(&lexer, bytes, &limits);
   return lexer;
 }
 
-static kilni_ptx_token_t first_of(const char* text) {
-  kilni_ptx_lexer_t lexer = lexer_on(text);
-  kilni_ptx_token_t token;
-  kilni_ptx_lexer_next(&lexer, &token);
+static kilni_image_ptx_token_t first_of(const char* text) {
+  kilni_image_ptx_lexer_t lexer = lexer_on(text);
+  kilni_image_ptx_token_t token;
+  kilni_image_ptx_lexer_next(&lexer, &token);
   return token;
 }
 
@@ -54,7 +54,7 @@ static void integers_have_value_and_sign(void** state) {
       {"1e-99999999999", 0, KILNI_PTX_IMMEDIATE_F64},
   };
   for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
-    kilni_ptx_token_t token = first_of(kCases[i].text);
+    kilni_image_ptx_token_t token = first_of(kCases[i].text);
     if (token.kind != KILNI_PTX_TOKEN_NUMBER ||
         token.value != kCases[i].value ||
         token.immediate != kCases[i].immediate) {
@@ -89,7 +89,7 @@ static void malformed_tokens_are_bad(void** state) {
       "0x10000000000000000",
   };
   for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
-    kilni_ptx_token_t token = first_of(kCases[i]);
+    kilni_image_ptx_token_t token = first_of(kCases[i]);
     if (token.kind != KILNI_PTX_TOKEN_BAD) fail_msg("%s", kCases[i]);
     assert_non_null(token.problem);
   }
@@ -97,7 +97,7 @@ static void malformed_tokens_are_bad(void** state) {
 
 static void words_and_punctuation(void** state) {
   (void)state;
-  kilni_ptx_lexer_t lexer = lexer_on(
+  kilni_image_ptx_lexer_t lexer = lexer_on(
       "%r1 $L_2 _ a.b .L1::no_allocate<<>=||/*c*/ // d\n  \"s\\\"t\" @!");
   static const struct {
     uint32_t kind;
@@ -120,8 +120,8 @@ static void words_and_punctuation(void** state) {
       {KILNI_PTX_TOKEN_END, "", 2, 12},
   };
   for (size_t i = 0; i < sizeof(kTokens) / sizeof(kTokens[0]); i++) {
-    kilni_ptx_token_t token;
-    kilni_ptx_lexer_next(&lexer, &token);
+    kilni_image_ptx_token_t token;
+    kilni_image_ptx_lexer_next(&lexer, &token);
     assert_int_equal(token.kind, kTokens[i].kind);
     assert_int_equal(token.text.size, strlen(kTokens[i].text));
     if (token.text.size > 0) {
@@ -134,44 +134,44 @@ static void words_and_punctuation(void** state) {
 
 static void a_digit_may_begin_a_modifier(void** state) {
   (void)state;
-  kilni_ptx_lexer_t lexer = lexer_on(".1d .16x64b .5");
-  kilni_ptx_token_t token;
-  kilni_ptx_lexer_next_modifier(&lexer, &token);
+  kilni_image_ptx_lexer_t lexer = lexer_on(".1d .16x64b .5");
+  kilni_image_ptx_token_t token;
+  kilni_image_ptx_lexer_next_modifier(&lexer, &token);
   assert_int_equal(token.kind, KILNI_PTX_TOKEN_DOT_WORD);
-  kilni_ptx_lexer_next_modifier(&lexer, &token);
+  kilni_image_ptx_lexer_next_modifier(&lexer, &token);
   assert_int_equal(token.kind, KILNI_PTX_TOKEN_DOT_WORD);
-  kilni_ptx_lexer_next(&lexer, &token);
+  kilni_image_ptx_lexer_next(&lexer, &token);
   assert_int_equal(token.kind, KILNI_PTX_TOKEN_NUMBER);
 }
 
 static void one_terminating_nul_is_ignored(void** state) {
   (void)state;
-  kilni_ptx_limits_t limits = kilni_ptx_limits_default();
-  kilni_ptx_lexer_t lexer;
-  kilni_ptx_token_t token;
+  kilni_image_ptx_limits_t limits = kilni_image_ptx_limits_default();
+  kilni_image_ptx_lexer_t lexer;
+  kilni_image_ptx_token_t token;
   kiln_bytes_view_t one = {(const uint8_t*)"a\0\0", 2};
-  kilni_ptx_lexer_init(&lexer, one, &limits);
-  kilni_ptx_lexer_next(&lexer, &token);
-  kilni_ptx_lexer_next(&lexer, &token);
+  kilni_image_ptx_lexer_init(&lexer, one, &limits);
+  kilni_image_ptx_lexer_next(&lexer, &token);
+  kilni_image_ptx_lexer_next(&lexer, &token);
   assert_int_equal(token.kind, KILNI_PTX_TOKEN_END);
   kiln_bytes_view_t two = {(const uint8_t*)"a\0\0", 3};
-  kilni_ptx_lexer_init(&lexer, two, &limits);
-  kilni_ptx_lexer_next(&lexer, &token);
-  kilni_ptx_lexer_next(&lexer, &token);
+  kilni_image_ptx_lexer_init(&lexer, two, &limits);
+  kilni_image_ptx_lexer_next(&lexer, &token);
+  kilni_image_ptx_lexer_next(&lexer, &token);
   assert_int_equal(token.kind, KILNI_PTX_TOKEN_BAD);
 }
 
 static void braces_are_skipped_whole(void** state) {
   (void)state;
-  kilni_ptx_lexer_t lexer = lexer_on("{ .b8 1 { \"}\" } } x");
-  kilni_ptx_token_t token;
-  kilni_ptx_lexer_next(&lexer, &token);
-  assert_true(kilni_ptx_lexer_skip_braces(&lexer));
-  kilni_ptx_lexer_next(&lexer, &token);
+  kilni_image_ptx_lexer_t lexer = lexer_on("{ .b8 1 { \"}\" } } x");
+  kilni_image_ptx_token_t token;
+  kilni_image_ptx_lexer_next(&lexer, &token);
+  assert_true(kilni_image_ptx_lexer_skip_braces(&lexer));
+  kilni_image_ptx_lexer_next(&lexer, &token);
   assert_int_equal(token.kind, KILNI_PTX_TOKEN_IDENTIFIER);
   lexer = lexer_on("{ { }");
-  kilni_ptx_lexer_next(&lexer, &token);
-  assert_false(kilni_ptx_lexer_skip_braces(&lexer));
+  kilni_image_ptx_lexer_next(&lexer, &token);
+  assert_false(kilni_image_ptx_lexer_skip_braces(&lexer));
 }
 
 int main(void) {

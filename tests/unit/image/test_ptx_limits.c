@@ -24,7 +24,7 @@ typedef struct limit_case_t {
 } limit_case_t;
 
 #define LIMIT(name, at, text) \
-  {#name, offsetof(kilni_ptx_limits_t, name), at, text}
+  {#name, offsetof(kilni_image_ptx_limits_t, name), at, text}
 
 static const limit_case_t kCases[] = {
     LIMIT(input_bytes, 44, PTX_HEAD),
@@ -64,18 +64,18 @@ static void one_less_is_refused_by_name(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
     const limit_case_t* c = &kCases[i];
-    kilni_ptx_limits_t limits;
+    kilni_image_ptx_limits_t limits;
     memset(&limits, 0, sizeof(limits));
     memcpy((char*)&limits + c->offset, &c->at, sizeof(c->at));
-    kilni_ptx_module_t* module;
+    kilni_image_ptx_module_t* module;
     kiln_bytes_view_t bytes = {(const uint8_t*)c->text, strlen(c->text)};
-    kiln_status_t status = kilni_ptx_module_create(
+    kiln_status_t status = kilni_image_ptx_module_create(
         bytes, "test", &limits, kiln_allocator_libc(), &module);
     if (!kiln_status_is_ok(status)) {
       fail_msg("%s at %u: %s", c->name, (unsigned)c->at,
                kiln_status_message(status));
     }
-    kilni_ptx_module_release(module);
+    kilni_image_ptx_module_release(module);
     uint64_t less = c->at - 1;
     memcpy((char*)&limits + c->offset, &less, sizeof(less));
     status = ptx_refuse(c->text, &limits);
@@ -102,10 +102,10 @@ static void every_limit_has_a_case(void** state) {
 
 static void a_range_of_many_registers_costs_little(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD ".func f() { .reg .b32 r<1000000>; mov.b32 r999999, 1; ret; }");
   assert_int_equal(ptx_only_function(m)->register_count, 1);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 // 2 MiB of brackets must end at the limit, not at the end of the stack.

@@ -94,13 +94,13 @@ static int ask_ptxas(const char* ptxas, const char* in, const char* out) {
 }
 
 static bool reader_takes(const char* text) {
-  kilni_ptx_module_t* module;
+  kilni_image_ptx_module_t* module;
   kiln_bytes_view_t bytes = {(const uint8_t*)text, strlen(text)};
-  kiln_status_t status = kilni_ptx_module_create(
+  kiln_status_t status = kilni_image_ptx_module_create(
       bytes, "oracle", NULL, kiln_allocator_libc(), &module);
   bool taken = kiln_status_is_ok(status);
   kiln_status_free(status);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   return taken;
 }
 

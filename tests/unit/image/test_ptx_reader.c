@@ -15,7 +15,7 @@
 
 static void a_header_is_recorded(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       ".version 7.8\n.target sm_90a, texmode_independent\n.address_size 64\n");
   assert_int_equal(m->version_major, 7);
   assert_int_equal(m->version_minor, 8);
@@ -24,30 +24,31 @@ static void a_header_is_recorded(void** state) {
   assert_string_equal(m->target_text, "sm_90a");
   assert_int_equal(m->texmode_independent, 1);
   assert_int_equal(m->address_size, 64);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void an_instruction_keeps_everything(void** state) {
   (void)state;
-  kilni_ptx_module_t* m =
+  kilni_image_ptx_module_t* m =
       ptx_read(PTX_KERNEL("@!%p2 mad.lo.s32 %r1, %r2, -3, 0xffffffffU;"));
-  const kilni_ptx_function_t* f = ptx_only_function(m);
-  const kilni_ptx_instruction_t* i = ptx_instruction(m, 0);
+  const kilni_image_ptx_function_t* f = ptx_only_function(m);
+  const kilni_image_ptx_instruction_t* i = ptx_instruction(m, 0);
   assert_int_equal(f->instruction_count, 2);
-  assert_string_equal(kilni_ptx_instruction_text(m, i), "mad.lo.s32");
+  assert_string_equal(kilni_image_ptx_instruction_text(m, i), "mad.lo.s32");
   assert_int_equal(i->opcode, KILNI_PTX_OP_MAD);
-  const kilni_ptx_form_t* form = kilni_ptx_instruction_form(m, i);
+  const kilni_image_ptx_form_t* form = kilni_image_ptx_instruction_form(m, i);
   assert_int_equal(form->modifier_count, 2);
   assert_int_equal(form->modifiers[0], KILNI_PTX_MOD_LO);
   assert_int_equal(form->modifiers[1], KILNI_PTX_TYPE_S32);
-  assert_true(kilni_ptx_modifier_is_type(form->modifiers[1]));
-  assert_false(kilni_ptx_modifier_is_type(form->modifiers[0]));
+  assert_true(kilni_image_ptx_modifier_is_type(form->modifiers[1]));
+  assert_false(kilni_image_ptx_modifier_is_type(form->modifiers[0]));
   assert_int_equal(i->guard, KILNI_PTX_GUARD_FALSE);
   assert_string_equal(f->registers[i->guard_register].name, "%p2");
   assert_int_equal(i->line, 7);
   assert_int_equal(i->column, 1);
   assert_int_equal(i->operand_count, 4);
-  const kilni_ptx_operand_t* o = kilni_ptx_instruction_operands(m, i);
+  const kilni_image_ptx_operand_t* o =
+      kilni_image_ptx_instruction_operands(m, i);
   assert_int_equal(o[0].kind, KILNI_PTX_OPERAND_REGISTER);
   assert_string_equal(f->registers[o[0].index].name, "%r1");
   assert_int_equal(f->registers[o[0].index].type, KILNI_PTX_TYPE_B32);
@@ -58,23 +59,23 @@ static void an_instruction_keeps_everything(void** state) {
   assert_true(o[3].value == 0xffffffffu);
   // Three registers and a predicate are named; those are all there are.
   assert_int_equal(f->register_count, 3);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void equal_spellings_share_a_form(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(PTX_KERNEL(
+  kilni_image_ptx_module_t* m = ptx_read(PTX_KERNEL(
       "add.s32 %r1,%r2,%r3;\nadd .s32 %r4,%r5,%r6;\nadd.u32 %r1,%r2,%r3;"));
   assert_int_equal(ptx_instruction(m, 0)->form, ptx_instruction(m, 1)->form);
   assert_int_not_equal(ptx_instruction(m, 0)->form,
                        ptx_instruction(m, 2)->form);
   assert_int_equal(m->form_count, 3);  // and ret
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void every_kind_of_operand(void** state) {
   (void)state;
-  kilni_ptx_module_t* m =
+  kilni_image_ptx_module_t* m =
       ptx_read(PTX_KERNEL(".shared .align 4 .b32 s[8];\n"
                           "mov.u32 %r1, %tid.y;\n"
                           "mov.u32 %r1, %envreg5;\n"
@@ -92,7 +93,7 @@ static void every_kind_of_operand(void** state) {
                           "mov.u32 %r1, s[3];\n"
                           "vadd.s32.s32.s32 %r1, %r2.b1, -%r3.h1;\n"
                           "mov.u32 %r1, WARP_SZ;\n"));
-  const kilni_ptx_operand_t* o = ptx_operand(m, 0, 1);
+  const kilni_image_ptx_operand_t* o = ptx_operand(m, 0, 1);
   assert_int_equal(o->kind, KILNI_PTX_OPERAND_SPECIAL);
   assert_int_equal(o->index, KILNI_PTX_SREG_TID);
   assert_int_equal(o->component, 1);
@@ -116,13 +117,13 @@ static void every_kind_of_operand(void** state) {
   o = ptx_operand(m, 6, 0);
   assert_int_equal(o->kind, KILNI_PTX_OPERAND_VECTOR);
   assert_int_equal(o->count, 4);
-  assert_int_equal(kilni_ptx_operand_children(m, o)[1].kind,
+  assert_int_equal(kilni_image_ptx_operand_children(m, o)[1].kind,
                    KILNI_PTX_OPERAND_SINK);
   o = ptx_operand(m, 7, 0);
   assert_int_equal(o->kind, KILNI_PTX_OPERAND_PAIR);
-  assert_int_equal(kilni_ptx_operand_children(m, o)[0].kind,
+  assert_int_equal(kilni_image_ptx_operand_children(m, o)[0].kind,
                    KILNI_PTX_OPERAND_REGISTER);
-  assert_int_equal(kilni_ptx_operand_children(m, o)[1].kind,
+  assert_int_equal(kilni_image_ptx_operand_children(m, o)[1].kind,
                    KILNI_PTX_OPERAND_SINK);
   assert_int_equal(ptx_operand(m, 8, 3)->negated, 1);
   o = ptx_operand(m, 9, 1);
@@ -142,12 +143,12 @@ static void every_kind_of_operand(void** state) {
   assert_int_equal(ptx_operand(m, 14, 2)->selector, KILNI_PTX_SELECT_H1);
   assert_int_equal(ptx_operand(m, 14, 2)->negated, 1);
   assert_int_equal(ptx_operand(m, 15, 1)->value, 32);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void calls_have_one_shape(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD
       ".func (.param .b32 r) f(.param .b32 a);\n.func g();\n"
       ".func body() {\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
@@ -174,7 +175,7 @@ static void calls_have_one_shape(void** state) {
     assert_int_equal(ptx_operand(m, i, 2)->count, kCalls[i].arguments);
     assert_int_equal(ptx_operand(m, i, 3)->kind, kCalls[i].last);
   }
-  const kilni_ptx_function_t* f = ptx_only_function(m);
+  const kilni_image_ptx_function_t* f = ptx_only_function(m);
   assert_int_equal(f->table_count, 2);
   assert_int_equal(f->tables[0].kind, KILNI_PTX_TABLE_PROTOTYPE);
   assert_int_equal(f->tables[0].noreturn, 1);
@@ -184,12 +185,12 @@ static void calls_have_one_shape(void** state) {
   assert_int_equal(f->variable_count, 2);
   assert_int_equal(f->tables[1].kind, KILNI_PTX_TABLE_CALL_TARGETS);
   assert_int_equal(m->entries[f->tables[1].first], 0);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void functions_have_parameters_and_directives(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD
       ".weak .entry e(.param .u64 .ptr .global .align 16 p,\n"
       " .param .align 8 .b8 s[12], .param .f32 x)\n"
@@ -197,11 +198,11 @@ static void functions_have_parameters_and_directives(void** state) {
       ".entry q() .reqntid 32, 4, 1 .explicitcluster .reqnctapercluster 2"
       " { ret; }\n"
       ".func (.reg .u32 r) f(.reg .u32 a) .noreturn { mov.u32 r, a; }\n");
-  const kilni_ptx_function_t* e = &m->functions[0];
+  const kilni_image_ptx_function_t* e = &m->functions[0];
   assert_int_equal(e->is_entry, 1);
   assert_int_equal(e->linkage, KILNI_PTX_LINKAGE_WEAK);
   assert_int_equal(e->parameter_count, 3);
-  const kilni_ptx_variable_t* p = &m->variables[e->first_parameter];
+  const kilni_image_ptx_variable_t* p = &m->variables[e->first_parameter];
   assert_int_equal(p[0].is_pointer, 1);
   assert_int_equal(p[0].pointer_space, KILNI_PTX_SPACE_GLOBAL);
   assert_int_equal(p[0].pointer_align, 16);
@@ -214,25 +215,27 @@ static void functions_have_parameters_and_directives(void** state) {
   assert_int_equal(e->maxntid[2], 1);
   assert_int_equal(e->minnctapersm, 3);
   assert_int_equal(e->maxnreg, 40);
-  const kilni_ptx_function_t* q = &m->functions[1];
+  const kilni_image_ptx_function_t* q = &m->functions[1];
   assert_int_equal(q->reqntid[0], 32);
   assert_int_equal(q->reqntid[1], 4);
   assert_int_equal(q->explicit_cluster, 1);
   assert_int_equal(q->reqnctapercluster[0], 2);
-  const kilni_ptx_function_t* f = &m->functions[2];
+  const kilni_image_ptx_function_t* f = &m->functions[2];
   assert_int_equal(f->noreturn, 1);
-  const kilni_ptx_variable_t* a = &m->variables[f->first_parameter];
+  const kilni_image_ptx_variable_t* a = &m->variables[f->first_parameter];
   assert_int_equal(a->space, KILNI_PTX_SPACE_REG);
   assert_string_equal(f->registers[a->register_index].name, "a");
-  assert_int_equal(kilni_ptx_function_find(m, (kiln_string_view_t){"q", 1}), 1);
-  assert_int_equal(kilni_ptx_function_find(m, (kiln_string_view_t){"none", 4}),
-                   KILNI_PTX_NONE);
-  kilni_ptx_module_release(m);
+  assert_int_equal(
+      kilni_image_ptx_function_find(m, (kiln_string_view_t){"q", 1}), 1);
+  assert_int_equal(
+      kilni_image_ptx_function_find(m, (kiln_string_view_t){"none", 4}),
+      KILNI_PTX_NONE);
+  kilni_image_ptx_module_release(m);
 }
 
 static void declarations_meet_their_definitions(void** state) {
   (void)state;
-  kilni_ptx_module_t* m =
+  kilni_image_ptx_module_t* m =
       ptx_read(PTX_HEAD
                ".func f(.param .u32 a);\n.extern .global .u32 v;\n"
                ".func g() { .param .u32 x; call f, (x); ret; }\n"
@@ -242,26 +245,27 @@ static void declarations_meet_their_definitions(void** state) {
   assert_string_equal(m->functions[0].name, "f");
   assert_int_equal(m->functions[0].is_defined, 1);
   assert_int_equal(m->functions[0].line, 7);
-  uint32_t v = kilni_ptx_variable_find(m, (kiln_string_view_t){"v", 1});
+  uint32_t v = kilni_image_ptx_variable_find(m, (kiln_string_view_t){"v", 1});
   assert_int_equal(m->variables[v].declared_only, 0);
   assert_int_equal(m->variables[v].bytes[0], 5);
-  uint32_t d = kilni_ptx_variable_find(m, (kiln_string_view_t){"dynamic", 7});
+  uint32_t d =
+      kilni_image_ptx_variable_find(m, (kiln_string_view_t){"dynamic", 7});
   assert_int_equal(m->variables[d].unsized, 1);
   assert_int_equal(m->variables[d].declared_only, 1);
   assert_int_equal(m->variables[d].align, 16);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void debug_marks_are_kept_or_skipped(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD
       ".file 1 \"a.cu\"\n.file 2 \"b.h\", 5, 6\n"
       ".section .debug_str { .b8 1,2 { } }\n"
       ".entry e() {\nret;\n.loc 2 17 3\nret;\n"
       ".loc 1 2 3, function_name L, inlined_at 2 17 3\n.pragma \"x\";\nret;\n"
       "}\n");
-  const kilni_ptx_function_t* e = ptx_only_function(m);
+  const kilni_image_ptx_function_t* e = ptx_only_function(m);
   assert_int_equal(m->file_count, 2);
   assert_string_equal(m->files[1].name, "b.h");
   assert_int_equal(e->instructions[0].location, KILNI_PTX_NONE);
@@ -270,13 +274,13 @@ static void debug_marks_are_kept_or_skipped(void** state) {
   assert_int_equal(m->locations[e->instructions[2].location].file, 1);
   assert_int_equal(m->locations[e->instructions[2].location].inlined_file, 2);
   assert_int_equal(m->locations[e->instructions[2].location].inlined_line, 17);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 // Spellings that compilers write and that were once missing.
 static void rare_modifiers_are_words(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(PTX_KERNEL(
+  kilni_image_ptx_module_t* m = ptx_read(PTX_KERNEL(
       "shf.l.wrap.b32 %r1, %r2, %r3, 5;\n"
       "max.NaN.bf16x2 %r1, %r2, %r3;\n"
       "setp.nan.f32 %p1, %f1, %f2;\n"
@@ -286,34 +290,35 @@ static void rare_modifiers_are_words(void** state) {
       "wmma.load.c.sync.aligned.row.m16n16k16.f32 {%f1, %f2}, [%rd1], %r1;\n"
       "ld.global.L1::no_allocate.L2::128B.v4.f32 {%f1, %f2, %f3, %f4}, "
       "[%rd1];\n"));
-  const kilni_ptx_form_t* form =
-      kilni_ptx_instruction_form(m, ptx_instruction(m, 1));
+  const kilni_image_ptx_form_t* form =
+      kilni_image_ptx_instruction_form(m, ptx_instruction(m, 1));
   assert_int_equal(form->modifiers[0], KILNI_PTX_MOD_NAN_RESULT);
-  form = kilni_ptx_instruction_form(m, ptx_instruction(m, 2));
+  form = kilni_image_ptx_instruction_form(m, ptx_instruction(m, 2));
   assert_int_equal(form->modifiers[0], KILNI_PTX_MOD_NAN);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void a_texture_load_may_say_what_is_resident(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD
       ".entry k() { .reg .f32 %f<9>; .reg .pred %p<2>; .reg .b64 %rd<2>;\n"
       "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}|%p1, [%rd1, {%f5, %f6}];\n"
       "ret; }\n");
-  const kilni_ptx_operand_t* pair = ptx_operand(m, 0, 0);
+  const kilni_image_ptx_operand_t* pair = ptx_operand(m, 0, 0);
   assert_int_equal(pair->kind, KILNI_PTX_OPERAND_PAIR);
-  const kilni_ptx_operand_t* parts = kilni_ptx_operand_children(m, pair);
+  const kilni_image_ptx_operand_t* parts =
+      kilni_image_ptx_operand_children(m, pair);
   assert_int_equal(parts[0].kind, KILNI_PTX_OPERAND_VECTOR);
   assert_int_equal(parts[0].count, 4);
   assert_int_equal(parts[1].kind, KILNI_PTX_OPERAND_REGISTER);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 // What needs a version or a target above the oracle's is taken too.
 static void newer_forms_keep_their_operands(void** state) {
   (void)state;
-  kilni_ptx_module_release(ptx_read(
+  kilni_image_ptx_module_release(ptx_read(
       ".version 8.8\n.target sm_100a\n.address_size 64\n"
       ".entry k() { .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
       ".reg .b128 %q<9>; .reg .f32 %f<9>; .reg .pred %p<9>; .reg .b8 %c<9>;\n"
@@ -340,13 +345,13 @@ static void a_tree_holds_nothing_of_its_text(void** state) {
   char* text = malloc(sizeof(kText));
   assert_non_null(text);
   memcpy(text, kText, sizeof(kText));
-  kilni_ptx_module_t* m = ptx_read(text);
+  kilni_image_ptx_module_t* m = ptx_read(text);
   memset(text, 'x', sizeof(kText));
   free(text);
   assert_null(ptx_check(m));
   assert_string_equal(ptx_only_function(m)->labels[0].name, "L1");
-  kilni_ptx_module_release(m);
-  kilni_ptx_module_release(NULL);
+  kilni_image_ptx_module_release(m);
+  kilni_image_ptx_module_release(NULL);
 }
 
 static void every_kernel_of_the_tree_is_read(void** state) {
@@ -365,7 +370,7 @@ static void every_kernel_of_the_tree_is_read(void** state) {
     size_t size = fread(text, 1, sizeof(text) - 1, file);
     fclose(file);
     text[size] = '\0';
-    kilni_ptx_module_release(ptx_read(text));
+    kilni_image_ptx_module_release(ptx_read(text));
   }
 }
 

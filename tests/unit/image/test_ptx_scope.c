@@ -10,14 +10,15 @@
 
 #include "ptx_text.h"
 
-static uint32_t type_of(const kilni_ptx_module_t* m, uint32_t instruction) {
-  const kilni_ptx_function_t* f = ptx_only_function(m);
+static uint32_t type_of(const kilni_image_ptx_module_t* m,
+                        uint32_t instruction) {
+  const kilni_image_ptx_function_t* f = ptx_only_function(m);
   return f->registers[ptx_operand(m, instruction, 0)->index].type;
 }
 
 static void inner_registers_shadow_outer_ones(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_KERNEL("mov.u32 %r3, 1;\n{ .reg .f64 %r3; mov.f64 %r3, 1.0;\n"
                  "{ .reg .f32 %r<9>; mov.f32 %r3, 1.0; mov.f32 %r8, 1.0; }\n"
                  "mov.f64 %r3, 2.0; mov.u32 %r8, 5; }\nmov.u32 %r3, 2;\n"));
@@ -31,33 +32,34 @@ static void inner_registers_shadow_outer_ones(void** state) {
   assert_int_equal(ptx_operand(m, 0, 0)->index, ptx_operand(m, 6, 0)->index);
   // %r3 three times, %r8 twice.
   assert_int_equal(ptx_only_function(m)->register_count, 5);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void sibling_scopes_share_no_names(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(PTX_KERNEL(
+  kilni_image_ptx_module_t* m = ptx_read(PTX_KERNEL(
       "{ .reg .b32 t; .param .b32 a; mov.b32 t, 1; st.param.b32 [a], t; }\n"
       "{ .reg .b64 t; .param .b64 a; mov.b64 t, 1; st.param.b64 [a], t; }\n"));
-  const kilni_ptx_function_t* f = ptx_only_function(m);
+  const kilni_image_ptx_function_t* f = ptx_only_function(m);
   assert_int_equal(f->register_count, 2);
   assert_int_equal(f->variable_count, 2);
   assert_int_equal(m->variables[ptx_operand(m, 1, 0)->index].size_bytes, 4);
   assert_int_equal(m->variables[ptx_operand(m, 3, 0)->index].size_bytes, 8);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
   kiln_status_t status =
       ptx_refuse(PTX_KERNEL("{ .reg .b32 t; } mov.b32 t, 1;"), NULL);
   kiln_status_free(status);
 }
 
-static uint32_t target_of(const kilni_ptx_module_t* m, uint32_t instruction) {
-  const kilni_ptx_function_t* f = ptx_only_function(m);
+static uint32_t target_of(const kilni_image_ptx_module_t* m,
+                          uint32_t instruction) {
+  const kilni_image_ptx_function_t* f = ptx_only_function(m);
   return f->labels[ptx_operand(m, instruction, 0)->index].instruction;
 }
 
 static void labels_belong_to_their_scope(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(PTX_KERNEL(
+  kilni_image_ptx_module_t* m = ptx_read(PTX_KERNEL(
       "bra L;\n{ bra L; bra M; L: { bra L; bra M; } bra L; }\nL: bra L;\n"
       "M:"));
   //  0: outer L is 6; 1: inner L is 3; 2: M is 7, the ret behind
@@ -68,27 +70,27 @@ static void labels_belong_to_their_scope(void** state) {
   assert_int_equal(target_of(m, 4), 7);
   assert_int_equal(target_of(m, 5), 3);
   assert_int_equal(target_of(m, 6), 6);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void a_later_inner_label_wins_over_an_earlier_outer(void** state) {
   (void)state;
-  kilni_ptx_module_t* m =
+  kilni_image_ptx_module_t* m =
       ptx_read(PTX_KERNEL("L: ret;\n{ bra L; ret; L: ret; }\n"));
   assert_int_equal(target_of(m, 1), 3);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void ranges_name_their_members_only(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_KERNEL(".reg .f32 %q<20>; .reg .f64 %v1<3>;\n"
                  "mov.f32 %q12, 1.0; mov.f32 %q07, 1.0; mov.f32 %q7, 1.0;\n"
                  "mov.f64 %v12, 1.0;\n"));
   assert_int_equal(type_of(m, 0), KILNI_PTX_TYPE_F32);
   assert_int_equal(type_of(m, 3), KILNI_PTX_TYPE_F64);
   assert_int_equal(ptx_operand(m, 1, 0)->index, ptx_operand(m, 2, 0)->index);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
   static const char* const kBad[] = {
       PTX_KERNEL(".reg .b32 %q<3>; mov.b32 %q3, 1;"),
       PTX_KERNEL(".reg .b32 %q<3>; mov.b32 %q, 1;"),
@@ -101,7 +103,7 @@ static void ranges_name_their_members_only(void** state) {
 
 static void locals_shadow_globals_and_special_registers(void** state) {
   (void)state;
-  kilni_ptx_module_t* m = ptx_read(
+  kilni_image_ptx_module_t* m = ptx_read(
       PTX_HEAD
       ".global .u32 g;\n.entry e() {\n.reg .b64 %a;\nmov.u64 %a, g;\n"
       "{ .shared .u64 g; mov.u64 %a, g; .reg .b32 %tid; mov.b32 %tid, 3; }\n"
@@ -110,7 +112,7 @@ static void locals_shadow_globals_and_special_registers(void** state) {
   assert_int_equal(m->variables[ptx_operand(m, 1, 1)->index].space,
                    KILNI_PTX_SPACE_SHARED);
   assert_int_equal(ptx_operand(m, 2, 0)->kind, KILNI_PTX_OPERAND_REGISTER);
-  kilni_ptx_module_release(m);
+  kilni_image_ptx_module_release(m);
 }
 
 static void registers_do_not_leak_into_the_next_function(void** state) {

@@ -465,18 +465,18 @@ char* machine_ptx(const char* text, uint32_t sm, uint32_t without) {
 uint32_t machine_forms(const char* text, uint32_t sm, uint32_t without,
                        const char* form) {
   char* ptx = machine_ptx(text, sm, without);
-  kilni_ptx_module_t* module = NULL;
+  kilni_image_ptx_module_t* module = NULL;
   const kiln_bytes_view_t view = {(const uint8_t*)ptx, strlen(ptx)};
-  kiln_status_t status = kilni_ptx_module_create(
+  kiln_status_t status = kilni_image_ptx_module_create(
       view, "lowered", NULL, kiln_allocator_libc(), &module);
   if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
   uint32_t count = 0;
   for (uint32_t i = 0; i < module->instruction_count; i++) {
     const char* name =
-        kilni_ptx_instruction_text(module, &module->instructions[i]);
+        kilni_image_ptx_instruction_text(module, &module->instructions[i]);
     count += strcmp(name, form) == 0;
   }
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   free(ptx);
   return count;
 }

@@ -36,8 +36,8 @@ struct kilni_soft_code_t {
 };
 
 static void read_entry(kilni_soft_code_t* code,
-                       const kilni_ptx_module_t* module,
-                       const kilni_ptx_function_t* function) {
+                       const kilni_image_ptx_module_t* module,
+                       const kilni_image_ptx_function_t* function) {
   uint32_t at = code->count++;
   kilni_soft_entry_t* entry = &code->entries[at];
   *entry = (kilni_soft_entry_t){.name = function->name,
@@ -48,9 +48,9 @@ static void read_entry(kilni_soft_code_t* code,
                                 .line = function->line};
   if (function->maxntid[0] != 0) entry->max_threads = function->maxntid[0];
   for (uint32_t i = 0; i < function->parameter_count; i++) {
-    const kilni_ptx_variable_t* v =
+    const kilni_image_ptx_variable_t* v =
         &module->variables[function->first_parameter + i];
-    uint32_t bytes = kilni_ptx_type_bytes(v->type);
+    uint32_t bytes = kilni_image_ptx_type_bytes(v->type);
     uint32_t offset = (entry->param_bytes + bytes - 1) / bytes * bytes;
     code->params[at][i] = (kilni_soft_param_t){offset, bytes, bytes, 0};
     entry->param_bytes = offset + bytes;
@@ -59,7 +59,7 @@ static void read_entry(kilni_soft_code_t* code,
 }
 
 kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
-                                     const kilni_ptx_module_t* module,
+                                     const kilni_image_ptx_module_t* module,
                                      const kilni_soft_lane_set_t* lanes,
                                      kilni_soft_memory_t* memory,
                                      kilni_soft_code_t** out_code) {

@@ -17,16 +17,16 @@
 #include "soft/engine/soft_grid.h"
 #include "test_tree.h"
 
-static kilni_ptx_module_t* read_module(const char* name) {
+static kilni_image_ptx_module_t* read_module(const char* name) {
   char path[512];
   snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", test_tree(), name);
   uint8_t* text;
   size_t size;
   assert_true(kiln_status_is_ok(kilni_base_file_read(
       kiln_allocator_libc(), path, 1 << 24, &text, &size)));
-  kilni_ptx_module_t* module = NULL;
+  kilni_image_ptx_module_t* module = NULL;
   kiln_bytes_view_t view = {text, size};
-  assert_true(kiln_status_is_ok(kilni_ptx_module_create(
+  assert_true(kiln_status_is_ok(kilni_image_ptx_module_create(
       view, name, NULL, kiln_allocator_libc(), &module)));
   kilni_base_file_free(kiln_allocator_libc(), text, size);
   return module;
@@ -34,7 +34,8 @@ static kilni_ptx_module_t* read_module(const char* name) {
 
 // Loads the module and runs its kernel `recurse`; false if memory failed.
 static bool load_and_run(const kiln_host_t* host, kilni_soft_memory_t* memory,
-                         const kilni_ptx_module_t* module, uint64_t buffer) {
+                         const kilni_image_ptx_module_t* module,
+                         uint64_t buffer) {
   kilni_soft_code_t* code = NULL;
   kiln_status_t status = kilni_soft_code_create(
       host, module, kilni_soft_lanes_choose("auto"), memory, &code);
@@ -71,7 +72,7 @@ static bool load_and_run(const kiln_host_t* host, kilni_soft_memory_t* memory,
 
 static void test_no_memory(void** state) {
   (void)state;
-  kilni_ptx_module_t* module = read_module("calls");
+  kilni_image_ptx_module_t* module = read_module("calls");
   int64_t failed = 0;
   for (uint64_t n = 1;; n++) {
     static fault_alloc_t watch;
@@ -95,12 +96,12 @@ static void test_no_memory(void** state) {
     failed++;
   }
   assert_true(failed > 20);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
 }
 
 static void test_entries(void** state) {
   (void)state;
-  kilni_ptx_module_t* module = read_module("dynamic_shared");
+  kilni_image_ptx_module_t* module = read_module("dynamic_shared");
   kiln_host_t host = {.allocator = kiln_allocator_libc(),
                       .worker_count = 1,
                       .process_id = kilni_base_process_id()};
@@ -110,7 +111,7 @@ static void test_entries(void** state) {
       kiln_status_is_ok(kilni_soft_memory_create(&host, true, &memory)));
   assert_true(kiln_status_is_ok(kilni_soft_code_create(
       &host, module, kilni_soft_lanes_choose("plain"), memory, &code)));
-  kilni_ptx_module_release(module);  // the code keeps nothing of it
+  kilni_image_ptx_module_release(module);  // the code keeps nothing of it
   assert_int_equal(kilni_soft_code_entry_count(code), 2);
   const kilni_soft_entry_t* entry = kilni_soft_code_find(code, "matmul");
   assert_non_null(entry);

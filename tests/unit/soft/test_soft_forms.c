@@ -181,15 +181,15 @@ static int ask(const char* instruction) {
       ".reg .b128 %q<9>;\n.param .align 16 .b8 cpa[64];\n";
   char text[sizeof(head) + FORM_BYTES + 16];
   int size = snprintf(text, sizeof(text), "%s%s\nret;\n}\n", head, instruction);
-  kilni_ptx_module_t* module;
-  kiln_status_t status = kilni_ptx_module_create(
+  kilni_image_ptx_module_t* module;
+  kiln_status_t status = kilni_image_ptx_module_create(
       (kiln_bytes_view_t){(const uint8_t*)text, (size_t)size}, "form", NULL,
       suite.host.allocator, &module);
   if (!kiln_status_is_ok(status)) return judge_status(status);
   kilni_soft_code_t* code;
   status = kilni_soft_code_create(&suite.host, module, &kilni_soft_lanes_plain,
                                   suite.memory, &code);
-  kilni_ptx_module_release(module);
+  kilni_image_ptx_module_release(module);
   int verdict = judge_status(status);
   kilni_soft_code_destroy(code);
   return verdict;

@@ -18,14 +18,14 @@ typedef struct merged_t {
   kilni_base_str_t text;
   kilni_base_str_t errors;
   kilni_base_str_t infos;
-  kilni_ptx_module_t* tree;  // NULL with errors
+  kilni_image_ptx_module_t* tree;  // NULL with errors
 } merged_t;
 
-static kilni_ptx_module_t* read_text(const char* text, size_t size) {
+static kilni_image_ptx_module_t* read_text(const char* text, size_t size) {
   kiln_bytes_view_t view = {(const uint8_t*)text, size};
-  kilni_ptx_module_t* tree = NULL;
-  kiln_status_t status =
-      kilni_ptx_module_create(view, "text", NULL, kiln_allocator_libc(), &tree);
+  kilni_image_ptx_module_t* tree = NULL;
+  kiln_status_t status = kilni_image_ptx_module_create(
+      view, "text", NULL, kiln_allocator_libc(), &tree);
   if (!kiln_status_is_ok(status)) {
     print_error("%s\n%s", kiln_status_message(status), text);
   }
@@ -49,20 +49,21 @@ static merged_t merge(const char* first, const char* second) {
   if (merged.errors.size == 0) {
     merged.tree = read_text(merged.text.data, merged.text.size);
   }
-  for (int i = 0; i < 2; i++) kilni_ptx_module_release(parts[i].tree);
+  for (int i = 0; i < 2; i++) kilni_image_ptx_module_release(parts[i].tree);
   return merged;
 }
 
 static void drop(merged_t* merged) {
-  kilni_ptx_module_release(merged->tree);
+  kilni_image_ptx_module_release(merged->tree);
   kilni_base_str_deinit(&merged->text);
   kilni_base_str_deinit(&merged->errors);
   kilni_base_str_deinit(&merged->infos);
 }
 
-static const kilni_ptx_variable_t* variable(const merged_t* merged,
-                                            const char* name) {
-  uint32_t index = kilni_ptx_variable_find(merged->tree, kilni_base_sv(name));
+static const kilni_image_ptx_variable_t* variable(const merged_t* merged,
+                                                  const char* name) {
+  uint32_t index =
+      kilni_image_ptx_variable_find(merged->tree, kilni_base_sv(name));
   assert_int_not_equal(index, KILNI_PTX_NONE);
   return &merged->tree->variables[index];
 }
@@ -82,7 +83,7 @@ static void test_weak_and_strong(void** state) {
     merged_t m = i == 0 ? merge(weak, strong) : merge(strong, weak);
     assert_non_null(m.tree);
     assert_int_equal(variable(&m, "v")->bytes[0], 2);
-    uint32_t f = kilni_ptx_function_find(m.tree, kilni_base_sv("f"));
+    uint32_t f = kilni_image_ptx_function_find(m.tree, kilni_base_sv("f"));
     assert_int_equal(m.tree->functions[f].instruction_count, 1);
     drop(&m);
   }
@@ -122,8 +123,9 @@ static void test_private_names(void** state) {
   assert_non_null(m.tree);
   assert_int_equal(variable(&m, "add$0")->bytes[0], 1);
   assert_int_equal(variable(&m, "add$1")->bytes[0], 1);
-  assert_int_not_equal(kilni_ptx_function_find(m.tree, kilni_base_sv("help$1")),
-                       KILNI_PTX_NONE);
+  assert_int_not_equal(
+      kilni_image_ptx_function_find(m.tree, kilni_base_sv("help$1")),
+      KILNI_PTX_NONE);
   assert_non_null(strstr(m.text.data, "add.u32 %r2"));
   drop(&m);
 }
