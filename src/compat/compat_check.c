@@ -13,7 +13,7 @@
 
 // ---- Reading the request ----
 
-static const char* text_or_empty(const char* text) {
+static const char* check_text_or_empty(const char* text) {
   return text != NULL ? text : "";
 }
 
@@ -42,18 +42,18 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
   for (uint32_t i = 0; i < out->need_count; i++) {
     KILNI_CHECK_RESERVED(out->needs[i].reserved, kiln_compat_need_t);
   }
-  out->path = text_or_empty(out->path);
-  out->evidence = text_or_empty(out->evidence);
-  out->release = text_or_empty(out->release);
-  out->against = text_or_empty(out->against);
+  out->path = check_text_or_empty(out->path);
+  out->evidence = check_text_or_empty(out->evidence);
+  out->release = check_text_or_empty(out->release);
+  out->against = check_text_or_empty(out->against);
   if (out->component != NULL && out->component[0] == '\0') {
     out->component = NULL;
   }
   return kiln_ok();
 }
 
-static kiln_status_t read_use(const kiln_compat_use_t* given, uint32_t index,
-                              kiln_compat_use_t* out) {
+static kiln_status_t check_read_use(const kiln_compat_use_t* given,
+                                    uint32_t index, kiln_compat_use_t* out) {
   if (given == NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`uses[%u]` is NULL", (unsigned)index),
@@ -85,7 +85,7 @@ static int compare_numbers(uint32_t a, uint32_t b) {
 }
 
 static int compare_texts(const char* a, const char* b) {
-  return strcmp(text_or_empty(a), text_or_empty(b));
+  return strcmp(check_text_or_empty(a), check_text_or_empty(b));
 }
 
 static int compare_needs(const kiln_compat_fact_t* a,
@@ -158,25 +158,27 @@ static uint32_t make_set(void* items, uint32_t count, size_t size,
 
 // ---- The rules ----
 
-bool kilni_check_asks(const kilni_check_t* check, const kiln_compat_fact_t* a,
-                      const kiln_compat_fact_t* b) {
+bool kilni_compat_check_asks(const kilni_compat_check_t* check,
+                             const kiln_compat_fact_t* a,
+                             const kiln_compat_fact_t* b) {
   if (check->subject == UINT32_MAX) return true;
   const kiln_compat_fact_t* subject = &check->facts[check->subject];
   return a == subject || b == subject;
 }
 
-static kiln_status_t run_rules(kilni_check_t* check) {
+static kiln_status_t run_rules(kilni_compat_check_t* check) {
   for (uint32_t i = 0; i < check->fact_count; i++) {
     const kiln_compat_fact_t* fact = &check->facts[i];
-    KILNI_RETURN_IF_ERROR(kilni_rules_piece(check, fact));
-    KILNI_RETURN_IF_ERROR(kilni_rules_driver(check, fact));
-    KILNI_RETURN_IF_ERROR(kilni_rules_needs(check, fact));
+    KILNI_RETURN_IF_ERROR(kilni_compat_rules_piece(check, fact));
+    KILNI_RETURN_IF_ERROR(kilni_compat_rules_driver(check, fact));
+    KILNI_RETURN_IF_ERROR(kilni_compat_rules_needs(check, fact));
     for (uint32_t j = i + 1; j < check->fact_count; j++) {
-      KILNI_RETURN_IF_ERROR(kilni_rules_pair(check, fact, &check->facts[j]));
+      KILNI_RETURN_IF_ERROR(
+          kilni_compat_rules_pair(check, fact, &check->facts[j]));
     }
   }
-  KILNI_RETURN_IF_ERROR(kilni_rules_driver_unknown(check));
-  return kilni_rules_uses(check);
+  KILNI_RETURN_IF_ERROR(kilni_compat_rules_driver_unknown(check));
+  return kilni_compat_rules_uses(check);
 }
 
 // ---- The call ----
@@ -188,12 +190,13 @@ typedef struct arrays_t {
 } arrays_t;
 
 static kiln_status_t read_sets(const kiln_compat_request_t* request,
-                               arrays_t* arrays, kilni_check_t* check) {
+                               arrays_t* arrays, kilni_compat_check_t* check) {
   for (uint32_t i = 0; i < request->fact_count; i++) {
     KILNI_RETURN_IF_ERROR(read_fact(request->facts[i], i, &arrays->facts[i]));
   }
   for (uint32_t i = 0; i < request->use_count; i++) {
-    KILNI_RETURN_IF_ERROR(read_use(request->uses[i], i, &arrays->uses[i]));
+    KILNI_RETURN_IF_ERROR(
+        check_read_use(request->uses[i], i, &arrays->uses[i]));
   }
   kiln_compat_fact_t subject = kiln_compat_fact_default();
   if (request->subject > 0) subject = arrays->facts[request->subject - 1];
@@ -210,8 +213,8 @@ static kiln_status_t read_sets(const kiln_compat_request_t* request,
   return kiln_ok();
 }
 
-static kiln_status_t read_rest(const kiln_compat_request_t* request,
-                               kilni_check_t* check) {
+static kiln_status_t check_read_rest(const kiln_compat_request_t* request,
+                                     kilni_compat_check_t* check) {
   if (request->constraint != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_compat_spec_check(request->constraint));
   }
@@ -255,9 +258,10 @@ static kiln_status_t check_limits(const kiln_compat_request_t* request) {
 }
 
 static kiln_status_t make_report(const kiln_compat_request_t* request,
-                                 arrays_t* arrays, kilni_check_t* check) {
+                                 arrays_t* arrays,
+                                 kilni_compat_check_t* check) {
   KILNI_RETURN_IF_ERROR(read_sets(request, arrays, check));
-  KILNI_RETURN_IF_ERROR(read_rest(request, check));
+  KILNI_RETURN_IF_ERROR(check_read_rest(request, check));
   uint32_t mode = request->mode == KILN_COMPAT_MODE_DEFAULT
                       ? (uint32_t)KILN_COMPAT_MODE_WARN
                       : request->mode;
@@ -275,7 +279,7 @@ kiln_status_t kiln_compat_check(const kiln_compat_request_t* request,
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       request, "kiln_compat_request_t", sizeof(read), &read));
   KILNI_RETURN_IF_ERROR(check_limits(&read));
-  kilni_check_t check;
+  kilni_compat_check_t check;
   memset(&check, 0, sizeof(check));
   check.allocator =
       read.allocator != NULL ? *read.allocator : kiln_allocator_libc();

@@ -9,13 +9,13 @@
 #include "compat/compat_rules.h"
 #include "kiln/compat.h"
 
-bool kilni_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
-                   const char* name) {
+bool kilni_compat_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
+                          const char* name) {
   return fact->kind == kind && strcmp(fact->name, name) == 0;
 }
 
-kilni_line_text_t kilni_line_text(uint32_t line) {
-  kilni_line_text_t out;
+kilni_compat_line_text_t kilni_compat_line_text(uint32_t line) {
+  kilni_compat_line_text_t out;
   if (line == 0) {
     snprintf(out.text, sizeof(out.text), "an unknown line");
   } else {
@@ -26,10 +26,10 @@ kilni_line_text_t kilni_line_text(uint32_t line) {
   return out;
 }
 
-void kilni_fact_describe(kilni_base_str_t* str,
-                         const kiln_compat_fact_t* fact) {
+void kilni_compat_fact_describe(kilni_base_str_t* str,
+                                const kiln_compat_fact_t* fact) {
   kilni_base_str_addf(str, "%s:%s of %s", kiln_compat_kind_word(fact->kind),
-                      fact->name, kilni_line_text(fact->line).text);
+                      fact->name, kilni_compat_line_text(fact->line).text);
   bool has_path = fact->path[0] != '\0';
   bool has_evidence = fact->evidence[0] != '\0';
   if (!has_path && !has_evidence) return;
@@ -40,10 +40,10 @@ void kilni_fact_describe(kilni_base_str_t* str,
   kilni_base_str_add_cstr(str, ")");
 }
 
-void kilni_driver_describe(kilni_base_str_t* str,
-                           const kiln_compat_driver_t* driver) {
+void kilni_compat_driver_describe(kilni_base_str_t* str,
+                                  const kiln_compat_driver_t* driver) {
   kilni_base_str_addf(str, "the driver of %s",
-                      kilni_line_text(driver->line).text);
+                      kilni_compat_line_text(driver->line).text);
   bool has_release = driver->release != NULL || driver->branch != 0;
   bool has_evidence = driver->evidence != NULL && driver->evidence[0] != '\0';
   if (!has_release && !has_evidence) return;
@@ -63,7 +63,7 @@ static const struct {
   uint32_t kind;
   const char* name;
   const char* extra;
-} extras[] = {
+} kExtras[] = {
     {KILN_COMPAT_KIND_LIB, "cudart", "cudart"},
     {KILN_COMPAT_KIND_LIB, "nvrtc", "nvrtc"},
     {KILN_COMPAT_KIND_LIB, "nvJitLink", "nvjitlink"},
@@ -84,12 +84,12 @@ static const struct {
     {KILN_COMPAT_KIND_BINARY, "ptxas", "nvcc"},
 };
 
-void kilni_fact_install(kilni_base_str_t* str, const kiln_compat_fact_t* fact,
-                        uint32_t line) {
+void kilni_compat_fact_install(kilni_base_str_t* str,
+                               const kiln_compat_fact_t* fact, uint32_t line) {
   const char* extra = "all";
-  for (size_t i = 0; i < sizeof(extras) / sizeof(extras[0]); i++) {
-    if (kilni_fact_is(fact, extras[i].kind, extras[i].name)) {
-      extra = extras[i].extra;
+  for (size_t i = 0; i < sizeof(kExtras) / sizeof(kExtras[0]); i++) {
+    if (kilni_compat_fact_is(fact, kExtras[i].kind, kExtras[i].name)) {
+      extra = kExtras[i].extra;
     }
   }
   // In CUDA 12 the compiler's wheel brings libNVVM and libdevice.

@@ -16,43 +16,45 @@
 static const struct {
   uint32_t major;
   uint32_t branch;
-} least_branches[] = {{11, 450}, {12, 525}, {13, 580}};
+} kLeastBranches[] = {{11, 450}, {12, 525}, {13, 580}};
 
-uint32_t kilni_driver_least_branch(uint32_t major) {
-  size_t count = sizeof(least_branches) / sizeof(least_branches[0]);
+uint32_t kilni_compat_driver_least_branch(uint32_t major) {
+  size_t count = sizeof(kLeastBranches) / sizeof(kLeastBranches[0]);
   for (size_t i = 0; i < count; i++) {
-    if (least_branches[i].major == major) return least_branches[i].branch;
+    if (kLeastBranches[i].major == major) return kLeastBranches[i].branch;
   }
   return 0;
 }
 
-uint32_t kilni_driver_runs(const kiln_compat_driver_t* driver, uint32_t line) {
+uint32_t kilni_compat_driver_runs(const kiln_compat_driver_t* driver,
+                                  uint32_t line) {
   if (driver->line >= line) return KILNI_DRIVER_RUNS;
   uint32_t major = kiln_compat_line_major(line);
   if (kiln_compat_line_major(driver->line) != major) {
     return KILNI_DRIVER_OLDER_MAJOR;
   }
-  uint32_t least = kilni_driver_least_branch(major);
+  uint32_t least = kilni_compat_driver_least_branch(major);
   if (least == 0) return KILNI_DRIVER_NO_MINOR_RULE;
   if (driver->branch == 0) return KILNI_DRIVER_NO_BRANCH;
   return driver->branch >= least ? KILNI_DRIVER_RUNS
                                  : KILNI_DRIVER_OLDER_BRANCH;
 }
 
-static void explain(kilni_base_str_t* message, const kilni_check_t* check,
-                    const kiln_compat_fact_t* fact, uint32_t runs) {
+static void driver_explain(kilni_base_str_t* message,
+                           const kilni_compat_check_t* check,
+                           const kiln_compat_fact_t* fact, uint32_t runs) {
   uint32_t major = kiln_compat_line_major(fact->line);
-  unsigned least = (unsigned)kilni_driver_least_branch(major);
-  kilni_driver_describe(message, &check->driver);
+  unsigned least = (unsigned)kilni_compat_driver_least_branch(major);
+  kilni_compat_driver_describe(message, &check->driver);
   switch (runs) {
     case KILNI_DRIVER_OLDER_MAJOR:
       kilni_base_str_addf(message, " is of an older major than ");
-      kilni_fact_describe(message, fact);
+      kilni_compat_fact_describe(message, fact);
       kilni_base_str_add_cstr(message, ", which needs driver major >= its own");
       return;
     case KILNI_DRIVER_OLDER_BRANCH:
       kilni_base_str_addf(message, " is older than ");
-      kilni_fact_describe(message, fact);
+      kilni_compat_fact_describe(message, fact);
       kilni_base_str_addf(
           message,
           ", and its branch %u is below %u, from which on every "
@@ -61,7 +63,7 @@ static void explain(kilni_base_str_t* message, const kilni_check_t* check,
       return;
     case KILNI_DRIVER_NO_BRANCH:
       kilni_base_str_addf(message, " is older than ");
-      kilni_fact_describe(message, fact);
+      kilni_compat_fact_describe(message, fact);
       kilni_base_str_addf(
           message,
           ", and whether its branch is at least %u, from which on "
@@ -70,17 +72,18 @@ static void explain(kilni_base_str_t* message, const kilni_check_t* check,
       return;
     default:
       kilni_base_str_addf(message, " is older than ");
-      kilni_fact_describe(message, fact);
+      kilni_compat_fact_describe(message, fact);
       kilni_base_str_addf(
           message, ", and CUDA %u.x knows no compatibility between minors",
           (unsigned)major);
   }
 }
 
-static void advise(kilni_base_str_t* fix, const kilni_check_t* check,
-                   const kiln_compat_fact_t* fact, uint32_t runs) {
+static void driver_advise(kilni_base_str_t* fix,
+                          const kilni_compat_check_t* check,
+                          const kiln_compat_fact_t* fact, uint32_t runs) {
   uint32_t least =
-      kilni_driver_least_branch(kiln_compat_line_major(fact->line));
+      kilni_compat_driver_least_branch(kiln_compat_line_major(fact->line));
   if (runs == KILNI_DRIVER_NO_BRANCH) {
     kilni_base_str_addf(
         fix,
@@ -94,12 +97,12 @@ static void advise(kilni_base_str_t* fix, const kilni_check_t* check,
                         (unsigned)least);
   } else {
     kilni_base_str_addf(fix, "install a driver of %s or newer, or ",
-                        kilni_line_text(fact->line).text);
+                        kilni_compat_line_text(fact->line).text);
   }
   if (runs != KILNI_DRIVER_NO_BRANCH) {
     kilni_base_str_addf(fix, "take a toolkit of %s or older: ",
-                        kilni_line_text(check->driver.line).text);
-    kilni_fact_install(fix, fact, check->driver.line);
+                        kilni_compat_line_text(check->driver.line).text);
+    kilni_compat_fact_install(fix, fact, check->driver.line);
     kilni_base_str_add_cstr(fix, "; ");
   }
   kilni_base_str_add_cstr(
@@ -110,16 +113,16 @@ static void advise(kilni_base_str_t* fix, const kilni_check_t* check,
       "waives this rule and no other");
 }
 
-kiln_status_t kilni_rules_driver(kilni_check_t* check,
-                                 const kiln_compat_fact_t* fact) {
+kiln_status_t kilni_compat_rules_driver(kilni_compat_check_t* check,
+                                        const kiln_compat_fact_t* fact) {
   if (check->forward_compat || fact->class_id != KILN_COMPAT_CLASS_CTK ||
       fact->line == 0 || check->driver.state != KILN_COMPAT_DRIVER_KNOWN ||
-      !kilni_check_asks(check, fact, NULL)) {
+      !kilni_compat_check_asks(check, fact, NULL)) {
     return kiln_ok();
   }
-  uint32_t runs = kilni_driver_runs(&check->driver, fact->line);
+  uint32_t runs = kilni_compat_driver_runs(&check->driver, fact->line);
   if (runs == KILNI_DRIVER_RUNS) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(
       &finding, check->allocator, KILN_COMPAT_RULE_DRIVER, KILN_COMPAT_USE_ANY,
       runs == KILNI_DRIVER_NO_BRANCH ? KILN_COMPAT_VERDICT_UNKNOWN
@@ -127,12 +130,12 @@ kiln_status_t kilni_rules_driver(kilni_check_t* check,
       true);
   finding.parties[0] = fact;
   finding.names_driver = true;
-  explain(&finding.message, check, fact, runs);
-  advise(&finding.fix, check, fact, runs);
+  driver_explain(&finding.message, check, fact, runs);
+  driver_advise(&finding.fix, check, fact, runs);
   return kilni_compat_report_add(check->report, &finding, &check->driver);
 }
 
-kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check) {
+kiln_status_t kilni_compat_rules_driver_unknown(kilni_compat_check_t* check) {
   if (check->forward_compat ||
       check->driver.state != KILN_COMPAT_DRIVER_UNKNOWN) {
     return kiln_ok();
@@ -141,12 +144,12 @@ kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check) {
   for (uint32_t i = 0; i < check->fact_count && first == NULL; i++) {
     const kiln_compat_fact_t* fact = &check->facts[i];
     if (fact->class_id == KILN_COMPAT_CLASS_CTK &&
-        kilni_check_asks(check, fact, NULL)) {
+        kilni_compat_check_asks(check, fact, NULL)) {
       first = fact;
     }
   }
   if (first == NULL) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator, KILN_COMPAT_RULE_DRIVER,
                             KILN_COMPAT_USE_ANY, KILN_COMPAT_VERDICT_UNKNOWN,
                             true);
@@ -154,7 +157,7 @@ kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check) {
   kilni_base_str_add_cstr(&finding.message,
                           "the driver's CUDA version is not known, and so not "
                           "whether it runs ");
-  kilni_fact_describe(&finding.message, first);
+  kilni_compat_fact_describe(&finding.message, first);
   kilni_base_str_add_cstr(
       &finding.fix,
       "say which driver it is for, `--driver 13.0,580.65.06`, "

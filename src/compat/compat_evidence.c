@@ -20,19 +20,19 @@ typedef struct pin_t {
   uint32_t line;
 } pin_t;
 
-static const pin_t pins[] = {
+static const pin_t kPins[] = {
 #define KILNI_COMPAT_PIN(name, version, line) {name, version, line},
 #include "compat/compat_pins_gen.inc"
 #undef KILNI_COMPAT_PIN
 };
 
-static const char* const line_numbered[] = {
+static const char* const kLineNumbered[] = {
 #define KILNI_COMPAT_LINE_NUMBERED(name) name,
 #include "compat/compat_pins_gen.inc"
 #undef KILNI_COMPAT_LINE_NUMBERED
 };
 
-static bool is_dash(char c) {
+static bool evidence_is_dash(char c) {
   return c == '-' || c == '_' || c == '.';
 }
 
@@ -40,9 +40,9 @@ static bool is_dash(char c) {
 // differ. `normal` has neither.
 static bool same_name(const char* name, const char* normal) {
   while (*name != '\0' && *normal != '\0') {
-    if (is_dash(*name)) {
+    if (evidence_is_dash(*name)) {
       if (*normal != '-') return false;
-      while (is_dash(*name)) name++;
+      while (evidence_is_dash(*name)) name++;
       normal++;
       continue;
     }
@@ -55,19 +55,19 @@ static bool same_name(const char* name, const char* normal) {
 }
 
 static bool is_line_numbered(const char* name) {
-  size_t count = sizeof(line_numbered) / sizeof(line_numbered[0]);
+  size_t count = sizeof(kLineNumbered) / sizeof(kLineNumbered[0]);
   for (size_t i = 0; i < count; i++) {
-    if (same_name(name, line_numbered[i])) return true;
+    if (same_name(name, kLineNumbered[i])) return true;
   }
   return false;
 }
 
 // The name as the table writes names; false for one that is longer than any.
-static bool normalise(const char* name, char out[NAME_BYTES]) {
+static bool evidence_normalise(const char* name, char out[NAME_BYTES]) {
   size_t size = 0;
   for (; *name != '\0'; name++) {
     char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
-    if (is_dash(c)) c = '-';
+    if (evidence_is_dash(c)) c = '-';
     if (c == '-' && size > 0 && out[size - 1] == '-') continue;
     if (size + 1 == NAME_BYTES) return false;
     out[size++] = c;
@@ -79,10 +79,10 @@ static bool normalise(const char* name, char out[NAME_BYTES]) {
 // The first row of a name, or the count.
 static size_t first_pin_of(const char* normal) {
   size_t low = 0;
-  size_t high = sizeof(pins) / sizeof(pins[0]);
+  size_t high = sizeof(kPins) / sizeof(kPins[0]);
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (strcmp(pins[middle].name, normal) < 0) {
+    if (strcmp(kPins[middle].name, normal) < 0) {
       low = middle + 1;
     } else {
       high = middle;
@@ -92,24 +92,25 @@ static size_t first_pin_of(const char* normal) {
 }
 
 // A pin `13.0.96` stands for `==13.0.96.*`.
-static uint32_t line_of_pin(const char* name, const kilni_version_t* version) {
+static uint32_t line_of_pin(const char* name,
+                            const kilni_compat_version_t* version) {
   char normal[NAME_BYTES];
-  if (!normalise(name, normal)) return 0;
-  size_t count = sizeof(pins) / sizeof(pins[0]);
+  if (!evidence_normalise(name, normal)) return 0;
+  size_t count = sizeof(kPins) / sizeof(kPins[0]);
   for (size_t i = first_pin_of(normal);
-       i < count && strcmp(pins[i].name, normal) == 0; i++) {
-    kilni_version_t pin;
-    if (kilni_version_parse(kilni_base_sv(pins[i].version), 0, &pin, NULL,
-                            NULL) &&
-        kilni_version_same_prefix(version, &pin,
-                                  kilni_version_release_count(&pin))) {
-      return pins[i].line;
+       i < count && strcmp(kPins[i].name, normal) == 0; i++) {
+    kilni_compat_version_t pin;
+    if (kilni_compat_version_parse(kilni_base_sv(kPins[i].version), 0, &pin,
+                                   NULL, NULL) &&
+        kilni_compat_version_same_prefix(
+            version, &pin, kilni_compat_version_release_count(&pin))) {
+      return kPins[i].line;
     }
   }
   return 0;
 }
 
-static uint32_t line_of_release(const kilni_version_t* version) {
+static uint32_t line_of_release(const kilni_compat_version_t* version) {
   char text[32];
   size_t size = version->release.size;
   if (size >= sizeof(text)) return 0;
@@ -125,10 +126,10 @@ static uint32_t line_of_release(const kilni_version_t* version) {
 kiln_compat_evidence_t kiln_compat_evidence_of_wheel(const char* name,
                                                      const char* version) {
   kiln_compat_evidence_t evidence = {KILN_COMPAT_SOURCE_WHEEL, 0, NULL};
-  kilni_version_t parts;
+  kilni_compat_version_t parts;
   if (name == NULL || version == NULL ||
-      !kilni_version_parse(kilni_base_sv(version), KILNI_VERSION_LOCAL, &parts,
-                           NULL, NULL)) {
+      !kilni_compat_version_parse(kilni_base_sv(version), KILNI_VERSION_LOCAL,
+                                  &parts, NULL, NULL)) {
     return evidence;
   }
   evidence.line = is_line_numbered(name) ? line_of_release(&parts)
@@ -178,7 +179,7 @@ static bool admits_minor(kiln_string_view_t spec, uint32_t major,
                          uint32_t minor) {
   char text[24];
   snprintf(text, sizeof(text), "%u.%u", (unsigned)major, (unsigned)minor);
-  return kilni_spec_admits(spec, kilni_base_sv(text), true);
+  return kilni_compat_spec_admits(spec, kilni_base_sv(text), true);
 }
 
 // The only line that a specifier leaves: 12.9 of ">=12.9,<12.10.0a0". conda's
@@ -237,9 +238,9 @@ kiln_compat_evidence_t kiln_compat_evidence_of_package(const char* name,
   }
   if (toolkit != NULL) evidence.line = line_of_toolkit(toolkit);
   if (evidence.line != 0 || !is_line_numbered_package(name)) return evidence;
-  kilni_version_t parts;
-  if (kilni_version_parse(kilni_base_sv(version), KILNI_VERSION_LOCAL, &parts,
-                          NULL, NULL)) {
+  kilni_compat_version_t parts;
+  if (kilni_compat_version_parse(kilni_base_sv(version), KILNI_VERSION_LOCAL,
+                                 &parts, NULL, NULL)) {
     evidence.line = line_of_release(&parts);
   }
   return evidence;
@@ -249,9 +250,9 @@ kiln_compat_evidence_t kiln_compat_evidence_of_package(const char* name,
 
 static bool has_exact(kiln_string_view_t specifier) {
   kiln_string_view_t part;
-  kilni_clause_t clause;
-  while (kilni_clause_next(&specifier, &part)) {
-    if (kilni_clause_parse(part, &clause) &&
+  kilni_compat_clause_t clause;
+  while (kilni_compat_clause_next(&specifier, &part)) {
+    if (kilni_compat_clause_parse(part, &clause) &&
         (clause.op == KILNI_OP_EQUAL || clause.op == KILNI_OP_ARBITRARY)) {
       return true;
     }
@@ -265,8 +266,8 @@ static bool same_written_name(const char* a, const char* b) {
   size_t size = 0;
   for (; *a != '\0' && size + 1 < sizeof(normal); size++) {
     char c = *a;
-    if (is_dash(c)) {
-      while (is_dash(*a)) a++;
+    if (evidence_is_dash(c)) {
+      while (evidence_is_dash(*a)) a++;
       normal[size] = '-';
       continue;
     }
@@ -283,20 +284,20 @@ kiln_compat_evidence_t kiln_compat_evidence_of_pin(const char* toolkit_version,
                                                    const char* name,
                                                    const char* version) {
   kiln_compat_evidence_t evidence = {KILN_COMPAT_SOURCE_RANGE_PIN, 0, NULL};
-  kilni_version_t toolkit;
+  kilni_compat_version_t toolkit;
   if (toolkit_version == NULL || pin_name == NULL || specifier == NULL ||
       name == NULL || version == NULL || !same_written_name(pin_name, name) ||
-      !kilni_version_parse(kilni_base_sv(toolkit_version), KILNI_VERSION_LOCAL,
-                           &toolkit, NULL, NULL)) {
+      !kilni_compat_version_parse(kilni_base_sv(toolkit_version),
+                                  KILNI_VERSION_LOCAL, &toolkit, NULL, NULL)) {
     return evidence;
   }
-  kiln_string_view_t spec = kilni_version_trim(kilni_base_sv(specifier));
+  kiln_string_view_t spec = kilni_compat_version_trim(kilni_base_sv(specifier));
   if (spec.size >= 2 && spec.data[0] == '(' &&
       spec.data[spec.size - 1] == ')') {
     spec = kilni_base_sv_make(spec.data + 1, spec.size - 2);
   }
   if (spec.size == 0 ||
-      !kilni_spec_admits(spec, kilni_base_sv(version), true)) {
+      !kilni_compat_spec_admits(spec, kilni_base_sv(version), true)) {
     return evidence;
   }
   evidence.line = line_of_release(&toolkit);

@@ -8,9 +8,9 @@
 #include "kiln/compat.h"
 
 static const char kiln_variable[] = "KILN_COMPAT";
-static const char guard_variable[] =
+static const char kGuardVariable[] =
     "CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS";
-static const char driver_variable[] = "CUDA_PATHFINDER_DRIVER_COMPATIBILITY";
+static const char kDriverVariable[] = "CUDA_PATHFINDER_DRIVER_COMPATIBILITY";
 
 // A word of one of the variables and what it says.
 typedef struct word_t {
@@ -30,28 +30,29 @@ static const word_t kiln_words[] = {
     {NULL, 0, 0},
 };
 
-static const word_t guard_words[] = {
+static const word_t kGuardWords[] = {
     {"off", KILN_COMPAT_MODE_OFF, 0},
     {"best_effort", KILN_COMPAT_MODE_BEST_EFFORT, 0},
     {"strict", KILN_COMPAT_MODE_STRICT, 0},
     {NULL, 0, 0},
 };
 
-static const word_t driver_words[] = {
+static const word_t kDriverWords[] = {
     {"default", 0, KILN_SWITCH_OFF},
     {"assume_forward_compatibility", 0, KILN_SWITCH_ON},
     {NULL, 0, 0},
 };
 
-static const word_t* find_word(const word_t* words, kiln_string_view_t text) {
+static const word_t* mode_find_word(const word_t* words,
+                                    kiln_string_view_t text) {
   for (; words->word != NULL; words++) {
     if (kilni_base_sv_equal_cstr(text, words->word)) return words;
   }
   return NULL;
 }
 
-static void apply(const word_t* word, const char* from,
-                  kiln_compat_policy_t* policy) {
+static void mode_apply(const word_t* word, const char* from,
+                       kiln_compat_policy_t* policy) {
   if (word->mode != 0) {
     policy->mode = word->mode;
     policy->mode_from = from;
@@ -62,8 +63,8 @@ static void apply(const word_t* word, const char* from,
   }
 }
 
-static kiln_status_t bad_value(const char* name, const char* text,
-                               const char* allowed) {
+static kiln_status_t mode_bad_value(const char* name, const char* text,
+                                    const char* allowed) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the variable %s is \"%s\"", name, text),
       "set %s to %s, or unset it", name, allowed);
@@ -74,9 +75,9 @@ static kiln_status_t apply_one(const char* name, const char* text,
                                const word_t* words, const char* allowed,
                                kiln_compat_policy_t* policy) {
   if (text == NULL || text[0] == '\0') return kiln_ok();
-  const word_t* word = find_word(words, kilni_base_sv(text));
-  if (word == NULL) return bad_value(name, text, allowed);
-  apply(word, name, policy);
+  const word_t* word = mode_find_word(words, kilni_base_sv(text));
+  if (word == NULL) return mode_bad_value(name, text, allowed);
+  mode_apply(word, name, policy);
   return kiln_ok();
 }
 
@@ -94,14 +95,14 @@ static kiln_status_t apply_kiln(const char* text,
   bool has_forward = false;
   bool is_good = text[strlen(text) - 1] != ',';
   while (is_good && kilni_base_sv_split(&rest, ',', &part)) {
-    const word_t* word = find_word(kiln_words, part);
+    const word_t* word = mode_find_word(kiln_words, part);
     is_good = word != NULL && !has_forward && !(word->mode != 0 && has_mode);
     if (!is_good) break;
-    apply(word, kiln_variable, policy);
+    mode_apply(word, kiln_variable, policy);
     has_mode = has_mode || word->mode != 0;
     has_forward = word->mode == 0;
   }
-  return is_good ? kiln_ok() : bad_value(kiln_variable, text, allowed);
+  return is_good ? kiln_ok() : mode_bad_value(kiln_variable, text, allowed);
 }
 
 kiln_status_t kiln_compat_mode_parse(const char* kiln_compat,
@@ -116,10 +117,10 @@ kiln_status_t kiln_compat_mode_parse(const char* kiln_compat,
   *out_policy = policy;
   KILNI_CHECK_ARGUMENT(fallback_mode <= KILN_COMPAT_MODE_STRICT,
                        "fallback_mode");
-  KILNI_RETURN_IF_ERROR(apply_one(guard_variable, guard_rails, guard_words,
+  KILNI_RETURN_IF_ERROR(apply_one(kGuardVariable, guard_rails, kGuardWords,
                                   "off, best_effort or strict", &policy));
   KILNI_RETURN_IF_ERROR(
-      apply_one(driver_variable, driver_compatibility, driver_words,
+      apply_one(kDriverVariable, driver_compatibility, kDriverWords,
                 "default or assume_forward_compatibility", &policy));
   KILNI_RETURN_IF_ERROR(apply_kiln(kiln_compat, &policy));
   *out_policy = policy;

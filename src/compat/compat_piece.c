@@ -12,20 +12,20 @@
 
 // ---- One piece ----
 
-static kiln_status_t line_unknown(kilni_check_t* check,
-                                  const kiln_compat_fact_t* fact) {
+static kiln_status_t piece_line_unknown(kilni_compat_check_t* check,
+                                        const kiln_compat_fact_t* fact) {
   bool is_contested = fact->against_line != 0;
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(
       &finding, check->allocator,
       is_contested ? KILN_COMPAT_RULE_EVIDENCE : KILN_COMPAT_RULE_LINE,
       KILN_COMPAT_USE_ANY, KILN_COMPAT_VERDICT_UNKNOWN, true);
   finding.parties[0] = fact;
-  kilni_fact_describe(&finding.message, fact);
+  kilni_compat_fact_describe(&finding.message, fact);
   if (is_contested) {
     kilni_base_str_addf(
         &finding.message, ": what says its line disagrees, %s says %s",
-        fact->against, kilni_line_text(fact->against_line).text);
+        fact->against, kilni_compat_line_text(fact->against_line).text);
     kilni_base_str_add_cstr(&finding.fix,
                             "install it again from one source: the file was "
                             "changed behind its installer's back");
@@ -42,17 +42,17 @@ static kiln_status_t line_unknown(kilni_check_t* check,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
-static kiln_status_t evidence_disagrees(kilni_check_t* check,
+static kiln_status_t evidence_disagrees(kilni_compat_check_t* check,
                                         const kiln_compat_fact_t* fact) {
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_EVIDENCE, KILN_COMPAT_USE_ANY,
                             KILN_COMPAT_VERDICT_COMPATIBLE, false);
   finding.parties[0] = fact;
-  kilni_fact_describe(&finding.message, fact);
-  kilni_base_str_addf(&finding.message,
-                      "; less sure, and not followed: %s says %s",
-                      fact->against, kilni_line_text(fact->against_line).text);
+  kilni_compat_fact_describe(&finding.message, fact);
+  kilni_base_str_addf(
+      &finding.message, "; less sure, and not followed: %s says %s",
+      fact->against, kilni_compat_line_text(fact->against_line).text);
   kilni_base_str_add_cstr(
       &finding.fix,
       "nothing, if the two were installed apart on purpose; "
@@ -60,19 +60,19 @@ static kiln_status_t evidence_disagrees(kilni_check_t* check,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
-static kiln_status_t constraint(kilni_check_t* check,
+static kiln_status_t constraint(kilni_compat_check_t* check,
                                 const kiln_compat_fact_t* fact) {
   bool admits = true;
   if (check->constraint == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
       kiln_compat_spec_admits_line(check->constraint, fact->line, &admits));
   if (admits) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_CONSTRAINT, KILN_COMPAT_USE_ANY,
                             KILN_COMPAT_VERDICT_INCOMPATIBLE, true);
   finding.parties[0] = fact;
-  kilni_fact_describe(&finding.message, fact);
+  kilni_compat_fact_describe(&finding.message, fact);
   kilni_base_str_addf(&finding.message, " does not satisfy ctk_version%s",
                       check->constraint);
   kilni_base_str_addf(
@@ -84,13 +84,13 @@ static kiln_status_t constraint(kilni_check_t* check,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
-kiln_status_t kilni_rules_piece(kilni_check_t* check,
-                                const kiln_compat_fact_t* fact) {
+kiln_status_t kilni_compat_rules_piece(kilni_compat_check_t* check,
+                                       const kiln_compat_fact_t* fact) {
   if (fact->class_id != KILN_COMPAT_CLASS_CTK ||
-      !kilni_check_asks(check, fact, NULL)) {
+      !kilni_compat_check_asks(check, fact, NULL)) {
     return kiln_ok();
   }
-  if (fact->line == 0) return line_unknown(check, fact);
+  if (fact->line == 0) return piece_line_unknown(check, fact);
   if (fact->against_line != 0 && fact->against_line != fact->line) {
     KILNI_RETURN_IF_ERROR(evidence_disagrees(check, fact));
   }
@@ -103,22 +103,24 @@ kiln_status_t kilni_rules_piece(kilni_check_t* check,
 static const struct {
   uint32_t kind;
   const char* name;
-} compilers[] = {{KILN_COMPAT_KIND_LIB, "nvrtc"},
-                 {KILN_COMPAT_KIND_BINARY, "nvcc"}};
+} kCompilers[] = {{KILN_COMPAT_KIND_LIB, "nvrtc"},
+                  {KILN_COMPAT_KIND_BINARY, "nvcc"}};
 
-static const char* const compiled_headers[] = {"cudart", "cccl"};
+static const char* const kCompiledHeaders[] = {"cudart", "cccl"};
 
 static bool is_compiler(const kiln_compat_fact_t* fact) {
-  for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++) {
-    if (kilni_fact_is(fact, compilers[i].kind, compilers[i].name)) return true;
+  for (size_t i = 0; i < sizeof(kCompilers) / sizeof(kCompilers[0]); i++) {
+    if (kilni_compat_fact_is(fact, kCompilers[i].kind, kCompilers[i].name))
+      return true;
   }
   return false;
 }
 
 static bool is_compiled_header(const kiln_compat_fact_t* fact) {
-  size_t count = sizeof(compiled_headers) / sizeof(compiled_headers[0]);
+  size_t count = sizeof(kCompiledHeaders) / sizeof(kCompiledHeaders[0]);
   for (size_t i = 0; i < count; i++) {
-    if (kilni_fact_is(fact, KILN_COMPAT_KIND_HEADER, compiled_headers[i])) {
+    if (kilni_compat_fact_is(fact, KILN_COMPAT_KIND_HEADER,
+                             kCompiledHeaders[i])) {
       return true;
     }
   }
@@ -126,7 +128,7 @@ static bool is_compiled_header(const kiln_compat_fact_t* fact) {
 }
 
 static bool is_linker(const kiln_compat_fact_t* fact) {
-  return kilni_fact_is(fact, KILN_COMPAT_KIND_LIB, "nvJitLink");
+  return kilni_compat_fact_is(fact, KILN_COMPAT_KIND_LIB, "nvJitLink");
 }
 
 // nvJitLink is newer than its component on purpose: official metas ask for a
@@ -172,9 +174,9 @@ static uint32_t relation(const kiln_compat_fact_t* a,
 static void explain_pair(kilni_base_str_t* message, uint32_t rule,
                          const kiln_compat_fact_t* a,
                          const kiln_compat_fact_t* b) {
-  kilni_fact_describe(message, a);
+  kilni_compat_fact_describe(message, a);
   kilni_base_str_add_cstr(message, " and ");
-  kilni_fact_describe(message, b);
+  kilni_compat_fact_describe(message, b);
   switch (rule) {
     case KILN_COMPAT_RULE_HEADER_COMPILER:
       kilni_base_str_add_cstr(message,
@@ -201,9 +203,9 @@ static void advise_pair(kilni_base_str_t* fix, uint32_t rule,
   if (rule == KILN_COMPAT_RULE_HEADER_COMPILER) keep = is_compiler(a) ? a : b;
   const kiln_compat_fact_t* change = keep == a ? b : a;
   kilni_base_str_add_cstr(fix, "take both from one toolkit, e.g. ");
-  kilni_fact_install(fix, change, keep->line);
+  kilni_compat_fact_install(fix, change, keep->line);
   if (rule == KILN_COMPAT_RULE_HEADER_COMPILER && keep->line >= 13030 &&
-      kilni_fact_is(keep, KILN_COMPAT_KIND_LIB, "nvrtc")) {
+      kilni_compat_fact_is(keep, KILN_COMPAT_KIND_LIB, "nvrtc")) {
     kilni_base_str_add_cstr(
         fix,
         ", or compile with the headers that this NVRTC brings: "
@@ -212,10 +214,10 @@ static void advise_pair(kilni_base_str_t* fix, uint32_t rule,
   }
 }
 
-static kiln_status_t differs(kilni_check_t* check, uint32_t rule,
+static kiln_status_t differs(kilni_compat_check_t* check, uint32_t rule,
                              const kiln_compat_fact_t* a,
                              const kiln_compat_fact_t* b) {
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator, rule,
                             KILN_COMPAT_USE_ANY,
                             KILN_COMPAT_VERDICT_INCOMPATIBLE, true);
@@ -227,7 +229,7 @@ static kiln_status_t differs(kilni_check_t* check, uint32_t rule,
 }
 
 // The major that a piece is for; 0: unknown.
-static uint32_t major_of(const kiln_compat_fact_t* fact) {
+static uint32_t piece_major_of(const kiln_compat_fact_t* fact) {
   if (fact->class_id == KILN_COMPAT_CLASS_CTK || fact->toolkit_major == 0) {
     return kiln_compat_line_major(fact->line);
   }
@@ -236,22 +238,22 @@ static uint32_t major_of(const kiln_compat_fact_t* fact) {
 
 // A product with a number of its own is held to the major that it was built
 // for, where that is known; it may well bring what it needs.
-static kiln_status_t other_majors(kilni_check_t* check,
+static kiln_status_t other_majors(kilni_compat_check_t* check,
                                   const kiln_compat_fact_t* a,
                                   const kiln_compat_fact_t* b) {
-  uint32_t major_a = major_of(a);
-  uint32_t major_b = major_of(b);
+  uint32_t major_a = piece_major_of(a);
+  uint32_t major_b = piece_major_of(b);
   if (major_a == 0 || major_b == 0 || major_a == major_b) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_COMPONENT, KILN_COMPAT_USE_ANY,
                             KILN_COMPAT_VERDICT_UNKNOWN, true);
   finding.parties[0] = a;
   finding.parties[1] = b;
-  kilni_fact_describe(&finding.message, a);
+  kilni_compat_fact_describe(&finding.message, a);
   kilni_base_str_addf(&finding.message, " is built for CUDA %u and ",
                       (unsigned)major_a);
-  kilni_fact_describe(&finding.message, b);
+  kilni_compat_fact_describe(&finding.message, b);
   kilni_base_str_addf(
       &finding.message,
       " is built for CUDA %u, and both are in the same dynamic-link "
@@ -300,19 +302,19 @@ static bool releases_fit(const kiln_compat_fact_t* a,
 }
 
 // What a mixture of them does is promised nowhere.
-static kiln_status_t other_releases(kilni_check_t* check,
+static kiln_status_t other_releases(kilni_compat_check_t* check,
                                     const kiln_compat_fact_t* a,
                                     const kiln_compat_fact_t* b) {
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   if (releases_fit(a, b)) return kiln_ok();
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_COMPANION, KILN_COMPAT_USE_ANY,
                             KILN_COMPAT_VERDICT_UNKNOWN, true);
   finding.parties[0] = a;
   finding.parties[1] = b;
-  kilni_fact_describe(&finding.message, a);
+  kilni_compat_fact_describe(&finding.message, a);
   kilni_base_str_addf(&finding.message, " is of release %s and ", a->release);
-  kilni_fact_describe(&finding.message, b);
+  kilni_compat_fact_describe(&finding.message, b);
   kilni_base_str_addf(&finding.message,
                       " of release %s, and both are of one product (",
                       b->release);
@@ -324,7 +326,7 @@ static kiln_status_t other_releases(kilni_check_t* check,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
-static kiln_status_t pair_of_products(kilni_check_t* check,
+static kiln_status_t pair_of_products(kilni_compat_check_t* check,
                                       const kiln_compat_fact_t* a,
                                       const kiln_compat_fact_t* b) {
   if (same_component(a, b)) {
@@ -333,12 +335,12 @@ static kiln_status_t pair_of_products(kilni_check_t* check,
   return shared_tags(a, b, NULL) > 0 ? other_releases(check, a, b) : kiln_ok();
 }
 
-kiln_status_t kilni_rules_pair(kilni_check_t* check,
-                               const kiln_compat_fact_t* a,
-                               const kiln_compat_fact_t* b) {
+kiln_status_t kilni_compat_rules_pair(kilni_compat_check_t* check,
+                                      const kiln_compat_fact_t* a,
+                                      const kiln_compat_fact_t* b) {
   if (a->class_id == KILN_COMPAT_CLASS_DRIVER ||
       b->class_id == KILN_COMPAT_CLASS_DRIVER ||
-      !kilni_check_asks(check, a, b)) {
+      !kilni_compat_check_asks(check, a, b)) {
     return kiln_ok();
   }
   if (a->class_id == KILN_COMPAT_CLASS_OTHER ||
@@ -354,24 +356,25 @@ kiln_status_t kilni_rules_pair(kilni_check_t* check,
 
 // ---- Symbols that one needs of another ----
 
-static kiln_status_t lacks_symbols(kilni_check_t* check, uint32_t verdict,
+static kiln_status_t lacks_symbols(kilni_compat_check_t* check,
+                                   uint32_t verdict,
                                    const kiln_compat_fact_t* fact,
                                    const kiln_compat_need_t* need,
                                    const kiln_compat_fact_t* lib) {
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   kilni_compat_finding_init(&finding, check->allocator,
                             KILN_COMPAT_RULE_NEEDED_SYMBOL, KILN_COMPAT_USE_ANY,
                             verdict, true);
   finding.parties[0] = fact;
   finding.parties[1] = lib;
-  kilni_fact_describe(&finding.message, fact);
+  kilni_compat_fact_describe(&finding.message, fact);
   kilni_base_str_addf(&finding.message, " needs %s of %s or newer", need->name,
-                      kilni_line_text(need->line).text);
+                      kilni_compat_line_text(need->line).text);
   if (need->text != NULL && need->text[0] != '\0') {
     kilni_base_str_addf(&finding.message, " (%s)", need->text);
   }
   kilni_base_str_add_cstr(&finding.message, ", and there is ");
-  kilni_fact_describe(&finding.message, lib);
+  kilni_compat_fact_describe(&finding.message, lib);
   unsigned major = (unsigned)kiln_compat_line_major(need->line);
   if (is_linker(lib)) {
     kilni_base_str_addf(
@@ -381,33 +384,33 @@ static kiln_status_t lacks_symbols(kilni_check_t* check, uint32_t verdict,
         major < 13 ? "-cu12" : "", major,
         (unsigned)kiln_compat_line_minor(need->line), major + 1);
   } else {
-    kilni_fact_install(&finding.fix, lib, need->line);
+    kilni_compat_fact_install(&finding.fix, lib, need->line);
   }
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
 // A library of another major has another soname: it is not the one that is
 // asked for, unless there is no other.
-static kiln_status_t check_need(kilni_check_t* check,
+static kiln_status_t check_need(kilni_compat_check_t* check,
                                 const kiln_compat_fact_t* fact,
                                 const kiln_compat_need_t* need) {
   const kiln_compat_fact_t* best = NULL;
   uint32_t major = kiln_compat_line_major(need->line);
   for (uint32_t i = 0; i < check->fact_count; i++) {
     const kiln_compat_fact_t* lib = &check->facts[i];
-    if (!kilni_fact_is(lib, KILN_COMPAT_KIND_LIB, need->name)) continue;
+    if (!kilni_compat_fact_is(lib, KILN_COMPAT_KIND_LIB, need->name)) continue;
     if (lib->line == 0) continue;
     bool is_major = kiln_compat_line_major(lib->line) == major;
     bool best_is = best != NULL && kiln_compat_line_major(best->line) == major;
     if (is_major && lib->line < need->line) {
-      if (!kilni_check_asks(check, fact, lib)) continue;
+      if (!kilni_compat_check_asks(check, fact, lib)) continue;
       KILNI_RETURN_IF_ERROR(lacks_symbols(
           check, KILN_COMPAT_VERDICT_INCOMPATIBLE, fact, need, lib));
     }
     if (best == NULL || (is_major && !best_is)) best = lib;
   }
   if (best == NULL || kiln_compat_line_major(best->line) == major ||
-      !kilni_check_asks(check, fact, best)) {
+      !kilni_compat_check_asks(check, fact, best)) {
     return kiln_ok();
   }
   return lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, need, best);
@@ -416,12 +419,12 @@ static kiln_status_t check_need(kilni_check_t* check,
 // Libraries that link against nvJitLink, by name, for facts that say nothing
 // of what they need: they need it of their own line or a little older.
 static bool links_linker(const kiln_compat_fact_t* fact) {
-  return kilni_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusparse") ||
-         kilni_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusolver");
+  return kilni_compat_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusparse") ||
+         kilni_compat_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusolver");
 }
 
-kiln_status_t kilni_rules_needs(kilni_check_t* check,
-                                const kiln_compat_fact_t* fact) {
+kiln_status_t kilni_compat_rules_needs(kilni_compat_check_t* check,
+                                       const kiln_compat_fact_t* fact) {
   if (fact->class_id == KILN_COMPAT_CLASS_DRIVER) return kiln_ok();
   for (uint32_t i = 0; i < fact->need_count; i++) {
     if (fact->needs[i].name == NULL || fact->needs[i].line == 0) continue;
@@ -434,7 +437,7 @@ kiln_status_t kilni_rules_needs(kilni_check_t* check,
   for (uint32_t i = 0; i < check->fact_count; i++) {
     const kiln_compat_fact_t* lib = &check->facts[i];
     if (!is_linker(lib) || lib->line == 0 || lib->line >= fact->line) continue;
-    if (!kilni_check_asks(check, fact, lib)) continue;
+    if (!kilni_compat_check_asks(check, fact, lib)) continue;
     KILNI_RETURN_IF_ERROR(
         lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, &need, lib));
   }

@@ -28,40 +28,44 @@ static uint32_t use_of_artifact(uint32_t artifact) {
   return uses[artifact];
 }
 
-static void add_word(kilni_base_str_t* str, const pipeline_t* pipeline) {
+static void pipeline_add_word(kilni_base_str_t* str,
+                              const pipeline_t* pipeline) {
   static const char* const words[] = {"?",      "LTO-IR",  "PTX",
                                       "an ELF", "a cubin", "NVVM IR"};
   kilni_base_str_add_cstr(str, words[pipeline->artifact]);
 }
 
 // "PTX made by X goes to Y", in one sentence that the rule goes on with.
-static void start(kilni_base_str_t* message, const kilni_check_t* check,
-                  const pipeline_t* pipeline) {
-  add_word(message, pipeline);
+static void pipeline_start(kilni_base_str_t* message,
+                           const kilni_compat_check_t* check,
+                           const pipeline_t* pipeline) {
+  pipeline_add_word(message, pipeline);
   kilni_base_str_add_cstr(message, " from ");
-  kilni_fact_describe(message, pipeline->producer);
+  kilni_compat_fact_describe(message, pipeline->producer);
   kilni_base_str_add_cstr(message, " to ");
   if (pipeline->consumer != NULL) {
-    kilni_fact_describe(message, pipeline->consumer);
+    kilni_compat_fact_describe(message, pipeline->consumer);
   } else if (check->driver.state == KILN_COMPAT_DRIVER_KNOWN) {
-    kilni_driver_describe(message, &check->driver);
+    kilni_compat_driver_describe(message, &check->driver);
   } else {
     kilni_base_str_add_cstr(message, "the driver");
   }
 }
 
-static void init(kilni_finding_t* finding, const kilni_check_t* check,
-                 const pipeline_t* pipeline, uint32_t rule, uint32_t verdict) {
+static void init(kilni_compat_finding_t* finding,
+                 const kilni_compat_check_t* check, const pipeline_t* pipeline,
+                 uint32_t rule, uint32_t verdict) {
   kilni_compat_finding_init(finding, check->allocator, rule,
                             use_of_artifact(pipeline->artifact), verdict,
                             pipeline->declared);
   finding->parties[0] = pipeline->producer;
   finding->parties[1] = pipeline->consumer;
   finding->names_driver = pipeline->consumer == NULL;
-  start(&finding->message, check, pipeline);
+  pipeline_start(&finding->message, check, pipeline);
 }
 
-static kiln_status_t add(kilni_check_t* check, kilni_finding_t* finding) {
+static kiln_status_t pipeline_add(kilni_compat_check_t* check,
+                                  kilni_compat_finding_t* finding) {
   return kilni_compat_report_add(check->report, finding, &check->driver);
 }
 
@@ -87,7 +91,7 @@ static uint32_t standing(uint32_t producer, uint32_t consumer) {
 // went into an older linker of an older major, and into none of its own. An ELF
 // may be relocatable code or finished code, which every linker leaves out of
 // what it makes while it reports success (before 12.8 nvJitLink refuses it).
-static const uint8_t linker_verdicts[][STANDING_COUNT] = {
+static const uint8_t kLinkerVerdicts[][STANDING_COUNT] = {
     [KILN_COMPAT_ARTIFACT_LTOIR] = {NO, NO, YES, YES, OPEN},
     [KILN_COMPAT_ARTIFACT_PTX] = {NO, NO, YES, YES, YES},
     [KILN_COMPAT_ARTIFACT_ELF] = {OPEN, OPEN, OPEN, OPEN, OPEN},
@@ -99,7 +103,7 @@ static const struct {
   uint32_t kind;
   const char* name;
   bool ptx_only;
-} linkers[] = {
+} kLinkers[] = {
     {KILN_COMPAT_KIND_LIB, "nvJitLink", false},
     {KILN_COMPAT_KIND_BINARY, "nvlink", false},
     {KILN_COMPAT_KIND_BINARY, "ptxas", true},
@@ -107,9 +111,9 @@ static const struct {
 };
 
 static bool is_linker_of(const kiln_compat_fact_t* fact, uint32_t artifact) {
-  for (size_t i = 0; i < sizeof(linkers) / sizeof(linkers[0]); i++) {
-    if (kilni_fact_is(fact, linkers[i].kind, linkers[i].name)) {
-      return !linkers[i].ptx_only || artifact == KILN_COMPAT_ARTIFACT_PTX;
+  for (size_t i = 0; i < sizeof(kLinkers) / sizeof(kLinkers[0]); i++) {
+    if (kilni_compat_fact_is(fact, kLinkers[i].kind, kLinkers[i].name)) {
+      return !kLinkers[i].ptx_only || artifact == KILN_COMPAT_ARTIFACT_PTX;
     }
   }
   return false;
@@ -129,16 +133,17 @@ static void advise_linker(kilni_base_str_t* fix, const pipeline_t* pipeline,
   if (how == NEWER_MAJOR) {
     kilni_base_str_add_cstr(fix,
                             "take the producer from the linker's toolkit: ");
-    kilni_fact_install(fix, producer, consumer->line);
+    kilni_compat_fact_install(fix, producer, consumer->line);
     kilni_base_str_add_cstr(fix, ", or hand over PTX or a cubin instead");
-  } else if (kilni_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) {
+  } else if (kilni_compat_fact_is(consumer, KILN_COMPAT_KIND_LIB,
+                                  "nvJitLink")) {
     kilni_base_str_addf(
         fix,
         "`python3 -m pip install "
         "\"nvidia-nvjitlink%s>=%u.%u,<%u\"`" KILNI_FIX_ENVIRONMENT,
         major < 13 ? "-cu12" : "", major, minor, major + 1);
   } else {
-    kilni_fact_install(fix, consumer, producer->line);
+    kilni_compat_fact_install(fix, consumer, producer->line);
   }
 }
 
@@ -150,7 +155,7 @@ uint32_t kiln_compat_linker_verdict(uint32_t artifact, uint32_t producer_line,
   }
   if (producer_line == 0 || linker_line == 0) return OPEN;
   uint32_t verdict =
-      linker_verdicts[artifact][standing(producer_line, linker_line)];
+      kLinkerVerdicts[artifact][standing(producer_line, linker_line)];
   if (artifact == KILN_COMPAT_ARTIFACT_PTX &&
       same_isa(producer_line, linker_line)) {
     verdict = YES;
@@ -171,19 +176,19 @@ uint32_t kiln_compat_driver_verdict(const kiln_compat_driver_t* driver,
   if (artifact == KILN_COMPAT_ARTIFACT_PTX) {
     return driver->line >= line || same_isa(line, driver->line) ? YES : NO;
   }
-  uint32_t runs = kilni_driver_runs(driver, line);
+  uint32_t runs = kilni_compat_driver_runs(driver, line);
   if (runs == KILNI_DRIVER_RUNS) return YES;
   return runs == KILNI_DRIVER_NO_BRANCH ? OPEN : NO;
 }
 
-static kiln_status_t link_range(kilni_check_t* check,
+static kiln_status_t link_range(kilni_compat_check_t* check,
                                 const pipeline_t* pipeline) {
   uint32_t from = pipeline->producer->line;
   uint32_t to = pipeline->consumer->line;
   uint32_t how = standing(from, to);
   uint32_t verdict = kiln_compat_linker_verdict(pipeline->artifact, from, to);
   if (verdict == YES) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
   if (how >= SAME && pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF) {
     kilni_base_str_add_cstr(
@@ -194,7 +199,7 @@ static kiln_status_t link_range(kilni_check_t* check,
         &finding.fix,
         "compile it with -rdc=true and declare a cubin, or hand "
         "over PTX or LTO-IR");
-    return add(check, &finding);
+    return pipeline_add(check, &finding);
   }
   if (how == NEWER_MAJOR) {
     kilni_base_str_add_cstr(
@@ -211,7 +216,7 @@ static kiln_status_t link_range(kilni_check_t* check,
     }
   }
   advise_linker(&finding.fix, pipeline, how);
-  return add(check, &finding);
+  return pipeline_add(check, &finding);
 }
 
 // ---- NVVM IR ----
@@ -222,8 +227,8 @@ static bool reads_ir(uint32_t from, uint32_t to) {
 
 // The same line, unless both sides say which IR they speak. `out_settled` if
 // nothing more is to be asked about this use.
-static kiln_status_t nvvm_ir(kilni_check_t* check, const pipeline_t* pipeline,
-                             bool* out_settled) {
+static kiln_status_t nvvm_ir(kilni_compat_check_t* check,
+                             const pipeline_t* pipeline, bool* out_settled) {
   const kiln_compat_fact_t* producer = pipeline->producer;
   const kiln_compat_fact_t* consumer = pipeline->consumer;
   bool knows_both = producer->nvvm_ir != 0 && consumer->nvvm_ir != 0;
@@ -236,7 +241,7 @@ static kiln_status_t nvvm_ir(kilni_check_t* check, const pipeline_t* pipeline,
     *out_settled = pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM;
     return kiln_ok();
   }
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_NVVM_IR, NO);
   if (knows_both) {
     kilni_base_str_addf(&finding.message,
@@ -252,24 +257,25 @@ static kiln_status_t nvvm_ir(kilni_check_t* check, const pipeline_t* pipeline,
         "sides while the IR versions are not known");
   }
   kilni_base_str_add_cstr(&finding.fix, "take both from one toolkit, e.g. ");
-  kilni_fact_install(
+  kilni_compat_fact_install(
       &finding.fix, producer->line > consumer->line ? consumer : producer,
       producer->line > consumer->line ? producer->line : consumer->line);
-  return add(check, &finding);
+  return pipeline_add(check, &finding);
 }
 
 static bool has_nvvm(const pipeline_t* pipeline) {
   return pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM ||
-         kilni_fact_is(pipeline->producer, KILN_COMPAT_KIND_LIB, "nvvm") ||
-         kilni_fact_is(pipeline->consumer, KILN_COMPAT_KIND_LIB, "nvvm");
+         kilni_compat_fact_is(pipeline->producer, KILN_COMPAT_KIND_LIB,
+                              "nvvm") ||
+         kilni_compat_fact_is(pipeline->consumer, KILN_COMPAT_KIND_LIB, "nvvm");
 }
 
 // ---- The driver ----
 
-static kiln_status_t not_for_driver(kilni_check_t* check,
+static kiln_status_t not_for_driver(kilni_compat_check_t* check,
                                     const pipeline_t* pipeline) {
   bool is_lto = pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR;
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline,
        is_lto ? KILN_COMPAT_RULE_LTO_DRIVER : KILN_COMPAT_RULE_NVVM_IR, NO);
   kilni_base_str_add_cstr(&finding.message, ": no driver loads it");
@@ -279,13 +285,13 @@ static kiln_status_t not_for_driver(kilni_check_t* check,
                              "`lib:nvJitLink>lib:cuda:cubin`"
                            : "compile it with libNVVM first, and load the "
                              "PTX: `lib:nvvm>lib:cuda:ptx`");
-  return add(check, &finding);
+  return pipeline_add(check, &finding);
 }
 
-static kiln_status_t driver_unknown(kilni_check_t* check,
+static kiln_status_t driver_unknown(kilni_compat_check_t* check,
                                     const pipeline_t* pipeline) {
   bool is_ptx = pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX;
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline,
        is_ptx ? KILN_COMPAT_RULE_PTX_DRIVER : KILN_COMPAT_RULE_CUBIN_DRIVER,
        OPEN);
@@ -295,10 +301,10 @@ static kiln_status_t driver_unknown(kilni_check_t* check,
                               : ": the driver's version is not known");
   kilni_base_str_add_cstr(
       &finding.fix, "say which driver it is for: `--driver 13.0,580.65.06`");
-  return add(check, &finding);
+  return pipeline_add(check, &finding);
 }
 
-static kiln_status_t ptx_driver(kilni_check_t* check,
+static kiln_status_t ptx_driver(kilni_compat_check_t* check,
                                 const pipeline_t* pipeline) {
   uint32_t from = pipeline->producer->line;
   uint32_t to = check->driver.line;
@@ -308,7 +314,7 @@ static kiln_status_t ptx_driver(kilni_check_t* check,
   }
   uint32_t isa = kiln_compat_line_ptx_isa(from);
   uint32_t known = kiln_compat_line_ptx_isa(to);
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_PTX_DRIVER, NO);
   if (isa != 0 && known != 0) {
     kilni_base_str_addf(
@@ -318,25 +324,25 @@ static kiln_status_t ptx_driver(kilni_check_t* check,
         (unsigned)(known % 10));
   } else {
     kilni_base_str_addf(&finding.message, ": PTX needs a driver of %s or newer",
-                        kilni_line_text(from).text);
+                        kilni_compat_line_text(from).text);
   }
   kilni_base_str_addf(
       &finding.fix,
       "hand the driver a cubin instead, take the compiler of %s (",
-      kilni_line_text(to).text);
-  kilni_fact_install(&finding.fix, pipeline->producer, to);
+      kilni_compat_line_text(to).text);
+  kilni_compat_fact_install(&finding.fix, pipeline->producer, to);
   kilni_base_str_addf(&finding.fix, "), or install a driver of %s or newer",
-                      kilni_line_text(from).text);
-  return add(check, &finding);
+                      kilni_compat_line_text(from).text);
+  return pipeline_add(check, &finding);
 }
 
-static kiln_status_t cubin_driver(kilni_check_t* check,
+static kiln_status_t cubin_driver(kilni_compat_check_t* check,
                                   const pipeline_t* pipeline) {
   uint32_t from = pipeline->producer->line;
   uint32_t major = kiln_compat_line_major(from);
-  uint32_t runs = kilni_driver_runs(&check->driver, from);
+  uint32_t runs = kilni_compat_driver_runs(&check->driver, from);
   if (runs == KILNI_DRIVER_RUNS) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_CUBIN_DRIVER,
        runs == KILNI_DRIVER_NO_BRANCH ? OPEN : NO);
   if (runs == KILNI_DRIVER_OLDER_MAJOR) {
@@ -347,22 +353,24 @@ static kiln_status_t cubin_driver(kilni_check_t* check,
         &finding.message,
         ": machine code of CUDA %u.x needs branch %u of the display "
         "driver",
-        (unsigned)major, (unsigned)kilni_driver_least_branch(major));
+        (unsigned)major, (unsigned)kilni_compat_driver_least_branch(major));
   }
   kilni_base_str_addf(&finding.fix, "install display driver %u or newer, or ",
-                      (unsigned)kilni_driver_least_branch(major));
+                      (unsigned)kilni_compat_driver_least_branch(major));
   kilni_base_str_add_cstr(&finding.fix, "compile with an older toolkit: ");
-  kilni_fact_install(&finding.fix, pipeline->producer, check->driver.line);
-  return add(check, &finding);
+  kilni_compat_fact_install(&finding.fix, pipeline->producer,
+                            check->driver.line);
+  return pipeline_add(check, &finding);
 }
 
 // ---- What no rule decides ----
 
 // A declared use that passes without a word would be a verdict that nobody has
 // given; what nobody declared is no use.
-static kiln_status_t no_rule(kilni_check_t* check, const pipeline_t* pipeline) {
+static kiln_status_t no_rule(kilni_compat_check_t* check,
+                             const pipeline_t* pipeline) {
   if (!pipeline->declared) return kiln_ok();
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
   kilni_base_str_addf(&finding.message,
                       ": nothing is known of what %s:%s takes",
@@ -373,19 +381,19 @@ static kiln_status_t no_rule(kilni_check_t* check, const pipeline_t* pipeline) {
       "declare it only where one takes what the other makes: "
       "`lib:nvrtc>lib:nvJitLink:ltoir`, "
       "`lib:nvJitLink>lib:cuda:cubin`");
-  return add(check, &finding);
+  return pipeline_add(check, &finding);
 }
 
 // A toolkit piece whose line is not known is a finding of its own; a product
 // with a number of its own has none that could be compared.
-static kiln_status_t line_unknown(kilni_check_t* check,
-                                  const pipeline_t* pipeline) {
+static kiln_status_t pipeline_line_unknown(kilni_compat_check_t* check,
+                                           const pipeline_t* pipeline) {
   const kiln_compat_fact_t* fact = pipeline->producer;
   if (fact->line != 0) fact = pipeline->consumer;
   if (!pipeline->declared || fact->class_id == KILN_COMPAT_CLASS_CTK) {
     return kiln_ok();
   }
-  kilni_finding_t finding;
+  kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
   kilni_base_str_addf(
       &finding.message,
@@ -396,10 +404,10 @@ static kiln_status_t line_unknown(kilni_check_t* check,
       &finding.fix,
       "see what its maker says it takes, and leave the use out "
       "of the check");
-  return add(check, &finding);
+  return pipeline_add(check, &finding);
 }
 
-static kiln_status_t to_driver(kilni_check_t* check,
+static kiln_status_t to_driver(kilni_compat_check_t* check,
                                const pipeline_t* pipeline) {
   if (pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR ||
       pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM) {
@@ -410,7 +418,8 @@ static kiln_status_t to_driver(kilni_check_t* check,
   }
   // Only a pipeline whose producer is known comes so far.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-  if (pipeline->producer->line == 0) return line_unknown(check, pipeline);
+  if (pipeline->producer->line == 0)
+    return pipeline_line_unknown(check, pipeline);
   return pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX
              ? ptx_driver(check, pipeline)
              : cubin_driver(check, pipeline);
@@ -419,7 +428,7 @@ static kiln_status_t to_driver(kilni_check_t* check,
 // ---- Which uses there are ----
 
 // Whether there is something to say, be it only that nothing is wrong.
-static bool has_verdict(const kilni_check_t* check,
+static bool has_verdict(const kilni_compat_check_t* check,
                         const pipeline_t* pipeline) {
   if (pipeline->declared) return true;
   if (pipeline->producer->line == 0) return false;
@@ -431,18 +440,18 @@ static bool has_verdict(const kilni_check_t* check,
           is_linker_of(pipeline->consumer, pipeline->artifact));
 }
 
-static kiln_status_t check_pipeline(kilni_check_t* check,
+static kiln_status_t check_pipeline(kilni_compat_check_t* check,
                                     const pipeline_t* pipeline) {
   const kiln_compat_fact_t* producer = pipeline->producer;
   const kiln_compat_fact_t* consumer = pipeline->consumer;
-  if (!kilni_check_asks(check, producer, consumer)) return kiln_ok();
+  if (!kilni_compat_check_asks(check, producer, consumer)) return kiln_ok();
   if (has_verdict(check, pipeline)) {
     kilni_compat_report_judge(
         check->report, use_of_artifact(pipeline->artifact), pipeline->declared);
   }
   if (consumer == NULL) return to_driver(check, pipeline);
   if (producer->line == 0 || consumer->line == 0) {
-    return line_unknown(check, pipeline);
+    return pipeline_line_unknown(check, pipeline);
   }
   if (has_nvvm(pipeline)) {
     bool settled = true;
@@ -460,11 +469,12 @@ static bool is_driver(const kiln_compat_use_t* use) {
          strcmp(use->consumer, "cuda") == 0;
 }
 
-static kiln_status_t check_declared(kilni_check_t* check,
-                                    const kiln_compat_use_t* use) {
+static kiln_status_t pipeline_check_declared(kilni_compat_check_t* check,
+                                             const kiln_compat_use_t* use) {
   for (uint32_t i = 0; i < check->fact_count; i++) {
     pipeline_t pipeline = {&check->facts[i], NULL, use->artifact, true};
-    if (!kilni_fact_is(pipeline.producer, use->producer_kind, use->producer)) {
+    if (!kilni_compat_fact_is(pipeline.producer, use->producer_kind,
+                              use->producer)) {
       continue;
     }
     if (is_driver(use)) {
@@ -473,7 +483,8 @@ static kiln_status_t check_declared(kilni_check_t* check,
     }
     for (uint32_t j = 0; j < check->fact_count; j++) {
       pipeline.consumer = &check->facts[j];
-      if (kilni_fact_is(pipeline.consumer, use->consumer_kind, use->consumer)) {
+      if (kilni_compat_fact_is(pipeline.consumer, use->consumer_kind,
+                               use->consumer)) {
         KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
       }
     }
@@ -481,18 +492,19 @@ static kiln_status_t check_declared(kilni_check_t* check,
   return kiln_ok();
 }
 
-static bool is_declared(const kilni_check_t* check,
-                        const pipeline_t* pipeline) {
+static bool pipeline_is_declared(const kilni_compat_check_t* check,
+                                 const pipeline_t* pipeline) {
   for (uint32_t i = 0; i < check->use_count; i++) {
     const kiln_compat_use_t* use = &check->uses[i];
     if (use->artifact != pipeline->artifact ||
-        !kilni_fact_is(pipeline->producer, use->producer_kind, use->producer)) {
+        !kilni_compat_fact_is(pipeline->producer, use->producer_kind,
+                              use->producer)) {
       continue;
     }
     if (pipeline->consumer == NULL
             ? is_driver(use)
-            : kilni_fact_is(pipeline->consumer, use->consumer_kind,
-                            use->consumer)) {
+            : kilni_compat_fact_is(pipeline->consumer, use->consumer_kind,
+                                   use->consumer)) {
       return true;
     }
   }
@@ -506,7 +518,7 @@ static const struct {
   const char* name;
   uint32_t to_linker;
   uint32_t to_driver;
-} makers[] = {
+} kMakers[] = {
     {KILN_COMPAT_KIND_LIB, "nvrtc", MAKES_LTO | MAKES_PTX | MAKES_CUBIN,
      MAKES_PTX | MAKES_CUBIN},
     {KILN_COMPAT_KIND_BINARY, "nvcc", MAKES_LTO | MAKES_PTX | MAKES_CUBIN,
@@ -515,7 +527,7 @@ static const struct {
     {KILN_COMPAT_KIND_LIB, "nvJitLink", 0, MAKES_PTX | MAKES_CUBIN},
 };
 
-static kiln_status_t check_made(kilni_check_t* check,
+static kiln_status_t check_made(kilni_compat_check_t* check,
                                 const kiln_compat_fact_t* producer,
                                 const kiln_compat_fact_t* consumer,
                                 uint32_t made) {
@@ -527,31 +539,34 @@ static kiln_status_t check_made(kilni_check_t* check,
                {MAKES_CUBIN, KILN_COMPAT_ARTIFACT_CUBIN}};
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
     pipeline_t pipeline = {producer, consumer, kinds[i].artifact, false};
-    if ((made & kinds[i].bit) == 0 || is_declared(check, &pipeline)) continue;
+    if ((made & kinds[i].bit) == 0 || pipeline_is_declared(check, &pipeline))
+      continue;
     KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
   }
   return kiln_ok();
 }
 
-static kiln_status_t check_maker(kilni_check_t* check,
+static kiln_status_t check_maker(kilni_compat_check_t* check,
                                  const kiln_compat_fact_t* producer) {
-  for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-    if (!kilni_fact_is(producer, makers[i].kind, makers[i].name)) continue;
+  for (size_t i = 0; i < sizeof(kMakers) / sizeof(kMakers[0]); i++) {
+    if (!kilni_compat_fact_is(producer, kMakers[i].kind, kMakers[i].name))
+      continue;
     KILNI_RETURN_IF_ERROR(
-        check_made(check, producer, NULL, makers[i].to_driver));
+        check_made(check, producer, NULL, kMakers[i].to_driver));
     for (uint32_t j = 0; j < check->fact_count; j++) {
       const kiln_compat_fact_t* consumer = &check->facts[j];
-      if (!kilni_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) continue;
+      if (!kilni_compat_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink"))
+        continue;
       KILNI_RETURN_IF_ERROR(
-          check_made(check, producer, consumer, makers[i].to_linker));
+          check_made(check, producer, consumer, kMakers[i].to_linker));
     }
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_rules_uses(kilni_check_t* check) {
+kiln_status_t kilni_compat_rules_uses(kilni_compat_check_t* check) {
   for (uint32_t i = 0; i < check->use_count; i++) {
-    KILNI_RETURN_IF_ERROR(check_declared(check, &check->uses[i]));
+    KILNI_RETURN_IF_ERROR(pipeline_check_declared(check, &check->uses[i]));
   }
   for (uint32_t i = 0; i < check->fact_count; i++) {
     KILNI_RETURN_IF_ERROR(check_maker(check, &check->facts[i]));

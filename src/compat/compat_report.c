@@ -80,7 +80,7 @@ void kiln_compat_report_release(kiln_compat_report_t* report) {
 
 // ---- Writing ----
 
-void kilni_compat_finding_init(kilni_finding_t* finding,
+void kilni_compat_finding_init(kilni_compat_finding_t* finding,
                                kiln_allocator_t allocator, uint32_t rule,
                                uint32_t use, uint32_t verdict, bool counts) {
   memset(finding, 0, sizeof(*finding));
@@ -110,8 +110,10 @@ static kiln_status_t add_party(kiln_allocator_t allocator, entry_t* entry,
   return kiln_ok();
 }
 
-static kiln_status_t fill(kiln_allocator_t allocator, kilni_finding_t* finding,
-                          const kiln_compat_driver_t* driver, entry_t* entry) {
+static kiln_status_t report_fill(kiln_allocator_t allocator,
+                                 kilni_compat_finding_t* finding,
+                                 const kiln_compat_driver_t* driver,
+                                 entry_t* entry) {
   entry->view.rule = finding->rule;
   entry->view.use = finding->use;
   entry->view.verdict = finding->verdict;
@@ -134,7 +136,7 @@ static kiln_status_t fill(kiln_allocator_t allocator, kilni_finding_t* finding,
 }
 
 kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
-                                      kilni_finding_t* finding,
+                                      kilni_compat_finding_t* finding,
                                       const kiln_compat_driver_t* driver) {
   entry_t entry;
   memset(&entry, 0, sizeof(entry));
@@ -152,7 +154,7 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
     report->entries = entries;
   }
   if (kiln_status_is_ok(status)) {
-    status = fill(report->allocator, finding, driver, &entry);
+    status = report_fill(report->allocator, finding, driver, &entry);
   }
   kilni_base_str_deinit(&finding->message);
   kilni_base_str_deinit(&finding->fix);
@@ -291,7 +293,7 @@ typedef struct writer_t {
   size_t length;
 } writer_t;
 
-static void put(writer_t* writer, const char* text) {
+static void report_put(writer_t* writer, const char* text) {
   size_t size = strlen(text);
   if (writer->length + 1 < writer->capacity) {
     size_t room = writer->capacity - 1 - writer->length;
@@ -302,19 +304,19 @@ static void put(writer_t* writer, const char* text) {
 
 static void put_finding(writer_t* writer,
                         const kiln_compat_finding_t* finding) {
-  put(writer, kiln_compat_verdict_word(finding->verdict));
-  put(writer, finding->counts ? "" : " (not counted)");
-  put(writer, ": ");
-  put(writer, finding->message);
-  put(writer, " [");
-  put(writer, kiln_compat_rule_word(finding->rule));
-  put(writer, ", ");
-  put(writer, kiln_compat_use_word(finding->use));
-  put(writer, "]\n");
+  report_put(writer, kiln_compat_verdict_word(finding->verdict));
+  report_put(writer, finding->counts ? "" : " (not counted)");
+  report_put(writer, ": ");
+  report_put(writer, finding->message);
+  report_put(writer, " [");
+  report_put(writer, kiln_compat_rule_word(finding->rule));
+  report_put(writer, ", ");
+  report_put(writer, kiln_compat_use_word(finding->use));
+  report_put(writer, "]\n");
   if (finding->fix[0] == '\0') return;
-  put(writer, "  Fix: ");
-  put(writer, finding->fix);
-  put(writer, "\n");
+  report_put(writer, "  Fix: ");
+  report_put(writer, finding->fix);
+  report_put(writer, "\n");
 }
 
 void kiln_compat_report_format(const kiln_compat_report_t* report,
@@ -322,10 +324,11 @@ void kiln_compat_report_format(const kiln_compat_report_t* report,
                                size_t* out_length) {
   writer_t writer = {buffer, capacity, 0};
   if (report->mode == KILN_COMPAT_MODE_OFF) {
-    put(&writer, "not checked: the mode is off\n");
+    report_put(&writer, "not checked: the mode is off\n");
   } else {
-    put(&writer, kiln_compat_verdict_word(kiln_compat_report_verdict(report)));
-    put(&writer, "\n");
+    report_put(&writer,
+               kiln_compat_verdict_word(kiln_compat_report_verdict(report)));
+    report_put(&writer, "\n");
   }
   for (uint32_t i = 0; i < report->count; i++) {
     put_finding(&writer, &report->entries[i].view);

@@ -17,7 +17,7 @@ enum {
 // What a rule has to say. thread-compatible
 //
 // `parties` are at most two facts; `names_driver` makes the driver one more.
-typedef struct kilni_finding_t {
+typedef struct kilni_compat_finding_t {
   uint32_t rule;
   uint32_t use;
   uint32_t verdict;
@@ -26,21 +26,21 @@ typedef struct kilni_finding_t {
   const kiln_compat_fact_t* parties[2];
   kilni_base_str_t message;
   kilni_base_str_t fix;
-} kilni_finding_t;
+} kilni_compat_finding_t;
 
 kiln_status_t kilni_compat_report_create(kiln_allocator_t allocator,
                                          uint32_t mode,
                                          kiln_compat_report_t** out_report);
 
 // Starts a finding, whose two texts are then added to.
-void kilni_compat_finding_init(kilni_finding_t* finding,
+void kilni_compat_finding_init(kilni_compat_finding_t* finding,
                                kiln_allocator_t allocator, uint32_t rule,
                                uint32_t use, uint32_t verdict, bool counts);
 
 // Copies the finding into the report and ends it, also on failure. `driver`
 // may be NULL where the finding does not name it.
 kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
-                                      kilni_finding_t* finding,
+                                      kilni_compat_finding_t* finding,
                                       const kiln_compat_driver_t* driver);
 
 // Notes that a pipeline of a use is judged, whatever comes of it.

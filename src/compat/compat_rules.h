@@ -13,7 +13,7 @@
 
 // A request as a set: sorted, without repetitions, texts never NULL where a
 // rule reads them. one-thread
-typedef struct kilni_check_t {
+typedef struct kilni_compat_check_t {
   kiln_allocator_t allocator;
   const kiln_compat_fact_t* facts;
   const kiln_compat_use_t* uses;
@@ -24,27 +24,28 @@ typedef struct kilni_check_t {
   bool forward_compat;
   uint32_t subject;  // an index of `facts`; UINT32_MAX: all
   kiln_compat_report_t* report;
-} kilni_check_t;
+} kilni_compat_check_t;
 
 // Whether a finding about these two is asked for; `b` may be NULL.
-bool kilni_check_asks(const kilni_check_t* check, const kiln_compat_fact_t* a,
-                      const kiln_compat_fact_t* b);
+bool kilni_compat_check_asks(const kilni_compat_check_t* check,
+                             const kiln_compat_fact_t* a,
+                             const kiln_compat_fact_t* b);
 
 // The rules about one piece, about two, and about uses. Each adds what it
 // finds to the report.
-kiln_status_t kilni_rules_piece(kilni_check_t* check,
-                                const kiln_compat_fact_t* fact);
-kiln_status_t kilni_rules_pair(kilni_check_t* check,
-                               const kiln_compat_fact_t* a,
-                               const kiln_compat_fact_t* b);
-kiln_status_t kilni_rules_needs(kilni_check_t* check,
-                                const kiln_compat_fact_t* fact);
-kiln_status_t kilni_rules_uses(kilni_check_t* check);
+kiln_status_t kilni_compat_rules_piece(kilni_compat_check_t* check,
+                                       const kiln_compat_fact_t* fact);
+kiln_status_t kilni_compat_rules_pair(kilni_compat_check_t* check,
+                                      const kiln_compat_fact_t* a,
+                                      const kiln_compat_fact_t* b);
+kiln_status_t kilni_compat_rules_needs(kilni_compat_check_t* check,
+                                       const kiln_compat_fact_t* fact);
+kiln_status_t kilni_compat_rules_uses(kilni_compat_check_t* check);
 
 // The driver against one piece, and once for all pieces where it is unknown.
-kiln_status_t kilni_rules_driver(kilni_check_t* check,
-                                 const kiln_compat_fact_t* fact);
-kiln_status_t kilni_rules_driver_unknown(kilni_check_t* check);
+kiln_status_t kilni_compat_rules_driver(kilni_compat_check_t* check,
+                                        const kiln_compat_fact_t* fact);
+kiln_status_t kilni_compat_rules_driver_unknown(kilni_compat_check_t* check);
 
 // ---- What the files of the rules share ----
 
@@ -56,27 +57,29 @@ enum {
   KILNI_DRIVER_NO_BRANCH,      // the same major, and the branch is unknown
   KILNI_DRIVER_NO_MINOR_RULE,  // the same major, one without the minor rule
 };
-uint32_t kilni_driver_runs(const kiln_compat_driver_t* driver, uint32_t line);
+uint32_t kilni_compat_driver_runs(const kiln_compat_driver_t* driver,
+                                  uint32_t line);
 
 // The least branch of the display driver for a major; 0: none is published.
-uint32_t kilni_driver_least_branch(uint32_t major);
+uint32_t kilni_compat_driver_least_branch(uint32_t major);
 
-bool kilni_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
-                   const char* name);
+bool kilni_compat_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
+                          const char* name);
 
 // "13.0", or "an unknown line".
-typedef struct kilni_line_text_t {
+typedef struct kilni_compat_line_text_t {
   char text[24];
-} kilni_line_text_t;
-kilni_line_text_t kilni_line_text(uint32_t line);
+} kilni_compat_line_text_t;
+kilni_compat_line_text_t kilni_compat_line_text(uint32_t line);
 
 // Adds `lib:nvrtc of CUDA 13.0 ("/path"; by symbol ...)`.
-void kilni_fact_describe(kilni_base_str_t* str, const kiln_compat_fact_t* fact);
+void kilni_compat_fact_describe(kilni_base_str_t* str,
+                                const kiln_compat_fact_t* fact);
 // Adds `the driver of CUDA 13.0 (release 580.65.06; ...)`.
-void kilni_driver_describe(kilni_base_str_t* str,
-                           const kiln_compat_driver_t* driver);
+void kilni_compat_driver_describe(kilni_base_str_t* str,
+                                  const kiln_compat_driver_t* driver);
 // Adds the command that installs the piece of a line from wheels.
-void kilni_fact_install(kilni_base_str_t* str, const kiln_compat_fact_t* fact,
-                        uint32_t line);
+void kilni_compat_fact_install(kilni_base_str_t* str,
+                               const kiln_compat_fact_t* fact, uint32_t line);
 
 #endif  // KILN_SRC_COMPAT_COMPAT_RULES_H_

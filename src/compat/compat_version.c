@@ -10,11 +10,11 @@
 
 // ---- Reading ----
 
-static bool is_blank(char c) {
+static bool version_is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
 }
 
-static bool is_digit(char c) {
+static bool version_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -22,20 +22,22 @@ static bool is_separator(char c) {
   return c == '-' || c == '_' || c == '.';
 }
 
-static char lower(char c) {
+static char version_lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static bool is_local_char(char c) {
-  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
+  return version_is_digit(c) ||
+         (version_lower(c) >= 'a' && version_lower(c) <= 'z');
 }
 
-kiln_string_view_t kilni_version_trim(kiln_string_view_t text) {
-  while (text.size > 0 && is_blank(text.data[0])) {
+kiln_string_view_t kilni_compat_version_trim(kiln_string_view_t text) {
+  while (text.size > 0 && version_is_blank(text.data[0])) {
     text.data++;
     text.size--;
   }
-  while (text.size > 0 && is_blank(text.data[text.size - 1])) text.size--;
+  while (text.size > 0 && version_is_blank(text.data[text.size - 1]))
+    text.size--;
   return text;
 }
 
@@ -45,22 +47,22 @@ typedef struct cursor_t {
   const char* end;
 } cursor_t;
 
-static char peek(const cursor_t* cursor, size_t ahead) {
+static char version_peek(const cursor_t* cursor, size_t ahead) {
   size_t left = (size_t)(cursor->end - cursor->at);
   return ahead < left ? cursor->at[ahead] : '\0';
 }
 
-static kiln_string_view_t take_digits(cursor_t* cursor) {
+static kiln_string_view_t version_take_digits(cursor_t* cursor) {
   const char* start = cursor->at;
-  while (is_digit(peek(cursor, 0))) cursor->at++;
+  while (version_is_digit(version_peek(cursor, 0))) cursor->at++;
   return kilni_base_sv_make(start, (size_t)(cursor->at - start));
 }
 
 // Moves behind `word` (lower case) if the text goes on with it.
-static bool take_word(cursor_t* cursor, const char* word) {
+static bool version_take_word(cursor_t* cursor, const char* word) {
   size_t size = strlen(word);
   for (size_t i = 0; i < size; i++) {
-    if (lower(peek(cursor, i)) != word[i]) return false;
+    if (version_lower(version_peek(cursor, i)) != word[i]) return false;
   }
   cursor->at += size;
   return true;
@@ -76,62 +78,65 @@ typedef struct word_t {
 static char take_part(cursor_t* cursor, const word_t* words,
                       kiln_string_view_t* out_number) {
   cursor_t inside = *cursor;
-  if (is_separator(peek(&inside, 0))) inside.at++;
+  if (is_separator(version_peek(&inside, 0))) inside.at++;
   for (; words->word != NULL; words++) {
-    if (!take_word(&inside, words->word)) continue;
-    if (is_separator(peek(&inside, 0))) inside.at++;
-    *out_number = take_digits(&inside);
+    if (!version_take_word(&inside, words->word)) continue;
+    if (is_separator(version_peek(&inside, 0))) inside.at++;
+    *out_number = version_take_digits(&inside);
     *cursor = inside;
     return words->letter;
   }
   return 0;
 }
 
-static const word_t pre_words[] = {
+static const word_t kPreWords[] = {
     {"alpha", 'a'}, {"beta", 'b'}, {"preview", 'c'}, {"pre", 'c'}, {"a", 'a'},
     {"b", 'b'},     {"c", 'c'},    {"rc", 'c'},      {NULL, 0}};
-static const word_t post_words[] = {
+static const word_t kPostWords[] = {
     {"post", 'p'}, {"rev", 'p'}, {"r", 'p'}, {NULL, 0}};
-static const word_t dev_words[] = {{"dev", 'd'}, {NULL, 0}};
+static const word_t kDevWords[] = {{"dev", 'd'}, {NULL, 0}};
 
-static bool take_release(cursor_t* cursor, kilni_version_t* version) {
-  if (lower(peek(cursor, 0)) == 'v') cursor->at++;
-  kiln_string_view_t first = take_digits(cursor);
+static bool version_take_release(cursor_t* cursor,
+                                 kilni_compat_version_t* version) {
+  if (version_lower(version_peek(cursor, 0)) == 'v') cursor->at++;
+  kiln_string_view_t first = version_take_digits(cursor);
   if (first.size == 0) return false;
-  if (peek(cursor, 0) == '!') {
+  if (version_peek(cursor, 0) == '!') {
     version->epoch = first;
     cursor->at++;
-    first = take_digits(cursor);
+    first = version_take_digits(cursor);
     if (first.size == 0) return false;
   }
-  while (peek(cursor, 0) == '.' && is_digit(peek(cursor, 1))) {
+  while (version_peek(cursor, 0) == '.' &&
+         version_is_digit(version_peek(cursor, 1))) {
     cursor->at++;
-    take_digits(cursor);
+    version_take_digits(cursor);
   }
   version->release =
       kilni_base_sv_make(first.data, (size_t)(cursor->at - first.data));
   return true;
 }
 
-static void take_suffixes(cursor_t* cursor, kilni_version_t* version) {
-  version->pre_letter = take_part(cursor, pre_words, &version->pre);
-  if (peek(cursor, 0) == '-' && is_digit(peek(cursor, 1))) {
+static void take_suffixes(cursor_t* cursor, kilni_compat_version_t* version) {
+  version->pre_letter = take_part(cursor, kPreWords, &version->pre);
+  if (version_peek(cursor, 0) == '-' &&
+      version_is_digit(version_peek(cursor, 1))) {
     cursor->at++;
-    version->post = take_digits(cursor);
+    version->post = version_take_digits(cursor);
     version->has_post = true;
   } else {
-    version->has_post = take_part(cursor, post_words, &version->post) != 0;
+    version->has_post = take_part(cursor, kPostWords, &version->post) != 0;
   }
-  version->has_dev = take_part(cursor, dev_words, &version->dev) != 0;
+  version->has_dev = take_part(cursor, kDevWords, &version->dev) != 0;
 }
 
-static bool take_local(cursor_t* cursor, kilni_version_t* version) {
-  if (peek(cursor, 0) != '+') return true;
+static bool take_local(cursor_t* cursor, kilni_compat_version_t* version) {
+  if (version_peek(cursor, 0) != '+') return true;
   const char* start = ++cursor->at;
   for (;;) {
-    if (!is_local_char(peek(cursor, 0))) return false;
-    while (is_local_char(peek(cursor, 0))) cursor->at++;
-    if (!is_separator(peek(cursor, 0))) break;
+    if (!is_local_char(version_peek(cursor, 0))) return false;
+    while (is_local_char(version_peek(cursor, 0))) cursor->at++;
+    if (!is_separator(version_peek(cursor, 0))) break;
     cursor->at++;
   }
   version->has_local = true;
@@ -139,16 +144,16 @@ static bool take_local(cursor_t* cursor, kilni_version_t* version) {
   return true;
 }
 
-bool kilni_version_parse(kiln_string_view_t text, uint32_t allowed,
-                         kilni_version_t* out_version, bool* out_wild,
-                         size_t* out_at) {
-  kiln_string_view_t inside = kilni_version_trim(text);
+bool kilni_compat_version_parse(kiln_string_view_t text, uint32_t allowed,
+                                kilni_compat_version_t* out_version,
+                                bool* out_wild, size_t* out_at) {
+  kiln_string_view_t inside = kilni_compat_version_trim(text);
   cursor_t cursor = {inside.data, inside.data + inside.size};
-  kilni_version_t version = {0};
+  kilni_compat_version_t version = {0};
   bool is_wild = false;
-  bool is_good = inside.size > 0 && take_release(&cursor, &version);
-  if (is_good && (allowed & KILNI_VERSION_WILD) && peek(&cursor, 0) == '.' &&
-      peek(&cursor, 1) == '*') {
+  bool is_good = inside.size > 0 && version_take_release(&cursor, &version);
+  if (is_good && (allowed & KILNI_VERSION_WILD) &&
+      version_peek(&cursor, 0) == '.' && version_peek(&cursor, 1) == '*') {
     cursor.at += 2;
     is_wild = true;
   } else if (is_good) {
@@ -185,7 +190,7 @@ static int order_numbers(kiln_string_view_t a, kiln_string_view_t b) {
 }
 
 // The next number of a release; an empty one (0) behind its end.
-static kiln_string_view_t next_number(kiln_string_view_t* inout) {
+static kiln_string_view_t version_next_number(kiln_string_view_t* inout) {
   kiln_string_view_t part = {NULL, 0};
   if (!kilni_base_sv_split(inout, '.', &part)) part.size = 0;
   return part;
@@ -193,7 +198,7 @@ static kiln_string_view_t next_number(kiln_string_view_t* inout) {
 
 static int order_releases(kiln_string_view_t a, kiln_string_view_t b) {
   while (a.size > 0 || b.size > 0) {
-    int order = order_numbers(next_number(&a), next_number(&b));
+    int order = order_numbers(version_next_number(&a), version_next_number(&b));
     if (order != 0) return order;
   }
   return 0;
@@ -202,14 +207,14 @@ static int order_releases(kiln_string_view_t a, kiln_string_view_t b) {
 // Where a version stands among those of its release by its pre-release part: a
 // development release of the release itself comes first, a release without a
 // pre-release part last.
-static int pre_rank(const kilni_version_t* version) {
+static int pre_rank(const kilni_compat_version_t* version) {
   if (version->pre_letter != 0) return version->pre_letter;
   return version->has_dev && !version->has_post ? 0 : 'z';
 }
 
-static bool is_number(kiln_string_view_t text) {
+static bool version_is_number(kiln_string_view_t text) {
   for (size_t i = 0; i < text.size; i++) {
-    if (!is_digit(text.data[i])) return false;
+    if (!version_is_digit(text.data[i])) return false;
   }
   return true;
 }
@@ -217,7 +222,7 @@ static bool is_number(kiln_string_view_t text) {
 static int order_words(kiln_string_view_t a, kiln_string_view_t b) {
   size_t size = a.size < b.size ? a.size : b.size;
   for (size_t i = 0; i < size; i++) {
-    int order = sign(lower(a.data[i]) - lower(b.data[i]));
+    int order = sign(version_lower(a.data[i]) - version_lower(b.data[i]));
     if (order != 0) return order;
   }
   return (a.size > b.size) - (a.size < b.size);
@@ -236,7 +241,8 @@ static kiln_string_view_t next_local(kiln_string_view_t* inout) {
 }
 
 // No local part comes before any; words come before numbers.
-static int order_locals(const kilni_version_t* a, const kilni_version_t* b) {
+static int order_locals(const kilni_compat_version_t* a,
+                        const kilni_compat_version_t* b) {
   if (!a->has_local || !b->has_local) {
     return (int)a->has_local - (int)b->has_local;
   }
@@ -245,8 +251,8 @@ static int order_locals(const kilni_version_t* a, const kilni_version_t* b) {
   while (rest_a.size > 0 && rest_b.size > 0) {
     kiln_string_view_t part_a = next_local(&rest_a);
     kiln_string_view_t part_b = next_local(&rest_b);
-    bool number_a = is_number(part_a);
-    bool number_b = is_number(part_b);
+    bool number_a = version_is_number(part_a);
+    bool number_b = version_is_number(part_b);
     int order = (int)number_a - (int)number_b;
     if (order == 0) {
       order = number_a ? order_numbers(part_a, part_b)
@@ -257,8 +263,9 @@ static int order_locals(const kilni_version_t* a, const kilni_version_t* b) {
   return (rest_a.size > 0) - (rest_b.size > 0);
 }
 
-int kilni_version_order(const kilni_version_t* a, const kilni_version_t* b,
-                        bool with_locals) {
+int kilni_compat_version_order(const kilni_compat_version_t* a,
+                               const kilni_compat_version_t* b,
+                               bool with_locals) {
   int order = order_numbers(a->epoch, b->epoch);
   if (order == 0) order = order_releases(a->release, b->release);
   if (order == 0) order = sign(pre_rank(a) - pre_rank(b));
@@ -271,7 +278,8 @@ int kilni_version_order(const kilni_version_t* a, const kilni_version_t* b,
   return order;
 }
 
-size_t kilni_version_release_count(const kilni_version_t* version) {
+size_t kilni_compat_version_release_count(
+    const kilni_compat_version_t* version) {
   size_t count = 1;
   for (size_t i = 0; i < version->release.size; i++) {
     count += version->release.data[i] == '.';
@@ -279,13 +287,15 @@ size_t kilni_version_release_count(const kilni_version_t* version) {
   return count;
 }
 
-bool kilni_version_same_prefix(const kilni_version_t* a,
-                               const kilni_version_t* b, size_t count) {
+bool kilni_compat_version_same_prefix(const kilni_compat_version_t* a,
+                                      const kilni_compat_version_t* b,
+                                      size_t count) {
   if (order_numbers(a->epoch, b->epoch) != 0) return false;
   kiln_string_view_t rest_a = a->release;
   kiln_string_view_t rest_b = b->release;
   for (size_t i = 0; i < count; i++) {
-    if (order_numbers(next_number(&rest_a), next_number(&rest_b)) != 0) {
+    if (order_numbers(version_next_number(&rest_a),
+                      version_next_number(&rest_b)) != 0) {
       return false;
     }
   }
@@ -295,7 +305,7 @@ bool kilni_version_same_prefix(const kilni_version_t* a,
 // ---- The public calls ----
 
 static kiln_status_t parse_public(const char* text, const char* name,
-                                  kilni_version_t* out_version) {
+                                  kilni_compat_version_t* out_version) {
   memset(out_version, 0, sizeof(*out_version));
   KILNI_CHECK_ARGUMENT(text != NULL, name);
   size_t size = strlen(text);
@@ -306,8 +316,9 @@ static kiln_status_t parse_public(const char* text, const char* name,
         "give one like \"13.0.88\"");
   }
   size_t at = 0;
-  if (!kilni_version_parse(kilni_base_sv_make(text, size), KILNI_VERSION_LOCAL,
-                           out_version, NULL, &at)) {
+  if (!kilni_compat_version_parse(kilni_base_sv_make(text, size),
+                                  KILNI_VERSION_LOCAL, out_version, NULL,
+                                  &at)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no version, from byte %zu on",
                    text, at),
@@ -317,27 +328,27 @@ static kiln_status_t parse_public(const char* text, const char* name,
 }
 
 kiln_status_t kiln_compat_version_check(const char* version) {
-  kilni_version_t parts;
+  kilni_compat_version_t parts;
   return parse_public(version, "version", &parts);
 }
 
 kiln_status_t kiln_compat_version_compare(const char* a, const char* b,
                                           int32_t* out_order) {
   *out_order = 0;
-  kilni_version_t left;
-  kilni_version_t right;
+  kilni_compat_version_t left;
+  kilni_compat_version_t right;
   KILNI_RETURN_IF_ERROR(parse_public(a, "a", &left));
   KILNI_RETURN_IF_ERROR(parse_public(b, "b", &right));
-  *out_order = kilni_version_order(&left, &right, true);
+  *out_order = kilni_compat_version_order(&left, &right, true);
   return kiln_ok();
 }
 
 kiln_status_t kiln_compat_version_is_prerelease(const char* version,
                                                 bool* out_is) {
   *out_is = false;
-  kilni_version_t parts;
+  kilni_compat_version_t parts;
   KILNI_RETURN_IF_ERROR(parse_public(version, "version", &parts));
-  *out_is = kilni_version_is_pre(&parts);
+  *out_is = kilni_compat_version_is_pre(&parts);
   return kiln_ok();
 }
 
@@ -348,57 +359,59 @@ typedef struct writer_t {
   size_t length;
 } writer_t;
 
-static void put(writer_t* writer, char c) {
+static void version_put(writer_t* writer, char c) {
   if (writer->length + 1 < writer->capacity) {
     writer->buffer[writer->length] = c;
   }
   writer->length++;
 }
 
-static void put_text(writer_t* writer, const char* text) {
-  for (; *text != '\0'; text++) put(writer, *text);
+static void version_put_text(writer_t* writer, const char* text) {
+  for (; *text != '\0'; text++) version_put(writer, *text);
 }
 
-static void put_number(writer_t* writer, kiln_string_view_t digits) {
+static void version_put_number(writer_t* writer, kiln_string_view_t digits) {
   digits = strip_zeros(digits);
-  if (digits.size == 0) put(writer, '0');
-  for (size_t i = 0; i < digits.size; i++) put(writer, digits.data[i]);
+  if (digits.size == 0) version_put(writer, '0');
+  for (size_t i = 0; i < digits.size; i++) version_put(writer, digits.data[i]);
 }
 
-static void put_version(writer_t* writer, const kilni_version_t* version) {
+static void put_version(writer_t* writer,
+                        const kilni_compat_version_t* version) {
   if (strip_zeros(version->epoch).size > 0) {
-    put_number(writer, version->epoch);
-    put(writer, '!');
+    version_put_number(writer, version->epoch);
+    version_put(writer, '!');
   }
   kiln_string_view_t rest = version->release;
   while (rest.size > 0) {
-    put_number(writer, next_number(&rest));
-    if (rest.size > 0) put(writer, '.');
+    version_put_number(writer, version_next_number(&rest));
+    if (rest.size > 0) version_put(writer, '.');
   }
   if (version->pre_letter != 0) {
-    if (version->pre_letter == 'c') put(writer, 'r');
-    put(writer, version->pre_letter);
-    put_number(writer, version->pre);
+    if (version->pre_letter == 'c') version_put(writer, 'r');
+    version_put(writer, version->pre_letter);
+    version_put_number(writer, version->pre);
   }
   if (version->has_post) {
-    put_text(writer, ".post");
-    put_number(writer, version->post);
+    version_put_text(writer, ".post");
+    version_put_number(writer, version->post);
   }
   if (version->has_dev) {
-    put_text(writer, ".dev");
-    put_number(writer, version->dev);
+    version_put_text(writer, ".dev");
+    version_put_number(writer, version->dev);
   }
   if (!version->has_local) return;
-  put(writer, '+');
+  version_put(writer, '+');
   rest = version->local;
   while (rest.size > 0) {
     kiln_string_view_t part = next_local(&rest);
-    if (is_number(part)) {
-      put_number(writer, part);
+    if (version_is_number(part)) {
+      version_put_number(writer, part);
     } else {
-      for (size_t i = 0; i < part.size; i++) put(writer, lower(part.data[i]));
+      for (size_t i = 0; i < part.size; i++)
+        version_put(writer, version_lower(part.data[i]));
     }
-    if (rest.size > 0) put(writer, '.');
+    if (rest.size > 0) version_put(writer, '.');
   }
 }
 
@@ -408,7 +421,7 @@ kiln_status_t kiln_compat_version_normalize(const char* version,
   writer_t writer = {buffer, capacity, 0};
   if (capacity > 0) buffer[0] = '\0';
   if (out_length != NULL) *out_length = 0;
-  kilni_version_t parts;
+  kilni_compat_version_t parts;
   KILNI_RETURN_IF_ERROR(parse_public(version, "version", &parts));
   put_version(&writer, &parts);
   if (capacity > 0) {

@@ -13,7 +13,7 @@
 //
 // Views into the text that was parsed. A number's view may be empty (0) where
 // its part is there ("1.0a").
-typedef struct kilni_version_t {
+typedef struct kilni_compat_version_t {
   kiln_string_view_t epoch;    // digits; empty: 0
   kiln_string_view_t release;  // "1.2.3"
   kiln_string_view_t pre;      // digits behind the letter
@@ -24,7 +24,7 @@ typedef struct kilni_version_t {
   bool has_post;
   bool has_dev;
   bool has_local;
-} kilni_version_t;
+} kilni_compat_version_t;
 
 // What a version may end with.
 enum {
@@ -35,41 +35,45 @@ enum {
 // Parses the whole of `text`, blanks around it left out. `allowed` is a set of
 // KILNI_VERSION_*; `out_wild` (NULL: not allowed) tells of a ".*". On failure
 // `*out_at` is where the text stops being a version.
-bool kilni_version_parse(kiln_string_view_t text, uint32_t allowed,
-                         kilni_version_t* out_version, bool* out_wild,
-                         size_t* out_at);
+bool kilni_compat_version_parse(kiln_string_view_t text, uint32_t allowed,
+                                kilni_compat_version_t* out_version,
+                                bool* out_wild, size_t* out_at);
 
 // -1, 0, 1. Without locals, they are taken as absent from both.
-int kilni_version_order(const kilni_version_t* a, const kilni_version_t* b,
-                        bool with_locals);
+int kilni_compat_version_order(const kilni_compat_version_t* a,
+                               const kilni_compat_version_t* b,
+                               bool with_locals);
 
 // How many numbers the release has.
-size_t kilni_version_release_count(const kilni_version_t* version);
+size_t kilni_compat_version_release_count(
+    const kilni_compat_version_t* version);
 
 // Epochs are equal and the first `count` numbers of both releases too, missing
 // ones being 0.
-bool kilni_version_same_prefix(const kilni_version_t* a,
-                               const kilni_version_t* b, size_t count);
+bool kilni_compat_version_same_prefix(const kilni_compat_version_t* a,
+                                      const kilni_compat_version_t* b,
+                                      size_t count);
 
-static inline bool kilni_version_is_pre(const kilni_version_t* version) {
+static inline bool kilni_compat_version_is_pre(
+    const kilni_compat_version_t* version) {
   return version->pre_letter != 0 || version->has_dev;
 }
 
 // `text` without the blanks around it.
-kiln_string_view_t kilni_version_trim(kiln_string_view_t text);
+kiln_string_view_t kilni_compat_version_trim(kiln_string_view_t text);
 
 // The same two for texts between files of this room; the public calls check
 // their arguments and say more.
-bool kilni_spec_admits(kiln_string_view_t spec, kiln_string_view_t version,
-                       bool prereleases);
+bool kilni_compat_spec_admits(kiln_string_view_t spec,
+                              kiln_string_view_t version, bool prereleases);
 
 // Parts of one specifier. thread-compatible
-typedef struct kilni_clause_t {
-  uint32_t op;              // KILNI_OP_*
-  bool is_wild;             // "1.2.*"
-  kiln_string_view_t text;  // the version as written
-  kilni_version_t version;  // unset for KILNI_OP_ARBITRARY
-} kilni_clause_t;
+typedef struct kilni_compat_clause_t {
+  uint32_t op;                     // KILNI_OP_*
+  bool is_wild;                    // "1.2.*"
+  kiln_string_view_t text;         // the version as written
+  kilni_compat_version_t version;  // unset for KILNI_OP_ARBITRARY
+} kilni_compat_clause_t;
 
 enum {
   KILNI_OP_ARBITRARY = 1,  // ===
@@ -83,10 +87,11 @@ enum {
 };
 
 // Parses one specifier, blanks around it left out.
-bool kilni_clause_parse(kiln_string_view_t text, kilni_clause_t* out_clause);
+bool kilni_compat_clause_parse(kiln_string_view_t text,
+                               kilni_compat_clause_t* out_clause);
 
 // The next specifier of a list, empty places skipped; false at its end.
-bool kilni_clause_next(kiln_string_view_t* inout_list,
-                       kiln_string_view_t* out_text);
+bool kilni_compat_clause_next(kiln_string_view_t* inout_list,
+                              kiln_string_view_t* out_text);
 
 #endif  // KILN_SRC_COMPAT_COMPAT_VERSION_H_

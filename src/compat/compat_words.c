@@ -13,8 +13,8 @@
 
 // A decimal number of at most `limit` at the front of `*inout`, which moves
 // behind it. False where there is no digit or the number is larger.
-static bool take_number(const char** inout, uint32_t limit,
-                        uint32_t* out_value) {
+static bool words_take_number(const char** inout, uint32_t limit,
+                              uint32_t* out_value) {
   const char* at = *inout;
   uint32_t value = 0;
   if (*at < '0' || *at > '9') return false;
@@ -34,7 +34,7 @@ bool kiln_compat_line_parse(const char* text, uint32_t* out_line) {
   for (int i = 0;; i++) {
     uint32_t value;
     uint32_t limit = i == 0 ? 999 : i == 1 ? 99 : 100000000;
-    if (!take_number(&text, limit, &value)) return false;
+    if (!words_take_number(&text, limit, &value)) return false;
     if (i < 2) numbers[i] = value;
     if (*text == '\0') break;
     if (*text != '.') return false;
@@ -47,7 +47,8 @@ bool kiln_compat_line_parse(const char* text, uint32_t* out_line) {
 bool kiln_compat_line_decode(const char* text, uint32_t* out_line) {
   *out_line = 0;
   uint32_t value;
-  if (text == NULL || !take_number(&text, 999999, &value) || *text != '\0') {
+  if (text == NULL || !words_take_number(&text, 999999, &value) ||
+      *text != '\0') {
     return false;
   }
   *out_line = value - value % 10;
@@ -151,15 +152,15 @@ const char* kiln_compat_kind_word(uint32_t kind) {
   return kind < sizeof(words) / sizeof(words[0]) ? words[kind] : "?";
 }
 
-static const char* const artifact_words[] = {"?",   "ltoir", "ptx",
+static const char* const kArtifactWords[] = {"?",   "ltoir", "ptx",
                                              "elf", "cubin", "nvvm"};
 
 enum {
-  ARTIFACT_COUNT = sizeof(artifact_words) / sizeof(artifact_words[0]),
+  ARTIFACT_COUNT = sizeof(kArtifactWords) / sizeof(kArtifactWords[0]),
 };
 
 const char* kiln_compat_artifact_word(uint32_t artifact) {
-  return artifact_words[artifact < ARTIFACT_COUNT ? artifact : 0];
+  return kArtifactWords[artifact < ARTIFACT_COUNT ? artifact : 0];
 }
 
 kiln_status_t kiln_compat_artifact_parse(const char* word,
@@ -167,7 +168,7 @@ kiln_status_t kiln_compat_artifact_parse(const char* word,
   *out_artifact = 0;
   KILNI_CHECK_ARGUMENT(word != NULL, "word");
   for (uint32_t i = 1; i < ARTIFACT_COUNT; i++) {
-    if (strcmp(word, artifact_words[i]) == 0) {
+    if (strcmp(word, kArtifactWords[i]) == 0) {
       *out_artifact = i;
       return kiln_ok();
     }
@@ -181,10 +182,11 @@ kiln_status_t kiln_compat_artifact_parse(const char* word,
 
 uint32_t kiln_compat_driver_branch(const char* release) {
   uint32_t branch = 0;
-  if (release == NULL || !take_number(&release, 99999, &branch)) return 0;
+  if (release == NULL || !words_take_number(&release, 99999, &branch)) return 0;
   for (int i = 0; *release != '\0'; i++) {
     uint32_t part;
-    if (i == 2 || *release++ != '.' || !take_number(&release, 99999, &part)) {
+    if (i == 2 || *release++ != '.' ||
+        !words_take_number(&release, 99999, &part)) {
       return 0;
     }
   }
@@ -193,7 +195,7 @@ uint32_t kiln_compat_driver_branch(const char* release) {
 
 // "13.0" or "13.0,580.65.06"; the line goes to a buffer of its own since the
 // text goes on behind it.
-static bool read_driver(const char* text, kiln_compat_driver_t* driver) {
+static bool words_read_driver(const char* text, kiln_compat_driver_t* driver) {
   char line[16];
   const char* comma = strchr(text, ',');
   size_t size = comma != NULL ? (size_t)(comma - text) : strlen(text);
@@ -216,7 +218,8 @@ kiln_status_t kiln_compat_driver_parse(const char* text,
   kiln_compat_driver_t driver = *out_driver;
   if (strcmp(text, "none") == 0) {
     driver.state = KILN_COMPAT_DRIVER_NONE;
-  } else if (strcmp(text, "unknown") != 0 && !read_driver(text, &driver)) {
+  } else if (strcmp(text, "unknown") != 0 &&
+             !words_read_driver(text, &driver)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes no driver", text),
         "write the driver's CUDA version, with its release behind a comma if "
