@@ -19,8 +19,8 @@ kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
 bool kilni_locate_is_hermetic(const kiln_locate_t* locate);
 
 // The variable that overrides a row: "KILN_LOCATE_LIB_NVRTC".
-void kilni_override_name(const kiln_locate_entry_t* entry, size_t capacity,
-                         char* out_name);
+void kilni_locate_override_name(const kiln_locate_entry_t* entry,
+                                size_t capacity, char* out_name);
 
 // The site-packages folders of a context, in order; NULL out of range. Lives
 // until the context is refreshed or released. The first call works them out.

@@ -41,7 +41,8 @@ static kiln_status_t check_scopes(uint32_t mask, const char* what) {
       "build it from KILN_LOCATE_SCOPE_BIT");
 }
 
-static kiln_status_t check_switches(const kiln_locate_options_t* options) {
+static kiln_status_t context_check_switches(
+    const kiln_locate_options_t* options) {
   uint32_t values[] = {options->hermetic, options->secure, options->loaded,
                        options->records};
   static const char* const names[] = {"hermetic", "secure", "loaded",
@@ -79,7 +80,8 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
     const kiln_locate_override_t* item = &options->overrides[i];
     const kiln_locate_entry_t* entry = NULL;
     KILNI_CHECK_RESERVED(item->reserved, kiln_locate_override_t);
-    KILNI_RETURN_IF_ERROR(kilni_search_entry(item->kind, item->name, &entry));
+    KILNI_RETURN_IF_ERROR(
+        kilni_locate_search_entry(item->kind, item->name, &entry));
     KILNI_RETURN_IF_ERROR(check_path(item->path, "the override"));
   }
   return kiln_ok();
@@ -87,7 +89,7 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
 
 // A part of a path: "x86_64-linux". Which ones there are is for the toolkits to
 // say.
-static kiln_status_t check_target(const char* target) {
+static kiln_status_t context_check_target(const char* target) {
   static const char letters[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (target == NULL) return kiln_ok();
@@ -103,8 +105,9 @@ static kiln_status_t check_target(const char* target) {
       "write x86_64-linux, sbsa-linux or aarch64-linux, for example");
 }
 
-static kiln_status_t check_options(const kiln_locate_options_t* options) {
-  KILNI_RETURN_IF_ERROR(check_switches(options));
+static kiln_status_t context_check_options(
+    const kiln_locate_options_t* options) {
+  KILNI_RETURN_IF_ERROR(context_check_switches(options));
   KILNI_RETURN_IF_ERROR(
       check_paths(options->roots, options->root_count, "the root"));
   KILNI_RETURN_IF_ERROR(
@@ -112,7 +115,7 @@ static kiln_status_t check_options(const kiln_locate_options_t* options) {
   KILNI_RETURN_IF_ERROR(
       check_paths(options->pythons, options->python_count, "the program"));
   KILNI_RETURN_IF_ERROR(check_overrides(options));
-  KILNI_RETURN_IF_ERROR(check_target(options->target));
+  KILNI_RETURN_IF_ERROR(context_check_target(options->target));
   if (options->system_root == NULL) return kiln_ok();
   return check_path(options->system_root, "the system's root");
 }
@@ -153,7 +156,7 @@ static kiln_status_t copy_overrides(kiln_locate_t* locate,
   locate->override_count = count;
   for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_search_entry(
+    KILNI_RETURN_IF_ERROR(kilni_locate_search_entry(
         options->overrides[i].kind, options->overrides[i].name, &entry));
     char* path = NULL;
     KILNI_RETURN_IF_ERROR(kilni_base_strdup(
@@ -197,7 +200,7 @@ static kiln_status_t copy_system_root(kiln_locate_t* locate, const char* root) {
 }
 
 // The scopes of the folders that the options name.
-static uint32_t places_of(const kiln_locate_options_t* options) {
+static uint32_t context_places_of(const kiln_locate_options_t* options) {
   uint32_t scopes = 0;
   if (options->root_count != 0) {
     scopes |= KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_ROOT);
@@ -229,7 +232,8 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
        (options->loaded == KILN_SWITCH_DEFAULT && !locate->is_mounted));
   locate->records = options->records == KILN_SWITCH_ON;
   locate->require = options->require_scopes;
-  if (options->hermetic == KILN_SWITCH_ON) locate->named = places_of(options);
+  if (options->hermetic == KILN_SWITCH_ON)
+    locate->named = context_places_of(options);
   locate->prefer = options->prefer_scopes;
   locate->forbid = options->forbid_scopes;
   void* block = NULL;
@@ -243,23 +247,23 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
 // ---- Life ----
 
 // Drops what has been found out. The lock is held, or nobody else is there.
-static void forget(kiln_locate_t* locate) {
+static void context_forget(kiln_locate_t* locate) {
   for (uint32_t i = 0; locate->finds && i < kiln_locate_entry_count(); i++) {
     kiln_locate_item_release(locate->finds[i]);
     locate->finds[i] = NULL;
   }
   for (uint32_t i = 0; i < KILNI_SCOPE_COUNT; i++) {
-    kilni_place_deinit(locate, &locate->places[i]);
+    kilni_locate_place_deinit(locate, &locate->places[i]);
   }
-  kilni_trail_deinit(&locate->spare);
-  kilni_loader_deinit(locate);
+  kilni_locate_trail_deinit(&locate->spare);
+  kilni_locate_loader_deinit(locate);
   kilni_locate_reader_release(locate->reader);
   locate->reader = NULL;
-  kilni_disk_deinit(&locate->disk);
+  kilni_locate_disk_deinit(&locate->disk);
 }
 
-static void destroy(kiln_locate_t* locate, bool has_lock) {
-  forget(locate);
+static void context_destroy(kiln_locate_t* locate, bool has_lock) {
+  context_forget(locate);
   for (uint32_t i = 0; i < locate->override_count; i++) {
     // The path was copied as a whole, so that it can be freed as one.
     char* path = NULL;
@@ -281,9 +285,9 @@ static void destroy(kiln_locate_t* locate, bool has_lock) {
   kilni_base_free(locate->allocator, locate, sizeof(*locate));
 }
 
-static kiln_status_t create(const kiln_locate_options_t* options,
-                            const kilni_base_env_t* env,
-                            kiln_locate_t** out_locate) {
+static kiln_status_t context_create(const kiln_locate_options_t* options,
+                                    const kilni_base_env_t* env,
+                                    kiln_locate_t** out_locate) {
   kiln_allocator_t allocator =
       options->allocator ? *options->allocator : kiln_allocator_libc();
   void* block = NULL;
@@ -293,8 +297,8 @@ static kiln_status_t create(const kiln_locate_options_t* options,
   atomic_init(&locate->references, 1);
   locate->allocator = allocator;
   locate->env.allocator = allocator;
-  kilni_disk_init(&locate->disk, allocator);
-  kilni_trail_init(&locate->spare, allocator);
+  kilni_locate_disk_init(&locate->disk, allocator);
+  kilni_locate_trail_init(&locate->spare, allocator);
   kiln_status_t status = copy_options(locate, options);
   if (kiln_status_is_ok(status) && env != NULL && !locate->hermetic) {
     status = kilni_base_env_copy(env, allocator, &locate->env);
@@ -305,7 +309,7 @@ static kiln_status_t create(const kiln_locate_options_t* options,
     has_lock = kiln_status_is_ok(status);
   }
   if (!kiln_status_is_ok(status)) {
-    destroy(locate, has_lock);
+    context_destroy(locate, has_lock);
     return status;
   }
   *out_locate = locate;
@@ -319,8 +323,8 @@ kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
   kiln_locate_options_t read;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options, "kiln_locate_options_t", sizeof(read), &read));
-  KILNI_RETURN_IF_ERROR(check_options(&read));
-  return create(&read, env, out_locate);
+  KILNI_RETURN_IF_ERROR(context_check_options(&read));
+  return context_create(&read, env, out_locate);
 }
 
 kiln_status_t kiln_locate_create(const kiln_locate_options_t* options,
@@ -347,14 +351,14 @@ void kiln_locate_release(kiln_locate_t* locate) {
   if (locate == NULL) return;
   if (atomic_fetch_sub_explicit(&locate->references, 1, memory_order_acq_rel) ==
       1) {
-    destroy(locate, true);
+    context_destroy(locate, true);
   }
 }
 
 void kiln_locate_refresh(kiln_locate_t* locate) {
   if (locate == NULL) return;
   kilni_base_mutex_lock(&locate->lock);
-  forget(locate);
+  context_forget(locate);
   kilni_base_mutex_unlock(&locate->lock);
 }
 
@@ -366,8 +370,8 @@ static kiln_status_t find_locked(kiln_locate_t* locate,
                                  kiln_locate_item_t** out_item) {
   kiln_locate_item_t** slot = &locate->finds[kiln_locate_entry_index(entry)];
   if (*slot == NULL) {
-    kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
-    KILNI_RETURN_IF_ERROR(kilni_search(locate, &plan, slot));
+    kilni_locate_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
+    KILNI_RETURN_IF_ERROR(kilni_locate_search(locate, &plan, slot));
   }
   *out_item = *slot;
   kiln_locate_item_retain(*out_item);
@@ -381,7 +385,7 @@ kiln_status_t kiln_locate_find(kiln_locate_t* locate, uint32_t kind,
   *out_item = NULL;
   KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
   const kiln_locate_entry_t* entry = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
+  KILNI_RETURN_IF_ERROR(kilni_locate_search_entry(kind, name, &entry));
   kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status = find_locked(locate, entry, out_item);
   kilni_base_mutex_unlock(&locate->lock);
@@ -404,16 +408,16 @@ kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
         "ask kiln_locate_item_found first");
   }
   const kiln_locate_entry_t* entry = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
+  KILNI_RETURN_IF_ERROR(kilni_locate_search_entry(kind, name, &entry));
   const char* root = kiln_locate_item_root(item);
-  kilni_search_plan_t plan = {entry,
-                              kiln_locate_item_major(item),
-                              root[0] ? root : "/",
-                              kiln_locate_item_via(item),
-                              kiln_locate_item_scope(item),
-                              kilni_item_layout(item)};
+  kilni_locate_search_plan_t plan = {entry,
+                                     kiln_locate_item_major(item),
+                                     root[0] ? root : "/",
+                                     kiln_locate_item_via(item),
+                                     kiln_locate_item_scope(item),
+                                     kilni_locate_item_layout(item)};
   kilni_base_mutex_lock(&locate->lock);
-  kiln_status_t status = kilni_search(locate, &plan, out_item);
+  kiln_status_t status = kilni_locate_search(locate, &plan, out_item);
   kilni_base_mutex_unlock(&locate->lock);
   return status;
 }
@@ -424,9 +428,9 @@ kiln_status_t kilni_locate_site(kiln_locate_t* locate, uint32_t index,
   kilni_place_t* place = NULL;
   kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status =
-      kilni_place_get(locate, KILN_LOCATE_SCOPE_WHEEL, &place);
+      kilni_locate_place_get(locate, KILN_LOCATE_SCOPE_WHEEL, &place);
   if (kiln_status_is_ok(status) && index < place->count) {
-    *out_path = ((const kilni_root_t*)place->roots)[index].path;
+    *out_path = ((const kilni_locate_root_t*)place->roots)[index].path;
   }
   kilni_base_mutex_unlock(&locate->lock);
   return status;

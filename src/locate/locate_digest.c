@@ -16,8 +16,8 @@ enum { PIECE_BYTES = 16384 };
 _Static_assert((int)KILN_LOCATE_SHA256_BYTES == (int)KILNI_SHA256_BYTES,
                "a SHA-256 has one size");
 
-static kiln_status_t add_window(const kilni_base_window_t* window,
-                                kilni_base_sha256_t* hash) {
+static kiln_status_t digest_add_window(const kilni_base_window_t* window,
+                                       kilni_base_sha256_t* hash) {
   for (;;) {
     uint8_t piece[PIECE_BYTES];
     size_t got = 0;
@@ -36,7 +36,7 @@ kiln_status_t kilni_locate_digest(const char* path, uint64_t* out_size,
   memset(out_sha256, 0, KILNI_SHA256_BYTES);
   KILNI_RETURN_IF_ERROR(kilni_base_window_open(path, &window));
   kilni_base_sha256_init(&hash);
-  kiln_status_t status = add_window(&window, &hash);
+  kiln_status_t status = digest_add_window(&window, &hash);
   kilni_base_window_close(&window);
   KILNI_RETURN_IF_ERROR(status);
   *out_size = hash.size;

@@ -20,28 +20,30 @@ enum {
 
 // ---- Memory ----
 
-void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator) {
+void kilni_locate_disk_init(kilni_locate_disk_t* disk,
+                            kiln_allocator_t allocator) {
   memset(disk, 0, sizeof(*disk));
   disk->allocator = allocator;
   disk->store.allocator = allocator;
 }
 
-void kilni_disk_deinit(kilni_disk_t* disk) {
-  kilni_store_deinit(&disk->store);
+void kilni_locate_disk_deinit(kilni_locate_disk_t* disk) {
+  kilni_locate_store_deinit(&disk->store);
   kilni_base_free_array(disk->allocator, disk->buckets, disk->bucket_count,
-                        sizeof(kilni_disk_node_t*));
-  kilni_disk_init(disk, disk->allocator);
+                        sizeof(kilni_locate_disk_node_t*));
+  kilni_locate_disk_init(disk, disk->allocator);
 }
 
-kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
-                              const char** out_text) {
-  return kilni_store_text(&disk->store, text, out_text);
+kiln_status_t kilni_locate_disk_text(kilni_locate_disk_t* disk,
+                                     kiln_string_view_t text,
+                                     const char** out_text) {
+  return kilni_locate_store_text(&disk->store, text, out_text);
 }
 
 // ---- Nodes ----
 
 // Eight bytes at a time: paths are long, and hashed at every question.
-static uint32_t hash_of(kiln_string_view_t path) {
+static uint32_t disk_hash_of(kiln_string_view_t path) {
   const uint64_t factor = 0xff51afd7ed558ccdu;
   uint64_t hash = 0x9e3779b97f4a7c15u ^ path.size;
   size_t at = 0;
@@ -57,38 +59,39 @@ static uint32_t hash_of(kiln_string_view_t path) {
   return (uint32_t)(hash ^ (hash >> 32));
 }
 
-static kiln_status_t grow_table(kilni_disk_t* disk) {
+static kiln_status_t grow_table(kilni_locate_disk_t* disk) {
   if (disk->node_count < disk->bucket_count) return kiln_ok();
   size_t count = disk->bucket_count ? disk->bucket_count * 4 : FIRST_BUCKETS;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-      disk->allocator, count, sizeof(kilni_disk_node_t*), &block));
-  kilni_disk_node_t** buckets = block;
-  kilni_disk_node_t** old = disk->buckets;
+      disk->allocator, count, sizeof(kilni_locate_disk_node_t*), &block));
+  kilni_locate_disk_node_t** buckets = block;
+  kilni_locate_disk_node_t** old = disk->buckets;
   for (size_t i = 0; i < disk->bucket_count; i++) {
-    kilni_disk_node_t* node = old[i];
+    kilni_locate_disk_node_t* node = old[i];
     while (node != NULL) {
-      kilni_disk_node_t* next = node->next;
+      kilni_locate_disk_node_t* next = node->next;
       node->next = buckets[node->hash & (count - 1)];
       buckets[node->hash & (count - 1)] = node;
       node = next;
     }
   }
   kilni_base_free_array(disk->allocator, old, disk->bucket_count,
-                        sizeof(kilni_disk_node_t*));
+                        sizeof(kilni_locate_disk_node_t*));
   disk->buckets = buckets;
   disk->bucket_count = count;
   return kiln_ok();
 }
 
-static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
-                             kilni_disk_node_t** out_node) {
+static kiln_status_t node_of(kilni_locate_disk_t* disk, kiln_string_view_t path,
+                             kilni_locate_disk_node_t** out_node) {
   *out_node = NULL;
   KILNI_RETURN_IF_ERROR(grow_table(disk));
-  uint32_t hash = hash_of(path);
-  kilni_disk_node_t** buckets = disk->buckets;
-  kilni_disk_node_t** bucket = &buckets[hash & (disk->bucket_count - 1)];
-  for (kilni_disk_node_t* node = *bucket; node != NULL; node = node->next) {
+  uint32_t hash = disk_hash_of(path);
+  kilni_locate_disk_node_t** buckets = disk->buckets;
+  kilni_locate_disk_node_t** bucket = &buckets[hash & (disk->bucket_count - 1)];
+  for (kilni_locate_disk_node_t* node = *bucket; node != NULL;
+       node = node->next) {
     if (node->hash == hash && node->length == path.size &&
         memcmp(node->path, path.data, path.size) == 0) {
       *out_node = node;
@@ -96,9 +99,9 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
     }
   }
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
-      &disk->store, sizeof(kilni_disk_node_t) + path.size + 1, &block));
-  kilni_disk_node_t* node = block;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &disk->store, sizeof(kilni_locate_disk_node_t) + path.size + 1, &block));
+  kilni_locate_disk_node_t* node = block;
   char* text = (char*)(node + 1);
   memcpy(text, path.data, path.size);
   text[path.size] = 0;
@@ -113,8 +116,9 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
 }
 
 // The folder of a path, whose own path is so long.
-static kiln_status_t node_above(kilni_disk_t* disk, kilni_disk_node_t* node,
-                                size_t length, kilni_disk_node_t** out_above) {
+static kiln_status_t node_above(kilni_locate_disk_t* disk,
+                                kilni_locate_disk_node_t* node, size_t length,
+                                kilni_locate_disk_node_t** out_above) {
   *out_above = node->above;
   if (node->above != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
@@ -123,16 +127,16 @@ static kiln_status_t node_above(kilni_disk_t* disk, kilni_disk_node_t* node,
   return kiln_ok();
 }
 
-static void set_missing(kilni_disk_node_t* node) {
+static void set_missing(kilni_locate_disk_node_t* node) {
   node->known = true;
   node->kind = KILNI_FILE_NONE;
   node->error = ENOENT;
 }
 
 // A folder, whatever it is called. one-thread
-struct kilni_disk_folder_t {
-  struct kilni_disk_folder_t* next;
-  kilni_disk_node_t* node;  // the first that led there
+struct kilni_locate_disk_folder_t {
+  struct kilni_locate_disk_folder_t* next;
+  kilni_locate_disk_node_t* node;  // the first that led there
   uint64_t device;
   uint64_t inode;
   int64_t modified_ns;
@@ -140,12 +144,14 @@ struct kilni_disk_folder_t {
 
 // Links lead to one folder by many names: what one of them was told is true of
 // all.
-static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
+static kiln_status_t find_twin(kilni_locate_disk_t* disk,
+                               kilni_locate_disk_node_t* node,
                                const kilni_base_file_look_t* look) {
   if (look->inode == 0) return kiln_ok();
-  struct kilni_disk_folder_t** bucket =
+  struct kilni_locate_disk_folder_t** bucket =
       &disk->folders[look->inode & (KILNI_DISK_FOLDER_BUCKETS - 1)];
-  for (struct kilni_disk_folder_t* it = *bucket; it != NULL; it = it->next) {
+  for (struct kilni_locate_disk_folder_t* it = *bucket; it != NULL;
+       it = it->next) {
     if (it->inode == look->inode && it->device == look->device &&
         it->modified_ns == look->modified_ns) {
       node->twin = it->node;
@@ -153,9 +159,9 @@ static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
     }
   }
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
-      &disk->store, sizeof(struct kilni_disk_folder_t), &block));
-  struct kilni_disk_folder_t* folder = block;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &disk->store, sizeof(struct kilni_locate_disk_folder_t), &block));
+  struct kilni_locate_disk_folder_t* folder = block;
   folder->next = *bucket;
   folder->node = node;
   folder->device = look->device;
@@ -165,7 +171,8 @@ static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
   return kiln_ok();
 }
 
-static kiln_status_t ask(kilni_disk_t* disk, kilni_disk_node_t* node) {
+static kiln_status_t disk_ask(kilni_locate_disk_t* disk,
+                              kilni_locate_disk_node_t* node) {
   if (node->known) return kiln_ok();
   kilni_base_file_look_t look = kilni_base_file_look(node->path);
   node->known = true;
@@ -182,7 +189,7 @@ static kiln_status_t ask(kilni_disk_t* disk, kilni_disk_node_t* node) {
   return find_twin(disk, node, &look);
 }
 
-static bool is_worth_listing(const kilni_disk_node_t* node) {
+static bool is_worth_listing(const kilni_locate_disk_node_t* node) {
   return node->misses >=
          (node->patience != 0 ? node->patience : KILNI_DISK_PATIENCE);
 }
@@ -191,7 +198,7 @@ static bool is_worth_listing(const kilni_disk_node_t* node) {
 
 // Names while they are read. one-thread
 typedef struct names_t {
-  kilni_disk_t* disk;
+  kilni_locate_disk_t* disk;
   void* items;  // uint32_t, hashes
   size_t count;
   size_t capacity;
@@ -200,11 +207,11 @@ typedef struct names_t {
 } names_t;
 
 static uint32_t hash_of_name(const char* name) {
-  uint32_t hash = hash_of(kilni_base_sv(name));
+  uint32_t hash = disk_hash_of(kilni_base_sv(name));
   return hash != 0 ? hash : 1;
 }
 
-static bool add_name(const char* name, void* user) {
+static bool disk_add_name(const char* name, void* user) {
   names_t* names = user;
   if (names->count == KILNI_DISK_LIST_LIMIT) {
     names->too_many = true;
@@ -219,13 +226,14 @@ static bool add_name(const char* name, void* user) {
 }
 
 // At most half full, so that a search for what is not there ends.
-static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
+static kiln_status_t keep_names(kilni_locate_disk_t* disk,
+                                kilni_locate_disk_node_t* node,
                                 const names_t* names) {
   uint32_t capacity = 4;
   while (capacity < 2 * names->count) capacity *= 2;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&disk->store, capacity * sizeof(uint32_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &disk->store, capacity * sizeof(uint32_t), &block));
   uint32_t* table = block;
   const uint32_t* hashes = names->items;
   for (size_t i = 0; i < names->count; i++) {
@@ -239,18 +247,20 @@ static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
   return kiln_ok();
 }
 
-static void share_list(kilni_disk_node_t* to, const kilni_disk_node_t* from) {
+static void share_list(kilni_locate_disk_node_t* to,
+                       const kilni_locate_disk_node_t* from) {
   to->names = from->names;
   to->name_mask = from->name_mask;
   to->listed = from->listed;
   to->hopeless = from->hopeless;
 }
 
-static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
+static kiln_status_t disk_list(kilni_locate_disk_t* disk,
+                               kilni_locate_disk_node_t* node) {
   if (node->twin != NULL && !node->listed) share_list(node, node->twin);
   if (node->listed || node->hopeless) return kiln_ok();
   names_t names = {disk, NULL, 0, 0, NULL, false};
-  int error = kilni_base_dir_scan(node->path, add_name, &names);
+  int error = kilni_base_dir_scan(node->path, disk_add_name, &names);
   kiln_status_t status = names.status;
   // What cannot be listed may still be entered.
   node->hopeless = error != 0 || names.too_many;
@@ -264,7 +274,7 @@ static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
   return status;
 }
 
-static bool names_hold(const kilni_disk_node_t* node, const char* name) {
+static bool names_hold(const kilni_locate_disk_node_t* node, const char* name) {
   uint32_t hash = hash_of_name(name);
   for (uint32_t at = hash & node->name_mask; node->names[at] != 0;
        at = (at + 1) & node->name_mask) {
@@ -275,19 +285,19 @@ static bool names_hold(const kilni_disk_node_t* node, const char* name) {
 
 // ---- Questions ----
 
-static const char* last_part(const kilni_disk_node_t* node) {
+static const char* last_part(const kilni_locate_disk_node_t* node) {
   const char* slash = strrchr(node->path, '/');
   return slash ? slash + 1 : node->path;
 }
 
-static bool is_gone(const kilni_disk_node_t* node) {
+static bool disk_is_gone(const kilni_locate_disk_node_t* node) {
   return node->known && node->kind != KILNI_FILE_DIR;
 }
 
 // True for a folder that is worth a question of its own before those in it are
 // asked about: the root, and what lies in it ("nvidia" in site-packages), since
 // most roots have nothing of what is looked for.
-static bool is_gate(const kilni_disk_node_t* node, size_t root_length) {
+static bool is_gate(const kilni_locate_disk_node_t* node, size_t root_length) {
   if (node->length <= root_length) return true;
   size_t above = (size_t)(last_part(node) - node->path);
   return above <= root_length + 1;
@@ -295,69 +305,74 @@ static bool is_gate(const kilni_disk_node_t* node, size_t root_length) {
 
 // What can be said of a folder from those above it, asking as little as
 // possible. The stack is as deep as the path has parts.
-static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
-                              size_t root_length, bool is_leaf) {
-  if (is_gone(node)) return kiln_ok();
+static kiln_status_t disk_conclude(kilni_locate_disk_t* disk,
+                                   kilni_locate_disk_node_t* node,
+                                   size_t root_length, bool is_leaf) {
+  if (disk_is_gone(node)) return kiln_ok();
   if (!node->known && node->length > root_length) {
     const char* last = last_part(node);
     size_t above = (size_t)(last - node->path);
     above -= above > 1 ? 1 : 0;
     if (above >= root_length && above < node->length && above > 0) {
-      kilni_disk_node_t* parent = NULL;
+      kilni_locate_disk_node_t* parent = NULL;
       KILNI_RETURN_IF_ERROR(node_above(disk, node, above, &parent));
-      KILNI_RETURN_IF_ERROR(conclude(disk, parent, root_length, false));
-      if (is_gone(parent) || (parent->listed && !names_hold(parent, last))) {
+      KILNI_RETURN_IF_ERROR(disk_conclude(disk, parent, root_length, false));
+      if (disk_is_gone(parent) ||
+          (parent->listed && !names_hold(parent, last))) {
         set_missing(node);
         return kiln_ok();
       }
     }
   }
   bool asks = node->suspect || (!is_leaf && is_gate(node, root_length));
-  if (!node->known && asks) KILNI_RETURN_IF_ERROR(ask(disk, node));
-  if (is_gone(node) || node->length <= root_length) return kiln_ok();
+  if (!node->known && asks) KILNI_RETURN_IF_ERROR(disk_ask(disk, node));
+  if (disk_is_gone(node) || node->length <= root_length) return kiln_ok();
   bool is_shared = node->twin != NULL && node->twin->listed;
-  return is_shared || is_worth_listing(node) ? list(disk, node) : kiln_ok();
+  return is_shared || is_worth_listing(node) ? disk_list(disk, node)
+                                             : kiln_ok();
 }
 
 // Remembers above a missing folder that something is missing there.
-static kiln_status_t blame(kilni_disk_t* disk, kilni_disk_node_t* node,
-                           size_t root_length) {
+static kiln_status_t blame(kilni_locate_disk_t* disk,
+                           kilni_locate_disk_node_t* node, size_t root_length) {
   size_t above = (size_t)(last_part(node) - node->path);
   above -= above > 1 ? 1 : 0;
   if (above < root_length || above == 0 || node->length <= root_length) {
     return kiln_ok();
   }
-  kilni_disk_node_t* parent = NULL;
+  kilni_locate_disk_node_t* parent = NULL;
   KILNI_RETURN_IF_ERROR(node_above(disk, node, above, &parent));
   parent->suspect = true;
   parent->misses++;
   return kiln_ok();
 }
 
-kiln_status_t kilni_disk_dir(kilni_disk_t* disk, kiln_string_view_t path,
-                             size_t root_length, kilni_disk_node_t** out_node) {
+kiln_status_t kilni_locate_disk_dir(kilni_locate_disk_t* disk,
+                                    kiln_string_view_t path, size_t root_length,
+                                    kilni_locate_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, path, out_node));
-  return conclude(disk, *out_node, root_length, true);
+  return disk_conclude(disk, *out_node, root_length, true);
 }
 
 // A path in a folder: what the folder's twin was told of that name, if it has
 // one.
-static kiln_status_t ask_in(kilni_disk_t* disk, const kilni_disk_node_t* dir,
-                            kilni_disk_node_t* node) {
+static kiln_status_t ask_in(kilni_locate_disk_t* disk,
+                            const kilni_locate_disk_node_t* dir,
+                            kilni_locate_disk_node_t* node) {
   char path[KILNI_DISK_PATH_LIMIT];
-  const kilni_disk_node_t* twin = dir->twin;
+  const kilni_locate_disk_node_t* twin = dir->twin;
   size_t rest = node->length - dir->length;
   // The root of the file system ends in a slash already.
   if (twin == NULL || dir->length == 1 || twin->length == 1 ||
       twin->length + rest >= sizeof(path)) {
-    return ask(disk, node);
+    return disk_ask(disk, node);
   }
   memcpy(path, twin->path, twin->length);
   memcpy(path + twin->length, node->path + dir->length, rest);
-  kilni_disk_node_t* other = NULL;
+  kilni_locate_disk_node_t* other = NULL;
   KILNI_RETURN_IF_ERROR(
       node_of(disk, kilni_base_sv_make(path, twin->length + rest), &other));
-  KILNI_RETURN_IF_ERROR(ask(disk, other));
+  KILNI_RETURN_IF_ERROR(disk_ask(disk, other));
   node->known = true;
   node->kind = other->kind;
   node->error = other->error;
@@ -365,14 +380,16 @@ static kiln_status_t ask_in(kilni_disk_t* disk, const kilni_disk_node_t* dir,
   return kiln_ok();
 }
 
-kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
-                              kiln_string_view_t path, size_t root_length,
-                              kilni_disk_node_t** out_node) {
+kiln_status_t kilni_locate_disk_file(kilni_locate_disk_t* disk,
+                                     kilni_locate_disk_node_t* dir,
+                                     kiln_string_view_t path,
+                                     size_t root_length,
+                                     kilni_locate_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, path, out_node));
-  kilni_disk_node_t* node = *out_node;
+  kilni_locate_disk_node_t* node = *out_node;
   if (node->known) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(conclude(disk, dir, root_length, true));
-  if (is_gone(dir)) {
+  KILNI_RETURN_IF_ERROR(disk_conclude(disk, dir, root_length, true));
+  if (disk_is_gone(dir)) {
     set_missing(node);
     return kiln_ok();
   }
@@ -387,30 +404,31 @@ kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
   if (node->kind != KILNI_FILE_NONE) return kiln_ok();
   dir->misses++;
   if (dir->known) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(ask(disk, dir));
-  return is_gone(dir) ? blame(disk, dir, root_length) : kiln_ok();
+  KILNI_RETURN_IF_ERROR(disk_ask(disk, dir));
+  return disk_is_gone(dir) ? blame(disk, dir, root_length) : kiln_ok();
 }
 
-kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
-                              kilni_disk_node_t** out_node) {
+kiln_status_t kilni_locate_disk_look(kilni_locate_disk_t* disk,
+                                     const char* path,
+                                     kilni_locate_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, kilni_base_sv(path), out_node));
-  return ask(disk, *out_node);
+  return disk_ask(disk, *out_node);
 }
 
-static kiln_status_t resolve_whole(kilni_disk_t* disk,
-                                   kilni_disk_node_t* node) {
+static kiln_status_t resolve_whole(kilni_locate_disk_t* disk,
+                                   kilni_locate_disk_node_t* node) {
   char* whole = NULL;
   kiln_status_t status =
       kilni_base_path_real(disk->allocator, node->path, &whole);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  status = kilni_disk_text(disk, kilni_base_sv(whole), &node->real);
+  status = kilni_locate_disk_text(disk, kilni_base_sv(whole), &node->real);
   kilni_base_strfree(disk->allocator, whole);
   return status;
 }
 
 // True for a path whose parts are all names.
-static bool is_plain(const kilni_disk_node_t* node) {
+static bool disk_is_plain(const kilni_locate_disk_node_t* node) {
   const char* at = node->path;
   if (at[0] != '/') return false;
   while (at[0] == '/') {
@@ -425,7 +443,8 @@ static bool is_plain(const kilni_disk_node_t* node) {
 
 // The last part of a path behind the real path of its folder: a question for
 // that part alone, unless it is a link.
-static kiln_status_t resolve_last(kilni_disk_t* disk, kilni_disk_node_t* node,
+static kiln_status_t resolve_last(kilni_locate_disk_t* disk,
+                                  kilni_locate_disk_node_t* node,
                                   const char* above) {
   char path[KILNI_DISK_PATH_LIMIT];
   const char* last = last_part(node);
@@ -439,18 +458,18 @@ static kiln_status_t resolve_last(kilni_disk_t* disk, kilni_disk_node_t* node,
   path[size] = '/';
   memcpy(path + size + 1, last, name + 1);
   if (kilni_base_link_is(path)) return resolve_whole(disk, node);
-  return kilni_disk_text(disk, kilni_base_sv_make(path, size + 1 + name),
-                         &node->real);
+  return kilni_locate_disk_text(disk, kilni_base_sv_make(path, size + 1 + name),
+                                &node->real);
 }
 
 // A chain of folders below `above`, the lowest first, none of which is a link:
 // true if one question tells so, and then they are resolved.
-static kiln_status_t resolve_plain(kilni_disk_t* disk,
-                                   kilni_disk_node_t* const* chain,
+static kiln_status_t resolve_plain(kilni_locate_disk_t* disk,
+                                   kilni_locate_disk_node_t* const* chain,
                                    size_t count, const char* above,
                                    bool* out_plain) {
   char path[KILNI_DISK_PATH_LIMIT];
-  const kilni_disk_node_t* top = chain[count - 1];
+  const kilni_locate_disk_node_t* top = chain[count - 1];
   size_t start = (size_t)(last_part(top) - top->path) - 1;
   size_t size = strlen(above);
   if (size == 1) size = 0;
@@ -461,10 +480,10 @@ static kiln_status_t resolve_plain(kilni_disk_t* disk,
   if (!kilni_base_path_has_no_link(path)) return kiln_ok();
   bool same = strcmp(path, chain[0]->path) == 0;
   for (size_t i = 0; i < count; i++) {
-    kilni_disk_node_t* node = chain[i];
+    kilni_locate_disk_node_t* node = chain[i];
     node->real = node->path;
     if (same) continue;
-    KILNI_RETURN_IF_ERROR(kilni_disk_text(
+    KILNI_RETURN_IF_ERROR(kilni_locate_disk_text(
         disk, kilni_base_sv_make(path, size + node->length - start),
         &node->real));
   }
@@ -474,20 +493,21 @@ static kiln_status_t resolve_plain(kilni_disk_t* disk,
 
 // By way of the folders above, each of which is asked about once for all that
 // lies below it. What is known to be there has folders that are.
-static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
+static kiln_status_t disk_resolve(kilni_locate_disk_t* disk,
+                                  kilni_locate_disk_node_t* node) {
   bool there = node->known && (node->kind == KILNI_FILE_REGULAR ||
                                node->kind == KILNI_FILE_DIR);
-  if (!there || !is_plain(node)) return resolve_whole(disk, node);
-  kilni_disk_node_t* chain[MAX_CHAIN];
+  if (!there || !disk_is_plain(node)) return resolve_whole(disk, node);
+  kilni_locate_disk_node_t* chain[MAX_CHAIN];
   size_t count = 0;
   const char* above = "/";
   chain[count++] = node;
   for (;;) {
-    const kilni_disk_node_t* first = chain[count - 1];
+    const kilni_locate_disk_node_t* first = chain[count - 1];
     size_t size = (size_t)(last_part(first) - first->path);
     if (size < 2) break;
     if (count == MAX_CHAIN) return resolve_whole(disk, node);
-    kilni_disk_node_t* dir = NULL;
+    kilni_locate_disk_node_t* dir = NULL;
     KILNI_RETURN_IF_ERROR(
         node_of(disk, kilni_base_sv_make(node->path, size - 1), &dir));
     if (dir->real != NULL) {
@@ -501,25 +521,26 @@ static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
     KILNI_RETURN_IF_ERROR(resolve_plain(disk, chain, count, above, &plain));
   }
   while (count > 0 && !plain) {
-    kilni_disk_node_t* next = chain[--count];
+    kilni_locate_disk_node_t* next = chain[--count];
     KILNI_RETURN_IF_ERROR(resolve_last(disk, next, above));
     above = next->real;
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,
-                              const char** out_real) {
+kiln_status_t kilni_locate_disk_real(kilni_locate_disk_t* disk,
+                                     const char* path, const char** out_real) {
   *out_real = "";
-  kilni_disk_node_t* node = NULL;
+  kilni_locate_disk_node_t* node = NULL;
   KILNI_RETURN_IF_ERROR(node_of(disk, kilni_base_sv(path), &node));
-  if (node->real == NULL) KILNI_RETURN_IF_ERROR(resolve(disk, node));
+  if (node->real == NULL) KILNI_RETURN_IF_ERROR(disk_resolve(disk, node));
   *out_real = node->real;
   return kiln_ok();
 }
 
-const char* kilni_disk_why(const kilni_disk_node_t* node, bool wants_folder,
-                           size_t capacity, char* buffer) {
+const char* kilni_locate_disk_why(const kilni_locate_disk_node_t* node,
+                                  bool wants_folder, size_t capacity,
+                                  char* buffer) {
   switch (node->kind) {
     case KILNI_FILE_NONE:
       return wants_folder ? "no such folder" : "no such file";

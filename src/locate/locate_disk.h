@@ -28,11 +28,12 @@ enum {
 };
 
 // A path. one-thread
-typedef struct kilni_disk_node_t {
-  struct kilni_disk_node_t* next;   // in its bucket
-  struct kilni_disk_node_t* above;  // its folder; NULL: not asked for yet
+typedef struct kilni_locate_disk_node_t {
+  struct kilni_locate_disk_node_t* next;  // in its bucket
+  struct kilni_locate_disk_node_t*
+      above;  // its folder; NULL: not asked for yet
   // The same folder by the name that it was first met by; NULL: none.
-  struct kilni_disk_node_t* twin;
+  struct kilni_locate_disk_node_t* twin;
   const char* path;
   const char* real;  // with links resolved; NULL: not asked yet
   // Hashes of the names in it by themselves, if `listed`; 0: a free place. A
@@ -49,47 +50,55 @@ typedef struct kilni_disk_node_t {
   bool listed;
   bool suspect;   // something in it is missing: look at it before others
   bool hopeless;  // cannot be listed, or is too long
-} kilni_disk_node_t;
+} kilni_locate_disk_node_t;
 
 // All paths. one-thread
-typedef struct kilni_disk_t {
+typedef struct kilni_locate_disk_t {
   kiln_allocator_t allocator;
-  kilni_store_t store;  // of all that was seen
-  void* buckets;        // kilni_disk_node_t*
+  kilni_locate_store_t store;  // of all that was seen
+  void* buckets;               // kilni_locate_disk_node_t*
   size_t bucket_count;
   size_t node_count;
-  struct kilni_disk_folder_t* folders[KILNI_DISK_FOLDER_BUCKETS];
-} kilni_disk_t;
+  struct kilni_locate_disk_folder_t* folders[KILNI_DISK_FOLDER_BUCKETS];
+} kilni_locate_disk_t;
 
-void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator);
-void kilni_disk_deinit(kilni_disk_t* disk);  // as if nothing was seen
+void kilni_locate_disk_init(kilni_locate_disk_t* disk,
+                            kiln_allocator_t allocator);
+void kilni_locate_disk_deinit(
+    kilni_locate_disk_t* disk);  // as if nothing was seen
 
 // A copy of a text that lives as long as what was seen.
-kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
-                              const char** out_text);
+kiln_status_t kilni_locate_disk_text(kilni_locate_disk_t* disk,
+                                     kiln_string_view_t text,
+                                     const char** out_text);
 
 // A folder. `root_length` bytes of its path are the folder above which nothing
 // is asked and which is not listed; the whole length forbids all listing. The
 // answer is in `known` and `kind`: if not `known`, it may be there.
-kiln_status_t kilni_disk_dir(kilni_disk_t* disk, kiln_string_view_t path,
-                             size_t root_length, kilni_disk_node_t** out_node);
+kiln_status_t kilni_locate_disk_dir(kilni_locate_disk_t* disk,
+                                    kiln_string_view_t path, size_t root_length,
+                                    kilni_locate_disk_node_t** out_node);
 
-// A path in a folder that kilni_disk_dir gave. Known when it returns.
-kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
-                              kiln_string_view_t path, size_t root_length,
-                              kilni_disk_node_t** out_node);
+// A path in a folder that kilni_locate_disk_dir gave. Known when it returns.
+kiln_status_t kilni_locate_disk_file(kilni_locate_disk_t* disk,
+                                     kilni_locate_disk_node_t* dir,
+                                     kiln_string_view_t path,
+                                     size_t root_length,
+                                     kilni_locate_disk_node_t** out_node);
 
 // Any path. Known when it returns.
-kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
-                              kilni_disk_node_t** out_node);
+kiln_status_t kilni_locate_disk_look(kilni_locate_disk_t* disk,
+                                     const char* path,
+                                     kilni_locate_disk_node_t** out_node);
 
 // The path with links resolved; "" if it leads nowhere.
-kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,
-                              const char** out_real);
+kiln_status_t kilni_locate_disk_real(kilni_locate_disk_t* disk,
+                                     const char* path, const char** out_real);
 
 // Why a path is not the file or the folder that it should be: words for the
 // trail, in `buffer` or static.
-const char* kilni_disk_why(const kilni_disk_node_t* node, bool wants_folder,
-                           size_t capacity, char* buffer);
+const char* kilni_locate_disk_why(const kilni_locate_disk_node_t* node,
+                                  bool wants_folder, size_t capacity,
+                                  char* buffer);
 
 #endif  // KILN_SRC_LOCATE_LOCATE_DISK_H_

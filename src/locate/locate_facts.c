@@ -32,7 +32,7 @@ kiln_status_t kilni_locate_reader_create(kiln_allocator_t allocator,
   }
   kiln_string_view_t root = kilni_base_sv(system_root);
   while (root.size > 0 && root.data[root.size - 1] == '/') root.size--;
-  status = kilni_store_text(&reader->store, root, &reader->system_root);
+  status = kilni_locate_store_text(&reader->store, root, &reader->system_root);
   if (!kiln_status_is_ok(status)) {
     kilni_locate_reader_release(reader);
     return status;
@@ -51,9 +51,9 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
                                                   memory_order_acq_rel) != 1) {
     return;
   }
-  kilni_facts_sites_deinit(reader);
-  kilni_facts_managers_deinit(reader);
-  kilni_store_deinit(&reader->store);
+  kilni_locate_facts_sites_deinit(reader);
+  kilni_locate_facts_managers_deinit(reader);
+  kilni_locate_store_deinit(&reader->store);
   kilni_base_mutex_deinit(&reader->mutex);
   kilni_base_free(reader->allocator, reader, sizeof(*reader));
 }
@@ -61,54 +61,56 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
 // ---- One read ----
 
 // The path with links resolved: by way of its folder, which many share.
-static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
-                             const char** out_real) {
+static kiln_status_t facts_resolve(kilni_locate_reader_t* reader,
+                                   const char* path, const char** out_real) {
   const char* folder = NULL;
   const char* slash = strrchr(path, '/');
   kiln_string_view_t above = kilni_base_sv_make(path, (size_t)(slash - path));
   if (above.size > 0) {
-    KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(reader, above, &folder));
+    KILNI_RETURN_IF_ERROR(
+        kilni_locate_facts_real_folder(reader, above, &folder));
   }
   bool dots = strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0;
   if (folder != NULL && slash[1] != 0 && !dots) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_facts_print(&reader->store, out_real, "%s%s",
-                          strcmp(folder, "/") == 0 ? "" : folder, slash));
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_print(
+        &reader->store, out_real, "%s%s",
+        strcmp(folder, "/") == 0 ? "" : folder, slash));
     if (!kilni_base_link_is(*out_real)) return kiln_ok();
   }
   char* whole = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_path_real(reader->allocator, path, &whole));
   kiln_status_t status =
-      kilni_store_text(&reader->store, kilni_base_sv(whole), out_real);
+      kilni_locate_store_text(&reader->store, kilni_base_sv(whole), out_real);
   kilni_base_strfree(reader->allocator, whole);
   return status;
 }
 
-static kiln_status_t take_paths(kilni_facts_read_t* read) {
+static kiln_status_t facts_take_paths(kilni_locate_facts_read_t* read) {
   const kilni_locate_facts_query_t* query = read->query;
   kilni_locate_facts_t* facts = read->facts;
-  kilni_store_t* store = &read->reader->store;
+  kilni_locate_store_t* store = &read->reader->store;
   facts->kind = query->kind;
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_base_sv(query->path), &facts->path));
+      kilni_locate_store_text(store, kilni_base_sv(query->path), &facts->path));
   const char* real = query->real_path;
   if (real == NULL || real[0] == 0) {
-    KILNI_RETURN_IF_ERROR(resolve(read->reader, facts->path, &real));
+    KILNI_RETURN_IF_ERROR(facts_resolve(read->reader, facts->path, &real));
   }
   facts->real_path = facts->path;
   if (strcmp(real, facts->path) != 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_store_text(store, kilni_base_sv(real), &facts->real_path));
+        kilni_locate_store_text(store, kilni_base_sv(real), &facts->real_path));
   }
   const char* slash = strrchr(facts->real_path, '/');
   const char* number = strstr(slash != NULL ? slash : facts->real_path, ".so.");
   if (number == NULL) return kiln_ok();
-  kiln_string_view_t version = kilni_version_at(kilni_base_sv(number + 4));
+  kiln_string_view_t version =
+      kilni_locate_version_at(kilni_base_sv(number + 4));
   // "libnvrtc.so.13" says no more than the name that was sought.
   if (version.size == 0 || memchr(version.data, '.', version.size) == NULL) {
     return kiln_ok();
   }
-  return kilni_store_text(store, version, &facts->name_version);
+  return kilni_locate_store_text(store, version, &facts->name_version);
 }
 
 // True if the file itself says what line it is of.
@@ -119,42 +121,43 @@ static bool tells_itself(const kilni_locate_facts_t* facts) {
 
 // True if the file or its owner already says what line it is of, so that CHEAP
 // need not look further.
-static bool is_told(const kilni_locate_facts_t* facts) {
+static bool facts_is_told(const kilni_locate_facts_t* facts) {
   return tells_itself(facts) || facts->owner != NULL || facts->package != NULL;
 }
 
-static kiln_status_t read_parts(kilni_facts_read_t* read) {
+static kiln_status_t read_parts(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   bool all = read->depth >= KILNI_LOCATE_FACTS_LINE;
-  KILNI_RETURN_IF_ERROR(take_paths(read));
-  kiln_status_t status = kilni_facts_read_elf(read);
+  KILNI_RETURN_IF_ERROR(facts_take_paths(read));
+  kiln_status_t status = kilni_locate_facts_read_elf(read);
   // What vanished since it was found is an error: there is nothing to say.
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) return status;
-  KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, facts->path, status));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_absorb(read, facts->path, status));
   if (read->depth == KILNI_LOCATE_FACTS_LEAST && tells_itself(facts)) {
     return kiln_ok();
   }
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, facts->path, kilni_facts_read_owner(read)));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_absorb(
+      read, facts->path, kilni_locate_facts_read_owner(read)));
   if (all) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_facts_absorb(read, facts->path, kilni_facts_read_pins(read)));
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_absorb(
+        read, facts->path, kilni_locate_facts_read_pins(read)));
   }
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, facts->path, kilni_facts_read_product(read)));
-  if (!all && is_told(facts)) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, facts->path, kilni_facts_read_package(read)));
-  if (!all && is_told(facts)) return kiln_ok();
-  return kilni_facts_absorb(read, facts->path, kilni_facts_read_folders(read));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_absorb(
+      read, facts->path, kilni_locate_facts_read_product(read)));
+  if (!all && facts_is_told(facts)) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_absorb(
+      read, facts->path, kilni_locate_facts_read_package(read)));
+  if (!all && facts_is_told(facts)) return kiln_ok();
+  return kilni_locate_facts_absorb(read, facts->path,
+                                   kilni_locate_facts_read_folders(read));
 }
 
 // What was read before, deep enough; NULL if nothing was.
 static const kilni_locate_facts_t* recall(
     const kilni_locate_reader_t* reader,
     const kilni_locate_facts_query_t* query, uint32_t depth) {
-  uint64_t hash = kilni_facts_hash(kilni_base_sv(query->path));
-  for (const kilni_facts_entry_t* entry = reader->entries; entry != NULL;
+  uint64_t hash = kilni_locate_facts_hash(kilni_base_sv(query->path));
+  for (const kilni_locate_facts_entry_t* entry = reader->entries; entry != NULL;
        entry = entry->next) {
     if (entry->hash == hash && entry->facts.depth >= depth &&
         entry->facts.kind == query->kind &&
@@ -170,11 +173,11 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
                               uint32_t depth,
                               const kilni_locate_facts_t** out_facts) {
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&reader->store, sizeof(kilni_facts_entry_t), &memory));
-  kilni_facts_entry_t* entry = memory;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &reader->store, sizeof(kilni_locate_facts_entry_t), &memory));
+  kilni_locate_facts_entry_t* entry = memory;
   memset(entry, 0, sizeof(*entry));
-  kilni_facts_read_t read;
+  kilni_locate_facts_read_t read;
   memset(&read, 0, sizeof(read));
   read.reader = reader;
   read.query = query;
@@ -187,11 +190,12 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   size_t count = entry->facts.problem_count;
   if (count > 0) {
     size_t size = count * sizeof(kilni_locate_problem_t);
-    KILNI_RETURN_IF_ERROR(kilni_store_alloc(&reader->store, size, &memory));
+    KILNI_RETURN_IF_ERROR(
+        kilni_locate_store_alloc(&reader->store, size, &memory));
     memcpy(memory, read.problems, size);
     entry->facts.problems = memory;
   }
-  entry->hash = kilni_facts_hash(kilni_base_sv(entry->facts.path));
+  entry->hash = kilni_locate_facts_hash(kilni_base_sv(entry->facts.path));
   entry->next = reader->entries;
   reader->entries = entry;
   *out_facts = &entry->facts;

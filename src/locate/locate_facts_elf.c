@@ -38,15 +38,17 @@ static const struct {
     {KILN_LOCATE_KIND_BINARY, true, "cicc"},
 };
 
-static bool is_named(const kilni_facts_read_t* read, const char* name) {
+static bool facts_elf_is_named(const kilni_locate_facts_read_t* read,
+                               const char* name) {
   const char* given = read->query->name;
   return given != NULL && strcmp(given, name) == 0;
 }
 
 // A tool by its kind and name; -1 where it is none.
-static int tool_of(const kilni_facts_read_t* read) {
+static int facts_elf_tool_of(const kilni_locate_facts_read_t* read) {
   for (size_t i = 0; i < sizeof(kTools) / sizeof(kTools[0]); i++) {
-    if (kTools[i].kind == read->query->kind && is_named(read, kTools[i].name)) {
+    if (kTools[i].kind == read->query->kind &&
+        facts_elf_is_named(read, kTools[i].name)) {
       return (int)i;
     }
   }
@@ -55,33 +57,35 @@ static int tool_of(const kilni_facts_read_t* read) {
 
 // ---- The dynamic part ----
 
-static kiln_status_t copy_text(kilni_facts_read_t* read, const char* text,
-                               const char** out_text) {
+static kiln_status_t facts_elf_copy_text(kilni_locate_facts_read_t* read,
+                                         const char* text,
+                                         const char** out_text) {
   if (text == NULL) return kiln_ok();
-  return kilni_store_text(&read->reader->store, kilni_base_sv(text), out_text);
+  return kilni_locate_store_text(&read->reader->store, kilni_base_sv(text),
+                                 out_text);
 }
 
-static kiln_status_t take_dynamic(kilni_facts_read_t* read,
+static kiln_status_t take_dynamic(kilni_locate_facts_read_t* read,
                                   kilni_base_elf_t* elf) {
   kilni_locate_facts_t* facts = read->facts;
   facts->machine = kilni_base_elf_machine(elf);
   facts->bits = kilni_base_elf_bits(elf);
   facts->size = kilni_base_elf_file_bytes(elf);
   KILNI_RETURN_IF_ERROR(
-      copy_text(read, kilni_base_elf_soname(elf), &facts->soname));
+      facts_elf_copy_text(read, kilni_base_elf_soname(elf), &facts->soname));
   KILNI_RETURN_IF_ERROR(
-      copy_text(read, kilni_base_elf_rpath(elf), &facts->rpath));
+      facts_elf_copy_text(read, kilni_base_elf_rpath(elf), &facts->rpath));
   KILNI_RETURN_IF_ERROR(
-      copy_text(read, kilni_base_elf_runpath(elf), &facts->runpath));
+      facts_elf_copy_text(read, kilni_base_elf_runpath(elf), &facts->runpath));
   uint32_t count = kilni_base_elf_needed_count(elf);
   if (count == 0) return kiln_ok();
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
       &read->reader->store, (size_t)count * sizeof(char*), &memory));
   const char** needed = memory;
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(
-        copy_text(read, kilni_base_elf_needed(elf, i), &needed[i]));
+        facts_elf_copy_text(read, kilni_base_elf_needed(elf, i), &needed[i]));
   }
   facts->needed = needed;
   facts->needed_count = count;
@@ -92,26 +96,26 @@ static kiln_status_t take_dynamic(kilni_facts_read_t* read,
 
 // The highest lines so far.
 typedef struct symbols_t {
-  kilni_facts_read_t* read;
+  kilni_locate_facts_read_t* read;
   kiln_status_t status;
 } symbols_t;
 
 static bool on_symbol(const kilni_base_elf_symbol_t* symbol, void* user) {
   symbols_t* symbols = user;
   kilni_locate_facts_t* facts = symbols->read->facts;
-  uint32_t line = kilni_line_of_symbol(symbol->name);
+  uint32_t line = kilni_locate_line_of_symbol(symbol->name);
   kilni_locate_line_t* highest =
       symbol->defined ? &facts->symbol : &facts->needs;
   if (line <= highest->line) return true;
-  symbols->status = kilni_facts_line(&symbols->read->reader->store, line,
-                                     symbol->name, facts->path, highest);
+  symbols->status = kilni_locate_facts_line(&symbols->read->reader->store, line,
+                                            symbol->name, facts->path, highest);
   return kiln_status_is_ok(symbols->status);
 }
 
 // Only those that define or need them are asked: the names of a large library
 // are hundreds of kilobytes.
-static bool has_versioned_symbols(const kilni_facts_read_t* read) {
-  if (is_named(read, "nvJitLink")) return true;
+static bool has_versioned_symbols(const kilni_locate_facts_read_t* read) {
+  if (facts_elf_is_named(read, "nvJitLink")) return true;
   for (uint32_t i = 0; i < read->facts->needed_count; i++) {
     if (strncmp(read->facts->needed[i], "libnvJitLink.so", 15) == 0) {
       return true;
@@ -120,7 +124,7 @@ static bool has_versioned_symbols(const kilni_facts_read_t* read) {
   return false;
 }
 
-static kiln_status_t take_symbols(kilni_facts_read_t* read,
+static kiln_status_t take_symbols(kilni_locate_facts_read_t* read,
                                   kilni_base_elf_t* elf) {
   if (!has_versioned_symbols(read)) return kiln_ok();
   symbols_t symbols = {read, NULL};
@@ -131,9 +135,9 @@ static kiln_status_t take_symbols(kilni_facts_read_t* read,
 
 // ---- Texts ----
 
-static kiln_status_t take_release(kilni_facts_read_t* read,
-                                  kilni_base_elf_t* elf) {
-  int tool = tool_of(read);
+static kiln_status_t facts_elf_take_release(kilni_locate_facts_read_t* read,
+                                            kilni_base_elf_t* elf) {
+  int tool = facts_elf_tool_of(read);
   kilni_locate_facts_t* facts = read->facts;
   bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
   if (tool < 0) return kiln_ok();
@@ -145,20 +149,22 @@ static kiln_status_t take_release(kilni_facts_read_t* read,
                                                  limit, sizeof(text), text));
   if (text[0] == 0) return kiln_ok();
   const char* version = text + sizeof(kRelease) - 1;
-  kilni_store_t* store = &read->reader->store;
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_line(store, kilni_line_of_version(kilni_base_sv(version)),
-                       kilni_base_sv(text), facts->path, &facts->release));
+  kilni_locate_store_t* store = &read->reader->store;
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_line(
+      store, kilni_locate_line_of_version(kilni_base_sv(version)),
+      kilni_base_sv(text), facts->path, &facts->release));
   const char* full = strstr(version, ", V");
   if (full == NULL || facts->release.line == 0) return kiln_ok();
-  return kilni_store_text(store, kilni_version_at(kilni_base_sv(full + 3)),
-                          &facts->release_version);
+  return kilni_locate_store_text(
+      store, kilni_locate_version_at(kilni_base_sv(full + 3)),
+      &facts->release_version);
 }
 
 // NCCL says which toolkit it was made with.
-static kiln_status_t take_built(kilni_facts_read_t* read,
+static kiln_status_t take_built(kilni_locate_facts_read_t* read,
                                 kilni_base_elf_t* elf) {
-  if (!is_named(read, "nccl") || read->query->kind != KILN_LOCATE_KIND_LIB) {
+  if (!facts_elf_is_named(read, "nccl") ||
+      read->query->kind != KILN_LOCATE_KIND_LIB) {
     return kiln_ok();
   }
   bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
@@ -168,17 +174,18 @@ static kiln_status_t take_built(kilni_facts_read_t* read,
       verify ? KILNI_FACTS_TEXT_VERIFY : KILNI_FACTS_TEXT_CHEAP, sizeof(text),
       text));
   const char* version = text + (text[0] != 0 ? sizeof(kBuiltWith) - 1 : 0);
-  return kilni_facts_line(
-      &read->reader->store, kilni_line_of_version(kilni_base_sv(version)),
-      kilni_base_sv(text), read->facts->path, &read->facts->built);
+  return kilni_locate_facts_line(
+      &read->reader->store,
+      kilni_locate_line_of_version(kilni_base_sv(version)), kilni_base_sv(text),
+      read->facts->path, &read->facts->built);
 }
 
 // ---- The sibling ----
 
 // The line of the libnvrtc-builtins.so.M.m in the folder of `path`. Two lines
 // in one folder say nothing about either.
-static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
-                                  uint64_t major) {
+static kiln_status_t seek_sibling(kilni_locate_facts_read_t* read,
+                                  const char* path, uint64_t major) {
   char folder[FOLDER_BYTES];
   char start[SIBLING_BYTES / 2];
   char texts[KILNI_FACTS_MAX_MINOR][SIBLING_BYTES];
@@ -205,39 +212,40 @@ static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
   uint32_t minor = 0;
   while ((there >> minor & 1) == 0) minor++;
   const char* whole;
-  KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &whole, "%s/%s",
-                                          size > 1 ? folder : "",
-                                          names[minor]));
-  return kilni_facts_line(
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_facts_print(&read->reader->store, &whole, "%s/%s",
+                               size > 1 ? folder : "", names[minor]));
+  return kilni_locate_facts_line(
       &read->reader->store, (uint32_t)(1000 * major + 10 * (uint64_t)minor),
       kilni_base_sv(names[minor]), whole, &read->facts->sibling);
 }
 
 // What tells NVRTC's line tells its own first.
-static kiln_status_t take_own_name(kilni_facts_read_t* read) {
+static kiln_status_t take_own_name(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   const char* slash = strrchr(facts->real_path, '/');
   const char* name = slash != NULL ? slash + 1 : facts->real_path;
   const char* number = strstr(name, ".so.");
   if (number == NULL) return kiln_ok();
-  return kilni_facts_line(
-      &read->reader->store, kilni_line_of_version(kilni_base_sv(number + 4)),
+  return kilni_locate_facts_line(
+      &read->reader->store,
+      kilni_locate_line_of_version(kilni_base_sv(number + 4)),
       kilni_base_sv(name), facts->real_path, &facts->sibling);
 }
 
 // Beside the file that links lead to: that is where its own lies. Beside the
 // link, where an installer links file by file.
-static kiln_status_t take_sibling(kilni_facts_read_t* read) {
+static kiln_status_t take_sibling(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
-  if (is_named(read, "nvrtc-builtins")) return take_own_name(read);
-  if (!is_named(read, "nvrtc") || read->query->kind != KILN_LOCATE_KIND_LIB ||
-      facts->soname == NULL) {
+  if (facts_elf_is_named(read, "nvrtc-builtins")) return take_own_name(read);
+  if (!facts_elf_is_named(read, "nvrtc") ||
+      read->query->kind != KILN_LOCATE_KIND_LIB || facts->soname == NULL) {
     return kiln_ok();
   }
   const char* number = strstr(facts->soname, ".so.");
   uint64_t major;
   if (number == NULL ||
-      !kilni_base_sv_to_u64(kilni_version_at(kilni_base_sv(number + 4)),
+      !kilni_base_sv_to_u64(kilni_locate_version_at(kilni_base_sv(number + 4)),
                             &major) ||
       major > KILNI_PARSE_MAX_MAJOR) {
     return kiln_ok();
@@ -251,43 +259,45 @@ static kiln_status_t take_sibling(kilni_facts_read_t* read) {
 
 // ---- The file ----
 
-static kiln_status_t take_build_id(kilni_facts_read_t* read,
+static kiln_status_t take_build_id(kilni_locate_facts_read_t* read,
                                    kilni_base_elf_t* elf) {
   char text[2 * KILNI_ELF_MAX_BUILD_ID + 1];
   KILNI_RETURN_IF_ERROR(kilni_base_elf_build_id(elf, text));
-  return text[0] != 0 ? copy_text(read, text, &read->facts->build_id)
+  return text[0] != 0 ? facts_elf_copy_text(read, text, &read->facts->build_id)
                       : kiln_ok();
 }
 
-static kiln_status_t take_texts(kilni_facts_read_t* read,
+static kiln_status_t take_texts(kilni_locate_facts_read_t* read,
                                 kilni_base_elf_t* elf) {
   const char* path = read->facts->path;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, path, take_release(read, elf)));
-  return kilni_facts_absorb(read, path, take_built(read, elf));
+      kilni_locate_facts_absorb(read, path, facts_elf_take_release(read, elf)));
+  return kilni_locate_facts_absorb(read, path, take_built(read, elf));
 }
 
 // Each part is read whatever became of the others.
-static kiln_status_t take_all(kilni_facts_read_t* read, kilni_base_elf_t* elf) {
+static kiln_status_t facts_elf_take_all(kilni_locate_facts_read_t* read,
+                                        kilni_base_elf_t* elf) {
   const char* path = read->facts->path;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, path, take_dynamic(read, elf)));
+      kilni_locate_facts_absorb(read, path, take_dynamic(read, elf)));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, path, take_symbols(read, elf)));
-  KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, path, take_sibling(read)));
+      kilni_locate_facts_absorb(read, path, take_symbols(read, elf)));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, path, take_build_id(read, elf)));
+      kilni_locate_facts_absorb(read, path, take_sibling(read)));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_facts_absorb(read, path, take_build_id(read, elf)));
   return take_texts(read, elf);
 }
 
 // True of what may say itself which line it is of.
-static bool may_tell(const kilni_facts_read_t* read) {
-  return tool_of(read) >= 0 || is_named(read, "nccl");
+static bool may_tell(const kilni_locate_facts_read_t* read) {
+  return facts_elf_tool_of(read) >= 0 || facts_elf_is_named(read, "nccl");
 }
 
 // Takes over what a CHEAP read found; false where it was not made, or had
 // problems with an ELF file. What it may have missed is text that lies deep.
-static bool take_before(kilni_facts_read_t* read) {
+static bool take_before(kilni_locate_facts_read_t* read) {
   const kilni_locate_facts_t* before = read->before;
   kilni_locate_facts_t* facts = read->facts;
   if (before == NULL || (before->problem_count > 0 && before->bits != 0)) {
@@ -315,21 +325,21 @@ static bool take_before(kilni_facts_read_t* read) {
   return true;
 }
 
-static bool may_have_text(const kilni_facts_read_t* read) {
+static bool may_have_text(const kilni_locate_facts_read_t* read) {
   const kilni_locate_facts_t* facts = read->facts;
   if (facts->bits == 0) return false;
-  return (tool_of(read) >= 0 && facts->release.line == 0) ||
-         (is_named(read, "nccl") && facts->built.line == 0);
+  return (facts_elf_tool_of(read) >= 0 && facts->release.line == 0) ||
+         (facts_elf_is_named(read, "nccl") && facts->built.line == 0);
 }
 
-kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
+kiln_status_t kilni_locate_facts_read_elf(kilni_locate_facts_read_t* read) {
   uint32_t kind = read->query->kind;
   if (read->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read)) {
     return kiln_ok();
   }
   bool is_known = take_before(read);
   for (uint32_t i = 0; is_known && i < read->before->problem_count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_facts_problem(
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_problem(
         read, read->before->problems[i].path, read->before->problems[i].why));
   }
   if (is_known && !may_have_text(read)) return kiln_ok();
@@ -344,7 +354,7 @@ kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   kiln_status_t status =
       kilni_base_elf_open(read->reader->allocator, read->facts->path, &elf);
   if (kiln_status_is_ok(status)) {
-    status = is_known ? take_texts(read, elf) : take_all(read, elf);
+    status = is_known ? take_texts(read, elf) : facts_elf_take_all(read, elf);
     kilni_base_elf_close(elf);
   } else if (may_be_text &&
              kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {

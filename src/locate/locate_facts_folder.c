@@ -22,19 +22,19 @@ enum { FIRST_PIECE = 24 << 10 };
 // A folder while it is looked at.
 typedef struct looking_t {
   kilni_locate_reader_t* reader;
-  kilni_facts_folder_t* folder;
+  kilni_locate_facts_folder_t* folder;
 } looking_t;
 
 // ---- Files ----
 
-static kiln_status_t note(looking_t* looking, const char* path,
-                          const char* why) {
-  kilni_facts_folder_t* folder = looking->folder;
+static kiln_status_t facts_folder_note(looking_t* looking, const char* path,
+                                       const char* why) {
+  kilni_locate_facts_folder_t* folder = looking->folder;
   if (folder->problem != NULL) return kiln_ok();
-  kilni_store_t* store = &looking->reader->store;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_base_sv(path), &folder->problem_path));
-  return kilni_store_text(store, kilni_base_sv(why), &folder->problem);
+  kilni_locate_store_t* store = &looking->reader->store;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_text(store, kilni_base_sv(path),
+                                                &folder->problem_path));
+  return kilni_locate_store_text(store, kilni_base_sv(why), &folder->problem);
 }
 
 // The front of a file; `*out_data` NULL, with the reason noted, where it is
@@ -45,13 +45,14 @@ static kiln_status_t read_front(looking_t* looking, const char* path,
   *out_data = NULL;
   *out_size = *out_capacity = 0;
   kiln_status_t status =
-      kilni_facts_front_if(looking->reader->allocator, path, limit, out_data,
-                           out_size, out_capacity);
+      kilni_locate_facts_front_if(looking->reader->allocator, path, limit,
+                                  out_data, out_size, out_capacity);
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK || code == KILN_STATUS_OUT_OF_MEMORY) {
     return status;
   }
-  kiln_status_t noted = note(looking, path, kiln_status_message(status));
+  kiln_status_t noted =
+      facts_folder_note(looking, path, kiln_status_message(status));
   kiln_status_free(status);
   return noted;
 }
@@ -76,18 +77,19 @@ static kiln_status_t read_define(looking_t* looking, const char* path,
       text.size--;
     }
     uint64_t value;
-    bool found = kilni_define_find(text, name, &value);
+    bool found = kilni_locate_define_find(text, name, &value);
     kilni_base_free(looking->reader->allocator, data, capacity);
     if (found) {
       char digits[24];
       snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
-      return kilni_facts_line(&looking->reader->store,
-                              kilni_line_of_number(value),
-                              kilni_base_sv(digits), path, out_line);
+      return kilni_locate_facts_line(&looking->reader->store,
+                                     kilni_locate_line_of_number(value),
+                                     kilni_base_sv(digits), path, out_line);
     }
     if (!is_cut) break;
   }
-  return note(looking, path, "it does not define the toolkit's version");
+  return facts_folder_note(looking, path,
+                           "it does not define the toolkit's version");
 }
 
 static kiln_status_t read_json(looking_t* looking, const char* path) {
@@ -100,13 +102,14 @@ static kiln_status_t read_json(looking_t* looking, const char* path) {
   kiln_string_view_t version;
   kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   kiln_status_t status;
-  if (kilni_json_find(text, "cuda", "version", &version) &&
-      kilni_line_of_version(version) != 0) {
-    status = kilni_facts_line(&looking->reader->store,
-                              kilni_line_of_version(version), version, path,
-                              &looking->folder->version_json);
+  if (kilni_locate_json_find(text, "cuda", "version", &version) &&
+      kilni_locate_line_of_version(version) != 0) {
+    status = kilni_locate_facts_line(
+        &looking->reader->store, kilni_locate_line_of_version(version), version,
+        path, &looking->folder->version_json);
   } else {
-    status = note(looking, path, "it does not say the version of \"cuda\"");
+    status = facts_folder_note(looking, path,
+                               "it does not say the version of \"cuda\"");
   }
   kilni_base_free(looking->reader->allocator, data, capacity);
   return status;
@@ -126,11 +129,11 @@ static kiln_status_t read_txt(looking_t* looking, const char* path) {
   static const char words[] = "CUDA Version ";
   while (kiln_status_is_ok(status) && kilni_base_sv_split(&rest, '\n', &line)) {
     if (!kilni_base_sv_starts_with(line, words)) continue;
-    line = kilni_version_at(kilni_base_sv_make(
+    line = kilni_locate_version_at(kilni_base_sv_make(
         line.data + sizeof(words) - 1, line.size - (sizeof(words) - 1)));
-    status =
-        kilni_facts_line(&looking->reader->store, kilni_line_of_version(line),
-                         line, path, &looking->folder->version_txt);
+    status = kilni_locate_facts_line(&looking->reader->store,
+                                     kilni_locate_line_of_version(line), line,
+                                     path, &looking->folder->version_txt);
     break;
   }
   kilni_base_free(looking->reader->allocator, data, capacity);
@@ -144,12 +147,13 @@ static kiln_status_t read_txt(looking_t* looking, const char* path) {
 static kiln_status_t look_at_include(looking_t* looking, const char* include,
                                      kilni_locate_line_t* out_header,
                                      kilni_locate_line_t* out_runtime) {
-  kilni_store_t* store = &looking->reader->store;
+  kilni_locate_store_t* store = &looking->reader->store;
   const char* path;
-  KILNI_RETURN_IF_ERROR(kilni_facts_print(store, &path, "%s/cuda.h", include));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_facts_print(store, &path, "%s/cuda.h", include));
   KILNI_RETURN_IF_ERROR(read_define(looking, path, "CUDA_VERSION", out_header));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(store, &path, "%s/cuda_runtime_api.h", include));
+      kilni_locate_facts_print(store, &path, "%s/cuda_runtime_api.h", include));
   return read_define(looking, path, "CUDART_VERSION", out_runtime);
 }
 
@@ -157,21 +161,21 @@ static kiln_status_t look_at_include(looking_t* looking, const char* include,
 typedef struct targets_t {
   const char* names[KILNI_FACTS_MAX_TARGETS];
   size_t count;
-  kilni_store_t* store;
+  kilni_locate_store_t* store;
   kiln_status_t status;
 } targets_t;
 
 static bool on_target(const char* name, void* user) {
   targets_t* targets = user;
   if (targets->count == KILNI_FACTS_MAX_TARGETS) return false;
-  targets->status = kilni_store_text(targets->store, kilni_base_sv(name),
-                                     &targets->names[targets->count]);
+  targets->status = kilni_locate_store_text(targets->store, kilni_base_sv(name),
+                                            &targets->names[targets->count]);
   if (!kiln_status_is_ok(targets->status)) return false;
   targets->count++;
   return true;
 }
 
-static int compare_names(const void* a, const void* b) {
+static int facts_folder_compare_names(const void* a, const void* b) {
   return strcmp(*(const char* const*)a, *(const char* const*)b);
 }
 
@@ -179,13 +183,14 @@ static kiln_status_t list_targets(looking_t* looking, targets_t* targets) {
   memset(targets, 0, sizeof(*targets));
   targets->store = &looking->reader->store;
   const char* path;
-  KILNI_RETURN_IF_ERROR(kilni_facts_print(targets->store, &path, "%s/targets",
-                                          looking->folder->path));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_print(
+      targets->store, &path, "%s/targets", looking->folder->path));
   if (!kilni_base_dir_exists(path)) return kiln_ok();  // most folders have none
   kiln_status_t status = kilni_base_dir_visit(path, on_target, targets);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
-  qsort(targets->names, targets->count, sizeof(char*), compare_names);
+  qsort(targets->names, targets->count, sizeof(char*),
+        facts_folder_compare_names);
   return targets->status;
 }
 
@@ -223,8 +228,8 @@ static void merge(kilni_locate_line_t* first, const kilni_locate_line_t* second,
 }
 
 static kiln_status_t look_at_targets(looking_t* looking) {
-  kilni_facts_folder_t* folder = looking->folder;
-  kilni_store_t* store = &looking->reader->store;
+  kilni_locate_facts_folder_t* folder = looking->folder;
+  kilni_locate_store_t* store = &looking->reader->store;
   targets_t targets;
   KILNI_RETURN_IF_ERROR(list_targets(looking, &targets));
   bool differ = false;
@@ -232,11 +237,11 @@ static kiln_status_t look_at_targets(looking_t* looking) {
   for (size_t i = 0; i < targets.count; i++) {
     const char* include;
     const char* path;
-    KILNI_RETURN_IF_ERROR(kilni_facts_print(store, &include,
-                                            "%s/targets/%s/include",
-                                            folder->path, targets.names[i]));
     KILNI_RETURN_IF_ERROR(
-        kilni_facts_print(store, &path, "%s/cuda.h", include));
+        kilni_locate_facts_print(store, &include, "%s/targets/%s/include",
+                                 folder->path, targets.names[i]));
+    KILNI_RETURN_IF_ERROR(
+        kilni_locate_facts_print(store, &path, "%s/cuda.h", include));
     bool same = false;
     if (folder->header.line != 0) {
       KILNI_RETURN_IF_ERROR(
@@ -252,45 +257,46 @@ static kiln_status_t look_at_targets(looking_t* looking) {
   if (runtimes_differ) memset(&folder->runtime, 0, sizeof(folder->runtime));
   if (!differ) return kiln_ok();
   memset(&folder->header, 0, sizeof(folder->header));
-  return note(looking, folder->path, "its targets have headers of two lines");
+  return facts_folder_note(looking, folder->path,
+                           "its targets have headers of two lines");
 }
 
-static kiln_status_t look_at(looking_t* looking) {
-  kilni_facts_folder_t* folder = looking->folder;
-  kilni_store_t* store = &looking->reader->store;
+static kiln_status_t facts_folder_look_at(looking_t* looking) {
+  kilni_locate_facts_folder_t* folder = looking->folder;
+  kilni_locate_store_t* store = &looking->reader->store;
   const char* path;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(store, &path, "%s/include", folder->path));
+      kilni_locate_facts_print(store, &path, "%s/include", folder->path));
   KILNI_RETURN_IF_ERROR(
       look_at_include(looking, path, &folder->header, &folder->runtime));
   KILNI_RETURN_IF_ERROR(look_at_targets(looking));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(store, &path, "%s/version.json", folder->path));
+      kilni_locate_facts_print(store, &path, "%s/version.json", folder->path));
   KILNI_RETURN_IF_ERROR(read_json(looking, path));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(store, &path, "%s/version.txt", folder->path));
+      kilni_locate_facts_print(store, &path, "%s/version.txt", folder->path));
   return read_txt(looking, path);
 }
 
 // What a folder says, read once.
-static kiln_status_t folder_of(kilni_locate_reader_t* reader,
-                               kiln_string_view_t path,
-                               kilni_facts_folder_t** out_folder) {
+static kiln_status_t facts_folder_folder_of(
+    kilni_locate_reader_t* reader, kiln_string_view_t path,
+    kilni_locate_facts_folder_t** out_folder) {
   *out_folder = NULL;
-  for (kilni_facts_folder_t* at = reader->folders; at; at = at->next) {
+  for (kilni_locate_facts_folder_t* at = reader->folders; at; at = at->next) {
     if (kilni_base_sv_equal_cstr(path, at->path)) {
       *out_folder = at;
       return kiln_ok();
     }
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&reader->store, sizeof(kilni_facts_folder_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &reader->store, sizeof(kilni_locate_facts_folder_t), &memory));
   looking_t looking = {reader, memory};
-  memset(memory, 0, sizeof(kilni_facts_folder_t));
+  memset(memory, 0, sizeof(kilni_locate_facts_folder_t));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(&reader->store, path, &looking.folder->path));
-  KILNI_RETURN_IF_ERROR(look_at(&looking));
+      kilni_locate_store_text(&reader->store, path, &looking.folder->path));
+  KILNI_RETURN_IF_ERROR(facts_folder_look_at(&looking));
   looking.folder->next = reader->folders;
   reader->folders = looking.folder;
   *out_folder = looking.folder;
@@ -323,7 +329,7 @@ static bool is_beyond_toolkits(const kilni_locate_reader_t* reader,
   return false;
 }
 
-static void cut_last(kiln_string_view_t* folder) {
+static void facts_folder_cut_last(kiln_string_view_t* folder) {
   while (folder->size > 0 && folder->data[folder->size - 1] != '/') {
     folder->size--;
   }
@@ -338,12 +344,12 @@ typedef struct borders_t {
   const char* prefix;       // the last that is
 } borders_t;
 
-static kiln_status_t find_borders(const kilni_facts_read_t* read,
+static kiln_status_t find_borders(const kilni_locate_facts_read_t* read,
                                   borders_t* borders) {
   borders->prefix = NULL;
   borders->site = kilni_base_sv("");
   const char* real = read->facts->real_path;
-  if (!kilni_facts_site_of(real, &borders->site)) {
+  if (!kilni_locate_facts_site_of(real, &borders->site)) {
     for (uint32_t i = 0; i < read->query->site_count; i++) {
       kiln_string_view_t site = kilni_base_sv(read->query->sites[i]);
       while (site.size > 1 && site.data[site.size - 1] == '/') site.size--;
@@ -354,7 +360,7 @@ static kiln_status_t find_borders(const kilni_facts_read_t* read,
     }
   }
   if (read->query->prefix == NULL) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_real_folder(
       read->reader, kilni_base_sv(read->query->prefix), &borders->prefix));
   if (borders->prefix != NULL &&
       !is_below_or_at(kilni_base_sv(real), borders->prefix)) {
@@ -363,8 +369,8 @@ static kiln_status_t find_borders(const kilni_facts_read_t* read,
   return kiln_ok();
 }
 
-static kiln_status_t take_folder(kilni_facts_read_t* read,
-                                 const kilni_facts_folder_t* folder) {
+static kiln_status_t take_folder(kilni_locate_facts_read_t* read,
+                                 const kilni_locate_facts_folder_t* folder) {
   kilni_locate_facts_t* facts = read->facts;
   bool says = folder->header.line != 0 || folder->version_json.line != 0 ||
               folder->version_txt.line != 0;
@@ -374,26 +380,29 @@ static kiln_status_t take_folder(kilni_facts_read_t* read,
   if (facts->version_json.line == 0) facts->version_json = folder->version_json;
   if (facts->version_txt.line == 0) facts->version_txt = folder->version_txt;
   if (folder->problem == NULL) return kiln_ok();
-  return kilni_facts_problem(read, folder->problem_path, folder->problem);
+  return kilni_locate_facts_problem(read, folder->problem_path,
+                                    folder->problem);
 }
 
 // Goes one folder up; false where that is beyond the borders.
-static bool climb(const kilni_facts_read_t* read, const borders_t* borders,
-                  kiln_string_view_t* folder, bool* out_is_prefix) {
-  cut_last(folder);
+static bool climb(const kilni_locate_facts_read_t* read,
+                  const borders_t* borders, kiln_string_view_t* folder,
+                  bool* out_is_prefix) {
+  facts_folder_cut_last(folder);
   if (folder->size == 0 || folder->size <= borders->site.size) return false;
   *out_is_prefix = borders->prefix != NULL &&
                    kilni_base_sv_equal_cstr(*folder, borders->prefix);
   return *out_is_prefix || !is_beyond_toolkits(read->reader, *folder);
 }
 
-static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
+static kiln_status_t facts_folder_walk(kilni_locate_facts_read_t* read,
+                                       const borders_t* borders) {
   kiln_string_view_t folder = kilni_base_sv(read->facts->real_path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB; i++) {
     bool is_prefix = false;
     if (!climb(read, borders, &folder, &is_prefix)) return kiln_ok();
-    kilni_facts_folder_t* found;
-    KILNI_RETURN_IF_ERROR(folder_of(read->reader, folder, &found));
+    kilni_locate_facts_folder_t* found;
+    KILNI_RETURN_IF_ERROR(facts_folder_folder_of(read->reader, folder, &found));
     KILNI_RETURN_IF_ERROR(take_folder(read, found));
     // The nearest root is the file's own.
     if (is_prefix || read->facts->root != NULL) return kiln_ok();
@@ -402,7 +411,7 @@ static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
 }
 
 // The folders of headers of one that is climbed to.
-static kiln_status_t visit_includes(kilni_facts_read_t* read,
+static kiln_status_t visit_includes(kilni_locate_facts_read_t* read,
                                     kiln_string_view_t folder,
                                     kiln_status_t (*visit)(kiln_string_view_t,
                                                            void*, bool*),
@@ -413,15 +422,15 @@ static kiln_status_t visit_includes(kilni_facts_read_t* read,
   size_t count = sizeof(places) / sizeof(places[0]);
   for (size_t i = 0; i < count && !*out_found; i++) {
     const char* path;
-    KILNI_RETURN_IF_ERROR(kilni_facts_print(
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_print(
         &read->reader->store, &path, "%.*s/%s", KILNI_SV(folder), places[i]));
     KILNI_RETURN_IF_ERROR(visit(kilni_base_sv(path), user, out_found));
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_each_include(
-    kilni_facts_read_t* read,
+kiln_status_t kilni_locate_facts_each_include(
+    kilni_locate_facts_read_t* read,
     kiln_status_t (*visit)(kiln_string_view_t folder, void* user,
                            bool* out_found),
     void* user) {
@@ -442,15 +451,16 @@ kiln_status_t kilni_facts_each_include(
 
 // A conda prefix has a package for each piece: that a header lies in the same
 // prefix does not make it of the same line.
-static kiln_status_t is_conda(const kilni_facts_read_t* read, bool* out_is) {
+static kiln_status_t is_conda(const kilni_locate_facts_read_t* read,
+                              bool* out_is) {
   *out_is = false;
-  kilni_facts_folder_t* root;
-  KILNI_RETURN_IF_ERROR(
-      folder_of(read->reader, kilni_base_sv(read->facts->root), &root));
+  kilni_locate_facts_folder_t* root;
+  KILNI_RETURN_IF_ERROR(facts_folder_folder_of(
+      read->reader, kilni_base_sv(read->facts->root), &root));
   if (!root->knows_conda) {
     const char* path;
-    KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &path,
-                                            "%s/conda-meta", root->path));
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_print(
+        &read->reader->store, &path, "%s/conda-meta", root->path));
     root->is_conda = kilni_base_dir_exists(path);
     root->knows_conda = true;
   }
@@ -460,15 +470,15 @@ static kiln_status_t is_conda(const kilni_facts_read_t* read, bool* out_is) {
 
 // In a distribution's /usr each piece has a package of its own, which one
 // source made all of.
-static kiln_status_t compare_packages(kilni_facts_read_t* read) {
+static kiln_status_t compare_packages(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   const char* header = facts->header.path;
   const kilni_locate_package_t* its = NULL;
   if (facts->package == NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_facts_dpkg_of(
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_dpkg_of(
         read, facts->path, facts->real_path, &facts->package));
   }
-  KILNI_RETURN_IF_ERROR(kilni_facts_dpkg_of(read, header, header, &its));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_dpkg_of(read, header, header, &its));
   const kilni_locate_package_t* own = facts->package;
   if (own == NULL && its == NULL) return kiln_ok();
   facts->header_same_owner =
@@ -479,22 +489,23 @@ static kiln_status_t compare_packages(kilni_facts_read_t* read) {
 }
 
 // True if the walk ended in a distribution's own folder.
-static bool is_in_usr(const kilni_facts_read_t* read) {
+static bool is_in_usr(const kilni_locate_facts_read_t* read) {
   const char* root = read->facts->root;
   size_t size = strlen(read->reader->system_root);
   return root != NULL && strncmp(root, read->reader->system_root, size) == 0 &&
          strcmp(root + size, "/usr") == 0;
 }
 
-static kiln_status_t compare_owners(kilni_facts_read_t* read) {
+static kiln_status_t compare_owners(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   if (facts->header.line == 0) return kiln_ok();
   if (read->depth == KILNI_LOCATE_FACTS_LINE && facts->owner == NULL) {
     read->strangers = true;
-    KILNI_RETURN_IF_ERROR(kilni_facts_read_owner(read));
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_read_owner(read));
   }
-  const kilni_facts_dist_t* dist;
-  KILNI_RETURN_IF_ERROR(kilni_facts_owner_of(read, facts->header.path, &dist));
+  const kilni_locate_facts_dist_t* dist;
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_facts_owner_of(read, facts->header.path, &dist));
   if (dist != NULL) {
     facts->header_owner = dist->name;
     facts->header_same_owner =
@@ -502,7 +513,8 @@ static kiln_status_t compare_owners(kilni_facts_read_t* read) {
     return kiln_ok();
   }
   kiln_string_view_t site;
-  if (facts->owner != NULL || kilni_facts_site_of(facts->real_path, &site)) {
+  if (facts->owner != NULL ||
+      kilni_locate_facts_site_of(facts->real_path, &site)) {
     return kiln_ok();
   }
   bool conda;
@@ -511,10 +523,10 @@ static kiln_status_t compare_owners(kilni_facts_read_t* read) {
   return !conda && is_in_usr(read) ? compare_packages(read) : kiln_ok();
 }
 
-kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read) {
+kiln_status_t kilni_locate_facts_read_folders(kilni_locate_facts_read_t* read) {
   borders_t borders;
   KILNI_RETURN_IF_ERROR(find_borders(read, &borders));
-  KILNI_RETURN_IF_ERROR(walk(read, &borders));
+  KILNI_RETURN_IF_ERROR(facts_folder_walk(read, &borders));
   read->facts->walked = true;
   return compare_owners(read);
 }

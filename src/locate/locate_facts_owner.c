@@ -27,7 +27,8 @@ static const char kDistInfo[] = ".dist-info";
 
 // ---- Sites ----
 
-bool kilni_facts_site_of(const char* path, kiln_string_view_t* out_site) {
+bool kilni_locate_facts_site_of(const char* path,
+                                kiln_string_view_t* out_site) {
   static const char* const names[] = {"/site-packages/", "/dist-packages/"};
   const char* end = NULL;
   for (size_t i = 0; i < 2; i++) {
@@ -42,31 +43,33 @@ bool kilni_facts_site_of(const char* path, kiln_string_view_t* out_site) {
 }
 
 static kiln_status_t resolve_site(kilni_locate_reader_t* reader,
-                                  kilni_facts_site_t* site) {
+                                  kilni_locate_facts_site_t* site) {
   const char* real;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_real_folder(reader, kilni_base_sv(site->path), &real));
+      kilni_locate_facts_real_folder(reader, kilni_base_sv(site->path), &real));
   if (real != NULL) site->real_path = real;
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
-                               kiln_string_view_t path, bool is_real,
-                               kilni_facts_site_t** out_site) {
+kiln_status_t kilni_locate_facts_site(kilni_locate_reader_t* reader,
+                                      kiln_string_view_t path, bool is_real,
+                                      kilni_locate_facts_site_t** out_site) {
   *out_site = NULL;
   while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
-  for (kilni_facts_site_t* site = reader->sites; site; site = site->next) {
+  for (kilni_locate_facts_site_t* site = reader->sites; site;
+       site = site->next) {
     if (kilni_base_sv_equal_cstr(path, site->path)) {
       *out_site = site;
       return kiln_ok();
     }
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&reader->store, sizeof(kilni_facts_site_t), &memory));
-  kilni_facts_site_t* site = memory;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &reader->store, sizeof(kilni_locate_facts_site_t), &memory));
+  kilni_locate_facts_site_t* site = memory;
   memset(site, 0, sizeof(*site));
-  KILNI_RETURN_IF_ERROR(kilni_store_text(&reader->store, path, &site->path));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_store_text(&reader->store, path, &site->path));
   site->real_path = site->path;
   if (!is_real) KILNI_RETURN_IF_ERROR(resolve_site(reader, site));
   site->next = reader->sites;
@@ -75,9 +78,11 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
   return kiln_ok();
 }
 
-void kilni_facts_sites_deinit(kilni_locate_reader_t* reader) {
-  for (kilni_facts_site_t* site = reader->sites; site; site = site->next) {
-    for (kilni_facts_dist_t* dist = site->dists; dist; dist = dist->next) {
+void kilni_locate_facts_sites_deinit(kilni_locate_reader_t* reader) {
+  for (kilni_locate_facts_site_t* site = reader->sites; site;
+       site = site->next) {
+    for (kilni_locate_facts_dist_t* dist = site->dists; dist;
+         dist = dist->next) {
       kilni_base_free(reader->allocator, dist->text, dist->capacity);
       kilni_base_free_array(reader->allocator, dist->rows, dist->row_capacity,
                             sizeof(uint32_t));
@@ -90,8 +95,9 @@ void kilni_facts_sites_deinit(kilni_locate_reader_t* reader) {
 // Adds the distribution whose folder has that name; `*out_dist` NULL for a name
 // that is none.
 static kiln_status_t add_dist(kilni_locate_reader_t* reader,
-                              kilni_facts_site_t* site, const char* folder,
-                              kilni_facts_dist_t** out_dist) {
+                              kilni_locate_facts_site_t* site,
+                              const char* folder,
+                              kilni_locate_facts_dist_t** out_dist) {
   *out_dist = NULL;
   kiln_string_view_t name = kilni_base_sv(folder);
   if (!kilni_base_sv_ends_with(name, kDistInfo)) return kiln_ok();
@@ -100,8 +106,8 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
   while (dash > 0 && name.data[dash - 1] != '-') dash--;
   if (dash < 2 || dash == name.size) return kiln_ok();
   char normal[KILNI_PARSE_MAX_NAME];
-  if (kilni_name_normalise(kilni_base_sv_make(name.data, dash - 1),
-                           sizeof(normal), normal) == 0) {
+  if (kilni_locate_name_normalise(kilni_base_sv_make(name.data, dash - 1),
+                                  sizeof(normal), normal) == 0) {
     return kiln_ok();
   }
   // Sites have hundreds, few of which are asked for more than their name: all
@@ -114,11 +120,12 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
     return kiln_ok();
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
-      &reader->store,
-      sizeof(kilni_facts_dist_t) + whole + normal_size + version_size + 1,
-      &memory));
-  kilni_facts_dist_t* dist = memory;
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_store_alloc(&reader->store,
+                               sizeof(kilni_locate_facts_dist_t) + whole +
+                                   normal_size + version_size + 1,
+                               &memory));
+  kilni_locate_facts_dist_t* dist = memory;
   char* text = (char*)(dist + 1);
   dist->site = site;
   dist->folder = memcpy(text, folder, whole);
@@ -131,25 +138,25 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_dist_path(kilni_locate_reader_t* reader,
-                                    const kilni_facts_dist_t* dist,
-                                    const char* name, const char** out_path) {
-  return kilni_facts_print(&reader->store, out_path, "%s/%s/%s",
-                           dist->site->path, dist->folder, name);
+kiln_status_t kilni_locate_facts_dist_path(
+    kilni_locate_reader_t* reader, const kilni_locate_facts_dist_t* dist,
+    const char* name, const char** out_path) {
+  return kilni_locate_facts_print(&reader->store, out_path, "%s/%s/%s",
+                                  dist->site->path, dist->folder, name);
 }
 
 // A listing while it is made.
 typedef struct listing_t {
   kilni_locate_reader_t* reader;
-  kilni_facts_site_t* site;
-  kilni_facts_dist_t* guessed;  // those that are known already
+  kilni_locate_facts_site_t* site;
+  kilni_locate_facts_dist_t* guessed;  // those that are known already
   kiln_status_t status;
   uint32_t count;
   uint32_t limit;
 } listing_t;
 
-static bool is_known(const listing_t* listing, const char* folder) {
-  for (const kilni_facts_dist_t* dist = listing->guessed; dist != NULL;
+static bool facts_owner_is_known(const listing_t* listing, const char* folder) {
+  for (const kilni_locate_facts_dist_t* dist = listing->guessed; dist != NULL;
        dist = dist->next) {
     if (strcmp(dist->folder, folder) == 0) return true;
   }
@@ -160,18 +167,18 @@ static bool on_entry(const char* name, void* user) {
   listing_t* listing = user;
   if (++listing->count > listing->limit) return false;
   if (!kilni_base_sv_ends_with(kilni_base_sv(name), kDistInfo)) return true;
-  if (is_known(listing, name)) return true;
-  kilni_facts_dist_t* dist;
+  if (facts_owner_is_known(listing, name)) return true;
+  kilni_locate_facts_dist_t* dist;
   listing->status = add_dist(listing->reader, listing->site, name, &dist);
   return kiln_status_is_ok(listing->status);
 }
 
 // Leaves of the list those whose RECORD was read: the listing finds the others
 // again, and it compares with few.
-static kilni_facts_dist_t* take_read(kilni_facts_site_t* site) {
-  kilni_facts_dist_t* kept = NULL;
-  for (kilni_facts_dist_t* dist = site->dists; dist != NULL;) {
-    kilni_facts_dist_t* next = dist->next;
+static kilni_locate_facts_dist_t* take_read(kilni_locate_facts_site_t* site) {
+  kilni_locate_facts_dist_t* kept = NULL;
+  for (kilni_locate_facts_dist_t* dist = site->dists; dist != NULL;) {
+    kilni_locate_facts_dist_t* next = dist->next;
     if (dist->is_read) {
       dist->next = kept;
       kept = dist;
@@ -182,17 +189,19 @@ static kilni_facts_dist_t* take_read(kilni_facts_site_t* site) {
   return kept;
 }
 
-static void put_back(kilni_facts_site_t* site, kilni_facts_dist_t* kept) {
+static void facts_owner_put_back(kilni_locate_facts_site_t* site,
+                                 kilni_locate_facts_dist_t* kept) {
   while (kept != NULL) {
-    kilni_facts_dist_t* next = kept->next;
+    kilni_locate_facts_dist_t* next = kept->next;
     kept->next = site->dists;
     site->dists = kept;
     kept = next;
   }
 }
 
-kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
-                               kilni_facts_site_t* site, bool is_cheap) {
+kiln_status_t kilni_locate_facts_list(kilni_locate_reader_t* reader,
+                                      kilni_locate_facts_site_t* site,
+                                      bool is_cheap) {
   if (site->is_listed || (is_cheap && site->is_large)) return kiln_ok();
   listing_t listing = {
       reader,
@@ -202,7 +211,7 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
       0,
       is_cheap ? KILNI_FACTS_CHEAP_ENTRIES : KILNI_FACTS_MAX_SITE_ENTRIES};
   kiln_status_t status = kilni_base_dir_visit(site->path, on_entry, &listing);
-  put_back(site, listing.guessed);
+  facts_owner_put_back(site, listing.guessed);
   status = kilni_base_status_join(listing.status, status);
   bool is_cut = listing.count > listing.limit;
   // A site that is not there has no distributions, which is no problem.
@@ -215,7 +224,7 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
   site->is_listed = !site->is_large;
   if (is_cut && !is_cheap) site->problem = "it has too many entries to list";
   if (kiln_status_is_ok(status)) return kiln_ok();
-  kiln_status_t kept = kilni_store_text(
+  kiln_status_t kept = kilni_locate_store_text(
       &reader->store, kilni_base_sv(kiln_status_message(status)),
       &site->problem);
   kiln_status_free(status);
@@ -227,7 +236,7 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
 // Rows whose path has doubled quotes are left out of the index: no library's
 // name has any.
 static kiln_status_t index_record(kilni_locate_reader_t* reader,
-                                  kilni_facts_dist_t* dist) {
+                                  kilni_locate_facts_dist_t* dist) {
   const char* begin = (const char*)dist->text;
   size_t lines = 1;
   for (size_t i = 0; i < dist->size; i++) lines += begin[i] == '\n';
@@ -243,31 +252,32 @@ static kiln_status_t index_record(kilni_locate_reader_t* reader,
   // At most `lines` rows, so that a free place is always left.
   for (size_t i = 0; i < lines; i++) {
     size_t offset = (size_t)(rest.data - begin);
-    kilni_record_row_t row;
-    if (!kilni_record_next(&rest, &row)) break;
+    kilni_locate_record_row_t row;
+    if (!kilni_locate_record_next(&rest, &row)) break;
     broken += row.is_broken;
     if (row.is_broken || row.is_doubled) continue;
-    size_t at = (size_t)kilni_facts_hash(row.path) & (capacity - 1);
+    size_t at = (size_t)kilni_locate_facts_hash(row.path) & (capacity - 1);
     while (dist->rows[at] != 0) at = (at + 1) & (capacity - 1);
     dist->rows[at] = (uint32_t)offset + 1;
   }
   if (broken == 0) return kiln_ok();
-  return kilni_facts_print(&reader->store, &dist->problem,
-                           "%zu of its lines are no rows of a RECORD", broken);
+  return kilni_locate_facts_print(&reader->store, &dist->problem,
+                                  "%zu of its lines are no rows of a RECORD",
+                                  broken);
 }
 
 // Reads and indexes a RECORD, once. One that cannot be read owns nothing, and
 // its problem says why.
 static kiln_status_t load_record(kilni_locate_reader_t* reader,
-                                 kilni_facts_dist_t* dist) {
+                                 kilni_locate_facts_dist_t* dist) {
   if (dist->is_read) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_dist_path(reader, dist, "RECORD", &dist->record));
+      kilni_locate_facts_dist_path(reader, dist, "RECORD", &dist->record));
   size_t limit = KILNI_FACTS_MAX_RECORDS - reader->record_bytes;
   if (limit > KILNI_FACTS_MAX_RECORD) limit = KILNI_FACTS_MAX_RECORD;
   kiln_status_t status =
-      kilni_facts_front(reader->allocator, dist->record, limit, &dist->text,
-                        &dist->size, &dist->capacity);
+      kilni_locate_facts_front(reader->allocator, dist->record, limit,
+                               &dist->text, &dist->size, &dist->capacity);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   dist->is_read = true;
   if (kiln_status_is_ok(status)) {
@@ -276,7 +286,7 @@ static kiln_status_t load_record(kilni_locate_reader_t* reader,
     if (dist->size == limit) dist->problem = "it is too long to read whole";
     return kiln_ok();
   }
-  kiln_status_t kept = kilni_store_text(
+  kiln_status_t kept = kilni_locate_store_text(
       &reader->store, kilni_base_sv(kiln_status_message(status)),
       &dist->problem);
   kiln_status_free(status);
@@ -284,16 +294,17 @@ static kiln_status_t load_record(kilni_locate_reader_t* reader,
 }
 
 // The row of that path; false if there is none.
-static bool find_row(const kilni_facts_dist_t* dist, kiln_string_view_t path,
-                     kilni_record_row_t* out_row) {
+static bool facts_owner_find_row(const kilni_locate_facts_dist_t* dist,
+                                 kiln_string_view_t path,
+                                 kilni_locate_record_row_t* out_row) {
   if (dist->rows == NULL) return false;
   size_t mask = dist->row_capacity - 1;
-  for (size_t at = (size_t)kilni_facts_hash(path) & mask; dist->rows[at] != 0;
-       at = (at + 1) & mask) {
+  for (size_t at = (size_t)kilni_locate_facts_hash(path) & mask;
+       dist->rows[at] != 0; at = (at + 1) & mask) {
     size_t offset = dist->rows[at] - 1;
     kiln_string_view_t rest = kilni_base_sv_make(
         (const char*)dist->text + offset, dist->size - offset);
-    if (kilni_record_next(&rest, out_row) &&
+    if (kilni_locate_record_next(&rest, out_row) &&
         kilni_base_sv_equal(out_row->path, path)) {
       return true;
     }
@@ -316,18 +327,19 @@ typedef struct spelling_t {
 enum { MAX_SPELLINGS = 4, MAX_UP = 5 };
 
 typedef struct search_t {
-  kilni_facts_read_t* read;
-  kilni_facts_site_t* site;
+  kilni_locate_facts_read_t* read;
+  kilni_locate_facts_site_t* site;
   const kiln_locate_entry_t* entry;  // of the catalog; NULL: none
   spelling_t spellings[MAX_SPELLINGS];
   size_t count;
-  kilni_facts_dist_t* dist;  // that owns it; NULL: none yet
-  kilni_record_row_t row;
+  kilni_locate_facts_dist_t* dist;  // that owns it; NULL: none yet
+  kilni_locate_record_row_t row;
   bool by_real_path;
 } search_t;
 
 // "nvidia/cu13" of "nvidia//./cu13/": blanks of a path say nothing.
-static void add_parts(kilni_base_str_t* out, kiln_string_view_t path) {
+static void facts_owner_add_parts(kilni_base_str_t* out,
+                                  kiln_string_view_t path) {
   kiln_string_view_t part;
   while (kilni_base_sv_split(&path, '/', &part)) {
     if (part.size == 0 || kilni_base_sv_equal_cstr(part, ".")) continue;
@@ -350,8 +362,8 @@ static size_t common_folders(const char* a, const char* b) {
 static void add_relative(kilni_base_str_t* out, const char* path,
                          const char* site, bool may_climb) {
   const char* below;
-  if (kilni_facts_below(path, site, &below)) {
-    add_parts(out, kilni_base_sv(below));
+  if (kilni_locate_facts_below(path, site, &below)) {
+    facts_owner_add_parts(out, kilni_base_sv(below));
     return;
   }
   size_t common = common_folders(path, site);
@@ -363,7 +375,7 @@ static void add_relative(kilni_base_str_t* out, const char* path,
     if (out->size > 0) kilni_base_str_add_char(out, '/');
     kilni_base_str_add_cstr(out, "..");
   }
-  add_parts(out, kilni_base_sv(path + common));
+  facts_owner_add_parts(out, kilni_base_sv(path + common));
 }
 
 static void name_parts(spelling_t* spelling) {
@@ -372,10 +384,10 @@ static void name_parts(spelling_t* spelling) {
   spelling->first[0] = spelling->second[0] = 0;
   spelling->second_size = 0;
   if (!kilni_base_sv_split(&rest, '/', &part)) return;
-  kilni_name_normalise(part, sizeof(spelling->first), spelling->first);
+  kilni_locate_name_normalise(part, sizeof(spelling->first), spelling->first);
   if (!kilni_base_sv_split(&rest, '/', &part)) return;
-  spelling->second_size =
-      kilni_name_normalise(part, sizeof(spelling->second), spelling->second);
+  spelling->second_size = kilni_locate_name_normalise(
+      part, sizeof(spelling->second), spelling->second);
 }
 
 static kiln_status_t add_spelling(search_t* search, const char* path,
@@ -414,7 +426,8 @@ static kiln_status_t add_spellings(search_t* search, const char* path,
   return add_spelling(search, real, real_site, true);
 }
 
-static void search_init(search_t* search, kilni_facts_read_t* read) {
+static void facts_owner_search_init(search_t* search,
+                                    kilni_locate_facts_read_t* read) {
   search->read = read;
   search->site = NULL;
   search->entry = NULL;
@@ -423,7 +436,7 @@ static void search_init(search_t* search, kilni_facts_read_t* read) {
   search->by_real_path = false;
 }
 
-static void search_deinit(search_t* search) {
+static void facts_owner_search_deinit(search_t* search) {
   for (size_t i = 0; i < search->count; i++) {
     kilni_base_strfree(search->read->reader->allocator,
                        search->spellings[i].text);
@@ -450,8 +463,8 @@ static bool is_in_path(const search_t* search, const char* name) {
   return false;
 }
 
-static uint32_t rank_of(const search_t* search,
-                        const kilni_facts_dist_t* dist) {
+static uint32_t facts_owner_rank_of(const search_t* search,
+                                    const kilni_locate_facts_dist_t* dist) {
   uint32_t count =
       kiln_locate_entry_list_count(search->entry, KILN_LOCATE_LIST_WHEELS);
   for (uint32_t i = 0; i < count; i++) {
@@ -468,15 +481,16 @@ static uint32_t rank_of(const search_t* search,
 }
 
 // Asks one distribution.
-static kiln_status_t ask_dist(search_t* search, kilni_facts_dist_t* dist) {
+static kiln_status_t ask_dist(search_t* search,
+                              kilni_locate_facts_dist_t* dist) {
   KILNI_RETURN_IF_ERROR(load_record(search->read->reader, dist));
   if (dist->problem != NULL) {
     KILNI_RETURN_IF_ERROR(
-        kilni_facts_problem(search->read, dist->record, dist->problem));
+        kilni_locate_facts_problem(search->read, dist->record, dist->problem));
   }
   for (size_t i = 0; i < search->count; i++) {
-    if (!find_row(dist, kilni_base_sv(search->spellings[i].text),
-                  &search->row)) {
+    if (!facts_owner_find_row(dist, kilni_base_sv(search->spellings[i].text),
+                              &search->row)) {
       continue;
     }
     search->dist = dist;
@@ -488,12 +502,14 @@ static kiln_status_t ask_dist(search_t* search, kilni_facts_dist_t* dist) {
 
 // Asks all distributions that are known, in the order of their ranks.
 static kiln_status_t ask_known(search_t* search, uint32_t last_rank) {
-  kilni_facts_dist_t* first = search->site->dists;
-  for (kilni_facts_dist_t* dist = first; dist != NULL; dist = dist->next) {
-    dist->rank = rank_of(search, dist);
+  kilni_locate_facts_dist_t* first = search->site->dists;
+  for (kilni_locate_facts_dist_t* dist = first; dist != NULL;
+       dist = dist->next) {
+    dist->rank = facts_owner_rank_of(search, dist);
   }
   for (uint32_t rank = 0; rank <= last_rank; rank++) {
-    for (kilni_facts_dist_t* dist = first; dist != NULL; dist = dist->next) {
+    for (kilni_locate_facts_dist_t* dist = first; dist != NULL;
+         dist = dist->next) {
       if (dist->rank != rank) continue;
       KILNI_RETURN_IF_ERROR(ask_dist(search, dist));
       if (search->dist != NULL) return kiln_ok();
@@ -513,7 +529,7 @@ static kiln_status_t ask_guess(search_t* search, const char* name,
     kilni_base_str_add_char(&folder, *at == '-' ? '_' : *at);
   }
   kilni_base_str_addf(&folder, "-%s%s", version, kDistInfo);
-  kilni_facts_dist_t* dist = NULL;
+  kilni_locate_facts_dist_t* dist = NULL;
   kiln_status_t status = kilni_base_str_status(&folder);
   if (kiln_status_is_ok(status)) {
     kilni_base_str_t path;
@@ -549,7 +565,7 @@ static kiln_status_t ask_guesses(search_t* search) {
 }
 
 static kiln_status_t ask_site(search_t* search) {
-  kilni_facts_read_t* read = search->read;
+  kilni_locate_facts_read_t* read = search->read;
   const kilni_locate_facts_t* facts = read->facts;
   bool all = read->depth >= KILNI_LOCATE_FACTS_LINE;
   KILNI_RETURN_IF_ERROR(ask_known(search, RANK_NAMED));
@@ -559,10 +575,10 @@ static kiln_status_t ask_site(search_t* search) {
   bool is_told = facts->symbol.line != 0 || facts->sibling.line != 0 ||
                  facts->release.line != 0;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_list(read->reader, search->site, !all && is_told));
+      kilni_locate_facts_list(read->reader, search->site, !all && is_told));
   if (search->site->problem != NULL) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_facts_problem(read, search->site->path, search->site->problem));
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_problem(read, search->site->path,
+                                                     search->site->problem));
   }
   return ask_known(search, read->strangers ? RANK_OTHER : RANK_NVIDIA);
 }
@@ -576,11 +592,11 @@ static kiln_status_t search_site(search_t* search, kiln_string_view_t site,
   bool is_real = facts->path == facts->real_path && path == facts->path &&
                  strncmp(path, site.data, site.size) == 0 &&
                  path[site.size] == '/';
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_site(search->read->reader, site, is_real, &search->site));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_site(search->read->reader, site,
+                                                is_real, &search->site));
   kiln_status_t status = add_spellings(search, path, real);
   if (kiln_status_is_ok(status) && search->count > 0) status = ask_site(search);
-  search_deinit(search);
+  facts_owner_search_deinit(search);
   return status;
 }
 
@@ -590,11 +606,11 @@ static kiln_status_t search_sites(search_t* search, const char* path,
   const kilni_locate_facts_query_t* query = search->read->query;
   kiln_string_view_t first = kilni_base_sv("");
   kiln_string_view_t second = kilni_base_sv("");
-  if (kilni_facts_site_of(path, &first)) {
+  if (kilni_locate_facts_site_of(path, &first)) {
     KILNI_RETURN_IF_ERROR(search_site(search, first, path, real));
   }
   if (search->dist == NULL && real != NULL &&
-      kilni_facts_site_of(real, &second) &&
+      kilni_locate_facts_site_of(real, &second) &&
       !kilni_base_sv_equal(first, second)) {
     KILNI_RETURN_IF_ERROR(search_site(search, second, path, real));
   }
@@ -607,10 +623,11 @@ static kiln_status_t search_sites(search_t* search, const char* path,
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
-                                   const kilni_facts_dist_t** out_dist) {
+kiln_status_t kilni_locate_facts_owner_of(
+    kilni_locate_facts_read_t* read, const char* path,
+    const kilni_locate_facts_dist_t** out_dist) {
   search_t search;
-  search_init(&search, read);
+  facts_owner_search_init(&search, read);
   kiln_status_t status = search_sites(&search, path, NULL);
   *out_dist = kiln_status_is_ok(status) ? search.dist : NULL;
   return status;
@@ -620,17 +637,18 @@ kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
 
 // The first line of a small file of the dist-info, or all of it.
 static kiln_status_t read_small(kilni_locate_reader_t* reader,
-                                const kilni_facts_dist_t* dist,
+                                const kilni_locate_facts_dist_t* dist,
                                 const char* name, bool first_line,
                                 const char** out_text) {
   const char* path;
-  KILNI_RETURN_IF_ERROR(kilni_facts_dist_path(reader, dist, name, &path));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_facts_dist_path(reader, dist, name, &path));
   uint8_t* data;
   size_t size;
   size_t capacity;
-  kiln_status_t status =
-      kilni_facts_front(reader->allocator, path, KILNI_FACTS_MAX_METADATA,
-                        &data, &size, &capacity);
+  kiln_status_t status = kilni_locate_facts_front(reader->allocator, path,
+                                                  KILNI_FACTS_MAX_METADATA,
+                                                  &data, &size, &capacity);
   if (!kiln_status_is_ok(status)) {
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
     // Neither has to be there.
@@ -643,13 +661,13 @@ static kiln_status_t read_small(kilni_locate_reader_t* reader,
   while (text.size > 0 && (unsigned char)text.data[text.size - 1] <= ' ') {
     text.size--;
   }
-  status = kilni_store_text(&reader->store, text, out_text);
+  status = kilni_locate_store_text(&reader->store, text, out_text);
   kilni_base_free(reader->allocator, data, capacity);
   return status;
 }
 
-static kiln_status_t read_details(kilni_facts_read_t* read,
-                                  kilni_facts_dist_t* dist) {
+static kiln_status_t read_details(kilni_locate_facts_read_t* read,
+                                  kilni_locate_facts_dist_t* dist) {
   if (read->depth != KILNI_LOCATE_FACTS_VERIFY || dist->is_detailed) {
     return kiln_ok();
   }
@@ -661,13 +679,13 @@ static kiln_status_t read_details(kilni_facts_read_t* read,
 }
 
 static kiln_status_t take_owner(search_t* search) {
-  kilni_facts_read_t* read = search->read;
-  kilni_store_t* store = &read->reader->store;
-  kilni_facts_dist_t* dist = search->dist;
+  kilni_locate_facts_read_t* read = search->read;
+  kilni_locate_store_t* store = &read->reader->store;
+  kilni_locate_facts_dist_t* dist = search->dist;
   KILNI_RETURN_IF_ERROR(read_details(read, dist));
   void* memory;
   KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(store, sizeof(kilni_locate_owner_t), &memory));
+      kilni_locate_store_alloc(store, sizeof(kilni_locate_owner_t), &memory));
   kilni_locate_owner_t* owner = memory;
   memset(owner, 0, sizeof(*owner));
   owner->name = dist->name;
@@ -677,22 +695,23 @@ static kiln_status_t take_owner(search_t* search) {
   owner->direct_url = dist->direct_url;
   owner->by_real_path = search->by_real_path;
   if (!kilni_base_sv_to_u64(search->row.size, &owner->size)) owner->size = 0;
-  KILNI_RETURN_IF_ERROR(kilni_store_text(store, search->row.path, &owner->row));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_store_text(store, search->row.path, &owner->row));
   if (kilni_base_sv_starts_with(search->row.hash, "sha256=")) {
     KILNI_RETURN_IF_ERROR(
-        kilni_store_text(store,
-                         kilni_base_sv_make(search->row.hash.data + 7,
-                                            search->row.hash.size - 7),
-                         &owner->sha256));
+        kilni_locate_store_text(store,
+                                kilni_base_sv_make(search->row.hash.data + 7,
+                                                   search->row.hash.size - 7),
+                                &owner->sha256));
   }
   read->facts->owner = owner;
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read) {
+kiln_status_t kilni_locate_facts_read_owner(kilni_locate_facts_read_t* read) {
   const kilni_locate_facts_t* facts = read->facts;
   search_t search;
-  search_init(&search, read);
+  facts_owner_search_init(&search, read);
   if (read->query->name != NULL) {
     search.entry = kiln_locate_entry_find(read->query->kind, read->query->name);
   }

@@ -24,7 +24,7 @@ typedef struct reading_t {
 } reading_t;
 
 static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
-                             const kilni_requirement_t* requirement,
+                             const kilni_locate_requirement_t* requirement,
                              const char* metadata) {
   if (reading->count == MAX_PINS) return kiln_ok();
   void* items = reading->pins;
@@ -33,17 +33,17 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
                       sizeof(kilni_locate_pin_t), &reading->capacity, &items));
   reading->pins = items;
   kilni_locate_pin_t* pin = &reading->pins[reading->count];
-  kilni_store_t* store = &reading->reader->store;
+  kilni_locate_store_t* store = &reading->reader->store;
   char name[KILNI_PARSE_MAX_NAME + 1];
-  kilni_name_normalise(requirement->name, sizeof(name), name);
+  kilni_locate_name_normalise(requirement->name, sizeof(name), name);
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, version, &pin->toolkit_version));
+      kilni_locate_store_text(store, version, &pin->toolkit_version));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_base_sv(name), &pin->name));
+      kilni_locate_store_text(store, kilni_base_sv(name), &pin->name));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, requirement->specifier, &pin->specifier));
+      kilni_locate_store_text(store, requirement->specifier, &pin->specifier));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, requirement->marker, &pin->marker));
+      kilni_locate_store_text(store, requirement->marker, &pin->marker));
   pin->metadata = metadata;
   reading->count++;
   return kiln_ok();
@@ -51,51 +51,53 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
 
 // The version stands before the requirements; without one, the folder's name
 // has it.
-static kiln_status_t read_text(reading_t* reading,
-                               const kilni_facts_dist_t* dist,
-                               const char* metadata, kiln_string_view_t text) {
+static kiln_status_t facts_pins_read_text(reading_t* reading,
+                                          const kilni_locate_facts_dist_t* dist,
+                                          const char* metadata,
+                                          kiln_string_view_t text) {
   kiln_string_view_t version = kilni_base_sv(dist->version);
-  kilni_metadata_field_t field;
-  while (kilni_metadata_next(&text, &field, NULL)) {
-    if (kilni_metadata_is(&field, "Version")) version = field.value;
-    if (!kilni_metadata_is(&field, "Requires-Dist")) continue;
-    kilni_requirement_t requirement;
-    if (!kilni_requirement_read(field.value, &requirement)) continue;
+  kilni_locate_metadata_field_t field;
+  while (kilni_locate_metadata_next(&text, &field, NULL)) {
+    if (kilni_locate_metadata_is(&field, "Version")) version = field.value;
+    if (!kilni_locate_metadata_is(&field, "Requires-Dist")) continue;
+    kilni_locate_requirement_t requirement;
+    if (!kilni_locate_requirement_read(field.value, &requirement)) continue;
     KILNI_RETURN_IF_ERROR(add_pin(reading, version, &requirement, metadata));
   }
   return kiln_ok();
 }
 
 static kiln_status_t read_meta(reading_t* reading,
-                               const kilni_facts_dist_t* dist) {
+                               const kilni_locate_facts_dist_t* dist) {
   kilni_locate_reader_t* reader = reading->reader;
   const char* metadata;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_dist_path(reader, dist, "METADATA", &metadata));
+      kilni_locate_facts_dist_path(reader, dist, "METADATA", &metadata));
   uint8_t* data;
   size_t size;
   size_t capacity;
-  kiln_status_t status =
-      kilni_facts_front(reader->allocator, metadata, KILNI_FACTS_MAX_METADATA,
-                        &data, &size, &capacity);
+  kiln_status_t status = kilni_locate_facts_front(reader->allocator, metadata,
+                                                  KILNI_FACTS_MAX_METADATA,
+                                                  &data, &size, &capacity);
   if (!kiln_status_is_ok(status)) {
     if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
     kiln_status_free(status);  // it asks for nothing then
     return kiln_ok();
   }
-  status = read_text(reading, dist, metadata,
-                     kilni_base_sv_make((const char*)data, size));
+  status = facts_pins_read_text(reading, dist, metadata,
+                                kilni_base_sv_make((const char*)data, size));
   kilni_base_free(reader->allocator, data, capacity);
   return status;
 }
 
-static kiln_status_t keep(reading_t* reading, kilni_facts_site_t* site) {
+static kiln_status_t facts_pins_keep(reading_t* reading,
+                                     kilni_locate_facts_site_t* site) {
   site->has_pins = true;
   if (reading->count == 0) return kiln_ok();
   void* memory;
   size_t size = reading->count * sizeof(kilni_locate_pin_t);
   KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&reading->reader->store, size, &memory));
+      kilni_locate_store_alloc(&reading->reader->store, size, &memory));
   memcpy(memory, reading->pins, size);
   site->pins = memory;
   site->pin_count = (uint32_t)reading->count;
@@ -104,16 +106,16 @@ static kiln_status_t keep(reading_t* reading, kilni_facts_site_t* site) {
 
 // The pins of a site, read once.
 static kiln_status_t read_site(kilni_locate_reader_t* reader,
-                               kilni_facts_site_t* site) {
+                               kilni_locate_facts_site_t* site) {
   if (site->has_pins) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_facts_list(reader, site, false));
+  KILNI_RETURN_IF_ERROR(kilni_locate_facts_list(reader, site, false));
   reading_t reading = {reader, NULL, 0, 0};
   kiln_status_t status = kiln_ok();
-  for (const kilni_facts_dist_t* dist = site->dists;
+  for (const kilni_locate_facts_dist_t* dist = site->dists;
        dist != NULL && kiln_status_is_ok(status); dist = dist->next) {
     if (strcmp(dist->name, kMeta) == 0) status = read_meta(&reading, dist);
   }
-  if (kiln_status_is_ok(status)) status = keep(&reading, site);
+  if (kiln_status_is_ok(status)) status = facts_pins_keep(&reading, site);
   kilni_base_free_array(reader->allocator, reading.pins, reading.capacity,
                         sizeof(kilni_locate_pin_t));
   return status;
@@ -121,8 +123,8 @@ static kiln_status_t read_site(kilni_locate_reader_t* reader,
 
 // Copies the pins of a site on that name behind those that are there; with
 // `out` NULL only counts them.
-static uint32_t copy_pins(const kilni_facts_site_t* site, const char* name,
-                          kilni_locate_pin_t* out) {
+static uint32_t copy_pins(const kilni_locate_facts_site_t* site,
+                          const char* name, kilni_locate_pin_t* out) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < site->pin_count; i++) {
     if (strcmp(site->pins[i].name, name) != 0) continue;
@@ -133,14 +135,14 @@ static uint32_t copy_pins(const kilni_facts_site_t* site, const char* name,
 }
 
 // Adds the pins of one site on the owner to the facts.
-static kiln_status_t take_site(kilni_facts_read_t* read,
-                               kilni_facts_site_t* site) {
+static kiln_status_t take_site(kilni_locate_facts_read_t* read,
+                               kilni_locate_facts_site_t* site) {
   kilni_locate_facts_t* facts = read->facts;
   KILNI_RETURN_IF_ERROR(read_site(read->reader, site));
   uint32_t more = copy_pins(site, facts->owner->name, NULL);
   if (more == 0) return kiln_ok();
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_store_alloc(
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
       &read->reader->store,
       ((size_t)facts->pin_count + more) * sizeof(kilni_locate_pin_t), &memory));
   kilni_locate_pin_t* pins = memory;
@@ -154,20 +156,21 @@ static kiln_status_t take_site(kilni_facts_read_t* read,
 }
 
 // The site that owns the file, and those that were given, may hold a meta.
-kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read) {
+kiln_status_t kilni_locate_facts_read_pins(kilni_locate_facts_read_t* read) {
   const kilni_locate_owner_t* owner = read->facts->owner;
   const kilni_locate_facts_query_t* query = read->query;
   if (owner == NULL) return kiln_ok();
   for (uint32_t i = 0; i < query->site_count; i++) {
-    kilni_facts_site_t* known;
-    KILNI_RETURN_IF_ERROR(kilni_facts_site(
+    kilni_locate_facts_site_t* known;
+    KILNI_RETURN_IF_ERROR(kilni_locate_facts_site(
         read->reader, kilni_base_sv(query->sites[i]), false, &known));
   }
-  for (kilni_facts_site_t* site = read->reader->sites; site != NULL;
+  for (kilni_locate_facts_site_t* site = read->reader->sites; site != NULL;
        site = site->next) {
     const char* rest;
-    bool is_wanted = kilni_facts_below(owner->record, site->path, &rest) &&
-                     strchr(rest, '/') == strrchr(rest, '/');
+    bool is_wanted =
+        kilni_locate_facts_below(owner->record, site->path, &rest) &&
+        strchr(rest, '/') == strrchr(rest, '/');
     for (uint32_t i = 0; i < query->site_count; i++) {
       is_wanted = is_wanted || strcmp(query->sites[i], site->path) == 0;
     }
@@ -183,9 +186,9 @@ kiln_status_t kilni_locate_pins_read(kilni_locate_reader_t* reader,
   *out_pins = NULL;
   *out_count = 0;
   kilni_base_mutex_lock(&reader->mutex);
-  kilni_facts_site_t* known;
+  kilni_locate_facts_site_t* known;
   kiln_status_t status =
-      kilni_facts_site(reader, kilni_base_sv(site), false, &known);
+      kilni_locate_facts_site(reader, kilni_base_sv(site), false, &known);
   if (kiln_status_is_ok(status)) status = read_site(reader, known);
   if (kiln_status_is_ok(status)) {
     *out_pins = known->pins;

@@ -49,7 +49,7 @@ static const struct {
 };
 
 // The product of a name in the catalog; -1 where it is none of them.
-static int product_of(const char* name) {
+static int facts_product_product_of(const char* name) {
   int count = (int)(sizeof(kProducts) / sizeof(kProducts[0]));
   for (int i = 0; name != NULL && i < count; i++) {
     size_t size = strlen(kProducts[i].begins);
@@ -61,11 +61,11 @@ static int product_of(const char* name) {
 // ---- One header ----
 
 static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
-                                 kilni_facts_header_t* header) {
+                                 kilni_locate_facts_header_t* header) {
   uint8_t* data;
   size_t size;
   size_t capacity;
-  kiln_status_t status = kilni_facts_front_if(
+  kiln_status_t status = kilni_locate_facts_front_if(
       reader->allocator, header->path, HEADER_BYTES, &data, &size, &capacity);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status) || data == NULL) {
@@ -76,33 +76,35 @@ static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
   bool found = true;
   kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   for (int i = 0; i < MACRO_COUNT && found; i++) {
-    found = kilni_define_find(text, kProducts[product].macros[i], &number[i]) &&
+    found = kilni_locate_define_find(text, kProducts[product].macros[i],
+                                     &number[i]) &&
             number[i] <= UINT32_MAX;
   }
   kilni_base_free(reader->allocator, data, capacity);
   if (!found) return kiln_ok();
-  return kilni_facts_print(&reader->store, &header->version, "%u.%u.%u",
-                           (unsigned)number[0], (unsigned)number[1],
-                           (unsigned)number[2]);
+  return kilni_locate_facts_print(&reader->store, &header->version, "%u.%u.%u",
+                                  (unsigned)number[0], (unsigned)number[1],
+                                  (unsigned)number[2]);
 }
 
 // What a header says, read once; one that is not there says nothing.
-static kiln_status_t header_at(kilni_locate_reader_t* reader, int product,
-                               const char* path,
-                               const kilni_facts_header_t** out_header) {
-  for (kilni_facts_header_t* at = reader->headers; at != NULL; at = at->next) {
+static kiln_status_t facts_product_header_at(
+    kilni_locate_reader_t* reader, int product, const char* path,
+    const kilni_locate_facts_header_t** out_header) {
+  for (kilni_locate_facts_header_t* at = reader->headers; at != NULL;
+       at = at->next) {
     if (strcmp(at->path, path) == 0) {
       *out_header = at;
       return kiln_ok();
     }
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&reader->store, sizeof(kilni_facts_header_t), &memory));
-  kilni_facts_header_t* header = memory;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &reader->store, sizeof(kilni_locate_facts_header_t), &memory));
+  kilni_locate_facts_header_t* header = memory;
   memset(header, 0, sizeof(*header));
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_text(&reader->store, kilni_base_sv(path), &header->path));
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_text(
+      &reader->store, kilni_base_sv(path), &header->path));
   KILNI_RETURN_IF_ERROR(read_macros(reader, product, header));
   header->next = reader->headers;
   reader->headers = header;
@@ -114,7 +116,7 @@ static kiln_status_t header_at(kilni_locate_reader_t* reader, int product,
 
 // One read of a product's number. one-thread
 typedef struct seeking_t {
-  kilni_facts_read_t* read;
+  kilni_locate_facts_read_t* read;
   int product;
 } seeking_t;
 
@@ -127,9 +129,9 @@ static kiln_status_t try_folder(kiln_string_view_t folder, void* user,
   int size = snprintf(path, sizeof(path), "%.*s/%s", KILNI_SV(folder),
                       kProducts[seeking->product].header);
   if (size < 0 || (size_t)size >= sizeof(path)) return kiln_ok();
-  const kilni_facts_header_t* header = NULL;
-  KILNI_RETURN_IF_ERROR(
-      header_at(seeking->read->reader, seeking->product, path, &header));
+  const kilni_locate_facts_header_t* header = NULL;
+  KILNI_RETURN_IF_ERROR(facts_product_header_at(
+      seeking->read->reader, seeking->product, path, &header));
   *out_found = header->version != NULL;
   if (!*out_found) return kiln_ok();
   facts->header_release = header->version;
@@ -152,13 +154,13 @@ static kiln_status_t try_beside(seeking_t* seeking) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_read_product(kilni_facts_read_t* read) {
-  seeking_t seeking = {read, product_of(read->query->name)};
+kiln_status_t kilni_locate_facts_read_product(kilni_locate_facts_read_t* read) {
+  seeking_t seeking = {read, facts_product_product_of(read->query->name)};
   kilni_locate_facts_t* facts = read->facts;
   if (seeking.product < 0) return kiln_ok();
   // Who installed it, or the file's own name, says it already.
   bool is_told = facts->owner != NULL || facts->name_version != NULL;
   if (is_told && read->depth < KILNI_LOCATE_FACTS_LINE) return kiln_ok();
   if (facts->kind == KILN_LOCATE_KIND_HEADER) return try_beside(&seeking);
-  return kilni_facts_each_include(read, try_folder, &seeking);
+  return kilni_locate_facts_each_include(read, try_folder, &seeking);
 }

@@ -12,8 +12,9 @@
 
 enum { FIRST_READ = 32 << 10 };
 
-kiln_status_t kilni_facts_print(kilni_store_t* store, const char** out_text,
-                                const char* format, ...) {
+kiln_status_t kilni_locate_facts_print(kilni_locate_store_t* store,
+                                       const char** out_text,
+                                       const char* format, ...) {
   *out_text = NULL;
   kilni_base_str_t text;
   kilni_base_str_init(&text, store->allocator, KILNI_FACTS_MAX_PATH);
@@ -23,15 +24,15 @@ kiln_status_t kilni_facts_print(kilni_store_t* store, const char** out_text,
   va_end(args);
   kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_store_text(store, kilni_base_sv(kilni_base_str_cstr(&text)),
-                              out_text);
+    status = kilni_locate_store_text(
+        store, kilni_base_sv(kilni_base_str_cstr(&text)), out_text);
   }
   kilni_base_str_deinit(&text);
   return status;
 }
 
-kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
-                                  const char* why) {
+kiln_status_t kilni_locate_facts_problem(kilni_locate_facts_read_t* read,
+                                         const char* path, const char* why) {
   kilni_locate_facts_t* facts = read->facts;
   // One record may be asked more than once.
   for (uint32_t i = 0; i < facts->problem_count; i++) {
@@ -44,36 +45,38 @@ kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
     facts->problems_left_out++;
     return kiln_ok();
   }
-  kilni_store_t* store = &read->reader->store;
+  kilni_locate_store_t* store = &read->reader->store;
   kilni_locate_problem_t* problem = &read->problems[facts->problem_count];
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_base_sv(path), &problem->path));
+      kilni_locate_store_text(store, kilni_base_sv(path), &problem->path));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_base_sv(why), &problem->why));
+      kilni_locate_store_text(store, kilni_base_sv(why), &problem->why));
   facts->problem_count++;
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_absorb(kilni_facts_read_t* read, const char* path,
-                                 kiln_status_t status) {
+kiln_status_t kilni_locate_facts_absorb(kilni_locate_facts_read_t* read,
+                                        const char* path,
+                                        kiln_status_t status) {
   if (kiln_status_is_ok(status) ||
       kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) {
     return status;
   }
   kiln_status_t result =
-      kilni_facts_problem(read, path, kiln_status_message(status));
+      kilni_locate_facts_problem(read, path, kiln_status_message(status));
   kiln_status_free(status);
   return result;
 }
 
-kiln_status_t kilni_facts_line(kilni_store_t* store, uint32_t line,
-                               kiln_string_view_t text, const char* path,
-                               kilni_locate_line_t* out_line) {
+kiln_status_t kilni_locate_facts_line(kilni_locate_store_t* store,
+                                      uint32_t line, kiln_string_view_t text,
+                                      const char* path,
+                                      kilni_locate_line_t* out_line) {
   memset(out_line, 0, sizeof(*out_line));
   if (line == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_store_text(store, text, &out_line->text));
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_text(store, text, &out_line->text));
   KILNI_RETURN_IF_ERROR(
-      kilni_store_text(store, kilni_base_sv(path), &out_line->path));
+      kilni_locate_store_text(store, kilni_base_sv(path), &out_line->path));
   out_line->line = line;
   return kiln_ok();
 }
@@ -103,9 +106,10 @@ static kiln_status_t read_window(kiln_allocator_t allocator,
   return kiln_ok();
 }
 
-kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
-                                size_t limit, uint8_t** out_data,
-                                size_t* out_size, size_t* out_capacity) {
+kiln_status_t kilni_locate_facts_front(kiln_allocator_t allocator,
+                                       const char* path, size_t limit,
+                                       uint8_t** out_data, size_t* out_size,
+                                       size_t* out_capacity) {
   *out_data = NULL;
   *out_size = *out_capacity = 0;
   kilni_base_window_t window;
@@ -114,9 +118,10 @@ kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
                      out_capacity);
 }
 
-kiln_status_t kilni_facts_front_if(kiln_allocator_t allocator, const char* path,
-                                   size_t limit, uint8_t** out_data,
-                                   size_t* out_size, size_t* out_capacity) {
+kiln_status_t kilni_locate_facts_front_if(kiln_allocator_t allocator,
+                                          const char* path, size_t limit,
+                                          uint8_t** out_data, size_t* out_size,
+                                          size_t* out_capacity) {
   *out_data = NULL;
   *out_size = *out_capacity = 0;
   kilni_base_window_t window;
@@ -127,7 +132,7 @@ kiln_status_t kilni_facts_front_if(kiln_allocator_t allocator, const char* path,
                      out_capacity);
 }
 
-uint64_t kilni_facts_hash(kiln_string_view_t text) {
+uint64_t kilni_locate_facts_hash(kiln_string_view_t text) {
   uint64_t hash = 0x9e3779b97f4a7c15u ^ text.size;
   size_t at = 0;
   for (; text.size - at >= 8; at += 8) {
@@ -143,22 +148,23 @@ uint64_t kilni_facts_hash(kiln_string_view_t text) {
   return hash;
 }
 
-kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
-                                      kiln_string_view_t path,
-                                      const char** out_real) {
+kiln_status_t kilni_locate_facts_real_folder(kilni_locate_reader_t* reader,
+                                             kiln_string_view_t path,
+                                             const char** out_real) {
   *out_real = NULL;
-  uint64_t hash = kilni_facts_hash(path);
-  for (const kilni_facts_real_t* at = reader->reals; at; at = at->next) {
+  uint64_t hash = kilni_locate_facts_hash(path);
+  for (const kilni_locate_facts_real_t* at = reader->reals; at; at = at->next) {
     if (at->hash != hash || !kilni_base_sv_equal_cstr(path, at->path)) continue;
     *out_real = at->real;
     return kiln_ok();
   }
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_store_alloc(&reader->store, sizeof(kilni_facts_real_t), &memory));
-  kilni_facts_real_t* entry = memory;
+  KILNI_RETURN_IF_ERROR(kilni_locate_store_alloc(
+      &reader->store, sizeof(kilni_locate_facts_real_t), &memory));
+  kilni_locate_facts_real_t* entry = memory;
   memset(entry, 0, sizeof(*entry));
-  KILNI_RETURN_IF_ERROR(kilni_store_text(&reader->store, path, &entry->path));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_store_text(&reader->store, path, &entry->path));
   char* real = NULL;
   kiln_status_t status =
       kilni_base_path_real(reader->allocator, entry->path, &real);
@@ -166,8 +172,8 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   kiln_status_free(status);
   status = kiln_ok();
   if (real != NULL) {
-    status =
-        kilni_store_text(&reader->store, kilni_base_sv(real), &entry->real);
+    status = kilni_locate_store_text(&reader->store, kilni_base_sv(real),
+                                     &entry->real);
   }
   kilni_base_strfree(reader->allocator, real);
   KILNI_RETURN_IF_ERROR(status);
@@ -178,7 +184,8 @@ kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
   return kiln_ok();
 }
 
-bool kilni_facts_below(const char* path, const char* base, const char** out) {
+bool kilni_locate_facts_below(const char* path, const char* base,
+                              const char** out) {
   size_t size = strlen(base);
   while (size > 0 && base[size - 1] == '/') size--;
   if (strncmp(path, base, size) != 0 || path[size] != '/') return false;

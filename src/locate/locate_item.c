@@ -34,23 +34,24 @@ struct kiln_locate_item_t {
 
 // ---- Trails ----
 
-void kilni_trail_init(kilni_trail_t* trail, kiln_allocator_t allocator) {
+void kilni_locate_trail_init(kilni_locate_trail_t* trail,
+                             kiln_allocator_t allocator) {
   memset(trail, 0, sizeof(*trail));
   trail->allocator = allocator;
   kilni_base_str_init(&trail->text, allocator, KILNI_TRAIL_MAX_BYTES);
 }
 
-void kilni_trail_deinit(kilni_trail_t* trail) {
+void kilni_locate_trail_deinit(kilni_locate_trail_t* trail) {
   kilni_base_str_deinit(&trail->text);
   kilni_base_free_array(trail->allocator, trail->marks, trail->capacity,
                         2 * sizeof(uint32_t));
   kiln_status_free(trail->status);
-  kilni_trail_init(trail, trail->allocator);
+  kilni_locate_trail_init(trail, trail->allocator);
 }
 
-void kilni_trail_clear(kilni_trail_t* trail) {
-  if (!kiln_status_is_ok(kilni_trail_status(trail))) {
-    kilni_trail_deinit(trail);
+void kilni_locate_trail_clear(kilni_locate_trail_t* trail) {
+  if (!kiln_status_is_ok(kilni_locate_trail_status(trail))) {
+    kilni_locate_trail_deinit(trail);
     return;
   }
   trail->text.size = 0;
@@ -58,7 +59,8 @@ void kilni_trail_clear(kilni_trail_t* trail) {
   trail->dropped = 0;
 }
 
-void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
+void kilni_locate_trail_add(kilni_locate_trail_t* trail, const char* path,
+                            const char* why) {
   if (!kiln_status_is_ok(trail->status)) return;
   size_t path_size = strlen(path) + 1;
   size_t why_size = strlen(why) + 1;
@@ -84,15 +86,16 @@ void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
   kilni_base_str_add(&trail->text, kilni_base_sv_make(why, why_size));
 }
 
-void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines) {
+void kilni_locate_trail_append(kilni_locate_trail_t* trail,
+                               const kilni_locate_trail_t* lines) {
   const uint32_t* marks = lines->marks;
   const char* text = lines->text.data;
   for (size_t i = 0; i < lines->count; i++) {
-    kilni_trail_add(trail, text + marks[2 * i], text + marks[2 * i + 1]);
+    kilni_locate_trail_add(trail, text + marks[2 * i], text + marks[2 * i + 1]);
   }
 }
 
-kiln_status_t kilni_trail_status(const kilni_trail_t* trail) {
+kiln_status_t kilni_locate_trail_status(const kilni_locate_trail_t* trail) {
   if (!kiln_status_is_ok(trail->status) ||
       trail->text.failed != KILN_STATUS_OK) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
@@ -100,11 +103,12 @@ kiln_status_t kilni_trail_status(const kilni_trail_t* trail) {
   return kiln_ok();
 }
 
-size_t kilni_trail_bytes(const kilni_trail_t* trail) {
+size_t kilni_locate_trail_bytes(const kilni_locate_trail_t* trail) {
   return trail->count * sizeof(kiln_locate_tried_t) + trail->text.size;
 }
 
-kiln_locate_tried_t* kilni_trail_copy(const kilni_trail_t* trail, void* block) {
+kiln_locate_tried_t* kilni_locate_trail_copy(const kilni_locate_trail_t* trail,
+                                             void* block) {
   kiln_locate_tried_t* tried = block;
   char* text = (char*)(tried + trail->count);
   if (trail->text.size > 0) {
@@ -120,7 +124,7 @@ kiln_locate_tried_t* kilni_trail_copy(const kilni_trail_t* trail, void* block) {
 
 // ---- Items ----
 
-static const char* put_text(char** inout_at, const char* text) {
+static const char* item_put_text(char** inout_at, const char* text) {
   if (text == NULL || text[0] == 0) return "";
   char* at = *inout_at;
   size_t size = strlen(text) + 1;
@@ -129,20 +133,20 @@ static const char* put_text(char** inout_at, const char* text) {
   return at;
 }
 
-static size_t text_bytes(const char* text) {
+static size_t item_text_bytes(const char* text) {
   return text ? strlen(text) + 1 : 1;
 }
 
-static void fill(kiln_locate_item_t* item, const kilni_found_t* found,
-                 char* at) {
-  item->path = put_text(&at, found->path);
-  item->real = put_text(&at, found->real);
-  item->file = put_text(&at, found->file);
-  item->file_name = put_text(&at, found->file_name);
-  item->root = put_text(&at, found->root);
-  item->via = put_text(&at, found->via);
+static void item_fill(kiln_locate_item_t* item,
+                      const kilni_locate_found_t* found, char* at) {
+  item->path = item_put_text(&at, found->path);
+  item->real = item_put_text(&at, found->real);
+  item->file = item_put_text(&at, found->file);
+  item->file_name = item_put_text(&at, found->file_name);
+  item->root = item_put_text(&at, found->root);
+  item->via = item_put_text(&at, found->via);
   for (uint32_t i = 0; i < item->warning_count; i++) {
-    item->warnings[i] = put_text(&at, item->warnings[i]);
+    item->warnings[i] = item_put_text(&at, item->warnings[i]);
   }
   if (found->path == NULL) return;
   item->scope = found->scope;
@@ -150,27 +154,28 @@ static void fill(kiln_locate_item_t* item, const kilni_found_t* found,
   item->layout = found->layout;
 }
 
-kiln_status_t kilni_item_create(kiln_allocator_t allocator,
-                                const kiln_locate_entry_t* entry,
-                                const kilni_found_t* found,
-                                const char* const* warnings,
-                                size_t warning_count,
-                                const kilni_trail_t* trail,
-                                kiln_locate_item_t** out_item) {
+kiln_status_t kilni_locate_item_create(kiln_allocator_t allocator,
+                                       const kiln_locate_entry_t* entry,
+                                       const kilni_locate_found_t* found,
+                                       const char* const* warnings,
+                                       size_t warning_count,
+                                       const kilni_locate_trail_t* trail,
+                                       kiln_locate_item_t** out_item) {
   *out_item = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_trail_status(trail));
+  KILNI_RETURN_IF_ERROR(kilni_locate_trail_status(trail));
   size_t trail_at = (sizeof(kiln_locate_item_t) + 15) & ~(size_t)15;
-  size_t text_at = trail_at + kilni_trail_bytes(trail);
+  size_t text_at = trail_at + kilni_locate_trail_bytes(trail);
   size_t size = text_at;
   const char* texts[] = {found->path,      found->real, found->file,
                          found->file_name, found->root, found->via};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-    size += text_bytes(texts[i]);
+    size += item_text_bytes(texts[i]);
   }
   if (warning_count > KILNI_ITEM_MAX_WARNINGS) {
     warning_count = KILNI_ITEM_MAX_WARNINGS;
   }
-  for (size_t i = 0; i < warning_count; i++) size += text_bytes(warnings[i]);
+  for (size_t i = 0; i < warning_count; i++)
+    size += item_text_bytes(warnings[i]);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, size, &block));
   kiln_locate_item_t* item = block;
@@ -180,9 +185,9 @@ kiln_status_t kilni_item_create(kiln_allocator_t allocator,
   item->entry = entry;
   item->warning_count = (uint32_t)warning_count;
   for (size_t i = 0; i < warning_count; i++) item->warnings[i] = warnings[i];
-  item->tried = kilni_trail_copy(trail, (char*)block + trail_at);
+  item->tried = kilni_locate_trail_copy(trail, (char*)block + trail_at);
   item->tried_count = (uint32_t)trail->count;
-  fill(item, found, (char*)block + text_at);
+  item_fill(item, found, (char*)block + text_at);
   *out_item = item;
   return kiln_ok();
 }
@@ -231,7 +236,7 @@ kiln_status_t kiln_locate_item_require(const kiln_locate_item_t* item) {
   const char* wheel =
       kiln_locate_entry_list_text(item->entry, KILN_LOCATE_LIST_WHEELS, 0);
   char variable[KILNI_OVERRIDE_NAME_BYTES];
-  kilni_override_name(item->entry, sizeof(variable), variable);
+  kilni_locate_override_name(item->entry, sizeof(variable), variable);
   kiln_status_t status = add_tried(
       KILNI_FAIL(NOT_FOUND, "%s \"%s\" (%s) is nowhere that was looked at",
                  kiln_locate_kind_name(kind), name,
@@ -295,7 +300,7 @@ const char* kiln_locate_item_via(const kiln_locate_item_t* item) {
   return item ? item->via : "";
 }
 
-uint32_t kilni_item_layout(const kiln_locate_item_t* item) {
+uint32_t kilni_locate_item_layout(const kiln_locate_item_t* item) {
   return item->layout;
 }
 

@@ -32,7 +32,7 @@ enum {
 //
 // Adds beyond a limit are counted and dropped; a failed allocation is kept and
 // told by the status.
-typedef struct kilni_trail_t {
+typedef struct kilni_locate_trail_t {
   kiln_allocator_t allocator;
   kilni_base_str_t text;
   void* marks;  // uint32_t: where a path starts, where its reason does
@@ -40,18 +40,21 @@ typedef struct kilni_trail_t {
   size_t capacity;
   size_t dropped;
   kiln_status_t status;
-} kilni_trail_t;
+} kilni_locate_trail_t;
 
-void kilni_trail_init(kilni_trail_t* trail, kiln_allocator_t allocator);
-void kilni_trail_deinit(kilni_trail_t* trail);
-void kilni_trail_clear(kilni_trail_t* trail);  // keeps its memory
-void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why);
-void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines);
+void kilni_locate_trail_init(kilni_locate_trail_t* trail,
+                             kiln_allocator_t allocator);
+void kilni_locate_trail_deinit(kilni_locate_trail_t* trail);
+void kilni_locate_trail_clear(kilni_locate_trail_t* trail);  // keeps its memory
+void kilni_locate_trail_add(kilni_locate_trail_t* trail, const char* path,
+                            const char* why);
+void kilni_locate_trail_append(kilni_locate_trail_t* trail,
+                               const kilni_locate_trail_t* lines);
 // Bare, or OK.
-kiln_status_t kilni_trail_status(const kilni_trail_t* trail);
+kiln_status_t kilni_locate_trail_status(const kilni_locate_trail_t* trail);
 
 // What an item will say; texts are borrowed. one-thread
-typedef struct kilni_found_t {
+typedef struct kilni_locate_found_t {
   const char* path;  // NULL: nothing was found
   const char* real;
   const char* file;
@@ -62,24 +65,25 @@ typedef struct kilni_found_t {
   uint32_t major;
   uint32_t layout;  // KILNI_LAYOUT_* of `root`
   uint32_t reserved;
-} kilni_found_t;
+} kilni_locate_found_t;
 
 struct kiln_locate_item_t;
 
-kiln_status_t kilni_item_create(kiln_allocator_t allocator,
-                                const kiln_locate_entry_t* entry,
-                                const kilni_found_t* found,
-                                const char* const* warnings,
-                                size_t warning_count,
-                                const kilni_trail_t* trail,
-                                kiln_locate_item_t** out_item);
+kiln_status_t kilni_locate_item_create(kiln_allocator_t allocator,
+                                       const kiln_locate_entry_t* entry,
+                                       const kilni_locate_found_t* found,
+                                       const char* const* warnings,
+                                       size_t warning_count,
+                                       const kilni_locate_trail_t* trail,
+                                       kiln_locate_item_t** out_item);
 
 // KILNI_LAYOUT_* of its root.
-uint32_t kilni_item_layout(const kiln_locate_item_t* item);
+uint32_t kilni_locate_item_layout(const kiln_locate_item_t* item);
 
 // The lines of a trail, copied behind one another into `block`, which has
-// kilni_trail_bytes bytes.
-size_t kilni_trail_bytes(const kilni_trail_t* trail);
-kiln_locate_tried_t* kilni_trail_copy(const kilni_trail_t* trail, void* block);
+// kilni_locate_trail_bytes bytes.
+size_t kilni_locate_trail_bytes(const kilni_locate_trail_t* trail);
+kiln_locate_tried_t* kilni_locate_trail_copy(const kilni_locate_trail_t* trail,
+                                             void* block);
 
 #endif  // KILN_SRC_LOCATE_LOCATE_ITEM_H_

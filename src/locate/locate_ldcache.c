@@ -38,13 +38,13 @@ static uint32_t read_u32(const uint8_t* at) {
          (uint32_t)at[3] << 24;
 }
 
-static uint64_t read_u64(const uint8_t* at) {
+static uint64_t ldcache_read_u64(const uint8_t* at) {
   return (uint64_t)read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
 }
 
 // The text at an offset; empty where it leaves the cache.
-static kiln_string_view_t text_at(const kilni_ldcache_t* cache,
-                                  uint32_t offset) {
+static kiln_string_view_t ldcache_text_at(const kilni_locate_ldcache_t* cache,
+                                          uint32_t offset) {
   kiln_string_view_t none = {"", 0};
   if (offset >= cache->size) return none;
   const uint8_t* text = cache->base + offset;
@@ -63,7 +63,7 @@ static size_t new_start(const uint8_t* data, size_t size) {
   return end < size ? (size_t)end : size;
 }
 
-static void read_extensions(kilni_ldcache_t* cache) {
+static void read_extensions(kilni_locate_ldcache_t* cache) {
   uint32_t at = read_u32(cache->base + AT_EXTENSIONS);
   if (at == 0 || at % 4 != 0 || at > cache->size ||
       cache->size - at < EXTENSION_HEAD) {
@@ -86,8 +86,9 @@ static void read_extensions(kilni_ldcache_t* cache) {
   }
 }
 
-bool kilni_ldcache_open(const uint8_t* data, size_t size,
-                        kilni_ldcache_t* out_cache, const char** out_why) {
+bool kilni_locate_ldcache_open(const uint8_t* data, size_t size,
+                               kilni_locate_ldcache_t* out_cache,
+                               const char** out_why) {
   memset(out_cache, 0, sizeof(*out_cache));
   *out_why = NULL;
   size_t start = new_start(data, size);
@@ -113,7 +114,7 @@ bool kilni_ldcache_open(const uint8_t* data, size_t size,
 }
 
 // The number at `*inout_at`, whose digits it passes; large ones wrap.
-static uint32_t number_at(const char** inout_at) {
+static uint32_t ldcache_number_at(const char** inout_at) {
   uint32_t value = 0;
   while (**inout_at >= '0' && **inout_at <= '9') {
     value = value * 10 + (uint32_t)(**inout_at - '0');
@@ -124,13 +125,13 @@ static uint32_t number_at(const char** inout_at) {
 
 // The order of the entries, which have the greatest name first: digits count
 // as numbers and are greater than any other character.
-static int compare_names(const char* a, const char* b) {
+static int ldcache_compare_names(const char* a, const char* b) {
   while (*a != 0) {
     bool a_digit = *a >= '0' && *a <= '9';
     bool b_digit = *b >= '0' && *b <= '9';
     if (a_digit && b_digit) {
-      uint32_t x = number_at(&a);
-      uint32_t y = number_at(&b);
+      uint32_t x = ldcache_number_at(&a);
+      uint32_t y = ldcache_number_at(&b);
       if (x != y) return x < y ? -1 : 1;
     } else if (a_digit != b_digit) {
       return a_digit ? 1 : -1;
@@ -143,18 +144,20 @@ static int compare_names(const char* a, const char* b) {
   return *b == 0 ? 0 : -1;
 }
 
-static const uint8_t* entry_at(const kilni_ldcache_t* cache, uint32_t index) {
+static const uint8_t* entry_at(const kilni_locate_ldcache_t* cache,
+                               uint32_t index) {
   return cache->base + NEW_HEAD + (size_t)index * NEW_ENTRY;
 }
 
-static int compare_entry(const kilni_ldcache_t* cache, uint32_t index,
+static int compare_entry(const kilni_locate_ldcache_t* cache, uint32_t index,
                          const char* name) {
-  return compare_names(
-      name, text_at(cache, read_u32(entry_at(cache, index) + 4)).data);
+  return ldcache_compare_names(
+      name, ldcache_text_at(cache, read_u32(entry_at(cache, index) + 4)).data);
 }
 
 // The first entry of a name, or the count.
-static uint32_t first_of(const kilni_ldcache_t* cache, const char* name) {
+static uint32_t ldcache_first_of(const kilni_locate_ldcache_t* cache,
+                                 const char* name) {
   uint32_t low = 0;
   uint32_t high = cache->count;
   while (low < high) {
@@ -170,13 +173,14 @@ static uint32_t first_of(const kilni_ldcache_t* cache, const char* name) {
 
 // The CPU level of an entry: 0 plain, 2 to 4, or above all for one that is
 // not known.
-static uint32_t level_of(const kilni_ldcache_t* cache, uint64_t hwcap) {
+static uint32_t ldcache_level_of(const kilni_locate_ldcache_t* cache,
+                                 uint64_t hwcap) {
   if (hwcap == 0) return 0;
   if ((hwcap & kHwcapIsIndex) == 0) return UINT32_MAX;
   uint32_t index = (uint32_t)hwcap;
   if (index >= cache->hwcaps_count) return UINT32_MAX;
-  kiln_string_view_t name =
-      text_at(cache, read_u32(cache->base + cache->hwcaps + (size_t)index * 4));
+  kiln_string_view_t name = ldcache_text_at(
+      cache, read_u32(cache->base + cache->hwcaps + (size_t)index * 4));
   static const char prefix[] = "x86-64-v";
   size_t length = sizeof(prefix) - 1;
   if (name.size != length + 1 || memcmp(name.data, prefix, length) != 0) {
@@ -185,24 +189,24 @@ static uint32_t level_of(const kilni_ldcache_t* cache, uint64_t hwcap) {
   return (uint32_t)(uint8_t)name.data[length] - '0';
 }
 
-kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
-                                      const char* name, uint32_t flags,
-                                      uint32_t level) {
+kiln_string_view_t kilni_locate_ldcache_find(
+    const kilni_locate_ldcache_t* cache, const char* name, uint32_t flags,
+    uint32_t level) {
   kiln_string_view_t best = {"", 0};
   uint32_t best_level = 0;
-  uint32_t index = first_of(cache, name);
+  uint32_t index = ldcache_first_of(cache, name);
   for (int i = 0; i < KILNI_LDCACHE_MAX_SAME && index < cache->count;
        i++, index++) {
     const uint8_t* entry = entry_at(cache, index);
     // Equal in the order of the cache is not the same text: "1" and "01".
-    kiln_string_view_t key = text_at(cache, read_u32(entry + 4));
-    if (compare_names(name, key.data) != 0) break;
+    kiln_string_view_t key = ldcache_text_at(cache, read_u32(entry + 4));
+    if (ldcache_compare_names(name, key.data) != 0) break;
     if (strcmp(key.data, name) != 0 || read_u32(entry) != flags) continue;
-    uint32_t its_level = level_of(cache, read_u64(entry + 16));
-    kiln_string_view_t path = text_at(cache, read_u32(entry + 8));
+    uint32_t its_level = ldcache_level_of(cache, ldcache_read_u64(entry + 16));
+    kiln_string_view_t path = ldcache_text_at(cache, read_u32(entry + 8));
     if (path.size == 0) continue;
     if (its_level > 0 && level == KILNI_LDCACHE_LEVEL_ASK) {
-      level = kilni_ldcache_cpu_level();
+      level = kilni_locate_ldcache_cpu_level();
     }
     if (its_level > level) continue;
     if (best.size == 0 || its_level > best_level) {
@@ -213,7 +217,7 @@ kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
   return best;
 }
 
-uint32_t kilni_ldcache_cpu_level(void) {
+uint32_t kilni_locate_ldcache_cpu_level(void) {
   uint32_t features = kilni_base_cpu_features();
   if ((features & KILNI_CPU_V4) != 0) return 4;
   if ((features & KILNI_CPU_V3) != 0) return 3;

@@ -20,26 +20,27 @@ enum {
 #define KILNI_LDCACHE_LEVEL_ASK (UINT32_MAX - 1)
 
 // An open cache; borrows its bytes. thread-compatible
-typedef struct kilni_ldcache_t {
+typedef struct kilni_locate_ldcache_t {
   const uint8_t* base;  // of the new format, behind an old one
   size_t size;
   uint32_t count;
   uint32_t hwcaps;        // offset of the names of CPU levels
   uint32_t hwcaps_count;  // 0: none
-} kilni_ldcache_t;
+} kilni_locate_ldcache_t;
 
 // False if the bytes are no cache of a known form; `*out_why` says why.
-bool kilni_ldcache_open(const uint8_t* data, size_t size,
-                        kilni_ldcache_t* out_cache, const char** out_why);
+bool kilni_locate_ldcache_open(const uint8_t* data, size_t size,
+                               kilni_locate_ldcache_t* out_cache,
+                               const char** out_why);
 
 // The path for a name among the entries with those flags: of several the one
 // for the highest CPU level that is at most `level` (0: plain, 2 to 4:
 // x86-64-v2 to v4, or KILNI_LDCACHE_LEVEL_ASK). Empty if there is none.
-kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
-                                      const char* name, uint32_t flags,
-                                      uint32_t level);
+kiln_string_view_t kilni_locate_ldcache_find(
+    const kilni_locate_ldcache_t* cache, const char* name, uint32_t flags,
+    uint32_t level);
 
 // The highest level of this machine's CPU.
-uint32_t kilni_ldcache_cpu_level(void);
+uint32_t kilni_locate_ldcache_cpu_level(void);
 
 #endif  // KILN_SRC_LOCATE_LOCATE_LDCACHE_H_

@@ -132,58 +132,60 @@ static void find_tokens(const kiln_locate_t* locate, tokens_t* tokens) {
 
 // ---- Folders ----
 
-kiln_status_t kilni_loader_add_folder(kiln_locate_t* locate,
-                                      kilni_place_t* place, const char* path,
-                                      const char* via) {
+kiln_status_t kilni_locate_loader_add_folder(kiln_locate_t* locate,
+                                             kilni_place_t* place,
+                                             const char* path,
+                                             const char* via) {
   char text[KILNI_DISK_PATH_LIMIT];
   int size = snprintf(text, sizeof(text), "%s/glibc-hwcaps", path);
   if (path[0] != '/' || size < 0 || (size_t)size + 16 > sizeof(text)) {
-    return kilni_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
+    return kilni_locate_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
   }
   uint32_t level = 0;
-  kilni_disk_node_t* node = NULL;
+  kilni_locate_disk_node_t* node = NULL;
   if (locate->is_native) {
-    KILNI_RETURN_IF_ERROR(kilni_disk_look(&locate->disk, text, &node));
+    KILNI_RETURN_IF_ERROR(kilni_locate_disk_look(&locate->disk, text, &node));
     // The CPU is asked last: few folders have any of these.
-    if (node->kind == KILNI_FILE_DIR) level = kilni_ldcache_cpu_level();
+    if (node->kind == KILNI_FILE_DIR) level = kilni_locate_ldcache_cpu_level();
   }
   for (; level >= 2; level--) {
     snprintf(text + size, sizeof(text) - (size_t)size, "/x86-64-v%u",
              (unsigned)level);
-    KILNI_RETURN_IF_ERROR(kilni_disk_look(&locate->disk, text, &node));
+    KILNI_RETURN_IF_ERROR(kilni_locate_disk_look(&locate->disk, text, &node));
     if (node->kind != KILNI_FILE_DIR) continue;
     KILNI_RETURN_IF_ERROR(
-        kilni_place_add(locate, place, text, via, KILNI_LAYOUT_FLAT));
+        kilni_locate_place_add(locate, place, text, via, KILNI_LAYOUT_FLAT));
   }
-  return kilni_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
+  return kilni_locate_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
 }
 
 static kiln_status_t add_part(kiln_locate_t* locate, kilni_place_t* place,
                               const tokens_t* tokens, kiln_string_view_t part,
                               const char* via) {
   if (part.size == 0) {
-    kilni_trail_add(&place->notes, via,
-                    "an empty part is the working directory, which is never "
-                    "searched");
+    kilni_locate_trail_add(
+        &place->notes, via,
+        "an empty part is the working directory, which is never "
+        "searched");
     return kiln_ok();
   }
   char path[KILNI_DISK_PATH_LIMIT];
   if (replace_tokens(part, tokens, path)) {
-    return kilni_loader_add_folder(locate, place, path, via);
+    return kilni_locate_loader_add_folder(locate, place, path, via);
   }
   if (part.size < sizeof(path)) {
     memcpy(path, part.data, part.size);
     path[part.size] = 0;
-    kilni_trail_add(&place->notes, path,
-                    "has a token that only the loader "
-                    "can replace");
+    kilni_locate_trail_add(&place->notes, path,
+                           "has a token that only the loader "
+                           "can replace");
   }
   return kiln_ok();
 }
 
-static kiln_status_t add_parts(kiln_locate_t* locate, kilni_place_t* place,
-                               const tokens_t* tokens, const char* text,
-                               const char* separators, const char* via) {
+static kiln_status_t loader_path_add_parts(
+    kiln_locate_t* locate, kilni_place_t* place, const tokens_t* tokens,
+    const char* text, const char* separators, const char* via) {
   while (text != NULL && text[0] != 0) {
     size_t size = strcspn(text, separators);
     KILNI_RETURN_IF_ERROR(
@@ -239,7 +241,8 @@ typedef struct sought_t {
   object_t* out;
 } sought_t;
 
-static bool on_object(const kilni_base_dynlib_mapped_t* mapped, void* user) {
+static bool loader_path_on_object(const kilni_base_dynlib_mapped_t* mapped,
+                                  void* user) {
   sought_t* sought = user;
   uint32_t index = sought->index++;
   bool is = false;
@@ -267,11 +270,11 @@ static void clear_object(object_t* object) {
   object->rpath[0] = object->runpath[0] = 0;
 }
 
-static void find_object(const void* address, const char* needs, uint32_t before,
-                        object_t* out) {
+static void loader_path_find_object(const void* address, const char* needs,
+                                    uint32_t before, object_t* out) {
   out->found = false;
   sought_t sought = {needs, before, 0, address, out};
-  kilni_base_dynlib_each_mapped(on_object, &sought);
+  kilni_base_dynlib_each_mapped(loader_path_on_object, &sought);
 }
 
 // An address in the object that holds this library's code.
@@ -289,31 +292,33 @@ static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
   tokens_t* tokens = &of_object;
   for (int i = 0; i < MAX_BRINGERS && object.found; i++) {
     tokens->origin = object.origin;
-    KILNI_RETURN_IF_ERROR(
-        add_parts(locate, place, tokens, object.rpath, ":", "RPATH"));
+    KILNI_RETURN_IF_ERROR(loader_path_add_parts(locate, place, tokens,
+                                                object.rpath, ":", "RPATH"));
     if (object.is_program) return kiln_ok();
     char soname[sizeof(object.soname)];
     snprintf(soname, sizeof(soname), "%s", object.soname);
-    find_object(NULL, soname, object.index, &object);
+    loader_path_find_object(NULL, soname, object.index, &object);
   }
-  find_object(NULL, NULL, 0, &object);
+  loader_path_find_object(NULL, NULL, 0, &object);
   tokens->origin = object.origin;
-  return object.found
-             ? add_parts(locate, place, tokens, object.rpath, ":", "RPATH")
-             : NULL;
+  return object.found ? loader_path_add_parts(locate, place, tokens,
+                                              object.rpath, ":", "RPATH")
+                      : NULL;
 }
 
-static kiln_status_t add_variable(kiln_locate_t* locate, kilni_place_t* place,
-                                  const tokens_t* machine) {
-  const char* text = kilni_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH);
+static kiln_status_t loader_path_add_variable(kiln_locate_t* locate,
+                                              kilni_place_t* place,
+                                              const tokens_t* machine) {
+  const char* text = kilni_locate_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH);
   if (text == NULL || text[0] == 0) return kiln_ok();
   // $ORIGIN in it is the program's.
   object_t program;
   clear_object(&program);
-  find_object(NULL, NULL, 0, &program);
+  loader_path_find_object(NULL, NULL, 0, &program);
   tokens_t tokens = *machine;
   tokens.origin = program.origin;
-  return add_parts(locate, place, &tokens, text, ":;", "LD_LIBRARY_PATH");
+  return loader_path_add_parts(locate, place, &tokens, text, ":;",
+                               "LD_LIBRARY_PATH");
 }
 
 static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
@@ -322,25 +327,27 @@ static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
   object_t caller;
   clear_object(&caller);
   if (!locate->is_mounted && !locate->secure) {
-    find_object(&kHere, NULL, 0, &caller);
+    loader_path_find_object(&kHere, NULL, 0, &caller);
   }
   if (caller.found && caller.runpath[0] == 0) {
     KILNI_RETURN_IF_ERROR(add_rpaths(locate, place, &tokens, &caller));
   }
-  KILNI_RETURN_IF_ERROR(add_variable(locate, place, &tokens));
+  KILNI_RETURN_IF_ERROR(loader_path_add_variable(locate, place, &tokens));
   tokens.origin = caller.origin;
-  return add_parts(locate, place, &tokens, caller.runpath, ":", "RUNPATH");
+  return loader_path_add_parts(locate, place, &tokens, caller.runpath, ":",
+                               "RUNPATH");
 }
 
-kiln_status_t kilni_loader_folders(kiln_locate_t* locate,
-                                   kilni_place_t** out_place) {
+kiln_status_t kilni_locate_loader_folders(kiln_locate_t* locate,
+                                          kilni_place_t** out_place) {
   kilni_place_t* place = &locate->places[KILN_LOCATE_SCOPE_LOADER];
   *out_place = place;
   if (place->ready) return kiln_ok();
-  kilni_trail_init(&place->notes, locate->allocator);
+  kilni_locate_trail_init(&place->notes, locate->allocator);
   place->ready = true;
   kiln_status_t status = fill_folders(locate, place);
-  if (kiln_status_is_ok(status)) status = kilni_trail_status(&place->notes);
-  if (!kiln_status_is_ok(status)) kilni_place_deinit(locate, place);
+  if (kiln_status_is_ok(status))
+    status = kilni_locate_trail_status(&place->notes);
+  if (!kiln_status_is_ok(status)) kilni_locate_place_deinit(locate, place);
   return status;
 }

@@ -10,7 +10,7 @@
 enum { NAME_LIMIT = 64, MAX_NEAREST = 3 };
 
 // "lib" before the name and what follows ".so" behind it are not the name's.
-static const char* bare(const char* name, char out[NAME_LIMIT + 1]) {
+static const char* name_bare(const char* name, char out[NAME_LIMIT + 1]) {
   if (strncmp(name, "lib", 3) == 0 && name[3] != 0) name += 3;
   size_t size = strcspn(name, ".");
   if (size > NAME_LIMIT) size = NAME_LIMIT;
@@ -24,7 +24,7 @@ static void find_nearest(uint32_t kind, const char* name,
                          size_t* out_count) {
   char wanted[NAME_LIMIT + 1];
   uint32_t distances[MAX_NEAREST];
-  bare(name, wanted);
+  name_bare(name, wanted);
   uint32_t limit = (uint32_t)strlen(wanted) / 3 + 1;
   *out_count = 0;
   for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
@@ -85,8 +85,8 @@ static kiln_status_t unknown_name(uint32_t kind, const char* name) {
       status, "`kiln find --all` shows every name there is");
 }
 
-kiln_status_t kilni_search_entry(uint32_t kind, const char* name,
-                                 const kiln_locate_entry_t** out_entry) {
+kiln_status_t kilni_locate_search_entry(uint32_t kind, const char* name,
+                                        const kiln_locate_entry_t** out_entry) {
   *out_entry = NULL;
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   if (kind < KILN_LOCATE_KIND_LIB || kind > KILN_LOCATE_KIND_STUB) {

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "locate/locate_facts_parse.h"
 
-static kiln_string_view_t trim(kiln_string_view_t text) {
+static kiln_string_view_t package_parse_trim(kiln_string_view_t text) {
   while (text.size > 0 && (unsigned char)text.data[0] <= ' ') {
     text = kilni_base_sv_make(text.data + 1, text.size - 1);
   }
@@ -24,22 +24,22 @@ static kiln_string_view_t trim(kiln_string_view_t text) {
 typedef void (*on_string_t)(kiln_string_view_t text, void* user);
 
 static bool each_string(kiln_string_view_t* inout, on_string_t fn, void* user) {
-  if (!kilni_json_cut(inout, '[')) return kilni_json_skip(inout);
-  if (kilni_json_cut(inout, ']')) return true;
+  if (!kilni_locate_json_cut(inout, '[')) return kilni_locate_json_skip(inout);
+  if (kilni_locate_json_cut(inout, ']')) return true;
   do {
     kiln_string_view_t text;
-    if (kilni_json_string(inout, &text)) {
+    if (kilni_locate_json_string(inout, &text)) {
       fn(text, user);
-    } else if (!kilni_json_skip(inout)) {
+    } else if (!kilni_locate_json_skip(inout)) {
       return false;
     }
-  } while (kilni_json_cut(inout, ','));
-  return kilni_json_cut(inout, ']');
+  } while (kilni_locate_json_cut(inout, ','));
+  return kilni_locate_json_cut(inout, ']');
 }
 
 // A record while it is read. one-thread
 typedef struct conda_t {
-  kilni_conda_record_t* record;
+  kilni_locate_conda_record_t* record;
   const kiln_string_view_t* paths;
   size_t path_count;
 } conda_t;
@@ -62,14 +62,14 @@ static void on_dependency(kiln_string_view_t text, void* user) {
       text.data[size] != ' ') {
     return;
   }
-  conda->record->toolkit =
-      trim(kilni_base_sv_make(text.data + size, text.size - size));
+  conda->record->toolkit = package_parse_trim(
+      kilni_base_sv_make(text.data + size, text.size - size));
 }
 
 // One member of the record, whose key was cut off.
 static bool conda_member(kiln_string_view_t* inout, kiln_string_view_t key,
                          conda_t* conda) {
-  kilni_conda_record_t* record = conda->record;
+  kilni_locate_conda_record_t* record = conda->record;
   if (kilni_base_sv_equal_cstr(key, "files")) {
     return each_string(inout, on_file, conda);
   }
@@ -79,30 +79,33 @@ static bool conda_member(kiln_string_view_t* inout, kiln_string_view_t key,
   kiln_string_view_t* field = NULL;
   if (kilni_base_sv_equal_cstr(key, "name")) field = &record->name;
   if (kilni_base_sv_equal_cstr(key, "version")) field = &record->version;
-  if (field != NULL && kilni_json_string(inout, field)) return true;
-  return kilni_json_skip(inout);
+  if (field != NULL && kilni_locate_json_string(inout, field)) return true;
+  return kilni_locate_json_skip(inout);
 }
 
-bool kilni_conda_read(kiln_string_view_t text, const kiln_string_view_t* paths,
-                      size_t path_count, kilni_conda_record_t* out_record) {
+bool kilni_locate_conda_read(kiln_string_view_t text,
+                             const kiln_string_view_t* paths, size_t path_count,
+                             kilni_locate_conda_record_t* out_record) {
   memset(out_record, 0, sizeof(*out_record));
   out_record->owned = SIZE_MAX;
   conda_t conda = {out_record, paths, path_count};
-  if (!kilni_json_cut(&text, '{')) return false;
+  if (!kilni_locate_json_cut(&text, '{')) return false;
   do {
     kiln_string_view_t key;
-    if (!kilni_json_string(&text, &key) || !kilni_json_cut(&text, ':') ||
+    if (!kilni_locate_json_string(&text, &key) ||
+        !kilni_locate_json_cut(&text, ':') ||
         !conda_member(&text, key, &conda)) {
       return false;
     }
-  } while (kilni_json_cut(&text, ','));
-  return kilni_json_cut(&text, '}') && out_record->name.size > 0 &&
+  } while (kilni_locate_json_cut(&text, ','));
+  return kilni_locate_json_cut(&text, '}') && out_record->name.size > 0 &&
          out_record->version.size > 0;
 }
 
 // ---- dpkg ----
 
-bool kilni_dpkg_list_has(kiln_string_view_t list, kiln_string_view_t path) {
+bool kilni_locate_dpkg_list_has(kiln_string_view_t list,
+                                kiln_string_view_t path) {
   kiln_string_view_t line;
   while (kilni_base_sv_split(&list, '\n', &line)) {
     if (kilni_base_sv_equal(line, path)) return path.size > 0;
@@ -140,14 +143,16 @@ static bool next_stanza(kiln_string_view_t* inout, stanza_t* out) {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
       if (!kilni_base_sv_starts_with(line, names[i])) continue;
       size_t size = strlen(names[i]);
-      *values[i] = trim(kilni_base_sv_make(line.data + size, line.size - size));
+      *values[i] = package_parse_trim(
+          kilni_base_sv_make(line.data + size, line.size - size));
     }
   }
   return any;
 }
 
 // "nvidia-cuda-toolkit (11.8.0-5~deb12u1)"
-static void take_source(const stanza_t* stanza, kilni_dpkg_package_t* out) {
+static void take_source(const stanza_t* stanza,
+                        kilni_locate_dpkg_package_t* out) {
   out->source = stanza->source.size > 0 ? stanza->source : stanza->name;
   out->source_version = stanza->version;
   const char* open = out->source.size > 0
@@ -158,13 +163,14 @@ static void take_source(const stanza_t* stanza, kilni_dpkg_package_t* out) {
   kiln_string_view_t rest =
       kilni_base_sv_make(open + 1, out->source.size - at - 1);
   if (rest.size > 0 && rest.data[rest.size - 1] == ')') rest.size--;
-  out->source_version = trim(rest);
-  out->source = trim(kilni_base_sv_make(out->source.data, at));
+  out->source_version = package_parse_trim(rest);
+  out->source = package_parse_trim(kilni_base_sv_make(out->source.data, at));
 }
 
-bool kilni_dpkg_status_find(kiln_string_view_t status, kiln_string_view_t name,
-                            kiln_string_view_t architecture,
-                            kilni_dpkg_package_t* out_package) {
+bool kilni_locate_dpkg_status_find(kiln_string_view_t status,
+                                   kiln_string_view_t name,
+                                   kiln_string_view_t architecture,
+                                   kilni_locate_dpkg_package_t* out_package) {
   memset(out_package, 0, sizeof(*out_package));
   stanza_t stanza;
   while (next_stanza(&status, &stanza)) {

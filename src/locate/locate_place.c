@@ -13,8 +13,8 @@
 
 // ---- Paths ----
 
-const char* kilni_place_env(const kiln_locate_t* locate,
-                            kilni_base_env_id_t id) {
+const char* kilni_locate_place_env(const kiln_locate_t* locate,
+                                   kilni_base_env_id_t id) {
   const char* value = kilni_base_env_text(&locate->env, id);
   return value != NULL && value[0] != 0 ? value : NULL;
 }
@@ -26,8 +26,9 @@ static kiln_string_view_t trim_slashes(const char* path) {
   return view;
 }
 
-kiln_status_t kilni_place_below_system(kiln_locate_t* locate, const char* path,
-                                       const char** out_path) {
+kiln_status_t kilni_locate_place_below_system(kiln_locate_t* locate,
+                                              const char* path,
+                                              const char** out_path) {
   char buffer[KILNI_DISK_PATH_LIMIT];
   size_t root = strlen(locate->system_root);
   size_t rest = strlen(path);
@@ -35,43 +36,45 @@ kiln_status_t kilni_place_below_system(kiln_locate_t* locate, const char* path,
   if (root + rest >= sizeof(buffer)) return kiln_ok();
   memcpy(buffer, locate->system_root, root);
   memcpy(buffer + root, path, rest);
-  return kilni_disk_text(&locate->disk, kilni_base_sv_make(buffer, root + rest),
-                         out_path);
+  return kilni_locate_disk_text(
+      &locate->disk, kilni_base_sv_make(buffer, root + rest), out_path);
 }
 
-kiln_status_t kilni_place_add(kiln_locate_t* locate, kilni_place_t* place,
-                              const char* path, const char* via,
-                              uint32_t layout) {
+kiln_status_t kilni_locate_place_add(kiln_locate_t* locate,
+                                     kilni_place_t* place, const char* path,
+                                     const char* via, uint32_t layout) {
   if (path[0] != '/') {
-    kilni_trail_add(&place->notes, path,
-                    "not absolute: the working directory is never searched");
+    kilni_locate_trail_add(
+        &place->notes, path,
+        "not absolute: the working directory is never searched");
     return kiln_ok();
   }
   if (place->count == KILNI_PLACE_MAX_ROOTS) {
-    kilni_trail_add(&place->notes, path, "one folder too many");
+    kilni_locate_trail_add(&place->notes, path, "one folder too many");
     return kiln_ok();
   }
   kiln_string_view_t view = trim_slashes(path);
-  const kilni_root_t* roots = place->roots;
+  const kilni_locate_root_t* roots = place->roots;
   for (size_t i = 0; i < place->count; i++) {
     if (kilni_base_sv_equal_cstr(view, roots[i].path)) return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(kilni_base_grow(locate->allocator, place->count + 1,
-                                        sizeof(kilni_root_t), &place->capacity,
-                                        &place->roots));
+                                        sizeof(kilni_locate_root_t),
+                                        &place->capacity, &place->roots));
   const char* copy = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_text(&locate->disk, view, &copy));
-  kilni_root_t* root = (kilni_root_t*)place->roots + place->count++;
+  KILNI_RETURN_IF_ERROR(kilni_locate_disk_text(&locate->disk, view, &copy));
+  kilni_locate_root_t* root =
+      (kilni_locate_root_t*)place->roots + place->count++;
   root->path = copy;
   root->via = via;
   root->layout = layout;
   return kiln_ok();
 }
 
-void kilni_place_deinit(kiln_locate_t* locate, kilni_place_t* place) {
-  if (place->ready) kilni_trail_deinit(&place->notes);
+void kilni_locate_place_deinit(kiln_locate_t* locate, kilni_place_t* place) {
+  if (place->ready) kilni_locate_trail_deinit(&place->notes);
   kilni_base_free_array(locate->allocator, place->roots, place->capacity,
-                        sizeof(kilni_root_t));
+                        sizeof(kilni_locate_root_t));
   memset(place, 0, sizeof(*place));
 }
 
@@ -109,7 +112,7 @@ typedef struct names_t {
   kiln_status_t status;
 } names_t;
 
-static bool collect(const char* name, void* user) {
+static bool place_collect(const char* name, void* user) {
   names_t* names = user;
   kiln_string_view_t view = kilni_base_sv(name);
   if (!kilni_base_sv_starts_with(view, names->prefix) ||
@@ -119,7 +122,7 @@ static bool collect(const char* name, void* user) {
   }
   if (names->count == KILNI_PLACE_MAX_ROOTS) return false;
   const char* copy = NULL;
-  names->status = kilni_disk_text(&names->locate->disk, view, &copy);
+  names->status = kilni_locate_disk_text(&names->locate->disk, view, &copy);
   if (!kiln_status_is_ok(names->status)) return false;
   size_t at = names->count++;
   while (at > 0 && compare_versions(names->items[at - 1], copy) < 0) {
@@ -130,15 +133,15 @@ static bool collect(const char* name, void* user) {
   return true;
 }
 
-kiln_status_t kilni_place_each_version(kiln_locate_t* locate, const char* dir,
-                                       const char* prefix, const char* suffix,
-                                       kilni_name_fn_t fn, void* user) {
+kiln_status_t kilni_locate_place_each_version(
+    kiln_locate_t* locate, const char* dir, const char* prefix,
+    const char* suffix, kilni_locate_name_fn_t fn, void* user) {
   names_t names;
   memset(&names, 0, sizeof(names));
   names.locate = locate;
   names.prefix = prefix;
   names.suffix = suffix;
-  (void)kilni_base_dir_scan(dir, collect, &names);
+  (void)kilni_base_dir_scan(dir, place_collect, &names);
   kiln_status_t status = names.status;
   for (size_t i = 0; i < names.count && kiln_status_is_ok(status); i++) {
     status = fn(names.items[i], user);
@@ -149,7 +152,7 @@ kiln_status_t kilni_place_each_version(kiln_locate_t* locate, const char* dir,
 // ---- Variables ----
 
 // Two spellings of one path: "a//b/./c/../d" is "a/b/d". Cut to the buffer.
-static void normalise(const char* path, size_t capacity, char* out) {
+static void place_normalise(const char* path, size_t capacity, char* out) {
   size_t size = 0;
   kiln_string_view_t rest = kilni_base_sv(path);
   kiln_string_view_t part;
@@ -168,11 +171,11 @@ static void normalise(const char* path, size_t capacity, char* out) {
   out[size] = 0;
 }
 
-static bool same_folder(const char* a, const char* b) {
+static bool place_same_folder(const char* a, const char* b) {
   char a_text[KILNI_DISK_PATH_LIMIT];
   char b_text[KILNI_DISK_PATH_LIMIT];
-  normalise(a, sizeof(a_text), a_text);
-  normalise(b, sizeof(b_text), b_text);
+  place_normalise(a, sizeof(a_text), a_text);
+  place_normalise(b, sizeof(b_text), b_text);
   if (strcmp(a_text, b_text) == 0) return true;
   kilni_base_file_look_t x = kilni_base_file_look(a);
   kilni_base_file_look_t y = kilni_base_file_look(b);
@@ -190,9 +193,9 @@ static kiln_status_t warn_of_two(kiln_locate_t* locate, kilni_place_t* place,
                       path, home);
   kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_disk_text(&locate->disk,
-                             kilni_base_sv(kilni_base_str_cstr(&text)),
-                             &place->warning);
+    status = kilni_locate_disk_text(&locate->disk,
+                                    kilni_base_sv(kilni_base_str_cstr(&text)),
+                                    &place->warning);
   }
   kilni_base_str_deinit(&text);
   return status;
@@ -200,51 +203,52 @@ static kiln_status_t warn_of_two(kiln_locate_t* locate, kilni_place_t* place,
 
 static kiln_status_t fill_cuda_path(kiln_locate_t* locate,
                                     kilni_place_t* place) {
-  const char* path = kilni_place_env(locate, KILNI_ENV_CUDA_PATH);
-  const char* home = kilni_place_env(locate, KILNI_ENV_CUDA_HOME);
+  const char* path = kilni_locate_place_env(locate, KILNI_ENV_CUDA_PATH);
+  const char* home = kilni_locate_place_env(locate, KILNI_ENV_CUDA_HOME);
   if (path == NULL) {
-    kilni_trail_add(&place->notes, "CUDA_PATH", "not set");
+    kilni_locate_trail_add(&place->notes, "CUDA_PATH", "not set");
     return kiln_ok();
   }
-  if (home != NULL && !same_folder(path, home)) {
+  if (home != NULL && !place_same_folder(path, home)) {
     KILNI_RETURN_IF_ERROR(warn_of_two(locate, place, path, home));
   }
-  return kilni_place_add(locate, place, path, "CUDA_PATH",
-                         KILNI_LAYOUT_TOOLKIT);
+  return kilni_locate_place_add(locate, place, path, "CUDA_PATH",
+                                KILNI_LAYOUT_TOOLKIT);
 }
 
 static kiln_status_t fill_cuda_home(kiln_locate_t* locate,
                                     kilni_place_t* place) {
-  const char* home = kilni_place_env(locate, KILNI_ENV_CUDA_HOME);
-  if (kilni_place_env(locate, KILNI_ENV_CUDA_PATH) != NULL) {
+  const char* home = kilni_locate_place_env(locate, KILNI_ENV_CUDA_HOME);
+  if (kilni_locate_place_env(locate, KILNI_ENV_CUDA_PATH) != NULL) {
     if (home != NULL) {
-      kilni_trail_add(&place->notes, "CUDA_HOME",
-                      "does not count, since CUDA_PATH is set");
+      kilni_locate_trail_add(&place->notes, "CUDA_HOME",
+                             "does not count, since CUDA_PATH is set");
     }
     return kiln_ok();
   }
   if (home == NULL) {
-    kilni_trail_add(&place->notes, "CUDA_HOME", "not set");
+    kilni_locate_trail_add(&place->notes, "CUDA_HOME", "not set");
     return kiln_ok();
   }
-  return kilni_place_add(locate, place, home, "CUDA_HOME",
-                         KILNI_LAYOUT_TOOLKIT);
+  return kilni_locate_place_add(locate, place, home, "CUDA_HOME",
+                                KILNI_LAYOUT_TOOLKIT);
 }
 
 static kiln_status_t fill_conda(kiln_locate_t* locate, kilni_place_t* place) {
-  const char* prefix = kilni_place_env(locate, KILNI_ENV_CONDA_PREFIX);
+  const char* prefix = kilni_locate_place_env(locate, KILNI_ENV_CONDA_PREFIX);
   if (prefix == NULL) {
-    kilni_trail_add(&place->notes, "CONDA_PREFIX", "not set");
+    kilni_locate_trail_add(&place->notes, "CONDA_PREFIX", "not set");
     return kiln_ok();
   }
-  return kilni_place_add(locate, place, prefix, "CONDA_PREFIX",
-                         KILNI_LAYOUT_CONDA);
+  return kilni_locate_place_add(locate, place, prefix, "CONDA_PREFIX",
+                                KILNI_LAYOUT_CONDA);
 }
 
 // ---- The loader's toolkit ----
 
-kiln_status_t kilni_place_toolkit_of(kiln_locate_t* locate, const char* real,
-                                     const char** out_root) {
+kiln_status_t kilni_locate_place_toolkit_of(kiln_locate_t* locate,
+                                            const char* real,
+                                            const char** out_root) {
   *out_root = "";
   const char* parts[5];  // slashes, the last one first
   size_t count = 0;
@@ -266,7 +270,7 @@ kiln_status_t kilni_place_toolkit_of(kiln_locate_t* locate, const char* real,
     if (kilni_base_sv_equal_cstr(above, "targets")) end = parts[3];
   }
   if (end == real) return kiln_ok();
-  return kilni_disk_text(
+  return kilni_locate_disk_text(
       &locate->disk, kilni_base_sv_make(real, (size_t)(end - real)), out_root);
 }
 
@@ -280,21 +284,24 @@ static kiln_status_t fill_loader_root(kiln_locate_t* locate,
         kiln_locate_entry_list_text(cudart, KILN_LOCATE_LIST_FILES, i);
     const char* path = NULL;
     const char* via = "";
-    KILNI_RETURN_IF_ERROR(kilni_loader_find(locate, name, NULL, &path, &via));
+    KILNI_RETURN_IF_ERROR(
+        kilni_locate_loader_find(locate, name, NULL, &path, &via));
     if (path == NULL) {
-      kilni_trail_add(&place->notes, name, "not found by the system loader");
+      kilni_locate_trail_add(&place->notes, name,
+                             "not found by the system loader");
       continue;
     }
     // Resolved: a link in /usr/local/lib is not a toolkit at /usr/local.
     const char* real = "";
     const char* root = "";
-    KILNI_RETURN_IF_ERROR(kilni_disk_real(&locate->disk, path, &real));
-    KILNI_RETURN_IF_ERROR(kilni_place_toolkit_of(locate, real, &root));
+    KILNI_RETURN_IF_ERROR(kilni_locate_disk_real(&locate->disk, path, &real));
+    KILNI_RETURN_IF_ERROR(kilni_locate_place_toolkit_of(locate, real, &root));
     if (root[0] == 0) {
-      kilni_trail_add(&place->notes, path, "does not lie in a toolkit");
+      kilni_locate_trail_add(&place->notes, path, "does not lie in a toolkit");
       continue;
     }
-    return kilni_place_add(locate, place, root, via, KILNI_LAYOUT_TOOLKIT);
+    return kilni_locate_place_add(locate, place, root, via,
+                                  KILNI_LAYOUT_TOOLKIT);
   }
   return kiln_ok();
 }
@@ -309,7 +316,7 @@ typedef struct adding_t {
   uint32_t layout;
 } adding_t;
 
-static kiln_status_t add_version(const char* name, void* user) {
+static kiln_status_t place_add_version(const char* name, void* user) {
   const adding_t* adding = user;
   // Beside its versions the HPC SDK has a folder for each year.
   if (adding->layout == KILNI_LAYOUT_HPC_SDK && strchr(name, '.') == NULL) {
@@ -322,37 +329,39 @@ static kiln_status_t add_version(const char* name, void* user) {
   memcpy(path, adding->above, above);
   path[above] = '/';
   memcpy(path + above + 1, name, size + 1);
-  return kilni_place_add(adding->locate, adding->place, path, "",
-                         adding->layout);
+  return kilni_locate_place_add(adding->locate, adding->place, path, "",
+                                adding->layout);
 }
 
 static kiln_status_t fill_system(kiln_locate_t* locate, kilni_place_t* place) {
   const char* path = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_place_below_system(locate, "/usr/local/cuda", &path));
+      kilni_locate_place_below_system(locate, "/usr/local/cuda", &path));
   KILNI_RETURN_IF_ERROR(
-      kilni_place_add(locate, place, path, "", KILNI_LAYOUT_TOOLKIT));
+      kilni_locate_place_add(locate, place, path, "", KILNI_LAYOUT_TOOLKIT));
   adding_t adding = {locate, place, NULL, KILNI_LAYOUT_TOOLKIT};
   KILNI_RETURN_IF_ERROR(
-      kilni_place_below_system(locate, "/usr/local", &adding.above));
-  KILNI_RETURN_IF_ERROR(kilni_place_each_version(locate, adding.above, "cuda-",
-                                                 "", add_version, &adding));
-  KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/opt/cuda", &path));
-  return kilni_place_add(locate, place, path, "", KILNI_LAYOUT_TOOLKIT);
+      kilni_locate_place_below_system(locate, "/usr/local", &adding.above));
+  KILNI_RETURN_IF_ERROR(kilni_locate_place_each_version(
+      locate, adding.above, "cuda-", "", place_add_version, &adding));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_place_below_system(locate, "/opt/cuda", &path));
+  return kilni_locate_place_add(locate, place, path, "", KILNI_LAYOUT_TOOLKIT);
 }
 
 static kiln_status_t fill_hpc_sdk(kiln_locate_t* locate, kilni_place_t* place) {
   bool arm = strncmp(locate->target, "x86_64", 6) != 0;
   adding_t adding = {locate, place, NULL, KILNI_LAYOUT_HPC_SDK};
   KILNI_RETURN_IF_ERROR(
-      kilni_place_below_system(locate,
-                               arm ? "/opt/nvidia/hpc_sdk/Linux_aarch64"
-                                   : "/opt/nvidia/hpc_sdk/Linux_x86_64",
-                               &adding.above));
-  KILNI_RETURN_IF_ERROR(kilni_place_each_version(locate, adding.above, "2", "",
-                                                 add_version, &adding));
+      kilni_locate_place_below_system(locate,
+                                      arm ? "/opt/nvidia/hpc_sdk/Linux_aarch64"
+                                          : "/opt/nvidia/hpc_sdk/Linux_x86_64",
+                                      &adding.above));
+  KILNI_RETURN_IF_ERROR(kilni_locate_place_each_version(
+      locate, adding.above, "2", "", place_add_version, &adding));
   if (place->count == 0) {
-    kilni_trail_add(&place->notes, adding.above, "no version is installed");
+    kilni_locate_trail_add(&place->notes, adding.above,
+                           "no version is installed");
   }
   return kiln_ok();
 }
@@ -360,25 +369,26 @@ static kiln_status_t fill_hpc_sdk(kiln_locate_t* locate, kilni_place_t* place) {
 static kiln_status_t fill_fixed(kiln_locate_t* locate, kilni_place_t* place,
                                 const char* path, uint32_t layout) {
   const char* whole = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, path, &whole));
-  return kilni_place_add(locate, place, whole[0] ? whole : "/", "", layout);
+  KILNI_RETURN_IF_ERROR(kilni_locate_place_below_system(locate, path, &whole));
+  return kilni_locate_place_add(locate, place, whole[0] ? whole : "/", "",
+                                layout);
 }
 
 static kiln_status_t fill_roots(kiln_locate_t* locate, kilni_place_t* place) {
   for (uint32_t i = 0; i < locate->root_count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_place_add(locate, place, locate->roots[i], "", KILNI_LAYOUT_ANY));
+    KILNI_RETURN_IF_ERROR(kilni_locate_place_add(
+        locate, place, locate->roots[i], "", KILNI_LAYOUT_ANY));
   }
   return kiln_ok();
 }
 
-static kiln_status_t fill(kiln_locate_t* locate, uint32_t scope,
-                          kilni_place_t* place) {
+static kiln_status_t place_fill(kiln_locate_t* locate, uint32_t scope,
+                                kilni_place_t* place) {
   switch (scope) {
     case KILN_LOCATE_SCOPE_ROOT:
       return fill_roots(locate, place);
     case KILN_LOCATE_SCOPE_WHEEL:
-      return kilni_sites_fill(locate, place);
+      return kilni_locate_sites_fill(locate, place);
     case KILN_LOCATE_SCOPE_CONDA:
       return fill_conda(locate, place);
     case KILN_LOCATE_SCOPE_CUDA_PATH:
@@ -400,16 +410,17 @@ static kiln_status_t fill(kiln_locate_t* locate, uint32_t scope,
   }
 }
 
-kiln_status_t kilni_place_get(kiln_locate_t* locate, uint32_t scope,
-                              kilni_place_t** out_place) {
+kiln_status_t kilni_locate_place_get(kiln_locate_t* locate, uint32_t scope,
+                                     kilni_place_t** out_place) {
   kilni_place_t* place = &locate->places[scope];
   *out_place = place;
   if (place->ready) return kiln_ok();
-  kilni_trail_init(&place->notes, locate->allocator);
+  kilni_locate_trail_init(&place->notes, locate->allocator);
   place->ready = true;
-  kiln_status_t status = fill(locate, scope, place);
-  if (kiln_status_is_ok(status)) status = kilni_trail_status(&place->notes);
+  kiln_status_t status = place_fill(locate, scope, place);
+  if (kiln_status_is_ok(status))
+    status = kilni_locate_trail_status(&place->notes);
   // Half of the roots are worse than none: they would be taken for all.
-  if (!kiln_status_is_ok(status)) kilni_place_deinit(locate, place);
+  if (!kiln_status_is_ok(status)) kilni_locate_place_deinit(locate, place);
   return status;
 }

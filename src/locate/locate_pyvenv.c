@@ -9,26 +9,27 @@
 
 enum { VERSION_MAX_DIGITS = 4 };
 
-static bool is_blank(char c) {
+static bool pyvenv_is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-static kiln_string_view_t trim(kiln_string_view_t text) {
-  while (text.size > 0 && is_blank(text.data[0])) {
+static kiln_string_view_t pyvenv_trim(kiln_string_view_t text) {
+  while (text.size > 0 && pyvenv_is_blank(text.data[0])) {
     text = kilni_base_sv_make(text.data + 1, text.size - 1);
   }
-  while (text.size > 0 && is_blank(text.data[text.size - 1])) text.size--;
+  while (text.size > 0 && pyvenv_is_blank(text.data[text.size - 1]))
+    text.size--;
   return text;
 }
 
-static char lower(char c) {
+static char pyvenv_lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static bool equals(kiln_string_view_t text, const char* word) {
   if (text.size != strlen(word)) return false;
   for (size_t i = 0; i < text.size; i++) {
-    if (lower(text.data[i]) != word[i]) return false;
+    if (pyvenv_lower(text.data[i]) != word[i]) return false;
   }
   return true;
 }
@@ -54,16 +55,17 @@ static kiln_string_view_t major_minor(kiln_string_view_t text) {
   return kilni_base_sv_make(text.data, major + 1 + minor);
 }
 
-void kilni_pyvenv_parse(kiln_string_view_t text, kilni_pyvenv_t* out_config) {
+void kilni_locate_pyvenv_parse(kiln_string_view_t text,
+                               kilni_locate_pyvenv_t* out_config) {
   memset(out_config, 0, sizeof(*out_config));
   kiln_string_view_t line;
   while (kilni_base_sv_split(&text, '\n', &line)) {
     const char* sign = line.size > 0 ? memchr(line.data, '=', line.size) : NULL;
     if (sign == NULL) continue;
     size_t length = (size_t)(sign - line.data);
-    kiln_string_view_t key = trim(kilni_base_sv_make(line.data, length));
+    kiln_string_view_t key = pyvenv_trim(kilni_base_sv_make(line.data, length));
     kiln_string_view_t value =
-        trim(kilni_base_sv_make(sign + 1, line.size - length - 1));
+        pyvenv_trim(kilni_base_sv_make(sign + 1, line.size - length - 1));
     if (equals(key, "home")) out_config->home = value;
     if (equals(key, "include-system-site-packages")) {
       out_config->system_sites = equals(value, "true");

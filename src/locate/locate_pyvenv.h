@@ -9,14 +9,15 @@
 #include "kiln/api.h"
 
 // What the file says; views into its text. thread-compatible
-typedef struct kilni_pyvenv_t {
+typedef struct kilni_locate_pyvenv_t {
   kiln_string_view_t home;     // the folder of the base program; empty: unsaid
   kiln_string_view_t version;  // "3.11"; empty: unsaid
   bool system_sites;           // include-system-site-packages
-} kilni_pyvenv_t;
+} kilni_locate_pyvenv_t;
 
 // Reads any text; a line that is none of `key = value` is passed over, and of
 // a key that is there twice the last counts, as for Python.
-void kilni_pyvenv_parse(kiln_string_view_t text, kilni_pyvenv_t* out_config);
+void kilni_locate_pyvenv_parse(kiln_string_view_t text,
+                               kilni_locate_pyvenv_t* out_config);
 
 #endif  // KILN_SRC_LOCATE_LOCATE_PYVENV_H_

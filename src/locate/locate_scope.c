@@ -54,7 +54,8 @@ static bool is_open(const kiln_locate_t* locate, uint32_t scope) {
   return scope != KILN_LOCATE_SCOPE_LOADED || locate->use_loaded;
 }
 
-bool kilni_scope_is_allowed(const kiln_locate_t* locate, uint32_t scope) {
+bool kilni_locate_scope_is_allowed(const kiln_locate_t* locate,
+                                   uint32_t scope) {
   uint32_t bit = KILN_LOCATE_SCOPE_BIT(scope);
   if ((locate->forbid & bit) != 0) return false;
   // What is named for one thing is above any policy but an explicit no.
@@ -64,9 +65,9 @@ bool kilni_scope_is_allowed(const kiln_locate_t* locate, uint32_t scope) {
   return is_open(locate, scope);
 }
 
-size_t kilni_scope_order(const kiln_locate_t* locate,
-                         const kiln_locate_entry_t* entry,
-                         uint8_t out_scopes[KILNI_SCOPE_COUNT]) {
+size_t kilni_locate_scope_order(const kiln_locate_t* locate,
+                                const kiln_locate_entry_t* entry,
+                                uint8_t out_scopes[KILNI_SCOPE_COUNT]) {
   const uint8_t* usual = usual_order(entry);
   size_t count = 0;
   // Rounds: the override; what is preferred; the rest.
@@ -78,7 +79,7 @@ size_t kilni_scope_order(const kiln_locate_t* locate,
       // Folders that are named are of toolkits, and a driver is in none.
       bool allowed = usual == kDriver && locate->require == 0
                          ? is_open(locate, *at)
-                         : kilni_scope_is_allowed(locate, *at);
+                         : kilni_locate_scope_is_allowed(locate, *at);
       if (its_round != round || !allowed) continue;
       out_scopes[count++] = *at;
     }

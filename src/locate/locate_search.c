@@ -12,7 +12,8 @@
 
 // ---- Finds ----
 
-void kilni_search_warn(kilni_search_t* search, const char* warning) {
+void kilni_locate_search_warn(kilni_locate_search_t* search,
+                              const char* warning) {
   if (warning == NULL || search->warning_count == KILNI_ITEM_MAX_WARNINGS) {
     return;
   }
@@ -20,7 +21,8 @@ void kilni_search_warn(kilni_search_t* search, const char* warning) {
 }
 
 // A copy that was met before by another way.
-static const char* met_before(const kilni_search_t* search, const char* real) {
+static const char* met_before(const kilni_locate_search_t* search,
+                              const char* real) {
   kiln_locate_item_t* const* items = search->items;
   for (size_t i = 0; i < search->item_count; i++) {
     if (strcmp(kiln_locate_item_real_path(items[i]), real) == 0) {
@@ -30,16 +32,16 @@ static const char* met_before(const kilni_search_t* search, const char* real) {
   return NULL;
 }
 
-static kiln_status_t keep_item(kilni_search_t* search,
-                               kilni_search_collect_t* collect);
+static kiln_status_t keep_item(kilni_locate_search_t* search,
+                               kilni_locate_search_collect_t* collect);
 
-static kiln_status_t add_item(kilni_search_t* search) {
-  kilni_search_collect_t* all = search->collect;
+static kiln_status_t search_add_item(kilni_locate_search_t* search) {
+  kilni_locate_search_collect_t* all = search->collect;
   const char* other = met_before(search, search->found.real);
   if (other != NULL) {
     char why[KILNI_DISK_PATH_LIMIT + 32];
     snprintf(why, sizeof(why), "the same as \"%s\"", other);
-    kilni_trail_add(&search->trail, search->found.path, why);
+    kilni_locate_trail_add(&search->trail, search->found.path, why);
     search->found.path = NULL;
     return kiln_ok();
   }
@@ -51,9 +53,9 @@ static kiln_status_t add_item(kilni_search_t* search) {
 }
 
 // Where a file that was found elsewhere than in a root belongs.
-static kiln_status_t root_of(kilni_search_t* search) {
-  kilni_found_t* found = &search->found;
-  kilni_disk_t* disk = &search->locate->disk;
+static kiln_status_t search_root_of(kilni_locate_search_t* search) {
+  kilni_locate_found_t* found = &search->found;
+  kilni_locate_disk_t* disk = &search->locate->disk;
   static const char* const sites[] = {"/site-packages/", "/dist-packages/"};
   const char* spellings[] = {found->file, found->real};
   for (size_t i = 0; i < 4; i++) {
@@ -62,10 +64,11 @@ static kiln_status_t root_of(kilni_search_t* search) {
     if (at == NULL) continue;
     size_t size = (size_t)(at - path) + strlen(sites[i % 2]) - 1;
     found->layout = KILNI_LAYOUT_WHEEL;
-    return kilni_disk_text(disk, kilni_base_sv_make(path, size), &found->root);
+    return kilni_locate_disk_text(disk, kilni_base_sv_make(path, size),
+                                  &found->root);
   }
   KILNI_RETURN_IF_ERROR(
-      kilni_place_toolkit_of(search->locate, found->real, &found->root));
+      kilni_locate_place_toolkit_of(search->locate, found->real, &found->root));
   found->layout = KILNI_LAYOUT_TOOLKIT;
   if (found->root[0] != 0) return kiln_ok();
   found->layout = KILNI_LAYOUT_DISTRIBUTION;
@@ -74,31 +77,33 @@ static kiln_status_t root_of(kilni_search_t* search) {
   return kiln_ok();
 }
 
-static bool is_in_site(const kilni_search_where_t* where, const char* file) {
+static bool is_in_site(const kilni_locate_search_where_t* where,
+                       const char* file) {
   return where->layout == KILNI_LAYOUT_WHEEL ||
          strstr(file, "/site-packages/") != NULL ||
          strstr(file, "/dist-packages/") != NULL;
 }
 
 // Takes a regular file, unless something is wrong with it.
-kiln_status_t kilni_search_take(kilni_search_t* search,
-                                const kilni_search_where_t* where,
-                                const char* file, const char* dir) {
+kiln_status_t kilni_locate_search_take(kilni_locate_search_t* search,
+                                       const kilni_locate_search_where_t* where,
+                                       const char* file, const char* dir) {
   uint32_t flags = kiln_locate_entry_flags(search->plan->entry);
   if ((flags & KILN_LOCATE_FLAG_EXECUTABLE) != 0 &&
       !kilni_base_file_can_execute(file)) {
-    kilni_trail_add(&search->trail, file, "cannot be executed");
+    kilni_locate_trail_add(&search->trail, file, "cannot be executed");
     return kiln_ok();
   }
-  kilni_disk_t* disk = &search->locate->disk;
-  kilni_found_t* found = &search->found;
+  kilni_locate_disk_t* disk = &search->locate->disk;
+  kilni_locate_found_t* found = &search->found;
   const char* real_file = "";
-  KILNI_RETURN_IF_ERROR(kilni_disk_real(disk, file, &real_file));
+  KILNI_RETURN_IF_ERROR(kilni_locate_disk_real(disk, file, &real_file));
   if (search->locate->secure) {
     const char* why = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_trust_check(search->locate, real_file, &why));
+    KILNI_RETURN_IF_ERROR(
+        kilni_locate_trust_check(search->locate, real_file, &why));
     if (why != NULL) {
-      kilni_trail_add(&search->trail, file, why);
+      kilni_locate_trail_add(&search->trail, file, why);
       return kiln_ok();
     }
   }
@@ -106,9 +111,9 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
     const char* why = NULL;
     const char* site = where->layout == KILNI_LAYOUT_WHEEL ? where->root : NULL;
     KILNI_RETURN_IF_ERROR(
-        kilni_trust_record(search->locate, site, file, real_file, &why));
+        kilni_locate_trust_record(search->locate, site, file, real_file, &why));
     if (why != NULL) {
-      kilni_trail_add(&search->trail, file, why);
+      kilni_locate_trail_add(&search->trail, file, why);
       return kiln_ok();
     }
   }
@@ -123,24 +128,25 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
   found->major = where->major;
   if (search->is_header) {
     found->path = dir;
-    KILNI_RETURN_IF_ERROR(kilni_disk_real(disk, dir, &found->real));
+    KILNI_RETURN_IF_ERROR(kilni_locate_disk_real(disk, dir, &found->real));
   }
-  if (where->root == NULL) KILNI_RETURN_IF_ERROR(root_of(search));
+  if (where->root == NULL) KILNI_RETURN_IF_ERROR(search_root_of(search));
   if (search->locate->secure) {
     found->path = found->real;
     found->file = real_file;
   }
-  return search->collect != NULL ? add_item(search) : kiln_ok();
+  return search->collect != NULL ? search_add_item(search) : kiln_ok();
 }
 
-bool kilni_search_is_done(const kilni_search_t* search) {
+bool kilni_locate_search_is_done(const kilni_locate_search_t* search) {
   return search->found.path != NULL;
 }
 
 // ---- Files ----
 
-bool kilni_search_wants_file(const kilni_search_t* search, uint32_t index,
-                             uint32_t dir_major, uint32_t* out_major) {
+bool kilni_locate_search_wants_file(const kilni_locate_search_t* search,
+                                    uint32_t index, uint32_t dir_major,
+                                    uint32_t* out_major) {
   uint32_t major = kiln_locate_entry_list_major(search->plan->entry,
                                                 KILN_LOCATE_LIST_FILES, index);
   if (major != 0 && dir_major != 0 && major != dir_major) return false;
@@ -149,86 +155,89 @@ bool kilni_search_wants_file(const kilni_search_t* search, uint32_t index,
          *out_major == search->plan->major;
 }
 
-static void note(kilni_search_t* search, const kilni_disk_node_t* node,
-                 bool wants_folder) {
+static void search_note(kilni_locate_search_t* search,
+                        const kilni_locate_disk_node_t* node,
+                        bool wants_folder) {
   char why[128];
-  kilni_trail_add(&search->trail, node->path,
-                  kilni_disk_why(node, wants_folder, sizeof(why), why));
+  kilni_locate_trail_add(
+      &search->trail, node->path,
+      kilni_locate_disk_why(node, wants_folder, sizeof(why), why));
 }
 
-static bool is_gone(const kilni_disk_node_t* dir) {
+static bool search_is_gone(const kilni_locate_disk_node_t* dir) {
   return dir->known && dir->kind != KILNI_FILE_DIR;
 }
 
 // One file name in the folder whose path fills `search->path` up to `size`.
-static kiln_status_t try_file(kilni_search_t* search,
-                              const kilni_search_where_t* where,
-                              kilni_disk_node_t* dir, size_t size) {
+static kiln_status_t try_file(kilni_locate_search_t* search,
+                              const kilni_locate_search_where_t* where,
+                              kilni_locate_disk_node_t* dir, size_t size) {
   size_t name = strlen(where->file_name);
   if (size + name + 2 > sizeof(search->path)) {
-    kilni_trail_add(&search->trail, dir->path, "its path is too long");
+    kilni_locate_trail_add(&search->trail, dir->path, "its path is too long");
     return kiln_ok();
   }
   // The root of the file system ends in a slash already.
   size_t start = size == 1 ? 0 : size;
   search->path[start] = '/';
   memcpy(search->path + start + 1, where->file_name, name + 1);
-  kilni_disk_node_t* file = NULL;
+  kilni_locate_disk_node_t* file = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_disk_file(&search->locate->disk, dir,
-                      kilni_base_sv_make(search->path, start + 1 + name),
-                      where->listing, &file));
+      kilni_locate_disk_file(&search->locate->disk, dir,
+                             kilni_base_sv_make(search->path, start + 1 + name),
+                             where->listing, &file));
   search->path[size] = 0;
   if (file->kind == KILNI_FILE_REGULAR) {
-    return kilni_search_take(search, where, file->path, dir->path);
+    return kilni_locate_search_take(search, where, file->path, dir->path);
   }
-  if (!is_gone(dir)) note(search, file, false);
+  if (!search_is_gone(dir)) search_note(search, file, false);
   return kiln_ok();
 }
 
-kiln_status_t kilni_search_folder(kilni_search_t* search,
-                                  const kilni_search_where_t* base,
-                                  size_t size) {
-  kilni_search_where_t where = *base;
-  kilni_disk_node_t* dir = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_dir(&search->locate->disk,
-                                       kilni_base_sv_make(search->path, size),
-                                       where.listing, &dir));
+kiln_status_t kilni_locate_search_folder(
+    kilni_locate_search_t* search, const kilni_locate_search_where_t* base,
+    size_t size) {
+  kilni_locate_search_where_t where = *base;
+  kilni_locate_disk_node_t* dir = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_locate_disk_dir(
+      &search->locate->disk, kilni_base_sv_make(search->path, size),
+      where.listing, &dir));
   const kiln_locate_entry_t* entry = search->plan->entry;
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
-  for (uint32_t i = 0; i < count && !is_gone(dir); i++) {
-    if (!kilni_search_wants_file(search, i, base->major, &where.major)) {
+  for (uint32_t i = 0; i < count && !search_is_gone(dir); i++) {
+    if (!kilni_locate_search_wants_file(search, i, base->major, &where.major)) {
       continue;
     }
     where.file_name =
         kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_FILES, i);
     KILNI_RETURN_IF_ERROR(try_file(search, &where, dir, size));
-    if (kilni_search_is_done(search)) return kiln_ok();
+    if (kilni_locate_search_is_done(search)) return kiln_ok();
   }
-  if (is_gone(dir)) note(search, dir, true);
+  if (search_is_gone(dir)) search_note(search, dir, true);
   return kiln_ok();
 }
 
 // ---- The end ----
 
 // Makes an item of what was found and puts it to the others.
-static kiln_status_t keep_item(kilni_search_t* search,
-                               kilni_search_collect_t* collect) {
+static kiln_status_t keep_item(kilni_locate_search_t* search,
+                               kilni_locate_search_collect_t* collect) {
   kiln_locate_item_t* item = NULL;
   kiln_allocator_t allocator = search->locate->allocator;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(allocator, *collect->count + 1,
                                         sizeof(item), collect->capacity,
                                         collect->items));
-  KILNI_RETURN_IF_ERROR(kilni_item_create(
+  KILNI_RETURN_IF_ERROR(kilni_locate_item_create(
       allocator, search->plan->entry, &search->found, search->warnings,
       search->warning_count, &search->trail, &item));
   ((kiln_locate_item_t**)*collect->items)[(*collect->count)++] = item;
-  kilni_trail_clear(&search->trail);
+  kilni_locate_trail_clear(&search->trail);
   return kiln_ok();
 }
 
-static void search_init(kilni_search_t* search, kiln_locate_t* locate,
-                        const kilni_search_plan_t* plan) {
+static void locate_search_search_init(kilni_locate_search_t* search,
+                                      kiln_locate_t* locate,
+                                      const kilni_locate_search_plan_t* plan) {
   search->locate = locate;
   search->plan = plan;
   search->is_header =
@@ -243,86 +252,88 @@ static void search_init(kilni_search_t* search, kiln_locate_t* locate,
   search->path[0] = 0;
   // Every search has a trail, and most are as long as the one before.
   search->trail = locate->spare;
-  kilni_trail_init(&locate->spare, locate->allocator);
+  kilni_locate_trail_init(&locate->spare, locate->allocator);
 }
 
-static void search_deinit(kilni_search_t* search) {
-  kilni_trail_clear(&search->trail);
+static void locate_search_search_deinit(kilni_locate_search_t* search) {
+  kilni_locate_trail_clear(&search->trail);
   search->locate->spare = search->trail;
 }
 
-static kiln_status_t run_scope(kilni_search_t* search, uint32_t scope) {
+static kiln_status_t run_scope(kilni_locate_search_t* search, uint32_t scope) {
   switch (scope) {
     case KILN_LOCATE_SCOPE_OVERRIDE:
-      return kilni_search_override(search);
+      return kilni_locate_search_override(search);
     case KILN_LOCATE_SCOPE_LOADED:
-      return kilni_search_loaded(search);
+      return kilni_locate_search_loaded(search);
     case KILN_LOCATE_SCOPE_PRODUCT:
-      return kilni_search_product(search);
+      return kilni_locate_search_product(search);
     case KILN_LOCATE_SCOPE_LOADER:
-      return kilni_search_loader(search);
+      return kilni_locate_search_loader(search);
     default:
       break;
   }
   kilni_place_t* place = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_place_get(search->locate, scope, &place));
-  kilni_trail_append(&search->trail, &place->notes);
-  kilni_search_warn(search, place->warning);
+  KILNI_RETURN_IF_ERROR(kilni_locate_place_get(search->locate, scope, &place));
+  kilni_locate_trail_append(&search->trail, &place->notes);
+  kilni_locate_search_warn(search, place->warning);
   if (scope == KILN_LOCATE_SCOPE_WHEEL) {
-    return kilni_search_wheels(search, place);
+    return kilni_locate_search_wheels(search, place);
   }
-  const kilni_root_t* roots = place->roots;
+  const kilni_locate_root_t* roots = place->roots;
   for (size_t i = 0; i < place->count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_search_root(search, scope, &roots[i]));
-    if (kilni_search_is_done(search)) return kiln_ok();
+    KILNI_RETURN_IF_ERROR(kilni_locate_search_root(search, scope, &roots[i]));
+    if (kilni_locate_search_is_done(search)) return kiln_ok();
   }
   return kiln_ok();
 }
 
-static kiln_status_t run(kilni_search_t* search) {
-  const kilni_search_plan_t* plan = search->plan;
+static kiln_status_t search_run(kilni_locate_search_t* search) {
+  const kilni_locate_search_plan_t* plan = search->plan;
   if (plan->root != NULL) {
-    kilni_root_t root = {plan->root, plan->via, plan->layout, 0};
-    return kilni_search_root(search, plan->scope, &root);
+    kilni_locate_root_t root = {plan->root, plan->via, plan->layout, 0};
+    return kilni_locate_search_root(search, plan->scope, &root);
   }
   uint8_t scopes[KILNI_SCOPE_COUNT];
-  size_t count = kilni_scope_order(search->locate, plan->entry, scopes);
+  size_t count = kilni_locate_scope_order(search->locate, plan->entry, scopes);
   for (size_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(run_scope(search, scopes[i]));
-    if (kilni_search_is_done(search)) return kiln_ok();
+    if (kilni_locate_search_is_done(search)) return kiln_ok();
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_search(kiln_locate_t* locate,
-                           const kilni_search_plan_t* plan,
-                           kiln_locate_item_t** out_item) {
+kiln_status_t kilni_locate_search(kiln_locate_t* locate,
+                                  const kilni_locate_search_plan_t* plan,
+                                  kiln_locate_item_t** out_item) {
   *out_item = NULL;
-  kilni_search_t search;
-  search_init(&search, locate, plan);
-  kiln_status_t status = run(&search);
+  kilni_locate_search_t search;
+  locate_search_search_init(&search, locate, plan);
+  kiln_status_t status = search_run(&search);
   if (kiln_status_is_ok(status)) {
-    status = kilni_item_create(locate->allocator, plan->entry, &search.found,
-                               search.warnings, search.warning_count,
-                               &search.trail, out_item);
+    status = kilni_locate_item_create(
+        locate->allocator, plan->entry, &search.found, search.warnings,
+        search.warning_count, &search.trail, out_item);
   }
-  search_deinit(&search);
+  locate_search_search_deinit(&search);
   return status;
 }
 
-kiln_status_t kilni_search_all(kiln_locate_t* locate,
-                               const kilni_search_plan_t* plan,
-                               void** inout_items, size_t* inout_count,
-                               size_t* inout_capacity) {
-  kilni_search_t search;
-  kilni_search_collect_t collect = {inout_items, inout_count, inout_capacity};
-  search_init(&search, locate, plan);
+kiln_status_t kilni_locate_search_all(kiln_locate_t* locate,
+                                      const kilni_locate_search_plan_t* plan,
+                                      void** inout_items, size_t* inout_count,
+                                      size_t* inout_capacity) {
+  kilni_locate_search_t search;
+  kilni_locate_search_collect_t collect = {inout_items, inout_count,
+                                           inout_capacity};
+  locate_search_search_init(&search, locate, plan);
   search.collect = &collect;
-  kiln_status_t status = run(&search);
-  if (kiln_status_is_ok(status)) status = kilni_trail_status(&search.trail);
+  kiln_status_t status = search_run(&search);
+  if (kiln_status_is_ok(status))
+    status = kilni_locate_trail_status(&search.trail);
   if (kiln_status_is_ok(status) && *inout_count == 0) {
     status = keep_item(&search, &collect);
   }
-  search_deinit(&search);
+  locate_search_search_deinit(&search);
   return status;
 }

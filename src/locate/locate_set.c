@@ -29,8 +29,8 @@ struct kiln_locate_set_t {
 
 // ---- Life ----
 
-static kiln_status_t create(kiln_allocator_t allocator,
-                            kiln_locate_set_t** out_set) {
+static kiln_status_t set_create(kiln_allocator_t allocator,
+                                kiln_locate_set_t** out_set) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kiln_locate_set_t), &block));
@@ -66,7 +66,7 @@ void kiln_locate_set_release(kiln_locate_set_t* set) {
   kilni_base_free(set->allocator, set, sizeof(*set));
 }
 
-static void count_missing(kiln_locate_set_t* set) {
+static void set_count_missing(kiln_locate_set_t* set) {
   kiln_locate_item_t* const* items = set->items;
   set->missing = 0;
   for (size_t i = 0; i < set->count; i++) {
@@ -83,19 +83,19 @@ kiln_status_t kiln_locate_find_all(kiln_locate_t* locate, uint32_t kind,
   *out_set = NULL;
   KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
   const kiln_locate_entry_t* entry = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
+  KILNI_RETURN_IF_ERROR(kilni_locate_search_entry(kind, name, &entry));
   kiln_locate_set_t* set = NULL;
-  KILNI_RETURN_IF_ERROR(create(locate->allocator, &set));
-  kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
+  KILNI_RETURN_IF_ERROR(set_create(locate->allocator, &set));
+  kilni_locate_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
   kilni_base_mutex_lock(&locate->lock);
-  kiln_status_t status =
-      kilni_search_all(locate, &plan, &set->items, &set->count, &set->capacity);
+  kiln_status_t status = kilni_locate_search_all(locate, &plan, &set->items,
+                                                 &set->count, &set->capacity);
   kilni_base_mutex_unlock(&locate->lock);
   if (!kiln_status_is_ok(status)) {
     kiln_locate_set_release(set);
     return status;
   }
-  count_missing(set);
+  set_count_missing(set);
   *out_set = set;
   return kiln_ok();
 }
@@ -110,16 +110,16 @@ typedef struct looking_t {
   uint32_t majors[MAX_MAJORS];
   uint32_t major_count;
   kiln_locate_set_t* best;
-  kilni_trail_t trail;  // roots, and what each lacks
-  kilni_trail_t notes;  // of the scopes: why one has no root
+  kilni_locate_trail_t trail;  // roots, and what each lacks
+  kilni_locate_trail_t notes;  // of the scopes: why one has no root
 } looking_t;
 
 // True if no toolkit has it: it is found on its own.
-static bool stands_alone(const looking_t* looking,
-                         const kiln_locate_entry_t* entry) {
+static bool set_stands_alone(const looking_t* looking,
+                             const kiln_locate_entry_t* entry) {
   return (kiln_locate_entry_class(entry) == KILN_LOCATE_CLASS_DRIVER &&
           kiln_locate_entry_kind(entry) == KILN_LOCATE_KIND_LIB) ||
-         kilni_override_is_set(looking->locate, entry);
+         kilni_locate_override_is_set(looking->locate, entry);
 }
 
 static void add_major(looking_t* looking, uint32_t major) {
@@ -136,12 +136,12 @@ static void add_major(looking_t* looking, uint32_t major) {
   looking->major_count++;
 }
 
-static kiln_status_t read_wants(looking_t* looking) {
+static kiln_status_t set_read_wants(looking_t* looking) {
   for (uint32_t i = 0; i < looking->count; i++) {
     const kiln_locate_entry_t* entry = NULL;
     KILNI_CHECK_RESERVED(looking->wants[i].reserved, kiln_locate_want_t);
-    KILNI_RETURN_IF_ERROR(kilni_search_entry(looking->wants[i].kind,
-                                             looking->wants[i].name, &entry));
+    KILNI_RETURN_IF_ERROR(kilni_locate_search_entry(
+        looking->wants[i].kind, looking->wants[i].name, &entry));
     static const uint32_t lists[] = {KILN_LOCATE_LIST_FILES,
                                      KILN_LOCATE_LIST_WHEEL_DIRS};
     for (size_t j = 0; j < 2; j++) {
@@ -157,14 +157,14 @@ static kiln_status_t read_wants(looking_t* looking) {
 
 static kiln_status_t find_one(looking_t* looking,
                               const kiln_locate_entry_t* entry,
-                              const kilni_root_t* root, uint32_t scope,
+                              const kilni_locate_root_t* root, uint32_t scope,
                               uint32_t major, kiln_locate_item_t** out_item) {
-  kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
-  const bool is_of_root = !stands_alone(looking, entry);
+  kilni_locate_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
+  const bool is_of_root = !set_stands_alone(looking, entry);
   if (is_of_root && root == NULL) {
-    const kilni_found_t nothing = {0};
-    return kilni_item_create(looking->locate->allocator, entry, &nothing, NULL,
-                             0, &looking->notes, out_item);
+    const kilni_locate_found_t nothing = {0};
+    return kilni_locate_item_create(looking->locate->allocator, entry, &nothing,
+                                    NULL, 0, &looking->notes, out_item);
   }
   if (is_of_root) {
     plan.major = major;
@@ -173,12 +173,13 @@ static kiln_status_t find_one(looking_t* looking,
     plan.scope = scope;
     plan.layout = root->layout;
   }
-  return kilni_search(looking->locate, &plan, out_item);
+  return kilni_locate_search(looking->locate, &plan, out_item);
 }
 
-static kiln_status_t fill(looking_t* looking, const kilni_root_t* root,
-                          uint32_t scope, uint32_t major,
-                          kiln_locate_set_t* set, bool* out_any) {
+static kiln_status_t set_fill(looking_t* looking,
+                              const kilni_locate_root_t* root, uint32_t scope,
+                              uint32_t major, kiln_locate_set_t* set,
+                              bool* out_any) {
   *out_any = false;
   for (uint32_t i = 0; i < looking->count; i++) {
     const kiln_locate_entry_t* entry =
@@ -189,14 +190,15 @@ static kiln_status_t fill(looking_t* looking, const kilni_root_t* root,
     kiln_locate_item_t* item = NULL;
     KILNI_RETURN_IF_ERROR(find_one(looking, entry, root, scope, major, &item));
     ((kiln_locate_item_t**)set->items)[set->count++] = item;
-    *out_any |= kiln_locate_item_found(item) && !stands_alone(looking, entry);
+    *out_any |=
+        kiln_locate_item_found(item) && !set_stands_alone(looking, entry);
   }
-  count_missing(set);
+  set_count_missing(set);
   return kiln_ok();
 }
 
 // True if the trail has that line: a root may be of two scopes.
-static bool is_in_trail(const kilni_trail_t* trail, const char* path,
+static bool is_in_trail(const kilni_locate_trail_t* trail, const char* path,
                         const char* why) {
   const uint32_t* marks = trail->marks;
   const char* text = trail->text.data;
@@ -235,7 +237,7 @@ static kiln_status_t note_missing(looking_t* looking,
   kiln_status_t status = kilni_base_str_status(&why);
   if (kiln_status_is_ok(status) &&
       !is_in_trail(&looking->trail, root, kilni_base_str_cstr(&why))) {
-    kilni_trail_add(&looking->trail, root, kilni_base_str_cstr(&why));
+    kilni_locate_trail_add(&looking->trail, root, kilni_base_str_cstr(&why));
   }
   kilni_base_str_deinit(&why);
   return status;
@@ -253,7 +255,7 @@ static bool has_of_major(const kiln_locate_set_t* set, uint32_t major) {
 
 // Says what a root lacks, once, and only of majors that it has something of.
 static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
-                               const kilni_root_t* root, uint32_t major,
+                               const kilni_locate_root_t* root, uint32_t major,
                                bool* noted) {
   if (major != 0 && has_of_major(set, major)) {
     *noted = true;
@@ -266,13 +268,13 @@ static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
 
 // Tries one root, or none at all (NULL); `*out_complete` ends the search.
 // `noted`: something was said of it before.
-static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
-                              uint32_t scope, uint32_t major, bool* noted,
-                              bool* out_complete) {
+static kiln_status_t try_root(looking_t* looking,
+                              const kilni_locate_root_t* root, uint32_t scope,
+                              uint32_t major, bool* noted, bool* out_complete) {
   kiln_locate_set_t* set = NULL;
   bool any = false;
-  KILNI_RETURN_IF_ERROR(create(looking->locate->allocator, &set));
-  kiln_status_t status = fill(looking, root, scope, major, set, &any);
+  KILNI_RETURN_IF_ERROR(set_create(looking->locate->allocator, &set));
+  kiln_status_t status = set_fill(looking, root, scope, major, set, &any);
   set->scope = any ? scope : 0;
   if (kiln_status_is_ok(status)) {
     // Only in a root can anything be found.
@@ -299,12 +301,12 @@ static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
 static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
                                bool* out_complete) {
   kilni_place_t* place = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_place_get(looking->locate, scope, &place));
-  kilni_trail_append(&looking->notes, &place->notes);
+  KILNI_RETURN_IF_ERROR(kilni_locate_place_get(looking->locate, scope, &place));
+  kilni_locate_trail_append(&looking->notes, &place->notes);
   for (size_t i = 0; i < place->count; i++) {
     bool noted = false;
     for (uint32_t j = 0; j < looking->major_count; j++) {
-      const kilni_root_t* roots = place->roots;
+      const kilni_locate_root_t* roots = place->roots;
       KILNI_RETURN_IF_ERROR(try_root(looking, &roots[i], scope,
                                      looking->majors[j], &noted, out_complete));
       if (*out_complete) return kiln_ok();
@@ -327,7 +329,8 @@ static kiln_status_t try_scopes(looking_t* looking) {
   for (int liked = 1; liked >= 0 && !complete; liked--) {
     for (size_t i = 0; i < sizeof(kScopes) && !complete; i++) {
       bool its = (locate->prefer & KILN_LOCATE_SCOPE_BIT(kScopes[i])) != 0;
-      if (its != (liked == 1) || !kilni_scope_is_allowed(locate, kScopes[i])) {
+      if (its != (liked == 1) ||
+          !kilni_locate_scope_is_allowed(locate, kScopes[i])) {
         continue;
       }
       KILNI_RETURN_IF_ERROR(try_scope(looking, kScopes[i], &complete));
@@ -340,24 +343,24 @@ static kiln_status_t try_scopes(looking_t* looking) {
 }
 
 // The other roots; that of the set itself is told by its items.
-static kiln_status_t keep_trail(looking_t* looking) {
+static kiln_status_t set_keep_trail(looking_t* looking) {
   kiln_locate_set_t* set = looking->best;
-  KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->trail));
-  KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->notes));
-  size_t bytes = kilni_trail_bytes(&looking->trail);
+  KILNI_RETURN_IF_ERROR(kilni_locate_trail_status(&looking->trail));
+  KILNI_RETURN_IF_ERROR(kilni_locate_trail_status(&looking->notes));
+  size_t bytes = kilni_locate_trail_bytes(&looking->trail);
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(set->allocator, bytes, &set->trail));
   set->trail_bytes = bytes;
-  (void)kilni_trail_copy(&looking->trail, set->trail);
+  (void)kilni_locate_trail_copy(&looking->trail, set->trail);
   set->tried_count = (uint32_t)looking->trail.count;
   return kiln_ok();
 }
 
-static kiln_status_t look(looking_t* looking) {
-  KILNI_RETURN_IF_ERROR(read_wants(looking));
+static kiln_status_t set_look(looking_t* looking) {
+  KILNI_RETURN_IF_ERROR(set_read_wants(looking));
   kilni_base_mutex_lock(&looking->locate->lock);
   kiln_status_t status = try_scopes(looking);
   kilni_base_mutex_unlock(&looking->locate->lock);
-  return kiln_status_is_ok(status) ? keep_trail(looking) : status;
+  return kiln_status_is_ok(status) ? set_keep_trail(looking) : status;
 }
 
 kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
@@ -376,11 +379,11 @@ kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
   looking.locate = locate;
   looking.wants = wants;
   looking.count = count;
-  kilni_trail_init(&looking.trail, locate->allocator);
-  kilni_trail_init(&looking.notes, locate->allocator);
-  kiln_status_t status = look(&looking);
-  kilni_trail_deinit(&looking.notes);
-  kilni_trail_deinit(&looking.trail);
+  kilni_locate_trail_init(&looking.trail, locate->allocator);
+  kilni_locate_trail_init(&looking.notes, locate->allocator);
+  kiln_status_t status = set_look(&looking);
+  kilni_locate_trail_deinit(&looking.notes);
+  kilni_locate_trail_deinit(&looking.trail);
   if (!kiln_status_is_ok(status)) {
     kiln_locate_set_release(looking.best);
     return status;
@@ -392,7 +395,8 @@ kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
 // ---- Reading ----
 
 // The first item that is missing; there is one.
-static const kiln_locate_item_t* first_missing(const kiln_locate_set_t* set) {
+static const kiln_locate_item_t* set_first_missing(
+    const kiln_locate_set_t* set) {
   kiln_locate_item_t* const* items = set->items;
   size_t at = 0;
   while (kiln_locate_item_found(items[at])) at++;
@@ -401,7 +405,7 @@ static const kiln_locate_item_t* first_missing(const kiln_locate_set_t* set) {
 
 // Where no root has any of it: what was looked at for the first of them.
 static kiln_status_t require_nowhere(const kiln_locate_set_t* set) {
-  const kiln_locate_item_t* item = first_missing(set);
+  const kiln_locate_item_t* item = set_first_missing(set);
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(item);
   const char* kind = kiln_locate_kind_name(kiln_locate_entry_kind(entry));
   const char* name = kiln_locate_entry_name(entry);

@@ -9,26 +9,26 @@
 #include "base/status_make.h"
 
 // A piece of memory that is cut up from its front.
-typedef struct kilni_store_block_t {
-  struct kilni_store_block_t* next;
+typedef struct kilni_locate_store_block_t {
+  struct kilni_locate_store_block_t* next;
   size_t size;
   size_t used;
-} kilni_store_block_t;
+} kilni_locate_store_block_t;
 
 enum {
   // The block's own head, rounded up so that what follows is aligned.
-  HEAD = (sizeof(kilni_store_block_t) + KILNI_ALLOC_ALIGN - 1) /
+  HEAD = (sizeof(kilni_locate_store_block_t) + KILNI_ALLOC_ALIGN - 1) /
          KILNI_ALLOC_ALIGN * KILNI_ALLOC_ALIGN,
   BLOCK_BYTES = 16 << 10
 };
 
-kiln_status_t kilni_store_alloc(kilni_store_t* store, size_t size,
-                                void** out_ptr) {
+kiln_status_t kilni_locate_store_alloc(kilni_locate_store_t* store, size_t size,
+                                       void** out_ptr) {
   *out_ptr = NULL;
   if (size > SIZE_MAX / 2)
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   size = (size + KILNI_ALLOC_ALIGN - 1) & ~(size_t)(KILNI_ALLOC_ALIGN - 1);
-  kilni_store_block_t* block = store->blocks;
+  kilni_locate_store_block_t* block = store->blocks;
   if (block == NULL || block->size - block->used < size) {
     size_t bytes = HEAD + size;
     if (bytes < BLOCK_BYTES) bytes = BLOCK_BYTES;
@@ -47,19 +47,21 @@ kiln_status_t kilni_store_alloc(kilni_store_t* store, size_t size,
   return kiln_ok();
 }
 
-void kilni_store_deinit(kilni_store_t* store) {
+void kilni_locate_store_deinit(kilni_locate_store_t* store) {
   while (store->blocks != NULL) {
-    kilni_store_block_t* block = store->blocks;
+    kilni_locate_store_block_t* block = store->blocks;
     store->blocks = block->next;
     kilni_base_free(store->allocator, block, block->size);
   }
 }
 
-kiln_status_t kilni_store_text(kilni_store_t* store, kiln_string_view_t text,
-                               const char** out_text) {
+kiln_status_t kilni_locate_store_text(kilni_locate_store_t* store,
+                                      kiln_string_view_t text,
+                                      const char** out_text) {
   *out_text = NULL;
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_store_alloc(store, text.size + 1, &memory));
+  KILNI_RETURN_IF_ERROR(
+      kilni_locate_store_alloc(store, text.size + 1, &memory));
   if (text.size > 0) memcpy(memory, text.data, text.size);
   *out_text = memory;
   return kiln_ok();

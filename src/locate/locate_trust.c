@@ -11,7 +11,8 @@
 
 enum { WRITABLE_BY_OTHERS = 022 };
 
-static const char* why_not(const kilni_base_file_look_t* look, uint32_t user) {
+static const char* trust_why_not(const kilni_base_file_look_t* look,
+                                 uint32_t user) {
   if (look->kind == KILNI_FILE_NONE || look->kind == KILNI_FILE_ERROR) {
     return "cannot be looked at";
   }
@@ -24,8 +25,8 @@ static const char* why_not(const kilni_base_file_look_t* look, uint32_t user) {
   return NULL;
 }
 
-kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
-                                const char** out_why) {
+kiln_status_t kilni_locate_trust_check(kiln_locate_t* locate, const char* path,
+                                       const char** out_why) {
   (void)locate;
   *out_why = NULL;
   uint32_t user = kilni_base_file_user();
@@ -40,7 +41,7 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
   bool is_file = true;
   for (;;) {
     kilni_base_file_look_t look = kilni_base_file_look(text[0] ? text : "/");
-    const char* why = why_not(&look, user);
+    const char* why = trust_why_not(&look, user);
     if (why != NULL) {
       *out_why = is_file ? why
                  : look.owner != 0 && look.owner != user
@@ -74,9 +75,9 @@ static const char* compare_record(const kilni_locate_owner_t* owner,
   return "is not what its RECORD says";
 }
 
-kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* site,
-                                 const char* path, const char* real,
-                                 const char** out_why) {
+kiln_status_t kilni_locate_trust_record(kiln_locate_t* locate, const char* site,
+                                        const char* path, const char* real,
+                                        const char** out_why) {
   *out_why = NULL;
   if (locate->reader == NULL) {
     const char* root = locate->system_root[0] ? locate->system_root : NULL;

@@ -86,7 +86,7 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
     char of[64] = "";
     char fix[256];
     char variable[KILNI_OVERRIDE_NAME_BYTES];
-    kilni_override_name(
+    kilni_locate_override_name(
         kiln_locate_entry_find(KILN_LOCATE_KIND_LIB, pair->name),
         sizeof(variable), variable);
     snprintf(fix, sizeof(fix),

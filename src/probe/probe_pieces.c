@@ -83,7 +83,7 @@ static kiln_status_t add_copy(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
 static bool has_override(const kiln_probe_t* probe,
                          const kiln_locate_entry_t* entry) {
   char name[KILNI_OVERRIDE_NAME_BYTES];
-  kilni_override_name(entry, sizeof(name), name);
+  kilni_locate_override_name(entry, sizeof(name), name);
   return !probe->hermetic &&
          kilni_base_env_member(probe->host->env, name) != NULL;
 }

@@ -19,12 +19,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A block of exactly that size, so that a step outside is seen.
   uint8_t* bytes = malloc(rest + (rest == 0));
   if (rest > 0) memcpy(bytes, end + 1, rest);
-  kilni_ldcache_t cache;
+  kilni_locate_ldcache_t cache;
   const char* why = NULL;
-  if (kilni_ldcache_open(bytes, rest, &cache, &why)) {
+  if (kilni_locate_ldcache_open(bytes, rest, &cache, &why)) {
     for (uint32_t level = 0; level <= 4; level++) {
       kiln_string_view_t path =
-          kilni_ldcache_find(&cache, name, KILNI_LDCACHE_X86_64, level);
+          kilni_locate_ldcache_find(&cache, name, KILNI_LDCACHE_X86_64, level);
       if (path.size == 0) continue;
       const uint8_t* at = (const uint8_t*)path.data;
       if (at < bytes || at + path.size >= bytes + rest || at[path.size] != 0) {

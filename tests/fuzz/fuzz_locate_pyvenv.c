@@ -21,8 +21,8 @@ static void check_inside(kiln_string_view_t view, const char* text,
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   char* text = malloc(size + (size == 0));
   if (size > 0) memcpy(text, data, size);
-  kilni_pyvenv_t config;
-  kilni_pyvenv_parse((kiln_string_view_t){text, size}, &config);
+  kilni_locate_pyvenv_t config;
+  kilni_locate_pyvenv_parse((kiln_string_view_t){text, size}, &config);
   check_inside(config.home, text, size);
   check_inside(config.version, text, size);
   size_t dots = 0;

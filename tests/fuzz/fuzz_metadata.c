@@ -20,27 +20,28 @@ static bool inside(kiln_string_view_t part, kiln_string_view_t whole) {
 }
 
 static void check_requirement(kiln_string_view_t text) {
-  kilni_requirement_t requirement;
-  if (!kilni_requirement_read(text, &requirement)) return;
+  kilni_locate_requirement_t requirement;
+  if (!kilni_locate_requirement_read(text, &requirement)) return;
   require(requirement.name.size > 0);
   require(requirement.name.size <= KILNI_PARSE_MAX_NAME);
   require(inside(requirement.name, text));
   require(inside(requirement.specifier, text));
   require(inside(requirement.marker, text));
   char name[64];
-  size_t length = kilni_name_normalise(requirement.name, sizeof(name), name);
+  size_t length =
+      kilni_locate_name_normalise(requirement.name, sizeof(name), name);
   require(strlen(name) == length);
   char again[64];
-  kilni_name_normalise(kilni_base_sv(name), sizeof(again), again);
+  kilni_locate_name_normalise(kilni_base_sv(name), sizeof(again), again);
   require(strcmp(name, again) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kiln_string_view_t whole = kilni_base_sv_make((const char*)data, size);
   kiln_string_view_t rest = whole;
-  kilni_metadata_field_t field;
+  kilni_locate_metadata_field_t field;
   size_t broken = 0;
-  while (kilni_metadata_next(&rest, &field, &broken)) {
+  while (kilni_locate_metadata_next(&rest, &field, &broken)) {
     require(field.name.size > 0);
     require(inside(field.name, whole) && inside(field.value, whole));
     check_requirement(field.value);

@@ -22,10 +22,10 @@ static bool inside(kiln_string_view_t part, const uint8_t* data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kiln_string_view_t rest = kilni_base_sv_make((const char*)data, size);
-  kilni_record_row_t row;
+  kilni_locate_record_row_t row;
   size_t lines = 1;
   for (size_t i = 0; i < size; i++) lines += data[i] == '\n';
-  for (size_t rows = 0; kilni_record_next(&rest, &row); rows++) {
+  for (size_t rows = 0; kilni_locate_record_next(&rest, &row); rows++) {
     require(rows < lines);
     require(inside(rest, data, size));
     if (row.is_broken) continue;
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             inside(row.size, data, size));
     require(row.path.size <= KILNI_PARSE_MAX_PATH);
     char path[256];
-    size_t length = kilni_record_path(&row, sizeof(path), path);
+    size_t length = kilni_locate_record_path(&row, sizeof(path), path);
     require(length == SIZE_MAX || length <= row.path.size);
   }
   return 0;

@@ -21,19 +21,19 @@ static void check_line(uint32_t line) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
   uint64_t value;
-  if (kilni_define_find(text, "CUDA_VERSION", &value)) {
+  if (kilni_locate_define_find(text, "CUDA_VERSION", &value)) {
     require(value <= UINT32_MAX);
-    check_line(kilni_line_of_number(value));
+    check_line(kilni_locate_line_of_number(value));
   }
   kiln_string_view_t found;
-  if (kilni_json_find(text, "cuda", "version", &found)) {
+  if (kilni_locate_json_find(text, "cuda", "version", &found)) {
     require(found.size == 0 || found.data >= text.data);
     require(found.size <= text.size);
-    check_line(kilni_line_of_version(found));
+    check_line(kilni_locate_line_of_version(found));
   }
-  check_line(kilni_line_of_version(text));
-  check_line(kilni_line_of_symbol(text));
-  check_line(kilni_line_of_digits(text));
-  require(kilni_version_at(text).size <= text.size);
+  check_line(kilni_locate_line_of_version(text));
+  check_line(kilni_locate_line_of_symbol(text));
+  check_line(kilni_locate_line_of_digits(text));
+  require(kilni_locate_version_at(text).size <= text.size);
   return 0;
 }

@@ -16,31 +16,33 @@
 
 static void test_lines_of_numbers(void** state) {
   (void)state;
-  assert_int_equal(kilni_line_of_number(13020), 13020);
-  assert_int_equal(kilni_line_of_number(12090), 12090);
-  assert_int_equal(kilni_line_of_number(13025), 13020);  // not a patch
-  assert_int_equal(kilni_line_of_number(0), 0);
-  assert_int_equal(kilni_line_of_number(999), 0);
-  assert_int_equal(kilni_line_of_number(UINT64_MAX), 0);
-  assert_int_equal(kilni_line_of_digits(kilni_base_sv("13020")), 13020);
+  assert_int_equal(kilni_locate_line_of_number(13020), 13020);
+  assert_int_equal(kilni_locate_line_of_number(12090), 12090);
+  assert_int_equal(kilni_locate_line_of_number(13025), 13020);  // not a patch
+  assert_int_equal(kilni_locate_line_of_number(0), 0);
+  assert_int_equal(kilni_locate_line_of_number(999), 0);
+  assert_int_equal(kilni_locate_line_of_number(UINT64_MAX), 0);
+  assert_int_equal(kilni_locate_line_of_digits(kilni_base_sv("13020")), 13020);
   static const char* const none[] = {
       "", "13.2", "-1", "-13020", "13020 ", " 13020", "13020u", "4294967296"};
   for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-    assert_int_equal(kilni_line_of_digits(kilni_base_sv(none[i])), 0);
+    assert_int_equal(kilni_locate_line_of_digits(kilni_base_sv(none[i])), 0);
   }
 }
 
 static void test_lines_of_texts(void** state) {
   (void)state;
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("13.5, V13.5.37")),
-                   13050);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("13.0.1")), 13000);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("9.2")), 9020);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("13")), 0);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("13.")), 0);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv(".5")), 0);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("13.100")), 0);
-  assert_int_equal(kilni_line_of_version(kilni_base_sv("99999999999.1")), 0);
+  assert_int_equal(
+      kilni_locate_line_of_version(kilni_base_sv("13.5, V13.5.37")), 13050);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv("13.0.1")),
+                   13000);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv("9.2")), 9020);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv("13")), 0);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv("13.")), 0);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv(".5")), 0);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv("13.100")), 0);
+  assert_int_equal(kilni_locate_line_of_version(kilni_base_sv("99999999999.1")),
+                   0);
   static const struct {
     const char* name;
     uint32_t line;
@@ -55,22 +57,24 @@ static void test_lines_of_texts(void** state) {
                  {"", 0},
                  {"x_99999999999999999999_1", 0}};
   for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-    assert_int_equal(kilni_line_of_symbol(kilni_base_sv(symbols[i].name)),
-                     symbols[i].line);
+    assert_int_equal(
+        kilni_locate_line_of_symbol(kilni_base_sv(symbols[i].name)),
+        symbols[i].line);
   }
   assert_true(kilni_base_sv_equal_cstr(
-      kilni_version_at(kilni_base_sv("580.159.04  Wed")), "580.159.04"));
-  assert_true(
-      kilni_base_sv_equal_cstr(kilni_version_at(kilni_base_sv("13.")), "13"));
-  assert_true(
-      kilni_base_sv_equal_cstr(kilni_version_at(kilni_base_sv("x")), ""));
+      kilni_locate_version_at(kilni_base_sv("580.159.04  Wed")), "580.159.04"));
+  assert_true(kilni_base_sv_equal_cstr(
+      kilni_locate_version_at(kilni_base_sv("13.")), "13"));
+  assert_true(kilni_base_sv_equal_cstr(
+      kilni_locate_version_at(kilni_base_sv("x")), ""));
 }
 
 // ---- Headers ----
 
 static uint64_t define(const char* text) {
   uint64_t value = 77;
-  bool found = kilni_define_find(kilni_base_sv(text), "CUDA_VERSION", &value);
+  bool found =
+      kilni_locate_define_find(kilni_base_sv(text), "CUDA_VERSION", &value);
   assert_true(found || value == 0);
   return value;
 }
@@ -123,18 +127,18 @@ static void test_records(void** state) {
       {"a,b\nc.h", "sha256=z", "1"},
       {"say \"hi\"", "", ""},
       {"last", "", "9"}};
-  kilni_record_row_t row;
+  kilni_locate_record_row_t row;
   for (size_t i = 0; i < 6; i++) {
-    assert_true(kilni_record_next(&text, &row));
+    assert_true(kilni_locate_record_next(&text, &row));
     assert_false(row.is_broken);
     char path[64];
-    size_t size = kilni_record_path(&row, sizeof(path), path);
+    size_t size = kilni_locate_record_path(&row, sizeof(path), path);
     assert_int_equal(size, strlen(expected[i][0]));
     assert_memory_equal(path, expected[i][0], size);
     assert_true(kilni_base_sv_equal_cstr(row.hash, expected[i][1]));
     assert_true(kilni_base_sv_equal_cstr(row.size, expected[i][2]));
   }
-  assert_false(kilni_record_next(&text, &row));
+  assert_false(kilni_locate_record_next(&text, &row));
 }
 
 // A broken row costs that row, and the next is read.
@@ -149,21 +153,21 @@ static void test_broken_records(void** state) {
     memcpy(all, broken[i], size);
     memcpy(all + size, "\ngood,,1\n", 10);
     kiln_string_view_t text = kilni_base_sv(all);
-    kilni_record_row_t row;
-    assert_true(kilni_record_next(&text, &row));
+    kilni_locate_record_row_t row;
+    assert_true(kilni_locate_record_next(&text, &row));
     assert_true(row.is_broken);
-    assert_true(kilni_record_next(&text, &row));
+    assert_true(kilni_locate_record_next(&text, &row));
     assert_false(row.is_broken);
     assert_true(kilni_base_sv_equal_cstr(row.path, "good"));
-    assert_false(kilni_record_next(&text, &row));
+    assert_false(kilni_locate_record_next(&text, &row));
   }
-  kilni_record_row_t row;
+  kilni_locate_record_row_t row;
   kiln_string_view_t text = kilni_base_sv("\"a\"\"b\",,\n");
-  assert_true(kilni_record_next(&text, &row));
+  assert_true(kilni_locate_record_next(&text, &row));
   char small[2];
-  assert_true(kilni_record_path(&row, sizeof(small), small) == SIZE_MAX);
+  assert_true(kilni_locate_record_path(&row, sizeof(small), small) == SIZE_MAX);
   text = kilni_base_sv(NULL);
-  assert_false(kilni_record_next(&text, &row));
+  assert_false(kilni_locate_record_next(&text, &row));
 }
 
 // ---- METADATA ----
@@ -177,20 +181,20 @@ static void test_metadata(void** state) {
       "License: one\n two\n\tthree\n"
       "\n"
       "Version: of the description\n");
-  kilni_metadata_field_t field;
+  kilni_locate_metadata_field_t field;
   size_t broken = 0;
-  assert_true(kilni_metadata_next(&text, &field, &broken));
-  assert_true(kilni_metadata_is(&field, "metadata-version"));
+  assert_true(kilni_locate_metadata_next(&text, &field, &broken));
+  assert_true(kilni_locate_metadata_is(&field, "metadata-version"));
   assert_true(kilni_base_sv_equal_cstr(field.value, "2.4"));
-  assert_true(kilni_metadata_next(&text, &field, &broken));
-  assert_true(kilni_metadata_is(&field, "Version"));
-  assert_false(kilni_metadata_is(&field, "Versio"));
+  assert_true(kilni_locate_metadata_next(&text, &field, &broken));
+  assert_true(kilni_locate_metadata_is(&field, "Version"));
+  assert_false(kilni_locate_metadata_is(&field, "Versio"));
   assert_true(kilni_base_sv_equal_cstr(field.value, "13.0.3.0"));
-  assert_true(kilni_metadata_next(&text, &field, &broken));
+  assert_true(kilni_locate_metadata_next(&text, &field, &broken));
   assert_true(kilni_base_sv_equal_cstr(field.value, "one\n two\n\tthree"));
-  assert_false(kilni_metadata_next(&text, &field, &broken));
+  assert_false(kilni_locate_metadata_next(&text, &field, &broken));
   assert_int_equal(broken, 1);
-  assert_false(kilni_metadata_next(&text, &field, NULL));
+  assert_false(kilni_locate_metadata_next(&text, &field, NULL));
 }
 
 static void test_requirements(void** state) {
@@ -211,9 +215,9 @@ static void test_requirements(void** state) {
        "b ; extra == 'y'"},
       {" blank ~= 1.0 ", "blank", "~= 1.0", ""}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    kilni_requirement_t requirement;
-    assert_true(
-        kilni_requirement_read(kilni_base_sv(cases[i][0]), &requirement));
+    kilni_locate_requirement_t requirement;
+    assert_true(kilni_locate_requirement_read(kilni_base_sv(cases[i][0]),
+                                              &requirement));
     assert_true(kilni_base_sv_equal_cstr(requirement.name, cases[i][1]));
     assert_true(kilni_base_sv_equal_cstr(requirement.specifier, cases[i][2]));
     assert_true(kilni_base_sv_equal_cstr(requirement.marker, cases[i][3]));
@@ -221,15 +225,18 @@ static void test_requirements(void** state) {
   static const char* const none[] = {"",       "==1", "-x==1", "x- ==1",
                                      "x[y==1", "x y", "x 1.0", "x,y"};
   for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-    kilni_requirement_t requirement;
-    assert_false(kilni_requirement_read(kilni_base_sv(none[i]), &requirement));
+    kilni_locate_requirement_t requirement;
+    assert_false(
+        kilni_locate_requirement_read(kilni_base_sv(none[i]), &requirement));
   }
   char name[8];
   assert_int_equal(
-      kilni_name_normalise(kilni_base_sv("A._-b"), sizeof(name), name), 3);
+      kilni_locate_name_normalise(kilni_base_sv("A._-b"), sizeof(name), name),
+      3);
   assert_string_equal(name, "a-b");
-  assert_int_equal(
-      kilni_name_normalise(kilni_base_sv("abcdefghij"), sizeof(name), name), 7);
+  assert_int_equal(kilni_locate_name_normalise(kilni_base_sv("abcdefghij"),
+                                               sizeof(name), name),
+                   7);
   assert_string_equal(name, "abcdefg");
 }
 
@@ -245,8 +252,8 @@ static void test_json(void** state) {
   };
   kiln_string_view_t text;
   for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-    assert_true(
-        kilni_json_find(kilni_base_sv(good[i]), "cuda", "version", &text));
+    assert_true(kilni_locate_json_find(kilni_base_sv(good[i]), "cuda",
+                                       "version", &text));
     assert_true(kilni_base_sv_equal_cstr(text, "13.0.1"));
   }
   static const char* const none[] = {"",
@@ -262,8 +269,8 @@ static void test_json(void** state) {
                                      "{\"cuda\":{\"version\":\"1",
                                      "{\"cuda\":{\"version\":\"1\n\"}}"};
   for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-    assert_false(
-        kilni_json_find(kilni_base_sv(none[i]), "cuda", "version", &text));
+    assert_false(kilni_locate_json_find(kilni_base_sv(none[i]), "cuda",
+                                        "version", &text));
   }
   // Deeper than any version file.
   char deep[1024];
@@ -271,7 +278,8 @@ static void test_json(void** state) {
   memset(deep + 5, '[', 200);
   memset(deep + 205, ']', 200);
   strcpy(deep + 405, ",\"cuda\":{\"version\":\"1\"}}");
-  assert_false(kilni_json_find(kilni_base_sv(deep), "cuda", "version", &text));
+  assert_false(
+      kilni_locate_json_find(kilni_base_sv(deep), "cuda", "version", &text));
 }
 
 int main(void) {

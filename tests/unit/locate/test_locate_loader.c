@@ -175,10 +175,10 @@ static void every_kind_has_the_fallback(void** state) {
 
 static kiln_string_view_t look(const uint8_t* data, size_t size,
                                const char* name, uint32_t level) {
-  kilni_ldcache_t cache;
+  kilni_locate_ldcache_t cache;
   const char* why = NULL;
-  assert_true(kilni_ldcache_open(data, size, &cache, &why));
-  return kilni_ldcache_find(&cache, name, KILNI_LDCACHE_X86_64, level);
+  assert_true(kilni_locate_ldcache_open(data, size, &cache, &why));
+  return kilni_locate_ldcache_find(&cache, name, KILNI_LDCACHE_X86_64, level);
 }
 
 static void names_in_the_cache(void** state) {
@@ -233,15 +233,15 @@ static void caches_that_are_none(void** state) {
   static const world_library_t rows[] = {{"liba.so", "/a", 0, 0}};
   size_t size = 0;
   uint8_t* data = world_ldcache_bytes(world, rows, 1, &size);
-  kilni_ldcache_t cache;
+  kilni_locate_ldcache_t cache;
   const char* why = NULL;
   // Cut off anywhere, it is refused or has nothing wrong to say.
   for (size_t cut = 0; cut < size; cut++) {
     uint8_t* part = malloc(cut + 1);
     memcpy(part, data, cut);
-    if (kilni_ldcache_open(part, cut, &cache, &why)) {
+    if (kilni_locate_ldcache_open(part, cut, &cache, &why)) {
       kiln_string_view_t path =
-          kilni_ldcache_find(&cache, "liba.so", KILNI_LDCACHE_X86_64, 4);
+          kilni_locate_ldcache_find(&cache, "liba.so", KILNI_LDCACHE_X86_64, 4);
       assert_true(path.size == 0 || kilni_base_sv_equal_cstr(path, "/a"));
     } else {
       assert_non_null(why);
@@ -249,14 +249,14 @@ static void caches_that_are_none(void** state) {
     free(part);
   }
   data[28] = 3;
-  assert_false(kilni_ldcache_open(data, size, &cache, &why));
+  assert_false(kilni_locate_ldcache_open(data, size, &cache, &why));
   assert_non_null(strstr(why, "byte order"));
   data[28] = 2;
   data[23] = 0x7f;
-  assert_false(kilni_ldcache_open(data, size, &cache, &why));
+  assert_false(kilni_locate_ldcache_open(data, size, &cache, &why));
   assert_non_null(strstr(why, "cut off"));
   memcpy(data, "ELF", 3);
-  assert_false(kilni_ldcache_open(data, size, &cache, &why));
+  assert_false(kilni_locate_ldcache_open(data, size, &cache, &why));
   free(data);
   // What is wrong with it is in the trail.
   world_text(world, "etc/ld.so.cache", "this is no cache");
@@ -273,10 +273,10 @@ static void this_machines_cache(void** state) {
   size_t size = 0;
   kiln_status_t status = kilni_base_file_read(
       kiln_allocator_libc(), "/etc/ld.so.cache", 64 << 20, &data, &size);
-  kilni_ldcache_t cache;
+  kilni_locate_ldcache_t cache;
   const char* why = NULL;
   if (!kiln_status_is_ok(status) ||
-      !kilni_ldcache_open(data, size, &cache, &why)) {
+      !kilni_locate_ldcache_open(data, size, &cache, &why)) {
     kiln_status_free(status);
     print_message("this machine has no ld.so.cache that can be read\n");
     skip();
@@ -292,8 +292,8 @@ static void this_machines_cache(void** state) {
     uint64_t hwcap;
     memcpy(&hwcap, row + 16, 8);
     if (hwcap != 0) continue;
-    kiln_string_view_t found =
-        kilni_ldcache_find(&cache, (const char*)cache.base + name, flags, 0);
+    kiln_string_view_t found = kilni_locate_ldcache_find(
+        &cache, (const char*)cache.base + name, flags, 0);
     if (found.size == 0) fail_msg("%s", (const char*)cache.base + name);
     known++;
   }

@@ -39,28 +39,28 @@ static void conda_records(void** state) {
   (void)state;
   kiln_string_view_t paths[2] = {kilni_base_sv("lib/b.so"),
                                  kilni_base_sv("lib/a.so")};
-  kilni_conda_record_t record;
+  kilni_locate_conda_record_t record;
   kiln_string_view_t text =
       kilni_base_sv(CONDA("libcublas", "12.9.1.4",
                           "\"libgcc >=13\", \"cuda-version >=12.9,<12.10.0a0\"",
                           "\"lib/a.so.1\", \"lib/a.so\", \"lib/b.so\""));
-  assert_true(kilni_conda_read(text, paths, 2, &record));
+  assert_true(kilni_locate_conda_read(text, paths, 2, &record));
   assert_true(kilni_base_sv_equal_cstr(record.name, "libcublas"));
   assert_true(kilni_base_sv_equal_cstr(record.version, "12.9.1.4"));
   assert_true(kilni_base_sv_equal_cstr(record.toolkit, ">=12.9,<12.10.0a0"));
   assert_int_equal(record.owned, 0);
   paths[0] = kilni_base_sv("lib/none.so");
-  assert_true(kilni_conda_read(text, paths, 2, &record));
+  assert_true(kilni_locate_conda_read(text, paths, 2, &record));
   assert_int_equal(record.owned, 1);
   paths[1] = kilni_base_sv("a.so");  // part of a name is no name
-  assert_true(kilni_conda_read(text, paths, 2, &record));
+  assert_true(kilni_locate_conda_read(text, paths, 2, &record));
   assert_int_equal(record.owned, SIZE_MAX);
   // Cut off anywhere, it is none.
   for (size_t size = 0; size + 2 < text.size; size++) {
     char* part = malloc(size + 1);
     memcpy(part, text.data, size);
-    assert_false(
-        kilni_conda_read(kilni_base_sv_make(part, size), paths, 2, &record));
+    assert_false(kilni_locate_conda_read(kilni_base_sv_make(part, size), paths,
+                                         2, &record));
     free(part);
   }
   static const char* const none[] = {"",
@@ -71,9 +71,10 @@ static void conda_records(void** state) {
                                      "{\"name\": 1, \"version\": \"1\"}",
                                      "not json"};
   for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-    assert_false(kilni_conda_read(kilni_base_sv(none[i]), paths, 2, &record));
+    assert_false(
+        kilni_locate_conda_read(kilni_base_sv(none[i]), paths, 2, &record));
   }
-  assert_true(kilni_conda_read(
+  assert_true(kilni_locate_conda_read(
       kilni_base_sv(
           "{\"files\": null, \"depends\": [1, [\"cuda-version 9\"], "
           "\"cuda-versions 8\"], \"name\": \"x\", \"version\": \"1\"}"),
@@ -108,14 +109,15 @@ static const char kStatus[] =
     "Version: 12.4.127~12.4.1-2\n";
 
 static bool in_status(const char* name, const char* architecture,
-                      kilni_dpkg_package_t* out) {
-  return kilni_dpkg_status_find(kilni_base_sv(kStatus), kilni_base_sv(name),
-                                kilni_base_sv(architecture), out);
+                      kilni_locate_dpkg_package_t* out) {
+  return kilni_locate_dpkg_status_find(kilni_base_sv(kStatus),
+                                       kilni_base_sv(name),
+                                       kilni_base_sv(architecture), out);
 }
 
 static void dpkg_records(void** state) {
   (void)state;
-  kilni_dpkg_package_t package;
+  kilni_locate_dpkg_package_t package;
   assert_true(in_status("libcublas12", "amd64", &package));
   assert_true(kilni_base_sv_equal_cstr(package.version, "12.4.5.8~12.4.1-2"));
   assert_true(kilni_base_sv_equal_cstr(package.source, "nvidia-cuda-toolkit"));
@@ -130,10 +132,12 @@ static void dpkg_records(void** state) {
   assert_false(in_status("", "", &package));
   kiln_string_view_t list =
       kilni_base_sv("/.\n/usr\n/usr/lib/a.so.1\n/usr/lib/a");
-  assert_true(kilni_dpkg_list_has(list, kilni_base_sv("/usr/lib/a.so.1")));
-  assert_true(kilni_dpkg_list_has(list, kilni_base_sv("/usr/lib/a")));
-  assert_false(kilni_dpkg_list_has(list, kilni_base_sv("/usr/lib/a.so")));
-  assert_false(kilni_dpkg_list_has(list, kilni_base_sv("")));
+  assert_true(
+      kilni_locate_dpkg_list_has(list, kilni_base_sv("/usr/lib/a.so.1")));
+  assert_true(kilni_locate_dpkg_list_has(list, kilni_base_sv("/usr/lib/a")));
+  assert_false(
+      kilni_locate_dpkg_list_has(list, kilni_base_sv("/usr/lib/a.so")));
+  assert_false(kilni_locate_dpkg_list_has(list, kilni_base_sv("")));
 }
 
 // ---- Owners ----

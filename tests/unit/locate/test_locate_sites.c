@@ -240,13 +240,13 @@ static void a_huge_file_is_passed_over(void** state) {
   EXPECT_SITES(world, ENV);
 }
 
-static void parse(const char* text, kilni_pyvenv_t* out_config) {
-  kilni_pyvenv_parse(kilni_base_sv(text), out_config);
+static void parse(const char* text, kilni_locate_pyvenv_t* out_config) {
+  kilni_locate_pyvenv_parse(kilni_base_sv(text), out_config);
 }
 
 static void the_reader(void** state) {
   (void)state;
-  kilni_pyvenv_t config;
+  kilni_locate_pyvenv_t config;
   parse(
       "home = /usr/bin\nversion = 3.11.7\n"
       "include-system-site-packages = true\n",
