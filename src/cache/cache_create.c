@@ -74,9 +74,9 @@ static kiln_status_t bad_switch(const char* name) {
       "it takes KILN_SWITCH_*; 0 is the default");
 }
 
-static kiln_status_t take_options(kiln_cache_t* cache,
-                                  const kiln_cache_options_t* options,
-                                  const kilni_base_env_t* env) {
+static kiln_status_t cache_create_take_options(
+    kiln_cache_t* cache, const kiln_cache_options_t* options,
+    const kilni_base_env_t* env) {
   if (options->memory > KILN_SWITCH_ON) return bad_switch("memory");
   if (options->disk > KILN_SWITCH_ON) return bad_switch("disk");
   bool on = true;
@@ -102,7 +102,7 @@ static kiln_status_t take_options(kiln_cache_t* cache,
 
 // ---- Life ----
 
-static void destroy(kiln_cache_t* cache) {
+static void cache_create_destroy(kiln_cache_t* cache) {
   kiln_allocator_t allocator = cache->allocator;
   kilni_cache_memory_deinit(&cache->memory);
   kilni_cache_disk_close(cache);
@@ -113,17 +113,17 @@ static void destroy(kiln_cache_t* cache) {
   kilni_base_free(allocator, cache, sizeof(*cache));
 }
 
-static kiln_status_t fill(kiln_cache_t* cache,
-                          const kiln_cache_options_t* options,
-                          const kilni_base_env_t* env) {
+static kiln_status_t create_fill(kiln_cache_t* cache,
+                                 const kiln_cache_options_t* options,
+                                 const kilni_base_env_t* env) {
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&cache->lock));
   cache->has_lock = true;
   KILNI_RETURN_IF_ERROR(kilni_base_cond_init(&cache->changed));
   cache->has_changed = true;
-  if (env != NULL) return take_options(cache, options, env);
+  if (env != NULL) return cache_create_take_options(cache, options, env);
   kilni_base_env_t own;
   KILNI_RETURN_IF_ERROR(kilni_base_env_init(&own, cache->allocator));
-  kiln_status_t status = take_options(cache, options, &own);
+  kiln_status_t status = cache_create_take_options(cache, options, &own);
   kilni_base_env_deinit(&own);
   return status;
 }
@@ -153,9 +153,9 @@ kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
   if (how.log != NULL) cache->log = *how.log;
   cache->process_id = kilni_base_process_id();
   cache->calls = kilni_base_folder_calls_system();
-  kiln_status_t status = fill(cache, &how, env);
+  kiln_status_t status = create_fill(cache, &how, env);
   if (!kiln_status_is_ok(status)) {
-    destroy(cache);
+    cache_create_destroy(cache);
     return status;
   }
   *out_cache = cache;
@@ -176,7 +176,7 @@ void kiln_cache_release(kiln_cache_t* cache) {
   if (cache == NULL || cache->process_id != kilni_base_process_id()) return;
   if (atomic_fetch_sub_explicit(&cache->references, 1, memory_order_acq_rel) ==
       1) {
-    destroy(cache);
+    cache_create_destroy(cache);
   }
 }
 

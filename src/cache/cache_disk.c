@@ -46,7 +46,7 @@ void kilni_cache_disk_trouble(kiln_cache_t* cache, int error,
   kilni_cache_note_problem(cache, problem);
 }
 
-static void refuse(kiln_cache_t* cache, const char* why) {
+static void disk_refuse(kiln_cache_t* cache, const char* why) {
   char problem[PROBLEM_BYTES];
   snprintf(problem, sizeof(problem),
            "the cache folder \"%s\" is not used: %s; what is made is kept in "
@@ -66,17 +66,17 @@ static int can_be_used(kiln_cache_t* cache, int folder) {
     return code;
   }
   if (look.owner != kilni_base_file_user()) {
-    refuse(cache, "it belongs to another user");
+    disk_refuse(cache, "it belongs to another user");
     return -EPERM;
   }
   if ((look.mode & 022) != 0) {
-    refuse(cache, "others may write in it (chmod 700 mends that)");
+    disk_refuse(cache, "others may write in it (chmod 700 mends that)");
     return -EPERM;
   }
   return 0;
 }
 
-static bool open_folder(kiln_cache_t* cache, bool make) {
+static bool disk_open_folder(kiln_cache_t* cache, bool make) {
   const kilni_base_folder_calls_t* calls = &cache->calls;
   int folder;
   int code = kilni_base_folder_open(
@@ -101,7 +101,7 @@ bool kilni_cache_disk_open(kiln_cache_t* cache, bool make) {
   if (!cache->disk_wanted) return false;
   if (atomic_load(&cache->folder) >= 0) return true;
   if (atomic_load(&cache->folder_refused) != 0) return false;
-  if (cache->directory != NULL) return open_folder(cache, make);
+  if (cache->directory != NULL) return disk_open_folder(cache, make);
   atomic_store(&cache->folder_refused, ENOENT);
   kilni_cache_note_problem(
       cache,
@@ -150,7 +150,8 @@ static void temporary_name(kiln_cache_t* cache, size_t capacity,
 
 // ---- Reading ----
 
-static void bad(kilni_cache_read_t* read, uint32_t state, const char* why) {
+static void disk_bad(kilni_cache_read_t* read, uint32_t state,
+                     const char* why) {
   read->state = state;
   read->why = why;
 }
@@ -161,8 +162,9 @@ static void failed(kilni_cache_read_t* read, int error) {
   read->why = error == -ENOENT ? "it is not there" : "it cannot be read";
 }
 
-static kiln_status_t read_image(kiln_cache_t* cache, int file,
-                                const uint8_t* head, kilni_cache_read_t* read) {
+static kiln_status_t disk_read_image(kiln_cache_t* cache, int file,
+                                     const uint8_t* head,
+                                     kilni_cache_read_t* read) {
   kiln_cache_entry_t* entry;
   KILNI_RETURN_IF_ERROR(
       kilni_cache_entry_create(cache->allocator, &read->layout, &entry));
@@ -174,7 +176,7 @@ static kiln_status_t read_image(kiln_cache_t* cache, int file,
   if (got < 0) {
     failed(read, (int)got);
   } else if ((uint64_t)got < rest) {
-    bad(read, KILN_CACHE_STATE_CORRUPT, "it is cut short");
+    disk_bad(read, KILN_CACHE_STATE_CORRUPT, "it is cut short");
   } else {
     read->state =
         kilni_cache_image_check(entry->image, &read->layout, &read->why);
@@ -188,8 +190,9 @@ static kiln_status_t read_image(kiln_cache_t* cache, int file,
   return kiln_ok();
 }
 
-static kiln_status_t read_open(kiln_cache_t* cache, int file, const char* name,
-                               bool whole, kilni_cache_read_t* read) {
+static kiln_status_t disk_read_open(kiln_cache_t* cache, int file,
+                                    const char* name, bool whole,
+                                    kilni_cache_read_t* read) {
   uint8_t head[KILNI_CACHE_HEAD_BYTES];
   char hash[KILN_CACHE_NAME_BYTES];
   int code = cache->calls.look(cache->calls.user, file, &read->look);
@@ -198,11 +201,11 @@ static kiln_status_t read_open(kiln_cache_t* cache, int file, const char* name,
     return kiln_ok();
   }
   if (read->look.kind != KILNI_FILE_REGULAR) {
-    bad(read, KILN_CACHE_STATE_FOREIGN, "it is no ordinary file");
+    disk_bad(read, KILN_CACHE_STATE_FOREIGN, "it is no ordinary file");
     return kiln_ok();
   }
   if (read->look.owner != kilni_base_file_user()) {
-    bad(read, KILN_CACHE_STATE_FOREIGN, "it belongs to another user");
+    disk_bad(read, KILN_CACHE_STATE_FOREIGN, "it belongs to another user");
     return kiln_ok();
   }
   int64_t got =
@@ -216,10 +219,10 @@ static kiln_status_t read_open(kiln_cache_t* cache, int file, const char* name,
   if (read->state != KILN_CACHE_STATE_GOOD) return kiln_ok();
   kilni_cache_hash_text(&read->layout.key_hash, hash);
   if (strncmp(name, hash, sizeof(hash) - 1) != 0) {
-    bad(read, KILN_CACHE_STATE_CORRUPT, "it has the name of another");
+    disk_bad(read, KILN_CACHE_STATE_CORRUPT, "it has the name of another");
     return kiln_ok();
   }
-  return whole ? read_image(cache, file, head, read) : kiln_ok();
+  return whole ? disk_read_image(cache, file, head, read) : kiln_ok();
 }
 
 kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
@@ -230,14 +233,14 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
   int file = kilni_base_folder_open_file(
       &cache->calls, atomic_load(&cache->folder), name, KILNI_OPEN_READ);
   if (file == -ELOOP) {
-    bad(out_read, KILN_CACHE_STATE_FOREIGN, "it is a link");
+    disk_bad(out_read, KILN_CACHE_STATE_FOREIGN, "it is a link");
     return kiln_ok();
   }
   if (file < 0) {
     failed(out_read, file);
     return kiln_ok();
   }
-  kiln_status_t status = read_open(cache, file, name, whole, out_read);
+  kiln_status_t status = disk_read_open(cache, file, name, whole, out_read);
   int64_t now = (int64_t)(kilni_base_date_ns() / kNsPerS);
   if (mark && out_read->entry != NULL &&
       now - atomic_load(&out_read->entry->marked_s) > MARK_AFTER_S) {

@@ -64,8 +64,8 @@ void kiln_cache_entry_release(kiln_cache_entry_t* entry) {
   kilni_base_free(allocator, entry, sizeof(*entry));
 }
 
-static kiln_bytes_view_t part(const kiln_cache_entry_t* entry, size_t at,
-                              size_t size) {
+static kiln_bytes_view_t entry_part(const kiln_cache_entry_t* entry, size_t at,
+                                    size_t size) {
   kiln_bytes_view_t view = {entry->image + at, size};
   return view;
 }
@@ -73,19 +73,21 @@ static kiln_bytes_view_t part(const kiln_cache_entry_t* entry, size_t at,
 kiln_bytes_view_t kiln_cache_entry_payload(const kiln_cache_entry_t* entry) {
   kiln_bytes_view_t nothing = {NULL, 0};
   if (entry == NULL) return nothing;
-  return part(entry, entry->layout.payload_at, entry->layout.payload_bytes);
+  return entry_part(entry, entry->layout.payload_at,
+                    entry->layout.payload_bytes);
 }
 
 kiln_bytes_view_t kiln_cache_entry_metadata(const kiln_cache_entry_t* entry) {
   kiln_bytes_view_t nothing = {NULL, 0};
   if (entry == NULL) return nothing;
-  return part(entry, entry->layout.metadata_at, entry->layout.metadata_bytes);
+  return entry_part(entry, entry->layout.metadata_at,
+                    entry->layout.metadata_bytes);
 }
 
 kiln_bytes_view_t kiln_cache_entry_key(const kiln_cache_entry_t* entry) {
   kiln_bytes_view_t nothing = {NULL, 0};
   if (entry == NULL) return nothing;
-  return part(entry, entry->layout.key_at, entry->layout.key_bytes);
+  return entry_part(entry, entry->layout.key_at, entry->layout.key_bytes);
 }
 
 const char* kiln_cache_entry_kind(const kiln_cache_entry_t* entry) {

@@ -37,19 +37,19 @@ enum {
 static const char kMagic[8] = {'K', 'i', 'l', 'n', 'C', 'a', '\r', '\n'};
 #define ORDER UINT32_C(0x01020304)
 
-static size_t align_up(uint64_t value, size_t align) {
+static size_t format_align_up(uint64_t value, size_t align) {
   return (size_t)((value + align - 1) / align * align);
 }
 
 // Lengths within their limits: no sum overflows.
-static void place(kilni_cache_layout_t* layout) {
+static void format_place(kilni_cache_layout_t* layout) {
   layout->key_at = KILNI_CACHE_HEAD_BYTES;
   layout->metadata_at =
-      align_up(layout->key_at + layout->key_bytes, PART_ALIGN);
-  layout->payload_at = align_up(layout->metadata_at + layout->metadata_bytes,
-                                KILNI_CACHE_PAYLOAD_ALIGN);
+      format_align_up(layout->key_at + layout->key_bytes, PART_ALIGN);
+  layout->payload_at = format_align_up(
+      layout->metadata_at + layout->metadata_bytes, KILNI_CACHE_PAYLOAD_ALIGN);
   layout->hash_at =
-      align_up(layout->payload_at + layout->payload_bytes, PART_ALIGN);
+      format_align_up(layout->payload_at + layout->payload_bytes, PART_ALIGN);
   layout->total = layout->hash_at + sizeof(kilni_cache_hash_t);
 }
 
@@ -80,17 +80,17 @@ kiln_status_t kilni_cache_layout_make(const kiln_cache_key_t* key,
   out_layout->version = key->version;
   out_layout->key_hash = kilni_cache_key_hash(key);
   memcpy(out_layout->kind, key->kind, strlen(key->kind) + 1);
-  place(out_layout);
+  format_place(out_layout);
   return kiln_ok();
 }
 
 // ---- Writing ----
 
-static void put_u32(uint8_t* image, size_t at, uint32_t value) {
+static void format_put_u32(uint8_t* image, size_t at, uint32_t value) {
   memcpy(image + at, &value, sizeof(value));
 }
 
-static void put_u64(uint8_t* image, size_t at, uint64_t value) {
+static void format_put_u64(uint8_t* image, size_t at, uint64_t value) {
   memcpy(image + at, &value, sizeof(value));
 }
 
@@ -103,15 +103,15 @@ void kilni_cache_image_write(const kilni_cache_layout_t* layout,
                              kiln_bytes_view_t metadata,
                              kiln_bytes_view_t payload, uint8_t* image) {
   memcpy(image, kMagic, sizeof(kMagic));
-  put_u32(image, AT_ORDER, ORDER);
-  put_u32(image, AT_FORMAT, FORMAT);
+  format_put_u32(image, AT_ORDER, ORDER);
+  format_put_u32(image, AT_FORMAT, FORMAT);
   memcpy(image + AT_KIND, layout->kind, sizeof(layout->kind));
-  put_u32(image, AT_VERSION, layout->version);
-  put_u64(image, AT_CREATED, layout->created_s);
-  put_u64(image, AT_KEY_BYTES, layout->key_bytes);
-  put_u64(image, AT_METADATA_BYTES, layout->metadata_bytes);
-  put_u64(image, AT_PAYLOAD_BYTES, layout->payload_bytes);
-  put_u64(image, AT_TOTAL, layout->total);
+  format_put_u32(image, AT_VERSION, layout->version);
+  format_put_u64(image, AT_CREATED, layout->created_s);
+  format_put_u64(image, AT_KEY_BYTES, layout->key_bytes);
+  format_put_u64(image, AT_METADATA_BYTES, layout->metadata_bytes);
+  format_put_u64(image, AT_PAYLOAD_BYTES, layout->payload_bytes);
+  format_put_u64(image, AT_TOTAL, layout->total);
   memcpy(image + AT_KEY_HASH, &layout->key_hash, sizeof(layout->key_hash));
   put_bytes(image, layout->key_at, key->bytes);
   put_bytes(image, layout->metadata_at, metadata);
@@ -141,7 +141,8 @@ static bool all_zero(const uint8_t* bytes, size_t from, size_t to) {
   return true;
 }
 
-static uint32_t say(uint32_t state, const char* why, const char** out_why) {
+static uint32_t format_say(uint32_t state, const char* why,
+                           const char** out_why) {
   *out_why = why;
   return state;
 }
@@ -150,19 +151,20 @@ static uint32_t say(uint32_t state, const char* why, const char** out_why) {
 static uint32_t read_marks(const uint8_t* head, size_t size,
                            const char** out_why) {
   if (size < KILNI_CACHE_HEAD_BYTES) {
-    return say(KILN_CACHE_STATE_CORRUPT, "it is cut short", out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT, "it is cut short", out_why);
   }
   if (memcmp(head, kMagic, sizeof(kMagic)) != 0) {
-    return say(KILN_CACHE_STATE_CORRUPT, "it does not begin as an entry",
-               out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT, "it does not begin as an entry",
+                      out_why);
   }
   if (get_u32(head, AT_ORDER) != ORDER) {
-    return say(KILN_CACHE_STATE_FOREIGN,
-               "it was written by a machine of another byte order", out_why);
+    return format_say(KILN_CACHE_STATE_FOREIGN,
+                      "it was written by a machine of another byte order",
+                      out_why);
   }
   if (get_u32(head, AT_FORMAT) != FORMAT) {
-    return say(KILN_CACHE_STATE_FOREIGN,
-               "it has the format of another version of Kiln", out_why);
+    return format_say(KILN_CACHE_STATE_FOREIGN,
+                      "it has the format of another version of Kiln", out_why);
   }
   return KILN_CACHE_STATE_GOOD;
 }
@@ -188,13 +190,13 @@ uint32_t kilni_cache_head_read(const uint8_t* head, size_t size,
   uint64_t metadata = get_u64(head, AT_METADATA_BYTES);
   uint64_t payload = get_u64(head, AT_PAYLOAD_BYTES);
   if (!within_limits(key, metadata, payload)) {
-    return say(KILN_CACHE_STATE_CORRUPT, "it claims lengths over the limits",
-               out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT,
+                      "it claims lengths over the limits", out_why);
   }
   memcpy(out_layout->kind, head + AT_KIND, sizeof(out_layout->kind));
   if (!kind_holds(out_layout->kind)) {
     memset(out_layout->kind, 0, sizeof(out_layout->kind));
-    return say(KILN_CACHE_STATE_CORRUPT, "its kind is no word", out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT, "its kind is no word", out_why);
   }
   out_layout->key_bytes = (size_t)key;
   out_layout->metadata_bytes = (size_t)metadata;
@@ -203,18 +205,19 @@ uint32_t kilni_cache_head_read(const uint8_t* head, size_t size,
   out_layout->version = get_u32(head, AT_VERSION);
   memcpy(&out_layout->key_hash, head + AT_KEY_HASH,
          sizeof(out_layout->key_hash));
-  place(out_layout);
+  format_place(out_layout);
   if (get_u64(head, AT_TOTAL) != out_layout->total ||
       !all_zero(head, AT_ZERO, AT_CREATED) ||
       !all_zero(head, AT_REST, KILNI_CACHE_HEAD_BYTES)) {
-    return say(KILN_CACHE_STATE_CORRUPT, "its head contradicts itself",
-               out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT, "its head contradicts itself",
+                      out_why);
   }
   if (file_bytes != out_layout->total) {
-    return say(KILN_CACHE_STATE_CORRUPT,
-               file_bytes < out_layout->total ? "it is cut short"
-                                              : "it is longer than it says",
-               out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT,
+                      file_bytes < out_layout->total
+                          ? "it is cut short"
+                          : "it is longer than it says",
+                      out_why);
   }
   return KILN_CACHE_STATE_GOOD;
 }
@@ -225,8 +228,8 @@ uint32_t kilni_cache_image_check(const uint8_t* image,
   *out_why = "";
   kilni_cache_hash_t hash = kilni_cache_hash(image, layout->hash_at);
   if (memcmp(image + layout->hash_at, &hash, sizeof(hash)) != 0) {
-    return say(KILN_CACHE_STATE_CORRUPT, "its bytes do not have its hash",
-               out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT,
+                      "its bytes do not have its hash", out_why);
   }
   kiln_cache_key_t key = {layout->kind,
                           layout->version,
@@ -234,8 +237,8 @@ uint32_t kilni_cache_image_check(const uint8_t* image,
                           {image + layout->key_at, layout->key_bytes}};
   hash = kilni_cache_key_hash(&key);
   if (memcmp(&layout->key_hash, &hash, sizeof(hash)) != 0) {
-    return say(KILN_CACHE_STATE_CORRUPT, "its key does not have its hash",
-               out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT,
+                      "its key does not have its hash", out_why);
   }
   return KILN_CACHE_STATE_GOOD;
 }

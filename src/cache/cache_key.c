@@ -37,38 +37,38 @@ static void add_raw(kilni_cache_key_builder_t* builder, const void* data,
   kilni_base_str_add(&builder->bytes, kilni_base_sv_make(data, size));
 }
 
-static void add_number(kilni_cache_key_builder_t* builder, uint64_t value,
-                       size_t width) {
+static void key_add_number(kilni_cache_key_builder_t* builder, uint64_t value,
+                           size_t width) {
   uint8_t bytes[8];
   for (size_t i = 0; i < width; i++) bytes[i] = (uint8_t)(value >> (8 * i));
   add_raw(builder, bytes, width);
 }
 
-static void add_head(kilni_cache_key_builder_t* builder, char type,
-                     const char* name, uint64_t size) {
+static void key_add_head(kilni_cache_key_builder_t* builder, char type,
+                         const char* name, uint64_t size) {
   size_t length = strlen(name);
   add_raw(builder, &type, 1);
-  add_number(builder, length, 4);
+  key_add_number(builder, length, 4);
   add_raw(builder, name, length);
-  add_number(builder, size, 8);
+  key_add_number(builder, size, 8);
 }
 
 void kilni_cache_key_add_text(kilni_cache_key_builder_t* builder,
                               const char* name, kiln_string_view_t text) {
-  add_head(builder, FIELD_TEXT, name, text.size);
+  key_add_head(builder, FIELD_TEXT, name, text.size);
   add_raw(builder, text.data, text.size);
 }
 
 void kilni_cache_key_add_bytes(kilni_cache_key_builder_t* builder,
                                const char* name, kiln_bytes_view_t bytes) {
-  add_head(builder, FIELD_BYTES, name, bytes.size);
+  key_add_head(builder, FIELD_BYTES, name, bytes.size);
   add_raw(builder, bytes.data, bytes.size);
 }
 
 void kilni_cache_key_add_u64(kilni_cache_key_builder_t* builder,
                              const char* name, uint64_t value) {
-  add_head(builder, FIELD_U64, name, 8);
-  add_number(builder, value, 8);
+  key_add_head(builder, FIELD_U64, name, 8);
+  key_add_number(builder, value, 8);
 }
 
 void kilni_cache_key_add_texts(kilni_cache_key_builder_t* builder,
@@ -76,11 +76,11 @@ void kilni_cache_key_add_texts(kilni_cache_key_builder_t* builder,
                                size_t count) {
   uint64_t size = 8;
   for (size_t i = 0; i < count; i++) size += 8 + (uint64_t)strlen(texts[i]);
-  add_head(builder, FIELD_TEXTS, name, size);
-  add_number(builder, count, 8);
+  key_add_head(builder, FIELD_TEXTS, name, size);
+  key_add_number(builder, count, 8);
   for (size_t i = 0; i < count; i++) {
     size_t length = strlen(texts[i]);
-    add_number(builder, length, 8);
+    key_add_number(builder, length, 8);
     add_raw(builder, texts[i], length);
   }
 }
@@ -98,7 +98,7 @@ kiln_bytes_view_t kilni_cache_key_view(
 
 // ---- Reading one back ----
 
-static uint64_t take_number(kiln_bytes_view_t* rest, size_t width) {
+static uint64_t key_take_number(kiln_bytes_view_t* rest, size_t width) {
   uint64_t value = 0;
   for (size_t i = 0; i < width; i++) {
     value |= (uint64_t)rest->data[i] << (8 * i);
@@ -114,20 +114,20 @@ bool kilni_cache_key_next(kilni_cache_key_reader_t* reader,
   reader->rest.size = 0;  // whatever is no field is the end
   memset(out_field, 0, sizeof(*out_field));
   if (rest.size < 5) return false;
-  uint8_t type = (uint8_t)take_number(&rest, 1);
-  uint64_t name_size = take_number(&rest, 4);
+  uint8_t type = (uint8_t)key_take_number(&rest, 1);
+  uint64_t name_size = key_take_number(&rest, 4);
   if (rest.size < 8 || name_size > rest.size - 8) return false;
   out_field->name =
       kilni_base_sv_make((const char*)rest.data, (size_t)name_size);
   rest.data += name_size;
   rest.size -= (size_t)name_size;
-  uint64_t size = take_number(&rest, 8);
+  uint64_t size = key_take_number(&rest, 8);
   if (size > rest.size) return false;
   out_field->value = (kiln_bytes_view_t){rest.data, (size_t)size};
   if (type == FIELD_U64) {
     if (size != 8) return false;
     kiln_bytes_view_t number = out_field->value;
-    out_field->number = take_number(&number, 8);
+    out_field->number = key_take_number(&number, 8);
   }
   reader->rest.data = rest.data + size;
   reader->rest.size = rest.size - (size_t)size;

@@ -6,7 +6,7 @@
 // other caches of this one) by a byte lock of the folder's file of locks. Both
 // waits end at the caller's deadline; whoever reaches it makes the entry too,
 // which costs time and harms nothing. So there is no order of locks that a
-// `make` could break by using the cache.
+// `cache_make_make` could break by using the cache.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ static const uint64_t kLastPauseNs = 20000000;
 // How often a caller that waits asks whether it is to give up.
 static const uint64_t kAskNs = 20000000;
 
-static void count(atomic_uint_fast64_t* counter) {
+static void make_count(atomic_uint_fast64_t* counter) {
   atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
@@ -66,7 +66,7 @@ static kiln_status_t entry_of(kiln_cache_t* cache, const kiln_cache_key_t* key,
   return kiln_ok();
 }
 
-static void store(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
+static void cache_make_store(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
   kilni_cache_disk_put(cache, entry);
   memory_put(cache, entry);
 }
@@ -83,15 +83,15 @@ kiln_status_t kiln_cache_get(kiln_cache_t* cache, const kiln_cache_key_t* key,
   kilni_cache_hash_t hash = kilni_cache_key_hash(key);
   *out_entry = memory_get(cache, &hash, key);
   if (*out_entry != NULL) {
-    count(&cache->counts.memory_hits);
+    make_count(&cache->counts.memory_hits);
     return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(disk_get(cache, &hash, key, out_entry));
   if (*out_entry == NULL) {
-    count(&cache->counts.misses);
+    make_count(&cache->counts.misses);
     return kiln_ok();
   }
-  count(&cache->counts.disk_hits);
+  make_count(&cache->counts.disk_hits);
   memory_put(cache, *out_entry);
   return kiln_ok();
 }
@@ -116,7 +116,7 @@ kiln_status_t kiln_cache_put(kiln_cache_t* cache, const kiln_cache_key_t* key,
   KILNI_RETURN_IF_ERROR(kilni_cache_check_key(key));
   kiln_cache_entry_t* entry;
   KILNI_RETURN_IF_ERROR(entry_of(cache, key, metadata, payload, &entry));
-  store(cache, entry);
+  cache_make_store(cache, entry);
   if (out_entry != NULL) {
     *out_entry = entry;
   } else {
@@ -172,7 +172,7 @@ static bool accept(call_t* call, kiln_cache_entry_t* entry, uint32_t from) {
   const kiln_cache_request_t* request = call->request;
   if (entry == NULL) return false;
   if (request->check != NULL && !request->check(request->user, entry)) {
-    count(&call->cache->counts.stale);
+    make_count(&call->cache->counts.stale);
     // Kept, so that its address is not taken for that of a newer one.
     kiln_cache_entry_release(call->refused);
     call->refused = entry;
@@ -188,17 +188,17 @@ static kiln_status_t from_disk(call_t* call) {
   KILNI_RETURN_IF_ERROR(
       disk_get(call->cache, &call->hash, &call->request->key, &entry));
   if (accept(call, entry, KILN_CACHE_FROM_DISK)) {
-    count(&call->cache->counts.disk_hits);
+    make_count(&call->cache->counts.disk_hits);
     memory_put(call->cache, entry);
   }
   return kiln_ok();
 }
 
-static kiln_status_t make(call_t* call) {
+static kiln_status_t cache_make_make(call_t* call) {
   kiln_cache_t* cache = call->cache;
   kiln_cache_output_t output;
   memset(&output, 0, sizeof(output));
-  count(&cache->counts.misses);
+  make_count(&cache->counts.misses);
   kiln_status_t status = call->request->make(call->request->user, &output);
   if (kiln_status_is_ok(status) &&
       (view_is_bad(output.payload) || view_is_bad(output.metadata))) {
@@ -214,13 +214,13 @@ static kiln_status_t make(call_t* call) {
                       output.payload, &call->entry);
   }
   if (!kiln_status_is_ok(status)) {
-    count(&cache->counts.make_failures);
+    make_count(&cache->counts.make_failures);
     return status;
   }
-  count(&cache->counts.made);
+  make_count(&cache->counts.made);
   call->from = KILN_CACHE_FROM_MAKE;
   call->shareable = output.store != KILN_SWITCH_OFF;
-  if (call->shareable) store(cache, call->entry);
+  if (call->shareable) cache_make_store(cache, call->entry);
   return kiln_ok();
 }
 
@@ -244,11 +244,11 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
     // Who had the lock before may have made it since we looked.
     KILNI_RETURN_IF_ERROR(from_disk(call));
     if (call->entry != NULL || lock != KILNI_CACHE_LOCK_BUSY) return kiln_ok();
-    if (!waited) count(&cache->counts.lock_waits);
+    if (!waited) make_count(&cache->counts.lock_waits);
     waited = true;
     uint64_t now = kilni_base_time_ns();
     if (now >= call->deadline_ns) {
-      count(&cache->counts.lock_timeouts);
+      make_count(&cache->counts.lock_timeouts);
       return kiln_ok();
     }
     KILNI_RETURN_IF_ERROR(check_cancelled(call));
@@ -264,10 +264,11 @@ static kiln_status_t make_in_flight(call_t* call) {
   KILNI_RETURN_IF_ERROR(from_disk(call));
   if (call->entry != NULL) return kiln_ok();
   // The folder must be there to hold locks.
-  if (!kilni_cache_disk_open(call->cache, true)) return make(call);
+  if (!kilni_cache_disk_open(call->cache, true)) return cache_make_make(call);
   bool held;
   kiln_status_t status = wait_for_lock(call, &held);
-  if (kiln_status_is_ok(status) && call->entry == NULL) status = make(call);
+  if (kiln_status_is_ok(status) && call->entry == NULL)
+    status = cache_make_make(call);
   if (held) kilni_cache_lock_release(call->cache, &call->hash);
   return status;
 }
@@ -345,7 +346,7 @@ static kiln_status_t join_flight(call_t* call, kilni_cache_flight_t* flight,
                                  uint32_t* out_next) {
   kiln_cache_t* cache = call->cache;
   flight->users++;
-  count(&cache->counts.lock_waits);
+  make_count(&cache->counts.lock_waits);
   kiln_status_t status = wait_for_flight(call, flight);
   bool done = flight->done;
   bool alone = flight->alone;
@@ -358,10 +359,10 @@ static kiln_status_t join_flight(call_t* call, kilni_cache_flight_t* flight,
     return status;
   }
   if (!done) {
-    count(&cache->counts.lock_timeouts);
+    make_count(&cache->counts.lock_timeouts);
     *out_next = NEXT_ALONE;
   } else if (accept(call, entry, KILN_CACHE_FROM_OTHER)) {
-    count(&cache->counts.shared);
+    make_count(&cache->counts.shared);
     *out_next = NEXT_DONE;
   }
   return kiln_ok();
@@ -388,7 +389,7 @@ static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
     kilni_base_mutex_unlock(&cache->lock);
     *out_next = NEXT_AGAIN;
     if (accept(call, entry, KILN_CACHE_FROM_OTHER)) {
-      count(&cache->counts.shared);
+      make_count(&cache->counts.shared);
       *out_next = NEXT_DONE;
     }
     return kiln_ok();
@@ -407,7 +408,7 @@ static kiln_status_t get_or_make(call_t* call) {
   void* block;
   if (accept(call, memory_get(cache, &call->hash, key),
              KILN_CACHE_FROM_MEMORY)) {
-    count(&cache->counts.memory_hits);
+    make_count(&cache->counts.memory_hits);
     return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(
@@ -429,7 +430,7 @@ static kiln_status_t get_or_make(call_t* call) {
   }
   kilni_base_free(cache->allocator, own, sizeof(*own));
   KILNI_RETURN_IF_ERROR(status);
-  return next == NEXT_ALONE ? make(call) : kiln_ok();
+  return next == NEXT_ALONE ? cache_make_make(call) : kiln_ok();
 }
 
 kiln_status_t kiln_cache_get_or_make(kiln_cache_t* cache,

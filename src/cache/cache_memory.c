@@ -9,8 +9,8 @@
 
 enum { FIRST_BUCKETS = 64, LOAD = 2 };
 
-static size_t bucket_of(const kilni_cache_memory_t* memory,
-                        const kilni_cache_hash_t* hash) {
+static size_t memory_bucket_of(const kilni_cache_memory_t* memory,
+                               const kilni_cache_hash_t* hash) {
   uint64_t low;
   memcpy(&low, hash->bytes, sizeof(low));
   return (size_t)low & (memory->bucket_count - 1);
@@ -45,11 +45,11 @@ static void link_newest(kilni_cache_memory_t* memory,
 
 // ---- The table ----
 
-static kiln_cache_entry_t** place_of(kilni_cache_memory_t* memory,
-                                     const kilni_cache_hash_t* hash,
-                                     const kiln_cache_key_t* key) {
+static kiln_cache_entry_t** memory_place_of(kilni_cache_memory_t* memory,
+                                            const kilni_cache_hash_t* hash,
+                                            const kiln_cache_key_t* key) {
   if (memory->bucket_count == 0) return NULL;
-  kiln_cache_entry_t** at = &memory->buckets[bucket_of(memory, hash)];
+  kiln_cache_entry_t** at = &memory->buckets[memory_bucket_of(memory, hash)];
   while (*at != NULL && !kilni_cache_entry_has_key(*at, hash, key)) {
     at = &(*at)->chain;
   }
@@ -57,7 +57,7 @@ static kiln_cache_entry_t** place_of(kilni_cache_memory_t* memory,
 }
 
 // Without memory for a larger table the old one goes on, only slower.
-static void grow(kilni_cache_memory_t* memory) {
+static void memory_grow(kilni_cache_memory_t* memory) {
   if (memory->count < LOAD * memory->bucket_count) return;
   size_t count =
       memory->bucket_count ? memory->bucket_count * 4 : (size_t)FIRST_BUCKETS;
@@ -76,7 +76,7 @@ static void grow(kilni_cache_memory_t* memory) {
     while (old[i] != NULL) {
       kiln_cache_entry_t* entry = old[i];
       old[i] = entry->chain;
-      size_t bucket = bucket_of(memory, &entry->hash);
+      size_t bucket = memory_bucket_of(memory, &entry->hash);
       entry->chain = memory->buckets[bucket];
       memory->buckets[bucket] = entry;
     }
@@ -85,8 +85,8 @@ static void grow(kilni_cache_memory_t* memory) {
 }
 
 // Out of the table and the order of use.
-static kiln_cache_entry_t* take_at(kilni_cache_memory_t* memory,
-                                   kiln_cache_entry_t** at) {
+static kiln_cache_entry_t* memory_take_at(kilni_cache_memory_t* memory,
+                                          kiln_cache_entry_t** at) {
   kiln_cache_entry_t* entry = *at;
   *at = entry->chain;
   entry->chain = NULL;
@@ -98,9 +98,10 @@ static kiln_cache_entry_t* take_at(kilni_cache_memory_t* memory,
 
 static kiln_cache_entry_t* take_oldest(kilni_cache_memory_t* memory) {
   kiln_cache_entry_t* oldest = memory->oldest;
-  kiln_cache_entry_t** at = &memory->buckets[bucket_of(memory, &oldest->hash)];
+  kiln_cache_entry_t** at =
+      &memory->buckets[memory_bucket_of(memory, &oldest->hash)];
   while (*at != oldest) at = &(*at)->chain;
-  return take_at(memory, at);
+  return memory_take_at(memory, at);
 }
 
 // ---- What the cache calls ----
@@ -108,7 +109,7 @@ static kiln_cache_entry_t* take_oldest(kilni_cache_memory_t* memory) {
 kiln_cache_entry_t* kilni_cache_memory_get(kilni_cache_memory_t* memory,
                                            const kilni_cache_hash_t* hash,
                                            const kiln_cache_key_t* key) {
-  kiln_cache_entry_t** at = place_of(memory, hash, key);
+  kiln_cache_entry_t** at = memory_place_of(memory, hash, key);
   if (at == NULL) return NULL;
   kiln_cache_entry_t* entry = *at;
   unlink_use(memory, entry);
@@ -120,8 +121,8 @@ kiln_cache_entry_t* kilni_cache_memory_get(kilni_cache_memory_t* memory,
 kiln_cache_entry_t* kilni_cache_memory_take(kilni_cache_memory_t* memory,
                                             const kilni_cache_hash_t* hash,
                                             const kiln_cache_key_t* key) {
-  kiln_cache_entry_t** at = place_of(memory, hash, key);
-  return at == NULL ? NULL : take_at(memory, at);
+  kiln_cache_entry_t** at = memory_place_of(memory, hash, key);
+  return at == NULL ? NULL : memory_take_at(memory, at);
 }
 
 kiln_cache_entry_t* kilni_cache_memory_put(kilni_cache_memory_t* memory,
@@ -141,10 +142,11 @@ kiln_cache_entry_t* kilni_cache_memory_put(kilni_cache_memory_t* memory,
     oldest->chain = gone;
     gone = oldest;
   }
-  grow(memory);
+  memory_grow(memory);
   if (memory->bucket_count == 0) return gone;
   kiln_cache_entry_retain(entry);
-  kiln_cache_entry_t** at = &memory->buckets[bucket_of(memory, &entry->hash)];
+  kiln_cache_entry_t** at =
+      &memory->buckets[memory_bucket_of(memory, &entry->hash)];
   entry->chain = *at;
   *at = entry;
   link_newest(memory, entry);

@@ -83,7 +83,7 @@ static void remove_left_over(kilni_cache_listing_t* listing, const char* name) {
 
 // ---- Listing ----
 
-static bool add_name(const char* name, void* user) {
+static bool tidy_add_name(const char* name, void* user) {
   kilni_cache_listing_t* listing = user;
   if (is_temporary(name)) {
     if (listing->cleans) remove_left_over(listing, name);
@@ -111,8 +111,8 @@ kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
     return kilni_cache_disk_error(cache);
   }
   const kilni_base_folder_calls_t* calls = &cache->calls;
-  int code = calls->list(calls->user, atomic_load(&cache->folder), add_name,
-                         out_listing);
+  int code = calls->list(calls->user, atomic_load(&cache->folder),
+                         tidy_add_name, out_listing);
   if (!kiln_status_is_ok(out_listing->status)) return out_listing->status;
   if (code >= 0) return kiln_ok();
   kilni_cache_disk_trouble(cache, code, "listed");
@@ -191,8 +191,8 @@ static void evict(kilni_cache_listing_t* listing) {
   atomic_fetch_add(&cache->counts.disk_evicted, listing->report.removed);
 }
 
-static kiln_status_t trim(kiln_cache_t* cache,
-                          kiln_cache_report_t* out_report) {
+static kiln_status_t tidy_trim(kiln_cache_t* cache,
+                               kiln_cache_report_t* out_report) {
   kilni_cache_listing_t listing;
   kiln_status_t status = kilni_cache_list(cache, true, &listing);
   if (kiln_status_is_ok(status) && listing.count > 0) {
@@ -227,7 +227,7 @@ void kilni_cache_tidy_after(kiln_cache_t* cache, uint64_t bytes) {
   int locks = atomic_load(&cache->locks);
   if (locks >= 0) (void)cache->calls.touch(cache->calls.user, locks);
   // Nobody waits for it, so nobody is told: the disk's troubles are noted.
-  kiln_status_free(trim(cache, NULL));
+  kiln_status_free(tidy_trim(cache, NULL));
   if (lock == KILNI_CACHE_LOCK_HELD) kilni_cache_unlock_at(cache, TIDY_LOCK);
 }
 
@@ -236,7 +236,7 @@ kiln_status_t kiln_cache_trim(kiln_cache_t* cache,
   if (out_report != NULL) memset(out_report, 0, sizeof(*out_report));
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
-  return trim(cache, out_report);
+  return tidy_trim(cache, out_report);
 }
 
 kiln_status_t kiln_cache_clear(kiln_cache_t* cache,

@@ -19,7 +19,7 @@ typedef struct walk_t {
   void* user;
 } walk_t;
 
-static int compare_names(const void* a, const void* b) {
+static int walk_compare_names(const void* a, const void* b) {
   const kilni_cache_listed_t* x = a;
   const kilni_cache_listed_t* y = b;
   return strcmp(x->name, y->name);
@@ -41,8 +41,8 @@ static kiln_status_t read_listed(walk_t* walk, const char* name,
   return kiln_ok();
 }
 
-static bool show(walk_t* walk, const char* name,
-                 const kilni_cache_read_t* read) {
+static bool walk_show(walk_t* walk, const char* name,
+                      const kilni_cache_read_t* read) {
   char shown[KILN_CACHE_NAME_BYTES];
   kiln_cache_item_t item;
   if (walk->fn == NULL) return true;
@@ -63,8 +63,8 @@ static bool show(walk_t* walk, const char* name,
   return walk->fn(walk->user, &item);
 }
 
-static kiln_status_t visit(walk_t* walk, kilni_cache_listed_t* listed,
-                           bool* out_goes_on) {
+static kiln_status_t walk_visit(walk_t* walk, kilni_cache_listed_t* listed,
+                                bool* out_goes_on) {
   kiln_cache_t* cache = walk->listing.cache;
   kiln_cache_report_t* report = &walk->listing.report;
   kilni_cache_read_t read;
@@ -78,7 +78,7 @@ static kiln_status_t visit(walk_t* walk, kilni_cache_listed_t* listed,
   report->bytes += read.look.size;
   listed->bytes = read.look.size;
   if (read.state != KILN_CACHE_STATE_GOOD) report->bad++;
-  *out_goes_on = show(walk, listed->name, &read);
+  *out_goes_on = walk_show(walk, listed->name, &read);
   if (read.state == KILN_CACHE_STATE_CORRUPT &&
       (walk->flags & KILN_CACHE_WALK_REPAIR) != 0 &&
       kilni_cache_disk_remove_bad(cache, listed->name, &read)) {
@@ -107,13 +107,13 @@ kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
   kiln_status_t status = kilni_cache_list(cache, cleans, &walk.listing);
   if (kiln_status_is_ok(status) && walk.listing.count > 0) {
     qsort(walk.listing.items, walk.listing.count, sizeof(*walk.listing.items),
-          compare_names);
+          walk_compare_names);
   }
   if (counts) kilni_cache_listing_look(&walk.listing);
   bool goes_on = !counts;
   for (size_t i = 0;
        i < walk.listing.count && goes_on && kiln_status_is_ok(status); i++) {
-    status = visit(&walk, &walk.listing.items[i], &goes_on);
+    status = walk_visit(&walk, &walk.listing.items[i], &goes_on);
   }
   if (out_report != NULL) *out_report = walk.listing.report;
   kilni_cache_listing_deinit(&walk.listing);
