@@ -15,10 +15,11 @@
 
 // ---- Asking the rules ----
 
-static kiln_status_t facts_of(kiln_allocator_t allocator,
-                              const kilni_toolkit_question_t* question,
-                              const kiln_compat_fact_t*** out_facts,
-                              uint32_t* out_count, uint32_t* out_subject) {
+static kiln_status_t check_facts_of(kiln_allocator_t allocator,
+                                    const kilni_toolkit_question_t* question,
+                                    const kiln_compat_fact_t*** out_facts,
+                                    uint32_t* out_count,
+                                    uint32_t* out_subject) {
   *out_count = 0;
   *out_subject = 0;
   void* block = NULL;
@@ -35,9 +36,9 @@ static kiln_status_t facts_of(kiln_allocator_t allocator,
   return kiln_ok();
 }
 
-static kiln_status_t ask(kiln_toolkit_t* toolkit,
-                         const kilni_toolkit_question_t* question,
-                         kiln_compat_report_t** out_report) {
+static kiln_status_t check_ask(kiln_toolkit_t* toolkit,
+                               const kilni_toolkit_question_t* question,
+                               kiln_compat_report_t** out_report) {
   *out_report = NULL;
   kiln_allocator_t allocator = toolkit->host.allocator;
   if (question->ask_driver && toolkit->policy.mode != KILN_COMPAT_MODE_OFF) {
@@ -47,8 +48,8 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
   nobody.state = KILN_COMPAT_DRIVER_NONE;
   const kiln_compat_fact_t** facts = NULL;
   kiln_compat_request_t request = kiln_compat_request_default();
-  KILNI_RETURN_IF_ERROR(facts_of(allocator, question, &facts,
-                                 &request.fact_count, &request.subject));
+  KILNI_RETURN_IF_ERROR(check_facts_of(allocator, question, &facts,
+                                       &request.fact_count, &request.subject));
   request.mode = toolkit->policy.mode;
   request.forward_compat =
       toolkit->policy.forward_compat ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
@@ -127,9 +128,9 @@ static void note_findings(const kiln_compat_report_t* report,
   }
 }
 
-static kiln_status_t settle(kiln_toolkit_t* toolkit,
-                            const kiln_compat_report_t* report,
-                            kilni_base_str_t* notes) {
+static kiln_status_t check_settle(kiln_toolkit_t* toolkit,
+                                  const kiln_compat_report_t* report,
+                                  kilni_base_str_t* notes) {
   if (toolkit->policy.mode == KILN_COMPAT_MODE_WARN) {
     note_findings(report, notes);
     return kiln_ok();
@@ -138,10 +139,11 @@ static kiln_status_t settle(kiln_toolkit_t* toolkit,
 }
 
 // The items in use with the new ones behind.
-static kiln_status_t together(kiln_toolkit_t* toolkit,
-                              kiln_toolkit_item_t* const* items, size_t count,
-                              kiln_toolkit_item_t*** out_all,
-                              size_t* out_used) {
+static kiln_status_t toolkit_check_together(kiln_toolkit_t* toolkit,
+                                            kiln_toolkit_item_t* const* items,
+                                            size_t count,
+                                            kiln_toolkit_item_t*** out_all,
+                                            size_t* out_used) {
   size_t used = toolkit->items.count;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
@@ -168,7 +170,7 @@ kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
   kiln_allocator_t allocator = toolkit->host.allocator;
   kiln_status_t status = uses_of(toolkit, NULL, &uses, &use_count);
   if (kiln_status_is_ok(status)) {
-    status = together(toolkit, items, count, &all, &used);
+    status = toolkit_check_together(toolkit, items, count, &all, &used);
   }
   question.items = all;
   question.item_count = used + count;
@@ -179,8 +181,9 @@ kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
     if (in_use(toolkit, items[i]) != NULL) continue;
     kiln_compat_report_t* report = NULL;
     question.subject = used + i + 1;
-    status = ask(toolkit, &question, &report);
-    if (kiln_status_is_ok(status)) status = settle(toolkit, report, notes);
+    status = check_ask(toolkit, &question, &report);
+    if (kiln_status_is_ok(status))
+      status = check_settle(toolkit, report, notes);
     kiln_compat_report_release(report);
   }
   kilni_base_free_array(allocator, uses, use_count, sizeof(void*));
@@ -200,7 +203,7 @@ void kilni_toolkit_tell(kiln_toolkit_t* toolkit, kilni_base_str_t* notes) {
 
 // ---- Finding ----
 
-static kiln_status_t check_call(const kiln_toolkit_t* toolkit) {
+static kiln_status_t toolkit_check_check_call(const kiln_toolkit_t* toolkit) {
   KILNI_CHECK_ARGUMENT(toolkit != NULL, "toolkit");
   return kilni_base_host_check_fork(&toolkit->host);
 }
@@ -210,7 +213,7 @@ kiln_status_t kiln_toolkit_resolve_located(kiln_toolkit_t* toolkit,
                                            kiln_toolkit_item_t** out_item) {
   KILNI_CHECK_ARGUMENT(out_item != NULL, "out_item");
   *out_item = NULL;
-  KILNI_RETURN_IF_ERROR(check_call(toolkit));
+  KILNI_RETURN_IF_ERROR(toolkit_check_check_call(toolkit));
   KILNI_CHECK_ARGUMENT(located != NULL, "located");
   return kilni_toolkit_item_look(toolkit, located, out_item);
 }
@@ -220,7 +223,7 @@ kiln_status_t kiln_toolkit_resolve(kiln_toolkit_t* toolkit, uint32_t kind,
                                    kiln_toolkit_item_t** out_item) {
   KILNI_CHECK_ARGUMENT(out_item != NULL, "out_item");
   *out_item = NULL;
-  KILNI_RETURN_IF_ERROR(check_call(toolkit));
+  KILNI_RETURN_IF_ERROR(toolkit_check_check_call(toolkit));
   kiln_locate_item_t* located = NULL;
   KILNI_RETURN_IF_ERROR(
       kiln_locate_find(toolkit->locate, kind, name, &located));
@@ -313,8 +316,8 @@ static kiln_status_t normal_use(const kiln_compat_use_t* given,
                     &use->consumer);
 }
 
-static bool is_declared(const kiln_toolkit_t* toolkit,
-                        const kiln_compat_use_t* use) {
+static bool check_is_declared(const kiln_toolkit_t* toolkit,
+                              const kiln_compat_use_t* use) {
   const kiln_compat_use_t* uses = toolkit->uses.items;
   for (size_t i = 0; i < toolkit->uses.count; i++) {
     // Names are the catalog's own, so that their addresses are compared.
@@ -341,15 +344,15 @@ static kiln_status_t admit_use(kiln_toolkit_t* toolkit,
   question.use_count = 1;
   question.ask_driver = toolkit->policy.mode != KILN_COMPAT_MODE_WARN;
   kiln_compat_report_t* report = NULL;
-  KILNI_RETURN_IF_ERROR(ask(toolkit, &question, &report));
-  kiln_status_t status = settle(toolkit, report, notes);
+  KILNI_RETURN_IF_ERROR(check_ask(toolkit, &question, &report));
+  kiln_status_t status = check_settle(toolkit, report, notes);
   kiln_compat_report_release(report);
   return status;
 }
 
 kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
                                        const kiln_compat_use_t* use) {
-  KILNI_RETURN_IF_ERROR(check_call(toolkit));
+  KILNI_RETURN_IF_ERROR(toolkit_check_check_call(toolkit));
   KILNI_CHECK_ARGUMENT(use != NULL, "use");
   kiln_compat_use_t known;
   KILNI_RETURN_IF_ERROR(normal_use(use, &known));
@@ -358,7 +361,7 @@ kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
                       KILNI_TOOLKIT_TEXT_BYTES);
   kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kiln_ok();
-  if (!is_declared(toolkit, &known)) {
+  if (!check_is_declared(toolkit, &known)) {
     status = admit_use(toolkit, &known, &notes);
     if (kiln_status_is_ok(status)) {
       status =
@@ -375,10 +378,9 @@ kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
 // ---- Checking ----
 
 // Checks items with the declared uses. Under `lock`.
-static kiln_status_t check_declared(kiln_toolkit_t* toolkit,
-                                    kiln_toolkit_item_t* const* items,
-                                    size_t item_count,
-                                    kiln_compat_report_t** out_report) {
+static kiln_status_t toolkit_check_check_declared(
+    kiln_toolkit_t* toolkit, kiln_toolkit_item_t* const* items,
+    size_t item_count, kiln_compat_report_t** out_report) {
   kilni_toolkit_question_t question = {0};
   const kiln_compat_use_t** uses = NULL;
   size_t use_count = 0;
@@ -388,7 +390,7 @@ static kiln_status_t check_declared(kiln_toolkit_t* toolkit,
   question.uses = uses;
   question.use_count = use_count;
   question.ask_driver = true;
-  kiln_status_t status = ask(toolkit, &question, out_report);
+  kiln_status_t status = check_ask(toolkit, &question, out_report);
   kilni_base_free_array(toolkit->host.allocator, uses, use_count,
                         sizeof(void*));
   return status;
@@ -399,9 +401,10 @@ kiln_status_t kilni_toolkit_check_declared(kiln_toolkit_t* toolkit,
                                            size_t item_count,
                                            kiln_compat_report_t** out_report) {
   *out_report = NULL;
-  KILNI_RETURN_IF_ERROR(check_call(toolkit));
+  KILNI_RETURN_IF_ERROR(toolkit_check_check_call(toolkit));
   kilni_base_mutex_lock(&toolkit->lock);
-  kiln_status_t status = check_declared(toolkit, items, item_count, out_report);
+  kiln_status_t status =
+      toolkit_check_check_declared(toolkit, items, item_count, out_report);
   kilni_base_mutex_unlock(&toolkit->lock);
   return status;
 }
@@ -414,18 +417,18 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
                                  kiln_compat_report_t** out_report) {
   KILNI_CHECK_ARGUMENT(out_report != NULL, "out_report");
   *out_report = NULL;
-  KILNI_RETURN_IF_ERROR(check_call(toolkit));
+  KILNI_RETURN_IF_ERROR(toolkit_check_check_call(toolkit));
   KILNI_CHECK_ARGUMENT(items != NULL || item_count == 0, "items");
   KILNI_CHECK_ARGUMENT(uses != NULL || use_count == 0, "uses");
   kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status;
   if (item_count == 0) {
-    status = check_declared(toolkit, toolkit->items.items, toolkit->items.count,
-                            out_report);
+    status = toolkit_check_check_declared(toolkit, toolkit->items.items,
+                                          toolkit->items.count, out_report);
   } else {
     kilni_toolkit_question_t question = {items,     item_count, uses,
                                          use_count, 0,          true};
-    status = ask(toolkit, &question, out_report);
+    status = check_ask(toolkit, &question, out_report);
   }
   kilni_base_mutex_unlock(&toolkit->lock);
   return status;

@@ -39,7 +39,7 @@ void kilni_toolkit_list_deinit(kiln_allocator_t allocator,
 
 // ---- What is remembered ----
 
-static void forget(kiln_toolkit_t* toolkit) {
+static void create_forget(kiln_toolkit_t* toolkit) {
   kiln_allocator_t allocator = toolkit->host.allocator;
   kiln_toolkit_item_t** items = toolkit->items.items;
   for (size_t i = 0; i < toolkit->items.count; i++) {
@@ -54,7 +54,7 @@ static void forget(kiln_toolkit_t* toolkit) {
 void kiln_toolkit_reset(kiln_toolkit_t* toolkit) {
   if (toolkit == NULL || kilni_base_host_is_forked(&toolkit->host)) return;
   kilni_base_mutex_lock(&toolkit->lock);
-  forget(toolkit);
+  create_forget(toolkit);
   kilni_base_mutex_unlock(&toolkit->lock);
 }
 
@@ -66,7 +66,7 @@ void kiln_toolkit_refresh(kiln_toolkit_t* toolkit) {
     libraries[i]->stale = true;
   }
   kilni_base_mutex_lock(&toolkit->lock);
-  forget(toolkit);
+  create_forget(toolkit);
   kilni_locate_reader_release(toolkit->reader);
   toolkit->reader = NULL;
   kilni_base_mutex_unlock(&toolkit->lock);
@@ -81,9 +81,9 @@ void kiln_toolkit_retain(kiln_toolkit_t* toolkit) {
   atomic_fetch_add_explicit(&toolkit->references, 1, memory_order_relaxed);
 }
 
-static void destroy(kiln_toolkit_t* toolkit) {
+static void toolkit_create_destroy(kiln_toolkit_t* toolkit) {
   kiln_allocator_t allocator = toolkit->host.allocator;
-  forget(toolkit);
+  create_forget(toolkit);
   kilni_toolkit_driver_deinit(allocator, &toolkit->given);
   kiln_toolkit_library_t** libraries = toolkit->libraries.items;
   for (size_t i = 0; i < toolkit->libraries.count; i++) {
@@ -106,7 +106,7 @@ void kiln_toolkit_release(kiln_toolkit_t* toolkit) {
   if (toolkit == NULL || kilni_base_host_is_forked(&toolkit->host)) return;
   if (atomic_fetch_sub_explicit(&toolkit->references, 1,
                                 memory_order_acq_rel) == 1) {
-    destroy(toolkit);
+    toolkit_create_destroy(toolkit);
   }
 }
 
@@ -120,15 +120,16 @@ kiln_locate_t* kiln_toolkit_locate(kiln_toolkit_t* toolkit) {
 
 // ---- Options ----
 
-static kiln_status_t bad_option(const char* name, const char* wanted) {
+static kiln_status_t toolkit_create_bad_option(const char* name,
+                                               const char* wanted) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "kiln_toolkit_options_t has a bad `%s`",
                  name),
       "it takes %s; 0 is the default", wanted);
 }
 
-static kiln_status_t copy_text(kiln_toolkit_t* toolkit, const char* text,
-                               char** out_text) {
+static kiln_status_t create_copy_text(kiln_toolkit_t* toolkit, const char* text,
+                                      char** out_text) {
   if (text == NULL) return kiln_ok();
   return kilni_base_strdup(toolkit->host.allocator, kilni_base_sv(text),
                            out_text);
@@ -149,7 +150,7 @@ static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
                                  const kiln_toolkit_options_t* options,
                                  bool hermetic) {
   if (options->default_mode > KILN_COMPAT_MODE_STRICT) {
-    return bad_option("default_mode", "KILN_COMPAT_MODE_*");
+    return toolkit_create_bad_option("default_mode", "KILN_COMPAT_MODE_*");
   }
   uint32_t fallback = options->default_mode != KILN_COMPAT_MODE_DEFAULT
                           ? options->default_mode
@@ -162,19 +163,19 @@ static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
                hermetic),
       fallback, &toolkit->policy));
   if (options->mode > KILN_COMPAT_MODE_STRICT) {
-    return bad_option("mode", "KILN_COMPAT_MODE_*");
+    return toolkit_create_bad_option("mode", "KILN_COMPAT_MODE_*");
   }
   if (options->mode != KILN_COMPAT_MODE_DEFAULT) {
     toolkit->policy.mode = options->mode;
   }
   if (options->forward_compat > KILN_SWITCH_ON) {
-    return bad_option("forward_compat", "KILN_SWITCH_*");
+    return toolkit_create_bad_option("forward_compat", "KILN_SWITCH_*");
   }
   if (options->forward_compat != KILN_SWITCH_DEFAULT) {
     toolkit->policy.forward_compat = options->forward_compat == KILN_SWITCH_ON;
   }
   if (options->verify > KILN_SWITCH_ON) {
-    return bad_option("verify", "KILN_SWITCH_*");
+    return toolkit_create_bad_option("verify", "KILN_SWITCH_*");
   }
   static const uint32_t depths[] = {
       [KILN_SWITCH_DEFAULT] = KILNI_LOCATE_FACTS_CHEAP,
@@ -188,12 +189,12 @@ static kiln_status_t take_locate(kiln_toolkit_t* toolkit,
                                  kiln_locate_options_t* how) {
   how->allocator = &toolkit->host.allocator;
   KILNI_RETURN_IF_ERROR(
-      copy_text(toolkit, how->system_root, &toolkit->system_root));
+      create_copy_text(toolkit, how->system_root, &toolkit->system_root));
   return kilni_locate_create(how, &toolkit->env, &toolkit->locate);
 }
 
-static kiln_status_t take_options(kiln_toolkit_t* toolkit,
-                                  const kiln_toolkit_options_t* options) {
+static kiln_status_t toolkit_create_take_options(
+    kiln_toolkit_t* toolkit, const kiln_toolkit_options_t* options) {
   kiln_locate_options_t how;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options->locate, "kiln_locate_options_t", sizeof(how), &how));
@@ -204,9 +205,9 @@ static kiln_status_t take_options(kiln_toolkit_t* toolkit,
     KILNI_RETURN_IF_ERROR(kiln_compat_spec_check(options->ctk_version));
   }
   KILNI_RETURN_IF_ERROR(
-      copy_text(toolkit, options->ctk_version, &toolkit->ctk_version));
+      create_copy_text(toolkit, options->ctk_version, &toolkit->ctk_version));
   KILNI_RETURN_IF_ERROR(
-      copy_text(toolkit, options->cuda_library, &toolkit->cuda_library));
+      create_copy_text(toolkit, options->cuda_library, &toolkit->cuda_library));
   if (options->driver != NULL) {
     toolkit->driver_given = true;
     KILNI_RETURN_IF_ERROR(kilni_toolkit_driver_copy(
@@ -227,9 +228,9 @@ static kiln_status_t take_environment(kiln_toolkit_t* toolkit,
   return status;
 }
 
-static kiln_status_t set_up(kiln_toolkit_t* toolkit,
-                            const kiln_toolkit_options_t* options,
-                            const kilni_base_env_t* env) {
+static kiln_status_t create_set_up(kiln_toolkit_t* toolkit,
+                                   const kiln_toolkit_options_t* options,
+                                   const kilni_base_env_t* env) {
   kiln_status_t status = kilni_base_mutex_init(&toolkit->lock);
   toolkit->has_lock = kiln_status_is_ok(status);
   KILNI_RETURN_IF_ERROR(status);
@@ -237,7 +238,7 @@ static kiln_status_t set_up(kiln_toolkit_t* toolkit,
   toolkit->has_load_lock = kiln_status_is_ok(status);
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(take_environment(toolkit, env));
-  return take_options(toolkit, options);
+  return toolkit_create_take_options(toolkit, options);
 }
 
 kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
@@ -252,7 +253,8 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
   }
   kiln_allocator_t allocator =
       given.allocator ? *given.allocator : kiln_allocator_libc();
-  if (allocator.fn == NULL) return bad_option("allocator", "a function");
+  if (allocator.fn == NULL)
+    return toolkit_create_bad_option("allocator", "a function");
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kiln_toolkit_t), &block));
@@ -262,7 +264,7 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
   if (given.log != NULL) toolkit->host.log = *given.log;
   toolkit->env.allocator = allocator;
   atomic_init(&toolkit->references, 1);
-  kiln_status_t status = set_up(toolkit, &given, env);
+  kiln_status_t status = create_set_up(toolkit, &given, env);
   if (!kiln_status_is_ok(status)) {
     kiln_toolkit_release(toolkit);
     return status;

@@ -48,8 +48,9 @@ kiln_status_t kilni_toolkit_driver_copy(kiln_allocator_t allocator,
 
 // ---- Asking ----
 
-static kiln_status_t take_release(kiln_toolkit_t* toolkit, const char* libcuda,
-                                  kilni_toolkit_driver_t* driver) {
+static kiln_status_t driver_take_release(kiln_toolkit_t* toolkit,
+                                         const char* libcuda,
+                                         kilni_toolkit_driver_t* driver) {
   if (toolkit->reader == NULL) {
     KILNI_RETURN_IF_ERROR(kilni_locate_reader_create(
         toolkit->host.allocator, toolkit->system_root, &toolkit->reader));
@@ -90,8 +91,8 @@ static kiln_status_t not_asked(kiln_toolkit_t* toolkit, kiln_status_t status,
   return told;
 }
 
-static kiln_status_t ask(kiln_toolkit_t* toolkit,
-                         kilni_toolkit_driver_t* driver) {
+static kiln_status_t driver_ask(kiln_toolkit_t* toolkit,
+                                kilni_toolkit_driver_t* driver) {
   driver->said = kiln_compat_driver_default();
   int version = 0;
   kilni_base_dynlib_t* library = NULL;
@@ -105,7 +106,8 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
   }
   status = take_evidence(toolkit, kilni_base_dynlib_path(library), driver);
   if (kiln_status_is_ok(status)) {
-    status = take_release(toolkit, kilni_base_dynlib_path(library), driver);
+    status =
+        driver_take_release(toolkit, kilni_base_dynlib_path(library), driver);
   }
   kilni_base_dynlib_close(library);
   return status;
@@ -113,7 +115,7 @@ static kiln_status_t ask(kiln_toolkit_t* toolkit,
 
 kiln_status_t kilni_toolkit_driver_ask(kiln_toolkit_t* toolkit) {
   if (toolkit->driver_given || toolkit->driver.asked) return kiln_ok();
-  kiln_status_t status = ask(toolkit, &toolkit->driver);
+  kiln_status_t status = driver_ask(toolkit, &toolkit->driver);
   if (!kiln_status_is_ok(status)) {
     kilni_toolkit_driver_deinit(toolkit->host.allocator, &toolkit->driver);
     return status;

@@ -28,8 +28,8 @@ typedef struct gather_t {
 } gather_t;
 
 // `what` "text", and where it was read.
-static void add(gather_t* gather, uint32_t source, uint32_t line,
-                const char* what, const char* text, const char* where) {
+static void item_add(gather_t* gather, uint32_t source, uint32_t line,
+                     const char* what, const char* text, const char* where) {
   kiln_toolkit_item_t* item = gather->item;
   if (line == 0 || gather->count == KILNI_TOOLKIT_MAX_EVIDENCE) return;
   uint32_t at = gather->count++;
@@ -54,18 +54,18 @@ static void add_wheel(gather_t* gather, const kilni_locate_owner_t* owner) {
       kiln_compat_evidence_of_wheel(owner->name, owner->version);
   char text[512];
   snprintf(text, sizeof(text), "%s %s", owner->name, owner->version);
-  add(gather, wheel.source, wheel.line, "wheel", text, NULL);
+  item_add(gather, wheel.source, wheel.line, "wheel", text, NULL);
 }
 
-static void add_package(gather_t* gather,
-                        const kilni_locate_package_t* package) {
+static void item_add_package(gather_t* gather,
+                             const kilni_locate_package_t* package) {
   kiln_compat_evidence_t said = kiln_compat_evidence_of_package(
       package->name, package->version, package->source, package->toolkit);
   const char* manager =
       package->manager == KILNI_PACKAGE_CONDA ? "conda" : "dpkg";
   char text[512];
   snprintf(text, sizeof(text), "%s %s", package->name, package->version);
-  add(gather, said.source, said.line, manager, text, NULL);
+  item_add(gather, said.source, said.line, manager, text, NULL);
 }
 
 static void add_pins(gather_t* gather, const kilni_locate_facts_t* facts) {
@@ -77,31 +77,32 @@ static void add_pins(gather_t* gather, const kilni_locate_facts_t* facts) {
         facts->owner->version);
     snprintf(text, sizeof(text), "cuda-toolkit %s asks for %s%s",
              pin->toolkit_version, pin->name, pin->specifier);
-    add(gather, said.source, said.line, text, NULL, NULL);
+    item_add(gather, said.source, said.line, text, NULL, NULL);
   }
 }
 
 static void add_file(gather_t* gather, uint32_t source, const char* what,
                      const kilni_locate_line_t* line) {
-  add(gather, source, line->line, what, line->text, line->path);
+  item_add(gather, source, line->line, what, line->text, line->path);
 }
 
 static void gather_all(gather_t* gather, const kilni_locate_facts_t* facts,
                        const kilni_toolkit_call_t* call) {
-  add(gather, KILN_COMPAT_SOURCE_SYMBOL, facts->symbol.line, "symbol",
-      facts->symbol.text, NULL);
-  add(gather, KILN_COMPAT_SOURCE_TEXT, facts->release.line, "text",
-      facts->release.text, NULL);
-  add(gather, KILN_COMPAT_SOURCE_SIBLING, facts->sibling.line, "sibling",
-      facts->sibling.text, NULL);
+  item_add(gather, KILN_COMPAT_SOURCE_SYMBOL, facts->symbol.line, "symbol",
+           facts->symbol.text, NULL);
+  item_add(gather, KILN_COMPAT_SOURCE_TEXT, facts->release.line, "text",
+           facts->release.text, NULL);
+  item_add(gather, KILN_COMPAT_SOURCE_SIBLING, facts->sibling.line, "sibling",
+           facts->sibling.text, NULL);
   if (call != NULL && call->name != NULL) {
-    add(gather, KILN_COMPAT_SOURCE_CALL, call->line, "call", call->name, NULL);
+    item_add(gather, KILN_COMPAT_SOURCE_CALL, call->line, "call", call->name,
+             NULL);
   }
   if (facts->owner != NULL) {
     add_wheel(gather, facts->owner);
     add_pins(gather, facts);
   }
-  if (facts->package != NULL) add_package(gather, facts->package);
+  if (facts->package != NULL) item_add_package(gather, facts->package);
   if (facts->header_same_owner) {
     add_file(gather, KILN_COMPAT_SOURCE_HEADER, "cuda.h", &facts->header);
   }
@@ -119,8 +120,8 @@ static void drop_evidence(kiln_toolkit_item_t* item) {
   kilni_base_str_deinit(&item->texts);
 }
 
-static kiln_status_t conclude(kiln_toolkit_item_t* item,
-                              const kilni_toolkit_call_t* call) {
+static kiln_status_t item_conclude(kiln_toolkit_item_t* item,
+                                   const kilni_toolkit_call_t* call) {
   gather_t gather;
   gather.item = item;
   gather.count = 0;
@@ -163,21 +164,22 @@ static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
 
 // True if a root lies above the folder of a file. Where it is that folder
 // itself (somebody named it), what tells the version may lie beside it.
-static bool is_above(const char* root, const char* file) {
+static bool item_is_above(const char* root, const char* file) {
   size_t size = strlen(root);
   const char* slash = strrchr(file, '/');
   return size != 0 && slash != NULL && strncmp(file, root, size) == 0 &&
          (size_t)(slash - file) != size;
 }
 
-static kiln_status_t read_facts(kiln_toolkit_item_t* item, uint32_t depth) {
+static kiln_status_t item_read_facts(kiln_toolkit_item_t* item,
+                                     uint32_t depth) {
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(item->located);
   const char* root = kiln_locate_item_root(item->located);
   kilni_locate_facts_query_t query = {0};
   query.path = kiln_locate_item_file(item->located);
   query.name = kiln_locate_entry_name(entry);
   query.kind = kiln_locate_entry_kind(entry);
-  if (is_above(root, query.path)) query.prefix = root;
+  if (item_is_above(root, query.path)) query.prefix = root;
   if (root[0] != 0 &&
       kiln_locate_item_scope(item->located) == KILN_LOCATE_SCOPE_WHEEL) {
     query.sites = &root;
@@ -197,22 +199,22 @@ static bool needs_more(const kiln_toolkit_item_t* item) {
          (item->conclusion.line == 0 || item->conclusion.against != UINT32_MAX);
 }
 
-static kiln_status_t read_version(kiln_toolkit_t* toolkit,
-                                  kiln_toolkit_item_t* item,
-                                  const kilni_toolkit_call_t* call,
-                                  uint32_t depth) {
+static kiln_status_t item_read_version(kiln_toolkit_t* toolkit,
+                                       kiln_toolkit_item_t* item,
+                                       const kilni_toolkit_call_t* call,
+                                       uint32_t depth) {
   KILNI_RETURN_IF_ERROR(reader_get(toolkit, &item->reader));
-  kiln_status_t status = read_facts(item, depth);
+  kiln_status_t status = item_read_facts(item, depth);
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);  // gone since it was found: nothing is known
     return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(status);
-  KILNI_RETURN_IF_ERROR(conclude(item, call));
+  KILNI_RETURN_IF_ERROR(item_conclude(item, call));
   bool is_all = depth >= KILNI_LOCATE_FACTS_LINE;
   if (is_all || !needs_more(item)) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_LINE));
-  return conclude(item, call);
+  KILNI_RETURN_IF_ERROR(item_read_facts(item, KILNI_LOCATE_FACTS_LINE));
+  return item_conclude(item, call);
 }
 
 // ---- The piece as the rules see it ----
@@ -236,8 +238,8 @@ static kiln_status_t take_tags(kiln_toolkit_item_t* item,
 // The piece's own version: what it says itself, who installed it, its name
 // ("libcudart.so.13.0.96" says more than "libcudart.so.13"), and for a product
 // with a number of its own the header that lies with it.
-static void take_release(kiln_toolkit_item_t* item,
-                         const kilni_locate_facts_t* facts) {
+static void item_take_release(kiln_toolkit_item_t* item,
+                              const kilni_locate_facts_t* facts) {
   const struct {
     const char* version;
     const char* source;
@@ -335,13 +337,13 @@ static kiln_status_t make_item(kiln_toolkit_t* toolkit,
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(located);
   kiln_status_t status = take_tags(item, entry);
   if (kiln_status_is_ok(status) && kiln_locate_item_found(located)) {
-    status = read_version(toolkit, item, call, depth);
+    status = item_read_version(toolkit, item, call, depth);
   }
   if (!kiln_status_is_ok(status)) {
     kiln_toolkit_item_release(item);
     return status;
   }
-  if (item->facts != NULL) take_release(item, item->facts);
+  if (item->facts != NULL) item_take_release(item, item->facts);
   make_fact(item, entry, call);
   *out_item = item;
   return kiln_ok();

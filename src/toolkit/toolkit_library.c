@@ -31,8 +31,9 @@ static void texts_deinit(kiln_allocator_t allocator,
   kilni_toolkit_list_deinit(allocator, list, sizeof(*texts));
 }
 
-static kiln_status_t add_text(kiln_allocator_t allocator,
-                              kilni_toolkit_list_t* list, const char* text) {
+static kiln_status_t library_add_text(kiln_allocator_t allocator,
+                                      kilni_toolkit_list_t* list,
+                                      const char* text) {
   char* copy = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_strdup(allocator, kilni_base_sv(text), &copy));
@@ -52,19 +53,23 @@ static bool needs_it(const kilni_base_dynlib_mapped_t* mapped,
   return false;
 }
 
-static bool on_object(const kilni_base_dynlib_mapped_t* mapped, void* user) {
+static bool library_on_object(const kilni_base_dynlib_mapped_t* mapped,
+                              void* user) {
   census_t* census = user;
   if (strcmp(mapped->soname, census->soname) == 0) {
-    census->status = add_text(census->allocator, &census->copies, mapped->path);
+    census->status =
+        library_add_text(census->allocator, &census->copies, mapped->path);
   } else if (needs_it(mapped, census->soname)) {
-    census->status = add_text(census->allocator, &census->users, mapped->path);
+    census->status =
+        library_add_text(census->allocator, &census->users, mapped->path);
   }
   return kiln_status_is_ok(census->status);
 }
 
 // True in `*out_same` if the path leads to the library's own file.
-static kiln_status_t is_own(kiln_allocator_t allocator, const char* path,
-                            const char* real, bool* out_same) {
+static kiln_status_t library_is_own(kiln_allocator_t allocator,
+                                    const char* path, const char* real,
+                                    bool* out_same) {
   *out_same = strcmp(path, real) == 0;
   if (*out_same) return kiln_ok();
   char* resolved = NULL;
@@ -85,14 +90,14 @@ static kiln_status_t take_census(kiln_toolkit_library_t* library,
   census.soname = item->facts->soname != NULL
                       ? item->facts->soname
                       : kiln_locate_item_file_name(item->located);
-  kilni_base_dynlib_each_mapped(on_object, &census);
+  kilni_base_dynlib_each_mapped(library_on_object, &census);
   kiln_status_t status = census.status;
   char** copies = census.copies.items;
   for (size_t i = 0; kiln_status_is_ok(status) && i < census.copies.count;
        i++) {
     bool same = false;
-    status = is_own(library->allocator, copies[i],
-                    kiln_locate_item_real_path(item->located), &same);
+    status = library_is_own(library->allocator, copies[i],
+                            kiln_locate_item_real_path(item->located), &same);
     if (same) library->was_loaded = true;
     if (!same && kiln_status_is_ok(status)) {
       kilni_base_str_addf(
@@ -255,8 +260,8 @@ static kiln_toolkit_library_t* known(const kiln_toolkit_t* toolkit,
   return NULL;
 }
 
-static kiln_status_t path_of(kiln_toolkit_library_t* library,
-                             const char* wanted) {
+static kiln_status_t library_path_of(kiln_toolkit_library_t* library,
+                                     const char* wanted) {
   const char* taken = kilni_base_dynlib_path(library->library);
   if (taken[0] != '/') taken = wanted;
   return kilni_base_strdup(library->allocator, kilni_base_sv(taken),
@@ -264,18 +269,19 @@ static kiln_status_t path_of(kiln_toolkit_library_t* library,
 }
 
 // Opens the step number `at` of a plan into `library`.
-static kiln_status_t fill(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
-                          size_t at, kiln_toolkit_library_t* library,
-                          kilni_base_str_t* notes) {
+static kiln_status_t library_fill(kiln_toolkit_t* toolkit,
+                                  kilni_toolkit_plan_t* plan, size_t at,
+                                  kiln_toolkit_library_t* library,
+                                  kilni_base_str_t* notes) {
   const kilni_toolkit_step_t* step = &plan->steps[at];
   KILNI_RETURN_IF_ERROR(take_census(library, notes));
   for (size_t i = 0; i < at; i++) {
     if (!kilni_toolkit_plan_needs(plan, at, i)) continue;
-    KILNI_RETURN_IF_ERROR(
-        add_text(library->allocator, &library->before, plan->steps[i].path));
+    KILNI_RETURN_IF_ERROR(library_add_text(library->allocator, &library->before,
+                                           plan->steps[i].path));
   }
   KILNI_RETURN_IF_ERROR(open_step(library->allocator, step, &library->library));
-  KILNI_RETURN_IF_ERROR(path_of(library, step->path));
+  KILNI_RETURN_IF_ERROR(library_path_of(library, step->path));
   KILNI_RETURN_IF_ERROR(hear(toolkit, library, notes));
   kilni_base_mutex_lock(&toolkit->lock);
   kiln_status_t status = kiln_ok();
@@ -286,9 +292,10 @@ static kiln_status_t fill(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
   return status;
 }
 
-static kiln_status_t open_library(kiln_toolkit_t* toolkit,
-                                  kilni_toolkit_plan_t* plan, size_t at,
-                                  kilni_base_str_t* notes) {
+static kiln_status_t toolkit_library_open_library(kiln_toolkit_t* toolkit,
+                                                  kilni_toolkit_plan_t* plan,
+                                                  size_t at,
+                                                  kilni_base_str_t* notes) {
   kiln_allocator_t allocator = toolkit->host.allocator;
   if (known(toolkit, plan->steps[at].item->located) != NULL) return kiln_ok();
   void* block = NULL;
@@ -298,7 +305,7 @@ static kiln_status_t open_library(kiln_toolkit_t* toolkit,
   library->allocator = allocator;
   library->item = plan->steps[at].item;
   kiln_toolkit_item_retain(library->item);
-  kiln_status_t status = fill(toolkit, plan, at, library, notes);
+  kiln_status_t status = library_fill(toolkit, plan, at, library, notes);
   if (kiln_status_is_ok(status)) {
     status = kilni_toolkit_append(allocator, &toolkit->libraries,
                                   KILNI_TOOLKIT_MAX_LIBRARIES, &library,
@@ -328,9 +335,10 @@ static kiln_status_t carry_out(kiln_toolkit_t* toolkit,
                                kilni_base_str_t* notes) {
   for (size_t i = 0; i < plan->count; i++) {
     const kilni_toolkit_step_t* step = &plan->steps[i];
-    KILNI_RETURN_IF_ERROR(step->item != NULL
-                              ? open_library(toolkit, plan, i, notes)
-                              : open_sibling(toolkit, step, notes));
+    KILNI_RETURN_IF_ERROR(
+        step->item != NULL
+            ? toolkit_library_open_library(toolkit, plan, i, notes)
+            : open_sibling(toolkit, step, notes));
   }
   return kiln_ok();
 }
@@ -437,7 +445,8 @@ bool kiln_toolkit_library_was_loaded(const kiln_toolkit_library_t* library) {
   return library->was_loaded;
 }
 
-static const char* text_at(const kilni_toolkit_list_t* list, uint32_t index) {
+static const char* library_text_at(const kilni_toolkit_list_t* list,
+                                   uint32_t index) {
   char* const* texts = list->items;
   return index < list->count ? texts[index] : NULL;
 }
@@ -449,7 +458,7 @@ uint32_t kiln_toolkit_library_user_count(
 
 const char* kiln_toolkit_library_user(const kiln_toolkit_library_t* library,
                                       uint32_t index) {
-  return text_at(&library->users, index);
+  return library_text_at(&library->users, index);
 }
 
 uint32_t kiln_toolkit_library_before_count(
@@ -459,5 +468,5 @@ uint32_t kiln_toolkit_library_before_count(
 
 const char* kiln_toolkit_library_before(const kiln_toolkit_library_t* library,
                                         uint32_t index) {
-  return text_at(&library->before, index);
+  return library_text_at(&library->before, index);
 }

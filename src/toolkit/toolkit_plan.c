@@ -24,7 +24,8 @@ typedef struct mapped_t {
   bool found;
 } mapped_t;
 
-static bool on_mapped(const kilni_base_dynlib_mapped_t* mapped, void* user) {
+static bool plan_on_mapped(const kilni_base_dynlib_mapped_t* mapped,
+                           void* user) {
   mapped_t* wanted = user;
   wanted->found = strcmp(mapped->soname, wanted->soname) == 0;
   return !wanted->found;
@@ -32,7 +33,7 @@ static bool on_mapped(const kilni_base_dynlib_mapped_t* mapped, void* user) {
 
 static bool is_mapped(const char* soname) {
   mapped_t wanted = {soname, false};
-  kilni_base_dynlib_each_mapped(on_mapped, &wanted);
+  kilni_base_dynlib_each_mapped(plan_on_mapped, &wanted);
   return wanted.found;
 }
 
@@ -54,8 +55,9 @@ bool kilni_toolkit_plan_needs(const kilni_toolkit_plan_t* plan, size_t at,
   return (plan->steps[at].needs[before / 64] >> (before % 64)) & 1;
 }
 
-static kiln_status_t add_step(kilni_toolkit_plan_t* plan,
-                              kilni_toolkit_step_t step, const char* path) {
+static kiln_status_t plan_add_step(kilni_toolkit_plan_t* plan,
+                                   kilni_toolkit_step_t step,
+                                   const char* path) {
   if (plan->count == KILNI_TOOLKIT_MAX_STEPS) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is the library number %u of a load",
@@ -78,7 +80,7 @@ static kiln_status_t add_sibling(kilni_toolkit_plan_t* plan, const char* path) {
     return kiln_ok();
   }
   kilni_toolkit_step_t step = {0};
-  return add_step(plan, step, path);
+  return plan_add_step(plan, step, path);
 }
 
 // True if there is nothing more to plan for an item. One that needs itself over
@@ -128,8 +130,8 @@ static const char* asked_name(const kilni_locate_facts_t* facts,
   return NULL;
 }
 
-static bool fits(const kiln_locate_item_t* found, const char* asked,
-                 uint32_t major) {
+static bool plan_fits(const kiln_locate_item_t* found, const char* asked,
+                      uint32_t major) {
   if (!kiln_locate_item_found(found)) return false;
   if (asked != NULL) {
     return strcmp(kiln_locate_item_file_name(found), asked) == 0;
@@ -139,9 +141,10 @@ static bool fits(const kiln_locate_item_t* found, const char* asked,
 }
 
 // Of every copy, the first that fits, one of the same root before others.
-static kiln_status_t choose(kiln_toolkit_t* toolkit,
-                            const kiln_locate_item_t* user, const char* name,
-                            const char* asked, kiln_locate_item_t** out_found) {
+static kiln_status_t plan_choose(kiln_toolkit_t* toolkit,
+                                 const kiln_locate_item_t* user,
+                                 const char* name, const char* asked,
+                                 kiln_locate_item_t** out_found) {
   kiln_locate_set_t* set = NULL;
   KILNI_RETURN_IF_ERROR(
       kiln_locate_find_all(toolkit->locate, KILN_LOCATE_KIND_LIB, name, &set));
@@ -149,7 +152,7 @@ static kiln_status_t choose(kiln_toolkit_t* toolkit,
   kiln_locate_item_t* best = NULL;
   for (uint32_t i = 0; i < kiln_locate_set_count(set); i++) {
     kiln_locate_item_t* item = kiln_locate_set_item(set, i);
-    if (!fits(item, asked, major)) continue;
+    if (!plan_fits(item, asked, major)) continue;
     uint32_t scope = kiln_locate_item_scope(item);
     bool named = scope == KILN_LOCATE_SCOPE_OVERRIDE ||
                  scope == KILN_LOCATE_SCOPE_LOADED;
@@ -193,7 +196,8 @@ static kiln_status_t plan_need(kilni_toolkit_plan_t* plan,
   if (entry == NULL) return kiln_ok();
   const char* asked = asked_name(user->facts, entry);
   kiln_locate_item_t* found = NULL;
-  KILNI_RETURN_IF_ERROR(choose(toolkit, user->located, name, asked, &found));
+  KILNI_RETURN_IF_ERROR(
+      plan_choose(toolkit, user->located, name, asked, &found));
   if (found == NULL) {
     bool there = asked != NULL && is_mapped(asked);
     if (required && !there) return not_there(user, name, asked);
@@ -309,7 +313,7 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
   if (kiln_locate_entry_flags(entry) & KILN_LOCATE_FLAG_DEEPBIND) {
     step.flags |= KILNI_DYNLIB_DEEPBIND;
   }
-  return add_step(plan, step, kiln_locate_item_path(item->located));
+  return plan_add_step(plan, step, kiln_locate_item_path(item->located));
 }
 
 kiln_status_t kilni_toolkit_plan_make(kiln_toolkit_t* toolkit,

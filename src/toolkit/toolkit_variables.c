@@ -14,16 +14,16 @@ static bool counts(const kilni_base_env_row_t* row) {
   return strcmp(row->room, "locate") == 0 || strcmp(row->room, "compat") == 0;
 }
 
-static kiln_status_t add(kiln_toolkit_t* toolkit, const char* name,
-                         const char* value) {
+static kiln_status_t variables_add(kiln_toolkit_t* toolkit, const char* name,
+                                   const char* value) {
   kiln_toolkit_variable_t variable = {name, value};
   return kilni_toolkit_append(toolkit->host.allocator, &toolkit->variables,
                               MAX_VARIABLES, &variable, sizeof(variable));
 }
 
 // Those of a family that are set; the family itself is no variable.
-static kiln_status_t add_members(kiln_toolkit_t* toolkit,
-                                 const kilni_base_env_row_t* family) {
+static kiln_status_t variables_add_members(kiln_toolkit_t* toolkit,
+                                           const kilni_base_env_row_t* family) {
   kiln_allocator_t allocator = toolkit->host.allocator;
   kiln_string_view_t name;
   const char* value = NULL;
@@ -40,7 +40,7 @@ static kiln_status_t add_members(kiln_toolkit_t* toolkit,
       kilni_base_strfree(allocator, copy);
       return status;
     }
-    KILNI_RETURN_IF_ERROR(add(toolkit, copy, value));
+    KILNI_RETURN_IF_ERROR(variables_add(toolkit, copy, value));
   }
   return kiln_ok();
 }
@@ -52,8 +52,9 @@ kiln_status_t kilni_toolkit_variables_list(kiln_toolkit_t* toolkit) {
     if (!counts(row)) continue;
     KILNI_RETURN_IF_ERROR(
         strcmp(row->type, "family") == 0
-            ? add_members(toolkit, row)
-            : add(toolkit, row->name,
+            ? variables_add_members(toolkit, row)
+            : variables_add(
+                  toolkit, row->name,
                   kilni_base_env_text(&toolkit->env, (kilni_base_env_id_t)i)));
   }
   return kiln_ok();
