@@ -43,15 +43,15 @@ kiln_status_t kilni_probe_create(const kilni_probe_source_t* source,
 
 // What a watch looks through. `path` is NVML's library, NULL the system's;
 // `table`, if not NULL, is taken in its place. thread-compatible
-typedef struct kilni_watch_source_t {
+typedef struct kilni_probe_watch_source_t {
   const kiln_host_t* host;
   kilni_base_keep_t keep;
   const char* path;
   const kiln_nvml_table_t* table;
-} kilni_watch_source_t;
+} kilni_probe_watch_source_t;
 
-kiln_status_t kilni_watch_create(const kilni_watch_source_t* source,
-                                 const kiln_watch_options_t* options,
-                                 kiln_watch_t** out_watch);
+kiln_status_t kilni_probe_watch_create(const kilni_probe_watch_source_t* source,
+                                       const kiln_watch_options_t* options,
+                                       kiln_watch_t** out_watch);
 
 #endif  // KILN_SRC_PROBE_PROBE_H_

@@ -45,7 +45,7 @@ uint32_t kiln_probe_attribute_since(uint32_t index) {
 }
 
 // A part of a GPU has a model that says so; the driver's UUID does not.
-static const char* word_of(const char* model) {
+static const char* attributes_word_of(const char* model) {
   return strstr(model, " MIG ") != NULL ? "MIG" : "GPU";
 }
 
@@ -72,7 +72,7 @@ kiln_status_t kilni_probe_collect_attributes(kiln_probe_t* probe,
   device->attributes = told->values;
   device->known = told->known;
   if (table->cuDeviceGetUuid(&uuid, handle) == KILN_CU_SUCCESS) {
-    kilni_table_cuda_uuid_text(&uuid, word_of(device->model), text);
+    kilni_table_cuda_uuid_text(&uuid, attributes_word_of(device->model), text);
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, text, &device->uuid));
   }
   if (table->cuDeviceGetPCIBusId(address, (int)sizeof(address), handle) ==

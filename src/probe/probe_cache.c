@@ -34,9 +34,9 @@ typedef struct walk_t {
   char* path;  // CACHE_PATH_BYTES
 } walk_t;
 
-static void walk(const walk_t* here);
+static void cache_walk(const walk_t* here);
 
-static bool visit(const char* name, void* user) {
+static bool cache_visit(const char* name, void* user) {
   const walk_t* here = user;
   size_t size = strlen(name);
   if (++*here->entries > MAX_CACHE_ENTRIES) {
@@ -52,7 +52,7 @@ static bool visit(const char* name, void* user) {
     walk_t below = *here;
     below.depth++;
     below.length = here->length + 1 + size;
-    walk(&below);
+    cache_walk(&below);
   } else if (look.kind == KILNI_FILE_REGULAR) {
     here->cache->files++;
     here->cache->bytes += look.size;
@@ -61,13 +61,13 @@ static bool visit(const char* name, void* user) {
   return *here->entries <= MAX_CACHE_ENTRIES;
 }
 
-static void walk(const walk_t* here) {
+static void cache_walk(const walk_t* here) {
   if (here->depth > MAX_CACHE_DEPTH) {
     here->cache->complete = 0;
     return;
   }
   walk_t copy = *here;
-  if (kilni_base_dir_scan(here->path, visit, &copy) != 0)
+  if (kilni_base_dir_scan(here->path, cache_visit, &copy) != 0)
     here->cache->complete = 0;
 }
 
@@ -99,9 +99,9 @@ static bool is_embedded(const kilni_probe_source_t* source) {
          kilni_base_file_exists(path);
 }
 
-static void read_size(const kiln_probe_t* probe,
-                      const kilni_probe_source_t* source,
-                      kiln_probe_cache_t* cache) {
+static void cache_read_size(const kiln_probe_t* probe,
+                            const kilni_probe_source_t* source,
+                            kiln_probe_cache_t* cache) {
   uint64_t value = 0;
   cache->limit = is_embedded(source) ? EMBEDDED_LIMIT : DEFAULT_LIMIT;
   const char* text =
@@ -124,7 +124,7 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
   cache->path = "";
   cache->complete = 1;
   cache->disabled = disable != NULL && strcmp(disable, "1") == 0;
-  read_size(probe, source, cache);
+  cache_read_size(probe, source, cache);
   if (named != NULL && named[0] != 0) {
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, named, &cache->path));
   } else if (home != NULL && home[0] != 0) {
@@ -142,6 +142,6 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
   uint32_t entries = 0;
   memcpy(path, cache->path, length + 1);
   walk_t top = {cache, &entries, 0, length, path};
-  walk(&top);
+  cache_walk(&top);
   return kiln_ok();
 }

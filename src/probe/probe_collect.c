@@ -78,8 +78,9 @@ static kiln_status_t collect_driver(kiln_probe_t* probe,
 
 // ---- GPUs ----
 
-static uint32_t ask(const kiln_cuda_table_t* table,
-                    kiln_cu_device_attribute_t id, kiln_cu_device_t device) {
+static uint32_t collect_ask(const kiln_cuda_table_t* table,
+                            kiln_cu_device_attribute_t id,
+                            kiln_cu_device_t device) {
   int value = 0;
   kiln_cu_result_t result = table->cuDeviceGetAttribute(&value, id, device);
   return result == KILN_CU_SUCCESS && value > 0 ? (uint32_t)value : 0;
@@ -117,12 +118,12 @@ static kiln_status_t collect_device(kiln_probe_t* probe,
   snprintf(name, sizeof(name), "cuda:%d", ordinal);
   found->name = "";
   found->model = "";
-  found->compute_major =
-      ask(table, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  found->compute_minor =
-      ask(table, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  found->compute_major = collect_ask(
+      table, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  found->compute_minor = collect_ask(
+      table, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   found->multiprocessors =
-      ask(table, KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+      collect_ask(table, KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   found->memory_bytes = bytes;
   found->uuid = "";
   found->address = "";
@@ -209,8 +210,8 @@ kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
 
 // ---- Libraries ----
 
-static kiln_status_t add_library(kiln_probe_t* probe, const char* name,
-                                 kiln_probe_library_t** out_library) {
+static kiln_status_t collect_add_library(kiln_probe_t* probe, const char* name,
+                                         kiln_probe_library_t** out_library) {
   void* item = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->libraries, &item));
   *out_library = item;
@@ -233,9 +234,9 @@ static void fill_library(kiln_probe_library_t* library,
 }
 
 // NVRTC has been opened, or could not be: that is more than a search knows.
-static kiln_status_t fill_nvrtc(kiln_probe_t* probe,
-                                const kilni_probe_source_t* source,
-                                kiln_probe_library_t* library) {
+static kiln_status_t collect_fill_nvrtc(kiln_probe_t* probe,
+                                        const kilni_probe_source_t* source,
+                                        kiln_probe_library_t* library) {
   library->found = source->nvrtc_path != NULL;
   if (source->nvrtc_path == NULL) return kiln_ok();
   library->version = source->nvrtc_version;
@@ -252,16 +253,16 @@ static kiln_status_t collect_libraries(kiln_probe_t* probe,
     if (kiln_locate_entry_kind(pieces[i].entry) != KILN_LOCATE_KIND_LIB) {
       continue;
     }
-    KILNI_RETURN_IF_ERROR(add_library(probe, pieces[i].name, &library));
+    KILNI_RETURN_IF_ERROR(collect_add_library(probe, pieces[i].name, &library));
     if (pieces[i].located != NULL) fill_library(library, &pieces[i]);
     if (asked && strcmp(pieces[i].name, "nvrtc") == 0) {
-      KILNI_RETURN_IF_ERROR(fill_nvrtc(probe, source, library));
+      KILNI_RETURN_IF_ERROR(collect_fill_nvrtc(probe, source, library));
       asked = false;
     }
   }
   if (!asked) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(add_library(probe, "nvrtc", &library));
-  return fill_nvrtc(probe, source, library);
+  KILNI_RETURN_IF_ERROR(collect_add_library(probe, "nvrtc", &library));
+  return collect_fill_nvrtc(probe, source, library);
 }
 
 // ---- Software device and environment ----
@@ -279,9 +280,9 @@ static kiln_status_t collect_soft(kiln_probe_t* probe,
                           &probe->soft.lanes_have);
 }
 
-static kiln_status_t add_variable(kiln_probe_t* probe,
-                                  const kilni_base_env_row_t* row,
-                                  const char* name, const char* value) {
+static kiln_status_t collect_add_variable(kiln_probe_t* probe,
+                                          const kilni_base_env_row_t* row,
+                                          const char* name, const char* value) {
   void* item = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->variables, &item));
   kiln_probe_variable_t* variable = item;
@@ -295,8 +296,8 @@ static kiln_status_t add_variable(kiln_probe_t* probe,
 }
 
 // The variables that are set of a family, behind the family itself.
-static kiln_status_t add_members(kiln_probe_t* probe,
-                                 const kilni_base_env_row_t* row) {
+static kiln_status_t collect_add_members(kiln_probe_t* probe,
+                                         const kilni_base_env_row_t* row) {
   const kilni_base_env_t* env = probe->host->env;
   kiln_string_view_t view;
   const char* value = NULL;
@@ -306,7 +307,7 @@ static kiln_status_t add_members(kiln_probe_t* probe,
     const char* copy = NULL;
     snprintf(name, sizeof(name), "%.*s", KILNI_SV(view));
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, name, &copy));
-    KILNI_RETURN_IF_ERROR(add_variable(probe, row, copy, value));
+    KILNI_RETURN_IF_ERROR(collect_add_variable(probe, row, copy, value));
   }
   return kiln_ok();
 }
@@ -317,9 +318,9 @@ static kiln_status_t collect_variables(kiln_probe_t* probe) {
         kilni_base_env_row((kilni_base_env_id_t)i);
     const char* value =
         kilni_probe_variable_text(probe, (kilni_base_env_id_t)i);
-    KILNI_RETURN_IF_ERROR(add_variable(probe, row, row->name, value));
+    KILNI_RETURN_IF_ERROR(collect_add_variable(probe, row, row->name, value));
     if (strcmp(row->type, "family") == 0 && !probe->hermetic) {
-      KILNI_RETURN_IF_ERROR(add_members(probe, row));
+      KILNI_RETURN_IF_ERROR(collect_add_members(probe, row));
     }
   }
   return kiln_ok();

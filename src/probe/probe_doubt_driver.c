@@ -14,7 +14,7 @@
 
 enum { PATH_BYTES = 4096, MAX_LOADED = 256 };
 
-static const char* root_of(const kilni_probe_source_t* source) {
+static const char* doubt_driver_root_of(const kilni_probe_source_t* source) {
   return source->system_root != NULL ? source->system_root : "";
 }
 
@@ -33,7 +33,7 @@ static kiln_status_t about_wsl(kiln_probe_t* probe,
   if (probe->system.is_wsl == 0) return kiln_ok();
   char right[PATH_BYTES];
   snprintf(right, sizeof(right), "%s/usr/lib/wsl/lib/libcuda.so.1",
-           root_of(source));
+           doubt_driver_root_of(source));
   const char* path = library_path(probe);
   if (!kilni_base_file_exists(right)) {
     return kilni_probe_add_problem(

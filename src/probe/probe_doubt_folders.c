@@ -26,7 +26,8 @@ static bool stop(const char* name, void* user) {
   return false;
 }
 
-static bool is_new(folders_t* seen, const kilni_base_file_look_t* look) {
+static bool doubt_folders_is_new(folders_t* seen,
+                                 const kilni_base_file_look_t* look) {
   for (size_t i = 0; i < seen->count; i++) {
     if (seen->inode[i] == look->inode && seen->device[i] == look->device) {
       return false;
@@ -39,14 +40,14 @@ static bool is_new(folders_t* seen, const kilni_base_file_look_t* look) {
   return true;
 }
 
-static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
-                           const char* folder) {
+static kiln_status_t doubt_folders_judge(kiln_probe_t* probe, folders_t* seen,
+                                         const char* folder) {
   char fix[PATH_BYTES + 64];
   char word[PATH_BYTES];
   kilni_base_file_look_t look = kilni_base_file_look(folder);
   bool closed = look.kind == KILNI_FILE_ERROR && look.error == EACCES;
   if (look.kind == KILNI_FILE_DIR) {
-    if (!is_new(seen, &look)) return kiln_ok();
+    if (!doubt_folders_is_new(seen, &look)) return kiln_ok();
     closed = kilni_base_dir_scan(folder, stop, NULL) == EACCES;
   }
   if (closed) {
@@ -80,7 +81,7 @@ static kiln_status_t judge_list(kiln_probe_t* probe, folders_t* seen,
     }
     memcpy(folder, part.data, part.size);
     folder[part.size] = 0;
-    KILNI_RETURN_IF_ERROR(judge(probe, seen, folder));
+    KILNI_RETURN_IF_ERROR(doubt_folders_judge(probe, seen, folder));
   }
   return kiln_ok();
 }
@@ -115,7 +116,7 @@ static kiln_status_t judge_all(kiln_probe_t* probe) {
   }
   const kiln_probe_toolkit_t* toolkits = probe->toolkits.items;
   for (size_t i = 0; i < probe->toolkits.count; i++) {
-    KILNI_RETURN_IF_ERROR(judge(probe, &seen, toolkits[i].root));
+    KILNI_RETURN_IF_ERROR(doubt_folders_judge(probe, &seen, toolkits[i].root));
   }
   const kiln_probe_copy_t* copies = probe->copies.items;
   char before[PATH_BYTES] = "";
@@ -128,7 +129,7 @@ static kiln_status_t judge_all(kiln_probe_t* probe) {
     folder[length] = 0;
     if (strcmp(folder, before) == 0) continue;
     memcpy(before, folder, length + 1);
-    KILNI_RETURN_IF_ERROR(judge(probe, &seen, folder));
+    KILNI_RETURN_IF_ERROR(doubt_folders_judge(probe, &seen, folder));
   }
   return kiln_ok();
 }

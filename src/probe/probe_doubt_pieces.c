@@ -13,7 +13,7 @@
 
 enum { PATH_BYTES = 4096, BUILTINS_BYTES = 128, MAX_PAIRS = 8 };
 
-static unsigned major_of(uint32_t line) {
+static unsigned doubt_pieces_major_of(uint32_t line) {
   return (unsigned)kiln_compat_line_major(line);
 }
 static unsigned minor_of(uint32_t line) {
@@ -30,8 +30,9 @@ typedef struct pair_t {
   uint32_t count;
 } pair_t;
 
-static bool is_hidden(const kiln_probe_t* probe, const kiln_probe_copy_t* over,
-                      const kiln_probe_copy_t* under) {
+static bool doubt_pieces_is_hidden(const kiln_probe_t* probe,
+                                   const kiln_probe_copy_t* over,
+                                   const kiln_probe_copy_t* under) {
   return over->root[0] != 0 && under->root[0] != 0 &&
          strcmp(over->real_path, under->real_path) != 0 &&
          kilni_probe_toolkit_of(probe, over->root) !=
@@ -61,7 +62,7 @@ static void add_pair(pair_t* pairs, size_t* count, const char* name,
   pairs[at].count++;
 }
 
-static const char* place(const kiln_probe_copy_t* copy) {
+static const char* doubt_pieces_place(const kiln_probe_copy_t* copy) {
   return copy->root[0] != 0 ? copy->root : copy->path;
 }
 
@@ -72,7 +73,8 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
   for (size_t i = 0; i < probe->pieces.count; i++) {
     bool lib = kiln_locate_entry_kind(pieces[i].entry) == KILN_LOCATE_KIND_LIB;
     for (uint32_t j = 1; lib && j < pieces[i].copy_count; j++) {
-      if (!is_hidden(probe, &pieces[i].copies[0], &pieces[i].copies[j])) {
+      if (!doubt_pieces_is_hidden(probe, &pieces[i].copies[0],
+                                  &pieces[i].copies[j])) {
         continue;
       }
       add_pair(pairs, &count, pieces[i].name, &pieces[i].copies[0],
@@ -95,15 +97,18 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
              pair->under->scope, variable);
     if (!same) {
       snprintf(of, sizeof(of), " (CUDA %u.%u before %u.%u)",
-               major_of(pair->over->line), minor_of(pair->over->line),
-               major_of(pair->under->line), minor_of(pair->under->line));
+               doubt_pieces_major_of(pair->over->line),
+               minor_of(pair->over->line),
+               doubt_pieces_major_of(pair->under->line),
+               minor_of(pair->under->line));
     }
     KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
         probe, same ? "copies" : "copies-of-two-lines",
         same ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING, fix,
         "%u %s of \"%s\" %s hidden by \"%s\"%s, e.g. %s", (unsigned)pair->count,
-        pair->count == 1 ? "library" : "libraries", place(pair->under),
-        pair->count == 1 ? "is" : "are", place(pair->over), of, pair->name));
+        pair->count == 1 ? "library" : "libraries",
+        doubt_pieces_place(pair->under), pair->count == 1 ? "is" : "are",
+        doubt_pieces_place(pair->over), of, pair->name));
   }
   return kiln_ok();
 }
@@ -141,7 +146,7 @@ static void wheel_python(const char* path, char out[PATH_BYTES]) {
 
 static void nvrtc_fix(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
                       char* fix, size_t capacity) {
-  unsigned major = major_of(copy->line);
+  unsigned major = doubt_pieces_major_of(copy->line);
   unsigned minor = minor_of(copy->line);
   bool apt = probe->packages == KILNI_PROBE_PACKAGES_APT;
   if (copy->scope_id == KILN_LOCATE_SCOPE_WHEEL) {
@@ -183,7 +188,7 @@ static kiln_status_t about_builtins(kiln_probe_t* probe) {
     *slash = 0;
     if (copy->line != 0) {
       snprintf(wanted, sizeof(wanted), "libnvrtc-builtins.so.%u.%u",
-               major_of(copy->line), minor_of(copy->line));
+               doubt_pieces_major_of(copy->line), minor_of(copy->line));
     }
     builtins_t builtins = {wanted, "", false};
     if (kilni_base_dir_scan(folder, see_builtins, &builtins) != 0) continue;

@@ -61,8 +61,9 @@ static kiln_status_t keep_located(kiln_probe_t* probe,
   return kiln_ok();
 }
 
-static kiln_status_t add_copy(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
-                              kiln_locate_item_t* located) {
+static kiln_status_t pieces_add_copy(kiln_probe_t* probe,
+                                     kiln_toolkit_t* toolkit,
+                                     kiln_locate_item_t* located) {
   if (!kiln_locate_item_found(located)) return kiln_ok();
   void* slot = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->items, &slot));
@@ -90,7 +91,7 @@ static bool has_override(const kiln_probe_t* probe,
 
 // True if a search has failed in the same words before: then it is no single
 // piece's fault.
-static bool is_told(const kiln_probe_t* probe, const char* message) {
+static bool pieces_is_told(const kiln_probe_t* probe, const char* message) {
   const kiln_probe_problem_t* problems = probe->problems.items;
   for (size_t i = 0; i < probe->problems.count; i++) {
     if (strcmp(problems[i].message, message) == 0) return true;
@@ -106,7 +107,7 @@ static kiln_status_t note_failure(kiln_probe_t* probe,
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_t noted =
       kilni_probe_text(probe, kiln_status_message(status), &piece->why);
-  if (kiln_status_is_ok(noted) && !is_told(probe, piece->why)) {
+  if (kiln_status_is_ok(noted) && !pieces_is_told(probe, piece->why)) {
     noted = kilni_probe_add_problem(
         probe,
         has_override(probe, piece->entry) ? "override-wrong" : "search-failed",
@@ -139,7 +140,8 @@ static kiln_status_t collect_piece(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
       status = keep_located(probe, located);
       piece->located = located;
     }
-    if (kiln_status_is_ok(status)) status = add_copy(probe, toolkit, located);
+    if (kiln_status_is_ok(status))
+      status = pieces_add_copy(probe, toolkit, located);
   }
   piece->copy_count = (uint32_t)(probe->copies.count - before);
   kiln_locate_set_release(set);

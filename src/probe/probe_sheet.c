@@ -153,7 +153,7 @@ kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,
   return status;
 }
 
-static const void* at(const kilni_probe_list_t* list, uint32_t index) {
+static const void* sheet_at(const kilni_probe_list_t* list, uint32_t index) {
   if (index >= list->count) return NULL;
   return (const char*)list->items + index * list->item_bytes;
 }
@@ -184,7 +184,7 @@ uint32_t kiln_probe_piece_count(const kiln_probe_t* probe) {
 
 const kiln_probe_piece_t* kiln_probe_piece(const kiln_probe_t* probe,
                                            uint32_t index) {
-  return at(&probe->pieces, index);
+  return sheet_at(&probe->pieces, index);
 }
 
 uint32_t kiln_probe_device_count(const kiln_probe_t* probe) {
@@ -193,7 +193,7 @@ uint32_t kiln_probe_device_count(const kiln_probe_t* probe) {
 
 const kiln_probe_device_t* kiln_probe_device(const kiln_probe_t* probe,
                                              uint32_t index) {
-  return at(&probe->devices, index);
+  return sheet_at(&probe->devices, index);
 }
 
 uint32_t kiln_probe_toolkit_count(const kiln_probe_t* probe) {
@@ -202,7 +202,7 @@ uint32_t kiln_probe_toolkit_count(const kiln_probe_t* probe) {
 
 const kiln_probe_toolkit_t* kiln_probe_toolkit(const kiln_probe_t* probe,
                                                uint32_t index) {
-  return at(&probe->toolkits, index);
+  return sheet_at(&probe->toolkits, index);
 }
 
 uint32_t kiln_probe_library_count(const kiln_probe_t* probe) {
@@ -211,7 +211,7 @@ uint32_t kiln_probe_library_count(const kiln_probe_t* probe) {
 
 const kiln_probe_library_t* kiln_probe_library(const kiln_probe_t* probe,
                                                uint32_t index) {
-  return at(&probe->libraries, index);
+  return sheet_at(&probe->libraries, index);
 }
 
 uint32_t kiln_probe_variable_count(const kiln_probe_t* probe) {
@@ -220,7 +220,7 @@ uint32_t kiln_probe_variable_count(const kiln_probe_t* probe) {
 
 const kiln_probe_variable_t* kiln_probe_variable(const kiln_probe_t* probe,
                                                  uint32_t index) {
-  return at(&probe->variables, index);
+  return sheet_at(&probe->variables, index);
 }
 
 uint32_t kiln_probe_problem_count(const kiln_probe_t* probe) {
@@ -229,7 +229,7 @@ uint32_t kiln_probe_problem_count(const kiln_probe_t* probe) {
 
 const kiln_probe_problem_t* kiln_probe_problem(const kiln_probe_t* probe,
                                                uint32_t index) {
-  return at(&probe->problems, index);
+  return sheet_at(&probe->problems, index);
 }
 
 const char* kiln_probe_severity_name(uint32_t severity) {

@@ -11,8 +11,9 @@
 enum { SYSTEM_FILE_BYTES = 64 << 10, NAME_BYTES = 256 };
 
 // The file below the system's root; "" if it cannot be read.
-static kiln_status_t read_text(kiln_probe_t* probe, const char* system_root,
-                               const char* name, char* text, size_t capacity) {
+static kiln_status_t system_read_text(kiln_probe_t* probe,
+                                      const char* system_root, const char* name,
+                                      char* text, size_t capacity) {
   kiln_allocator_t allocator = probe->host->allocator;
   kilni_base_str_t path;
   uint8_t* data = NULL;
@@ -91,11 +92,11 @@ static kilni_probe_packages_t packages_of(const char* id, const char* like) {
   return KILNI_PROBE_PACKAGES_UNKNOWN;
 }
 
-static void cut_line(char* text) {
+static void system_cut_line(char* text) {
   text[strcspn(text, "\r\n")] = 0;
 }
 
-static const char* machine_name(void) {
+static const char* system_machine_name(void) {
 #if defined(__x86_64__)
   return "x86_64";
 #elif defined(__aarch64__)
@@ -115,17 +116,17 @@ kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
   char like[NAME_BYTES];
   system->name = "";
   system->kernel = "";
-  system->machine = machine_name();
+  system->machine = system_machine_name();
   KILNI_RETURN_IF_ERROR(
-      read_text(probe, root, "/etc/os-release", text, sizeof(text)));
+      system_read_text(probe, root, "/etc/os-release", text, sizeof(text)));
   read_key(text, "PRETTY_NAME=", name);
   read_key(text, "ID=", id);
   read_key(text, "ID_LIKE=", like);
   probe->packages = packages_of(id, like);
   KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, name, &system->name));
-  KILNI_RETURN_IF_ERROR(
-      read_text(probe, root, "/proc/sys/kernel/osrelease", text, sizeof(text)));
-  cut_line(text);
+  KILNI_RETURN_IF_ERROR(system_read_text(
+      probe, root, "/proc/sys/kernel/osrelease", text, sizeof(text)));
+  system_cut_line(text);
   KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, text, &system->kernel));
   system->is_wsl =
       strstr(text, "icrosoft") != NULL || is_there(root, "/usr/lib/wsl/lib");

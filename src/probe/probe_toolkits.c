@@ -45,18 +45,20 @@ size_t kilni_probe_toolkit_of(const kiln_probe_t* probe, const char* root) {
   return SIZE_MAX;
 }
 
-static bool is_of(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
-                  const kiln_probe_toolkit_t* toolkit) {
+static bool toolkits_is_of(const kiln_probe_t* probe,
+                           const kiln_probe_copy_t* copy,
+                           const kiln_probe_toolkit_t* toolkit) {
   const kiln_probe_toolkit_t* first = probe->toolkits.items;
   return kilni_probe_toolkit_of(probe, copy->root) == (size_t)(toolkit - first);
 }
 
-static const kiln_probe_copy_t* copy_in(const kiln_probe_t* probe,
-                                        const kiln_probe_toolkit_t* toolkit,
-                                        uint32_t kind, const char* name) {
+static const kiln_probe_copy_t* toolkits_copy_in(
+    const kiln_probe_t* probe, const kiln_probe_toolkit_t* toolkit,
+    uint32_t kind, const char* name) {
   const kiln_probe_piece_t* piece = kilni_probe_piece_find(probe, kind, name);
   for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
-    if (is_of(probe, &piece->copies[i], toolkit)) return &piece->copies[i];
+    if (toolkits_is_of(probe, &piece->copies[i], toolkit))
+      return &piece->copies[i];
   }
   return NULL;
 }
@@ -64,8 +66,8 @@ static const kiln_probe_copy_t* copy_in(const kiln_probe_t* probe,
 // ---- Which roots there are ----
 
 // Two spellings of one folder are one toolkit.
-static size_t same_folder(const kiln_probe_t* probe,
-                          const kilni_base_file_look_t* look) {
+static size_t toolkits_same_folder(const kiln_probe_t* probe,
+                                   const kilni_base_file_look_t* look) {
   const kilni_probe_root_t* roots = probe->roots.items;
   for (size_t i = 0; i < probe->roots.count; i++) {
     if (look->kind == KILNI_FILE_DIR && roots[i].inode == look->inode &&
@@ -90,11 +92,11 @@ static kiln_status_t add_toolkit(kiln_probe_t* probe,
   return kiln_ok();
 }
 
-static kiln_status_t add_root(kiln_probe_t* probe,
-                              const kiln_probe_copy_t* copy) {
+static kiln_status_t toolkits_add_root(kiln_probe_t* probe,
+                                       const kiln_probe_copy_t* copy) {
   if (kilni_probe_toolkit_of(probe, copy->root) != SIZE_MAX) return kiln_ok();
   kilni_base_file_look_t look = kilni_base_file_look(copy->root);
-  size_t toolkit = same_folder(probe, &look);
+  size_t toolkit = toolkits_same_folder(probe, &look);
   if (toolkit == SIZE_MAX) {
     toolkit = probe->toolkits.count;
     KILNI_RETURN_IF_ERROR(add_toolkit(probe, copy));
@@ -135,7 +137,7 @@ static kiln_status_t count_lines(kiln_probe_t* probe,
   size_t count = 0;
   const kiln_probe_copy_t* copies = probe->copies.items;
   for (size_t i = 0; i < probe->copies.count; i++) {
-    if (!is_of(probe, &copies[i], toolkit)) continue;
+    if (!toolkits_is_of(probe, &copies[i], toolkit)) continue;
     toolkit->piece_count++;
     if (copies[i].line != 0) tally(lines, &count, copies[i].line);
   }
@@ -164,8 +166,8 @@ static kiln_status_t list_important(kiln_probe_t* probe,
   kilni_base_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
   size_t count = sizeof(kImportant) / sizeof(kImportant[0]);
   for (size_t i = 0; i < count; i++) {
-    if (copy_in(probe, toolkit, kImportant[i].kind, kImportant[i].name) ==
-        NULL) {
+    if (toolkits_copy_in(probe, toolkit, kImportant[i].kind,
+                         kImportant[i].name) == NULL) {
       continue;
     }
     if (text.size > 0) kilni_base_str_add_char(&text, ' ');
@@ -205,13 +207,13 @@ kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe) {
         kiln_locate_entry_class(pieces[i].entry) == KILN_LOCATE_CLASS_CTK;
     for (uint32_t j = 0; own && j < pieces[i].copy_count; j++) {
       if (pieces[i].copies[j].root[0] == 0) continue;
-      KILNI_RETURN_IF_ERROR(add_root(probe, &pieces[i].copies[j]));
+      KILNI_RETURN_IF_ERROR(toolkits_add_root(probe, &pieces[i].copies[j]));
     }
   }
   kiln_probe_toolkit_t* toolkits = probe->toolkits.items;
   for (size_t i = 0; i < probe->toolkits.count; i++) {
-    const kiln_probe_copy_t* headers =
-        copy_in(probe, &toolkits[i], KILN_LOCATE_KIND_HEADER, "cudart");
+    const kiln_probe_copy_t* headers = toolkits_copy_in(
+        probe, &toolkits[i], KILN_LOCATE_KIND_HEADER, "cudart");
     if (headers != NULL) toolkits[i].include_dir = headers->path;
     KILNI_RETURN_IF_ERROR(count_lines(probe, &toolkits[i]));
     KILNI_RETURN_IF_ERROR(list_important(probe, &toolkits[i]));

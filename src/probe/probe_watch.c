@@ -18,7 +18,7 @@
 
 // ---- The list ----
 
-static void name_device(kiln_watch_t* watch, kilni_watched_t* device) {
+static void name_device(kiln_watch_t* watch, kilni_probe_watched_t* device) {
   const kiln_nvml_table_t* t = &watch->table;
   kiln_nvml_pci_t pci;
   device->facts.model = device->model;
@@ -39,23 +39,25 @@ static void name_device(kiln_watch_t* watch, kilni_watched_t* device) {
   }
 }
 
-static kiln_status_t add(kiln_watch_t* watch, kiln_nvml_device_t handle,
-                         uint32_t index, uint32_t parent) {
+static kiln_status_t watch_add(kiln_watch_t* watch, kiln_nvml_device_t handle,
+                               uint32_t index, uint32_t parent) {
   if (watch->count == KILNI_WATCH_MAX_DEVICES) return kiln_ok();
   if (watch->count == watch->capacity) {
     void* grown = NULL;
     uint32_t capacity = watch->capacity == 0 ? 4 : watch->capacity * 2;
-    KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-        watch->host->allocator, capacity, sizeof(kilni_watched_t), &grown));
+    KILNI_RETURN_IF_ERROR(
+        kilni_base_alloc_array(watch->host->allocator, capacity,
+                               sizeof(kilni_probe_watched_t), &grown));
     if (watch->count > 0) {
-      memcpy(grown, watch->devices, watch->count * sizeof(kilni_watched_t));
+      memcpy(grown, watch->devices,
+             watch->count * sizeof(kilni_probe_watched_t));
     }
     kilni_base_free_array(watch->host->allocator, watch->devices,
-                          watch->capacity, sizeof(kilni_watched_t));
+                          watch->capacity, sizeof(kilni_probe_watched_t));
     watch->devices = grown;
     watch->capacity = capacity;
   }
-  kilni_watched_t* device = &watch->devices[watch->count++];
+  kilni_probe_watched_t* device = &watch->devices[watch->count++];
   memset(device, 0, sizeof(*device));
   device->handle = handle;
   device->is_mig = parent != KILN_WATCH_NO_PARENT;
@@ -82,7 +84,7 @@ static kiln_status_t add_migs(kiln_watch_t* watch, kiln_nvml_device_t gpu,
         KILN_NVML_SUCCESS) {
       continue;
     }
-    KILNI_RETURN_IF_ERROR(add(watch, mig, i, parent));
+    KILNI_RETURN_IF_ERROR(watch_add(watch, mig, i, parent));
     kiln_watch_device_t* facts = &watch->devices[watch->count - 1].facts;
     (void)t->nvmlDeviceGetGpuInstanceId(mig, &facts->gpu_instance);
     (void)t->nvmlDeviceGetComputeInstanceId(mig, &facts->compute_instance);
@@ -106,7 +108,7 @@ static kiln_status_t list_devices(kiln_watch_t* watch) {
       continue;
     }
     uint32_t at = watch->count;
-    KILNI_RETURN_IF_ERROR(add(watch, handle, i, KILN_WATCH_NO_PARENT));
+    KILNI_RETURN_IF_ERROR(watch_add(watch, handle, i, KILN_WATCH_NO_PARENT));
     KILNI_RETURN_IF_ERROR(add_migs(watch, handle, at));
   }
   if (watch->count == 0) {
@@ -136,8 +138,8 @@ static void read_versions(kiln_watch_t* watch) {
   }
 }
 
-static kiln_status_t begin(kiln_watch_t* watch,
-                           const kilni_watch_source_t* source) {
+static kiln_status_t watch_begin(kiln_watch_t* watch,
+                                 const kilni_probe_watch_source_t* source) {
   if (source->table != NULL) {
     watch->table = *source->table;
   } else {
@@ -160,9 +162,9 @@ static kiln_status_t begin(kiln_watch_t* watch,
   return kiln_watch_sample(watch);
 }
 
-kiln_status_t kilni_watch_create(const kilni_watch_source_t* source,
-                                 const kiln_watch_options_t* options,
-                                 kiln_watch_t** out_watch) {
+kiln_status_t kilni_probe_watch_create(const kilni_probe_watch_source_t* source,
+                                       const kiln_watch_options_t* options,
+                                       kiln_watch_t** out_watch) {
   *out_watch = NULL;
   KILNI_CHECK_ARGUMENT(options->pcie_traffic <= KILN_SWITCH_ON,
                        "options.pcie_traffic");
@@ -174,7 +176,7 @@ kiln_status_t kilni_watch_create(const kilni_watch_source_t* source,
   watch->keep = source->keep;
   kilni_base_keep_retain(watch->keep);
   watch->pcie_traffic = options->pcie_traffic == KILN_SWITCH_ON;
-  kiln_status_t status = begin(watch, source);
+  kiln_status_t status = watch_begin(watch, source);
   if (!kiln_status_is_ok(status)) {
     kiln_watch_close(watch);
     return status;
@@ -190,7 +192,7 @@ void kiln_watch_close(kiln_watch_t* watch) {
   kiln_status_free(watch->why);
   kiln_allocator_t allocator = watch->host->allocator;
   kilni_base_free_array(allocator, watch->devices, watch->capacity,
-                        sizeof(kilni_watched_t));
+                        sizeof(kilni_probe_watched_t));
   kilni_base_keep_t keep = watch->keep;
   kilni_base_free(allocator, watch, sizeof(*watch));
   kilni_base_keep_release(keep);
@@ -205,7 +207,7 @@ kiln_status_t kiln_watch_sample(kiln_watch_t* watch) {
   KILNI_RETURN_IF_ERROR(list_devices(watch));
   for (uint32_t i = 0; i < watch->count; i++) {
     name_device(watch, &watch->devices[i]);
-    kilni_watch_ask(watch, &watch->devices[i]);
+    kilni_probe_watch_ask(watch, &watch->devices[i]);
   }
   return kiln_ok();
 }
@@ -242,7 +244,7 @@ bool kiln_watch_value(const kiln_watch_t* watch, uint32_t device,
                       uint32_t metric, int64_t* out_value) {
   *out_value = 0;
   if (device >= watch->count || metric >= KILN_WATCH_METRICS) return false;
-  const kilni_watched_t* asked = &watch->devices[device];
+  const kilni_probe_watched_t* asked = &watch->devices[device];
   *out_value = asked->values[metric];
   return (asked->known >> metric & 1) != 0;
 }
@@ -251,20 +253,20 @@ const kiln_watch_process_t* kiln_watch_process(const kiln_watch_t* watch,
                                                uint32_t device,
                                                uint32_t index) {
   if (device >= watch->count) return NULL;
-  const kilni_watched_t* asked = &watch->devices[device];
+  const kilni_probe_watched_t* asked = &watch->devices[device];
   return index < asked->facts.process_count ? &asked->processes[index] : NULL;
 }
 
 const kiln_watch_link_t* kiln_watch_link(const kiln_watch_t* watch,
                                          uint32_t device, uint32_t index) {
   if (device >= watch->count) return NULL;
-  const kilni_watched_t* asked = &watch->devices[device];
+  const kilni_probe_watched_t* asked = &watch->devices[device];
   return index < asked->facts.link_count ? &asked->links[index] : NULL;
 }
 
 // ---- Between two ----
 
-static uint32_t path_of(unsigned int level) {
+static uint32_t watch_path_of(unsigned int level) {
   switch (level) {
     case KILN_NVML_TOPOLOGY_INTERNAL:
       return KILN_WATCH_PATH_BOARD;
@@ -300,7 +302,7 @@ uint32_t kiln_watch_path(kiln_watch_t* watch, uint32_t device, uint32_t other,
   }
   return t->nvmlDeviceGetTopologyCommonAncestor(a, b, &level) ==
                  KILN_NVML_SUCCESS
-             ? path_of(level)
+             ? watch_path_of(level)
              : KILN_WATCH_PATH_UNKNOWN;
 }
 

@@ -102,24 +102,25 @@ const char* kiln_watch_throttle_text(kiln_watch_t* watch, int64_t throttle) {
 
 // ---- Values ----
 
-static void say(kilni_watched_t* device, uint32_t metric, int64_t value) {
+static void watch_values_say(kilni_probe_watched_t* device, uint32_t metric,
+                             int64_t value) {
   device->values[metric] = value;
   device->known |= UINT64_C(1) << metric;
 }
 
-static void say_bytes(kilni_watched_t* device, uint32_t metric,
+static void say_bytes(kilni_probe_watched_t* device, uint32_t metric,
                       unsigned long long value) {
-  if (value <= INT64_MAX) say(device, metric, (int64_t)value);
+  if (value <= INT64_MAX) watch_values_say(device, metric, (int64_t)value);
 }
 
 // What gives one number.
-#define ASK(metric, row, ...)                                \
-  do {                                                       \
-    unsigned int value_ = 0;                                 \
-    if (t->row(__VA_ARGS__, &value_) == KILN_NVML_SUCCESS && \
-        value_ != KILN_NVML_NOT_AVAILABLE_32) {              \
-      say(device, KILN_WATCH_##metric, (int64_t)value_);     \
-    }                                                        \
+#define ASK(metric, row, ...)                                         \
+  do {                                                                \
+    unsigned int value_ = 0;                                          \
+    if (t->row(__VA_ARGS__, &value_) == KILN_NVML_SUCCESS &&          \
+        value_ != KILN_NVML_NOT_AVAILABLE_32) {                       \
+      watch_values_say(device, KILN_WATCH_##metric, (int64_t)value_); \
+    }                                                                 \
   } while (0)
 #define ASK_LONG(metric, row, ...)                           \
   do {                                                       \
@@ -129,7 +130,8 @@ static void say_bytes(kilni_watched_t* device, uint32_t metric,
     }                                                        \
   } while (0)
 
-static void ask_memory(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_memory(const kiln_nvml_table_t* t,
+                       kilni_probe_watched_t* device) {
   kiln_nvml_memory_v2_t newer;
   kiln_nvml_memory_t memory;
   kiln_nvml_bar1_t bar1;
@@ -154,33 +156,35 @@ static void ask_memory(const kiln_nvml_table_t* t, kilni_watched_t* device) {
   }
 }
 
-static void ask_work(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_work(const kiln_nvml_table_t* t,
+                     kilni_probe_watched_t* device) {
   kiln_nvml_utilization_t percent;
   unsigned int used = 0;
   unsigned int period = 0;
   if (t->nvmlDeviceGetUtilizationRates(device->handle, &percent) ==
       KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_UTILIZATION, percent.gpu);
-    say(device, KILN_WATCH_MEMORY_UTILIZATION, percent.memory);
+    watch_values_say(device, KILN_WATCH_UTILIZATION, percent.gpu);
+    watch_values_say(device, KILN_WATCH_MEMORY_UTILIZATION, percent.memory);
   }
   if (t->nvmlDeviceGetEncoderUtilization(device->handle, &used, &period) ==
       KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_ENCODER, used);
+    watch_values_say(device, KILN_WATCH_ENCODER, used);
   }
   if (t->nvmlDeviceGetDecoderUtilization(device->handle, &used, &period) ==
       KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_DECODER, used);
+    watch_values_say(device, KILN_WATCH_DECODER, used);
   }
 }
 
-static void ask_heat(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_heat(const kiln_nvml_table_t* t,
+                     kilni_probe_watched_t* device) {
   kiln_nvml_temperature_t now;
   kiln_nvml_device_t d = device->handle;
   memset(&now, 0, sizeof(now));
   now.version = KILN_NVML_TEMPERATURE_V1;
   now.sensor = KILN_NVML_TEMPERATURE_GPU;
   if (t->nvmlDeviceGetTemperatureV(d, &now) == KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_TEMPERATURE, now.celsius);
+    watch_values_say(device, KILN_WATCH_TEMPERATURE, now.celsius);
   } else {
     ASK(TEMPERATURE, nvmlDeviceGetTemperature, d, KILN_NVML_TEMPERATURE_GPU);
   }
@@ -194,7 +198,8 @@ static void ask_heat(const kiln_nvml_table_t* t, kilni_watched_t* device) {
   ASK(FAN, nvmlDeviceGetFanSpeed, d);
 }
 
-static void ask_clocks(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_clocks(const kiln_nvml_table_t* t,
+                       kilni_probe_watched_t* device) {
   kiln_nvml_device_t d = device->handle;
   ASK(CLOCK_GRAPHICS, nvmlDeviceGetClockInfo, d, KILN_NVML_CLOCK_GRAPHICS);
   ASK(CLOCK_SM, nvmlDeviceGetClockInfo, d, KILN_NVML_CLOCK_SM);
@@ -208,7 +213,8 @@ static void ask_clocks(const kiln_nvml_table_t* t, kilni_watched_t* device) {
   ASK_LONG(THROTTLE, nvmlDeviceGetCurrentClocksThrottleReasons, d);
 }
 
-static void ask_state(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_state(const kiln_nvml_table_t* t,
+                      kilni_probe_watched_t* device) {
   kiln_nvml_device_t d = device->handle;
   unsigned int pair[4] = {0, 0, 0, 0};
   int major = 0;
@@ -218,7 +224,7 @@ static void ask_state(const kiln_nvml_table_t* t, kilni_watched_t* device) {
   ASK(COMPUTE_MODE, nvmlDeviceGetComputeMode, d);
   ASK(NUMA_NODE, nvmlDeviceGetNumaNodeId, d);
   if (t->nvmlDeviceGetEccMode(d, &pair[0], &pair[1]) == KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_ECC, pair[0]);
+    watch_values_say(device, KILN_WATCH_ECC, pair[0]);
   }
   ASK_LONG(ECC_CORRECTED, nvmlDeviceGetTotalEccErrors, d,
            KILN_NVML_MEMORY_ERROR_TYPE_CORRECTED, KILN_NVML_VOLATILE_ECC);
@@ -226,19 +232,19 @@ static void ask_state(const kiln_nvml_table_t* t, kilni_watched_t* device) {
            KILN_NVML_MEMORY_ERROR_TYPE_UNCORRECTED, KILN_NVML_VOLATILE_ECC);
   if (t->nvmlDeviceGetRemappedRows(d, &pair[0], &pair[1], &pair[2], &pair[3]) ==
       KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_REMAPPED_ROWS, pair[1]);
+    watch_values_say(device, KILN_WATCH_REMAPPED_ROWS, pair[1]);
   }
   if (t->nvmlDeviceGetCudaComputeCapability(d, &major, &minor) ==
       KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_COMPUTE_MAJOR, major);
-    say(device, KILN_WATCH_COMPUTE_MINOR, minor);
+    watch_values_say(device, KILN_WATCH_COMPUTE_MAJOR, major);
+    watch_values_say(device, KILN_WATCH_COMPUTE_MINOR, minor);
   }
   if (t->nvmlDeviceGetMigMode(d, &pair[0], &pair[1]) == KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_MIG, pair[0]);
+    watch_values_say(device, KILN_WATCH_MIG, pair[0]);
   }
 }
 
-static void ask_bus(const kiln_watch_t* watch, kilni_watched_t* device) {
+static void ask_bus(const kiln_watch_t* watch, kilni_probe_watched_t* device) {
   const kiln_nvml_table_t* t = &watch->table;
   kiln_nvml_device_t d = device->handle;
   ASK(PCIE_GENERATION, nvmlDeviceGetCurrPcieLinkGeneration, d);
@@ -251,17 +257,18 @@ static void ask_bus(const kiln_watch_t* watch, kilni_watched_t* device) {
       KILN_NVML_PCIE_UTIL_RX_BYTES);
 }
 
-static void ask_share(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_share(const kiln_nvml_table_t* t,
+                      kilni_probe_watched_t* device) {
   kiln_nvml_attributes_t has;
   memset(&has, 0, sizeof(has));
   if (t->nvmlDeviceGetAttributes(device->handle, &has) == KILN_NVML_SUCCESS) {
-    say(device, KILN_WATCH_MULTIPROCESSORS, has.multiprocessors);
+    watch_values_say(device, KILN_WATCH_MULTIPROCESSORS, has.multiprocessors);
   }
 }
 
 // ---- Links ----
 
-static uint32_t leads_to(unsigned int type) {
+static uint32_t watch_values_leads_to(unsigned int type) {
   switch (type) {
     case KILN_NVML_NVLINK_DEVICE_TYPE_GPU:
       return KILN_WATCH_LINK_GPU;
@@ -274,7 +281,7 @@ static uint32_t leads_to(unsigned int type) {
   }
 }
 
-static void ask_link(const kiln_nvml_table_t* t, kilni_watched_t* device,
+static void ask_link(const kiln_nvml_table_t* t, kilni_probe_watched_t* device,
                      unsigned int index) {
   kiln_nvml_device_t d = device->handle;
   kiln_watch_link_t* link = &device->links[index];
@@ -290,7 +297,7 @@ static void ask_link(const kiln_nvml_table_t* t, kilni_watched_t* device,
   }
   if (t->nvmlDeviceGetNvLinkRemoteDeviceType(d, index, &value) ==
       KILN_NVML_SUCCESS) {
-    link->leads_to = leads_to(value);
+    link->leads_to = watch_values_leads_to(value);
   }
   memset(&pci, 0, sizeof(pci));
   if (t->nvmlDeviceGetNvLinkRemotePciInfo(d, index, &pci) ==
@@ -300,7 +307,8 @@ static void ask_link(const kiln_nvml_table_t* t, kilni_watched_t* device,
   }
 }
 
-static void ask_links(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_links(const kiln_nvml_table_t* t,
+                      kilni_probe_watched_t* device) {
   uint32_t active = 0;
   device->facts.link_count = 0;
   for (unsigned int i = 0; i < KILN_NVML_NVLINK_MAX_LINKS; i++) {
@@ -317,12 +325,12 @@ static void ask_links(const kiln_nvml_table_t* t, kilni_watched_t* device) {
     active += state != 0;
     device->facts.link_count = i + 1;
   }
-  say(device, KILN_WATCH_NVLINKS, active);
+  watch_values_say(device, KILN_WATCH_NVLINKS, active);
 }
 
 // ---- Processes ----
 
-static void add_processes(kilni_watched_t* device,
+static void add_processes(kilni_probe_watched_t* device,
                           const kiln_nvml_process_t* list, unsigned int count,
                           uint32_t kind) {
   for (unsigned int i = 0; i < count; i++) {
@@ -347,7 +355,8 @@ static void add_processes(kilni_watched_t* device,
 }
 
 // Of each process the newest sample counts; the list may be in any order.
-static void add_shares(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void add_shares(const kiln_nvml_table_t* t,
+                       kilni_probe_watched_t* device) {
   kiln_nvml_process_sample_t samples[KILNI_WATCH_MAX_PROCESSES];
   unsigned long long newest[KILNI_WATCH_MAX_PROCESSES];
   unsigned int count = KILNI_WATCH_MAX_PROCESSES;
@@ -374,7 +383,8 @@ typedef kiln_nvml_result_t (*list_fn_t)(kiln_nvml_device_t device,
                                         unsigned int* count,
                                         kiln_nvml_process_t* processes);
 
-static void ask_processes(const kiln_nvml_table_t* t, kilni_watched_t* device) {
+static void ask_processes(const kiln_nvml_table_t* t,
+                          kilni_probe_watched_t* device) {
   static const uint32_t kKinds[] = {KILN_WATCH_PROCESS_COMPUTE,
                                     KILN_WATCH_PROCESS_GRAPHICS,
                                     KILN_WATCH_PROCESS_MPS};
@@ -401,7 +411,7 @@ static void ask_processes(const kiln_nvml_table_t* t, kilni_watched_t* device) {
   add_shares(t, device);
 }
 
-void kilni_watch_ask(kiln_watch_t* watch, kilni_watched_t* device) {
+void kilni_probe_watch_ask(kiln_watch_t* watch, kilni_probe_watched_t* device) {
   const kiln_nvml_table_t* t = &watch->table;
   device->known = 0;
   ask_memory(t, device);

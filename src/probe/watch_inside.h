@@ -16,7 +16,7 @@ enum {
 };
 
 // A device of the list. one-thread
-typedef struct kilni_watched_t {
+typedef struct kilni_probe_watched_t {
   kiln_nvml_device_t handle;
   bool is_mig;
   kiln_watch_device_t facts;
@@ -29,7 +29,7 @@ typedef struct kilni_watched_t {
   char names[KILNI_WATCH_MAX_PROCESSES][KILNI_WATCH_TEXT_BYTES];
   kiln_watch_link_t links[KILN_NVML_NVLINK_MAX_LINKS];
   char remotes[KILN_NVML_NVLINK_MAX_LINKS][32];
-} kilni_watched_t;
+} kilni_probe_watched_t;
 
 struct kiln_watch_t {
   const kiln_host_t* host;
@@ -41,13 +41,13 @@ struct kiln_watch_t {
   uint32_t driver_version;
   uint32_t count;
   uint32_t capacity;
-  kilni_watched_t* devices;
+  kilni_probe_watched_t* devices;
   kiln_status_t why;
   char release[KILN_NVML_VERSION_BYTES];
   char throttle[KILNI_WATCH_THROTTLE_BYTES];
 };
 
 // Asks for everything of one device but its place in the list.
-void kilni_watch_ask(kiln_watch_t* watch, kilni_watched_t* device);
+void kilni_probe_watch_ask(kiln_watch_t* watch, kilni_probe_watched_t* device);
 
 #endif  // KILN_SRC_PROBE_WATCH_INSIDE_H_

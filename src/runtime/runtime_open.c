@@ -461,10 +461,10 @@ kiln_status_t kiln_runtime_watch(kiln_runtime_t* runtime,
   kiln_watch_options_t given;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_watch_options_t",
                                                 sizeof(given), &given));
-  kilni_watch_source_t source = {
+  kilni_probe_watch_source_t source = {
       .host = &runtime->host,
       .keep = kilni_runtime_keep(runtime),
       .path = kilni_base_env_text(&runtime->env, KILNI_ENV_KILN_LIBNVML),
       .table = runtime->hooks.nvml_table};
-  return kilni_watch_create(&source, &given, out_watch);
+  return kilni_probe_watch_create(&source, &given, out_watch);
 }
