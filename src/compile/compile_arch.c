@@ -23,13 +23,13 @@ const char* kilni_compile_raw_arch(const kiln_compile_options_t* options) {
   return NULL;
 }
 
-static bool is_machine_code(uint32_t format) {
+static bool arch_is_machine_code(uint32_t format) {
   return format == KILN_CODE_FORMAT_CUBIN ||
          format == KILN_CODE_FORMAT_RELOCATABLE;
 }
 
 // The number of "sm_90a" or "compute_90"; 0 for what is none.
-static uint32_t number_of(const char* arch) {
+static uint32_t arch_number_of(const char* arch) {
   const char* at = strchr(arch, '_');
   if (at == NULL) return 0;
   uint32_t number = 0;
@@ -83,15 +83,15 @@ static kiln_status_t note_lowered(const kiln_compiler_t* compiler,
 
 // Brings an architecture down that the compiler does not know yet. What is
 // older than all that it knows, or is no architecture, it refuses by itself.
-static kiln_status_t lower(const kiln_compiler_t* compiler,
-                           kiln_compile_result_t* result) {
-  uint32_t number = number_of(result->arch);
+static kiln_status_t arch_lower(const kiln_compiler_t* compiler,
+                                kiln_compile_result_t* result) {
+  uint32_t number = arch_number_of(result->arch);
   if (number == 0 || compiler->arch_count == 0 || knows(compiler, number)) {
     return kiln_ok();
   }
   uint32_t best = newest_below(compiler, number);
   if (best == 0) return kiln_ok();
-  bool machine = is_machine_code(result->format);
+  bool machine = arch_is_machine_code(result->format);
   if (machine && best / 10 != number / 10) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
@@ -123,7 +123,7 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
                                  kiln_compile_result_t* result) {
   const char* raw = kilni_compile_raw_arch(options);
   const char* arch = raw != NULL ? raw : options->arch;
-  bool machine = is_machine_code(result->format);
+  bool machine = arch_is_machine_code(result->format);
   if (arch == NULL && !machine) {
     choose_default(compiler, result);
     return kiln_ok();
@@ -155,5 +155,5 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
     snprintf(result->arch, sizeof(result->arch), "compute_%s", arch + 3);
     return kiln_ok();
   }
-  return lower(compiler, result);
+  return arch_lower(compiler, result);
 }

@@ -22,12 +22,12 @@ enum { KEY_VERSION = 2, MAX_KEPT_BYTES = 64 << 20 };
 // One compilation with a cache. one-thread
 typedef struct cached_t {
   const kilni_compile_job_t* job;
-  kilni_files_how_t how;
-  kilni_line_t dirs;      // absolute
-  char* working_dir;      // absolute
-  char* source_dir;       // absolute
-  kilni_base_str_t kept;  // the metadata of a new entry
-  kilni_files_t files;
+  kilni_compile_files_how_t how;
+  kilni_compile_line_t dirs;  // absolute
+  char* working_dir;          // absolute
+  char* source_dir;           // absolute
+  kilni_base_str_t kept;      // the metadata of a new entry
+  kilni_compile_files_t files;
   bool too_much;  // there are more files than are looked at
   bool changed;   // an entry was there, and a file of it has changed
   bool unread;    // an entry was there, and could not be read
@@ -65,7 +65,7 @@ static bool defines_time(const char* const* texts, uint32_t count) {
   return false;
 }
 
-static const char* why_not(const kilni_compile_job_t* job) {
+static const char* cached_why_not(const kilni_compile_job_t* job) {
   const kiln_compile_options_t* options = job->options;
   if (job->compiler->identity[0] == 0) {
     return "the compiler cannot be told from another";
@@ -100,13 +100,14 @@ static kiln_status_t set_reason(kiln_compile_result_t* result, uint32_t cache,
 // ---- Where headers are looked for ----
 
 static kiln_status_t add_dir(cached_t* cached, const char* dir) {
-  if (dir[0] == '/') return kilni_line_add(&cached->dirs, dir, "");
+  if (dir[0] == '/') return kilni_compile_line_add(&cached->dirs, dir, "");
   kilni_base_str_t path;
   kilni_base_str_init(&path, cached->job->result->allocator, 65536);
   kilni_base_str_addf(&path, "%s/%s", cached->working_dir, dir);
   kiln_status_t status = kilni_base_str_status(&path);
   if (kiln_status_is_ok(status)) {
-    status = kilni_line_add(&cached->dirs, kilni_base_str_cstr(&path), "");
+    status =
+        kilni_compile_line_add(&cached->dirs, kilni_base_str_cstr(&path), "");
   }
   kilni_base_str_deinit(&path);
   return status;
@@ -158,15 +159,15 @@ static kiln_status_t find_dirs(cached_t* cached) {
 
 // The folders count where a text looks beside itself, and where the code names
 // its source; one without either has one key, wherever its program is started.
-static kiln_status_t add_folders(const cached_t* cached,
-                                 kilni_cache_key_builder_t* key) {
+static kiln_status_t cached_add_folders(const cached_t* cached,
+                                        kilni_cache_key_builder_t* key) {
   const kilni_compile_job_t* job = cached->job;
   const kiln_compile_options_t* options = job->options;
   kiln_allocator_t allocator = job->result->allocator;
   bool beside = false;
   if (job->compiler->kind == KILN_COMPILER_KIND_NVVM) return kiln_ok();
   KILNI_RETURN_IF_ERROR(
-      kilni_files_has_quotes(allocator, job->source, &beside));
+      kilni_compile_files_has_quotes(allocator, job->source, &beside));
   if (beside) {
     kilni_cache_key_add_text(key, "source-dir",
                              kilni_base_sv(cached->source_dir));
@@ -177,7 +178,7 @@ static kiln_status_t add_folders(const cached_t* cached,
       options->pre_include_count != 0 || (names_source && job->name[0] != '/');
   for (uint32_t i = 0; i < options->header_count && !beside; i++) {
     const kiln_compile_file_t* file = &options->headers[i];
-    KILNI_RETURN_IF_ERROR(kilni_files_has_quotes(
+    KILNI_RETURN_IF_ERROR(kilni_compile_files_has_quotes(
         allocator,
         kilni_base_sv_make((const char*)file->bytes.data, file->bytes.size),
         &beside));
@@ -197,23 +198,23 @@ static void add_files(kilni_cache_key_builder_t* key, const char* field,
   }
 }
 
-static kiln_status_t add_typed(const kilni_compile_job_t* job,
-                               kilni_cache_key_builder_t* key) {
-  kilni_line_t line = {job->result->allocator, NULL, 0, 0};
+static kiln_status_t cached_add_typed(const kilni_compile_job_t* job,
+                                      kilni_cache_key_builder_t* key) {
+  kilni_compile_line_t line = {job->result->allocator, NULL, 0, 0};
   kiln_status_t status =
       job->compiler->kind == KILN_COMPILER_KIND_NVVM
-          ? kilni_line_add_nvvm(&line, job->options)
-          : kilni_line_add_nvrtc(&line, job->options, UINT32_MAX);
+          ? kilni_compile_line_add_nvvm(&line, job->options)
+          : kilni_compile_line_add_nvrtc(&line, job->options, UINT32_MAX);
   if (kiln_status_is_ok(status)) {
     kilni_cache_key_add_texts(key, "typed", (const char* const*)line.items,
                               line.count);
   }
-  kilni_line_deinit(&line);
+  kilni_compile_line_deinit(&line);
   return status;
 }
 
-static kiln_status_t build_key(const cached_t* cached,
-                               kilni_cache_key_builder_t* key) {
+static kiln_status_t cached_build_key(const cached_t* cached,
+                                      kilni_cache_key_builder_t* key) {
   const kilni_compile_job_t* job = cached->job;
   const kiln_compile_options_t* options = job->options;
   const kiln_compiler_t* compiler = job->compiler;
@@ -223,7 +224,7 @@ static kiln_status_t build_key(const cached_t* cached,
   kilni_cache_key_add_text(key, "arch", kilni_base_sv(options->arch));
   kilni_cache_key_add_text(key, "name", kilni_base_sv(job->name));
   kilni_cache_key_add_text(key, "source", job->source);
-  KILNI_RETURN_IF_ERROR(add_typed(job, key));
+  KILNI_RETURN_IF_ERROR(cached_add_typed(job, key));
   kilni_cache_key_add_texts(key, "raw", options->options,
                             options->option_count);
   kilni_cache_key_add_texts(key, "names", options->name_expressions,
@@ -235,27 +236,29 @@ static kiln_status_t build_key(const cached_t* cached,
   add_files(key, "headers", options->headers, options->header_count);
   add_files(key, "modules", options->modules, options->module_count);
   kilni_cache_key_add_u64(key, "device-library", options->device_library);
-  KILNI_RETURN_IF_ERROR(add_folders(cached, key));
+  KILNI_RETURN_IF_ERROR(cached_add_folders(cached, key));
   return kilni_cache_key_status(key);
 }
 
 // ---- A result out of an entry ----
 
-static bool check_entry(void* user, const kiln_cache_entry_t* entry) {
+static bool cached_check_entry(void* user, const kiln_cache_entry_t* entry) {
   cached_t* cached = user;
   const kilni_compile_job_t* job = cached->job;
   bool verify = job->options->cache_verify == KILN_SWITCH_ON;
-  kilni_kept_reader_t reader;
-  kilni_file_dep_t dep;
+  kilni_compile_kept_reader_t reader;
+  kilni_compile_file_dep_t dep;
   kiln_code_name_t name;
   cached->unread = true;
-  if (!kilni_kept_open(&reader, kiln_cache_entry_metadata(entry))) return false;
+  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry)))
+    return false;
   for (uint32_t i = 0; i < reader.name_count; i++) {
-    if (!kilni_kept_name(&reader, &name)) return false;
+    if (!kilni_compile_kept_name(&reader, &name)) return false;
   }
   for (uint32_t i = 0; i < reader.file_count; i++) {
-    if (!kilni_kept_file(&reader, &dep)) return false;
-    if (kilni_file_dep_holds(job->result->allocator, &dep, verify)) continue;
+    if (!kilni_compile_kept_file(&reader, &dep)) return false;
+    if (kilni_compile_file_dep_holds(job->result->allocator, &dep, verify))
+      continue;
     cached->changed = true;
     return false;
   }
@@ -263,19 +266,20 @@ static bool check_entry(void* user, const kiln_cache_entry_t* entry) {
   return true;
 }
 
-static kiln_status_t read_headers(kilni_kept_reader_t* reader,
+static kiln_status_t read_headers(kilni_compile_kept_reader_t* reader,
                                   kiln_compile_result_t* result) {
-  kilni_file_dep_t dep;
+  kilni_compile_file_dep_t dep;
   for (uint32_t i = 0; i < reader->file_count; i++) {
-    if (!kilni_kept_file(reader, &dep)) break;
+    if (!kilni_compile_kept_file(reader, &dep)) break;
     if (dep.state == KILNI_FILE_ABSENT) continue;
-    KILNI_RETURN_IF_ERROR(kilni_line_add(&result->headers, dep.path, ""));
+    KILNI_RETURN_IF_ERROR(
+        kilni_compile_line_add(&result->headers, dep.path, ""));
   }
   return kiln_ok();
 }
 
 static kiln_status_t fill_code(const kilni_compile_job_t* job,
-                               kilni_kept_reader_t* reader,
+                               kilni_compile_kept_reader_t* reader,
                                kiln_bytes_view_t payload) {
   kiln_compile_result_t* result = job->result;
   void* block = NULL;
@@ -283,7 +287,7 @@ static kiln_status_t fill_code(const kilni_compile_job_t* job,
       result->allocator, reader->name_count, sizeof(kiln_code_name_t), &block));
   kiln_code_name_t* names = block;
   for (uint32_t i = 0; i < reader->name_count; i++) {
-    (void)kilni_kept_name(reader, &names[i]);
+    (void)kilni_compile_kept_name(reader, &names[i]);
   }
   kiln_code_options_t how = kiln_code_options_default();
   how.format = result->format;
@@ -305,8 +309,8 @@ static kiln_status_t fill_result(const cached_t* cached,
                                  uint32_t from) {
   const kilni_compile_job_t* job = cached->job;
   kiln_compile_result_t* result = job->result;
-  kilni_kept_reader_t reader;
-  if (!kilni_kept_open(&reader, kiln_cache_entry_metadata(entry)) ||
+  kilni_compile_kept_reader_t reader;
+  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry)) ||
       reader.arch.size >= sizeof(result->arch)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INTERNAL, "a checked entry of the cache is not whole"),
@@ -331,12 +335,12 @@ static kiln_status_t fill_result(const cached_t* cached,
 
 // ---- A new result ----
 
-static kiln_status_t list_headers(const kilni_files_t* files,
+static kiln_status_t list_headers(const kilni_compile_files_t* files,
                                   kiln_compile_result_t* result) {
   for (size_t i = 0; i < files->count; i++) {
     if (files->items[i].state == KILNI_FILE_ABSENT) continue;
     KILNI_RETURN_IF_ERROR(
-        kilni_line_add(&result->headers, files->items[i].path, ""));
+        kilni_compile_line_add(&result->headers, files->items[i].path, ""));
   }
   return kiln_ok();
 }
@@ -353,15 +357,15 @@ static kiln_status_t write_kept(cached_t* cached) {
     names[2 * i] = name->expression;
     names[2 * i + 1] = name->lowered;
   }
-  kilni_kept_t kept = {result->format,
-                       kiln_code_producer_line(result->code),
-                       kilni_base_sv(kiln_compile_result_log(result)),
-                       kilni_base_sv(kiln_compile_result_note(result)),
-                       kilni_base_sv(result->arch),
-                       names,
-                       count,
-                       &cached->files};
-  kilni_kept_write(&cached->kept, &kept);
+  kilni_compile_kept_t kept = {result->format,
+                               kiln_code_producer_line(result->code),
+                               kilni_base_sv(kiln_compile_result_log(result)),
+                               kilni_base_sv(kiln_compile_result_note(result)),
+                               kilni_base_sv(result->arch),
+                               names,
+                               count,
+                               &cached->files};
+  kilni_compile_kept_write(&cached->kept, &kept);
   kilni_base_free_array(result->allocator, block, (size_t)count * 2,
                         sizeof(char*));
   return kilni_base_str_status(&cached->kept);
@@ -372,7 +376,7 @@ static kiln_status_t write_kept(cached_t* cached) {
 static const char* why_not_kept(const cached_t* cached,
                                 const kiln_compiler_t* used,
                                 const char** out_more) {
-  const kilni_files_t* files = &cached->files;
+  const kilni_compile_files_t* files = &cached->files;
   *out_more = files->timed != NULL ? files->timed : files->computed;
   if (files->timed != NULL) return "it holds the time of its compilation: ";
   if (files->computed != NULL) return "an #include that a macro computes: ";
@@ -384,10 +388,10 @@ static const char* why_not_kept(const cached_t* cached,
     return "another compiler took the place of the one that was found";
   }
   for (size_t i = 0; i < files->count; i++) {
-    kilni_file_dep_t dep = files->items[i];
+    kilni_compile_file_dep_t dep = files->items[i];
     // Only what changed while it was compiled.
     if (dep.state == KILNI_FILE_FRESH) dep.state = KILNI_FILE_PRESENT;
-    if (!kilni_file_dep_holds(files->allocator, &dep, false)) {
+    if (!kilni_compile_file_dep_holds(files->allocator, &dep, false)) {
       return "a file changed meanwhile";
     }
   }
@@ -402,7 +406,7 @@ static bool is_over_a_limit(kiln_status_t status) {
 }
 
 static kiln_status_t find_files(cached_t* cached) {
-  kiln_status_t status = kilni_files_find(&cached->how, &cached->files);
+  kiln_status_t status = kilni_compile_files_find(&cached->how, &cached->files);
   if (!is_over_a_limit(status)) return status;
   cached->too_much = true;
   return kiln_ok();
@@ -413,11 +417,11 @@ static bool is_cancelled(void* user) {
   return kilni_compile_is_cancelled(cached->job->options);
 }
 
-static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
+static kiln_status_t cached_make_entry(void* user, kiln_cache_output_t* out) {
   cached_t* cached = user;
   kilni_compile_job_t job = *cached->job;
   KILNI_RETURN_IF_ERROR(
-      kilni_compiler_ready(cached->job->compiler, &job.compiler));
+      kilni_compile_compiler_ready(cached->job->compiler, &job.compiler));
   if (job.compiler->kind == KILN_COMPILER_KIND_NVRTC) {
     KILNI_RETURN_IF_ERROR(find_files(cached));
     KILNI_RETURN_IF_ERROR(list_headers(&cached->files, job.result));
@@ -454,11 +458,11 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
 
 static kiln_status_t run_uncached(cached_t* cached, const char* reason);
 
-static kiln_status_t look_up(cached_t* cached) {
+static kiln_status_t cached_look_up(cached_t* cached) {
   const kilni_compile_job_t* job = cached->job;
   kilni_cache_key_builder_t key;
   kilni_cache_key_init(&key, job->result->allocator);
-  kiln_status_t status = build_key(cached, &key);
+  kiln_status_t status = cached_build_key(cached, &key);
   if (is_over_a_limit(status)) {
     kilni_cache_key_deinit(&key);
     return run_uncached(cached, "it is longer than what is kept");
@@ -470,8 +474,8 @@ static kiln_status_t look_up(cached_t* cached) {
     request.key.kind = kiln_code_format_name(job->result->format);
     request.key.version = KEY_VERSION;
     request.key.bytes = kilni_cache_key_view(&key);
-    request.make = make_entry;
-    request.check = check_entry;
+    request.make = cached_make_entry;
+    request.check = cached_check_entry;
     request.user = cached;
     request.cancelled = is_cancelled;
     status =
@@ -487,8 +491,8 @@ static kiln_status_t look_up(cached_t* cached) {
 
 static void cached_deinit(cached_t* cached) {
   kiln_allocator_t allocator = cached->job->result->allocator;
-  kilni_files_deinit(&cached->files);
-  kilni_line_deinit(&cached->dirs);
+  kilni_compile_files_deinit(&cached->files);
+  kilni_compile_line_deinit(&cached->dirs);
   kilni_base_strfree(allocator, cached->working_dir);
   kilni_base_strfree(allocator, cached->source_dir);
   kilni_base_str_deinit(&cached->kept);
@@ -497,10 +501,11 @@ static void cached_deinit(cached_t* cached) {
 static kiln_status_t run_uncached(cached_t* cached, const char* reason) {
   kilni_compile_job_t job = *cached->job;
   KILNI_RETURN_IF_ERROR(
-      kilni_compiler_ready(cached->job->compiler, &job.compiler));
+      kilni_compile_compiler_ready(cached->job->compiler, &job.compiler));
   if (job.options->list_headers == KILN_SWITCH_ON &&
       job.compiler->kind == KILN_COMPILER_KIND_NVRTC) {
-    KILNI_RETURN_IF_ERROR(kilni_files_find(&cached->how, &cached->files));
+    KILNI_RETURN_IF_ERROR(
+        kilni_compile_files_find(&cached->how, &cached->files));
     KILNI_RETURN_IF_ERROR(list_headers(&cached->files, job.result));
   }
   if (reason != NULL) {
@@ -519,7 +524,7 @@ kiln_status_t kilni_compile_cached(const kilni_compile_job_t* job) {
   cached.dirs.allocator = job->result->allocator;
   cached.files.allocator = job->result->allocator;
   kilni_base_str_init(&cached.kept, job->result->allocator, MAX_KEPT_BYTES);
-  const char* reason = options->cache != NULL ? why_not(job) : NULL;
+  const char* reason = options->cache != NULL ? cached_why_not(job) : NULL;
   kiln_status_t status = kiln_ok();
   if (options->cache != NULL || options->list_headers == KILN_SWITCH_ON) {
     status = find_dirs(&cached);
@@ -527,7 +532,7 @@ kiln_status_t kilni_compile_cached(const kilni_compile_job_t* job) {
   if (kiln_status_is_ok(status)) {
     status = options->cache == NULL || reason != NULL
                  ? run_uncached(&cached, reason)
-                 : look_up(&cached);
+                 : cached_look_up(&cached);
   }
   cached_deinit(&cached);
   return status;

@@ -14,7 +14,7 @@ static bool is_field(const kilni_cache_key_field_t* field, const char* name) {
   return kilni_base_sv_equal_cstr(field->name, name);
 }
 
-static kiln_string_view_t text_of(const kilni_cache_key_field_t* field) {
+static kiln_string_view_t entry_text_of(const kilni_cache_key_field_t* field) {
   return kilni_base_sv_make((const char*)field->value.data, field->value.size);
 }
 
@@ -28,13 +28,13 @@ static kiln_string_view_t first_word(kiln_string_view_t text) {
 static void take_field(const kilni_cache_key_field_t* field,
                        kiln_compile_entry_t* out) {
   if (is_field(field, "tool")) {
-    out->tool = first_word(text_of(field));
+    out->tool = first_word(entry_text_of(field));
   } else if (is_field(field, "line")) {
     out->line = (uint32_t)field->number;
   } else if (is_field(field, "name")) {
-    out->name = text_of(field);
+    out->name = entry_text_of(field);
   } else if (is_field(field, "arch")) {
-    out->arch = text_of(field);
+    out->arch = entry_text_of(field);
   } else if (is_field(field, "source")) {
     out->action = KILN_COMPILE_ENTRY_COMPILED;
     out->source_bytes = field->value.size;
@@ -51,13 +51,13 @@ bool kiln_compile_entry_read(const kiln_cache_entry_t* entry,
                              kiln_compile_entry_t* out_entry) {
   kilni_cache_key_reader_t key = {kiln_cache_entry_key(entry)};
   kilni_cache_key_field_t field;
-  kilni_kept_reader_t kept;
+  kilni_compile_kept_reader_t kept;
   memset(out_entry, 0, sizeof(*out_entry));
   out_entry->tool = kilni_base_sv_make("", 0);
   out_entry->name = out_entry->tool;
   out_entry->arch = out_entry->tool;
   if (entry == NULL ||
-      !kilni_kept_open(&kept, kiln_cache_entry_metadata(entry))) {
+      !kilni_compile_kept_open(&kept, kiln_cache_entry_metadata(entry))) {
     return false;
   }
   while (kilni_cache_key_next(&key, &field)) take_field(&field, out_entry);
@@ -72,20 +72,20 @@ bool kiln_compile_entry_holds(const kiln_cache_entry_t* entry,
                               kiln_string_view_t* out_changed) {
   kiln_allocator_t memory =
       allocator != NULL ? *allocator : kiln_allocator_libc();
-  kilni_kept_reader_t kept;
-  kilni_file_dep_t dep;
+  kilni_compile_kept_reader_t kept;
+  kilni_compile_file_dep_t dep;
   kiln_code_name_t name;
   *out_changed = kilni_base_sv_make("", 0);
   if (entry == NULL ||
-      !kilni_kept_open(&kept, kiln_cache_entry_metadata(entry))) {
+      !kilni_compile_kept_open(&kept, kiln_cache_entry_metadata(entry))) {
     return false;
   }
   for (uint32_t i = 0; i < kept.name_count; i++) {
-    if (!kilni_kept_name(&kept, &name)) return false;
+    if (!kilni_compile_kept_name(&kept, &name)) return false;
   }
   for (uint32_t i = 0; i < kept.file_count; i++) {
-    if (!kilni_kept_file(&kept, &dep)) return false;
-    if (kilni_file_dep_holds(memory, &dep, true)) continue;
+    if (!kilni_compile_kept_file(&kept, &dep)) return false;
+    if (kilni_compile_file_dep_holds(memory, &dep, true)) continue;
     *out_changed = kilni_base_sv(dep.path);
     return false;
   }

@@ -23,12 +23,12 @@
 // A time in the last two seconds may come again with other bytes.
 static const uint64_t kFreshNs = UINT64_C(2000000000);
 
-void kilni_files_deinit(kilni_files_t* files) {
+void kilni_compile_files_deinit(kilni_compile_files_t* files) {
   for (size_t i = 0; i < files->count; i++) {
     kilni_base_strfree(files->allocator, files->items[i].path);
   }
   kilni_base_free_array(files->allocator, files->items, files->capacity,
-                        sizeof(kilni_file_dep_t));
+                        sizeof(kilni_compile_file_dep_t));
   kilni_base_free_array(files->allocator, files->slots, files->slot_count,
                         sizeof(uint32_t));
   kilni_base_strfree(files->allocator, files->computed);
@@ -53,31 +53,31 @@ enum { MAX_WEAK = 32 };
 
 // A search under way. one-thread
 typedef struct find_t {
-  const kilni_files_how_t* how;
-  kilni_files_t* files;
+  const kilni_compile_files_how_t* how;
+  kilni_compile_files_t* files;
   bool* header_seen;       // of each virtual header
   kiln_status_t status;    // what ended it
   kiln_string_view_t dir;  // of the text that is scanned; no data: none
   const char* file;        // that is scanned, for people
   size_t next_file;        // of files->items, not yet scanned
-  kilni_macros_t macros;
-  kilni_macros_t words;     // that were used, each without a value
-  kilni_base_str_t askers;  // names of macros, with a space behind each
+  kilni_compile_macros_t macros;
+  kilni_compile_macros_t words;  // that were used, each without a value
+  kilni_base_str_t askers;       // names of macros, with a space behind each
   computed_t* computed;
   size_t computed_count;
   size_t computed_capacity;
   bool pastes;
-  kilni_scan_pieces_t strong;  // of all texts
-  kilni_scan_pieces_t weak[MAX_WEAK];
+  kilni_compile_scan_pieces_t strong;  // of all texts
+  kilni_compile_scan_pieces_t weak[MAX_WEAK];
   size_t weak_count;
-  kilni_scan_pieces_t here;  // weak ones of the text that is scanned
-  kilni_scan_pieces_t asks;  // weak ones of __has_include, of all texts
-  bool asks_here;            // one text has them all
+  kilni_compile_scan_pieces_t here;  // weak ones of the text that is scanned
+  kilni_compile_scan_pieces_t asks;  // weak ones of __has_include, of all texts
+  bool asks_here;                    // one text has them all
 } find_t;
 
 // ---- The set of paths ----
 
-static uint64_t hash_of(kiln_string_view_t text) {
+static uint64_t files_hash_of(kiln_string_view_t text) {
   uint64_t hash = UINT64_C(14695981039346656037);
   for (size_t i = 0; i < text.size; i++) {
     hash = (hash ^ (uint8_t)text.data[i]) * UINT64_C(1099511628211);
@@ -86,9 +86,10 @@ static uint64_t hash_of(kiln_string_view_t text) {
 }
 
 // The slot of a path: empty, or with its index.
-static uint32_t* slot_of(const kilni_files_t* files, kiln_string_view_t path) {
+static uint32_t* files_slot_of(const kilni_compile_files_t* files,
+                               kiln_string_view_t path) {
   size_t mask = files->slot_count - 1;
-  for (size_t at = (size_t)hash_of(path) & mask;; at = (at + 1) & mask) {
+  for (size_t at = (size_t)files_hash_of(path) & mask;; at = (at + 1) & mask) {
     uint32_t index = files->slots[at];
     if (index == 0 ||
         kilni_base_sv_equal_cstr(path, files->items[index - 1].path)) {
@@ -97,7 +98,7 @@ static uint32_t* slot_of(const kilni_files_t* files, kiln_string_view_t path) {
   }
 }
 
-static kiln_status_t grow_slots(kilni_files_t* files) {
+static kiln_status_t grow_slots(kilni_compile_files_t* files) {
   if (files->count * 2 < files->slot_count) return kiln_ok();
   size_t old_count = files->slot_count;
   uint32_t* old = files->slots;
@@ -108,16 +109,18 @@ static kiln_status_t grow_slots(kilni_files_t* files) {
   files->slots = block;
   files->slot_count = wanted;
   for (size_t i = 0; i < files->count; i++) {
-    *slot_of(files, kilni_base_sv(files->items[i].path)) = (uint32_t)(i + 1);
+    *files_slot_of(files, kilni_base_sv(files->items[i].path)) =
+        (uint32_t)(i + 1);
   }
   kilni_base_free_array(files->allocator, old, old_count, sizeof(uint32_t));
   return kiln_ok();
 }
 
-static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
-                              kilni_file_dep_t** out_dep) {
+static kiln_status_t files_add_path(kilni_compile_files_t* files,
+                                    kiln_string_view_t path,
+                                    kilni_compile_file_dep_t** out_dep) {
   KILNI_RETURN_IF_ERROR(grow_slots(files));
-  uint32_t* slot = slot_of(files, path);
+  uint32_t* slot = files_slot_of(files, path);
   if (*slot != 0) {
     *out_dep = &files->items[*slot - 1];
     return kiln_ok();
@@ -129,12 +132,12 @@ static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
         "compile it without a cache");
   }
   void* items = files->items;
-  kiln_status_t status =
-      kilni_base_grow(files->allocator, files->count + 1,
-                      sizeof(kilni_file_dep_t), &files->capacity, &items);
+  kiln_status_t status = kilni_base_grow(files->allocator, files->count + 1,
+                                         sizeof(kilni_compile_file_dep_t),
+                                         &files->capacity, &items);
   files->items = items;
   KILNI_RETURN_IF_ERROR(status);
-  kilni_file_dep_t* dep = &files->items[files->count];
+  kilni_compile_file_dep_t* dep = &files->items[files->count];
   KILNI_RETURN_IF_ERROR(kilni_base_strdup(files->allocator, path, &dep->path));
   kilni_base_file_look_t look = kilni_base_file_look(dep->path);
   if (look.kind == KILNI_FILE_REGULAR) {
@@ -165,22 +168,23 @@ static kiln_status_t look_in(find_t* find, kiln_string_view_t dir,
   }
   kilni_base_str_add(&path, name);
   kiln_status_t status = kilni_base_str_status(&path);
-  kilni_file_dep_t* dep = NULL;
+  kilni_compile_file_dep_t* dep = NULL;
   if (kiln_status_is_ok(status)) {
-    status = add_path(find->files,
-                      kilni_base_sv_make(kilni_base_str_cstr(&path), path.size),
-                      &dep);
+    status = files_add_path(
+        find->files, kilni_base_sv_make(kilni_base_str_cstr(&path), path.size),
+        &dep);
   }
   *out_there = kiln_status_is_ok(status) && dep->state != KILNI_FILE_ABSENT;
   kilni_base_str_deinit(&path);
   return status;
 }
 
-static bool is_given(find_t* find, kiln_string_view_t name);
+static bool files_is_given(find_t* find, kiln_string_view_t name);
 
-static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
+static kiln_status_t look_for(find_t* find,
+                              const kilni_compile_scan_found_t* found) {
   kiln_string_view_t name = found->name;
-  bool there = is_given(find, name);
+  bool there = files_is_given(find, name);
   if (there && !found->next) return kiln_ok();
   if (name.data[0] == '/') {
     return look_in(find, kilni_base_sv(""), name, &there);
@@ -211,7 +215,7 @@ static void computed_deinit(find_t* find) {
 }
 
 static kiln_status_t fill_computed(const find_t* find,
-                                   const kilni_scan_found_t* found,
+                                   const kilni_compile_scan_found_t* found,
                                    computed_t* computed) {
   kiln_allocator_t allocator = find->files->allocator;
   kiln_string_view_t name = found->name;
@@ -232,7 +236,7 @@ static kiln_status_t fill_computed(const find_t* find,
 }
 
 static kiln_status_t add_computed(find_t* find,
-                                  const kilni_scan_found_t* found) {
+                                  const kilni_compile_scan_found_t* found) {
   if (find->computed_count == KILNI_FILES_MAX) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %u headers are named by macros",
@@ -250,14 +254,14 @@ static kiln_status_t add_computed(find_t* find,
   return fill_computed(find, found, computed);
 }
 
-static kiln_status_t look_for_expanded(void* user,
-                                       const kilni_scan_found_t* found) {
+static kiln_status_t look_for_expanded(
+    void* user, const kilni_compile_scan_found_t* found) {
   return look_for(user, found);
 }
 
 static kiln_status_t look_for_both(void* user,
-                                   const kilni_scan_found_t* found) {
-  kilni_scan_found_t next = *found;
+                                   const kilni_compile_scan_found_t* found) {
+  kilni_compile_scan_found_t next = *found;
   next.next = true;
   return look_for(user, &next);
 }
@@ -272,7 +276,7 @@ static kiln_status_t look_for_computed(find_t* find) {
     kiln_string_view_t none = {NULL, 0};
     find->dir = computed->dir != NULL ? kilni_base_sv(computed->dir) : none;
     if (computed->plain) {
-      KILNI_RETURN_IF_ERROR(kilni_macros_expand(
+      KILNI_RETURN_IF_ERROR(kilni_compile_macros_expand(
           &find->macros, kilni_base_sv(computed->text),
           computed->next ? look_for_both : look_for_expanded, find, &all));
     }
@@ -296,16 +300,17 @@ static bool defines_unseen(const kiln_compile_options_t* options) {
   return false;
 }
 
-static bool take_found(void* user, const kilni_scan_found_t* found);
+static bool take_found(void* user, const kilni_compile_scan_found_t* found);
 
 // Of an option its value is known already, and a time is another's question.
-static bool take_option(void* user, const kilni_scan_found_t* found) {
+static bool files_take_option(void* user,
+                              const kilni_compile_scan_found_t* found) {
   find_t* find = user;
   if (found->kind == KILNI_SCAN_DEFINE || found->kind == KILNI_SCAN_TIME) {
     return true;
   }
   if (found->kind != KILNI_SCAN_PIECE) return take_found(user, found);
-  kilni_scan_add_piece(&find->strong, NULL, found->name);
+  kilni_compile_scan_add_piece(&find->strong, NULL, found->name);
   return true;
 }
 
@@ -322,10 +327,10 @@ static kiln_status_t scan_option(find_t* find, const char* before,
   find->file = "an option";
   find->dir = kilni_base_sv_make(NULL, 0);
   if (kiln_status_is_ok(status)) {
-    status = kilni_scan_text(
+    status = kilni_compile_scan_text(
         find->files->allocator,
-        kilni_base_sv_make(kilni_base_str_cstr(&text), text.size), take_option,
-        find);
+        kilni_base_sv_make(kilni_base_str_cstr(&text), text.size),
+        files_take_option, find);
   }
   kilni_base_str_deinit(&text);
   if (!kiln_status_is_ok(status)) return status;
@@ -336,7 +341,7 @@ static kiln_status_t add_defines(find_t* find) {
   const kiln_compile_options_t* options = find->how->options;
   for (uint32_t i = 0; i < options->define_count; i++) {
     const char* text = options->defines[i];
-    KILNI_RETURN_IF_ERROR(kilni_macros_add_option(&find->macros, text));
+    KILNI_RETURN_IF_ERROR(kilni_compile_macros_add_option(&find->macros, text));
     KILNI_RETURN_IF_ERROR(scan_option(find, "", text));
   }
   // What a raw one may define, under whatever name.
@@ -347,7 +352,8 @@ static kiln_status_t add_defines(find_t* find) {
 }
 
 // The first is enough.
-static kiln_status_t note_time(find_t* find, const kilni_scan_found_t* found) {
+static kiln_status_t note_time(find_t* find,
+                               const kilni_compile_scan_found_t* found) {
   if (find->files->timed != NULL) return kiln_ok();
   kilni_base_str_t shown;
   kilni_base_str_init(&shown, find->files->allocator, 65536);
@@ -369,11 +375,11 @@ static kiln_status_t note_unclear(find_t* find, const char* what,
 // Those of __has_include: whether a text has them all, and what all have.
 static void keep_asks(find_t* find) {
   enum { ASKS = KILNI_SCAN_NAMES - 1 };
-  static const kilni_scan_pieces_t none;
-  kilni_scan_pieces_t alone = {0};
+  static const kilni_compile_scan_pieces_t none;
+  kilni_compile_scan_pieces_t alone = {0};
   uint16_t* here = find->here.at[ASKS];
   memcpy(alone.at[ASKS], here, sizeof(alone.at[ASKS]));
-  if (kilni_scan_whole(&alone, &none) != NULL) find->asks_here = true;
+  if (kilni_compile_scan_whole(&alone, &none) != NULL) find->asks_here = true;
   for (size_t i = 0; i < sizeof(none.at[0]) / sizeof(*here); i++) {
     find->asks.at[ASKS][i] |= here[i];
   }
@@ -382,7 +388,7 @@ static void keep_asks(find_t* find) {
 
 // Weak pieces of a text, beside those of other texts.
 static void keep_weak(find_t* find) {
-  static const kilni_scan_pieces_t none;
+  static const kilni_compile_scan_pieces_t none;
   keep_asks(find);
   if (memcmp(&find->here, &none, sizeof(none)) == 0) return;
   for (size_t i = 0; i < find->weak_count; i++) {
@@ -397,8 +403,8 @@ static void keep_weak(find_t* find) {
   for (size_t i = 0; i < sizeof(none) / sizeof(*last); i++) last[i] |= more[i];
 }
 
-static bool has_part_of_asks(const kilni_scan_pieces_t* pieces) {
-  static const kilni_scan_pieces_t none;
+static bool has_part_of_asks(const kilni_compile_scan_pieces_t* pieces) {
+  static const kilni_compile_scan_pieces_t none;
   enum { ASKS = KILNI_SCAN_NAMES - 1 };
   return memcmp(pieces->at[ASKS], none.at[ASKS], sizeof(none.at[ASKS])) != 0;
 }
@@ -407,16 +413,16 @@ static bool has_part_of_asks(const kilni_scan_pieces_t* pieces) {
 // has, T and __, count beside those of their own text alone, since headers of
 // the toolkit have them all; "TI" and "ME__" count wherever they stand.
 static kiln_status_t note_pasted(find_t* find) {
-  static const kilni_scan_pieces_t none;
+  static const kilni_compile_scan_pieces_t none;
   const char* whole = NULL;
   if (!find->pastes) return kiln_ok();
-  whole = kilni_scan_whole(&find->strong, &none);
+  whole = kilni_compile_scan_whole(&find->strong, &none);
   // A piece that nobody has by chance, such as __has_, may meet all others.
   if (whole == NULL && (find->asks_here || has_part_of_asks(&find->strong))) {
-    whole = kilni_scan_whole(&find->strong, &find->asks);
+    whole = kilni_compile_scan_whole(&find->strong, &find->asks);
   }
   for (size_t i = 0; i < find->weak_count && whole == NULL; i++) {
-    whole = kilni_scan_whole(&find->strong, &find->weak[i]);
+    whole = kilni_compile_scan_whole(&find->strong, &find->weak[i]);
   }
   if (whole == NULL) return kiln_ok();
   return note_unclear(find, "pieces that ## may make ", kilni_base_sv(whole),
@@ -436,18 +442,19 @@ static kiln_status_t note_askers(find_t* find) {
   kiln_string_view_t rest = {find->askers.data, find->askers.size};
   kiln_string_view_t name;
   while (rest.size != 0 && kilni_base_sv_split(&rest, ' ', &name)) {
-    if (name.size == 0 || !kilni_macros_has(&find->words, name)) continue;
+    if (name.size == 0 || !kilni_compile_macros_has(&find->words, name))
+      continue;
     return note_unclear(find, "a __has_include by the macro ", name, NULL);
   }
   return kiln_ok();
 }
 
-static bool take_found(void* user, const kilni_scan_found_t* found) {
+static bool take_found(void* user, const kilni_compile_scan_found_t* found) {
   find_t* find = user;
   switch (found->kind) {
     case KILNI_SCAN_WORD:
-      find->status = kilni_macros_add(&find->words, found->name,
-                                      kilni_base_sv_make(NULL, 0));
+      find->status = kilni_compile_macros_add(&find->words, found->name,
+                                              kilni_base_sv_make(NULL, 0));
       break;
     case KILNI_SCAN_ASKER:
       find->status = add_asker(find, found->name);
@@ -457,7 +464,8 @@ static bool take_found(void* user, const kilni_scan_found_t* found) {
           note_unclear(find, "what a macro asks ", found->name, find->file);
       break;
     case KILNI_SCAN_DEFINE:
-      find->status = kilni_macros_add(&find->macros, found->name, found->value);
+      find->status =
+          kilni_compile_macros_add(&find->macros, found->name, found->value);
       break;
     case KILNI_SCAN_COMPUTED:
       find->status = add_computed(find, found);
@@ -466,7 +474,7 @@ static bool take_found(void* user, const kilni_scan_found_t* found) {
       find->status = note_time(find, found);
       break;
     case KILNI_SCAN_PIECE:
-      kilni_scan_add_piece(&find->strong, &find->here, found->name);
+      kilni_compile_scan_add_piece(&find->strong, &find->here, found->name);
       break;
     case KILNI_SCAN_PASTE:
       find->pastes = true;
@@ -484,25 +492,25 @@ static bool take_found(void* user, const kilni_scan_found_t* found) {
 
 // ---- Texts ----
 
-static kiln_string_view_t folder_of(kiln_string_view_t path) {
+static kiln_string_view_t files_folder_of(kiln_string_view_t path) {
   while (path.size > 0 && path.data[path.size - 1] != '/') path.size--;
   if (path.size > 1) path.size--;
   return path;
 }
 
-static kiln_status_t scan(find_t* find, kiln_string_view_t text,
-                          kiln_string_view_t dir, const char* file) {
+static kiln_status_t files_scan(find_t* find, kiln_string_view_t text,
+                                kiln_string_view_t dir, const char* file) {
   find->dir = dir;
   find->file = file;
   memset(&find->here, 0, sizeof(find->here));
   KILNI_RETURN_IF_ERROR(
-      kilni_scan_text(find->files->allocator, text, take_found, find));
+      kilni_compile_scan_text(find->files->allocator, text, take_found, find));
   keep_weak(find);
   return find->status;
 }
 
 // A virtual header: scanned once, from the folder that its name says.
-static bool is_given(find_t* find, kiln_string_view_t name) {
+static bool files_is_given(find_t* find, kiln_string_view_t name) {
   const kiln_compile_options_t* options = find->how->options;
   for (uint32_t i = 0; i < options->header_count; i++) {
     if (!kilni_base_sv_equal_cstr(name, options->headers[i].name)) continue;
@@ -514,7 +522,7 @@ static bool is_given(find_t* find, kiln_string_view_t name) {
 
 static kiln_status_t scan_given(find_t* find, uint32_t index) {
   const kiln_compile_file_t* file = &find->how->options->headers[index];
-  kiln_string_view_t folder = folder_of(kilni_base_sv(file->name));
+  kiln_string_view_t folder = files_folder_of(kilni_base_sv(file->name));
   kilni_base_str_t dir;
   kilni_base_str_init(&dir, find->files->allocator, 65536);
   if (folder.size == 0 || folder.data[0] != '/') {
@@ -524,7 +532,7 @@ static kiln_status_t scan_given(find_t* find, uint32_t index) {
   kilni_base_str_add(&dir, folder);
   kiln_status_t status = kilni_base_str_status(&dir);
   if (kiln_status_is_ok(status)) {
-    status = scan(
+    status = files_scan(
         find,
         kilni_base_sv_make((const char*)file->bytes.data, file->bytes.size),
         kilni_base_sv_make(kilni_base_str_cstr(&dir), dir.size), file->name);
@@ -538,8 +546,8 @@ static kiln_status_t scan_given(find_t* find, uint32_t index) {
 static kiln_status_t real_folder(find_t* find, const char* path,
                                  char** out_dir) {
   kiln_allocator_t allocator = find->files->allocator;
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_strdup(allocator, folder_of(kilni_base_sv(path)), out_dir));
+  KILNI_RETURN_IF_ERROR(kilni_base_strdup(
+      allocator, files_folder_of(kilni_base_sv(path)), out_dir));
   if (strstr(*out_dir, "/..") == NULL) return kiln_ok();
   char* real = NULL;
   kiln_status_t status = kilni_base_path_real(allocator, *out_dir, &real);
@@ -554,8 +562,8 @@ static kiln_status_t real_folder(find_t* find, const char* path,
 }
 
 static kiln_status_t scan_file(find_t* find, size_t index) {
-  kilni_files_t* files = find->files;
-  kilni_file_dep_t* dep = &files->items[index];
+  kilni_compile_files_t* files = find->files;
+  kilni_compile_file_dep_t* dep = &files->items[index];
   if (dep->state == KILNI_FILE_ABSENT) return kiln_ok();
   uint8_t* data = NULL;
   size_t size = 0;
@@ -583,8 +591,8 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
     status = real_folder(find, dep->path, &dir);
   }
   if (kiln_status_is_ok(status)) {
-    status = scan(find, kilni_base_sv_make((const char*)data, size),
-                  kilni_base_sv(dir), dep->path);
+    status = files_scan(find, kilni_base_sv_make((const char*)data, size),
+                        kilni_base_sv(dir), dep->path);
   }
   kilni_base_strfree(files->allocator, dir);
   kilni_base_file_free(files->allocator, data, size);
@@ -610,19 +618,19 @@ static kiln_status_t scan_rest(find_t* find, bool* done) {
 }
 
 static kiln_status_t find_all(find_t* find, bool* done) {
-  const kilni_files_how_t* how = find->how;
+  const kilni_compile_files_how_t* how = find->how;
   for (uint32_t i = 0; i < how->options->pre_include_count; i++) {
-    kilni_scan_found_t first = {.kind = KILNI_SCAN_QUOTE};
+    kilni_compile_scan_found_t first = {.kind = KILNI_SCAN_QUOTE};
     first.name = kilni_base_sv(how->options->pre_includes[i]);
     if (first.name.size == 0) continue;
     find->dir = kilni_base_sv(how->working_dir);
     KILNI_RETURN_IF_ERROR(look_for(find, &first));
   }
   kiln_string_view_t none = {NULL, 0};
-  KILNI_RETURN_IF_ERROR(
-      scan(find, how->source,
-           how->source_dir != NULL ? kilni_base_sv(how->source_dir) : none,
-           how->name));
+  KILNI_RETURN_IF_ERROR(files_scan(
+      find, how->source,
+      how->source_dir != NULL ? kilni_base_sv(how->source_dir) : none,
+      how->name));
   KILNI_RETURN_IF_ERROR(scan_rest(find, done));
   // What the macros lead to may define more of them.
   for (size_t seen = SIZE_MAX; find->computed_count != 0;) {
@@ -635,16 +643,16 @@ static kiln_status_t find_all(find_t* find, bool* done) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_files_find(const kilni_files_how_t* how,
-                               kilni_files_t* files) {
+kiln_status_t kilni_compile_files_find(const kilni_compile_files_how_t* how,
+                                       kilni_compile_files_t* files) {
   find_t find = {.how = how, .files = files};
   uint32_t given = how->options->header_count;
   void* flags = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(files->allocator, (size_t)given * 2 + 1, &flags));
   find.header_seen = flags;
-  kilni_macros_init(&find.macros, files->allocator);
-  kilni_macros_init(&find.words, files->allocator);
+  kilni_compile_macros_init(&find.macros, files->allocator);
+  kilni_compile_macros_init(&find.words, files->allocator);
   kilni_base_str_init(&find.askers, files->allocator, 64u << 20);
   kiln_status_t status = add_defines(&find);
   if (kiln_status_is_ok(status)) {
@@ -659,8 +667,8 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
   if (kiln_status_is_ok(status)) status = note_askers(&find);
   if (kiln_status_is_ok(status)) status = note_pasted(&find);
   computed_deinit(&find);
-  kilni_macros_deinit(&find.macros);
-  kilni_macros_deinit(&find.words);
+  kilni_compile_macros_deinit(&find.macros);
+  kilni_compile_macros_deinit(&find.words);
   kilni_base_str_deinit(&find.askers);
   kilni_base_free(files->allocator, flags, (size_t)given * 2 + 1);
   return status;
@@ -668,7 +676,7 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
 
 // ---- Smaller questions ----
 
-static bool note_quote(void* user, const kilni_scan_found_t* found) {
+static bool note_quote(void* user, const kilni_compile_scan_found_t* found) {
   bool* has = user;
   *has = found->kind == KILNI_SCAN_QUOTE ||
          found->kind == KILNI_SCAN_COMPUTED || found->kind == KILNI_SCAN_ASKS ||
@@ -676,14 +684,15 @@ static bool note_quote(void* user, const kilni_scan_found_t* found) {
   return !*has;
 }
 
-kiln_status_t kilni_files_has_quotes(kiln_allocator_t allocator,
-                                     kiln_string_view_t text, bool* out_has) {
+kiln_status_t kilni_compile_files_has_quotes(kiln_allocator_t allocator,
+                                             kiln_string_view_t text,
+                                             bool* out_has) {
   *out_has = false;
-  return kilni_scan_text(allocator, text, note_quote, out_has);
+  return kilni_compile_scan_text(allocator, text, note_quote, out_has);
 }
 
 static bool content_holds(kiln_allocator_t allocator,
-                          const kilni_file_dep_t* dep) {
+                          const kilni_compile_file_dep_t* dep) {
   uint8_t* data = NULL;
   size_t size = 0;
   kiln_status_t status = kilni_base_file_read(
@@ -698,8 +707,9 @@ static bool content_holds(kiln_allocator_t allocator,
   return strcmp(digest, dep->digest) == 0;
 }
 
-bool kilni_file_dep_holds(kiln_allocator_t allocator,
-                          const kilni_file_dep_t* dep, bool verify) {
+bool kilni_compile_file_dep_holds(kiln_allocator_t allocator,
+                                  const kilni_compile_file_dep_t* dep,
+                                  bool verify) {
   kilni_base_file_look_t look = kilni_base_file_look(dep->path);
   if (dep->state == KILNI_FILE_ABSENT) {
     return look.kind != KILNI_FILE_REGULAR;

@@ -24,7 +24,7 @@ enum {
 };
 
 // A file that was looked for. one-thread
-typedef struct kilni_file_dep_t {
+typedef struct kilni_compile_file_dep_t {
   char* path;
   uint32_t state;  // KILNI_FILE_ABSENT, ...
   uint32_t reserved;
@@ -32,12 +32,12 @@ typedef struct kilni_file_dep_t {
   uint64_t inode;
   int64_t modified_ns;
   char digest[KILN_CACHE_NAME_BYTES];
-} kilni_file_dep_t;
+} kilni_compile_file_dep_t;
 
 // All of them. one-thread
-typedef struct kilni_files_t {
+typedef struct kilni_compile_files_t {
   kiln_allocator_t allocator;
-  kilni_file_dep_t* items;
+  kilni_compile_file_dep_t* items;
   size_t count;
   size_t capacity;
   uint32_t* slots;  // of a table by path: index + 1
@@ -51,12 +51,12 @@ typedef struct kilni_files_t {
   // What only a preprocessor can read: "a trigraph, ??= (FILE)". There may be
   // more files, or a time. NULL: nothing.
   char* unclear;
-} kilni_files_t;
+} kilni_compile_files_t;
 
-void kilni_files_deinit(kilni_files_t* files);
+void kilni_compile_files_deinit(kilni_compile_files_t* files);
 
 // How NVRTC looks for what is included. thread-compatible
-typedef struct kilni_files_how_t {
+typedef struct kilni_compile_files_how_t {
   kiln_string_view_t source;
   const char* name;         // of the source, for people
   const char* source_dir;   // absolute; NULL: not looked at
@@ -64,25 +64,27 @@ typedef struct kilni_files_how_t {
   const char* const* dirs;  // absolute
   size_t dir_count;
   const kiln_compile_options_t* options;
-} kilni_files_how_t;
+} kilni_compile_files_how_t;
 
 // Finds every file that the source may include. LIMIT_EXCEEDED,
 // OUT_OF_MEMORY; a file that cannot be read counts as absent.
-kiln_status_t kilni_files_find(const kilni_files_how_t* how,
-                               kilni_files_t* files);
+kiln_status_t kilni_compile_files_find(const kilni_compile_files_how_t* how,
+                                       kilni_compile_files_t* files);
 
 // True if a text has something that depends on the folder it lies in.
-kiln_status_t kilni_files_has_quotes(kiln_allocator_t allocator,
-                                     kiln_string_view_t text, bool* out_has);
+kiln_status_t kilni_compile_files_has_quotes(kiln_allocator_t allocator,
+                                             kiln_string_view_t text,
+                                             bool* out_has);
 
 // True if the file is as it was; `verify`: by what it holds.
-bool kilni_file_dep_holds(kiln_allocator_t allocator,
-                          const kilni_file_dep_t* dep, bool verify);
+bool kilni_compile_file_dep_holds(kiln_allocator_t allocator,
+                                  const kilni_compile_file_dep_t* dep,
+                                  bool verify);
 
 // ---- What is kept with a cached result ----
 
 // A result as it is kept. one-thread
-typedef struct kilni_kept_t {
+typedef struct kilni_compile_kept_t {
   uint32_t format;
   uint32_t line;
   kiln_string_view_t log;
@@ -90,14 +92,15 @@ typedef struct kilni_kept_t {
   kiln_string_view_t arch;
   const char* const* names;  // expression, lowered, ...
   uint32_t name_count;       // of pairs
-  const kilni_files_t* files;
-} kilni_kept_t;
+  const kilni_compile_files_t* files;
+} kilni_compile_kept_t;
 
 // Writes it as bytes.
-void kilni_kept_write(kilni_base_str_t* out, const kilni_kept_t* kept);
+void kilni_compile_kept_write(kilni_base_str_t* out,
+                              const kilni_compile_kept_t* kept);
 
 // What stands in such bytes, one piece after the other. one-thread
-typedef struct kilni_kept_reader_t {
+typedef struct kilni_compile_kept_reader_t {
   const uint8_t* at;
   const uint8_t* end;
   bool bad;
@@ -108,13 +111,16 @@ typedef struct kilni_kept_reader_t {
   kiln_string_view_t arch;
   uint32_t name_count;
   uint32_t file_count;
-} kilni_kept_reader_t;
+} kilni_compile_kept_reader_t;
 
 // Reads the head; false where it is none. Then come the names, then the files,
 // as many as it says.
-bool kilni_kept_open(kilni_kept_reader_t* reader, kiln_bytes_view_t bytes);
-bool kilni_kept_name(kilni_kept_reader_t* reader, kiln_code_name_t* out_name);
+bool kilni_compile_kept_open(kilni_compile_kept_reader_t* reader,
+                             kiln_bytes_view_t bytes);
+bool kilni_compile_kept_name(kilni_compile_kept_reader_t* reader,
+                             kiln_code_name_t* out_name);
 // `path` is borrowed from the bytes.
-bool kilni_kept_file(kilni_kept_reader_t* reader, kilni_file_dep_t* out_dep);
+bool kilni_compile_kept_file(kilni_compile_kept_reader_t* reader,
+                             kilni_compile_file_dep_t* out_dep);
 
 #endif  // KILN_SRC_COMPILE_COMPILE_FILES_H_

@@ -8,8 +8,9 @@
 // How often a waiting caller asks whether it is to give up.
 static const uint64_t kAskNs = 20000000;
 
-kiln_status_t kilni_gate_init(kilni_gate_t* gate, uint32_t most_running,
-                              uint64_t most_bytes) {
+kiln_status_t kilni_compile_gate_init(kilni_compile_gate_t* gate,
+                                      uint32_t most_running,
+                                      uint64_t most_bytes) {
   memset(gate, 0, sizeof(*gate));
   gate->most_running =
       most_running != 0 ? most_running : kilni_base_core_count();
@@ -25,14 +26,14 @@ kiln_status_t kilni_gate_init(kilni_gate_t* gate, uint32_t most_running,
   return kiln_ok();
 }
 
-void kilni_gate_deinit(kilni_gate_t* gate) {
+void kilni_compile_gate_deinit(kilni_compile_gate_t* gate) {
   if (!gate->is_made) return;
   kilni_base_cond_deinit(&gate->moved);
   kilni_base_mutex_deinit(&gate->lock);
   gate->is_made = false;
 }
 
-static bool has_room(const kilni_gate_t* gate, uint64_t bytes) {
+static bool gate_has_room(const kilni_compile_gate_t* gate, uint64_t bytes) {
   if (gate->running == 0) return true;
   if (gate->running >= gate->most_running) return false;
   if (gate->most_bytes == 0) return true;
@@ -40,27 +41,29 @@ static bool has_room(const kilni_gate_t* gate, uint64_t bytes) {
          bytes <= gate->most_bytes - gate->used_bytes;
 }
 
-static void join(kilni_gate_t* gate, kilni_gate_place_t* place) {
-  kilni_gate_place_t** at = &gate->first;
+static void gate_join(kilni_compile_gate_t* gate,
+                      kilni_compile_gate_place_t* place) {
+  kilni_compile_gate_place_t** at = &gate->first;
   while (*at != NULL) at = &(*at)->next;
   place->next = NULL;
   *at = place;
 }
 
-static void step_out(kilni_gate_t* gate, const kilni_gate_place_t* place) {
-  kilni_gate_place_t** at = &gate->first;
+static void step_out(kilni_compile_gate_t* gate,
+                     const kilni_compile_gate_place_t* place) {
+  kilni_compile_gate_place_t** at = &gate->first;
   while (*at != place) at = &(*at)->next;
   *at = place->next;
   kilni_base_cond_broadcast(&gate->moved);
 }
 
-bool kilni_gate_enter(kilni_gate_t* gate, uint64_t bytes,
-                      bool (*cancelled)(void* user), void* user) {
-  kilni_gate_place_t place;
+bool kilni_compile_gate_enter(kilni_compile_gate_t* gate, uint64_t bytes,
+                              bool (*cancelled)(void* user), void* user) {
+  kilni_compile_gate_place_t place;
   bool gave_up = false;
   kilni_base_mutex_lock(&gate->lock);
-  join(gate, &place);
-  while (!gave_up && (gate->first != &place || !has_room(gate, bytes))) {
+  gate_join(gate, &place);
+  while (!gave_up && (gate->first != &place || !gate_has_room(gate, bytes))) {
     if (cancelled == NULL) {
       kilni_base_cond_wait(&gate->moved, &gate->lock);
       continue;
@@ -80,7 +83,7 @@ bool kilni_gate_enter(kilni_gate_t* gate, uint64_t bytes,
   return !gave_up;
 }
 
-void kilni_gate_leave(kilni_gate_t* gate, uint64_t bytes) {
+void kilni_compile_gate_leave(kilni_compile_gate_t* gate, uint64_t bytes) {
   kilni_base_mutex_lock(&gate->lock);
   gate->running--;
   gate->used_bytes -= bytes;

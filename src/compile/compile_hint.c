@@ -13,8 +13,8 @@
 
 #define WAY_TO_A_FOLDER "name its folder (--include, `include_dirs`)"
 
-static bool is_one_of(const char* const* words, size_t count,
-                      const char* word) {
+static bool hint_is_one_of(const char* const* words, size_t count,
+                           const char* word) {
   for (size_t i = 0; i < count; i++) {
     if (strcmp(words[i], word) == 0) return true;
   }
@@ -25,7 +25,7 @@ static bool starts_with(const char* text, const char* start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-static bool holds(kiln_string_view_t text, const char* word) {
+static bool hint_holds(kiln_string_view_t text, const char* word) {
   size_t size = strlen(word);
   for (size_t i = 0; i + size <= text.size; i++) {
     if (memcmp(text.data + i, word, size) == 0) return true;
@@ -33,9 +33,9 @@ static bool holds(kiln_string_view_t text, const char* word) {
   return false;
 }
 
-static bool say(char* out, const char* format, ...) KILN_PRINTF(2, 3);
+static bool hint_say(char* out, const char* format, ...) KILN_PRINTF(2, 3);
 
-static bool say(char* out, const char* format, ...) {
+static bool hint_say(char* out, const char* format, ...) {
   va_list args;
   va_start(args, format);
   (void)vsnprintf(out, KILNI_HINT_BYTES, format, args);
@@ -106,7 +106,7 @@ static const char* libcuxx_name(const char* header) {
   for (size_t i = 0; i < sizeof(OTHER) / sizeof(OTHER[0]); i++) {
     if (strcmp(OTHER[i][0], header) == 0) return OTHER[i][1];
   }
-  bool same = is_one_of(SAME, sizeof(SAME) / sizeof(SAME[0]), header);
+  bool same = hint_is_one_of(SAME, sizeof(SAME) / sizeof(SAME[0]), header);
   return same ? header : NULL;
 }
 
@@ -133,7 +133,7 @@ static bool is_of_host(const char* header) {
       "getopt.h",      "pthread.h",   "omp.h",
       "ctype.h",       "cctype",      "wchar.h",
       "locale",        "typeinfo",    "typeindex"};
-  return is_one_of(HOST, sizeof(HOST) / sizeof(HOST[0]), header);
+  return hint_is_one_of(HOST, sizeof(HOST) / sizeof(HOST[0]), header);
 }
 
 static bool is_of_cccl(const char* header) {
@@ -156,7 +156,7 @@ static bool is_of_runtime(const char* header) {
 
 // The row of the catalog that has it: the one whose name it begins with, as
 // curand_kernel.h.
-static const kiln_locate_entry_t* row_of(const char* header) {
+static const kiln_locate_entry_t* hint_row_of(const char* header) {
   const kiln_locate_entry_t* best = NULL;
   uint32_t kind = KILN_LOCATE_KIND_HEADER;
   if (is_of_cccl(header)) return kiln_locate_entry_find(kind, "cccl");
@@ -186,7 +186,7 @@ static const char* wheel_of(const kiln_locate_entry_t* row, uint32_t major) {
 }
 
 // Some wheels have the version of CUDA, those of libraries one of their own.
-static bool say_wheel(const kilni_refusal_t* r, const char* header,
+static bool say_wheel(const kilni_compile_refusal_t* r, const char* header,
                       const kiln_locate_entry_t* row, char* fix) {
   const char* name = kiln_locate_entry_name(row);
   const char* wheel = wheel_of(row, r->line / 1000);
@@ -198,14 +198,15 @@ static bool say_wheel(const kilni_refusal_t* r, const char* header,
     (void)snprintf(version, sizeof(version), "==%u.%u.*",
                    (unsigned)(r->line / 1000), (unsigned)(r->line % 1000 / 10));
   }
-  return say(fix,
-             "install the wheel that has <%s>: `python3 -m pip install "
-             "\"%s%s\"`" KILNI_FIX_ENVIRONMENT "; or " WAY_TO_A_FOLDER,
-             header, wheel, version);
+  return hint_say(fix,
+                  "install the wheel that has <%s>: `python3 -m pip install "
+                  "\"%s%s\"`" KILNI_FIX_ENVIRONMENT "; or " WAY_TO_A_FOLDER,
+                  header, wheel, version);
 }
 
 // A header of the toolkit that needs one of a host is for a host itself.
-static bool is_in_toolkit(const kilni_refusal_t* r, kiln_string_view_t* out) {
+static bool is_in_toolkit(const kilni_compile_refusal_t* r,
+                          kiln_string_view_t* out) {
   for (size_t i = 0; i < 2; i++) {
     const char* folder = r->folders[i];
     size_t size = folder != NULL ? strlen(folder) : 0;
@@ -221,7 +222,7 @@ static bool is_in_toolkit(const kilni_refusal_t* r, kiln_string_view_t* out) {
   return false;
 }
 
-static bool hint_header(const kilni_refusal_t* r, const char* header,
+static bool hint_header(const kilni_compile_refusal_t* r, const char* header,
                         char* fix) {
   kiln_string_view_t from;
   static const char NONE[] = "NVRTC has no standard headers";
@@ -229,7 +230,7 @@ static bool hint_header(const kilni_refusal_t* r, const char* header,
   const char* other = libcuxx_name(header);
   bool is_standard = needs != NULL || other != NULL || is_of_host(header);
   if (is_standard && is_in_toolkit(r, &from)) {
-    return say(
+    return hint_say(
         fix,
         "put `#ifndef __CUDACC_RTC__` and `#endif` around the line of the "
         "source that leads to \"%.*s\": that header is for a host, and "
@@ -237,48 +238,50 @@ static bool hint_header(const kilni_refusal_t* r, const char* header,
         KILNI_SV(from));
   }
   if (needs != NULL) {
-    return say(fix,
-               "put `#ifndef __CUDACC_RTC__` and `#endif` around the line, "
-               "which other compilers need: %s, and %s none",
-               NONE, needs);
+    return hint_say(
+        fix,
+        "put `#ifndef __CUDACC_RTC__` and `#endif` around the line, "
+        "which other compilers need: %s, and %s none",
+        NONE, needs);
   }
   if (other != NULL) {
-    return say(fix,
-               "write <cuda/std/%s> in its place, with cuda::std:: for "
-               "std::; %s",
-               other, NONE);
+    return hint_say(fix,
+                    "write <cuda/std/%s> in its place, with cuda::std:: for "
+                    "std::; %s",
+                    other, NONE);
   }
   if (is_of_host(header)) {
-    return say(fix,
-               "put `#ifndef __CUDACC_RTC__` and `#endif` around the line and "
-               "what uses it: %s, and device code has nothing of this one",
-               NONE);
+    return hint_say(
+        fix,
+        "put `#ifndef __CUDACC_RTC__` and `#endif` around the line and "
+        "what uses it: %s, and device code has nothing of this one",
+        NONE);
   }
-  const kiln_locate_entry_t* row = row_of(header);
+  const kiln_locate_entry_t* row = hint_row_of(header);
   const char* name = kiln_locate_entry_name(row);
   bool is_here = (strcmp(name, "cccl") == 0 && r->has_cccl) ||
                  (strcmp(name, "cudart") == 0 && r->has_toolkit);
   if (is_here) {
-    return say(fix,
-               "correct the name: the headers of CUDA %u.%u have no <%s>; or, "
-               "where it is from elsewhere, " WAY_TO_A_FOLDER,
-               (unsigned)(r->line / 1000), (unsigned)(r->line % 1000 / 10),
-               header);
+    return hint_say(
+        fix,
+        "correct the name: the headers of CUDA %u.%u have no <%s>; or, "
+        "where it is from elsewhere, " WAY_TO_A_FOLDER,
+        (unsigned)(r->line / 1000), (unsigned)(r->line % 1000 / 10), header);
   }
   if (row != NULL && say_wheel(r, header, row, fix)) return true;
-  return say(fix, WAY_TO_A_FOLDER ", or correct the name of the header");
+  return hint_say(fix, WAY_TO_A_FOLDER ", or correct the name of the header");
 }
 
 // ---- Whole programs ----
 
-static bool is_letter(char c) {
+static bool hint_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          (c >= '0' && c <= '9');
 }
 
 // The end of a comment or of a text in quotes that begins at `at`; `at` itself
 // if none does.
-static size_t skip_quiet(kiln_string_view_t text, size_t at) {
+static size_t hint_skip_quiet(kiln_string_view_t text, size_t at) {
   char c = text.data[at];
   char next = at + 1 < text.size ? text.data[at + 1] : 0;
   if (c == '/' && next == '/') {
@@ -306,15 +309,15 @@ static bool find_main(kiln_string_view_t text, bool* out_launches) {
   bool found = false, after_type = false;
   *out_launches = false;
   for (size_t i = 0; i < text.size;) {
-    size_t next = skip_quiet(text, i);
+    size_t next = hint_skip_quiet(text, i);
     if (next != i) {
       i = next;
       continue;
     }
     char c = text.data[i];
-    if (is_letter(c)) {
+    if (hint_is_letter(c)) {
       size_t begin = i;
-      while (i < text.size && is_letter(text.data[i])) i++;
+      while (i < text.size && hint_is_letter(text.data[i])) i++;
       kiln_string_view_t word = {text.data + begin, i - begin};
       size_t open = i;
       while (open < text.size && text.data[open] == ' ') open++;
@@ -337,17 +340,20 @@ static bool find_main(kiln_string_view_t text, bool* out_launches) {
   return found;
 }
 
-static bool hint_program(const kilni_refusal_t* r, char* message, char* fix) {
+static bool hint_program(const kilni_compile_refusal_t* r, char* message,
+                         char* fix) {
   bool launches;
   // Where it minds NVRTC, what is wrong is something else.
-  if (holds(r->source, "__CUDACC_RTC__") || !find_main(r->source, &launches)) {
+  if (hint_holds(r->source, "__CUDACC_RTC__") ||
+      !find_main(r->source, &launches)) {
     return false;
   }
-  (void)say(message,
-            "\"%.200s\" is a whole program: main()%s is for nvcc, and NVRTC "
-            "compiles device code alone",
-            r->name, launches ? ", which launches with <<<>>>," : "");
-  return say(
+  (void)hint_say(
+      message,
+      "\"%.200s\" is a whole program: main()%s is for nvcc, and NVRTC "
+      "compiles device code alone",
+      r->name, launches ? ", which launches with <<<>>>," : "");
+  return hint_say(
       fix,
       "put `#ifndef __CUDACC_RTC__` and `#endif` around main(), the host "
       "functions and the host's headers, or the kernels into a file of "
@@ -356,7 +362,7 @@ static bool hint_program(const kilni_refusal_t* r, char* message, char* fix) {
 
 // ---- All of it ----
 
-bool kilni_compile_hint(const kilni_refusal_t* refusal,
+bool kilni_compile_hint(const kilni_compile_refusal_t* refusal,
                         char out_message[KILNI_HINT_BYTES],
                         char out_fix[KILNI_HINT_BYTES]) {
   static const struct {
@@ -394,8 +400,8 @@ bool kilni_compile_hint(const kilni_refusal_t* refusal,
     return hint_header(refusal, header, out_fix);
   }
   for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
-    if (holds(refusal->error, KNOWN[i].words)) {
-      return say(out_fix, "%s", KNOWN[i].fix);
+    if (hint_holds(refusal->error, KNOWN[i].words)) {
+      return hint_say(out_fix, "%s", KNOWN[i].fix);
     }
   }
   return false;

@@ -11,7 +11,7 @@
 #include "kiln/api.h"
 
 // What is known. thread-compatible
-typedef struct kilni_refusal_t {
+typedef struct kilni_compile_refusal_t {
   kiln_string_view_t error;   // the first line of the log that speaks of one
   kiln_string_view_t source;  // the source itself
   const char* name;           // what messages call it
@@ -19,13 +19,13 @@ typedef struct kilni_refusal_t {
   bool has_cccl;              // libcu++, CUB and Thrust were found
   bool has_toolkit;           // the runtime's headers were
   const char* folders[2];     // where those of the toolkit lie; "" or NULL
-} kilni_refusal_t;
+} kilni_compile_refusal_t;
 
 enum { KILNI_HINT_BYTES = 704 };
 
 // What to say in place of the error, "" if that says it, and what to do. False
 // where nothing better is known than to read the log.
-bool kilni_compile_hint(const kilni_refusal_t* refusal,
+bool kilni_compile_hint(const kilni_compile_refusal_t* refusal,
                         char out_message[KILNI_HINT_BYTES],
                         char out_fix[KILNI_HINT_BYTES]);
 

@@ -44,9 +44,9 @@ static kiln_status_t by_content(kiln_allocator_t allocator, const char* path,
   return kiln_ok();
 }
 
-kiln_status_t kilni_identity_of_file(kiln_allocator_t allocator,
-                                     const char* path,
-                                     char out_text[KILNI_IDENTITY_BYTES]) {
+kiln_status_t kilni_compile_identity_of_file(
+    kiln_allocator_t allocator, const char* path,
+    char out_text[KILNI_IDENTITY_BYTES]) {
   out_text[0] = 0;
   kiln_status_t status = by_build_id(allocator, path, out_text);
   if (out_text[0] != 0) return status;

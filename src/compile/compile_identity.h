@@ -11,8 +11,8 @@ enum { KILNI_IDENTITY_BYTES = 192 };
 
 // A text that two files share only if they hold the same; "" where the file
 // cannot be read. OUT_OF_MEMORY.
-kiln_status_t kilni_identity_of_file(kiln_allocator_t allocator,
-                                     const char* path,
-                                     char out_text[KILNI_IDENTITY_BYTES]);
+kiln_status_t kilni_compile_identity_of_file(
+    kiln_allocator_t allocator, const char* path,
+    char out_text[KILNI_IDENTITY_BYTES]);
 
 #endif  // KILN_SRC_COMPILE_COMPILE_IDENTITY_H_

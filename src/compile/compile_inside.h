@@ -48,7 +48,7 @@ struct kiln_compiler_t {
   char* device_file;     // libNVVM's device library; ""
   uint8_t* device_code;  // what is in it
   size_t device_bytes;
-  kilni_gate_t gate;
+  kilni_compile_gate_t gate;
   // Of one that is not loaded yet.
   kiln_toolkit_t* toolkit;  // `keep` keeps it
   kiln_locate_item_t* located;
@@ -72,8 +72,8 @@ struct kiln_compile_result_t {
   char* log;
   char* note;
   char* cache_reason;
-  kilni_line_t line;
-  kilni_line_t headers;
+  kilni_compile_line_t line;
+  kilni_compile_line_t headers;
   kiln_code_t* code;  // NULL where compilation failed
   char arch[KILNI_COMPILE_ARCH_BYTES];
 };
@@ -85,18 +85,18 @@ kiln_status_t kilni_compile_result_create(const kiln_compiler_t* compiler,
 // ---- Loading ----
 
 // "NVRTC" or "libNVVM".
-const char* kilni_compiler_word(const kiln_compiler_t* compiler);
+const char* kilni_compile_compiler_word(const kiln_compiler_t* compiler);
 
 // Finds out which compiler it is, wherever it lies.
-kiln_status_t kilni_compiler_identify(kiln_compiler_t* compiler);
+kiln_status_t kilni_compile_compiler_identify(kiln_compiler_t* compiler);
 
 // Loads the library of one that is not. Under its lock.
-kiln_status_t kilni_compiler_load(kiln_compiler_t* compiler);
+kiln_status_t kilni_compile_compiler_load(kiln_compiler_t* compiler);
 
 // Loads a compiler that is not; gives the one to use, which is another where
 // this one does not work. Borrowed.
-kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
-                                   kiln_compiler_t** out_ready);
+kiln_status_t kilni_compile_compiler_ready(kiln_compiler_t* compiler,
+                                           kiln_compiler_t** out_ready);
 
 // ---- The architecture ----
 

@@ -27,7 +27,7 @@ enum {
 };
 
 // One value of one name. one-thread
-typedef struct kilni_macro_t {
+typedef struct kilni_compile_macro_t {
   size_t name_at;
   size_t name_size;
   size_t value_at;
@@ -36,13 +36,14 @@ typedef struct kilni_macro_t {
   bool opaque;
 } macro_t;
 
-void kilni_macros_init(kilni_macros_t* macros, kiln_allocator_t allocator) {
+void kilni_compile_macros_init(kilni_compile_macros_t* macros,
+                               kiln_allocator_t allocator) {
   memset(macros, 0, sizeof(*macros));
   macros->allocator = allocator;
   kilni_base_str_init(&macros->text, allocator, MAX_TEXT_BYTES);
 }
 
-void kilni_macros_deinit(kilni_macros_t* macros) {
+void kilni_compile_macros_deinit(kilni_compile_macros_t* macros) {
   kilni_base_free_array(macros->allocator, macros->items, macros->capacity,
                         sizeof(macro_t));
   kilni_base_free_array(macros->allocator, macros->slots, macros->slot_count,
@@ -52,19 +53,19 @@ void kilni_macros_deinit(kilni_macros_t* macros) {
 
 // ---- The table ----
 
-static kiln_string_view_t name_of(const kilni_macros_t* macros,
-                                  const macro_t* macro) {
+static kiln_string_view_t macro_name_of(const kilni_compile_macros_t* macros,
+                                        const macro_t* macro) {
   return kilni_base_sv_make(macros->text.data + macro->name_at,
                             macro->name_size);
 }
 
-static kiln_string_view_t value_of(const kilni_macros_t* macros,
-                                   const macro_t* macro) {
+static kiln_string_view_t macro_value_of(const kilni_compile_macros_t* macros,
+                                         const macro_t* macro) {
   return kilni_base_sv_make(macros->text.data + macro->value_at,
                             macro->value_size);
 }
 
-static uint64_t hash_of(kiln_string_view_t text) {
+static uint64_t macro_hash_of(kiln_string_view_t text) {
   uint64_t hash = UINT64_C(14695981039346656037);
   for (size_t i = 0; i < text.size; i++) {
     hash = (hash ^ (uint8_t)text.data[i]) * UINT64_C(1099511628211);
@@ -73,19 +74,20 @@ static uint64_t hash_of(kiln_string_view_t text) {
 }
 
 // The slot of a name: empty, or with its last value.
-static uint32_t* slot_of(const kilni_macros_t* macros,
-                         kiln_string_view_t name) {
+static uint32_t* macro_slot_of(const kilni_compile_macros_t* macros,
+                               kiln_string_view_t name) {
   size_t mask = macros->slot_count - 1;
-  for (size_t at = (size_t)hash_of(name) & mask;; at = (at + 1) & mask) {
+  for (size_t at = (size_t)macro_hash_of(name) & mask;; at = (at + 1) & mask) {
     uint32_t* slot = &macros->slots[at];
     if (*slot == 0 ||
-        kilni_base_sv_equal(name, name_of(macros, &macros->items[*slot - 1]))) {
+        kilni_base_sv_equal(name,
+                            macro_name_of(macros, &macros->items[*slot - 1]))) {
       return slot;
     }
   }
 }
 
-static kiln_status_t grow(kilni_macros_t* macros) {
+static kiln_status_t macro_grow(kilni_compile_macros_t* macros) {
   if (macros->count * 2 < macros->slot_count) return kiln_ok();
   size_t old_count = macros->slot_count;
   uint32_t* old = macros->slots;
@@ -97,14 +99,15 @@ static kiln_status_t grow(kilni_macros_t* macros) {
   macros->slot_count = wanted;
   for (size_t i = 0; i < old_count; i++) {
     if (old[i] == 0) continue;
-    *slot_of(macros, name_of(macros, &macros->items[old[i] - 1])) = old[i];
+    *macro_slot_of(macros, macro_name_of(macros, &macros->items[old[i] - 1])) =
+        old[i];
   }
   kilni_base_free_array(macros->allocator, old, old_count, sizeof(uint32_t));
   return kiln_ok();
 }
 
 // `*out_count` is how many it has, if it has not this one.
-static bool has_value(const kilni_macros_t* macros, uint32_t index,
+static bool has_value(const kilni_compile_macros_t* macros, uint32_t index,
                       kiln_string_view_t value, uint32_t* out_count) {
   *out_count = 0;
   // Behind a value that nobody knows no other counts.
@@ -113,17 +116,19 @@ static bool has_value(const kilni_macros_t* macros, uint32_t index,
     ++*out_count;
     const macro_t* macro = &macros->items[index - 1];
     if (macro->opaque != (value.data == NULL)) continue;
-    if (macro->opaque || kilni_base_sv_equal(value, value_of(macros, macro))) {
+    if (macro->opaque ||
+        kilni_base_sv_equal(value, macro_value_of(macros, macro))) {
       return true;
     }
   }
   return false;
 }
 
-kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
-                               kiln_string_view_t value) {
-  KILNI_RETURN_IF_ERROR(grow(macros));
-  uint32_t* slot = slot_of(macros, name);
+kiln_status_t kilni_compile_macros_add(kilni_compile_macros_t* macros,
+                                       kiln_string_view_t name,
+                                       kiln_string_view_t value) {
+  KILNI_RETURN_IF_ERROR(macro_grow(macros));
+  uint32_t* slot = macro_slot_of(macros, name);
   uint32_t count = 0;
   if (has_value(macros, *slot, value, &count)) return kiln_ok();
   if (count >= MAX_VALUES) value = kilni_base_sv_make(NULL, 0);
@@ -148,12 +153,13 @@ kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
   return kiln_ok();
 }
 
-bool kilni_macros_has(const kilni_macros_t* macros, kiln_string_view_t name) {
-  return macros->slot_count != 0 && *slot_of(macros, name) != 0;
+bool kilni_compile_macros_has(const kilni_compile_macros_t* macros,
+                              kiln_string_view_t name) {
+  return macros->slot_count != 0 && *macro_slot_of(macros, name) != 0;
 }
 
-kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
-                                      const char* define) {
+kiln_status_t kilni_compile_macros_add_option(kilni_compile_macros_t* macros,
+                                              const char* define) {
   const char* equal = strchr(define, '=');
   kiln_string_view_t name = kilni_base_sv(define);
   kiln_string_view_t value = kilni_base_sv("1");
@@ -165,8 +171,8 @@ kiln_status_t kilni_macros_add_option(kilni_macros_t* macros,
   if (name.size == 0 || memchr(name.data, '(', name.size) != NULL) {
     return kiln_ok();
   }
-  if (!kilni_scan_is_plain(value)) value.data = NULL;
-  return kilni_macros_add(macros, name, value);
+  if (!kilni_compile_scan_is_plain(value)) value.data = NULL;
+  return kilni_compile_macros_add(macros, name, value);
 }
 
 // ---- Expanding ----
@@ -180,8 +186,8 @@ typedef struct frame_t {
 
 // An expansion. one-thread
 typedef struct expand_t {
-  const kilni_macros_t* macros;
-  kiln_status_t (*fn)(void* user, const kilni_scan_found_t* found);
+  const kilni_compile_macros_t* macros;
+  kiln_status_t (*fn)(void* user, const kilni_compile_scan_found_t* found);
   void* user;
   kiln_status_t status;
   uint32_t steps;
@@ -190,34 +196,36 @@ typedef struct expand_t {
   char out[MAX_NAME_BYTES];
 } expand_t;
 
-static bool give_up(expand_t* expand) {
+static bool macro_give_up(expand_t* expand) {
   expand->all = false;
   return false;
 }
 
-static bool emit(expand_t* expand, size_t size) {
+static bool macro_emit(expand_t* expand, size_t size) {
   const char* out = expand->out;
   // What is no header's name the compiler refuses.
   if (size < 3) return true;
   char close = out[0] == '<' ? '>' : '"';
   if ((out[0] != '<' && out[0] != '"') || out[size - 1] != close) return true;
   if (memchr(out + 1, close, size - 2) != NULL) return true;
-  if (++expand->headers > MAX_HEADERS) return give_up(expand);
-  kilni_scan_found_t found = {0};
+  if (++expand->headers > MAX_HEADERS) return macro_give_up(expand);
+  kilni_compile_scan_found_t found = {0};
   found.kind = close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE;
   found.name = kilni_base_sv_make(out + 1, size - 2);
   expand->status = expand->fn(expand->user, &found);
   return kiln_status_is_ok(expand->status);
 }
 
-static bool put(expand_t* expand, size_t* inout_size, kiln_string_view_t text) {
-  if (text.size > sizeof(expand->out) - *inout_size) return give_up(expand);
+static bool macro_put(expand_t* expand, size_t* inout_size,
+                      kiln_string_view_t text) {
+  if (text.size > sizeof(expand->out) - *inout_size)
+    return macro_give_up(expand);
   memcpy(expand->out + *inout_size, text.data, text.size);
   *inout_size += text.size;
   return true;
 }
 
-static bool is_digit(char c) {
+static bool macro_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -228,9 +236,9 @@ static kiln_string_view_t token_of(kiln_string_view_t text) {
   if (first == '"') {
     while (size < text.size && text.data[size] != '"') size++;
     if (size < text.size) size++;
-  } else if (kilni_scan_is_word(first) || is_digit(first)) {
-    while (size < text.size &&
-           (kilni_scan_is_word(text.data[size]) || is_digit(text.data[size]))) {
+  } else if (kilni_compile_scan_is_word(first) || macro_is_digit(first)) {
+    while (size < text.size && (kilni_compile_scan_is_word(text.data[size]) ||
+                                macro_is_digit(text.data[size]))) {
       size++;
     }
   }
@@ -251,55 +259,59 @@ static bool is_active(const frame_t* frame, kiln_string_view_t word) {
   return false;
 }
 
-static bool walk(expand_t* expand, frame_t top, size_t size, uint32_t depth);
+static bool macro_walk(expand_t* expand, frame_t top, size_t size,
+                       uint32_t depth);
 
 // All that a name may stand for, and behind each the rest.
 static bool walk_word(expand_t* expand, const frame_t* after,
                       kiln_string_view_t word, size_t size, uint32_t depth) {
-  const kilni_macros_t* macros = expand->macros;
-  uint32_t index = macros->slot_count != 0 ? *slot_of(macros, word) : 0;
-  if (index == 0 && is_compilers(word)) return give_up(expand);
+  const kilni_compile_macros_t* macros = expand->macros;
+  uint32_t index = macros->slot_count != 0 ? *macro_slot_of(macros, word) : 0;
+  if (index == 0 && is_compilers(word)) return macro_give_up(expand);
   size_t itself = size;
-  if (!put(expand, &itself, word) || !walk(expand, *after, itself, depth + 1)) {
+  if (!macro_put(expand, &itself, word) ||
+      !macro_walk(expand, *after, itself, depth + 1)) {
     return false;
   }
   if (is_active(after, word)) return true;
   for (; index != 0; index = macros->items[index - 1].older) {
     const macro_t* macro = &macros->items[index - 1];
-    if (macro->opaque) return give_up(expand);
-    frame_t inner = {value_of(macros, macro), word, after};
-    if (!walk(expand, inner, size, depth + 1)) return false;
+    if (macro->opaque) return macro_give_up(expand);
+    frame_t inner = {macro_value_of(macros, macro), word, after};
+    if (!macro_walk(expand, inner, size, depth + 1)) return false;
   }
   return true;
 }
 
 // False ends the expansion.
-static bool walk(expand_t* expand, frame_t top, size_t size, uint32_t depth) {
-  if (depth > MAX_DEPTH || ++expand->steps > MAX_STEPS) return give_up(expand);
+static bool macro_walk(expand_t* expand, frame_t top, size_t size,
+                       uint32_t depth) {
+  if (depth > MAX_DEPTH || ++expand->steps > MAX_STEPS)
+    return macro_give_up(expand);
   for (;;) {
     while (top.rest.size == 0) {
-      if (top.below == NULL) return emit(expand, size);
+      if (top.below == NULL) return macro_emit(expand, size);
       top = *top.below;
     }
     kiln_string_view_t token = token_of(top.rest);
     top.rest.data += token.size;
     top.rest.size -= token.size;
-    if (kilni_scan_is_word(token.data[0])) {
+    if (kilni_compile_scan_is_word(token.data[0])) {
       return walk_word(expand, &top, token, size, depth);
     }
-    if (!put(expand, &size, token)) return false;
+    if (!macro_put(expand, &size, token)) return false;
   }
 }
 
-kiln_status_t kilni_macros_expand(
-    const kilni_macros_t* macros, kiln_string_view_t text,
-    kiln_status_t (*fn)(void* user, const kilni_scan_found_t* found),
+kiln_status_t kilni_compile_macros_expand(
+    const kilni_compile_macros_t* macros, kiln_string_view_t text,
+    kiln_status_t (*fn)(void* user, const kilni_compile_scan_found_t* found),
     void* user, bool* out_all) {
   expand_t expand = {.macros = macros, .fn = fn, .user = user, .all = true};
   frame_t top = {text, {NULL, 0}, NULL};
   *out_all = false;
-  if (!kilni_scan_is_plain(text)) return kiln_ok();
-  (void)walk(&expand, top, 0, 0);
+  if (!kilni_compile_scan_is_plain(text)) return kiln_ok();
+  (void)macro_walk(&expand, top, 0, 0);
   *out_all = expand.all;
   return expand.status;
 }

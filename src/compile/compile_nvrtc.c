@@ -24,7 +24,7 @@ typedef struct run_t {
 
 // ---- Taking things out of NVRTC's program ----
 
-static kiln_status_t take_log(const run_t* run) {
+static kiln_status_t nvrtc_take_log(const run_t* run) {
   kiln_compile_result_t* result = run->job->result;
   const kiln_nvrtc_table_t* table = run->table;
   size_t bytes = 0;
@@ -69,8 +69,9 @@ static output_t output_of(const kiln_nvrtc_table_t* table, uint32_t format) {
   }
 }
 
-static kiln_status_t take_code(const run_t* run, const kiln_code_name_t* names,
-                               uint32_t name_count) {
+static kiln_status_t nvrtc_take_code(const run_t* run,
+                                     const kiln_code_name_t* names,
+                                     uint32_t name_count) {
   kiln_compile_result_t* result = run->job->result;
   output_t output = output_of(run->table, result->format);
   size_t bytes = 0;
@@ -99,7 +100,7 @@ static kiln_status_t take_code(const run_t* run, const kiln_code_name_t* names,
 }
 
 // The names belong to the program and are copied before that is destroyed.
-static kiln_status_t take_all(const run_t* run) {
+static kiln_status_t nvrtc_take_all(const run_t* run) {
   const kiln_compile_options_t* options = run->job->options;
   kiln_allocator_t allocator = run->job->result->allocator;
   uint32_t count = options->name_expression_count;
@@ -117,7 +118,7 @@ static kiln_status_t take_all(const run_t* run) {
             run->program, options->name_expressions[i], &names[i].lowered),
         "nvrtcGetLoweredName");
   }
-  if (kiln_status_is_ok(status)) status = take_code(run, names, count);
+  if (kiln_status_is_ok(status)) status = nvrtc_take_code(run, names, count);
   kilni_base_free_array(allocator, block, count, sizeof(kiln_code_name_t));
   return status;
 }
@@ -126,9 +127,9 @@ static kiln_status_t take_all(const run_t* run) {
 
 // NVRTC up to 12.6 may leave another locale behind, which it shares with the
 // whole process.
-static kiln_nvrtc_result_t compile(const run_t* run) {
+static kiln_nvrtc_result_t nvrtc_compile(const run_t* run) {
   const kiln_nvrtc_table_t* table = run->table;
-  const kilni_line_t* line = &run->job->result->line;
+  const kilni_compile_line_t* line = &run->job->result->line;
   bool guarded = table->major < 12 || (table->major == 12 && table->minor <= 6);
   char saved[256] = "";
   if (guarded) {
@@ -151,7 +152,7 @@ static int ask_flow(void* user, void* reserved) {
   return kilni_compile_is_cancelled(user) ? 1 : 0;
 }
 
-static kiln_status_t prepare(const run_t* run) {
+static kiln_status_t nvrtc_prepare(const run_t* run) {
   const kiln_compile_options_t* options = run->job->options;
   const kiln_nvrtc_table_t* table = run->table;
   for (uint32_t i = 0; i < options->name_expression_count; i++) {
@@ -212,7 +213,8 @@ static bool read_pch(const run_t* run) {
 
 // ---- The compilation ----
 
-static kiln_status_t refused(const run_t* run, kiln_nvrtc_result_t result) {
+static kiln_status_t nvrtc_refused(const run_t* run,
+                                   kiln_nvrtc_result_t result) {
   if (result == KILN_NVRTC_ERROR_CANCELLED) {
     return kilni_compile_cancelled(run->job);
   }
@@ -225,21 +227,22 @@ static kiln_status_t refused(const run_t* run, kiln_nvrtc_result_t result) {
       result == KILN_NVRTC_ERROR_COMPILATION ? run->job : NULL);
 }
 
-static kiln_status_t compile_program(const run_t* run, bool* inout_again) {
-  KILNI_RETURN_IF_ERROR(prepare(run));
-  kiln_nvrtc_result_t compiled = compile(run);
-  KILNI_RETURN_IF_ERROR(take_log(run));
-  if (compiled != KILN_NVRTC_SUCCESS) return refused(run, compiled);
+static kiln_status_t nvrtc_compile_program(const run_t* run,
+                                           bool* inout_again) {
+  KILNI_RETURN_IF_ERROR(nvrtc_prepare(run));
+  kiln_nvrtc_result_t compiled = nvrtc_compile(run);
+  KILNI_RETURN_IF_ERROR(nvrtc_take_log(run));
+  if (compiled != KILN_NVRTC_SUCCESS) return nvrtc_refused(run, compiled);
   bool retry = read_pch(run);
   if (kilni_compile_is_cancelled(run->job->options)) {
     return kilni_compile_cancelled(run->job);
   }
   if (retry && *inout_again) return kiln_ok();
   *inout_again = false;
-  return take_all(run);
+  return nvrtc_take_all(run);
 }
 
-static kiln_status_t run_once(run_t* run, bool* inout_again) {
+static kiln_status_t nvrtc_run_once(run_t* run, bool* inout_again) {
   const kiln_nvrtc_table_t* table = run->table;
   size_t count = run->job->options->header_count;
   const char* const* texts = run->texts;
@@ -249,7 +252,7 @@ static kiln_status_t run_once(run_t* run, bool* inout_again) {
       table->nvrtcCreateProgram(&run->program, run->source, run->job->name,
                                 (int)count, count != 0 ? texts : NULL, names),
       "nvrtcCreateProgram"));
-  kiln_status_t status = compile_program(run, inout_again);
+  kiln_status_t status = nvrtc_compile_program(run, inout_again);
   return kilni_base_status_join(
       status,
       KILNI_NVRTC_STATUS(table, table->nvrtcDestroyProgram(&run->program),
@@ -259,10 +262,10 @@ static kiln_status_t run_once(run_t* run, bool* inout_again) {
 // Once more with the larger heap that a precompiled header asked for.
 static kiln_status_t run_twice(run_t* run) {
   bool again = true;
-  kiln_status_t status = run_once(run, &again);
+  kiln_status_t status = nvrtc_run_once(run, &again);
   if (!kiln_status_is_ok(status) || !again) return status;
   again = false;
-  return run_once(run, &again);
+  return nvrtc_run_once(run, &again);
 }
 
 kiln_status_t kilni_compile_nvrtc(const kilni_compile_job_t* job) {

@@ -19,7 +19,7 @@ typedef struct run_t {
   kiln_nvvm_program_t program;
 } run_t;
 
-static kiln_status_t take_log(const run_t* run) {
+static kiln_status_t nvvm_take_log(const run_t* run) {
   kiln_compile_result_t* result = run->job->result;
   const kiln_nvvm_table_t* table = run->table;
   size_t bytes = 0;
@@ -40,7 +40,7 @@ static kiln_status_t take_log(const run_t* run) {
   return status;
 }
 
-static kiln_status_t take_code(const run_t* run) {
+static kiln_status_t nvvm_take_code(const run_t* run) {
   const kiln_nvvm_table_t* table = run->table;
   kiln_compile_result_t* result = run->job->result;
   size_t bytes = 0;
@@ -68,8 +68,8 @@ static kiln_status_t take_code(const run_t* run) {
   return status;
 }
 
-static kiln_status_t add_module(const run_t* run, const char* name,
-                                kiln_bytes_view_t bytes) {
+static kiln_status_t nvvm_add_module(const run_t* run, const char* name,
+                                     kiln_bytes_view_t bytes) {
   const kiln_nvvm_table_t* table = run->table;
   kiln_status_t status = KILNI_NVVM_STATUS(
       table,
@@ -85,10 +85,10 @@ static kiln_status_t add_modules(const run_t* run) {
   const kiln_compiler_t* compiler = job->compiler;
   kiln_bytes_view_t source = {(const uint8_t*)job->source.data,
                               job->source.size};
-  KILNI_RETURN_IF_ERROR(add_module(run, job->name, source));
+  KILNI_RETURN_IF_ERROR(nvvm_add_module(run, job->name, source));
   for (uint32_t i = 0; i < options->module_count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        add_module(run, options->modules[i].name, options->modules[i].bytes));
+    KILNI_RETURN_IF_ERROR(nvvm_add_module(run, options->modules[i].name,
+                                          options->modules[i].bytes));
   }
   if (options->device_library == KILN_SWITCH_OFF) return kiln_ok();
   if (compiler->device_bytes == 0) {
@@ -107,8 +107,8 @@ static kiln_status_t add_modules(const run_t* run) {
                            "nvvmLazyAddModuleToProgram");
 }
 
-static kiln_status_t refused(const run_t* run, kiln_nvvm_result_t result,
-                             const char* call) {
+static kiln_status_t nvvm_refused(const run_t* run, kiln_nvvm_result_t result,
+                                  const char* call) {
   if (result == KILN_NVVM_ERROR_CANCELLED) {
     return kilni_compile_cancelled(run->job);
   }
@@ -119,10 +119,10 @@ static kiln_status_t refused(const run_t* run, kiln_nvvm_result_t result,
 }
 
 // libNVVM takes its options as texts that it might change; it does not.
-static kiln_status_t compile_program(const run_t* run) {
+static kiln_status_t nvvm_compile_program(const run_t* run) {
   const kiln_nvvm_table_t* table = run->table;
   const kilni_compile_job_t* job = run->job;
-  const kilni_line_t* line = &job->result->line;
+  const kilni_compile_line_t* line = &job->result->line;
   KILNI_RETURN_IF_ERROR(add_modules(run));
   void* block = NULL;
   kiln_allocator_t allocator = job->result->allocator;
@@ -141,10 +141,10 @@ static kiln_status_t compile_program(const run_t* run) {
     cancelled = kilni_compile_is_cancelled(job->options);
   }
   kilni_base_free_array(allocator, block, line->count + 1, sizeof(char*));
-  KILNI_RETURN_IF_ERROR(take_log(run));
+  KILNI_RETURN_IF_ERROR(nvvm_take_log(run));
   if (cancelled) return kilni_compile_cancelled(job);
-  if (result != KILN_NVVM_SUCCESS) return refused(run, result, call);
-  return take_code(run);
+  if (result != KILN_NVVM_SUCCESS) return nvvm_refused(run, result, call);
+  return nvvm_take_code(run);
 }
 
 kiln_status_t kilni_compile_nvvm(const kilni_compile_job_t* job) {
@@ -157,7 +157,7 @@ kiln_status_t kilni_compile_nvvm(const kilni_compile_job_t* job) {
   }
   KILNI_RETURN_IF_ERROR(KILNI_NVVM_STATUS(
       table, table->nvvmCreateProgram(&run.program), "nvvmCreateProgram"));
-  kiln_status_t status = compile_program(&run);
+  kiln_status_t status = nvvm_compile_program(&run);
   return kilni_base_status_join(
       status, KILNI_NVVM_STATUS(table, table->nvvmDestroyProgram(&run.program),
                                 "nvvmDestroyProgram"));

@@ -21,7 +21,7 @@
 enum { MAX_LISTED = 24, MAX_DEVICE_BYTES = 64 << 20 };
 
 // What the catalog calls the library.
-static const char* name_of(uint32_t kind) {
+static const char* open_name_of(uint32_t kind) {
   return kind == KILN_COMPILER_KIND_NVVM ? "nvvm" : "nvrtc";
 }
 
@@ -30,7 +30,7 @@ void kiln_compiler_retain(kiln_compiler_t* compiler) {
   atomic_fetch_add_explicit(&compiler->references, 1, memory_order_relaxed);
 }
 
-static void destroy(kiln_compiler_t* compiler) {
+static void compile_open_destroy(kiln_compiler_t* compiler) {
   kiln_allocator_t allocator = compiler->host->allocator;
   kilni_base_keep_t keep = compiler->keep;
   kiln_compiler_release(atomic_load(&compiler->instead));
@@ -52,7 +52,7 @@ static void destroy(kiln_compiler_t* compiler) {
                        compiler->device_bytes);
   kilni_base_free_array(allocator, compiler->archs, compiler->arch_count,
                         sizeof(int));
-  kilni_gate_deinit(&compiler->gate);
+  kilni_compile_gate_deinit(&compiler->gate);
   if (compiler->has_lock) kilni_base_mutex_deinit(&compiler->lock);
   kilni_base_free(allocator, compiler, sizeof(*compiler));
   kilni_base_keep_release(keep);
@@ -62,7 +62,7 @@ void kiln_compiler_release(kiln_compiler_t* compiler) {
   if (compiler == NULL || kilni_base_host_is_forked(compiler->host)) return;
   if (atomic_fetch_sub_explicit(&compiler->references, 1,
                                 memory_order_acq_rel) == 1) {
-    destroy(compiler);
+    compile_open_destroy(compiler);
   }
 }
 
@@ -102,7 +102,7 @@ static kiln_status_t read_ir_version(kiln_compiler_t* compiler) {
 }
 
 // What a library knows, once its table is filled.
-static kiln_status_t read_known(kiln_compiler_t* compiler) {
+static kiln_status_t open_read_known(kiln_compiler_t* compiler) {
   kiln_status_t status = compiler->kind == KILN_COMPILER_KIND_NVVM
                              ? read_ir_version(compiler)
                              : read_archs(compiler);
@@ -238,14 +238,15 @@ static kiln_status_t find_rest(kiln_compiler_t* compiler,
                             ? find_device_library(compiler, toolkit, library)
                             : find_headers(compiler, toolkit, library));
   KILNI_RETURN_IF_ERROR(no_includes(compiler));
-  return kilni_compiler_identify(compiler);
+  return kilni_compile_compiler_identify(compiler);
 }
 
 // ---- Opening ----
 
-static kiln_status_t create(const kiln_host_t* host, kilni_base_keep_t keep,
-                            const kilni_compiler_wish_t* wish,
-                            kiln_compiler_t** out_compiler) {
+static kiln_status_t open_create(const kiln_host_t* host,
+                                 kilni_base_keep_t keep,
+                                 const kilni_compile_compiler_wish_t* wish,
+                                 kiln_compiler_t** out_compiler) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(host->allocator, sizeof(kiln_compiler_t), &block));
@@ -266,18 +267,18 @@ static kiln_status_t create(const kiln_host_t* host, kilni_base_keep_t keep,
     uint32_t most = wish->max_concurrent;
     // The host counted the cores already.
     if (most == 0) most = host->worker_count;
-    status = kilni_gate_init(&compiler->gate, most, wish->memory_bytes);
+    status = kilni_compile_gate_init(&compiler->gate, most, wish->memory_bytes);
   }
   if (!kiln_status_is_ok(status)) {
-    destroy(compiler);
+    compile_open_destroy(compiler);
     return status;
   }
   *out_compiler = compiler;
   return kiln_ok();
 }
 
-static kiln_status_t fill_nvrtc(kiln_compiler_t* compiler, const char* path,
-                                bool trace) {
+static kiln_status_t open_fill_nvrtc(kiln_compiler_t* compiler,
+                                     const char* path, bool trace) {
   const kiln_host_t* host = compiler->host;
   KILNI_RETURN_IF_ERROR(kilni_table_nvrtc_table_open(
       host, path, &compiler->table, &compiler->library));
@@ -305,18 +306,18 @@ static kiln_status_t open_table(kiln_compiler_t* compiler, const char* path,
                                 bool trace) {
   KILNI_RETURN_IF_ERROR(compiler->kind == KILN_COMPILER_KIND_NVVM
                             ? fill_nvvm(compiler, path, trace)
-                            : fill_nvrtc(compiler, path, trace));
+                            : open_fill_nvrtc(compiler, path, trace));
   if (compiler->path == NULL) {
     const char* taken = kilni_base_dynlib_path(compiler->library);
     if (taken[0] == 0) taken = path;
     KILNI_RETURN_IF_ERROR(kilni_base_strdup(
         compiler->host->allocator, kilni_base_sv(taken), &compiler->path));
   }
-  return read_known(compiler);
+  return open_read_known(compiler);
 }
 
 static kiln_status_t open_located(kiln_compiler_t* compiler,
-                                  const kilni_compiler_wish_t* wish,
+                                  const kilni_compile_compiler_wish_t* wish,
                                   kiln_locate_item_t* located) {
   const kiln_toolkit_library_t* library = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -329,9 +330,10 @@ static kiln_status_t open_located(kiln_compiler_t* compiler,
   return find_rest(compiler, wish->toolkit, located);
 }
 
-// Only what its file says: the library is loaded by kilni_compiler_ready.
+// Only what its file says: the library is loaded by
+// kilni_compile_compiler_ready.
 static kiln_status_t open_lazily(kiln_compiler_t* compiler,
-                                 const kilni_compiler_wish_t* wish,
+                                 const kilni_compile_compiler_wish_t* wish,
                                  kiln_locate_item_t* located) {
   kiln_toolkit_item_t* item = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -347,7 +349,7 @@ static kiln_status_t open_lazily(kiln_compiler_t* compiler,
   return find_rest(compiler, wish->toolkit, located);
 }
 
-kiln_status_t kilni_compiler_load(kiln_compiler_t* compiler) {
+kiln_status_t kilni_compile_compiler_load(kiln_compiler_t* compiler) {
   const kiln_toolkit_library_t* library = NULL;
   KILNI_RETURN_IF_ERROR(check_later(compiler));
   KILNI_RETURN_IF_ERROR(kiln_toolkit_load_located(compiler->toolkit,
@@ -358,18 +360,18 @@ kiln_status_t kilni_compiler_load(kiln_compiler_t* compiler) {
 
 static kiln_status_t try_located(const kiln_host_t* host,
                                  kilni_base_keep_t keep,
-                                 const kilni_compiler_wish_t* wish,
+                                 const kilni_compile_compiler_wish_t* wish,
                                  kiln_locate_item_t* located,
                                  kiln_compiler_t** out_compiler) {
   kiln_compiler_t* compiler = NULL;
-  KILNI_RETURN_IF_ERROR(create(host, keep, wish, &compiler));
+  KILNI_RETURN_IF_ERROR(open_create(host, keep, wish, &compiler));
   // Without a line in its file a library must be asked.
   bool lazy = wish->lazy;
   kiln_status_t status;
   if (lazy) {
     status = open_lazily(compiler, wish, located);
     if (kiln_status_is_ok(status) && compiler->file_line == 0) {
-      status = kilni_compiler_load(compiler);
+      status = kilni_compile_compiler_load(compiler);
     }
   } else {
     status = open_located(compiler, wish, located);
@@ -379,7 +381,7 @@ static kiln_status_t try_located(const kiln_host_t* host,
     return status;
   }
   KILNI_LOG(&host->log, INFO, "took %s \"%s\" (%s)",
-            kilni_compiler_word(compiler), compiler->path,
+            kilni_compile_compiler_word(compiler), compiler->path,
             kiln_locate_scope_name(compiler->scope));
   *out_compiler = compiler;
   return kiln_ok();
@@ -391,8 +393,9 @@ static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
   kiln_status_t status = kilni_base_strdup(
       compiler->host->allocator, kilni_base_sv(origin), &compiler->path);
   if (kiln_status_is_ok(status)) status = no_includes(compiler);
-  if (kiln_status_is_ok(status)) status = read_known(compiler);
-  if (kiln_status_is_ok(status)) status = kilni_compiler_identify(compiler);
+  if (kiln_status_is_ok(status)) status = open_read_known(compiler);
+  if (kiln_status_is_ok(status))
+    status = kilni_compile_compiler_identify(compiler);
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;
@@ -401,41 +404,42 @@ static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
   return kiln_ok();
 }
 
-kiln_status_t kilni_compiler_create(const kiln_host_t* host,
-                                    kilni_base_keep_t keep,
-                                    const kiln_nvrtc_table_t* table,
-                                    kiln_compiler_t** out_compiler) {
+kiln_status_t kilni_compile_compiler_create(const kiln_host_t* host,
+                                            kilni_base_keep_t keep,
+                                            const kiln_nvrtc_table_t* table,
+                                            kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
   kiln_compiler_t* compiler = NULL;
-  kilni_compiler_wish_t wish = {.kind = KILN_COMPILER_KIND_NVRTC};
-  KILNI_RETURN_IF_ERROR(create(host, keep, &wish, &compiler));
+  kilni_compile_compiler_wish_t wish = {.kind = KILN_COMPILER_KIND_NVRTC};
+  KILNI_RETURN_IF_ERROR(open_create(host, keep, &wish, &compiler));
   compiler->table = *table;
   return create_over(compiler, table->origin, out_compiler);
 }
 
-kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
-                                         kilni_base_keep_t keep,
-                                         const kiln_nvvm_table_t* table,
-                                         kiln_compiler_t** out_compiler) {
+kiln_status_t kilni_compile_compiler_create_nvvm(
+    const kiln_host_t* host, kilni_base_keep_t keep,
+    const kiln_nvvm_table_t* table, kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
   kiln_compiler_t* compiler = NULL;
-  kilni_compiler_wish_t wish = {.kind = KILN_COMPILER_KIND_NVVM};
-  KILNI_RETURN_IF_ERROR(create(host, keep, &wish, &compiler));
+  kilni_compile_compiler_wish_t wish = {.kind = KILN_COMPILER_KIND_NVVM};
+  KILNI_RETURN_IF_ERROR(open_create(host, keep, &wish, &compiler));
   compiler->nvvm = *table;
   return create_over(compiler, table->origin, out_compiler);
 }
 
 // ---- A library that was named ----
 
-static kiln_status_t try_name(const kiln_host_t* host, kilni_base_keep_t keep,
-                              const kilni_compiler_wish_t* wish,
-                              kiln_compiler_t** out_compiler) {
+static kiln_status_t open_try_name(const kiln_host_t* host,
+                                   kilni_base_keep_t keep,
+                                   const kilni_compile_compiler_wish_t* wish,
+                                   kiln_compiler_t** out_compiler) {
   kiln_compiler_t* compiler = NULL;
-  KILNI_RETURN_IF_ERROR(create(host, keep, wish, &compiler));
+  KILNI_RETURN_IF_ERROR(open_create(host, keep, wish, &compiler));
   kiln_status_t status = open_table(compiler, wish->library, wish->trace);
   compiler->scope = KILN_LOCATE_SCOPE_OVERRIDE;
   if (kiln_status_is_ok(status)) status = no_includes(compiler);
-  if (kiln_status_is_ok(status)) status = kilni_compiler_identify(compiler);
+  if (kiln_status_is_ok(status))
+    status = kilni_compile_compiler_identify(compiler);
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;
@@ -463,10 +467,10 @@ static kiln_status_t locate_file(const kiln_host_t* host, const char* name,
 }
 
 static kiln_status_t open_named(const kiln_host_t* host, kilni_base_keep_t keep,
-                                const kilni_compiler_wish_t* wish,
+                                const kilni_compile_compiler_wish_t* wish,
                                 kiln_compiler_t** out_compiler) {
   if (strchr(wish->library, '/') == NULL) {
-    return try_name(host, keep, wish, out_compiler);
+    return open_try_name(host, keep, wish, out_compiler);
   }
   char* real = NULL;
   kiln_locate_item_t* located = NULL;
@@ -477,7 +481,7 @@ static kiln_status_t open_named(const kiln_host_t* host, kilni_base_keep_t keep,
     path = real;
   }
   if (kiln_status_is_ok(status)) {
-    status = locate_file(host, name_of(wish->kind), path, &located);
+    status = locate_file(host, open_name_of(wish->kind), path, &located);
   }
   if (kiln_status_is_ok(status)) {
     status = try_located(host, keep, wish, located, out_compiler);
@@ -536,7 +540,7 @@ static bool ends_search(kiln_status_t status, const kiln_locate_item_t* item) {
 
 // Tries one copy; true if that decides the search.
 static bool is_decided(const kiln_host_t* host, kilni_base_keep_t keep,
-                       const kilni_compiler_wish_t* wish,
+                       const kilni_compile_compiler_wish_t* wish,
                        kiln_locate_item_t* item, kiln_status_t* inout_last,
                        kiln_compiler_t** out_compiler) {
   kiln_status_free(*inout_last);
@@ -552,7 +556,7 @@ static bool is_decided(const kiln_host_t* host, kilni_base_keep_t keep,
 
 // All copies but `tried`, which gave `last`.
 static kiln_status_t try_all(const kiln_host_t* host, kilni_base_keep_t keep,
-                             const kilni_compiler_wish_t* wish,
+                             const kilni_compile_compiler_wish_t* wish,
                              const kiln_locate_set_t* found,
                              const kiln_locate_item_t* tried,
                              kiln_status_t last,
@@ -573,7 +577,7 @@ static kiln_status_t try_all(const kiln_host_t* host, kilni_base_keep_t keep,
 // The first copy most often works, and then no other is looked for. Gives it
 // where it does not, for the others to be tried.
 static kiln_status_t open_first(const kiln_host_t* host, kilni_base_keep_t keep,
-                                const kilni_compiler_wish_t* wish,
+                                const kilni_compile_compiler_wish_t* wish,
                                 kiln_locate_item_t** out_tried,
                                 kiln_status_t* out_last,
                                 kiln_compiler_t** out_compiler) {
@@ -582,7 +586,7 @@ static kiln_status_t open_first(const kiln_host_t* host, kilni_base_keep_t keep,
   *out_tried = NULL;
   KILNI_RETURN_IF_ERROR(kiln_locate_find(kiln_toolkit_locate(wish->toolkit),
                                          KILN_LOCATE_KIND_LIB,
-                                         name_of(wish->kind), &first));
+                                         open_name_of(wish->kind), &first));
   kiln_status_t last = kiln_ok();
   if (kiln_locate_item_found(first) &&
       is_decided(host, keep, wish, first, &last, out_compiler)) {
@@ -598,11 +602,10 @@ static kiln_status_t open_first(const kiln_host_t* host, kilni_base_keep_t keep,
   return kiln_ok();
 }
 
-kiln_status_t kilni_compiler_open(const kiln_host_t* host,
-                                  kilni_base_keep_t keep,
-                                  const kilni_compiler_wish_t* wish,
-                                  kiln_locate_set_t** out_found,
-                                  kiln_compiler_t** out_compiler) {
+kiln_status_t kilni_compile_compiler_open(
+    const kiln_host_t* host, kilni_base_keep_t keep,
+    const kilni_compile_compiler_wish_t* wish, kiln_locate_set_t** out_found,
+    kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
   if (out_found != NULL) *out_found = NULL;
   if (wish->library != NULL) {
@@ -616,9 +619,9 @@ kiln_status_t kilni_compiler_open(const kiln_host_t* host,
     if (*out_compiler != NULL) return kiln_ok();
   }
   kiln_locate_set_t* found = NULL;
-  kiln_status_t status =
-      kiln_locate_find_all(kiln_toolkit_locate(wish->toolkit),
-                           KILN_LOCATE_KIND_LIB, name_of(wish->kind), &found);
+  kiln_status_t status = kiln_locate_find_all(
+      kiln_toolkit_locate(wish->toolkit), KILN_LOCATE_KIND_LIB,
+      open_name_of(wish->kind), &found);
   if (kiln_status_is_ok(status)) {
     status = try_all(host, keep, wish, found, tried, last, out_compiler);
   } else {

@@ -19,7 +19,7 @@ static const kiln_compiler_t* actual(const kiln_compiler_t* compiler) {
   return other != NULL ? other : compiler;
 }
 
-const char* kilni_compiler_word(const kiln_compiler_t* compiler) {
+const char* kilni_compile_compiler_word(const kiln_compiler_t* compiler) {
   return compiler->kind == KILN_COMPILER_KIND_NVVM ? "libNVVM" : "NVRTC";
 }
 
@@ -52,13 +52,13 @@ const char* kiln_compiler_device_library(const kiln_compiler_t* compiler) {
   return actual(compiler)->device_file;
 }
 
-uint32_t kilni_compiler_scope(const kiln_compiler_t* compiler) {
+uint32_t kilni_compile_compiler_scope(const kiln_compiler_t* compiler) {
   return actual(compiler)->scope;
 }
 
 bool kiln_compiler_has_arch(kiln_compiler_t* compiler, uint32_t arch) {
   kiln_compiler_t* ready = NULL;
-  kiln_status_t status = kilni_compiler_ready(compiler, &ready);
+  kiln_status_t status = kilni_compile_compiler_ready(compiler, &ready);
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
     return false;
@@ -71,7 +71,7 @@ bool kiln_compiler_has_arch(kiln_compiler_t* compiler, uint32_t arch) {
 
 uint32_t kiln_compiler_ir_version(kiln_compiler_t* compiler) {
   kiln_compiler_t* ready = NULL;
-  kiln_status_t status = kilni_compiler_ready(compiler, &ready);
+  kiln_status_t status = kilni_compile_compiler_ready(compiler, &ready);
   bool ok = kiln_status_is_ok(status);
   kiln_status_free(status);
   return ok ? ready->ir_version : 0;
@@ -89,26 +89,27 @@ static kiln_status_t take_another(kiln_compiler_t* compiler,
   KILNI_LOG(&compiler->host->log, INFO, "\"%s\" was not taken: %s",
             compiler->path, kiln_status_message(why));
   kiln_status_free(why);
-  kilni_compiler_wish_t wish = {.toolkit = compiler->toolkit,
-                                .trace = compiler->trace,
-                                .kind = compiler->kind,
-                                .max_concurrent = compiler->gate.most_running,
-                                .memory_bytes = compiler->gate.most_bytes};
+  kilni_compile_compiler_wish_t wish = {
+      .toolkit = compiler->toolkit,
+      .trace = compiler->trace,
+      .kind = compiler->kind,
+      .max_concurrent = compiler->gate.most_running,
+      .memory_bytes = compiler->gate.most_bytes};
   kiln_compiler_t* other = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_compiler_open(compiler->host, compiler->keep, &wish, NULL, &other));
+  KILNI_RETURN_IF_ERROR(kilni_compile_compiler_open(
+      compiler->host, compiler->keep, &wish, NULL, &other));
   atomic_store_explicit(&compiler->instead, other, memory_order_release);
   return kiln_ok();
 }
 
-kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
-                                   kiln_compiler_t** out_ready) {
+kiln_status_t kilni_compile_compiler_ready(kiln_compiler_t* compiler,
+                                           kiln_compiler_t** out_ready) {
   *out_ready = NULL;
   kiln_status_t status = kiln_ok();
   if (!kiln_compiler_is_loaded(compiler)) {
     kilni_base_mutex_lock(&compiler->lock);
     if (!kiln_compiler_is_loaded(compiler)) {
-      status = kilni_compiler_load(compiler);
+      status = kilni_compile_compiler_load(compiler);
       if (!kiln_status_is_ok(status)) status = take_another(compiler, status);
     }
     kilni_base_mutex_unlock(&compiler->lock);
@@ -120,14 +121,14 @@ kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
 
 // ---- Identity ----
 
-kiln_status_t kilni_compiler_identify(kiln_compiler_t* compiler) {
+kiln_status_t kilni_compile_compiler_identify(kiln_compiler_t* compiler) {
   char text[KILNI_IDENTITY_BYTES];
   if (compiler->library == NULL && compiler->located == NULL) {
     // A table of somebody else's, which has no file.
     snprintf(text, sizeof(text), "table");
   } else {
-    KILNI_RETURN_IF_ERROR(kilni_identity_of_file(compiler->host->allocator,
-                                                 compiler->path, text));
+    KILNI_RETURN_IF_ERROR(kilni_compile_identity_of_file(
+        compiler->host->allocator, compiler->path, text));
   }
   char device[KILN_CACHE_NAME_BYTES] = "";
   if (compiler->device_bytes != 0) {
@@ -140,6 +141,6 @@ kiln_status_t kilni_compiler_identify(kiln_compiler_t* compiler) {
     return kiln_ok();
   }
   snprintf(compiler->identity, sizeof(compiler->identity), "%s %s %s",
-           kilni_compiler_word(compiler), text, device);
+           kilni_compile_compiler_word(compiler), text, device);
   return kiln_ok();
 }

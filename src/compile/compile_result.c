@@ -40,19 +40,19 @@ void kiln_compile_result_release(kiln_compile_result_t* result) {
   kilni_base_strfree(allocator, result->log);
   kilni_base_strfree(allocator, result->note);
   kilni_base_strfree(allocator, result->cache_reason);
-  kilni_line_deinit(&result->line);
-  kilni_line_deinit(&result->headers);
+  kilni_compile_line_deinit(&result->line);
+  kilni_compile_line_deinit(&result->headers);
   kiln_code_release(result->code);
   kilni_base_free(allocator, result, sizeof(*result));
   kilni_base_keep_release(keep);
 }
 
-static const char* text_of(const char* text) {
+static const char* result_text_of(const char* text) {
   return text != NULL ? text : "";
 }
 
 const char* kiln_compile_result_log(const kiln_compile_result_t* result) {
-  return result != NULL ? text_of(result->log) : "";
+  return result != NULL ? result_text_of(result->log) : "";
 }
 
 kiln_code_t* kiln_compile_result_code(const kiln_compile_result_t* result) {
@@ -60,10 +60,10 @@ kiln_code_t* kiln_compile_result_code(const kiln_compile_result_t* result) {
 }
 
 const char* kiln_compile_result_note(const kiln_compile_result_t* result) {
-  return result != NULL ? text_of(result->note) : "";
+  return result != NULL ? result_text_of(result->note) : "";
 }
 
-static const char* item_of(const kilni_line_t* line, uint32_t index) {
+static const char* item_of(const kilni_compile_line_t* line, uint32_t index) {
   return index < line->count ? line->items[index] : NULL;
 }
 
@@ -95,5 +95,5 @@ uint32_t kiln_compile_result_cache(const kiln_compile_result_t* result) {
 
 const char* kiln_compile_result_cache_reason(
     const kiln_compile_result_t* result) {
-  return result != NULL ? text_of(result->cache_reason) : "";
+  return result != NULL ? result_text_of(result->cache_reason) : "";
 }

@@ -23,7 +23,7 @@ typedef struct scan_t {
   size_t counted;
   size_t joined;
   uint32_t lines;
-  kilni_scan_fn_t fn;
+  kilni_compile_scan_fn_t fn;
   void* user;
   uint32_t endless;
   // The #define that the place stands in, with the names of its arguments; no
@@ -35,7 +35,7 @@ typedef struct scan_t {
   bool ended;
 } scan_t;
 
-bool kilni_scan_is_word(char c) {
+bool kilni_compile_scan_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          c == '$' || ((unsigned char)c & 0x80) != 0;
 }
@@ -45,7 +45,7 @@ static const char* const kNames[] = {"__DATE__", "__TIME__", "__TIMESTAMP__",
                                      kAsks};
 enum { NAMES = sizeof(kNames) / sizeof(kNames[0]), TIMES = NAMES - 1 };
 
-bool kilni_scan_is_time(kiln_string_view_t word) {
+bool kilni_compile_scan_is_time(kiln_string_view_t word) {
   for (size_t i = 0; i < TIMES; i++) {
     if (kilni_base_sv_equal_cstr(word, kNames[i])) return true;
   }
@@ -103,11 +103,12 @@ static bool is_common(kiln_string_view_t word) {
   return memchr(word.data, '_', word.size) == NULL;
 }
 
-void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
-                          kilni_scan_pieces_t* weak, kiln_string_view_t word) {
+void kilni_compile_scan_add_piece(kilni_compile_scan_pieces_t* strong,
+                                  kilni_compile_scan_pieces_t* weak,
+                                  kiln_string_view_t word) {
   for (size_t i = 0; i < NAMES; i++) {
     bool common = is_weak(word) || (i == TIMES && is_common(word));
-    kilni_scan_pieces_t* set = weak != NULL && common ? weak : strong;
+    kilni_compile_scan_pieces_t* set = weak != NULL && common ? weak : strong;
     size_t size = strlen(kNames[i]);
     for (size_t b = 0; word.size != 0 && b + word.size <= size; b++) {
       if (i == TIMES && !is_piece_of_asks(word, b)) continue;
@@ -117,8 +118,8 @@ void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
   }
 }
 
-const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
-                             const kilni_scan_pieces_t* weak) {
+const char* kilni_compile_scan_whole(const kilni_compile_scan_pieces_t* strong,
+                                     const kilni_compile_scan_pieces_t* weak) {
   for (size_t i = 0; i < NAMES; i++) {
     size_t size = strlen(kNames[i]);
     bool reached[17] = {true};  // the characters before have been made
@@ -135,7 +136,7 @@ const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
 
 // ---- Places ----
 
-static bool is_digit(char c) {
+static bool scan_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -146,7 +147,7 @@ static size_t continued_at(kiln_string_view_t text, size_t at) {
   return at + more < text.size && text.data[at + more] == '\n' ? more : 0;
 }
 
-static char peek(const scan_t* scan, size_t ahead) {
+static char scan_peek(const scan_t* scan, size_t ahead) {
   return (size_t)(scan->end - scan->at) > ahead ? scan->at[ahead] : '\n';
 }
 
@@ -154,7 +155,7 @@ static bool at_end(const scan_t* scan) {
   return scan->at == scan->end || scan->ended;
 }
 
-static void skip_line(scan_t* scan) {
+static void scan_skip_line(scan_t* scan) {
   const char* end = memchr(scan->at, '\n', (size_t)(scan->end - scan->at));
   scan->at = end != NULL ? end : scan->end;
 }
@@ -162,13 +163,13 @@ static void skip_line(scan_t* scan) {
 // A comment that begins here: true, and behind it.
 static bool skip_comment(scan_t* scan) {
   if (at_end(scan) || *scan->at != '/') return false;
-  if (peek(scan, 1) == '/') {
-    skip_line(scan);
+  if (scan_peek(scan, 1) == '/') {
+    scan_skip_line(scan);
     return true;
   }
-  if (peek(scan, 1) != '*') return false;
+  if (scan_peek(scan, 1) != '*') return false;
   for (scan->at += 2; scan->at != scan->end; scan->at++) {
-    if (*scan->at == '*' && peek(scan, 1) == '/') {
+    if (*scan->at == '*' && scan_peek(scan, 1) == '/') {
       scan->at += 2;
       return true;
     }
@@ -177,7 +178,7 @@ static bool skip_comment(scan_t* scan) {
 }
 
 // Blanks and comments inside a line.
-static void skip_blanks(scan_t* scan) {
+static void scan_skip_blanks(scan_t* scan) {
   while (!at_end(scan)) {
     char c = *scan->at;
     if (c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f') {
@@ -188,10 +189,10 @@ static void skip_blanks(scan_t* scan) {
   }
 }
 
-static kiln_string_view_t read_word(scan_t* scan) {
+static kiln_string_view_t scan_read_word(scan_t* scan) {
   const char* begin = scan->at;
   while (scan->at != scan->end &&
-         (kilni_scan_is_word(*scan->at) || is_digit(*scan->at))) {
+         (kilni_compile_scan_is_word(*scan->at) || scan_is_digit(*scan->at))) {
     scan->at++;
   }
   return kilni_base_sv_make(begin, (size_t)(scan->at - begin));
@@ -235,55 +236,58 @@ static void skip_raw(scan_t* scan) {
 static void skip_number(scan_t* scan) {
   while (scan->at != scan->end) {
     char c = *scan->at;
-    bool separator = c == '\'' && (is_digit(peek(scan, 1)) ||
-                                   kilni_scan_is_word(peek(scan, 1)));
-    if (!is_digit(c) && !kilni_scan_is_word(c) && c != '.' && !separator) {
+    bool separator =
+        c == '\'' && (scan_is_digit(scan_peek(scan, 1)) ||
+                      kilni_compile_scan_is_word(scan_peek(scan, 1)));
+    if (!scan_is_digit(c) && !kilni_compile_scan_is_word(c) && c != '.' &&
+        !separator) {
       return;
     }
     scan->at++;
   }
 }
 
-static void report(scan_t* scan, const kilni_scan_found_t* found) {
+static void scan_report(scan_t* scan, const kilni_compile_scan_found_t* found) {
   if (!scan->ended && !scan->fn(scan->user, found)) scan->ended = true;
 }
 
 static void take_asked(scan_t* scan, kiln_string_view_t word);
 
 static void report_word(scan_t* scan, kiln_string_view_t word) {
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_WORD, .name = word};
+  kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_WORD, .name = word};
   bool next = false;
   if (is_asks(word, &next)) {
     take_asked(scan, word);
     return;
   }
-  if (kilni_scan_is_time(word)) found.kind = KILNI_SCAN_TIME;
-  report(scan, &found);
+  if (kilni_compile_scan_is_time(word)) found.kind = KILNI_SCAN_TIME;
+  scan_report(scan, &found);
   if (found.kind == KILNI_SCAN_TIME || !is_piece(word)) return;
   found.kind = KILNI_SCAN_PIECE;
-  report(scan, &found);
+  scan_report(scan, &found);
 }
 
 // What is no word, number or literal.
 static void skip_mark(scan_t* scan) {
-  bool pastes = (*scan->at == '#' && peek(scan, 1) == '#') ||
-                (*scan->at == '%' && peek(scan, 1) == ':' &&
-                 peek(scan, 2) == '%' && peek(scan, 3) == ':');
+  bool pastes = (*scan->at == '#' && scan_peek(scan, 1) == '#') ||
+                (*scan->at == '%' && scan_peek(scan, 1) == ':' &&
+                 scan_peek(scan, 2) == '%' && scan_peek(scan, 3) == ':');
   scan->at++;
   if (!pastes || scan->pastes) return;
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_PASTE};
+  kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_PASTE};
   found.name = kilni_base_sv("##");
   scan->pastes = true;
-  report(scan, &found);
+  scan_report(scan, &found);
 }
 
 // ---- Plain text ----
 
-static bool is_plain(char c) {
-  return kilni_scan_is_word(c) || is_digit(c) || strchr("./<>+-", c) != NULL;
+static bool scan_is_plain(char c) {
+  return kilni_compile_scan_is_word(c) || scan_is_digit(c) ||
+         strchr("./<>+-", c) != NULL;
 }
 
-bool kilni_scan_is_plain(kiln_string_view_t text) {
+bool kilni_compile_scan_is_plain(kiln_string_view_t text) {
   if (text.data == NULL || memchr(text.data, 0, text.size) != NULL) {
     return false;
   }
@@ -293,25 +297,25 @@ bool kilni_scan_is_plain(kiln_string_view_t text) {
            memchr(text.data, '\n', text.size) == NULL;
   }
   for (size_t i = 0; i < text.size; i++) {
-    if (!is_plain(text.data[i])) return false;
+    if (!scan_is_plain(text.data[i])) return false;
   }
   return true;
 }
 
 // The rest of a line, or up to `close`, without blanks and comments at its end.
 // Without data where it is not plain.
-static kiln_string_view_t take_value(scan_t* scan, char close) {
-  skip_blanks(scan);
+static kiln_string_view_t scan_take_value(scan_t* scan, char close) {
+  scan_skip_blanks(scan);
   const char* begin = scan->at;
   const char* end = begin;
   while (!at_end(scan) && *scan->at != '\n' && *scan->at != close) {
     const char* before = scan->at;
-    skip_blanks(scan);
+    scan_skip_blanks(scan);
     if (scan->at != before) continue;
     if (*scan->at == '"') {
       skip_literal(scan);
-    } else if (kilni_scan_is_word(*scan->at)) {
-      report_word(scan, read_word(scan));
+    } else if (kilni_compile_scan_is_word(*scan->at)) {
+      report_word(scan, scan_read_word(scan));
     } else {
       skip_mark(scan);
     }
@@ -319,7 +323,7 @@ static kiln_string_view_t take_value(scan_t* scan, char close) {
   }
   // A blank or a comment inside is not plain either.
   kiln_string_view_t value = kilni_base_sv_make(begin, (size_t)(end - begin));
-  if (!kilni_scan_is_plain(value)) value.data = NULL;
+  if (!kilni_compile_scan_is_plain(value)) value.data = NULL;
   return value;
 }
 
@@ -339,9 +343,10 @@ static uint32_t line_at(scan_t* scan, const char* at) {
 
 static void report_computed(scan_t* scan, bool next, char close) {
   const char* begin = scan->at;
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_COMPUTED, .next = next};
+  kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_COMPUTED,
+                                      .next = next};
   found.line = line_at(scan, begin);
-  found.value = take_value(scan, close);
+  found.value = scan_take_value(scan, close);
   found.name = kilni_base_sv_make(begin, (size_t)(scan->at - begin));
   while (found.name.size != 0 &&
          strchr(" \t\r", found.name.data[found.name.size - 1]) != NULL) {
@@ -349,11 +354,11 @@ static void report_computed(scan_t* scan, bool next, char close) {
   }
   const char* cut = memchr(begin, '\n', found.name.size);
   if (cut != NULL) found.name.size = (size_t)(cut - begin);
-  if (found.name.size != 0) report(scan, &found);
+  if (found.name.size != 0) scan_report(scan, &found);
 }
 
 // "name" or <name> that begins here; false for anything else.
-static bool take_name(scan_t* scan, bool next) {
+static bool scan_take_name(scan_t* scan, bool next) {
   if (at_end(scan) || (*scan->at != '"' && *scan->at != '<')) return false;
   char close = *scan->at == '"' ? '"' : '>';
   const char* begin = scan->at + 1;
@@ -363,16 +368,16 @@ static bool take_name(scan_t* scan, bool next) {
   // No path has a NUL: it is left to the compiler, and nothing is known of it.
   if (memchr(begin, 0, (size_t)(at - begin)) != NULL) return false;
   scan->at = at + 1;
-  kilni_scan_found_t found = {.next = next};
+  kilni_compile_scan_found_t found = {.next = next};
   found.kind = close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE;
   found.name = kilni_base_sv_make(begin, (size_t)(at - begin));
-  report(scan, &found);
+  scan_report(scan, &found);
   return true;
 }
 
 static void take_include(scan_t* scan, bool next) {
-  skip_blanks(scan);
-  if (take_name(scan, next) || at_end(scan) || *scan->at == '\n') return;
+  scan_skip_blanks(scan);
+  if (scan_take_name(scan, next) || at_end(scan) || *scan->at == '\n') return;
   report_computed(scan, next, '\n');
 }
 
@@ -386,18 +391,18 @@ static kiln_string_view_t params_at(const scan_t* scan) {
 
 // What takes arguments is no part of a header's name.
 static void take_define(scan_t* scan) {
-  skip_blanks(scan);
-  if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return;
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_DEFINE};
-  found.name = read_word(scan);
+  scan_skip_blanks(scan);
+  if (at_end(scan) || !kilni_compile_scan_is_word(*scan->at)) return;
+  kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_DEFINE};
+  found.name = scan_read_word(scan);
   scan->macro = found.name;
   scan->params = kilni_base_sv_make(NULL, 0);
   if (!at_end(scan) && *scan->at == '(') {
     scan->params = params_at(scan);
     return;
   }
-  found.value = take_value(scan, '\n');
-  report(scan, &found);
+  found.value = scan_take_value(scan, '\n');
+  scan_report(scan, &found);
 }
 
 // ---- What __has_include asks for ----
@@ -411,11 +416,11 @@ static size_t params_of(const scan_t* scan, kiln_string_view_t word,
                   .end = scan->params.data + scan->params.size};
   size_t count = 0;
   while (names.at != names.end) {
-    if (!kilni_scan_is_word(*names.at) && !is_digit(*names.at)) {
+    if (!kilni_compile_scan_is_word(*names.at) && !scan_is_digit(*names.at)) {
       names.at++;
       continue;
     }
-    if (kilni_base_sv_equal(read_word(&names), word)) *out_has = true;
+    if (kilni_base_sv_equal(scan_read_word(&names), word)) *out_has = true;
     count++;
   }
   return count;
@@ -426,12 +431,12 @@ static bool asks_for_angle(const scan_t* scan) {
   scan_t name = {.at = scan->at, .end = scan->end};
   if (at_end(&name) || *name.at != '<') return false;
   while (!at_end(&name) && *name.at != '\n' && *name.at != '>') {
-    if (!kilni_scan_is_word(*name.at)) {
+    if (!kilni_compile_scan_is_word(*name.at)) {
       name.at++;
       continue;
     }
     bool has = false;
-    (void)params_of(scan, read_word(&name), &has);
+    (void)params_of(scan, scan_read_word(&name), &has);
     if (has) return false;
   }
   return !at_end(&name) && *name.at == '>';
@@ -440,10 +445,10 @@ static bool asks_for_angle(const scan_t* scan) {
 // True where the macro of one argument asks for just that, so that whoever
 // calls it says what for.
 static bool asks_for_argument(scan_t* scan) {
-  if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return false;
+  if (at_end(scan) || !kilni_compile_scan_is_word(*scan->at)) return false;
   bool has = false;
-  bool one = params_of(scan, read_word(scan), &has) == 1 && has;
-  skip_blanks(scan);
+  bool one = params_of(scan, scan_read_word(scan), &has) == 1 && has;
+  scan_skip_blanks(scan);
   return one && !at_end(scan) && *scan->at == ')';
 }
 
@@ -451,12 +456,12 @@ static bool asks_for_argument(scan_t* scan) {
 // calls the macro, who may be anybody.
 static void take_asked_of_macro(scan_t* scan, kiln_string_view_t word,
                                 bool next) {
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
-  skip_blanks(scan);
+  kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
+  scan_skip_blanks(scan);
   bool called = !at_end(scan) && *scan->at == '(';
   if (called) {
     scan->at++;
-    skip_blanks(scan);
+    scan_skip_blanks(scan);
   }
   if (called && asks_for_angle(scan)) {
     report_computed(scan, next, ')');
@@ -469,29 +474,29 @@ static void take_asked_of_macro(scan_t* scan, kiln_string_view_t word,
     found.kind = KILNI_SCAN_ASKER;
     found.name = scan->macro;
   }
-  report(scan, &found);
+  scan_report(scan, &found);
 }
 
 // Behind __has_include, wherever that is but in a condition.
 static void take_asked(scan_t* scan, kiln_string_view_t word) {
-  kilni_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
+  kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
   bool next = false;
   (void)is_asks(word, &next);
   if (scan->asking) {
-    report(scan, &found);
+    scan_report(scan, &found);
     return;
   }
   scan->asking = true;
   if (scan->macro.data != NULL) {
     take_asked_of_macro(scan, word, next);
   } else {
-    skip_blanks(scan);
+    scan_skip_blanks(scan);
     if (at_end(scan) || *scan->at != '(') {
-      report(scan, &found);
+      scan_report(scan, &found);
     } else {
       scan->at++;
-      skip_blanks(scan);
-      if (!take_name(scan, next)) report_computed(scan, next, ')');
+      scan_skip_blanks(scan);
+      if (!scan_take_name(scan, next)) report_computed(scan, next, ')');
     }
   }
   scan->asking = false;
@@ -499,28 +504,29 @@ static void take_asked(scan_t* scan, kiln_string_view_t word) {
 
 // defined NAME, defined(NAME): nothing is asked for.
 static void skip_defined(scan_t* scan) {
-  skip_blanks(scan);
+  scan_skip_blanks(scan);
   if (!at_end(scan) && *scan->at == '(') scan->at++;
-  skip_blanks(scan);
-  if (!at_end(scan) && kilni_scan_is_word(*scan->at)) (void)read_word(scan);
+  scan_skip_blanks(scan);
+  if (!at_end(scan) && kilni_compile_scan_is_word(*scan->at))
+    (void)scan_read_word(scan);
 }
 
 // A word of a condition: what __has_include, or a macro that stands for it,
 // asks for.
 static void take_condition_word(scan_t* scan) {
-  kiln_string_view_t word = read_word(scan);
+  kiln_string_view_t word = scan_read_word(scan);
   if (kilni_base_sv_equal_cstr(word, "defined")) {
     skip_defined(scan);
     return;
   }
   bool next = false;
   bool asks = is_asks(word, &next);
-  skip_blanks(scan);
+  scan_skip_blanks(scan);
   bool called = !at_end(scan) && *scan->at == '(';
   if (called) {
     scan->at++;
-    skip_blanks(scan);
-    if (take_name(scan, next)) return;
+    scan_skip_blanks(scan);
+    if (scan_take_name(scan, next)) return;
   }
   if (!asks) {
     report_word(scan, word);
@@ -529,20 +535,20 @@ static void take_condition_word(scan_t* scan) {
     report_computed(scan, next, ')');
     scan->asking = false;
   } else {
-    kilni_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
-    report(scan, &found);
+    kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
+    scan_report(scan, &found);
   }
 }
 
-static void take_condition(scan_t* scan) {
+static void scan_take_condition(scan_t* scan) {
   while (!at_end(scan) && *scan->at != '\n') {
-    skip_blanks(scan);
+    scan_skip_blanks(scan);
     if (at_end(scan) || *scan->at == '\n') return;
-    if (is_digit(*scan->at)) {
+    if (scan_is_digit(*scan->at)) {
       skip_number(scan);
     } else if (*scan->at == '\'' || *scan->at == '"') {
       skip_literal(scan);
-    } else if (!kilni_scan_is_word(*scan->at)) {
+    } else if (!kilni_compile_scan_is_word(*scan->at)) {
       scan->at++;
     } else {
       take_condition_word(scan);
@@ -560,11 +566,11 @@ static bool is_about_a_name(kiln_string_view_t word) {
   return false;
 }
 
-static void take_directive(scan_t* scan) {
+static void scan_take_directive(scan_t* scan) {
   scan->at += *scan->at == '#' ? 1 : 2;
-  skip_blanks(scan);
-  if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return;
-  kiln_string_view_t word = read_word(scan);
+  scan_skip_blanks(scan);
+  if (at_end(scan) || !kilni_compile_scan_is_word(*scan->at)) return;
+  kiln_string_view_t word = scan_read_word(scan);
   if (kilni_base_sv_equal_cstr(word, "include") ||
       kilni_base_sv_equal_cstr(word, "import")) {
     take_include(scan, false);
@@ -574,7 +580,7 @@ static void take_directive(scan_t* scan) {
     take_define(scan);
   } else if (kilni_base_sv_equal_cstr(word, "if") ||
              kilni_base_sv_equal_cstr(word, "elif")) {
-    take_condition(scan);
+    scan_take_condition(scan);
   } else if (is_about_a_name(word)) {
     skip_defined(scan);
   }
@@ -591,7 +597,7 @@ static bool is_raw_prefix(kiln_string_view_t word) {
 static void scan_lines(scan_t* scan) {
   bool fresh = true;  // nothing stands before it on its line
   while (!at_end(scan)) {
-    skip_blanks(scan);
+    scan_skip_blanks(scan);
     if (at_end(scan)) return;
     char c = *scan->at;
     if (c == '\n') {
@@ -600,14 +606,14 @@ static void scan_lines(scan_t* scan) {
       fresh = true;
       continue;
     }
-    if (fresh && (c == '#' || (c == '%' && peek(scan, 1) == ':'))) {
-      take_directive(scan);
+    if (fresh && (c == '#' || (c == '%' && scan_peek(scan, 1) == ':'))) {
+      scan_take_directive(scan);
     } else if (c == '"' || c == '\'') {
       skip_literal(scan);
-    } else if (is_digit(c)) {
+    } else if (scan_is_digit(c)) {
       skip_number(scan);
-    } else if (kilni_scan_is_word(c)) {
-      kiln_string_view_t word = read_word(scan);
+    } else if (kilni_compile_scan_is_word(c)) {
+      kiln_string_view_t word = scan_read_word(scan);
       report_word(scan, word);
       if (!at_end(scan) && *scan->at == '"' && is_raw_prefix(word)) {
         skip_raw(scan);
@@ -640,16 +646,16 @@ static void find_trigraph(scan_t* scan) {
     if (at[1] != '?' || (at[2] != '=' && at[2] != '/' && at[2] != '\'')) {
       continue;
     }
-    kilni_scan_found_t found = {.kind = KILNI_SCAN_TRIGRAPH};
+    kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_TRIGRAPH};
     found.name = kilni_base_sv_make(at, 3);
-    report(scan, &found);
+    scan_report(scan, &found);
     return;
   }
 }
 
-kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
-                              kiln_string_view_t text, kilni_scan_fn_t fn,
-                              void* user) {
+kiln_status_t kilni_compile_scan_text(kiln_allocator_t allocator,
+                                      kiln_string_view_t text,
+                                      kilni_compile_scan_fn_t fn, void* user) {
   if (text.size == 0) return kiln_ok();
   void* copy = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, text.size, &copy));

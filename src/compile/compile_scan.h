@@ -34,7 +34,7 @@ enum {
 };
 
 // Something that is included or asked for. thread-compatible
-typedef struct kilni_scan_found_t {
+typedef struct kilni_compile_scan_found_t {
   uint32_t kind;  // KILNI_SCAN_*
   bool next;      // #include_next: the first that is found is not the one
   uint32_t line;  // of a computed one, from 1
@@ -42,44 +42,46 @@ typedef struct kilni_scan_found_t {
   // What is computed, or defined, where that can be part of a header's name:
   // plain text without blanks. Else without data.
   kiln_string_view_t value;
-} kilni_scan_found_t;
+} kilni_compile_scan_found_t;
 
 // Takes one; false ends the scan.
-typedef bool (*kilni_scan_fn_t)(void* user, const kilni_scan_found_t* found);
+typedef bool (*kilni_compile_scan_fn_t)(
+    void* user, const kilni_compile_scan_found_t* found);
 
 // True for what may stand in a name, but for digits.
-bool kilni_scan_is_word(char c);
+bool kilni_compile_scan_is_word(char c);
 
 // True for a macro that stands for a time: each compilation has its own.
-bool kilni_scan_is_time(kiln_string_view_t word);
+bool kilni_compile_scan_is_time(kiln_string_view_t word);
 
 enum { KILNI_SCAN_NAMES = 4 };
 
 // Which pieces of the names of times and of __has_include were met. one-thread
-typedef struct kilni_scan_pieces_t {
+typedef struct kilni_compile_scan_pieces_t {
   // The last of the names is __has_include.
   uint16_t at[KILNI_SCAN_NAMES]
              [16];  // bit j of [i][b]: characters b to j, of name i
-} kilni_scan_pieces_t;
+} kilni_compile_scan_pieces_t;
 
 // Adds a piece; also where its letters stand in several places. `weak`, or
 // NULL, takes those that anybody has, such as T and __, or "include".
-void kilni_scan_add_piece(kilni_scan_pieces_t* strong,
-                          kilni_scan_pieces_t* weak, kiln_string_view_t word);
+void kilni_compile_scan_add_piece(kilni_compile_scan_pieces_t* strong,
+                                  kilni_compile_scan_pieces_t* weak,
+                                  kiln_string_view_t word);
 
 // The name that two sets of pieces make together, NULL if there is none.
-const char* kilni_scan_whole(const kilni_scan_pieces_t* strong,
-                             const kilni_scan_pieces_t* weak);
+const char* kilni_compile_scan_whole(const kilni_compile_scan_pieces_t* strong,
+                                     const kilni_compile_scan_pieces_t* weak);
 
 // True for text that may be a part of a header's name, or all of it: nothing
 // but names, digits and the like, without blanks; or one text in quotes.
-bool kilni_scan_is_plain(kiln_string_view_t text);
+bool kilni_compile_scan_is_plain(kiln_string_view_t text);
 
 // Calls `fn` for each, in their order. Comments, literals (raw ones too),
 // continued lines and digraphs are seen as such. OUT_OF_MEMORY; LIMIT_EXCEEDED
 // for a text with very many raw strings that have no end.
-kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
-                              kiln_string_view_t text, kilni_scan_fn_t fn,
-                              void* user);
+kiln_status_t kilni_compile_scan_text(kiln_allocator_t allocator,
+                                      kiln_string_view_t text,
+                                      kilni_compile_scan_fn_t fn, void* user);
 
 #endif  // KILN_SRC_COMPILE_COMPILE_SCAN_H_

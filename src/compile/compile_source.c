@@ -29,7 +29,7 @@ static bool contains(kiln_string_view_t text, const char* word) {
 }
 
 // The first line of the log that speaks of an error, else its first line.
-static kiln_string_view_t first_error(const char* log) {
+static kiln_string_view_t source_first_error(const char* log) {
   kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t first = {NULL, 0};
   kiln_string_view_t line;
@@ -50,7 +50,7 @@ static kiln_status_t say_refusal(kiln_string_view_t line,
   if (job != NULL) {
     const kiln_compiler_t* compiler = job->compiler;
     bool own = job->options->toolkit_include != KILN_SWITCH_OFF;
-    kilni_refusal_t refusal = {
+    kilni_compile_refusal_t refusal = {
         .error = line,
         .source = job->source,
         .name = job->name,
@@ -72,7 +72,7 @@ kiln_status_t kilni_compile_refused(kiln_status_t native, bool of_source,
                                     const char* log,
                                     const kilni_compile_job_t* job) {
   char hint[KILNI_HINT_BYTES];
-  kiln_string_view_t line = first_error(log != NULL ? log : "");
+  kiln_string_view_t line = source_first_error(log != NULL ? log : "");
   if (line.size == 0) return native;
   if (!of_source) return KILNI_ANNOTATE(native, "%.*s", KILNI_SV(line));
   kiln_status_t status = say_refusal(line, job, hint);
@@ -119,43 +119,45 @@ kiln_status_t kilni_compile_take(const kilni_compile_job_t* job,
 }
 
 static kiln_status_t add_include_dirs(const kilni_compile_job_t* job,
-                                      kilni_line_t* line) {
+                                      kilni_compile_line_t* line) {
   const kiln_compiler_t* compiler = job->compiler;
   const kiln_compile_options_t* options = job->options;
   for (uint32_t i = 0; i < options->define_count; i++) {
     KILNI_RETURN_IF_ERROR(
-        kilni_line_add(line, "--define-macro=", options->defines[i]));
+        kilni_compile_line_add(line, "--define-macro=", options->defines[i]));
   }
   for (uint32_t i = 0; i < options->include_dir_count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_line_add(line, "--include-path=", options->include_dirs[i]));
+    KILNI_RETURN_IF_ERROR(kilni_compile_line_add(
+        line, "--include-path=", options->include_dirs[i]));
   }
   if (options->toolkit_include == KILN_SWITCH_OFF) return kiln_ok();
   if (compiler->include_dir[0] != 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_line_add(line, "--include-path=", compiler->include_dir));
+        kilni_compile_line_add(line, "--include-path=", compiler->include_dir));
   }
   if (compiler->include_dir2[0] == 0) return kiln_ok();
-  return kilni_line_add(line, "--include-path=", compiler->include_dir2);
+  return kilni_compile_line_add(line,
+                                "--include-path=", compiler->include_dir2);
 }
 
 static kiln_status_t plan_line(const kilni_compile_job_t* job) {
-  kilni_line_t* line = &job->result->line;
+  kilni_compile_line_t* line = &job->result->line;
   const kiln_compile_options_t* options = job->options;
   bool nvvm = job->compiler->kind == KILN_COMPILER_KIND_NVVM;
   if (kilni_compile_raw_arch(options) == NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_line_add(
+    KILNI_RETURN_IF_ERROR(kilni_compile_line_add(
         line, nvvm ? "-arch=" : "--gpu-architecture=", job->result->arch));
   }
   if (nvvm) {
-    KILNI_RETURN_IF_ERROR(kilni_line_add_nvvm(line, options));
+    KILNI_RETURN_IF_ERROR(kilni_compile_line_add_nvvm(line, options));
   } else {
-    KILNI_RETURN_IF_ERROR(kilni_line_add_nvrtc(
+    KILNI_RETURN_IF_ERROR(kilni_compile_line_add_nvrtc(
         line, options, kiln_compiler_version(job->compiler)));
     KILNI_RETURN_IF_ERROR(add_include_dirs(job, line));
   }
   for (uint32_t i = 0; i < options->option_count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_line_add(line, "", options->options[i]));
+    KILNI_RETURN_IF_ERROR(
+        kilni_compile_line_add(line, "", options->options[i]));
   }
   return kiln_ok();
 }
@@ -224,22 +226,22 @@ kiln_status_t kilni_compile_run(const kilni_compile_job_t* job) {
               job->result->note);
   }
   uint64_t bytes = kilni_compile_estimate(job);
-  if (!kilni_gate_enter(&compiler->gate, bytes, job->options->cancelled,
-                        job->options->cancelled_user)) {
+  if (!kilni_compile_gate_enter(&compiler->gate, bytes, job->options->cancelled,
+                                job->options->cancelled_user)) {
     return kilni_compile_cancelled(job);
   }
   kiln_status_t status =
       kilni_compile_is_cancelled(job->options)    ? kilni_compile_cancelled(job)
       : compiler->kind == KILN_COMPILER_KIND_NVVM ? kilni_compile_nvvm(job)
                                                   : kilni_compile_nvrtc(job);
-  kilni_gate_leave(&compiler->gate, bytes);
+  kilni_compile_gate_leave(&compiler->gate, bytes);
   return status;
 }
 
 // ---- The doors ----
 
-static kiln_status_t check_source(const kiln_compiler_t* compiler,
-                                  kiln_string_view_t source) {
+static kiln_status_t compile_source_check_source(
+    const kiln_compiler_t* compiler, kiln_string_view_t source) {
   KILNI_CHECK_ARGUMENT(source.data != NULL || source.size == 0, "source");
   if (source.size > KILNI_COMPILE_MAX_SOURCE_BYTES) {
     return kilni_base_status_with_fix(
@@ -282,9 +284,9 @@ static kiln_status_t with_result(kilni_compile_job_t* job, job_fn_t fn,
   return status;
 }
 
-static kiln_status_t read_options(kiln_compiler_t* compiler,
-                                  const kiln_compile_options_t* options,
-                                  kiln_compile_options_t* out_given) {
+static kiln_status_t source_read_options(kiln_compiler_t* compiler,
+                                         const kiln_compile_options_t* options,
+                                         kiln_compile_options_t* out_given) {
   KILNI_CHECK_ARGUMENT(compiler != NULL, "compiler");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(compiler->host));
   KILNI_RETURN_IF_ERROR(
@@ -294,7 +296,8 @@ static kiln_status_t read_options(kiln_compiler_t* compiler,
 
 static kiln_status_t plan_ready(const kilni_compile_job_t* job) {
   kilni_compile_job_t ready = *job;
-  KILNI_RETURN_IF_ERROR(kilni_compiler_ready(job->compiler, &ready.compiler));
+  KILNI_RETURN_IF_ERROR(
+      kilni_compile_compiler_ready(job->compiler, &ready.compiler));
   return plan(&ready);
 }
 
@@ -305,8 +308,8 @@ kiln_status_t kiln_compiler_compile(kiln_compiler_t* compiler,
   KILNI_CHECK_ARGUMENT(out_result != NULL, "out_result");
   *out_result = NULL;
   kiln_compile_options_t given;
-  KILNI_RETURN_IF_ERROR(read_options(compiler, options, &given));
-  KILNI_RETURN_IF_ERROR(check_source(compiler, source));
+  KILNI_RETURN_IF_ERROR(source_read_options(compiler, options, &given));
+  KILNI_RETURN_IF_ERROR(compile_source_check_source(compiler, source));
   bool nvvm = compiler->kind == KILN_COMPILER_KIND_NVVM;
   kilni_compile_job_t job = {compiler, source,          &given,
                              NULL,     given.file_name, 0};
@@ -322,7 +325,7 @@ kiln_status_t kiln_compiler_plan(kiln_compiler_t* compiler,
   KILNI_CHECK_ARGUMENT(out_result != NULL, "out_result");
   *out_result = NULL;
   kiln_compile_options_t given;
-  KILNI_RETURN_IF_ERROR(read_options(compiler, options, &given));
+  KILNI_RETURN_IF_ERROR(source_read_options(compiler, options, &given));
   kilni_compile_job_t job = {compiler, {NULL, 0}, &given, NULL, "kernel.cu", 0};
   return with_result(&job, plan_ready, out_result);
 }

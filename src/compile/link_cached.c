@@ -19,7 +19,7 @@ enum { KEY_VERSION = 5, MAX_KEPT_BYTES = 64 << 20 };
 
 // One lookup under way. one-thread
 typedef struct looked_t {
-  const kilni_link_lookup_t* lookup;
+  const kilni_compile_link_lookup_t* lookup;
   kilni_base_str_t kept;  // the metadata of a new entry
 } looked_t;
 
@@ -34,7 +34,8 @@ static bool names_file(const char* const* list, uint32_t count) {
   return false;
 }
 
-const char* kilni_link_uncacheable(const kilni_link_lookup_t* lookup) {
+const char* kilni_compile_link_uncacheable(
+    const kilni_compile_link_lookup_t* lookup) {
   const kiln_link_options_t* options = lookup->options;
   if (lookup->identity[0] == 0) {
     return "which build the linker is cannot be determined";
@@ -46,8 +47,8 @@ const char* kilni_link_uncacheable(const kilni_link_lookup_t* lookup) {
   return NULL;
 }
 
-static kiln_status_t build_key(const kilni_link_lookup_t* lookup,
-                               kilni_cache_key_builder_t* key) {
+static kiln_status_t link_cached_build_key(
+    const kilni_compile_link_lookup_t* lookup, kilni_cache_key_builder_t* key) {
   const kiln_link_settings_t* settings = lookup->settings;
   const char* name = lookup->options->name;
   kilni_cache_key_add_text(key, "tool", kilni_base_sv(lookup->identity));
@@ -74,15 +75,17 @@ static kiln_status_t build_key(const kilni_link_lookup_t* lookup,
   return kilni_cache_key_status(key);
 }
 
-static const char* arch_of(const kilni_link_lookup_t* lookup) {
+static const char* link_cached_arch_of(
+    const kilni_compile_link_lookup_t* lookup) {
   const char* arch = lookup->options->arch;
   return arch != NULL ? arch : "";
 }
 
-static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
+static kiln_status_t link_cached_make_entry(void* user,
+                                            kiln_cache_output_t* out) {
   looked_t* looked = user;
-  const kilni_link_lookup_t* lookup = looked->lookup;
-  kilni_link_product_t product = {0};
+  const kilni_compile_link_lookup_t* lookup = looked->lookup;
+  kilni_compile_link_product_t product = {0};
   bool keep = false;
   KILNI_RETURN_IF_ERROR(lookup->link(lookup->user, &product, &keep));
   out->payload = product.bytes;
@@ -90,16 +93,16 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
     out->store = KILN_SWITCH_OFF;
     return kiln_ok();
   }
-  kilni_files_t none = {0};
-  kilni_kept_t kept = {product.format,
-                       product.line,
-                       product.info,
-                       product.error,
-                       kilni_base_sv(arch_of(lookup)),
-                       NULL,
-                       0,
-                       &none};
-  kilni_kept_write(&looked->kept, &kept);
+  kilni_compile_files_t none = {0};
+  kilni_compile_kept_t kept = {product.format,
+                               product.line,
+                               product.info,
+                               product.error,
+                               kilni_base_sv(link_cached_arch_of(lookup)),
+                               NULL,
+                               0,
+                               &none};
+  kilni_compile_kept_write(&looked->kept, &kept);
   kiln_status_t status = kilni_base_str_status(&looked->kept);
   if (kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED) {
     // A log that is too long to be kept is no reason to refuse the link.
@@ -112,53 +115,57 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   return status;
 }
 
-static bool read_entry(const kiln_cache_entry_t* entry,
-                       kilni_link_product_t* out_product) {
-  kilni_kept_reader_t reader;
-  if (!kilni_kept_open(&reader, kiln_cache_entry_metadata(entry))) return false;
-  *out_product =
-      (kilni_link_product_t){kiln_cache_entry_payload(entry), reader.log,
-                             reader.note, reader.format, reader.line};
+static bool link_cached_read_entry(const kiln_cache_entry_t* entry,
+                                   kilni_compile_link_product_t* out_product) {
+  kilni_compile_kept_reader_t reader;
+  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry)))
+    return false;
+  *out_product = (kilni_compile_link_product_t){kiln_cache_entry_payload(entry),
+                                                reader.log, reader.note,
+                                                reader.format, reader.line};
   return true;
 }
 
-static bool check_entry(void* user, const kiln_cache_entry_t* entry) {
-  kilni_link_product_t product;
+static bool link_cached_check_entry(void* user,
+                                    const kiln_cache_entry_t* entry) {
+  kilni_compile_link_product_t product;
   (void)user;
-  return read_entry(entry, &product);
+  return link_cached_read_entry(entry, &product);
 }
 
-static kiln_status_t look_up(looked_t* looked, kilni_cache_key_builder_t* key,
-                             uint32_t* out_from) {
-  const kilni_link_lookup_t* lookup = looked->lookup;
-  KILNI_RETURN_IF_ERROR(build_key(lookup, key));
+static kiln_status_t link_cached_look_up(looked_t* looked,
+                                         kilni_cache_key_builder_t* key,
+                                         uint32_t* out_from) {
+  const kilni_compile_link_lookup_t* lookup = looked->lookup;
+  KILNI_RETURN_IF_ERROR(link_cached_build_key(lookup, key));
   kiln_cache_request_t request = kiln_cache_request_default();
   request.key.kind = kiln_code_format_name(lookup->output);
   request.key.version = KEY_VERSION;
   request.key.bytes = kilni_cache_key_view(key);
-  request.make = make_entry;
-  request.check = check_entry;
+  request.make = link_cached_make_entry;
+  request.check = link_cached_check_entry;
   request.user = looked;
   kiln_cache_entry_t* entry = NULL;
   KILNI_RETURN_IF_ERROR(kiln_cache_get_or_make(lookup->options->cache, &request,
                                                &entry, out_from));
   kiln_status_t status = kiln_ok();
-  kilni_link_product_t product;
-  if (*out_from != KILN_CACHE_FROM_MAKE && read_entry(entry, &product)) {
+  kilni_compile_link_product_t product;
+  if (*out_from != KILN_CACHE_FROM_MAKE &&
+      link_cached_read_entry(entry, &product)) {
     status = lookup->take(lookup->user, &product);
   }
   kiln_cache_entry_release(entry);
   return status;
 }
 
-kiln_status_t kilni_link_look_up(const kilni_link_lookup_t* lookup,
-                                 uint32_t* out_from) {
+kiln_status_t kilni_compile_link_look_up(
+    const kilni_compile_link_lookup_t* lookup, uint32_t* out_from) {
   looked_t looked = {.lookup = lookup};
   kilni_cache_key_builder_t key;
   *out_from = KILN_CACHE_FROM_NOWHERE;
   kilni_cache_key_init(&key, lookup->allocator);
   kilni_base_str_init(&looked.kept, lookup->allocator, MAX_KEPT_BYTES);
-  kiln_status_t status = look_up(&looked, &key, out_from);
+  kiln_status_t status = link_cached_look_up(&looked, &key, out_from);
   kilni_base_str_deinit(&looked.kept);
   kilni_cache_key_deinit(&key);
   return status;

@@ -25,9 +25,9 @@ typedef struct defined_t {
   bool is_kernel;  // that a linker could leave out
 } defined_t;
 
-struct kilni_link_names_t {
+struct kilni_compile_link_names_t {
   kiln_allocator_t allocator;
-  const kilni_link_given_t* given;  // while inputs are read
+  const kilni_compile_link_given_t* given;  // while inputs are read
   char* texts;
   size_t text_size;
   size_t text_capacity;
@@ -52,8 +52,8 @@ struct kilni_link_names_t {
   bool is_text;         // it is PTX, which no linker leaves out
 };
 
-static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
-                              size_t* out_text) {
+static kiln_status_t link_check_add_text(kilni_compile_link_names_t* names,
+                                         const char* name, size_t* out_text) {
   size_t size = strlen(name) + 1;
   size_t count = names->count + names->expected_count + names->own_count +
                  names->kept_count + names->type_count;
@@ -73,11 +73,12 @@ static kiln_status_t add_text(kilni_link_names_t* names, const char* name,
   return kiln_ok();
 }
 
-static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
-  kilni_link_names_t* names = user;
+static kiln_status_t link_check_add_name(void* user, const char* name,
+                                         bool is_kernel) {
+  kilni_compile_link_names_t* names = user;
   void* items = names->items;
   size_t text = 0;
-  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(link_check_add_text(names, name, &text));
   KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, names->count + 1,
                                         sizeof(defined_t), &names->capacity,
                                         &items));
@@ -87,12 +88,12 @@ static kiln_status_t add_name(void* user, const char* name, bool is_kernel) {
   return kiln_ok();
 }
 
-static kiln_status_t add_to(kilni_link_names_t* names, const char* name,
+static kiln_status_t add_to(kilni_compile_link_names_t* names, const char* name,
                             size_t** inout_list, size_t* inout_count,
                             size_t* inout_capacity) {
   void* list = *inout_list;
   size_t text = 0;
-  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(link_check_add_text(names, name, &text));
   KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, *inout_count + 1,
                                         sizeof(size_t), inout_capacity, &list));
   *inout_list = list;
@@ -101,13 +102,13 @@ static kiln_status_t add_to(kilni_link_names_t* names, const char* name,
 }
 
 static kiln_status_t add_expected(void* user, const char* name) {
-  kilni_link_names_t* names = user;
+  kilni_compile_link_names_t* names = user;
   return add_to(names, name, &names->expected, &names->expected_count,
                 &names->expected_capacity);
 }
 
-static kiln_status_t add_own(void* user, const char* name) {
-  kilni_link_names_t* names = user;
+static kiln_status_t link_check_add_own(void* user, const char* name) {
+  kilni_compile_link_names_t* names = user;
   return add_to(names, name, &names->own, &names->own_count,
                 &names->own_capacity);
 }
@@ -142,8 +143,8 @@ static kiln_status_t would_be_lost(const kiln_code_t* input, const char* name,
 
 // What a linker may leave out of a container; PTX by itself it does not.
 static kiln_status_t add_kept(void* user, const char* name, uint32_t kind) {
-  kilni_link_names_t* names = user;
-  const kilni_link_given_t* given = names->given;
+  kilni_compile_link_names_t* names = user;
+  const kilni_compile_link_given_t* given = names->given;
   const kiln_code_t* input = given->inputs[names->input];
   bool is_variable = kind == KILNI_IMAGE_KEEP_VARIABLE;
   bool is_native = given->backend == KILN_LINK_BACKEND_NVJITLINK;
@@ -156,7 +157,7 @@ static kiln_status_t add_kept(void* user, const char* name, uint32_t kind) {
   void* kept = names->kept;
   size_t text = 0;
   if (is_variable) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(link_check_add_text(names, name, &text));
   KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, names->kept_count + 1,
                                         sizeof(defined_t),
                                         &names->kept_capacity, &kept));
@@ -168,7 +169,7 @@ static kiln_status_t add_kept(void* user, const char* name, uint32_t kind) {
 // Nothing of a container is for what is linked for.
 static kiln_status_t refuse_misfit(void* user, const char* file,
                                    const char* targets) {
-  const kilni_link_names_t* names = user;
+  const kilni_compile_link_names_t* names = user;
   const char* arch = names->given->arch;
   return kilni_base_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
@@ -181,12 +182,12 @@ static kiln_status_t refuse_misfit(void* user, const char* file,
 
 // The type of a function. Its text follows that of the name.
 static kiln_status_t add_type(void* user, const char* name, const char* type) {
-  kilni_link_names_t* names = user;
+  kilni_compile_link_names_t* names = user;
   void* types = names->types;
   size_t text = 0;
   size_t after = 0;
-  KILNI_RETURN_IF_ERROR(add_text(names, name, &text));
-  KILNI_RETURN_IF_ERROR(add_text(names, type, &after));
+  KILNI_RETURN_IF_ERROR(link_check_add_text(names, name, &text));
+  KILNI_RETURN_IF_ERROR(link_check_add_text(names, type, &after));
   KILNI_RETURN_IF_ERROR(kilni_base_grow(names->allocator, names->type_count + 1,
                                         sizeof(defined_t),
                                         &names->type_capacity, &types));
@@ -210,7 +211,7 @@ static kiln_status_t refuse_loose(void* user, const char* archive,
       archive, member, archive, member, member);
 }
 
-void kilni_link_names_free(kilni_link_names_t* names) {
+void kilni_compile_link_names_free(kilni_compile_link_names_t* names) {
   if (names == NULL) return;
   kiln_allocator_t allocator = names->allocator;
   kilni_base_free_array(allocator, names->texts, names->text_capacity, 1);
@@ -230,7 +231,7 @@ void kilni_link_names_free(kilni_link_names_t* names) {
 
 // ---- Architectures ----
 
-uint32_t kilni_link_arch_number(const char* arch) {
+uint32_t kilni_compile_link_arch_number(const char* arch) {
   uint32_t number = 0;
   const char* at = arch != NULL ? strchr(arch, '_') : NULL;
   if (at == NULL) return 0;
@@ -249,7 +250,8 @@ static bool runs_on(uint32_t made_for, uint32_t sm) {
   return made_for / 10 == sm / 10 && made_for <= sm;
 }
 
-static kiln_status_t check_arch(const kiln_code_t* code, uint32_t sm) {
+static kiln_status_t link_check_check_arch(const kiln_code_t* code,
+                                           uint32_t sm) {
   uint32_t format = kiln_code_format(code);
   if (format != KILN_CODE_FORMAT_CUBIN &&
       format != KILN_CODE_FORMAT_RELOCATABLE) {
@@ -266,25 +268,26 @@ static kiln_status_t check_arch(const kiln_code_t* code, uint32_t sm) {
 
 // ---- Each input ----
 
-static bool is_machine_code(uint32_t format) {
+static bool link_check_is_machine_code(uint32_t format) {
   return format != KILN_CODE_FORMAT_PTX && format != KILN_CODE_FORMAT_LTOIR;
 }
 
-static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
-                               uint32_t sm, kilni_link_names_t* names) {
+static kiln_status_t link_check_check_one(
+    const kilni_compile_link_given_t* given, size_t index, uint32_t sm,
+    kilni_compile_link_names_t* names) {
   const kiln_code_t* code = given->inputs[index];
   uint32_t format = kiln_code_format(code);
-  KILNI_RETURN_IF_ERROR(check_arch(code, sm));
+  KILNI_RETURN_IF_ERROR(link_check_check_arch(code, sm));
   // Nobody asks for the names of the only text: its compiler checks those.
-  bool asks = is_machine_code(format) || given->count > 1;
+  bool asks = link_check_is_machine_code(format) || given->count > 1;
   kilni_image_link_visit_t visit = {.sm = sm,
                                     .user = names,
-                                    .define = asks ? add_name : NULL,
+                                    .define = asks ? link_check_add_name : NULL,
                                     .keep = asks ? add_kept : NULL,
                                     .misfit = refuse_misfit,
                                     .loose = refuse_loose,
                                     .inout_parts = &names->parts};
-  if (given->lto && given->count > 1) visit.own = add_own;
+  if (given->lto && given->count > 1) visit.own = link_check_add_own;
   if (asks && given->backend == KILN_LINK_BACKEND_NVJITLINK) {
     visit.prototype = add_type;
   }
@@ -293,13 +296,14 @@ static kiln_status_t check_one(const kilni_link_given_t* given, size_t index,
     visit.inout_doubt = &names->doubt;
   }
   names->input = (uint32_t)index;
-  names->is_text = !is_machine_code(format);
+  names->is_text = !link_check_is_machine_code(format);
   return kilni_image_check_link(kiln_code_bytes(code), format,
                                 kiln_code_name(code), given->allocator, &visit);
 }
 
 // Without LTO-IR nothing is left to optimise; containers may hold some.
-static kiln_status_t check_lto(const kilni_link_given_t* given) {
+static kiln_status_t link_check_check_lto(
+    const kilni_compile_link_given_t* given) {
   if (!given->lto) return kiln_ok();
   for (size_t i = 0; i < given->count; i++) {
     uint32_t format = kiln_code_format(given->inputs[i]);
@@ -325,16 +329,16 @@ typedef struct sorted_t {
   uint32_t input;
 } sorted_t;
 
-static bool is_before(const void* a, const void* b) {
+static bool link_check_is_before(const void* a, const void* b) {
   const sorted_t* one = a;
   const sorted_t* two = b;
   int order = strcmp(one->name, two->name);
   return order != 0 ? order < 0 : one->order < two->order;
 }
 
-static kiln_status_t sort_names(const kilni_link_names_t* names,
-                                const defined_t* items, size_t count,
-                                sorted_t** out_sorted) {
+static kiln_status_t link_check_sort_names(
+    const kilni_compile_link_names_t* names, const defined_t* items,
+    size_t count, sorted_t** out_sorted) {
   void* block = NULL;
   *out_sorted = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(names->allocator, count,
@@ -344,13 +348,13 @@ static kiln_status_t sort_names(const kilni_link_names_t* names,
     sorted[i] =
         (sorted_t){names->texts + items[i].text, items[i].text, items[i].input};
   }
-  kilni_base_sort(sorted, count, sizeof(sorted_t), is_before);
+  kilni_base_sort(sorted, count, sizeof(sorted_t), link_check_is_before);
   *out_sorted = sorted;
   return kiln_ok();
 }
 
-static kiln_status_t twice(const char* name, const char* second,
-                           const char* first) {
+static kiln_status_t link_check_twice(const char* name, const char* second,
+                                      const char* first) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "Multiple definition of '%.400s' in '%s', first defined in "
@@ -361,11 +365,12 @@ static kiln_status_t twice(const char* name, const char* second,
 }
 
 // The second definition that comes first in the order of the inputs.
-static kiln_status_t check_twice(const kilni_link_given_t* given,
-                                 const kilni_link_names_t* names) {
+static kiln_status_t check_twice(const kilni_compile_link_given_t* given,
+                                 const kilni_compile_link_names_t* names) {
   sorted_t* sorted = NULL;
   size_t found = 0;
-  KILNI_RETURN_IF_ERROR(sort_names(names, names->items, names->count, &sorted));
+  KILNI_RETURN_IF_ERROR(
+      link_check_sort_names(names, names->items, names->count, &sorted));
   for (size_t i = 1; i < names->count; i++) {
     if (strcmp(sorted[i].name, sorted[i - 1].name) == 0 &&
         (found == 0 || sorted[i].order < sorted[found].order)) {
@@ -374,9 +379,9 @@ static kiln_status_t check_twice(const kilni_link_given_t* given,
   }
   kiln_status_t status = kiln_ok();
   if (found != 0) {
-    status = twice(sorted[found].name,
-                   kiln_code_name(given->inputs[sorted[found].input]),
-                   kiln_code_name(given->inputs[sorted[found - 1].input]));
+    status = link_check_twice(
+        sorted[found].name, kiln_code_name(given->inputs[sorted[found].input]),
+        kiln_code_name(given->inputs[sorted[found - 1].input]));
   }
   kilni_base_free_array(names->allocator, sorted, names->count,
                         sizeof(sorted_t));
@@ -399,11 +404,11 @@ static bool is_same_type(const char* one, const char* two) {
   }
 }
 
-static const char* type_of(const sorted_t* sorted) {
+static const char* link_check_type_of(const sorted_t* sorted) {
   return sorted->name + strlen(sorted->name) + 1;
 }
 
-static kiln_status_t unlike(const kilni_link_given_t* given,
+static kiln_status_t unlike(const kilni_compile_link_given_t* given,
                             const sorted_t* second, const sorted_t* first) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
@@ -418,18 +423,20 @@ static kiln_status_t unlike(const kilni_link_given_t* given,
 
 // A function that inputs declare with other types than the first that has it.
 // nvJitLink says so on the process's own standard error, and reports success.
-static kiln_status_t check_types(const kilni_link_given_t* given,
-                                 const kilni_link_names_t* names) {
+static kiln_status_t link_check_check_types(
+    const kilni_compile_link_given_t* given,
+    const kilni_compile_link_names_t* names) {
   sorted_t* sorted = NULL;
   size_t found = 0;
   size_t found_first = 0;
   size_t first = 0;
   KILNI_RETURN_IF_ERROR(
-      sort_names(names, names->types, names->type_count, &sorted));
+      link_check_sort_names(names, names->types, names->type_count, &sorted));
   for (size_t i = 1; i < names->type_count; i++) {
     if (strcmp(sorted[i].name, sorted[first].name) != 0) {
       first = i;
-    } else if (!is_same_type(type_of(&sorted[i]), type_of(&sorted[first])) &&
+    } else if (!is_same_type(link_check_type_of(&sorted[i]),
+                             link_check_type_of(&sorted[first])) &&
                (found == 0 || sorted[i].order < sorted[found].order)) {
       found = i;
       found_first = first;
@@ -443,8 +450,8 @@ static kiln_status_t check_types(const kilni_link_given_t* given,
 }
 
 // Linkers make an empty cubin of what has no code for them, and report success.
-static kiln_status_t check_parts(const kilni_link_given_t* given,
-                                 const kilni_link_names_t* names) {
+static kiln_status_t check_parts(const kilni_compile_link_given_t* given,
+                                 const kilni_compile_link_names_t* names) {
   if (names->parts > 0) return kiln_ok();
   kiln_status_t status =
       given->count == 1
@@ -460,27 +467,28 @@ static kiln_status_t check_parts(const kilni_link_given_t* given,
       "alone belong to the host's linker");
 }
 
-kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
-                                     kilni_link_names_t** out_names) {
-  uint32_t sm = kilni_link_arch_number(given->arch);
+kiln_status_t kilni_compile_link_check_given(
+    const kilni_compile_link_given_t* given,
+    kilni_compile_link_names_t** out_names) {
+  uint32_t sm = kilni_compile_link_arch_number(given->arch);
   void* block = NULL;
   *out_names = NULL;
-  KILNI_RETURN_IF_ERROR(check_lto(given));
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(given->allocator, sizeof(kilni_link_names_t), &block));
-  kilni_link_names_t* names = block;
+  KILNI_RETURN_IF_ERROR(link_check_check_lto(given));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      given->allocator, sizeof(kilni_compile_link_names_t), &block));
+  kilni_compile_link_names_t* names = block;
   names->allocator = given->allocator;
   names->given = given;
   kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
-    status = check_one(given, i, sm, names);
+    status = link_check_check_one(given, i, sm, names);
   }
   if (kiln_status_is_ok(status)) status = check_parts(given, names);
   if (kiln_status_is_ok(status)) status = check_twice(given, names);
-  if (kiln_status_is_ok(status)) status = check_types(given, names);
+  if (kiln_status_is_ok(status)) status = link_check_check_types(given, names);
   names->given = NULL;
   if (!kiln_status_is_ok(status)) {
-    kilni_link_names_free(names);
+    kilni_compile_link_names_free(names);
     return status;
   }
   *out_names = names;
@@ -489,13 +497,13 @@ kiln_status_t kilni_link_check_given(const kilni_link_given_t* given,
 
 // ---- What came out ----
 
-const char* kilni_link_doubt(const kilni_link_names_t* names) {
+const char* kilni_compile_link_doubt(const kilni_compile_link_names_t* names) {
   return kiln_status_is_ok(names->doubt) ? NULL
                                          : kiln_status_message(names->doubt);
 }
 
-kiln_status_t kilni_link_doubt_settle(kilni_link_names_t* names,
-                                      kiln_status_t failed) {
+kiln_status_t kilni_compile_link_doubt_settle(kilni_compile_link_names_t* names,
+                                              kiln_status_t failed) {
   kiln_status_code_t code = kiln_status_code(failed);
   bool is_of_linker = code == KILN_STATUS_LINK_FAILED ||
                       code == KILN_STATUS_BAD_DATA ||
@@ -512,8 +520,8 @@ static bool name_is_before(const void* a, const void* b) {
   return strcmp(*(const char* const*)a, *(const char* const*)b) < 0;
 }
 
-static bool has_name(const char* const* sorted, size_t count,
-                     const char* name) {
+static bool link_check_has_name(const char* const* sorted, size_t count,
+                                const char* name) {
   size_t first = 0;
   while (first < count) {
     size_t middle = first + (count - first) / 2;
@@ -529,8 +537,8 @@ static bool has_name(const char* const* sorted, size_t count,
 }
 
 // A driver may leave out what nobody uses of an archive; nvJitLink does not.
-static kiln_status_t check_kernels(const kilni_link_given_t* given,
-                                   const kilni_link_names_t* names,
+static kiln_status_t check_kernels(const kilni_compile_link_given_t* given,
+                                   const kilni_compile_link_names_t* names,
                                    const defined_t* items, size_t item_count,
                                    const char* const* sorted, size_t count) {
   for (size_t i = 0; i < item_count; i++) {
@@ -538,17 +546,18 @@ static kiln_status_t check_kernels(const kilni_link_given_t* given,
     const char* name = names->texts + items[i].text;
     bool is_chosen = given->backend == KILN_LINK_BACKEND_DRIVER &&
                      kiln_code_format(input) == KILN_CODE_FORMAT_LIBRARY;
-    if (!items[i].is_kernel || is_chosen || has_name(sorted, count, name)) {
+    if (!items[i].is_kernel || is_chosen ||
+        link_check_has_name(sorted, count, name)) {
       continue;
     }
-    return kilni_link_lost(given, input, name);
+    return kilni_compile_link_lost(given, input, name);
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_link_check_kernels(const kilni_link_given_t* given,
-                                       const kilni_link_names_t* names,
-                                       const kiln_image_t* linked) {
+kiln_status_t kilni_compile_link_check_kernels(
+    const kilni_compile_link_given_t* given,
+    const kilni_compile_link_names_t* names, const kiln_image_t* linked) {
   uint32_t count = kiln_image_kernel_count(linked);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(given->allocator, count,
@@ -576,7 +585,7 @@ typedef struct came_t {
   size_t capacity;
 } came_t;
 
-static kiln_status_t take_name(void* user, const char* name) {
+static kiln_status_t link_check_take_name(void* user, const char* name) {
   came_t* came = user;
   void* items = came->items;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(came->allocator, came->count + 1,
@@ -592,9 +601,9 @@ static kiln_status_t take_names(const kiln_code_t* linked, bool own,
                                 came_t* inout_came) {
   kilni_image_link_visit_t visit = {.user = inout_came};
   if (own) {
-    visit.own = take_name;
+    visit.own = link_check_take_name;
   } else {
-    visit.expect = take_name;
+    visit.expect = link_check_take_name;
   }
   kiln_bytes_view_t bytes = kiln_code_bytes(linked);
   KILNI_RETURN_IF_ERROR(
@@ -609,11 +618,11 @@ static void free_names(came_t* came) {
                         sizeof(const char*));
 }
 
-static kiln_status_t find_expected(const kilni_link_names_t* names,
+static kiln_status_t find_expected(const kilni_compile_link_names_t* names,
                                    const came_t* came) {
   for (size_t i = 0; i < names->expected_count; i++) {
     const char* name = names->texts + names->expected[i];
-    if (has_name(came->items, came->count, name)) continue;
+    if (link_check_has_name(came->items, came->count, name)) continue;
     return kilni_base_status_with_fix(
         KILNI_FAIL(LINK_FAILED, "\"%s\" is not in what came out", name),
         "make the damaged input again");
@@ -621,8 +630,8 @@ static kiln_status_t find_expected(const kilni_link_names_t* names,
   return kiln_ok();
 }
 
-kiln_status_t kilni_link_check_expected(const kilni_link_names_t* names,
-                                        const kiln_code_t* linked) {
+kiln_status_t kilni_compile_link_check_expected(
+    const kilni_compile_link_names_t* names, const kiln_code_t* linked) {
   came_t came = {names->allocator, NULL, 0, 0};
   if (kiln_status_is_ok(names->doubt)) return kiln_ok();
   kiln_status_t status =
@@ -635,7 +644,8 @@ kiln_status_t kilni_link_check_expected(const kilni_link_names_t* names,
 
 // ---- Functions of LTO-IR ----
 
-static bool is_own(const kilni_link_names_t* names, const char* name) {
+static bool link_check_is_own(const kilni_compile_link_names_t* names,
+                              const char* name) {
   for (size_t i = 0; i < names->own_count; i++) {
     if (strcmp(names->texts + names->own[i], name) == 0) return true;
   }
@@ -643,7 +653,7 @@ static bool is_own(const kilni_link_names_t* names, const char* name) {
 }
 
 // The name of the LTO-IR, where it is one input by itself.
-static const char* lto_name(const kilni_link_given_t* given) {
+static const char* lto_name(const kilni_compile_link_given_t* given) {
   const char* name = NULL;
   for (size_t i = 0; i < given->count; i++) {
     if (kiln_code_format(given->inputs[i]) != KILN_CODE_FORMAT_LTOIR) continue;
@@ -653,24 +663,25 @@ static const char* lto_name(const kilni_link_given_t* given) {
   return name != NULL ? name : "LTO-IR";
 }
 
-static kiln_status_t find_made_own(const kilni_link_given_t* given,
-                                   const kilni_link_names_t* names,
+static kiln_status_t find_made_own(const kilni_compile_link_given_t* given,
+                                   const kilni_compile_link_names_t* names,
                                    const came_t* came) {
   for (size_t i = 0; i < names->count; i++) {
     const defined_t* item = &names->items[i];
     const char* name = names->texts + item->text;
-    if (!has_name(came->items, came->count, name) || is_own(names, name)) {
+    if (!link_check_has_name(came->items, came->count, name) ||
+        link_check_is_own(names, name)) {
       continue;
     }
-    return twice(name, lto_name(given),
-                 kiln_code_name(given->inputs[item->input]));
+    return link_check_twice(name, lto_name(given),
+                            kiln_code_name(given->inputs[item->input]));
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_link_check_lto_names(const kilni_link_given_t* given,
-                                         const kilni_link_names_t* names,
-                                         const kiln_code_t* linked) {
+kiln_status_t kilni_compile_link_check_lto_names(
+    const kilni_compile_link_given_t* given,
+    const kilni_compile_link_names_t* names, const kiln_code_t* linked) {
   came_t came = {names->allocator, NULL, 0, 0};
   if (!given->lto || names->count == 0 ||
       kiln_code_format(linked) != KILN_CODE_FORMAT_CUBIN) {

@@ -35,11 +35,11 @@ enum {
 
 // One link that goes elsewhere. one-thread
 typedef struct session_t {
-  const kilni_link_child_t* self;
-  const kilni_link_plan_t* plan;
-  kilni_wire_out_t ask;  // the inputs, after room for their number
+  const kilni_compile_link_child_t* self;
+  const kilni_compile_link_plan_t* plan;
+  kilni_compile_wire_out_t ask;  // the inputs, after room for their number
   uint64_t inputs;
-  kilni_wire_out_t answer;
+  kilni_compile_wire_out_t answer;
   kilni_base_str_t logs[2];  // error, info
   kilni_base_str_t said;     // to its standard error
 } session_t;
@@ -79,7 +79,8 @@ static bool open_pair(int ends[2]) {
 }
 
 // 0, or an errno.
-static int start(const char* program, int wire, int said, pid_t* out_pid) {
+static int link_child_start(const char* program, int wire, int said,
+                            pid_t* out_pid) {
   char link[] = "link";
   char serve[] = "--serve";
   char descriptor[] = "3";
@@ -113,7 +114,8 @@ typedef struct own_t {
 
 static const char kOwnPlace;
 
-static bool take_own(const kilni_base_dynlib_mapped_t* mapped, void* user) {
+static bool link_child_take_own(const kilni_base_dynlib_mapped_t* mapped,
+                                void* user) {
   own_t* own = user;
   if (!kilni_base_dynlib_mapped_holds(mapped, &kOwnPlace)) return true;
   if (mapped->path[0] == '/') {
@@ -127,7 +129,7 @@ static int start_beside(int wire, int said, pid_t* out_pid) {
   static const char* const kPlaces[] = {"../bin/kiln", "../../bin/kiln",
                                         "kiln"};
   own_t own = {""};
-  kilni_base_dynlib_each_mapped(take_own, &own);
+  kilni_base_dynlib_each_mapped(link_child_take_own, &own);
   char* slash = strrchr(own.path, '/');
   if (slash == NULL) return ENOENT;
   *slash = 0;
@@ -135,13 +137,14 @@ static int start_beside(int wire, int said, pid_t* out_pid) {
     char path[PATH_BYTES];
     int size = snprintf(path, sizeof(path), "%.4000s/%s", own.path, kPlaces[i]);
     if (size < 0 || size >= PATH_BYTES) continue;
-    int failed = start(path, wire, said, out_pid);
+    int failed = link_child_start(path, wire, said, out_pid);
     if (failed != ENOENT && failed != ENOTDIR) return failed;
   }
   return ENOENT;
 }
 
-static kiln_status_t cannot_start(const kilni_link_child_t* self, int failed) {
+static kiln_status_t cannot_start(const kilni_compile_link_child_t* self,
+                                  int failed) {
   const char* program = self->program;
   if (program == NULL) program = "kiln";
   return kilni_base_status_with_fix(
@@ -155,7 +158,7 @@ static kiln_status_t cannot_start(const kilni_link_child_t* self, int failed) {
       "looked for beside the library");
 }
 
-static kiln_status_t open_child(const kilni_link_child_t* self,
+static kiln_status_t open_child(const kilni_compile_link_child_t* self,
                                 child_t* out_child) {
   int wire[2];
   int said[2];
@@ -166,9 +169,10 @@ static kiln_status_t open_child(const kilni_link_child_t* self,
     close_one(&wire[1]);
     return cannot_start(self, EMFILE);
   }
-  int failed = self->program != NULL
-                   ? start(self->program, wire[1], said[1], &out_child->pid)
-                   : start_beside(wire[1], said[1], &out_child->pid);
+  int failed =
+      self->program != NULL
+          ? link_child_start(self->program, wire[1], said[1], &out_child->pid)
+          : start_beside(wire[1], said[1], &out_child->pid);
   close_one(&wire[1]);
   close_one(&said[1]);
   out_child->wire = wire[0];
@@ -187,8 +191,9 @@ static bool must_wait(void) {
 
 // Writes what goes in; `*inout_at` is how much went. What cannot be written is
 // seen where nothing comes back.
-static void push(const child_t* child, const kilni_wire_out_t* ask,
-                 size_t* inout_at) {
+static void link_child_push(const child_t* child,
+                            const kilni_compile_wire_out_t* ask,
+                            size_t* inout_at) {
   ssize_t put = send(child->wire, ask->data + *inout_at, ask->size - *inout_at,
                      MSG_NOSIGNAL | MSG_DONTWAIT);
   if (put > 0) {
@@ -202,7 +207,7 @@ static kiln_status_t pull_answer(session_t* session, child_t* child,
                                  uint8_t* block) {
   ssize_t got = recv(child->wire, block, BLOCK_BYTES, MSG_DONTWAIT);
   if (got > 0) {
-    kilni_wire_out_t* to = &session->answer;
+    kilni_compile_wire_out_t* to = &session->answer;
     void* data = to->data;
     if (to->size + (size_t)got > MAX_ANSWER_BYTES) return kiln_ok();
     KILNI_RETURN_IF_ERROR(kilni_base_grow(to->allocator, to->size + (size_t)got,
@@ -247,7 +252,7 @@ static kiln_status_t talk(session_t* session, child_t* child, uint8_t* block) {
     if (ready < 0 && errno != EINTR) return kiln_ok();
     if (ready <= 0) continue;
     if (writes && (ends[0].revents & POLLOUT) != 0) {
-      push(child, &session->ask, &at);
+      link_child_push(child, &session->ask, &at);
     }
     if ((ends[0].revents & ~POLLOUT) != 0) {
       KILNI_RETURN_IF_ERROR(pull_answer(session, child, block));
@@ -294,19 +299,20 @@ static const char* signal_word(int number) {
 static kiln_status_t name_inputs(const session_t* session,
                                  kiln_status_t status) {
   enum { SHOWN = 8 };
-  kilni_wire_in_t in = {session->ask.data, session->ask.size, 0, false};
-  (void)kilni_wire_get(&in);
-  (void)kilni_wire_get(&in);
-  (void)kilni_wire_get_text(&in);
-  (void)kilni_wire_get(&in);
-  for (uint64_t left = kilni_wire_get(&in); left > 0 && !in.failed; left--) {
-    (void)kilni_wire_get_text(&in);
+  kilni_compile_wire_in_t in = {session->ask.data, session->ask.size, 0, false};
+  (void)kilni_compile_wire_get(&in);
+  (void)kilni_compile_wire_get(&in);
+  (void)kilni_compile_wire_get_text(&in);
+  (void)kilni_compile_wire_get(&in);
+  for (uint64_t left = kilni_compile_wire_get(&in); left > 0 && !in.failed;
+       left--) {
+    (void)kilni_compile_wire_get_text(&in);
   }
-  uint64_t count = kilni_wire_get(&in);
+  uint64_t count = kilni_compile_wire_get(&in);
   for (uint64_t i = 0; i < count && !in.failed; i++) {
-    uint32_t format = (uint32_t)kilni_wire_get(&in);
-    const char* name = kilni_wire_get_text(&in);
-    kiln_bytes_view_t bytes = kilni_wire_get_bytes(&in);
+    uint32_t format = (uint32_t)kilni_compile_wire_get(&in);
+    const char* name = kilni_compile_wire_get_text(&in);
+    kiln_bytes_view_t bytes = kilni_compile_wire_get_bytes(&in);
     if (i < SHOWN) {
       status = KILNI_ANNOTATE(status, "input \"%s\" (%s, %zu bytes)", name,
                               kiln_code_format_name(format), bytes.size);
@@ -351,24 +357,26 @@ static kiln_status_t late(session_t* session) {
 }
 
 static kiln_status_t take_answer(session_t* session,
-                                 const kilni_link_sink_t* sink, int state) {
-  kilni_wire_in_t in = {session->answer.data, session->answer.size, 0, false};
-  bool whole = kilni_wire_get(&in) == KILNI_WIRE_ANSWER &&
-               kilni_wire_get(&in) == in.size - in.at;
-  uint64_t code = kilni_wire_get(&in);
-  const char* message = kilni_wire_get_text(&in);
-  const char* fix = kilni_wire_get_text(&in);
-  int64_t number = (int64_t)kilni_wire_get(&in);
-  const char* native = kilni_wire_get_text(&in);
-  const char* error = kilni_wire_get_text(&in);
-  const char* info = kilni_wire_get_text(&in);
+                                 const kilni_compile_link_sink_t* sink,
+                                 int state) {
+  kilni_compile_wire_in_t in = {session->answer.data, session->answer.size, 0,
+                                false};
+  bool whole = kilni_compile_wire_get(&in) == KILNI_WIRE_ANSWER &&
+               kilni_compile_wire_get(&in) == in.size - in.at;
+  uint64_t code = kilni_compile_wire_get(&in);
+  const char* message = kilni_compile_wire_get_text(&in);
+  const char* fix = kilni_compile_wire_get_text(&in);
+  int64_t number = (int64_t)kilni_compile_wire_get(&in);
+  const char* native = kilni_compile_wire_get_text(&in);
+  const char* error = kilni_compile_wire_get_text(&in);
+  const char* info = kilni_compile_wire_get_text(&in);
   if (!whole || in.failed || code >= KILN_STATUS_CODE_COUNT) {
     return ended(session, state);
   }
   kilni_base_str_add_cstr(&session->logs[0], error);
   kilni_base_str_add_cstr(&session->logs[1], info);
   if (code == KILN_STATUS_OK) {
-    kiln_bytes_view_t bytes = kilni_wire_get_bytes(&in);
+    kiln_bytes_view_t bytes = kilni_compile_wire_get_bytes(&in);
     if (in.failed) return ended(session, state);
     return sink->put(sink->user, bytes);
   }
@@ -382,38 +390,40 @@ static kiln_status_t take_answer(session_t* session,
 
 // ---- The backend ----
 
-static kiln_status_t put_head(session_t* session, uint64_t inputs,
-                              size_t* out_inputs_at) {
-  kilni_wire_out_t* ask = &session->ask;
-  const kilni_link_plan_t* plan = session->plan;
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(ask, KILNI_WIRE_ASK));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(ask, 0));
+static kiln_status_t link_child_put_head(session_t* session, uint64_t inputs,
+                                         size_t* out_inputs_at) {
+  kilni_compile_wire_out_t* ask = &session->ask;
+  const kilni_compile_link_plan_t* plan = session->plan;
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(ask, KILNI_WIRE_ASK));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(ask, 0));
   KILNI_RETURN_IF_ERROR(
-      kilni_wire_put_text(ask, session->self->native->table.origin));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(ask, plan->output));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(ask, plan->setting_count));
+      kilni_compile_wire_put_text(ask, session->self->native->table.origin));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(ask, plan->output));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(ask, plan->setting_count));
   for (uint32_t i = 0; i < plan->setting_count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_wire_put_text(ask, plan->settings[i].text));
+    KILNI_RETURN_IF_ERROR(
+        kilni_compile_wire_put_text(ask, plan->settings[i].text));
   }
   *out_inputs_at = ask->size;
-  return kilni_wire_put(ask, inputs);
+  return kilni_compile_wire_put(ask, inputs);
 }
 
-static void end(void* opened) {
+static void link_child_end(void* opened) {
   session_t* session = opened;
   if (session == NULL) return;
   kiln_allocator_t allocator = session->self->host->allocator;
-  kilni_wire_free(&session->ask);
-  kilni_wire_free(&session->answer);
+  kilni_compile_wire_free(&session->ask);
+  kilni_compile_wire_free(&session->answer);
   kilni_base_str_deinit(&session->logs[0]);
   kilni_base_str_deinit(&session->logs[1]);
   kilni_base_str_deinit(&session->said);
   kilni_base_free(allocator, session, sizeof(*session));
 }
 
-static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
-                           void** out_session) {
-  const kilni_link_child_t* child = self;
+static kiln_status_t link_child_begin(void* self,
+                                      const kilni_compile_link_plan_t* plan,
+                                      void** out_session) {
+  const kilni_compile_link_child_t* child = self;
   kiln_allocator_t allocator = child->host->allocator;
   void* block = NULL;
   *out_session = NULL;
@@ -427,23 +437,24 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
   kilni_base_str_init(&session->logs[1], allocator, INT32_MAX);
   kilni_base_str_init(&session->said, allocator, MAX_SAID_BYTES);
   size_t at = 0;
-  kiln_status_t status = put_head(session, 0, &at);
+  kiln_status_t status = link_child_put_head(session, 0, &at);
   session->inputs = at;
   if (!kiln_status_is_ok(status)) {
-    end(session);
+    link_child_end(session);
     return status;
   }
   *out_session = session;
   return kiln_ok();
 }
 
-// Counts in the place that `begin` left.
-static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
+// Counts in the place that `link_child_begin` left.
+static kiln_status_t link_child_add(void* opened,
+                                    const kilni_compile_link_input_t* input) {
   session_t* session = opened;
-  kilni_wire_out_t* ask = &session->ask;
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(ask, input->format));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put_text(ask, input->name));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put_bytes(ask, input->bytes));
+  kilni_compile_wire_out_t* ask = &session->ask;
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(ask, input->format));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put_text(ask, input->name));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put_bytes(ask, input->bytes));
   uint64_t count = 0;
   memcpy(&count, ask->data + session->inputs, sizeof(count));
   count++;
@@ -451,7 +462,8 @@ static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
   return kiln_ok();
 }
 
-static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
+static kiln_status_t link_child_finish(void* opened,
+                                       const kilni_compile_link_sink_t* sink) {
   enum { NS_PER_S = 1000000000 };
   session_t* session = opened;
   kiln_allocator_t allocator = session->self->host->allocator;
@@ -479,8 +491,8 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
 
 // What it wrote to its standard error is no log of nvJitLink's own, and the
 // only place where it reports some errors.
-static kiln_status_t log_text(void* opened, uint32_t which,
-                              kilni_base_str_t* inout_text) {
+static kiln_status_t link_child_log_text(void* opened, uint32_t which,
+                                         kilni_base_str_t* inout_text) {
   session_t* session = opened;
   bool is_error = which == KILN_LINK_LOG_ERROR;
   kilni_base_str_add_cstr(
@@ -491,13 +503,14 @@ static kiln_status_t log_text(void* opened, uint32_t which,
   return kilni_base_str_status(inout_text);
 }
 
-void kilni_link_child_backend(kilni_link_child_t* self,
-                              kilni_link_backend_t* inout_backend) {
+void kilni_compile_link_child_backend(
+    kilni_compile_link_child_t* self,
+    kilni_compile_link_backend_t* inout_backend) {
   self->native = inout_backend->self;
   inout_backend->self = self;
-  inout_backend->begin = begin;
-  inout_backend->add = add;
-  inout_backend->finish = finish;
-  inout_backend->log = log_text;
-  inout_backend->end = end;
+  inout_backend->begin = link_child_begin;
+  inout_backend->add = link_child_add;
+  inout_backend->finish = link_child_finish;
+  inout_backend->log = link_child_log_text;
+  inout_backend->end = link_child_end;
 }

@@ -8,8 +8,8 @@
 
 enum { REASON_BYTES = 4096 };
 
-kiln_status_t kilni_link_choice_create(kiln_allocator_t allocator,
-                                       kiln_link_choice_t** out_choice) {
+kiln_status_t kilni_compile_link_choice_create(
+    kiln_allocator_t allocator, kiln_link_choice_t** out_choice) {
   *out_choice = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -24,8 +24,8 @@ kiln_status_t kilni_link_choice_create(kiln_allocator_t allocator,
   return kiln_ok();
 }
 
-kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
-                                        const char* format, ...) {
+kiln_status_t kilni_compile_link_choice_because(kiln_link_choice_t* choice,
+                                                const char* format, ...) {
   kilni_base_str_t text;
   kilni_base_str_init(&text, choice->allocator, REASON_BYTES);
   va_list args;
@@ -38,10 +38,10 @@ kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
   return kiln_ok();
 }
 
-kiln_status_t kilni_link_choice_refuse(kiln_link_choice_t* choice,
-                                       kiln_status_code_t code,
-                                       kilni_base_str_t* message,
-                                       kilni_base_str_t* fix) {
+kiln_status_t kilni_compile_link_choice_refuse(kiln_link_choice_t* choice,
+                                               kiln_status_code_t code,
+                                               kilni_base_str_t* message,
+                                               kilni_base_str_t* fix) {
   choice->backend = KILN_LINK_BACKEND_AUTO;
   choice->nvjitlink = UINT32_MAX;
   choice->verdict = KILN_COMPAT_VERDICT_INCOMPATIBLE;

@@ -27,18 +27,18 @@ struct kiln_link_choice_t {
 };
 
 // An empty choice, refused by nothing yet.
-kiln_status_t kilni_link_choice_create(kiln_allocator_t allocator,
-                                       kiln_link_choice_t** out_choice);
+kiln_status_t kilni_compile_link_choice_create(kiln_allocator_t allocator,
+                                               kiln_link_choice_t** out_choice);
 
 // Adds a sentence.
-kiln_status_t kilni_link_choice_because(kiln_link_choice_t* choice,
-                                        const char* format, ...)
+kiln_status_t kilni_compile_link_choice_because(kiln_link_choice_t* choice,
+                                                const char* format, ...)
     KILN_PRINTF(2, 3);
 
 // Makes it a refusal; both texts are ended.
-kiln_status_t kilni_link_choice_refuse(kiln_link_choice_t* choice,
-                                       kiln_status_code_t code,
-                                       kilni_base_str_t* message,
-                                       kilni_base_str_t* fix);
+kiln_status_t kilni_compile_link_choice_refuse(kiln_link_choice_t* choice,
+                                               kiln_status_code_t code,
+                                               kilni_base_str_t* message,
+                                               kilni_base_str_t* fix);
 
 #endif  // KILN_SRC_COMPILE_LINK_CHOICE_H_

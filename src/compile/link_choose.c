@@ -84,7 +84,7 @@ static uint32_t artifact_of(uint32_t format) {
   }
 }
 
-static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
+static kiln_status_t link_choose_check_numbers(const kiln_link_facts_t* facts) {
   KILNI_CHECK_RESERVED(facts->reserved, kiln_link_facts_t);
   KILNI_CHECK_ARGUMENT_SAYS(facts->input_count > 0 && facts->inputs != NULL,
                             "inputs", "has nothing that could be linked",
@@ -106,7 +106,7 @@ static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
   return kiln_ok();
 }
 
-static kiln_status_t check_output(const question_t* question) {
+static kiln_status_t link_choose_check_output(const question_t* question) {
   uint32_t output = question->output;
   if (output == KILN_CODE_FORMAT_CUBIN || output == KILN_CODE_FORMAT_PTX ||
       output == KILN_CODE_FORMAT_LTOIR ||
@@ -120,7 +120,8 @@ static kiln_status_t check_output(const question_t* question) {
 }
 
 // Linking LTO-IR, and making PTX or LTO-IR, is link-time optimisation.
-static kiln_status_t check_lto(const question_t* question, uint32_t ltoir) {
+static kiln_status_t link_choose_check_lto(const question_t* question,
+                                           uint32_t ltoir) {
   const kiln_link_facts_t* facts = question->facts;
   if (!question->lto || facts->lto != KILN_SWITCH_OFF) return kiln_ok();
   kiln_status_t status =
@@ -171,12 +172,12 @@ static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
 static kiln_status_t read_question(const kiln_link_facts_t* facts,
                                    question_t* out_question) {
   memset(out_question, 0, sizeof(*out_question));
-  KILNI_RETURN_IF_ERROR(check_numbers(facts));
+  KILNI_RETURN_IF_ERROR(link_choose_check_numbers(facts));
   out_question->facts = facts;
   out_question->finished = UINT32_MAX;
   out_question->output =
       facts->output != 0 ? facts->output : (uint32_t)KILN_CODE_FORMAT_CUBIN;
-  KILNI_RETURN_IF_ERROR(check_output(out_question));
+  KILNI_RETURN_IF_ERROR(link_choose_check_output(out_question));
   uint32_t ltoir = 0;
   for (uint32_t i = 0; i < facts->input_count; i++) {
     uint32_t format = facts->inputs[i].format;
@@ -199,7 +200,7 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
   out_question->lto = out_question->has_ltoir || facts->lto == KILN_SWITCH_ON ||
                       out_question->output == KILN_CODE_FORMAT_PTX ||
                       out_question->output == KILN_CODE_FORMAT_LTOIR;
-  return check_lto(out_question, ltoir);
+  return link_choose_check_lto(out_question, ltoir);
 }
 
 // ---- Judging ----
@@ -215,7 +216,7 @@ static uint32_t takes(const kiln_link_input_fact_t* input, uint32_t line) {
   return kiln_compat_linker_verdict(artifact, input->line, line);
 }
 
-static bool is_known(const kiln_link_input_fact_t* input) {
+static bool link_choose_is_known(const kiln_link_input_fact_t* input) {
   return input->line != 0 ||
          (input->format == KILN_CODE_FORMAT_PTX && input->ptx_isa != 0);
 }
@@ -225,7 +226,7 @@ static void judge_inputs(const question_t* question, uint32_t line,
                          judged_t* inout) {
   const kiln_link_facts_t* facts = question->facts;
   for (uint32_t i = 0; i < facts->input_count; i++) {
-    if (!is_known(&facts->inputs[i]) || line == 0) {
+    if (!link_choose_is_known(&facts->inputs[i]) || line == 0) {
       inout->lines_known = false;
       continue;
     }
@@ -417,7 +418,8 @@ static kiln_status_t because_str(kiln_link_choice_t* choice,
                                  kilni_base_str_t* str) {
   kiln_status_t status = kilni_base_str_status(str);
   if (kiln_status_is_ok(status)) {
-    status = kilni_link_choice_because(choice, "%s", kilni_base_str_cstr(str));
+    status = kilni_compile_link_choice_because(choice, "%s",
+                                               kilni_base_str_cstr(str));
   }
   kilni_base_str_deinit(str);
   return status;
@@ -444,12 +446,12 @@ static kiln_status_t say_doubts(kiln_link_choice_t* choice,
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
   }
   if (judged->early) {
-    KILNI_RETURN_IF_ERROR(kilni_link_choice_because(
+    KILNI_RETURN_IF_ERROR(kilni_compile_link_choice_because(
         choice, "nobody promises relocatable code of an nvJitLink before %s",
         line_text(LINE_RELOCATABLE).text));
   }
   if (judged->lines_known) return kiln_ok();
-  return kilni_link_choice_because(
+  return kilni_compile_link_choice_because(
       choice,
       "of what is linked, or of the linker, not every version is "
       "known: those count as fitting");
@@ -465,7 +467,7 @@ static kiln_status_t take_nvjitlink(kiln_link_choice_t* choice,
   choice->nvjitlink = index;
   KILNI_RETURN_IF_ERROR(say_doubts(choice, question, judged));
   if (driver->state != KILN_COMPAT_DRIVER_KNOWN) {
-    return kilni_link_choice_because(
+    return kilni_compile_link_choice_because(
         choice, "nvJitLink %s links: %s, which counts as new enough",
         version.text,
         driver->state == KILN_COMPAT_DRIVER_NONE
@@ -474,13 +476,13 @@ static kiln_status_t take_nvjitlink(kiln_link_choice_t* choice,
   }
   line_text_t loader = line_text(driver->line);
   if (line <= driver->line) {
-    return kilni_link_choice_because(
+    return kilni_compile_link_choice_because(
         choice,
         "nvJitLink %s links: the driver of CUDA %s is not older and loads what "
         "it makes",
         version.text, loader.text);
   }
-  return kilni_link_choice_because(
+  return kilni_compile_link_choice_because(
       choice, "nvJitLink %s links: it is newer than the driver of CUDA %s, %s",
       version.text, loader.text,
       question->output != KILN_CODE_FORMAT_CUBIN
@@ -495,12 +497,12 @@ static kiln_status_t take_driver(kiln_link_choice_t* choice,
   choice->backend = KILN_LINK_BACKEND_DRIVER;
   KILNI_RETURN_IF_ERROR(say_doubts(choice, question, judged));
   if (driver->state != KILN_COMPAT_DRIVER_KNOWN) {
-    return kilni_link_choice_because(
+    return kilni_compile_link_choice_because(
         choice,
         "the driver links: its version is not known, which counts as "
         "new enough");
   }
-  return kilni_link_choice_because(
+  return kilni_compile_link_choice_because(
       choice, "the driver of CUDA %s links: it loads what it makes",
       line_text(driver->line).text);
 }
@@ -546,7 +548,8 @@ static uint32_t line_of_isa(uint32_t isa) {
 }
 
 // Which nvJitLink would do, or which driver.
-static void advise(kilni_base_str_t* fix, const question_t* question) {
+static void link_choose_advise(kilni_base_str_t* fix,
+                               const question_t* question) {
   const kiln_compat_driver_t* driver = &question->facts->driver;
   uint32_t from = needed_line(question);
   uint32_t of_isa = line_of_isa(needed_isa(question));
@@ -592,8 +595,8 @@ static kiln_status_code_t refusal_code(block_t block) {
 
 // The candidate whose trouble is the message: the first nvJitLink that is one,
 // else the driver.
-static kiln_status_t refuse(kiln_link_choice_t* choice,
-                            const question_t* question) {
+static kiln_status_t link_choose_refuse(kiln_link_choice_t* choice,
+                                        const question_t* question) {
   const kiln_link_facts_t* facts = question->facts;
   kilni_base_str_t message;
   kilni_base_str_t fix;
@@ -644,9 +647,9 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
         "or give it as PTX",
         input_name(facts, question->finished));
   } else {
-    advise(&fix, question);
+    link_choose_advise(&fix, question);
   }
-  return kilni_link_choice_refuse(choice, code, &message, &fix);
+  return kilni_compile_link_choice_refuse(choice, code, &message, &fix);
 }
 
 // ---- Choosing ----
@@ -678,7 +681,7 @@ static kiln_status_t choose_into(kiln_link_choice_t* choice,
   }
   if (count == 0 && facts->backend != KILN_LINK_BACKEND_DRIVER) {
     KILNI_RETURN_IF_ERROR(
-        kilni_link_choice_because(choice, "there is no nvJitLink"));
+        kilni_compile_link_choice_because(choice, "there is no nvJitLink"));
   }
   judged_t driver = judge_driver(question);
   bool may_drive = facts->backend != KILN_LINK_BACKEND_NVJITLINK;
@@ -694,7 +697,7 @@ static kiln_status_t choose_into(kiln_link_choice_t* choice,
     say_driver_blocked(&text, question, &driver);
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
   }
-  return refuse(choice, question);
+  return link_choose_refuse(choice, question);
 }
 
 kiln_status_t kiln_link_choose(const kiln_link_facts_t* facts,
@@ -709,7 +712,7 @@ kiln_status_t kiln_link_choose(const kiln_link_facts_t* facts,
   question_t question;
   KILNI_RETURN_IF_ERROR(read_question(&given, &question));
   kiln_link_choice_t* choice = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_link_choice_create(
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_choice_create(
       allocator != NULL ? *allocator : kiln_allocator_libc(), &choice));
   choice->output = question.output;
   choice->lto = question.lto;

@@ -58,7 +58,8 @@ static void list_options(const kiln_link_options_t* o,
 // ---- What is linked ----
 
 // What is damaged is for the check before the link to say.
-static kiln_status_t count_pieces(const kilni_link_given_t* given, uint32_t sm,
+static kiln_status_t count_pieces(const kilni_compile_link_given_t* given,
+                                  uint32_t sm,
                                   kilni_image_link_pieces_t* out_pieces) {
   memset(out_pieces, 0, sizeof(*out_pieces));
   out_pieces->takes_ltoir = given->lto;
@@ -84,7 +85,8 @@ static const char* flag_of(const char* field, char out[64]) {
   return out;
 }
 
-static kiln_status_t refuse(const option_t* option, bool is_assembled) {
+static kiln_status_t link_effect_refuse(const option_t* option,
+                                        bool is_assembled) {
   char flag[64];
   flag_of(option->field, flag);
   if (option->need == NEEDS_ASSEMBLY && !is_assembled) {
@@ -123,24 +125,24 @@ static kiln_status_t check_option(const option_t* option,
   size_t missed = pieces->machine + (reaches_text ? 0 : pieces->ptx);
   if (is_lost || (reached == 0 && missed > 0)) {
     if (is_lost || option->answer == REFUSE) {
-      return refuse(option, is_assembled);
+      return link_effect_refuse(option, is_assembled);
     }
-    return kilni_link_settings_warn(
+    return kilni_compile_link_settings_warn(
         settings,
         "the option `%s` changes nothing: machine code stays as it was "
         "compiled",
         option->field);
   }
   if (missed == 0) return kiln_ok();
-  return kilni_link_settings_warn(
+  return kilni_compile_link_settings_warn(
       settings, "the option `%s` reaches %s only: %s as it was compiled",
       option->field, reaches_text ? "PTX and LTO-IR" : "LTO-IR",
       pieces->machine == 0 ? "PTX stays" : "machine code stays");
 }
 
-kiln_status_t kilni_link_check_effect(const kilni_link_given_t* given,
-                                      uint32_t output,
-                                      kiln_link_settings_t* settings) {
+kiln_status_t kilni_compile_link_check_effect(
+    const kilni_compile_link_given_t* given, uint32_t output,
+    kiln_link_settings_t* settings) {
   option_t options[OPTION_COUNT];
   kilni_image_link_pieces_t pieces;
   bool is_native = given->backend == KILN_LINK_BACKEND_NVJITLINK;
@@ -150,8 +152,8 @@ kiln_status_t kilni_link_check_effect(const kilni_link_given_t* given,
   list_options(given->options, options);
   for (size_t i = 0; i < OPTION_COUNT; i++) any = any || options[i].is_given;
   if (!any) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      count_pieces(given, kilni_link_arch_number(given->arch), &pieces));
+  KILNI_RETURN_IF_ERROR(count_pieces(
+      given, kilni_compile_link_arch_number(given->arch), &pieces));
   for (size_t i = 0; i < OPTION_COUNT; i++) {
     // Of those the driver has its own words (link_options.inc).
     bool is_other = !is_native && options[i].need == NEEDS_LTO;

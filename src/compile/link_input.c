@@ -11,9 +11,9 @@
 #include "compile/link_inside.h"
 #include "image/image.h"
 
-kiln_status_t kilni_link_read_image(const kiln_code_t* code,
-                                    kiln_allocator_t allocator,
-                                    kiln_image_t** out_image) {
+kiln_status_t kilni_compile_link_read_image(const kiln_code_t* code,
+                                            kiln_allocator_t allocator,
+                                            kiln_image_t** out_image) {
   kiln_image_options_t options = kiln_image_options_default();
   options.name = kiln_code_name(code);
   options.allocator = &allocator;
@@ -26,7 +26,7 @@ kiln_status_t kilni_link_read_image(const kiln_code_t* code,
 
 // ---- What made it ----
 
-static bool is_machine_code(uint32_t format) {
+static bool link_input_is_machine_code(uint32_t format) {
   return format == KILN_CODE_FORMAT_CUBIN ||
          format == KILN_CODE_FORMAT_RELOCATABLE ||
          format == KILN_CODE_FORMAT_FATBIN ||
@@ -38,7 +38,8 @@ static bool is_machine_code(uint32_t format) {
 static uint32_t line_inside(const kiln_code_t* code) {
   uint32_t line = 0;
   uint32_t format = kiln_code_format(code);
-  if (!is_machine_code(format) && format != KILN_CODE_FORMAT_LTOIR) return 0;
+  if (!link_input_is_machine_code(format) && format != KILN_CODE_FORMAT_LTOIR)
+    return 0;
   // What cannot be read is for the linker to refuse. Without memory nothing is
   // known, and the link itself will say so.
   kiln_status_t status =
@@ -62,7 +63,7 @@ void kiln_link_input_fact_of(const kiln_code_t* code,
   }
 }
 
-kiln_status_t kilni_link_input_damage(const kiln_code_t* input) {
+kiln_status_t kilni_compile_link_input_damage(const kiln_code_t* input) {
   kiln_allocator_t allocator = kiln_allocator_libc();
   kiln_image_options_t options = kiln_image_options_default();
   kiln_image_t* image = NULL;
@@ -83,8 +84,9 @@ kiln_status_t kilni_link_input_damage(const kiln_code_t* input) {
 
 // ---- What came out ----
 
-kiln_status_t kilni_link_lost(const kilni_link_given_t* given,
-                              const kiln_code_t* input, const char* kernel) {
+kiln_status_t kilni_compile_link_lost(const kilni_compile_link_given_t* given,
+                                      const kiln_code_t* input,
+                                      const char* kernel) {
   // Over machine code nvJitLink reads one list as if the other were there, too.
   if (given->options->variables_used_count > 0 &&
       given->options->kernels_used_count == 0) {
@@ -108,59 +110,60 @@ kiln_status_t kilni_link_lost(const kilni_link_given_t* given,
 
 // A cubin that was given by itself is there with all of its kernels; of what a
 // container holds, a linker may leave out what nobody uses, but not all.
-static kiln_status_t check_input(const kilni_link_given_t* given,
-                                 const kiln_code_t* input,
-                                 const kiln_image_t* in,
-                                 const kiln_image_t* out) {
+static kiln_status_t link_input_check_input(
+    const kilni_compile_link_given_t* given, const kiln_code_t* input,
+    const kiln_image_t* in, const kiln_image_t* out) {
   bool alone = kiln_code_format(input) == KILN_CODE_FORMAT_CUBIN;
   for (uint32_t i = 0; i < kiln_image_kernel_count(in); i++) {
     const char* name = kiln_image_kernel(in, i)->name;
     uint32_t index = 0;
-    if (!alone) return kilni_link_lost(given, input, name);
+    if (!alone) return kilni_compile_link_lost(given, input, name);
     kiln_status_t status = kiln_image_kernel_find(out, name, &index);
     bool found = kiln_status_is_ok(status);
     kiln_status_free(status);
-    if (!found) return kilni_link_lost(given, input, name);
+    if (!found) return kilni_compile_link_lost(given, input, name);
   }
   return kiln_ok();
 }
 
-static bool is_empty(const kiln_image_t* image) {
+static bool link_input_is_empty(const kiln_image_t* image) {
   return kiln_image_kernel_count(image) == 0 &&
          kiln_image_symbol_count(image) == 0;
 }
 
-static kiln_status_t check_inputs(const kilni_link_given_t* given,
+static kiln_status_t check_inputs(const kilni_compile_link_given_t* given,
                                   const kiln_image_t* out) {
   kiln_status_t status = kiln_ok();
   // Where kernels are named, all others may go.
-  bool empty = is_empty(out) && given->options->kernels_used_count == 0;
+  bool empty =
+      link_input_is_empty(out) && given->options->kernels_used_count == 0;
   for (size_t i = 0; i < given->count && kiln_status_is_ok(status); i++) {
     const kiln_code_t* input = given->inputs[i];
     uint32_t format = kiln_code_format(input);
-    if (!is_machine_code(format) ||
+    if (!link_input_is_machine_code(format) ||
         (format != KILN_CODE_FORMAT_CUBIN && !empty)) {
       continue;
     }
     kiln_image_t* in = NULL;
-    status = kilni_link_read_image(input, given->allocator, &in);
-    if (in != NULL) status = check_input(given, input, in, out);
+    status = kilni_compile_link_read_image(input, given->allocator, &in);
+    if (in != NULL) status = link_input_check_input(given, input, in, out);
     kiln_image_release(in);
   }
   return status;
 }
 
-kiln_status_t kilni_link_check_kept(const kilni_link_given_t* given,
-                                    const kilni_link_names_t* names,
-                                    const kiln_code_t* linked) {
+kiln_status_t kilni_compile_link_check_kept(
+    const kilni_compile_link_given_t* given,
+    const kilni_compile_link_names_t* names, const kiln_code_t* linked) {
   kiln_image_t* out = NULL;
-  if (!is_machine_code(kiln_code_format(linked))) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_link_read_image(linked, given->allocator, &out));
+  if (!link_input_is_machine_code(kiln_code_format(linked))) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(
+      kilni_compile_link_read_image(linked, given->allocator, &out));
   if (out == NULL) return kiln_ok();
   kiln_status_t status = check_inputs(given, out);
   // Those that the options do not name may go.
   if (kiln_status_is_ok(status) && given->options->kernels_used_count == 0) {
-    status = kilni_link_check_kernels(given, names, out);
+    status = kilni_compile_link_check_kernels(given, names, out);
   }
   kiln_image_release(out);
   return status;

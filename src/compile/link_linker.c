@@ -24,7 +24,7 @@
 #include "table/nvjitlink_table.h"
 
 // The function itself, and not the one for analyzers.
-#undef kilni_linker_annotate
+#undef kilni_compile_linker_annotate
 
 // One nvJitLink. Under the linker's lock, but for what never changes once it
 // is `opened`. one-thread
@@ -36,7 +36,7 @@ typedef struct copy_t {
   uint32_t line;
   bool opened;
   bool traced;
-  kilni_link_nvjitlink_t native;
+  kilni_compile_link_nvjitlink_t native;
   kilni_base_dynlib_t* library;
 } copy_t;
 
@@ -59,7 +59,7 @@ struct kiln_linker_t {
   bool has_device;
   bool has_driver;
   kiln_compat_driver_t driver;
-  kilni_link_backend_t device;  // the driver's
+  kilni_compile_link_backend_t device;  // the driver's
   kilni_base_keep_t device_keep;
   char* device_library;     // its file; NULL: unknown
   kilni_base_mutex_t lock;  // guards what follows
@@ -95,8 +95,9 @@ static void free_found(const kiln_linker_t* linker, found_t* found) {
   memset(found, 0, sizeof(*found));
 }
 
-static kiln_status_t add_copy(const kiln_linker_t* linker, found_t* found,
-                              const char* path, copy_t** out_copy) {
+static kiln_status_t link_linker_add_copy(const kiln_linker_t* linker,
+                                          found_t* found, const char* path,
+                                          copy_t** out_copy) {
   kiln_allocator_t allocator = linker->host->allocator;
   void* copies = found->copies;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(allocator, (size_t)found->count + 1,
@@ -148,8 +149,8 @@ static kiln_status_t take_located(const kiln_linker_t* linker, found_t* found,
   copy_t* copy = NULL;
   KILNI_RETURN_IF_ERROR(
       kiln_toolkit_resolve_located(linker->toolkit, located, &item));
-  kiln_status_t status =
-      add_copy(linker, found, kiln_locate_item_path(located), &copy);
+  kiln_status_t status = link_linker_add_copy(
+      linker, found, kiln_locate_item_path(located), &copy);
   if (kiln_status_is_ok(status)) {
     uint32_t line = kiln_toolkit_item_line(item);
     copy->located = located;
@@ -206,7 +207,7 @@ static kiln_status_t search_named(const kiln_linker_t* linker, found_t* found) {
   kiln_status_t status = kiln_ok();
   copy_t* copy = NULL;
   if (strchr(path, '/') == NULL) {
-    status = add_copy(linker, found, path, &copy);
+    status = link_linker_add_copy(linker, found, path, &copy);
   } else {
     if (path[0] != '/') {
       status = kilni_base_path_real(linker->host->allocator, path, &real);
@@ -264,7 +265,7 @@ static kiln_status_t ensure_searched(kiln_linker_t* linker) {
 
 // ---- The linker ----
 
-static void destroy(kiln_linker_t* linker) {
+static void link_linker_destroy(kiln_linker_t* linker) {
   kiln_allocator_t allocator = linker->host->allocator;
   kilni_base_keep_t keep = linker->keep;
   free_found(linker, &linker->found);
@@ -278,8 +279,8 @@ static void destroy(kiln_linker_t* linker) {
   kilni_base_keep_release(keep);
 }
 
-static kiln_status_t fill(kiln_linker_t* linker,
-                          const kilni_linker_wish_t* wish) {
+static kiln_status_t link_linker_fill(kiln_linker_t* linker,
+                                      const kilni_compile_linker_wish_t* wish) {
   kiln_allocator_t allocator = linker->host->allocator;
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&linker->lock));
   linker->has_lock = true;
@@ -300,7 +301,7 @@ static kiln_status_t fill(kiln_linker_t* linker,
   copy_t* copy = NULL;
   linker->searched = true;
   KILNI_RETURN_IF_ERROR(
-      add_copy(linker, &linker->found, wish->table->origin, &copy));
+      link_linker_add_copy(linker, &linker->found, wish->table->origin, &copy));
   copy->native.host = linker->host;
   copy->native.table = *wish->table;
   copy->opened = true;
@@ -308,10 +309,9 @@ static kiln_status_t fill(kiln_linker_t* linker,
   return kiln_ok();
 }
 
-kiln_status_t kilni_linker_create(const kiln_host_t* host,
-                                  kilni_base_keep_t keep,
-                                  const kilni_linker_wish_t* wish,
-                                  kiln_linker_t** out_linker) {
+kiln_status_t kilni_compile_linker_create(
+    const kiln_host_t* host, kilni_base_keep_t keep,
+    const kilni_compile_linker_wish_t* wish, kiln_linker_t** out_linker) {
   *out_linker = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -337,9 +337,9 @@ kiln_status_t kilni_linker_create(const kiln_host_t* host,
   linker->driver.evidence = NULL;
   kilni_base_keep_retain(keep);
   atomic_init(&linker->references, 1);
-  kiln_status_t status = fill(linker, wish);
+  kiln_status_t status = link_linker_fill(linker, wish);
   if (!kiln_status_is_ok(status)) {
-    destroy(linker);
+    link_linker_destroy(linker);
     return status;
   }
   *out_linker = linker;
@@ -355,19 +355,19 @@ void kiln_linker_release(kiln_linker_t* linker) {
   if (linker == NULL || kilni_base_host_is_forked(linker->host)) return;
   if (atomic_fetch_sub_explicit(&linker->references, 1, memory_order_acq_rel) ==
       1) {
-    destroy(linker);
+    link_linker_destroy(linker);
   }
 }
 
-const kiln_host_t* kilni_linker_host(const kiln_linker_t* linker) {
+const kiln_host_t* kilni_compile_linker_host(const kiln_linker_t* linker) {
   return linker->host;
 }
 
-kilni_base_keep_t kilni_linker_keep(const kiln_linker_t* linker) {
+kilni_base_keep_t kilni_compile_linker_keep(const kiln_linker_t* linker) {
   return linker->keep;
 }
 
-const char* kilni_linker_arch(const kiln_linker_t* linker) {
+const char* kilni_compile_linker_arch(const kiln_linker_t* linker) {
   return linker->arch;
 }
 
@@ -470,7 +470,7 @@ static kiln_status_t choose_for_soft(const kiln_linker_t* linker,
   KILNI_RETURN_IF_ERROR(
       kiln_link_choose(facts, &linker->host->allocator, out_choice));
   if (!is_past || kiln_link_choice_backend(*out_choice) == 0) return kiln_ok();
-  kiln_status_t status = kilni_link_choice_because(
+  kiln_status_t status = kilni_compile_link_choice_because(
       *out_choice,
       "the software device reads PTX 6.0 to 9.x, whatever wrote it");
   if (!kiln_status_is_ok(status)) {
@@ -480,9 +480,9 @@ static kiln_status_t choose_for_soft(const kiln_linker_t* linker,
   return status;
 }
 
-kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
-                                  kiln_link_facts_t* facts,
-                                  kiln_link_choice_t** out_choice) {
+kiln_status_t kilni_compile_linker_choose(kiln_linker_t* linker,
+                                          kiln_link_facts_t* facts,
+                                          kiln_link_choice_t** out_choice) {
   uint32_t lines[KILN_LINK_MAX_NVJITLINKS];
   *out_choice = NULL;
   if (linker->is_soft) aim_at_soft(facts);
@@ -510,7 +510,7 @@ kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
 }
 
 static kiln_status_t driver_backend(const kiln_linker_t* linker,
-                                    kilni_link_backend_t* out_backend) {
+                                    kilni_compile_link_backend_t* out_backend) {
   *out_backend = linker->device;
   if (linker->has_device) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -553,7 +553,8 @@ static kiln_status_t note_trouble(kiln_linker_t* linker, copy_t* copy,
 }
 
 // Puts what was opened in its place, unless another thread was first.
-static bool publish(kiln_linker_t* linker, copy_t* copy, copy_t* opened) {
+static bool link_linker_publish(kiln_linker_t* linker, copy_t* copy,
+                                copy_t* opened) {
   kilni_base_mutex_lock(&linker->lock);
   bool same = copy->line == opened->line;
   if (!copy->opened) {
@@ -570,10 +571,9 @@ static bool publish(kiln_linker_t* linker, copy_t* copy, copy_t* opened) {
   return same;
 }
 
-kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
-                                   const kiln_link_choice_t* choice,
-                                   bool* out_again,
-                                   kilni_link_backend_t* out_backend) {
+kiln_status_t kilni_compile_linker_backend(
+    kiln_linker_t* linker, const kiln_link_choice_t* choice, bool* out_again,
+    kilni_compile_link_backend_t* out_backend) {
   *out_again = false;
   memset(out_backend, 0, sizeof(*out_backend));
   if (kiln_link_choice_backend(choice) == KILN_LINK_BACKEND_DRIVER) {
@@ -593,23 +593,24 @@ kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
       *out_again = true;
       return note_trouble(linker, copy, status);
     }
-    *out_again = !publish(linker, copy, &fresh);
+    *out_again = !link_linker_publish(linker, copy, &fresh);
   }
-  kilni_link_nvjitlink_backend(&copy->native, out_backend);
+  kilni_compile_link_nvjitlink_backend(&copy->native, out_backend);
   return kiln_ok();
 }
 
 // ---- Identity ----
 
 // `path` NULL: it has no file, and `fallback` is what is known of it.
-static kiln_status_t identify(const kiln_linker_t* linker, const char* word,
-                              const char* path, const char* fallback,
-                              char** out_identity) {
+static kiln_status_t link_linker_identify(const kiln_linker_t* linker,
+                                          const char* word, const char* path,
+                                          const char* fallback,
+                                          char** out_identity) {
   char text[KILNI_IDENTITY_BYTES];
   snprintf(text, sizeof(text), "%s", fallback);
   if (path != NULL) {
     KILNI_RETURN_IF_ERROR(
-        kilni_identity_of_file(linker->host->allocator, path, text));
+        kilni_compile_identity_of_file(linker->host->allocator, path, text));
   }
   kilni_base_str_t whole;
   kilni_base_str_init(&whole, linker->host->allocator,
@@ -621,21 +622,21 @@ static kiln_status_t identify(const kiln_linker_t* linker, const char* word,
 static kiln_status_t identify_chosen(const kiln_linker_t* linker,
                                      const copy_t* copy, char** out_identity) {
   if (copy == NULL) {
-    return identify(linker, linker->is_soft ? "soft" : "driver",
-                    linker->device_library, "", out_identity);
+    return link_linker_identify(linker, linker->is_soft ? "soft" : "driver",
+                                linker->device_library, "", out_identity);
   }
   // Of one without a file the table is somebody else's.
   const char* path = copy->located != NULL ? copy->path
                      : copy->library != NULL
                          ? kilni_base_dynlib_path(copy->library)
                          : NULL;
-  return identify(linker, "nvJitLink", path, "table", out_identity);
+  return link_linker_identify(linker, "nvJitLink", path, "table", out_identity);
 }
 
-kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
-                                    const kiln_link_choice_t* choice,
-                                    const char** out_identity,
-                                    uint32_t* out_line) {
+kiln_status_t kilni_compile_linker_identity(kiln_linker_t* linker,
+                                            const kiln_link_choice_t* choice,
+                                            const char** out_identity,
+                                            uint32_t* out_line) {
   bool native = kiln_link_choice_backend(choice) == KILN_LINK_BACKEND_DRIVER;
   copy_t* copy =
       native ? NULL : &linker->found.copies[kiln_link_choice_nvjitlink(choice)];
@@ -658,8 +659,8 @@ kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
   return kiln_ok();
 }
 
-kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,
-                                    kiln_status_t status) {
+kiln_status_t kilni_compile_linker_annotate(kiln_linker_t* linker,
+                                            kiln_status_t status) {
   kilni_base_mutex_lock(&linker->lock);
   for (uint32_t i = 0; i < linker->found.count; i++) {
     const copy_t* copy = &linker->found.copies[i];

@@ -13,19 +13,20 @@ enum { MAX_LOG_BYTES = 1 << 30 };
 
 // One link of nvJitLink. one-thread
 typedef struct session_t {
-  const kilni_link_nvjitlink_t* self;
+  const kilni_compile_link_nvjitlink_t* self;
   kiln_nvjitlink_handle_t handle;
   uint32_t output;
 } session_t;
 
-static kiln_allocator_t allocator_of(const kilni_link_nvjitlink_t* self) {
+static kiln_allocator_t link_nvjitlink_allocator_of(
+    const kilni_compile_link_nvjitlink_t* self) {
   return self->host->allocator;
 }
 
 static kiln_status_t call_create(session_t* session,
-                                 const kilni_link_plan_t* plan) {
+                                 const kilni_compile_link_plan_t* plan) {
   const kiln_nvjitlink_table_t* table = &session->self->table;
-  kiln_allocator_t allocator = allocator_of(session->self);
+  kiln_allocator_t allocator = link_nvjitlink_allocator_of(session->self);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, plan->setting_count,
                                                sizeof(const char*), &block));
@@ -48,19 +49,21 @@ static kiln_status_t call_create(session_t* session,
   return status;
 }
 
-static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
-                           void** out_session) {
-  const kilni_link_nvjitlink_t* backend = self;
+static kiln_status_t link_nvjitlink_begin(void* self,
+                                          const kilni_compile_link_plan_t* plan,
+                                          void** out_session) {
+  const kilni_compile_link_nvjitlink_t* backend = self;
   *out_session = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator_of(backend), sizeof(session_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(link_nvjitlink_allocator_of(backend),
+                                         sizeof(session_t), &block));
   session_t* session = block;
   session->self = backend;
   session->output = plan->output;
   kiln_status_t status = call_create(session, plan);
   if (!kiln_status_is_ok(status)) {
-    kilni_base_free(allocator_of(backend), session, sizeof(*session));
+    kilni_base_free(link_nvjitlink_allocator_of(backend), session,
+                    sizeof(*session));
     return status;
   }
   *out_session = session;
@@ -69,7 +72,7 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
 
 // What is not linked yet is a cubin to nvJitLink: as an object its symbols are
 // dropped without a word.
-static kiln_nvjitlink_input_t kind_of(uint32_t format) {
+static kiln_nvjitlink_input_t link_nvjitlink_kind_of(uint32_t format) {
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
       return KILN_NVJITLINK_INPUT_PTX;
@@ -89,10 +92,11 @@ static kiln_nvjitlink_input_t kind_of(uint32_t format) {
   }
 }
 
-static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
+static kiln_status_t link_nvjitlink_add(
+    void* opened, const kilni_compile_link_input_t* input) {
   session_t* session = opened;
   const kiln_nvjitlink_table_t* table = &session->self->table;
-  kiln_nvjitlink_input_t kind = kind_of(input->format);
+  kiln_nvjitlink_input_t kind = link_nvjitlink_kind_of(input->format);
   if (kind == KILN_NVJITLINK_INPUT_NONE) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "nvJitLink takes no %s: \"%s\"",
@@ -129,7 +133,7 @@ static kiln_status_t ask_size(const session_t* session, size_t* out_size) {
       "nvJitLinkGetLinkedCubinSize");
 }
 
-static kiln_status_t get(const session_t* session, char* data) {
+static kiln_status_t link_nvjitlink_get(const session_t* session, char* data) {
   const kiln_nvjitlink_table_t* table = &session->self->table;
   kiln_nvjitlink_handle_t handle = session->handle;
   if (session->output == KILN_CODE_FORMAT_PTX) {
@@ -148,13 +152,13 @@ static kiln_status_t get(const session_t* session, char* data) {
 }
 
 static kiln_status_t hand_over(const session_t* session,
-                               const kilni_link_sink_t* sink) {
-  kiln_allocator_t allocator = allocator_of(session->self);
+                               const kilni_compile_link_sink_t* sink) {
+  kiln_allocator_t allocator = link_nvjitlink_allocator_of(session->self);
   size_t size = 0;
   void* data = NULL;
   KILNI_RETURN_IF_ERROR(ask_size(session, &size));
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &data));
-  kiln_status_t status = get(session, data);
+  kiln_status_t status = link_nvjitlink_get(session, data);
   if (kiln_status_is_ok(status)) {
     size_t used = size;
     const char* text = data;
@@ -167,7 +171,8 @@ static kiln_status_t hand_over(const session_t* session,
   return status;
 }
 
-static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
+static kiln_status_t link_nvjitlink_finish(
+    void* opened, const kilni_compile_link_sink_t* sink) {
   session_t* session = opened;
   const kiln_nvjitlink_table_t* table = &session->self->table;
   KILNI_RETURN_IF_ERROR(KILNI_NVJITLINK_STATUS(
@@ -177,11 +182,11 @@ static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
 
 // ---- Logs ----
 
-static kiln_status_t log_text(void* opened, uint32_t which,
-                              kilni_base_str_t* inout_text) {
+static kiln_status_t link_nvjitlink_log_text(void* opened, uint32_t which,
+                                             kilni_base_str_t* inout_text) {
   session_t* session = opened;
   const kiln_nvjitlink_table_t* table = &session->self->table;
-  kiln_allocator_t allocator = allocator_of(session->self);
+  kiln_allocator_t allocator = link_nvjitlink_allocator_of(session->self);
   bool is_error = which == KILN_LINK_LOG_ERROR;
   size_t size = 0;
   kiln_nvjitlink_result_t result =
@@ -201,10 +206,10 @@ static kiln_status_t log_text(void* opened, uint32_t which,
   return kilni_base_str_status(inout_text);
 }
 
-static void end(void* opened) {
+static void link_nvjitlink_end(void* opened) {
   session_t* session = opened;
   if (session == NULL) return;
-  const kilni_link_nvjitlink_t* self = session->self;
+  const kilni_compile_link_nvjitlink_t* self = session->self;
   kiln_status_t status = KILNI_NVJITLINK_STATUS(
       &self->table, self->table.nvJitLinkDestroy(&session->handle),
       "nvJitLinkDestroy");
@@ -213,19 +218,20 @@ static void end(void* opened) {
               kiln_status_message(status));
     kiln_status_free(status);
   }
-  kilni_base_free(allocator_of(self), session, sizeof(*session));
+  kilni_base_free(link_nvjitlink_allocator_of(self), session, sizeof(*session));
 }
 
-void kilni_link_nvjitlink_backend(kilni_link_nvjitlink_t* self,
-                                  kilni_link_backend_t* out_backend) {
+void kilni_compile_link_nvjitlink_backend(
+    kilni_compile_link_nvjitlink_t* self,
+    kilni_compile_link_backend_t* out_backend) {
   memset(out_backend, 0, sizeof(*out_backend));
   out_backend->kind = KILN_LINK_BACKEND_NVJITLINK;
   out_backend->line =
       kiln_compat_line_make(self->table.major, self->table.minor);
   out_backend->self = self;
-  out_backend->begin = begin;
-  out_backend->add = add;
-  out_backend->finish = finish;
-  out_backend->log = log_text;
-  out_backend->end = end;
+  out_backend->begin = link_nvjitlink_begin;
+  out_backend->add = link_nvjitlink_add;
+  out_backend->finish = link_nvjitlink_finish;
+  out_backend->log = link_nvjitlink_log_text;
+  out_backend->end = link_nvjitlink_end;
 }

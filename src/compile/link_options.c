@@ -8,16 +8,17 @@
 #include "base/status_make.h"
 #include "compile/link_inside.h"
 
-typedef struct kilni_link_block_t block_t;
-struct kilni_link_block_t {
+typedef struct kilni_compile_link_block_t block_t;
+struct kilni_compile_link_block_t {
   void* data;
   size_t size;
 };
 
 // ---- Checks ----
 
-static kiln_status_t out_of_range(const char* field, uint32_t value,
-                                  const char* fix) {
+static kiln_status_t link_options_out_of_range(const char* field,
+                                               uint32_t value,
+                                               const char* fix) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`%s` of kiln_link_options_t is %u", field,
                  (unsigned)value),
@@ -39,8 +40,9 @@ static kiln_status_t check_text(const char* field, const char* text) {
   return kiln_ok();
 }
 
-static kiln_status_t check_list(const char* field, const char* const* list,
-                                uint32_t count) {
+static kiln_status_t link_options_check_list(const char* field,
+                                             const char* const* list,
+                                             uint32_t count) {
   if (count > 0 && list == NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is NULL and its count is %u", field,
@@ -64,14 +66,15 @@ static kiln_status_t check_list(const char* field, const char* const* list,
   return kiln_ok();
 }
 
-static kiln_status_t check_switch(const char* field, uint32_t value) {
+static kiln_status_t link_options_check_switch(const char* field,
+                                               uint32_t value) {
   if (value <= KILN_SWITCH_ON) return kiln_ok();
-  return out_of_range(field, value, "use KILN_SWITCH_*");
+  return link_options_out_of_range(field, value, "use KILN_SWITCH_*");
 }
 
 static kiln_status_t check_level(const char* field, uint32_t value) {
   if (value <= KILN_LINK_LEVEL_3) return kiln_ok();
-  return out_of_range(field, value, "use KILN_LINK_LEVEL_*");
+  return link_options_out_of_range(field, value, "use KILN_LINK_LEVEL_*");
 }
 
 // An option is one line: a linker would take a second one for another option,
@@ -89,8 +92,9 @@ static kiln_status_t check_line(const char* field, const char* text) {
 }
 
 // Linkers take "a,b" for two names over LTO-IR, and for one over machine code.
-static kiln_status_t check_names(const char* field, const char* const* list,
-                                 uint32_t count) {
+static kiln_status_t link_options_check_names(const char* field,
+                                              const char* const* list,
+                                              uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(check_line(field, list[i]));
     if (strchr(list[i], ',') == NULL) continue;
@@ -139,18 +143,19 @@ static kiln_status_t check_program(const char* path) {
 #define CHECK_NUMBER(field)  NULL
 #define CHECK_THREADS(field) NULL
 #define CHECK_LEVEL(field)   check_level(#field, o->field)
-#define CHECK_FLAG(field)    check_switch(#field, o->field)
-#define CHECK_CHOICE(field)  check_switch(#field, o->field)
-#define CHECK_LIST(field)    check_list(#field, o->field, o->field##_count)
+#define CHECK_FLAG(field)    link_options_check_switch(#field, o->field)
+#define CHECK_CHOICE(field)  link_options_check_switch(#field, o->field)
+#define CHECK_LIST(field) \
+  link_options_check_list(#field, o->field, o->field##_count)
 
-static kiln_status_t check_options(const kiln_link_options_t* o) {
+static kiln_status_t link_options_check_options(const kiln_link_options_t* o) {
 #define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
   KILNI_RETURN_IF_ERROR(CHECK_##kind(field));
 #include "compile/link_options.inc"
 #undef KILNI_LINK_OPTION
   KILNI_RETURN_IF_ERROR(check_text("name", o->name));
-  KILNI_RETURN_IF_ERROR(check_switch("lto", o->lto));
-  KILNI_RETURN_IF_ERROR(check_switch("isolated", o->isolated));
+  KILNI_RETURN_IF_ERROR(link_options_check_switch("lto", o->lto));
+  KILNI_RETURN_IF_ERROR(link_options_check_switch("isolated", o->isolated));
   KILNI_RETURN_IF_ERROR(check_program(o->isolated_program));
   for (uint32_t i = 0; i < o->extra_count; i++) {
     KILNI_RETURN_IF_ERROR(check_extra(o->extra[i]));
@@ -158,12 +163,13 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
   for (uint32_t i = 0; i < o->ptxas_options_count; i++) {
     KILNI_RETURN_IF_ERROR(check_line("ptxas_options", o->ptxas_options[i]));
   }
-  KILNI_RETURN_IF_ERROR(
-      check_names("kernels_used", o->kernels_used, o->kernels_used_count));
-  KILNI_RETURN_IF_ERROR(check_names("variables_used", o->variables_used,
-                                    o->variables_used_count));
+  KILNI_RETURN_IF_ERROR(link_options_check_names(
+      "kernels_used", o->kernels_used, o->kernels_used_count));
+  KILNI_RETURN_IF_ERROR(link_options_check_names(
+      "variables_used", o->variables_used, o->variables_used_count));
   if (o->backend > KILN_LINK_BACKEND_DRIVER) {
-    return out_of_range("backend", o->backend, "use KILN_LINK_BACKEND_*");
+    return link_options_out_of_range("backend", o->backend,
+                                     "use KILN_LINK_BACKEND_*");
   }
   switch (o->output) {
     case 0:
@@ -173,15 +179,15 @@ static kiln_status_t check_options(const kiln_link_options_t* o) {
     case KILN_CODE_FORMAT_RELOCATABLE:
       return kiln_ok();
     default:
-      return out_of_range("output", o->output,
-                          "ask for cubin, ptx, ltoir or relocatable");
+      return link_options_out_of_range(
+          "output", o->output, "ask for cubin, ptx, ltoir or relocatable");
   }
 }
 
 // ---- Copies ----
 
-static kiln_status_t new_block(kilni_link_options_copy_t* copy, size_t size,
-                               void** out_data) {
+static kiln_status_t new_block(kilni_compile_link_options_copy_t* copy,
+                               size_t size, void** out_data) {
   void* blocks = copy->blocks;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(copy->allocator, copy->block_count + 1,
                                         sizeof(block_t), &copy->block_capacity,
@@ -192,8 +198,8 @@ static kiln_status_t new_block(kilni_link_options_copy_t* copy, size_t size,
   return kiln_ok();
 }
 
-static kiln_status_t copy_text(kilni_link_options_copy_t* copy,
-                               const char** inout_text) {
+static kiln_status_t link_options_copy_text(
+    kilni_compile_link_options_copy_t* copy, const char** inout_text) {
   if (*inout_text == NULL) return kiln_ok();
   size_t size = strlen(*inout_text) + 1;
   void* data = NULL;
@@ -203,7 +209,7 @@ static kiln_status_t copy_text(kilni_link_options_copy_t* copy,
   return kiln_ok();
 }
 
-static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
+static kiln_status_t copy_list(kilni_compile_link_options_copy_t* copy,
                                const char* const** inout_list, uint32_t count) {
   void* data = NULL;
   if (count == 0) {
@@ -214,13 +220,13 @@ static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
   const char** list = data;
   for (uint32_t i = 0; i < count; i++) {
     list[i] = (*inout_list)[i];
-    KILNI_RETURN_IF_ERROR(copy_text(copy, &list[i]));
+    KILNI_RETURN_IF_ERROR(link_options_copy_text(copy, &list[i]));
   }
   *inout_list = data;
   return kiln_ok();
 }
 
-#define COPY_TEXT(field)    copy_text(copy, &o->field)
+#define COPY_TEXT(field)    link_options_copy_text(copy, &o->field)
 #define COPY_NUMBER(field)  NULL
 #define COPY_THREADS(field) NULL
 #define COPY_LEVEL(field)   NULL
@@ -228,7 +234,7 @@ static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
 #define COPY_CHOICE(field)  NULL
 #define COPY_LIST(field)    copy_list(copy, &o->field, o->field##_count)
 
-static kiln_status_t copy_all(kilni_link_options_copy_t* copy) {
+static kiln_status_t copy_all(kilni_compile_link_options_copy_t* copy) {
   kiln_link_options_t* o = &copy->options;
 #define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
   KILNI_RETURN_IF_ERROR(COPY_##kind(field));
@@ -236,25 +242,25 @@ static kiln_status_t copy_all(kilni_link_options_copy_t* copy) {
 #undef KILNI_LINK_OPTION
   kiln_cache_retain(o->cache);
   copy->cache = o->cache;
-  KILNI_RETURN_IF_ERROR(copy_text(copy, &o->isolated_program));
-  return copy_text(copy, &o->name);
+  KILNI_RETURN_IF_ERROR(link_options_copy_text(copy, &o->isolated_program));
+  return link_options_copy_text(copy, &o->name);
 }
 
-kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
-                                      kiln_allocator_t allocator,
-                                      kilni_link_options_copy_t* out_copy) {
+kiln_status_t kilni_compile_link_options_copy(
+    const kiln_link_options_t* given, kiln_allocator_t allocator,
+    kilni_compile_link_options_copy_t* out_copy) {
   memset(out_copy, 0, sizeof(*out_copy));
   out_copy->allocator = allocator;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(given, "kiln_link_options_t",
                                                 sizeof(out_copy->options),
                                                 &out_copy->options));
-  kiln_status_t status = check_options(&out_copy->options);
+  kiln_status_t status = link_options_check_options(&out_copy->options);
   if (kiln_status_is_ok(status)) status = copy_all(out_copy);
-  if (!kiln_status_is_ok(status)) kilni_link_options_free(out_copy);
+  if (!kiln_status_is_ok(status)) kilni_compile_link_options_free(out_copy);
   return status;
 }
 
-void kilni_link_options_free(kilni_link_options_copy_t* copy) {
+void kilni_compile_link_options_free(kilni_compile_link_options_copy_t* copy) {
   kiln_cache_release(copy->cache);
   for (size_t i = 0; i < copy->block_count; i++) {
     kilni_base_free(copy->allocator, copy->blocks[i].data,

@@ -39,7 +39,7 @@ struct kiln_link_t {
   kiln_linker_t* linker;  // NULL once closed
   atomic_uint references;
   stage_t stage;
-  kilni_link_options_copy_t options;
+  kilni_compile_link_options_copy_t options;
   kiln_code_t** inputs;
   size_t input_count;
   size_t input_capacity;
@@ -66,7 +66,7 @@ static void drop_inputs(kiln_link_t* link) {
   link->input_capacity = 0;
 }
 
-static void destroy(kiln_link_t* link) {
+static void link_run_destroy(kiln_link_t* link) {
   kiln_allocator_t allocator = link->host->allocator;
   kilni_base_keep_t keep = link->keep;
   kiln_link_close(link);
@@ -80,7 +80,7 @@ static void destroy(kiln_link_t* link) {
       kilni_base_free(allocator, log, sizeof(*log));
     }
   }
-  kilni_link_options_free(&link->options);
+  kilni_compile_link_options_free(&link->options);
   if (link->has_lock) kilni_base_mutex_deinit(&link->lock);
   kilni_base_free(allocator, link, sizeof(*link));
   kilni_base_keep_release(keep);
@@ -92,14 +92,14 @@ kiln_status_t kiln_link_create(kiln_linker_t* linker,
   KILNI_CHECK_ARGUMENT(out_link != NULL, "out_link");
   *out_link = NULL;
   KILNI_CHECK_ARGUMENT(linker != NULL, "linker");
-  const kiln_host_t* host = kilni_linker_host(linker);
+  const kiln_host_t* host = kilni_compile_linker_host(linker);
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(host));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(host->allocator, sizeof(kiln_link_t), &block));
   kiln_link_t* link = block;
   link->host = host;
-  link->keep = kilni_linker_keep(linker);
+  link->keep = kilni_compile_linker_keep(linker);
   link->linker = linker;
   kilni_base_keep_retain(link->keep);
   kiln_linker_retain(linker);
@@ -108,10 +108,11 @@ kiln_status_t kiln_link_create(kiln_linker_t* linker,
   kiln_status_t status = kilni_base_mutex_init(&link->lock);
   link->has_lock = kiln_status_is_ok(status);
   if (kiln_status_is_ok(status)) {
-    status = kilni_link_options_copy(options, host->allocator, &link->options);
+    status = kilni_compile_link_options_copy(options, host->allocator,
+                                             &link->options);
   }
   if (!kiln_status_is_ok(status)) {
-    destroy(link);
+    link_run_destroy(link);
     return status;
   }
   *out_link = link;
@@ -127,7 +128,7 @@ void kiln_link_release(kiln_link_t* link) {
   if (link == NULL || kilni_base_host_is_forked(link->host)) return;
   if (atomic_fetch_sub_explicit(&link->references, 1, memory_order_acq_rel) ==
       1) {
-    destroy(link);
+    link_run_destroy(link);
   }
 }
 
@@ -140,7 +141,7 @@ void kiln_link_close(kiln_link_t* link) {
 }
 
 // OK while inputs may be added and nothing was linked.
-static kiln_status_t check_open(const kiln_link_t* link) {
+static kiln_status_t link_run_check_open(const kiln_link_t* link) {
   KILNI_CHECK_ARGUMENT(link != NULL, "link");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(link->host));
   if (link->stage == OPEN) return kiln_ok();
@@ -153,7 +154,7 @@ static kiln_status_t check_open(const kiln_link_t* link) {
 // ---- Inputs ----
 
 kiln_status_t kiln_link_add(kiln_link_t* link, kiln_code_t* code) {
-  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_RETURN_IF_ERROR(link_run_check_open(link));
   KILNI_CHECK_ARGUMENT(code != NULL, "code");
   uint32_t format = kiln_code_format(code);
   if (format == KILN_CODE_FORMAT_NVVM) {
@@ -180,7 +181,7 @@ kiln_status_t kiln_link_add(kiln_link_t* link, kiln_code_t* code) {
 
 kiln_status_t kiln_link_add_bytes(kiln_link_t* link, kiln_bytes_view_t bytes,
                                   uint32_t format, const char* name) {
-  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_RETURN_IF_ERROR(link_run_check_open(link));
   kiln_code_options_t options = kiln_code_options_default();
   options.format = format;
   options.name = name != NULL ? name : "input";
@@ -195,7 +196,7 @@ kiln_status_t kiln_link_add_bytes(kiln_link_t* link, kiln_bytes_view_t bytes,
 
 kiln_status_t kiln_link_add_file(kiln_link_t* link, const char* path,
                                  uint32_t format) {
-  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_RETURN_IF_ERROR(link_run_check_open(link));
   KILNI_CHECK_ARGUMENT(path != NULL, "path");
   kiln_allocator_t allocator = link->host->allocator;
   uint8_t* data = NULL;
@@ -210,8 +211,8 @@ kiln_status_t kiln_link_add_file(kiln_link_t* link, const char* path,
 
 // ---- The choice ----
 
-static kiln_status_t choose(kiln_link_t* link,
-                            kiln_link_choice_t** out_choice) {
+static kiln_status_t link_run_choose(kiln_link_t* link,
+                                     kiln_link_choice_t** out_choice) {
   kiln_allocator_t allocator = link->host->allocator;
   const kiln_link_options_t* options = &link->options.options;
   void* block = NULL;
@@ -234,7 +235,8 @@ static kiln_status_t choose(kiln_link_t* link,
   facts.lto = options->lto;
   facts.inputs = inputs;
   facts.input_count = (uint32_t)link->input_count;
-  kiln_status_t status = kilni_linker_choose(link->linker, &facts, out_choice);
+  kiln_status_t status =
+      kilni_compile_linker_choose(link->linker, &facts, out_choice);
   kilni_base_free_array(allocator, block, link->input_count,
                         sizeof(kiln_link_input_fact_t));
   return status;
@@ -244,8 +246,8 @@ kiln_status_t kiln_link_explain(kiln_link_t* link,
                                 kiln_link_choice_t** out_choice) {
   KILNI_CHECK_ARGUMENT(out_choice != NULL, "out_choice");
   *out_choice = NULL;
-  KILNI_RETURN_IF_ERROR(check_open(link));
-  return choose(link, out_choice);
+  KILNI_RETURN_IF_ERROR(link_run_check_open(link));
+  return link_run_choose(link, out_choice);
 }
 
 // Why nobody links. Of an input that cannot be read that is the reason, not
@@ -255,17 +257,17 @@ static kiln_status_t refusal(const kiln_link_t* link,
   kiln_status_t status = kiln_link_choice_status(choice);
   if (kiln_status_is_ok(status)) return status;
   for (size_t i = 0; i < link->input_count; i++) {
-    kiln_status_t damage = kilni_link_input_damage(link->inputs[i]);
+    kiln_status_t damage = kilni_compile_link_input_damage(link->inputs[i]);
     if (kiln_status_is_ok(damage)) continue;
     kiln_status_free(status);
     return damage;
   }
-  return kilni_linker_annotate(link->linker, status);
+  return kilni_compile_linker_annotate(link->linker, status);
 }
 
-static const char* arch_of(const kiln_link_t* link) {
+static const char* link_run_arch_of(const kiln_link_t* link) {
   const char* arch = link->options.options.arch;
-  if (arch == NULL) arch = kilni_linker_arch(link->linker);
+  if (arch == NULL) arch = kilni_compile_linker_arch(link->linker);
   return arch != NULL ? arch : "";
 }
 
@@ -276,29 +278,30 @@ static bool may_crash(const kiln_link_t* link,
          kiln_link_choice_output(choice) == KILN_CODE_FORMAT_CUBIN;
 }
 
-static kilni_link_given_t given_of(const kiln_link_t* link,
-                                   const kiln_link_choice_t* choice) {
-  return (kilni_link_given_t){link->host->allocator,
-                              link->inputs,
-                              link->input_count,
-                              arch_of(link),
-                              kiln_link_choice_backend(choice),
-                              kiln_link_choice_lto(choice),
-                              may_crash(link, choice),
-                              &link->options.options};
+static kilni_compile_link_given_t given_of(const kiln_link_t* link,
+                                           const kiln_link_choice_t* choice) {
+  return (kilni_compile_link_given_t){link->host->allocator,
+                                      link->inputs,
+                                      link->input_count,
+                                      link_run_arch_of(link),
+                                      kiln_link_choice_backend(choice),
+                                      kiln_link_choice_lto(choice),
+                                      may_crash(link, choice),
+                                      &link->options.options};
 }
 
 static kiln_status_t make_settings(kiln_link_t* link,
                                    const kiln_link_choice_t* choice,
                                    kiln_link_settings_t** out_settings) {
   uint32_t output = kiln_link_choice_output(choice);
-  kilni_link_aim_t aim = {kiln_link_choice_backend(choice), output,
-                          kiln_link_choice_lto(choice),
-                          kilni_linker_arch(link->linker)};
-  kilni_link_given_t given = given_of(link, choice);
-  KILNI_RETURN_IF_ERROR(kilni_link_settings_make(
+  kilni_compile_link_aim_t aim = {kiln_link_choice_backend(choice), output,
+                                  kiln_link_choice_lto(choice),
+                                  kilni_compile_linker_arch(link->linker)};
+  kilni_compile_link_given_t given = given_of(link, choice);
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_settings_make(
       &link->options.options, &aim, link->host->allocator, out_settings));
-  kiln_status_t status = kilni_link_check_effect(&given, output, *out_settings);
+  kiln_status_t status =
+      kilni_compile_link_check_effect(&given, output, *out_settings);
   if (kiln_status_is_ok(status)) return status;
   kiln_link_settings_release(*out_settings);
   *out_settings = NULL;
@@ -309,9 +312,9 @@ kiln_status_t kiln_link_settings(kiln_link_t* link,
                                  kiln_link_settings_t** out_settings) {
   KILNI_CHECK_ARGUMENT(out_settings != NULL, "out_settings");
   *out_settings = NULL;
-  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_RETURN_IF_ERROR(link_run_check_open(link));
   kiln_link_choice_t* choice = NULL;
-  KILNI_RETURN_IF_ERROR(choose(link, &choice));
+  KILNI_RETURN_IF_ERROR(link_run_choose(link, &choice));
   kiln_status_t status = kiln_link_choice_status(choice);
   if (kiln_status_is_ok(status)) {
     status = make_settings(link, choice, out_settings);
@@ -361,7 +364,7 @@ static kiln_status_t keep_log(kiln_link_t* link, size_t index,
 
 // Copies the logs out of the backend, where they say something new.
 static kiln_status_t take_logs(kiln_link_t* link,
-                               const kilni_link_backend_t* backend,
+                               const kilni_compile_link_backend_t* backend,
                                void* session) {
   for (uint32_t i = 0; i < LOG_COUNT; i++) {
     kilni_base_str_t text;
@@ -384,7 +387,7 @@ static kiln_status_t take_logs(kiln_link_t* link,
 // What a link is made into. one-thread
 typedef struct made_t {
   kiln_link_t* link;
-  const kilni_link_backend_t* backend;
+  const kilni_compile_link_backend_t* backend;
   kiln_code_t* code;
 } made_t;
 
@@ -396,8 +399,8 @@ static uint32_t count_names(const kiln_link_t* link) {
   return count;
 }
 
-static bool has_name(const kiln_code_name_t* names, uint32_t count,
-                     const char* expression) {
+static bool link_run_has_name(const kiln_code_name_t* names, uint32_t count,
+                              const char* expression) {
   for (uint32_t i = 0; i < count; i++) {
     if (strcmp(names[i].expression, expression) == 0) return true;
   }
@@ -411,23 +414,26 @@ static uint32_t gather_names(const kiln_link_t* link, kiln_code_name_t* names) {
     uint32_t own = kiln_code_lowered_count(link->inputs[i]);
     for (uint32_t k = 0; k < own; k++) {
       const kiln_code_name_t* name = kiln_code_lowered(link->inputs[i], k);
-      if (!has_name(names, count, name->expression)) names[count++] = *name;
+      if (!link_run_has_name(names, count, name->expression))
+        names[count++] = *name;
     }
   }
   return count;
 }
 
 // The driver of the software device gives back PTX; so its format is seen.
-static uint32_t format_of(const made_t* made, kiln_bytes_view_t bytes) {
+static uint32_t link_run_format_of(const made_t* made,
+                                   kiln_bytes_view_t bytes) {
   uint32_t asked = kiln_link_choice_output(made->link->chosen);
   if (made->backend->kind != KILN_LINK_BACKEND_DRIVER) return asked;
   uint32_t seen = kiln_code_format_of(bytes);
   return seen != KILN_CODE_FORMAT_UNKNOWN ? seen : asked;
 }
 
-static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
-                               uint32_t format, uint32_t line,
-                               kiln_code_t** out_code) {
+static kiln_status_t link_run_make_code(kiln_link_t* link,
+                                        kiln_bytes_view_t bytes,
+                                        uint32_t format, uint32_t line,
+                                        kiln_code_t** out_code) {
   kiln_allocator_t allocator = link->host->allocator;
   uint32_t room = count_names(link);
   void* block = NULL;
@@ -437,7 +443,7 @@ static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
   kiln_code_options_t options = kiln_code_options_default();
   options.format = format;
   options.name = name != NULL ? name : "linked";
-  options.arch = arch_of(link);
+  options.arch = link_run_arch_of(link);
   options.names = block;
   options.name_count = gather_names(link, block);
   options.producer_line = line;
@@ -450,18 +456,18 @@ static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
 
 static kiln_status_t take_made(void* user, kiln_bytes_view_t bytes) {
   made_t* made = user;
-  return make_code(made->link, bytes, format_of(made, bytes),
-                   made->backend->line, &made->code);
+  return link_run_make_code(made->link, bytes, link_run_format_of(made, bytes),
+                            made->backend->line, &made->code);
 }
 
 // `*out_input` is the one that failed, counted from 1; 0.
-static kiln_status_t add_all(const kiln_link_t* link,
-                             const kilni_link_backend_t* backend, void* session,
-                             size_t* out_input) {
+static kiln_status_t link_run_add_all(
+    const kiln_link_t* link, const kilni_compile_link_backend_t* backend,
+    void* session, size_t* out_input) {
   for (size_t i = 0; i < link->input_count; i++) {
     const kiln_code_t* code = link->inputs[i];
-    kilni_link_input_t input = {kiln_code_format(code), 0, kiln_code_name(code),
-                                kiln_code_bytes(code)};
+    kilni_compile_link_input_t input = {
+        kiln_code_format(code), 0, kiln_code_name(code), kiln_code_bytes(code)};
     *out_input = i + 1;
     KILNI_RETURN_IF_ERROR(backend->add(session, &input));
   }
@@ -481,7 +487,7 @@ static kiln_status_t name_input(const kiln_link_t* link, size_t input,
 // The log's first error as the message; what the backend said is kept as well.
 static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
   kiln_string_view_t line =
-      kilni_link_first_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+      kilni_compile_link_first_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
   kiln_status_code_t code = kiln_status_code(status);
   if (line.size == 0 || code == KILN_STATUS_OUT_OF_MEMORY ||
       kilni_base_sv_equal_cstr(line, kiln_status_message(status))) {
@@ -495,7 +501,7 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
     better = kilni_base_status_with_native(better, native.domain, native.number,
                                            native.name);
   }
-  const char* fix = kilni_link_fix_of(line);
+  const char* fix = kilni_compile_link_fix_of(line);
   if (fix == NULL) fix = kiln_status_fix(status);
   if (fix != NULL) better = kilni_base_status_with_fix(better, "%s", fix);
   better = KILNI_ANNOTATE(better, "%s", kiln_status_message(status));
@@ -504,8 +510,8 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
 }
 
 static kiln_status_t check_log(kiln_link_t* link) {
-  kiln_string_view_t line =
-      kilni_link_reported_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  kiln_string_view_t line = kilni_compile_link_reported_error(
+      kiln_link_log(link, KILN_LINK_LOG_ERROR));
   if (line.size == 0) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED, "the linker reports an error and success"),
@@ -513,21 +519,21 @@ static kiln_status_t check_log(kiln_link_t* link) {
 }
 
 static kiln_status_t play(kiln_link_t* link,
-                          const kilni_link_backend_t* backend,
-                          const kilni_link_given_t* given,
-                          const kilni_link_names_t* names,
+                          const kilni_compile_link_backend_t* backend,
+                          const kilni_compile_link_given_t* given,
+                          const kilni_compile_link_names_t* names,
                           kiln_code_t** out_code) {
   const char* name = link->options.options.name;
-  kilni_link_plan_t plan = {kiln_link_choice_output(link->chosen),
-                            (uint32_t)link->used->count, link->used->items,
-                            name != NULL ? name : "linked"};
+  kilni_compile_link_plan_t plan = {
+      kiln_link_choice_output(link->chosen), (uint32_t)link->used->count,
+      link->used->items, name != NULL ? name : "linked"};
   made_t made = {link, backend, NULL};
-  kilni_link_sink_t sink = {&made, take_made};
+  kilni_compile_link_sink_t sink = {&made, take_made};
   void* session = NULL;
   size_t input = 0;
   kiln_status_t status = backend->begin(backend->self, &plan, &session);
   if (kiln_status_is_ok(status)) {
-    status = add_all(link, backend, session, &input);
+    status = link_run_add_all(link, backend, session, &input);
   }
   if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
   if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
@@ -535,13 +541,13 @@ static kiln_status_t play(kiln_link_t* link,
     kiln_status_t logs = take_logs(link, backend, session);
     if (kiln_status_is_ok(status)) status = check_log(link);
     if (kiln_status_is_ok(status)) {
-      status = kilni_link_check_kept(given, names, made.code);
+      status = kilni_compile_link_check_kept(given, names, made.code);
     }
     if (kiln_status_is_ok(status)) {
-      status = kilni_link_check_expected(names, made.code);
+      status = kilni_compile_link_check_expected(names, made.code);
     }
     if (kiln_status_is_ok(status)) {
-      status = kilni_link_check_lto_names(given, names, made.code);
+      status = kilni_compile_link_check_lto_names(given, names, made.code);
     }
     if (!kiln_status_is_ok(status)) {
       status = name_input(link, input, with_log(link, status));
@@ -559,28 +565,28 @@ static kiln_status_t play(kiln_link_t* link,
 
 // Links once more, without names that are used, for the names that there are.
 static kiln_status_t play_all(kiln_link_t* link,
-                              const kilni_link_backend_t* backend,
+                              const kilni_compile_link_backend_t* backend,
                               kiln_code_t** out_code) {
   kiln_link_options_t options = link->options.options;
   kiln_link_settings_t* settings = NULL;
-  kilni_link_aim_t aim = {kiln_link_choice_backend(link->chosen),
-                          kiln_link_choice_output(link->chosen),
-                          kiln_link_choice_lto(link->chosen),
-                          kilni_linker_arch(link->linker)};
+  kilni_compile_link_aim_t aim = {kiln_link_choice_backend(link->chosen),
+                                  kiln_link_choice_output(link->chosen),
+                                  kiln_link_choice_lto(link->chosen),
+                                  kilni_compile_linker_arch(link->linker)};
   options.kernels_used_count = 0;
   options.variables_used_count = 0;
-  KILNI_RETURN_IF_ERROR(kilni_link_settings_make(
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_settings_make(
       &options, &aim, link->host->allocator, &settings));
-  kilni_link_plan_t plan = {kiln_link_choice_output(link->chosen),
-                            (uint32_t)settings->count, settings->items,
-                            "linked"};
+  kilni_compile_link_plan_t plan = {kiln_link_choice_output(link->chosen),
+                                    (uint32_t)settings->count, settings->items,
+                                    "linked"};
   made_t made = {link, backend, NULL};
-  kilni_link_sink_t sink = {&made, take_made};
+  kilni_compile_link_sink_t sink = {&made, take_made};
   void* session = NULL;
   size_t input = 0;
   kiln_status_t status = backend->begin(backend->self, &plan, &session);
   if (kiln_status_is_ok(status)) {
-    status = add_all(link, backend, session, &input);
+    status = link_run_add_all(link, backend, session, &input);
   }
   if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
   backend->end(session);
@@ -591,18 +597,18 @@ static kiln_status_t play_all(kiln_link_t* link,
 
 // Whether the names that are used are there; `code` is what came out.
 static kiln_status_t check_used(kiln_link_t* link,
-                                const kilni_link_backend_t* backend,
+                                const kilni_compile_link_backend_t* backend,
                                 const kiln_code_t* code) {
   kiln_allocator_t allocator = link->host->allocator;
-  kilni_link_missing_t missing;
+  kilni_compile_link_missing_t missing;
   kiln_code_t* all = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_link_find_missing(&link->options.options, code,
-                                                allocator, &missing));
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_find_missing(
+      &link->options.options, code, allocator, &missing));
   if (missing.name == NULL) return kiln_ok();
   kiln_status_t status = play_all(link, backend, &all);
   if (kiln_status_code(status) != KILN_STATUS_OUT_OF_MEMORY) {
     kiln_status_free(status);
-    status = kilni_link_missing_status(&missing, all, allocator);
+    status = kilni_compile_link_missing_status(&missing, all, allocator);
   }
   kiln_code_release(all);
   return status;
@@ -610,15 +616,15 @@ static kiln_status_t check_used(kiln_link_t* link,
 
 // Decides who links, until the one that was chosen is what it seemed to be.
 static kiln_status_t decide(kiln_link_t* link,
-                            kilni_link_backend_t* out_backend) {
+                            kilni_compile_link_backend_t* out_backend) {
   for (uint32_t i = 0; i <= KILN_LINK_MAX_NVJITLINKS; i++) {
     bool again = false;
     kiln_link_choice_release(link->chosen);
     link->chosen = NULL;
-    KILNI_RETURN_IF_ERROR(choose(link, &link->chosen));
+    KILNI_RETURN_IF_ERROR(link_run_choose(link, &link->chosen));
     KILNI_RETURN_IF_ERROR(refusal(link, link->chosen));
-    KILNI_RETURN_IF_ERROR(
-        kilni_linker_backend(link->linker, link->chosen, &again, out_backend));
+    KILNI_RETURN_IF_ERROR(kilni_compile_linker_backend(
+        link->linker, link->chosen, &again, out_backend));
     if (!again) return kiln_ok();
   }
   return kilni_base_status_with_fix(
@@ -629,8 +635,9 @@ static kiln_status_t decide(kiln_link_t* link,
 
 // Where the options say so, nvJitLink links elsewhere. The driver needs the
 // context of this process.
-static kiln_status_t isolate(const kiln_link_t* link, kilni_link_child_t* child,
-                             kilni_link_backend_t* inout_backend) {
+static kiln_status_t isolate(const kiln_link_t* link,
+                             kilni_compile_link_child_t* child,
+                             kilni_compile_link_backend_t* inout_backend) {
   enum { DEFAULT_SECONDS = 600 };
   const kiln_link_options_t* options = &link->options.options;
   memset(child, 0, sizeof(*child));
@@ -645,19 +652,20 @@ static kiln_status_t isolate(const kiln_link_t* link, kilni_link_child_t* child,
   child->program = options->isolated_program;
   child->seconds = options->isolated_seconds != 0 ? options->isolated_seconds
                                                   : DEFAULT_SECONDS;
-  kilni_link_child_backend(child, inout_backend);
+  kilni_compile_link_child_backend(child, inout_backend);
   return kiln_ok();
 }
 
-static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
-  kilni_link_backend_t backend;
+static kiln_status_t link_run_finish(kiln_link_t* link,
+                                     kiln_code_t** out_code) {
+  kilni_compile_link_backend_t backend;
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
   KILNI_RETURN_IF_ERROR(make_settings(link, link->chosen, &link->used));
   link->stage = FINISHED;
-  kilni_link_given_t given = given_of(link, link->chosen);
-  kilni_link_names_t* names = NULL;
-  kilni_link_child_t child;
-  KILNI_RETURN_IF_ERROR(kilni_link_check_given(&given, &names));
+  kilni_compile_link_given_t given = given_of(link, link->chosen);
+  kilni_compile_link_names_t* names = NULL;
+  kilni_compile_link_child_t child;
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_check_given(&given, &names));
   kiln_status_t status = isolate(link, &child, &backend);
   if (kiln_status_is_ok(status)) {
     status = play(link, &backend, &given, names, out_code);
@@ -670,13 +678,13 @@ static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
     }
   }
   if (!kiln_status_is_ok(status)) {
-    status = kilni_link_doubt_settle(names, status);
-  } else if (kilni_link_doubt(names) != NULL) {
+    status = kilni_compile_link_doubt_settle(names, status);
+  } else if (kilni_compile_link_doubt(names) != NULL) {
     link->is_doubted = true;
     KILNI_LOG(&link->host->log, WARNING, "%s; nvJitLink linked it nevertheless",
-              kilni_link_doubt(names));
+              kilni_compile_link_doubt(names));
   }
-  kilni_link_names_free(names);
+  kilni_compile_link_names_free(names);
   return status;
 }
 
@@ -694,15 +702,15 @@ typedef struct cached_t {
 
 // Nothing was there. What links in the end may be another than was looked up.
 static kiln_status_t link_for_cache(void* user,
-                                    kilni_link_product_t* out_product,
+                                    kilni_compile_link_product_t* out_product,
                                     bool* out_keep) {
   cached_t* cached = user;
   kiln_link_t* link = cached->link;
   const char* identity = NULL;
   uint32_t line = 0;
-  KILNI_RETURN_IF_ERROR(finish(link, &cached->code));
-  KILNI_RETURN_IF_ERROR(
-      kilni_linker_identity(link->linker, link->chosen, &identity, &line));
+  KILNI_RETURN_IF_ERROR(link_run_finish(link, &cached->code));
+  KILNI_RETURN_IF_ERROR(kilni_compile_linker_identity(
+      link->linker, link->chosen, &identity, &line));
   bool is_same =
       line == cached->line && strcmp(identity, cached->identity) == 0;
   *out_keep = is_same && !link->is_doubted;
@@ -728,14 +736,14 @@ static kiln_status_t keep_text(kiln_link_t* link, size_t index,
   return keep_log(link, index, &text);
 }
 
-static kiln_status_t take_from_cache(void* user,
-                                     const kilni_link_product_t* product) {
+static kiln_status_t take_from_cache(
+    void* user, const kilni_compile_link_product_t* product) {
   cached_t* cached = user;
   kiln_link_t* link = cached->link;
   KILNI_RETURN_IF_ERROR(keep_text(link, 0, product->error));
   KILNI_RETURN_IF_ERROR(keep_text(link, 1, product->info));
-  KILNI_RETURN_IF_ERROR(make_code(link, product->bytes, product->format,
-                                  product->line, &cached->code));
+  KILNI_RETURN_IF_ERROR(link_run_make_code(
+      link, product->bytes, product->format, product->line, &cached->code));
   link->chosen = cached->choice;
   link->used = cached->settings;
   cached->choice = NULL;
@@ -745,45 +753,46 @@ static kiln_status_t take_from_cache(void* user,
   return kiln_ok();
 }
 
-static const char* word_of(uint32_t from) {
+static const char* link_run_word_of(uint32_t from) {
   return from == KILN_CACHE_FROM_MEMORY ? "memory"
          : from == KILN_CACHE_FROM_DISK ? "disk"
                                         : "another made it";
 }
 
-static kiln_status_t look_up(cached_t* cached) {
+static kiln_status_t link_run_look_up(cached_t* cached) {
   kiln_link_t* link = cached->link;
-  KILNI_RETURN_IF_ERROR(choose(link, &cached->choice));
+  KILNI_RETURN_IF_ERROR(link_run_choose(link, &cached->choice));
   KILNI_RETURN_IF_ERROR(refusal(link, cached->choice));
   KILNI_RETURN_IF_ERROR(make_settings(link, cached->choice, &cached->settings));
-  KILNI_RETURN_IF_ERROR(kilni_linker_identity(
+  KILNI_RETURN_IF_ERROR(kilni_compile_linker_identity(
       link->linker, cached->choice, &cached->identity, &cached->line));
-  kilni_link_lookup_t lookup = {link->host->allocator,
-                                &link->options.options,
-                                cached->identity,
-                                cached->line,
-                                kiln_link_choice_output(cached->choice),
-                                cached->settings,
-                                link->inputs,
-                                link->input_count,
-                                link_for_cache,
-                                take_from_cache,
-                                cached};
-  const char* reason = kilni_link_uncacheable(&lookup);
+  kilni_compile_link_lookup_t lookup = {link->host->allocator,
+                                        &link->options.options,
+                                        cached->identity,
+                                        cached->line,
+                                        kiln_link_choice_output(cached->choice),
+                                        cached->settings,
+                                        link->inputs,
+                                        link->input_count,
+                                        link_for_cache,
+                                        take_from_cache,
+                                        cached};
+  const char* reason = kilni_compile_link_uncacheable(&lookup);
   if (reason != NULL) {
     link->cache = KILN_LINK_CACHE_UNCACHEABLE;
     link->cache_reason = reason;
-    return finish(link, &cached->code);
+    return link_run_finish(link, &cached->code);
   }
   uint32_t from = KILN_CACHE_FROM_NOWHERE;
-  KILNI_RETURN_IF_ERROR(kilni_link_look_up(&lookup, &from));
-  if (link->cache == KILN_LINK_CACHE_HIT) link->cache_reason = word_of(from);
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_look_up(&lookup, &from));
+  if (link->cache == KILN_LINK_CACHE_HIT)
+    link->cache_reason = link_run_word_of(from);
   return kiln_ok();
 }
 
 static kiln_status_t finish_cached(kiln_link_t* link, kiln_code_t** out_code) {
   cached_t cached = {.link = link};
-  kiln_status_t status = look_up(&cached);
+  kiln_status_t status = link_run_look_up(&cached);
   kiln_link_choice_release(cached.choice);
   kiln_link_settings_release(cached.settings);
   if (!kiln_status_is_ok(status)) {
@@ -805,9 +814,9 @@ const char* kiln_link_cache_reason(const kiln_link_t* link) {
 kiln_status_t kiln_link_finish(kiln_link_t* link, kiln_code_t** out_code) {
   KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
   *out_code = NULL;
-  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_RETURN_IF_ERROR(link_run_check_open(link));
   return link->options.options.cache != NULL ? finish_cached(link, out_code)
-                                             : finish(link, out_code);
+                                             : link_run_finish(link, out_code);
 }
 
 const kiln_link_choice_t* kiln_link_chosen(const kiln_link_t* link) {

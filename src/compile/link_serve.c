@@ -54,53 +54,55 @@ static kiln_status_t deliver(int descriptor, const void* data, size_t size) {
 // One that is served. one-thread
 typedef struct served_t {
   kiln_host_t host;
-  kilni_link_nvjitlink_t native;
+  kilni_compile_link_nvjitlink_t native;
   kilni_base_dynlib_t* library;
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
   void* session;
-  kilni_link_setting_t* settings;
+  kilni_compile_link_setting_t* settings;
   size_t setting_count;
-  kilni_wire_out_t code;
+  kilni_compile_wire_out_t code;
 } served_t;
 
 static kiln_status_t keep_code(void* user, kiln_bytes_view_t bytes) {
   served_t* served = user;
-  return kilni_wire_put_bytes(&served->code, bytes);
+  return kilni_compile_wire_put_bytes(&served->code, bytes);
 }
 
-static kiln_status_t begin(served_t* served, kilni_wire_in_t* in) {
+static kiln_status_t link_serve_begin(served_t* served,
+                                      kilni_compile_wire_in_t* in) {
   kiln_allocator_t allocator = served->host.allocator;
-  kilni_link_plan_t plan = {0};
-  const char* library = kilni_wire_get_text(in);
-  plan.output = (uint32_t)kilni_wire_get(in);
+  kilni_compile_link_plan_t plan = {0};
+  const char* library = kilni_compile_wire_get_text(in);
+  plan.output = (uint32_t)kilni_compile_wire_get(in);
   plan.name = "linked";
-  uint64_t count = kilni_wire_get(in);
+  uint64_t count = kilni_compile_wire_get(in);
   if (in->failed || count > in->size) return lost_caller();
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-      allocator, (size_t)count, sizeof(kilni_link_setting_t), &block));
+      allocator, (size_t)count, sizeof(kilni_compile_link_setting_t), &block));
   served->settings = block;
   served->setting_count = (size_t)count;
   for (uint64_t i = 0; i < count; i++) {
-    served->settings[i].text = kilni_wire_get_text(in);
+    served->settings[i].text = kilni_compile_wire_get_text(in);
   }
   plan.settings = served->settings;
   plan.setting_count = (uint32_t)count;
   KILNI_RETURN_IF_ERROR(kilni_table_nvjitlink_table_open(
       &served->host, library, &served->native.table, &served->library));
   served->native.host = &served->host;
-  kilni_link_nvjitlink_backend(&served->native, &served->backend);
+  kilni_compile_link_nvjitlink_backend(&served->native, &served->backend);
   return served->backend.begin(served->backend.self, &plan, &served->session);
 }
 
-static kiln_status_t link_all(served_t* served, kilni_wire_in_t* in) {
-  KILNI_RETURN_IF_ERROR(begin(served, in));
-  uint64_t count = kilni_wire_get(in);
+static kiln_status_t link_serve_link_all(served_t* served,
+                                         kilni_compile_wire_in_t* in) {
+  KILNI_RETURN_IF_ERROR(link_serve_begin(served, in));
+  uint64_t count = kilni_compile_wire_get(in);
   for (uint64_t i = 0; i < count && !in->failed; i++) {
-    kilni_link_input_t input = {0};
-    input.format = (uint32_t)kilni_wire_get(in);
-    input.name = kilni_wire_get_text(in);
-    input.bytes = kilni_wire_get_bytes(in);
+    kilni_compile_link_input_t input = {0};
+    input.format = (uint32_t)kilni_compile_wire_get(in);
+    input.name = kilni_compile_wire_get_text(in);
+    input.bytes = kilni_compile_wire_get_bytes(in);
     if (in->failed) break;
     kiln_status_t status = served->backend.add(served->session, &input);
     if (kiln_status_is_ok(status)) continue;
@@ -109,13 +111,14 @@ static kiln_status_t link_all(served_t* served, kilni_wire_in_t* in) {
                           kiln_code_format_name(input.format));
   }
   if (in->failed) return lost_caller();
-  kilni_link_sink_t sink = {served, keep_code};
+  kilni_compile_link_sink_t sink = {served, keep_code};
   return served->backend.finish(served->session, &sink);
 }
 
 // ---- The answer ----
 
-static kiln_status_t put_logs(served_t* served, kilni_wire_out_t* out) {
+static kiln_status_t link_serve_put_logs(served_t* served,
+                                         kilni_compile_wire_out_t* out) {
   static const uint32_t kLogs[] = {KILN_LINK_LOG_ERROR, KILN_LINK_LOG_INFO};
   for (size_t i = 0; i < 2; i++) {
     kilni_base_str_t text;
@@ -125,7 +128,7 @@ static kiln_status_t put_logs(served_t* served, kilni_wire_out_t* out) {
       status = served->backend.log(served->session, kLogs[i], &text);
     }
     if (kiln_status_is_ok(status)) {
-      status = kilni_wire_put_text(out, kilni_base_str_cstr(&text));
+      status = kilni_compile_wire_put_text(out, kilni_base_str_cstr(&text));
     }
     kilni_base_str_deinit(&text);
     KILNI_RETURN_IF_ERROR(status);
@@ -134,21 +137,23 @@ static kiln_status_t put_logs(served_t* served, kilni_wire_out_t* out) {
 }
 
 static kiln_status_t put_answer(served_t* served, kiln_status_t linked,
-                                kilni_wire_out_t* out) {
+                                kilni_compile_wire_out_t* out) {
   kiln_status_native_t native;
   bool has_native = kiln_status_native(linked, &native);
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(out, kiln_status_code(linked)));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put_text(out, kiln_status_message(linked)));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put_text(out, kiln_status_fix(linked)));
-  KILNI_RETURN_IF_ERROR(kilni_wire_put(out, (uint64_t)native.number));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(out, kiln_status_code(linked)));
   KILNI_RETURN_IF_ERROR(
-      kilni_wire_put_text(out, has_native ? native.name : ""));
-  return put_logs(served, out);
+      kilni_compile_wire_put_text(out, kiln_status_message(linked)));
+  KILNI_RETURN_IF_ERROR(
+      kilni_compile_wire_put_text(out, kiln_status_fix(linked)));
+  KILNI_RETURN_IF_ERROR(kilni_compile_wire_put(out, (uint64_t)native.number));
+  KILNI_RETURN_IF_ERROR(
+      kilni_compile_wire_put_text(out, has_native ? native.name : ""));
+  return link_serve_put_logs(served, out);
 }
 
-static kiln_status_t answer(int descriptor, served_t* served,
-                            kiln_status_t linked) {
-  kilni_wire_out_t out = {.allocator = served->host.allocator};
+static kiln_status_t link_serve_answer(int descriptor, served_t* served,
+                                       kiln_status_t linked) {
+  kilni_compile_wire_out_t out = {.allocator = served->host.allocator};
   kiln_status_t status = put_answer(served, linked, &out);
   uint64_t head[2] = {KILNI_WIRE_ANSWER, out.size + served->code.size};
   if (kiln_status_is_ok(status)) {
@@ -160,23 +165,25 @@ static kiln_status_t answer(int descriptor, served_t* served,
   if (kiln_status_is_ok(status)) {
     status = deliver(descriptor, served->code.data, served->code.size);
   }
-  kilni_wire_free(&out);
+  kilni_compile_wire_free(&out);
   return status;
 }
 
-static kiln_status_t serve(int descriptor, kilni_wire_in_t* in) {
+static kiln_status_t link_serve_serve(int descriptor,
+                                      kilni_compile_wire_in_t* in) {
   served_t served;
   memset(&served, 0, sizeof(served));
   served.host.allocator = kiln_allocator_libc();
   served.code.allocator = served.host.allocator;
-  kiln_status_t linked = link_all(&served, in);
-  kiln_status_t status = answer(descriptor, &served, linked);
+  kiln_status_t linked = link_serve_link_all(&served, in);
+  kiln_status_t status = link_serve_answer(descriptor, &served, linked);
   kiln_status_free(linked);
   if (served.session != NULL) served.backend.end(served.session);
   kilni_base_dynlib_close(served.library);
   kilni_base_free_array(served.host.allocator, served.settings,
-                        served.setting_count, sizeof(kilni_link_setting_t));
-  kilni_wire_free(&served.code);
+                        served.setting_count,
+                        sizeof(kilni_compile_link_setting_t));
+  kilni_compile_wire_free(&served.code);
   return status;
 }
 
@@ -190,9 +197,9 @@ kiln_status_t kiln_link_serve(int descriptor) {
   void* block = NULL;
   size_t size = (size_t)head[1];
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(allocator, size, &block));
-  kilni_wire_in_t in = {block, size, 0, false};
+  kilni_compile_wire_in_t in = {block, size, 0, false};
   kiln_status_t status = receive(descriptor, block, size);
-  if (kiln_status_is_ok(status)) status = serve(descriptor, &in);
+  if (kiln_status_is_ok(status)) status = link_serve_serve(descriptor, &in);
   kilni_base_free(allocator, block, size);
   return status;
 }

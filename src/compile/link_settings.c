@@ -41,14 +41,15 @@ typedef struct make_t {
 
 // ---- Adding ----
 
-static kiln_status_t add_item(make_t* make, uint32_t key, uint64_t value,
-                              kilni_base_str_t* text) {
+static kiln_status_t link_settings_add_item(make_t* make, uint32_t key,
+                                            uint64_t value,
+                                            kilni_base_str_t* text) {
   kiln_link_settings_t* s = make->settings;
   void* items = s->items;
   void* texts = s->texts;
-  kiln_status_t status =
-      kilni_base_grow(s->allocator, s->count + 1, sizeof(kilni_link_setting_t),
-                      &s->capacity, &items);
+  kiln_status_t status = kilni_base_grow(s->allocator, s->count + 1,
+                                         sizeof(kilni_compile_link_setting_t),
+                                         &s->capacity, &items);
   if (kiln_status_is_ok(status)) {
     s->items = items;
     status = kilni_base_grow(s->allocator, s->count + 1, sizeof(char*),
@@ -78,7 +79,7 @@ static kiln_status_t add_native(make_t* make, const char* spelling,
   begin_text(make, &text);
   kilni_base_str_add_cstr(&text, spelling);
   kilni_base_str_add_cstr(&text, value);
-  return add_item(make, 0, 0, &text);
+  return link_settings_add_item(make, 0, 0, &text);
 }
 
 static kiln_status_t add_key(make_t* make, const row_t* row, uint64_t value) {
@@ -86,11 +87,11 @@ static kiln_status_t add_key(make_t* make, const row_t* row, uint64_t value) {
   begin_text(make, &text);
   kilni_base_str_addf(&text, "CU_JIT_%s=%llu", row->key_name,
                       (unsigned long long)value);
-  return add_item(make, row->key, value, &text);
+  return link_settings_add_item(make, row->key, value, &text);
 }
 
-kiln_status_t kilni_link_settings_warn(kiln_link_settings_t* s,
-                                       const char* format, ...) {
+kiln_status_t kilni_compile_link_settings_warn(kiln_link_settings_t* s,
+                                               const char* format, ...) {
   void* warnings = s->warnings;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(s->allocator, s->warning_count + 1,
                                         sizeof(char*), &s->warning_capacity,
@@ -110,13 +111,13 @@ kiln_status_t kilni_link_settings_warn(kiln_link_settings_t* s,
 }
 
 static kiln_status_t warn_ignored(make_t* make, const row_t* row) {
-  return kilni_link_settings_warn(
+  return kilni_compile_link_settings_warn(
       make->settings,
       "the option `%s` does nothing in the driver's linker and was left out",
       row->field);
 }
 
-static kiln_status_t refuse(const row_t* row) {
+static kiln_status_t link_settings_refuse(const row_t* row) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "the driver's linker has no option `%s`",
                  row->field),
@@ -128,15 +129,15 @@ static bool is_applied(make_t* make, const row_t* row,
                        kiln_status_t* out_status) {
   *out_status = NULL;
   if (row->treatment == APPLIED) return true;
-  *out_status =
-      row->treatment == REFUSED ? refuse(row) : warn_ignored(make, row);
+  *out_status = row->treatment == REFUSED ? link_settings_refuse(row)
+                                          : warn_ignored(make, row);
   return false;
 }
 
 // ---- Kinds ----
 
-static kiln_status_t add_number(make_t* make, const row_t* row,
-                                uint64_t value) {
+static kiln_status_t link_settings_add_number(make_t* make, const row_t* row,
+                                              uint64_t value) {
   kiln_status_t status = kiln_ok();
   if (make->is_driver) {
     return is_applied(make, row, &status) ? add_key(make, row, value) : status;
@@ -148,18 +149,20 @@ static kiln_status_t add_number(make_t* make, const row_t* row,
 
 static kiln_status_t add_NUMBER(make_t* make, const row_t* row,
                                 uint32_t value) {
-  return value != 0 ? add_number(make, row, value) : kiln_ok();
+  return value != 0 ? link_settings_add_number(make, row, value) : kiln_ok();
 }
 
 static kiln_status_t add_LEVEL(make_t* make, const row_t* row, uint32_t value) {
-  return value != 0 ? add_number(make, row, value - KILN_LINK_LEVEL_0)
-                    : kiln_ok();
+  return value != 0
+             ? link_settings_add_number(make, row, value - KILN_LINK_LEVEL_0)
+             : kiln_ok();
 }
 
 static kiln_status_t add_THREADS(make_t* make, const row_t* row,
                                  uint32_t value) {
   if (value == 0) return kiln_ok();
-  return add_number(make, row, value == KILN_LINK_ALL_THREADS ? 0 : value);
+  return link_settings_add_number(make, row,
+                                  value == KILN_LINK_ALL_THREADS ? 0 : value);
 }
 
 static kiln_status_t add_FLAG(make_t* make, const row_t* row, uint32_t value) {
@@ -193,15 +196,15 @@ static kiln_status_t add_LIST(make_t* make, const row_t* row,
   return kiln_ok();
 }
 
-static const char VIRTUAL[] = "compute_";
+static const char kVirtual[] = "compute_";
 
 // "sm_90", "sm_90a", "sm_100f" as the driver counts them.
-static bool read_target(const char* arch, uint64_t* out_target) {
+static bool link_settings_read_target(const char* arch, uint64_t* out_target) {
   uint64_t number = 0;
-  const size_t skipped = sizeof(VIRTUAL) - 1;
-  const char* at = strncmp(arch, "sm_", 3) == 0           ? arch + 3
-                   : strncmp(arch, VIRTUAL, skipped) == 0 ? arch + skipped
-                                                          : "";
+  const size_t skipped = sizeof(kVirtual) - 1;
+  const char* at = strncmp(arch, "sm_", 3) == 0            ? arch + 3
+                   : strncmp(arch, kVirtual, skipped) == 0 ? arch + skipped
+                                                           : "";
   size_t digits = strspn(at, "0123456789");
   char last = at[digits];
   if (digits < 2 || digits > 3 ||
@@ -228,17 +231,17 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
   }
   uint64_t target = 0;
   if (!make->is_driver && make->makes_cubin &&
-      strncmp(text, VIRTUAL, sizeof(VIRTUAL) - 1) == 0 &&
-      read_target(text, &target)) {
+      strncmp(text, kVirtual, sizeof(kVirtual) - 1) == 0 &&
+      link_settings_read_target(text, &target)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "machine code cannot be linked for \"%s\", an architecture "
                    "of PTX",
                    text),
         "write --%s sm_%s (of the options: %s)", row->field,
-        text + sizeof(VIRTUAL) - 1, row->field);
+        text + sizeof(kVirtual) - 1, row->field);
   }
-  if (read_target(text, &target)) {
+  if (link_settings_read_target(text, &target)) {
     return make->is_driver ? add_key(make, row, target)
                            : add_native(make, row->spelling, text);
   }
@@ -252,7 +255,8 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
 // ---- All of them ----
 
 // What follows from the output.
-static kiln_status_t add_aim(make_t* make, const kilni_link_aim_t* aim) {
+static kiln_status_t add_aim(make_t* make,
+                             const kilni_compile_link_aim_t* aim) {
   if (make->is_driver && (aim->lto || aim->output != KILN_CODE_FORMAT_CUBIN)) {
     return kilni_base_status_with_fix(
         aim->lto ? KILNI_FAIL(UNSUPPORTED,
@@ -282,7 +286,8 @@ static kiln_status_t add_aim(make_t* make, const kilni_link_aim_t* aim) {
 #define ARGS_CHOICE(field)  o->field
 #define ARGS_LIST(field)    o->field, o->field##_count
 
-static kiln_status_t add_all(make_t* make, const kiln_link_options_t* o) {
+static kiln_status_t link_settings_add_all(make_t* make,
+                                           const kiln_link_options_t* o) {
 #define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what)      \
   KILNI_RETURN_IF_ERROR(add_##kind(                                         \
       make,                                                                 \
@@ -293,10 +298,9 @@ static kiln_status_t add_all(make_t* make, const kiln_link_options_t* o) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
-                                       const kilni_link_aim_t* aim,
-                                       kiln_allocator_t allocator,
-                                       kiln_link_settings_t** out_settings) {
+kiln_status_t kilni_compile_link_settings_make(
+    const kiln_link_options_t* options, const kilni_compile_link_aim_t* aim,
+    kiln_allocator_t allocator, kiln_link_settings_t** out_settings) {
   *out_settings = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -309,7 +313,8 @@ kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
   kiln_link_options_t resolved = *options;
   if (resolved.arch == NULL) resolved.arch = aim->arch;
   kiln_status_t status = add_aim(&make, aim);
-  if (kiln_status_is_ok(status)) status = add_all(&make, &resolved);
+  if (kiln_status_is_ok(status))
+    status = link_settings_add_all(&make, &resolved);
   if (!kiln_status_is_ok(status)) {
     kiln_link_settings_release(settings);
     return status;
@@ -328,18 +333,18 @@ kiln_status_t kiln_link_settings_create(const kiln_link_options_t* options,
                            backend == KILN_LINK_BACKEND_DRIVER,
                        "backend");
   kiln_allocator_t own = allocator != NULL ? *allocator : kiln_allocator_libc();
-  kilni_link_options_copy_t copy;
-  KILNI_RETURN_IF_ERROR(kilni_link_options_copy(options, own, &copy));
+  kilni_compile_link_options_copy_t copy;
+  KILNI_RETURN_IF_ERROR(kilni_compile_link_options_copy(options, own, &copy));
   uint32_t output = copy.options.output != 0 ? copy.options.output
                                              : (uint32_t)KILN_CODE_FORMAT_CUBIN;
-  kilni_link_aim_t aim = {backend, output,
-                          copy.options.lto == KILN_SWITCH_ON ||
-                              output == KILN_CODE_FORMAT_PTX ||
-                              output == KILN_CODE_FORMAT_LTOIR,
-                          NULL};
+  kilni_compile_link_aim_t aim = {backend, output,
+                                  copy.options.lto == KILN_SWITCH_ON ||
+                                      output == KILN_CODE_FORMAT_PTX ||
+                                      output == KILN_CODE_FORMAT_LTOIR,
+                                  NULL};
   kiln_status_t status =
-      kilni_link_settings_make(&copy.options, &aim, own, out_settings);
-  kilni_link_options_free(&copy);
+      kilni_compile_link_settings_make(&copy.options, &aim, own, out_settings);
+  kilni_compile_link_options_free(&copy);
   return status;
 }
 
@@ -362,7 +367,7 @@ void kiln_link_settings_release(kiln_link_settings_t* settings) {
     kilni_base_strfree(allocator, settings->warnings[i]);
   }
   kilni_base_free_array(allocator, settings->items, settings->capacity,
-                        sizeof(kilni_link_setting_t));
+                        sizeof(kilni_compile_link_setting_t));
   kilni_base_free_array(allocator, settings->texts, settings->text_capacity,
                         sizeof(char*));
   kilni_base_free_array(allocator, settings->warnings,

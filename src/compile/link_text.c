@@ -7,7 +7,7 @@
 #include "compile/link_text.h"
 #include "kiln/api.h"
 
-static bool is_blank(char c) {
+static bool link_text_is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
@@ -25,12 +25,13 @@ static bool says_error(kiln_string_view_t line) {
   return false;
 }
 
-static kiln_string_view_t trim(kiln_string_view_t line) {
-  while (line.size > 0 && is_blank(line.data[0])) {
+static kiln_string_view_t link_text_trim(kiln_string_view_t line) {
+  while (line.size > 0 && link_text_is_blank(line.data[0])) {
     line.data++;
     line.size--;
   }
-  while (line.size > 0 && is_blank(line.data[line.size - 1])) line.size--;
+  while (line.size > 0 && link_text_is_blank(line.data[line.size - 1]))
+    line.size--;
   return line;
 }
 
@@ -40,15 +41,16 @@ static kiln_string_view_t after_label(kiln_string_view_t line) {
   if (line.size < 6 || memcmp(line.data, "error", 5) != 0) return line;
   while (at < line.size && line.data[at] == ' ') at++;
   if (at == line.size || line.data[at] != ':') return line;
-  return trim(kilni_base_sv_make(line.data + at + 1, line.size - at - 1));
+  return link_text_trim(
+      kilni_base_sv_make(line.data + at + 1, line.size - at - 1));
 }
 
-kiln_string_view_t kilni_link_first_error(const char* log) {
+kiln_string_view_t kilni_compile_link_first_error(const char* log) {
   kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t line;
   kiln_string_view_t first = {NULL, 0};
   while (kilni_base_sv_split(&rest, '\n', &line)) {
-    line = trim(line);
+    line = link_text_trim(line);
     if (line.size == 0) continue;
     if (first.size == 0) first = line;
     if (says_error(line)) return after_label(line);
@@ -71,12 +73,12 @@ static bool reports_error(kiln_string_view_t line) {
   return false;
 }
 
-kiln_string_view_t kilni_link_reported_error(const char* log) {
+kiln_string_view_t kilni_compile_link_reported_error(const char* log) {
   kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t line;
   kiln_string_view_t none = {NULL, 0};
   while (kilni_base_sv_split(&rest, '\n', &line)) {
-    line = trim(line);
+    line = link_text_trim(line);
     if (reports_error(line)) return line;
   }
   return none;
@@ -90,7 +92,7 @@ static bool says(kiln_string_view_t line, const char* words) {
   return false;
 }
 
-const char* kilni_link_fix_of(kiln_string_view_t line) {
+const char* kilni_compile_link_fix_of(kiln_string_view_t line) {
   if (says(line, "ndefined reference") || says(line, "nresolved extern") ||
       says(line, "ndefined symbol")) {
     return "add the input that defines it: the object, archive, PTX or LTO-IR "

@@ -17,31 +17,33 @@ enum {
 };
 
 // Bytes that are written. one-thread
-typedef struct kilni_wire_out_t {
+typedef struct kilni_compile_wire_out_t {
   kiln_allocator_t allocator;
   uint8_t* data;
   size_t size;
   size_t capacity;
-} kilni_wire_out_t;
+} kilni_compile_wire_out_t;
 
-kiln_status_t kilni_wire_put(kilni_wire_out_t* out, uint64_t number);
+kiln_status_t kilni_compile_wire_put(kilni_compile_wire_out_t* out,
+                                     uint64_t number);
 // Its size, then its bytes, then a NUL that is not counted.
-kiln_status_t kilni_wire_put_bytes(kilni_wire_out_t* out,
-                                   kiln_bytes_view_t bytes);
-kiln_status_t kilni_wire_put_text(kilni_wire_out_t* out, const char* text);
-void kilni_wire_free(kilni_wire_out_t* out);
+kiln_status_t kilni_compile_wire_put_bytes(kilni_compile_wire_out_t* out,
+                                           kiln_bytes_view_t bytes);
+kiln_status_t kilni_compile_wire_put_text(kilni_compile_wire_out_t* out,
+                                          const char* text);
+void kilni_compile_wire_free(kilni_compile_wire_out_t* out);
 
 // Bytes that are read; nothing is believed of them. one-thread
-typedef struct kilni_wire_in_t {
+typedef struct kilni_compile_wire_in_t {
   const uint8_t* data;
   size_t size;
   size_t at;
   bool failed;  // it has ended too early: all that follows is 0 and ""
-} kilni_wire_in_t;
+} kilni_compile_wire_in_t;
 
-uint64_t kilni_wire_get(kilni_wire_in_t* in);
+uint64_t kilni_compile_wire_get(kilni_compile_wire_in_t* in);
 // A NUL follows the last byte.
-kiln_bytes_view_t kilni_wire_get_bytes(kilni_wire_in_t* in);
-const char* kilni_wire_get_text(kilni_wire_in_t* in);
+kiln_bytes_view_t kilni_compile_wire_get_bytes(kilni_compile_wire_in_t* in);
+const char* kilni_compile_wire_get_text(kilni_compile_wire_in_t* in);
 
 #endif  // KILN_SRC_COMPILE_LINK_WIRE_H_

@@ -61,7 +61,7 @@ typedef struct kilni_device_source_t {
 // has begun; a session retains it. The context is made current for each call
 // and put back behind it.
 void kilni_device_link_backend(kiln_device_t* device,
-                               kilni_link_backend_t* out_backend);
+                               kilni_compile_link_backend_t* out_backend);
 
 kiln_status_t kilni_device_open(const kilni_device_source_t* source,
                                 kiln_device_t** out_device);

@@ -25,7 +25,7 @@ enum {
 // One link of the driver. one-thread
 typedef struct session_t {
   kiln_device_t* device;
-  const kilni_link_plan_t* plan;  // the caller's, until the end
+  const kilni_compile_link_plan_t* plan;  // the caller's, until the end
   kiln_cu_link_state_t handle;
   kiln_cu_jit_option_t* options;
   void** values;
@@ -33,7 +33,7 @@ typedef struct session_t {
   uint32_t reserved;
   char* logs[2];
   size_t room;  // of each
-  kilni_link_input_t* inputs;
+  kilni_compile_link_input_t* inputs;
   size_t input_count;
   size_t input_capacity;
 } session_t;
@@ -172,7 +172,7 @@ static bool input_type(uint32_t format, kiln_cu_jit_input_t* out_type) {
 }
 
 static kiln_status_t add_one(session_t* session,
-                             const kilni_link_input_t* input) {
+                             const kilni_compile_link_input_t* input) {
   kiln_cu_jit_input_t type = 0;
   (void)input_type(input->format, &type);
   // With the NUL behind it, which the driver wants of PTX.
@@ -251,7 +251,7 @@ static kiln_status_t prepare(session_t* session) {
   return create(session);
 }
 
-static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
+static kiln_status_t begin(void* self, const kilni_compile_link_plan_t* plan,
                            void** out_session) {
   kiln_device_t* device = self;
   *out_session = NULL;
@@ -272,7 +272,8 @@ static kiln_status_t begin(void* self, const kilni_link_plan_t* plan,
   return kiln_ok();
 }
 
-static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
+static kiln_status_t add(void* opened,
+                         const kilni_compile_link_input_t* input) {
   session_t* session = opened;
   kiln_cu_jit_input_t type;
   if (!input_type(input->format, &type)) {
@@ -294,7 +295,8 @@ static kiln_status_t add(void* opened, const kilni_link_input_t* input) {
   return explain(session, status);
 }
 
-static kiln_status_t finish(void* opened, const kilni_link_sink_t* sink) {
+static kiln_status_t finish(void* opened,
+                            const kilni_compile_link_sink_t* sink) {
   session_t* session = opened;
   void* image = NULL;
   size_t bytes = 0;
@@ -316,7 +318,7 @@ static kiln_status_t log_text(void* opened, uint32_t which,
 }
 
 void kilni_device_link_backend(kiln_device_t* device,
-                               kilni_link_backend_t* out_backend) {
+                               kilni_compile_link_backend_t* out_backend) {
   memset(out_backend, 0, sizeof(*out_backend));
   out_backend->kind = KILN_LINK_BACKEND_DRIVER;
   out_backend->line = device->info.driver_version;

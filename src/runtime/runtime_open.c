@@ -251,15 +251,15 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
       options, "kiln_compiler_options_t", sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.kind <= KILN_COMPILER_KIND_NVVM, "options.kind");
   KILNI_CHECK_ARGUMENT(given.lazy <= KILN_SWITCH_ON, "options.lazy");
-  kilni_compiler_wish_t wish = {.toolkit = runtime->toolkit,
-                                .library = given.library,
-                                .trace = runtime->trace,
-                                .lazy = given.lazy == KILN_SWITCH_ON,
-                                .kind = given.kind,
-                                .max_concurrent = given.max_concurrent,
-                                .memory_bytes = given.memory_bytes};
-  return kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
-                             NULL, out_compiler);
+  kilni_compile_compiler_wish_t wish = {.toolkit = runtime->toolkit,
+                                        .library = given.library,
+                                        .trace = runtime->trace,
+                                        .lazy = given.lazy == KILN_SWITCH_ON,
+                                        .kind = given.kind,
+                                        .max_concurrent = given.max_concurrent,
+                                        .memory_bytes = given.memory_bytes};
+  return kilni_compile_compiler_open(
+      &runtime->host, kilni_runtime_keep(runtime), &wish, NULL, out_compiler);
 }
 
 // ---- The linker ----
@@ -302,7 +302,7 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_linker_options_t, &given));
   kiln_compat_driver_t driver;
-  kilni_linker_wish_t wish = {0};
+  kilni_compile_linker_wish_t wish = {0};
   wish.toolkit = runtime->toolkit;
   wish.library = given.nvjitlink;
   wish.trace = runtime->trace;
@@ -312,8 +312,8 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
     wish.driver = &driver;
   }
   if (given.device == NULL) {
-    return kilni_linker_create(&runtime->host, kilni_runtime_keep(runtime),
-                               &wish, out_linker);
+    return kilni_compile_linker_create(
+        &runtime->host, kilni_runtime_keep(runtime), &wish, out_linker);
   }
   const kiln_device_info_t* info = kiln_device_info(given.device);
   char arch[32];
@@ -329,13 +329,13 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
   } else if (runtime->cuda.library != NULL) {
     wish.device_library = kilni_base_dynlib_path(runtime->cuda.library);
   }
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
   kilni_device_link_backend(given.device, &backend);
   wish.device = &backend;
   wish.device_keep =
       (kilni_base_keep_t){given.device, retain_device, release_device};
-  return kilni_linker_create(&runtime->host, kilni_runtime_keep(runtime), &wish,
-                             out_linker);
+  return kilni_compile_linker_create(
+      &runtime->host, kilni_runtime_keep(runtime), &wish, out_linker);
 }
 
 kiln_status_t kiln_runtime_open_dispatcher(
@@ -396,12 +396,13 @@ static kiln_status_t open_for_probe(kilni_probe_source_t* source, void* user) {
     return opened->driver;  // a bare code
   }
   if (kiln_status_is_ok(opened->driver)) source->table = &runtime->cuda.table;
-  kilni_compiler_wish_t wish = {.toolkit = runtime->toolkit,
-                                .library = opened->options->nvrtc_library,
-                                .trace = runtime->trace};
+  kilni_compile_compiler_wish_t wish = {
+      .toolkit = runtime->toolkit,
+      .library = opened->options->nvrtc_library,
+      .trace = runtime->trace};
   opened->nvrtc =
-      kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
-                          NULL, &opened->compiler);
+      kilni_compile_compiler_open(&runtime->host, kilni_runtime_keep(runtime),
+                                  &wish, NULL, &opened->compiler);
   source->nvrtc_status = opened->nvrtc;
   if (kiln_status_code(opened->nvrtc) == KILN_STATUS_OUT_OF_MEMORY) {
     return opened->nvrtc;
@@ -409,7 +410,7 @@ static kiln_status_t open_for_probe(kilni_probe_source_t* source, void* user) {
   if (opened->compiler == NULL) return kiln_ok();
   source->nvrtc_path = kiln_compiler_path(opened->compiler);
   source->nvrtc_version = kiln_compiler_version(opened->compiler);
-  source->nvrtc_scope = kilni_compiler_scope(opened->compiler);
+  source->nvrtc_scope = kilni_compile_compiler_scope(opened->compiler);
   return kiln_ok();
 }
 

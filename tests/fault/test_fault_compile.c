@@ -123,10 +123,11 @@ static kiln_status_t run_path(path_t* path) {
   host.process_id = kilni_base_process_id();
   kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
-  kiln_status_t status =
-      path->is_nvvm
-          ? kilni_compiler_create_nvvm(&host, nobody, &path->nvvm, &compiler)
-          : kilni_compiler_create(&host, nobody, &path->table, &compiler);
+  kiln_status_t status = path->is_nvvm
+                             ? kilni_compile_compiler_create_nvvm(
+                                   &host, nobody, &path->nvvm, &compiler)
+                             : kilni_compile_compiler_create(
+                                   &host, nobody, &path->table, &compiler);
   assert_int_equal(compiler == NULL, !kiln_status_is_ok(status));
   if (kiln_status_is_ok(status)) {
     status = path->is_nvvm  ? compile_nvvm(path, compiler)

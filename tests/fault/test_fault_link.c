@@ -87,11 +87,12 @@ static kiln_status_t run_path(path_t* path) {
   host.env = &env;
   host.process_id = kilni_base_process_id();
   kilni_base_keep_t nobody = {0};
-  kilni_linker_wish_t wish = {0};
+  kilni_compile_linker_wish_t wish = {0};
   wish.table = &path->table;
   wish.arch = "sm_90";
   kiln_linker_t* linker = NULL;
-  kiln_status_t status = kilni_linker_create(&host, nobody, &wish, &linker);
+  kiln_status_t status =
+      kilni_compile_linker_create(&host, nobody, &wish, &linker);
   assert_int_equal(linker == NULL, !kiln_status_is_ok(status));
   if (kiln_status_is_ok(status)) status = link_once(path, linker);
   kiln_linker_release(linker);

@@ -125,18 +125,19 @@ static kiln_status_t take_code(void* user, kiln_bytes_view_t bytes) {
   return kiln_code_create(bytes, NULL, code);
 }
 
-static kiln_status_t play(const kilni_link_backend_t* backend, void* session,
-                          kiln_code_t** out_code) {
+static kiln_status_t play(const kilni_compile_link_backend_t* backend,
+                          void* session, kiln_code_t** out_code) {
   static const char* const kTexts[] = {kCaller, kCalled};
   for (int i = 0; i < 2; i++) {
-    kilni_link_input_t input = {KILN_CODE_FORMAT_PTX,
-                                0,
-                                i == 0 ? "caller" : "called",
-                                {(const uint8_t*)kTexts[i], strlen(kTexts[i])}};
+    kilni_compile_link_input_t input = {
+        KILN_CODE_FORMAT_PTX,
+        0,
+        i == 0 ? "caller" : "called",
+        {(const uint8_t*)kTexts[i], strlen(kTexts[i])}};
     kiln_status_t status = backend->add(session, &input);
     if (!kiln_status_is_ok(status)) return status;
   }
-  kilni_link_sink_t sink = {out_code, take_code};
+  kilni_compile_link_sink_t sink = {out_code, take_code};
   kiln_status_t status = backend->finish(session, &sink);
   assert_int_equal(*out_code == NULL, !kiln_status_is_ok(status));
   return status;
@@ -148,11 +149,11 @@ static bool is_hit(const path_t* path) {
 
 static kiln_status_t link_texts(path_t* path, kiln_device_t* device,
                                 kiln_code_t** out_code) {
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
   kilni_device_link_backend(device, &backend);
-  static const kilni_link_setting_t setting = {KILN_CU_JIT_OPTIMIZATION_LEVEL,
-                                               0, 3, "-O3"};
-  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 1, &setting, "sum"};
+  static const kilni_compile_link_setting_t setting = {
+      KILN_CU_JIT_OPTIMIZATION_LEVEL, 0, 3, "-O3"};
+  kilni_compile_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 1, &setting, "sum"};
   void* session = NULL;
   kiln_status_t status = backend.begin(backend.self, &plan, &session);
   assert_int_equal(session == NULL, !kiln_status_is_ok(status));

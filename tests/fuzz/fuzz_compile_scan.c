@@ -16,11 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 typedef struct sum_t {
   uint64_t hash;
   uint64_t count;
-  kilni_macros_t* macros;  // NULL: nothing is defined
-  kilni_scan_pieces_t pieces;
+  kilni_compile_macros_t* macros;  // NULL: nothing is defined
+  kilni_compile_scan_pieces_t pieces;
 } sum_t;
 
-static bool add(void* user, const kilni_scan_found_t* found) {
+static bool add(void* user, const kilni_compile_scan_found_t* found) {
   sum_t* sum = user;
   if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_WORD ||
       found->name.size == 0) {
@@ -30,14 +30,16 @@ static bool add(void* user, const kilni_scan_found_t* found) {
     if (found->name.data[i] == '\n') abort();
     sum->hash = sum->hash * 31 + (uint8_t)found->name.data[i];
   }
-  if (found->value.data != NULL && !kilni_scan_is_plain(found->value)) abort();
+  if (found->value.data != NULL && !kilni_compile_scan_is_plain(found->value))
+    abort();
   if (found->kind == KILNI_SCAN_PIECE) {
-    kilni_scan_add_piece(&sum->pieces, NULL, found->name);
-    (void)kilni_scan_whole(&sum->pieces, &sum->pieces);
+    kilni_compile_scan_add_piece(&sum->pieces, NULL, found->name);
+    (void)kilni_compile_scan_whole(&sum->pieces, &sum->pieces);
   }
   if (found->kind == KILNI_SCAN_COMPUTED && found->line == 0) abort();
   if (found->kind == KILNI_SCAN_DEFINE && sum->macros != NULL &&
-      kilni_macros_add(sum->macros, found->name, found->value) != NULL) {
+      kilni_compile_macros_add(sum->macros, found->name, found->value) !=
+          NULL) {
     abort();
   }
   sum->hash = (sum->hash * 31 + found->kind) * 31 + found->value.size;
@@ -45,7 +47,8 @@ static bool add(void* user, const kilni_scan_found_t* found) {
   return sum->count < 1000;
 }
 
-static kiln_status_t check(void* user, const kilni_scan_found_t* found) {
+static kiln_status_t check(void* user,
+                           const kilni_compile_scan_found_t* found) {
   uint64_t* headers = user;
   if (found->kind != KILNI_SCAN_QUOTE && found->kind != KILNI_SCAN_ANGLE) {
     abort();
@@ -60,13 +63,14 @@ static kiln_status_t check(void* user, const kilni_scan_found_t* found) {
 }
 
 // What is computed, once all is defined.
-static bool expand(void* user, const kilni_scan_found_t* found) {
+static bool expand(void* user, const kilni_compile_scan_found_t* found) {
   uint64_t headers = 0;
   bool all = false;
   if (found->kind != KILNI_SCAN_COMPUTED || found->value.data == NULL) {
     return true;
   }
-  if (kilni_macros_expand(user, found->value, check, &headers, &all) != NULL ||
+  if (kilni_compile_macros_expand(user, found->value, check, &headers, &all) !=
+          NULL ||
       headers > 512) {
     abort();
   }
@@ -86,20 +90,20 @@ static bool is_refused(kiln_status_t status) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bool refused[2];
-  kilni_macros_t macros;
+  kilni_compile_macros_t macros;
   sum_t sums[2];
   memset(sums, 0, sizeof(sums));
   kiln_string_view_t text = {(const char*)data, size};
-  kilni_macros_init(&macros, kiln_allocator_libc());
+  kilni_compile_macros_init(&macros, kiln_allocator_libc());
   sums[0].macros = &macros;
   for (int i = 0; i < 2; i++) {
-    refused[i] =
-        is_refused(kilni_scan_text(kiln_allocator_libc(), text, add, &sums[i]));
+    refused[i] = is_refused(
+        kilni_compile_scan_text(kiln_allocator_libc(), text, add, &sums[i]));
   }
   if (sums[0].hash != sums[1].hash || sums[0].count != sums[1].count) abort();
   (void)is_refused(
-      kilni_scan_text(kiln_allocator_libc(), text, expand, &macros));
+      kilni_compile_scan_text(kiln_allocator_libc(), text, expand, &macros));
   if (refused[0] != refused[1]) abort();
-  kilni_macros_deinit(&macros);
+  kilni_compile_macros_deinit(&macros);
   return 0;
 }

@@ -45,7 +45,8 @@ typedef struct pair_t {
   kiln_runtime_t* runtime;
   kiln_compiler_t* nvrtc;
   kiln_linker_t* linker;
-  kilni_link_nvjitlink_t direct;  // the same nvJitLink, asked past the choice
+  kilni_compile_link_nvjitlink_t
+      direct;  // the same nvJitLink, asked past the choice
   kilni_base_dynlib_t* library;
   kiln_host_t host;
   uint32_t from;
@@ -100,7 +101,7 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
   options.output = output;
   options.lto = lto ? KILN_SWITCH_ON : KILN_SWITCH_DEFAULT;
   kiln_link_settings_t* settings = NULL;
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
   void* session = NULL;
   *out_code = NULL;
   why[0] = 0;
@@ -109,12 +110,12 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
                   "settings")) {
     return false;
   }
-  kilni_link_nvjitlink_backend(&pair->direct, &backend);
-  kilni_link_plan_t plan = {output, (uint32_t)settings->count, settings->items,
-                            "direct"};
-  kilni_link_input_t given = {kiln_code_format(input), 0, "k",
-                              kiln_code_bytes(input)};
-  kilni_link_sink_t sink = {out_code, keep_code};
+  kilni_compile_link_nvjitlink_backend(&pair->direct, &backend);
+  kilni_compile_link_plan_t plan = {output, (uint32_t)settings->count,
+                                    settings->items, "direct"};
+  kilni_compile_link_input_t given = {kiln_code_format(input), 0, "k",
+                                      kiln_code_bytes(input)};
+  kilni_compile_link_sink_t sink = {out_code, keep_code};
   kiln_status_t status = backend.begin(backend.self, &plan, &session);
   if (kiln_status_is_ok(status)) status = backend.add(session, &given);
   if (kiln_status_is_ok(status)) status = backend.finish(session, &sink);
@@ -125,7 +126,8 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
     if (session != NULL) {
       kiln_status_free(backend.log(session, KILN_LINK_LOG_ERROR, &log));
     }
-    kiln_string_view_t line = kilni_link_first_error(kilni_base_str_cstr(&log));
+    kiln_string_view_t line =
+        kilni_compile_link_first_error(kilni_base_str_cstr(&log));
     kiln_status_native_t native = {0};
     bool known = kiln_status_native(status, &native);
     // Without nvJitLink's own words Kiln's, up to where they name a file.

@@ -493,8 +493,9 @@ int main(void) {
   kilni_base_keep_t nobody = {0};
   kiln_nvrtc_table_t table;
   kilni_table_nvrtc_table_null(&table);
-  if (mkdtemp(g_dir) == NULL || !kiln_status_is_ok(kilni_compiler_create(
-                                    &g_host, nobody, &table, &g_compiler))) {
+  if (mkdtemp(g_dir) == NULL ||
+      !kiln_status_is_ok(kilni_compile_compiler_create(&g_host, nobody, &table,
+                                                       &g_compiler))) {
     return 1;
   }
   const struct CMUnitTest tests[] = {

@@ -17,7 +17,7 @@ static char g_message[KILNI_HINT_BYTES];
 static char g_fix[KILNI_HINT_BYTES];
 
 static bool hint(const char* error, const char* source, bool has_headers) {
-  kilni_refusal_t refusal = {
+  kilni_compile_refusal_t refusal = {
       .error = kilni_base_sv(error),
       .source = kilni_base_sv(source),
       .name = "t.cu",
@@ -93,7 +93,7 @@ static void headers_of_the_toolkit_come_in_wheels(void** state) {
     assert_fix("--include");
   }
   // In NVRTC's other words, where it has no folder to look into.
-  kilni_refusal_t older = {
+  kilni_compile_refusal_t older = {
       .error =
           kilni_base_sv("t.cu(1): catastrophic error: could not open source "
                         "file \"nv/target\" (no directories in search list)"),

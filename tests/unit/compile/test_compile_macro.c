@@ -21,7 +21,7 @@ typedef struct list_t {
   uint32_t count;
 } list_t;
 
-static kiln_status_t note(void* user, const kilni_scan_found_t* found) {
+static kiln_status_t note(void* user, const kilni_compile_scan_found_t* found) {
   list_t* list = user;
   bool quote = found->kind == KILNI_SCAN_QUOTE;
   size_t used = strlen(list->text);
@@ -34,10 +34,10 @@ static kiln_status_t note(void* user, const kilni_scan_found_t* found) {
 
 // Defines lines of "NAME value", and gives back whether all is known.
 static bool expand(const char* defines, const char* text, list_t* list) {
-  kilni_macros_t macros;
+  kilni_compile_macros_t macros;
   bool all = false;
   memset(list, 0, sizeof(*list));
-  kilni_macros_init(&macros, kiln_allocator_libc());
+  kilni_compile_macros_init(&macros, kiln_allocator_libc());
   kiln_string_view_t rest = kilni_base_sv(defines);
   kiln_string_view_t line;
   while (kilni_base_sv_split(&rest, '\n', &line)) {
@@ -45,12 +45,12 @@ static bool expand(const char* defines, const char* text, list_t* list) {
     if (blank == NULL) continue;
     kiln_string_view_t name = {line.data, (size_t)(blank - line.data)};
     kiln_string_view_t value = {blank + 1, line.size - name.size - 1};
-    if (!kilni_scan_is_plain(value)) value.data = NULL;
-    assert_null(kilni_macros_add(&macros, name, value));
+    if (!kilni_compile_scan_is_plain(value)) value.data = NULL;
+    assert_null(kilni_compile_macros_add(&macros, name, value));
   }
-  assert_null(
-      kilni_macros_expand(&macros, kilni_base_sv(text), note, list, &all));
-  kilni_macros_deinit(&macros);
+  assert_null(kilni_compile_macros_expand(&macros, kilni_base_sv(text), note,
+                                          list, &all));
+  kilni_compile_macros_deinit(&macros);
   return all;
 }
 
@@ -141,45 +141,46 @@ static void options_define_too(void** state) {
   (void)state;
   static const char* const options[] = {"A=<a.h>", "B",  "C(x)=<c.h>",
                                         "D=",      "=x", "A=a b"};
-  kilni_macros_t macros;
-  kilni_macros_init(&macros, kiln_allocator_libc());
+  kilni_compile_macros_t macros;
+  kilni_compile_macros_init(&macros, kiln_allocator_libc());
   list_t list = {"", 0};
   bool all = false;
   for (size_t i = 0; i < 5; i++) {
-    assert_null(kilni_macros_add_option(&macros, options[i]));
+    assert_null(kilni_compile_macros_add_option(&macros, options[i]));
   }
   assert_int_equal(macros.count, 3);
-  assert_null(
-      kilni_macros_expand(&macros, kilni_base_sv("A"), note, &list, &all));
+  assert_null(kilni_compile_macros_expand(&macros, kilni_base_sv("A"), note,
+                                          &list, &all));
   assert_true(all);
   assert_string_equal(list.text, "<a.h>");
-  assert_null(kilni_macros_expand(&macros, kilni_base_sv("<B/D/x.h>"), note,
-                                  &list, &all));
+  assert_null(kilni_compile_macros_expand(&macros, kilni_base_sv("<B/D/x.h>"),
+                                          note, &list, &all));
   assert_non_null(strstr(list.text, "<1//x.h>"));
-  assert_null(kilni_macros_add_option(&macros, options[5]));
-  assert_null(
-      kilni_macros_expand(&macros, kilni_base_sv("A"), note, &list, &all));
+  assert_null(kilni_compile_macros_add_option(&macros, options[5]));
+  assert_null(kilni_compile_macros_expand(&macros, kilni_base_sv("A"), note,
+                                          &list, &all));
   assert_false(all);
-  kilni_macros_deinit(&macros);
+  kilni_compile_macros_deinit(&macros);
 }
 
-static kiln_status_t refuse(void* user, const kilni_scan_found_t* found) {
+static kiln_status_t refuse(void* user,
+                            const kilni_compile_scan_found_t* found) {
   (void)user, (void)found;
   return KILNI_FAIL(LIMIT_EXCEEDED, "enough");
 }
 
 static void a_failure_ends_it(void** state) {
   (void)state;
-  kilni_macros_t macros;
+  kilni_compile_macros_t macros;
   bool all = true;
-  kilni_macros_init(&macros, kiln_allocator_libc());
-  assert_null(
-      kilni_macros_add(&macros, kilni_base_sv("A"), kilni_base_sv("<a.h>")));
-  kiln_status_t status =
-      kilni_macros_expand(&macros, kilni_base_sv("A"), refuse, NULL, &all);
+  kilni_compile_macros_init(&macros, kiln_allocator_libc());
+  assert_null(kilni_compile_macros_add(&macros, kilni_base_sv("A"),
+                                       kilni_base_sv("<a.h>")));
+  kiln_status_t status = kilni_compile_macros_expand(
+      &macros, kilni_base_sv("A"), refuse, NULL, &all);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
-  kilni_macros_deinit(&macros);
+  kilni_compile_macros_deinit(&macros);
 }
 
 // Memory that runs out is an error, and nothing is left behind.
@@ -188,17 +189,17 @@ static void no_memory(void** state) {
   fault_alloc_t watch;
   fault_alloc_init(&watch);
   for (uint64_t at = 1;; at++) {
-    kilni_macros_t macros;
+    kilni_compile_macros_t macros;
     kiln_status_t status = kiln_ok();
     char name[16];
     fault_alloc_arm(&watch, at, false);
-    kilni_macros_init(&macros, fault_alloc_allocator(&watch));
+    kilni_compile_macros_init(&macros, fault_alloc_allocator(&watch));
     for (int i = 0; i < 2000 && kiln_status_is_ok(status); i++) {
       snprintf(name, sizeof(name), "n%d", i);
-      status =
-          kilni_macros_add(&macros, kilni_base_sv(name), kilni_base_sv("v"));
+      status = kilni_compile_macros_add(&macros, kilni_base_sv(name),
+                                        kilni_base_sv("v"));
     }
-    kilni_macros_deinit(&macros);
+    kilni_compile_macros_deinit(&macros);
     bool ok = kiln_status_is_ok(status);
     assert_true(ok || kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY);
     kiln_status_free(status);
@@ -212,21 +213,21 @@ static void no_memory(void** state) {
 // a hundred thousand of them are no slower each than one.
 static void a_name_with_very_many_values(void** state) {
   (void)state;
-  kilni_macros_t macros;
+  kilni_compile_macros_t macros;
   list_t list = {0};
   bool all = true;
-  kilni_macros_init(&macros, kiln_allocator_libc());
+  kilni_compile_macros_init(&macros, kiln_allocator_libc());
   for (int i = 0; i < 100000; i++) {
     char value[32];
     (void)snprintf(value, sizeof(value), "<a%d.h>", i);
-    assert_null(
-        kilni_macros_add(&macros, kilni_base_sv("MANY"), kilni_base_sv(value)));
+    assert_null(kilni_compile_macros_add(&macros, kilni_base_sv("MANY"),
+                                         kilni_base_sv(value)));
   }
   assert_true(macros.count < 1000);
-  assert_null(
-      kilni_macros_expand(&macros, kilni_base_sv("MANY"), note, &list, &all));
+  assert_null(kilni_compile_macros_expand(&macros, kilni_base_sv("MANY"), note,
+                                          &list, &all));
   assert_false(all);
-  kilni_macros_deinit(&macros);
+  kilni_compile_macros_deinit(&macros);
 }
 
 int main(void) {

@@ -484,10 +484,10 @@ int main(void) {
   if (!kiln_status_is_ok(kilni_toolkit_create(&how, &g_env, &toolkit))) {
     return 1;
   }
-  kiln_status_t status = kilni_compiler_open(
+  kiln_status_t status = kilni_compile_compiler_open(
       &g_host, nobody,
-      &(kilni_compiler_wish_t){.toolkit = toolkit, .library = NULL}, NULL,
-      &g_compiler);
+      &(kilni_compile_compiler_wish_t){.toolkit = toolkit, .library = NULL},
+      NULL, &g_compiler);
   if (!kiln_status_is_ok(status)) {
     char text[4096];
     kiln_status_format(status, sizeof(text), text, NULL);

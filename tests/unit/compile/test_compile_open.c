@@ -55,10 +55,10 @@ static void test_a_file_that_is_no_library(void** state) {
   close(file);
   kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
-  kiln_status_t status = kilni_compiler_open(
+  kiln_status_t status = kilni_compile_compiler_open(
       &g_host, nobody,
-      &(kilni_compiler_wish_t){.toolkit = g_toolkit, .library = path}, NULL,
-      &compiler);
+      &(kilni_compile_compiler_wish_t){.toolkit = g_toolkit, .library = path},
+      NULL, &compiler);
   unlink(path);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   assert_null(compiler);
@@ -71,9 +71,10 @@ static void test_a_library_that_is_not_nvrtc(void** state) {
   (void)state;
   kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
-  kiln_status_t status = kilni_compiler_open(
+  kiln_status_t status = kilni_compile_compiler_open(
       &g_host, nobody,
-      &(kilni_compiler_wish_t){.toolkit = g_toolkit, .library = "libm.so.6"},
+      &(kilni_compile_compiler_wish_t){.toolkit = g_toolkit,
+                                       .library = "libm.so.6"},
       NULL, &compiler);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
   assert_null(compiler);
@@ -85,10 +86,10 @@ static void test_the_places_are_listed(void** state) {
   (void)state;
   kilni_base_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
-  kiln_status_t status = kilni_compiler_open(
+  kiln_status_t status = kilni_compile_compiler_open(
       &g_host, nobody,
-      &(kilni_compiler_wish_t){.toolkit = g_toolkit, .library = NULL}, NULL,
-      &compiler);
+      &(kilni_compile_compiler_wish_t){.toolkit = g_toolkit, .library = NULL},
+      NULL, &compiler);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   char text[8192];
   kiln_status_format(status, sizeof(text), text, NULL);

@@ -35,7 +35,8 @@ static kiln_compiler_t* open_null(int major, int minor) {
   table.major = major;
   table.minor = minor;
   kiln_compiler_t* compiler = NULL;
-  assert_null(kilni_compiler_create(&g_host, g_nobody, &table, &compiler));
+  assert_null(
+      kilni_compile_compiler_create(&g_host, g_nobody, &table, &compiler));
   return compiler;
 }
 
@@ -43,7 +44,8 @@ static kiln_compiler_t* open_null_nvvm(void) {
   kiln_nvvm_table_t table;
   kilni_table_nvvm_table_null(&table);
   kiln_compiler_t* compiler = NULL;
-  assert_null(kilni_compiler_create_nvvm(&g_host, g_nobody, &table, &compiler));
+  assert_null(
+      kilni_compile_compiler_create_nvvm(&g_host, g_nobody, &table, &compiler));
   return compiler;
 }
 
@@ -378,7 +380,7 @@ static void headers_count_in_the_budget(void** state) {
 
 // What threads that go through a gate see. thread-safe
 typedef struct crowd_t {
-  kilni_gate_t gate;
+  kilni_compile_gate_t gate;
   uint64_t bytes;
   atomic_uint inside;
   atomic_uint most;
@@ -388,7 +390,8 @@ typedef struct crowd_t {
 static void go_through(void* user) {
   crowd_t* crowd = user;
   for (int i = 0; i < 50; i++) {
-    assert_true(kilni_gate_enter(&crowd->gate, crowd->bytes, NULL, NULL));
+    assert_true(
+        kilni_compile_gate_enter(&crowd->gate, crowd->bytes, NULL, NULL));
     unsigned now = atomic_fetch_add(&crowd->inside, 1) + 1;
     unsigned most = atomic_load(&crowd->most);
     while (now > most &&
@@ -396,14 +399,14 @@ static void go_through(void* user) {
     }
     atomic_fetch_add(&crowd->through, 1);
     atomic_fetch_sub(&crowd->inside, 1);
-    kilni_gate_leave(&crowd->gate, crowd->bytes);
+    kilni_compile_gate_leave(&crowd->gate, crowd->bytes);
   }
 }
 
 static void run_crowd(uint32_t most_running, uint64_t most_bytes,
                       uint64_t bytes, unsigned limit) {
   crowd_t crowd = {.bytes = bytes};
-  assert_null(kilni_gate_init(&crowd.gate, most_running, most_bytes));
+  assert_null(kilni_compile_gate_init(&crowd.gate, most_running, most_bytes));
   kilni_base_thread_t threads[8] = {0};
   for (int i = 0; i < 8; i++) {
     assert_null(
@@ -415,7 +418,7 @@ static void run_crowd(uint32_t most_running, uint64_t most_bytes,
   assert_int_equal(crowd.gate.running, 0);
   assert_int_equal(crowd.gate.used_bytes, 0);
   assert_null(crowd.gate.first);
-  kilni_gate_deinit(&crowd.gate);
+  kilni_compile_gate_deinit(&crowd.gate);
 }
 
 static void pause_shortly(void) {
@@ -423,10 +426,11 @@ static void pause_shortly(void) {
   (void)nanosleep(&tenth, NULL);
 }
 
-static unsigned in_line(kilni_gate_t* gate) {
+static unsigned in_line(kilni_compile_gate_t* gate) {
   unsigned count = 0;
   kilni_base_mutex_lock(&gate->lock);
-  for (kilni_gate_place_t* at = gate->first; at != NULL; at = at->next) {
+  for (kilni_compile_gate_place_t* at = gate->first; at != NULL;
+       at = at->next) {
     count++;
   }
   kilni_base_mutex_unlock(&gate->lock);
@@ -458,7 +462,7 @@ static kiln_nvrtc_result_t compile_at_meeting(kiln_nvrtc_program_t program,
   while (now > most &&
          !atomic_compare_exchange_weak(&g_meeting.most, &most, now)) {
   }
-  kilni_gate_t* gate = &g_meeting.compiler->gate;
+  kilni_compile_gate_t* gate = &g_meeting.compiler->gate;
   while (!atomic_load(&g_meeting.open)) {
     unsigned inside = atomic_load(&g_meeting.inside);
     if (inside >= g_meeting.wanted && inside + in_line(gate) == CROWD) {
@@ -485,9 +489,9 @@ static void meet(uint32_t most_running, uint64_t most_bytes, unsigned wanted) {
   table.nvrtcCompileProgram = compile_at_meeting;
   memset(&g_meeting, 0, sizeof(g_meeting));
   g_meeting.wanted = wanted;
-  assert_null(
-      kilni_compiler_create(&g_host, g_nobody, &table, &g_meeting.compiler));
-  kilni_gate_t* gate = &g_meeting.compiler->gate;
+  assert_null(kilni_compile_compiler_create(&g_host, g_nobody, &table,
+                                            &g_meeting.compiler));
+  kilni_compile_gate_t* gate = &g_meeting.compiler->gate;
   gate->most_running = most_running;
   gate->most_bytes = most_bytes;
   kilni_base_thread_t threads[CROWD] = {0};
@@ -516,7 +520,7 @@ static void as_many_compile_at_once_as_fit(void** state) {
 
 // One that waits at a gate, and when its turn came. one-thread
 typedef struct waiter_t {
-  kilni_gate_t* gate;
+  kilni_compile_gate_t* gate;
   uint64_t bytes;
   atomic_uint* turns;
   unsigned turn;
@@ -524,17 +528,18 @@ typedef struct waiter_t {
 
 static void wait_in_line(void* user) {
   waiter_t* waiter = user;
-  assert_true(kilni_gate_enter(waiter->gate, waiter->bytes, NULL, NULL));
+  assert_true(
+      kilni_compile_gate_enter(waiter->gate, waiter->bytes, NULL, NULL));
   waiter->turn = atomic_fetch_add(waiter->turns, 1) + 1;
-  kilni_gate_leave(waiter->gate, waiter->bytes);
+  kilni_compile_gate_leave(waiter->gate, waiter->bytes);
 }
 
 // A large one is not passed by small ones that would fit.
 static void first_come_first_served(void** state) {
   (void)state;
-  kilni_gate_t gate;
-  assert_null(kilni_gate_init(&gate, 8, 100));
-  assert_true(kilni_gate_enter(&gate, 60, NULL, NULL));
+  kilni_compile_gate_t gate;
+  assert_null(kilni_compile_gate_init(&gate, 8, 100));
+  assert_true(kilni_compile_gate_enter(&gate, 60, NULL, NULL));
   atomic_uint turns = 0;
   static const uint64_t bytes[] = {90, 20, 95, 30};
   waiter_t waiters[4];
@@ -546,10 +551,10 @@ static void first_come_first_served(void** state) {
     while (in_line(&gate) != i + 1) pause_shortly();
   }
   assert_int_equal(atomic_load(&turns), 0);
-  kilni_gate_leave(&gate, 60);
+  kilni_compile_gate_leave(&gate, 60);
   for (int i = 0; i < 4; i++) kilni_base_thread_join(&threads[i]);
   for (unsigned i = 0; i < 4; i++) assert_int_equal(waiters[i].turn, i + 1);
-  kilni_gate_deinit(&gate);
+  kilni_compile_gate_deinit(&gate);
 }
 
 static void no_more_than_fit_go_in(void** state) {
@@ -561,18 +566,18 @@ static void no_more_than_fit_go_in(void** state) {
 
 static void who_gives_up_leaves_the_queue(void** state) {
   (void)state;
-  kilni_gate_t gate;
-  assert_null(kilni_gate_init(&gate, 1, 0));
-  assert_true(kilni_gate_enter(&gate, 1, NULL, NULL));
+  kilni_compile_gate_t gate;
+  assert_null(kilni_compile_gate_init(&gate, 1, 0));
+  assert_true(kilni_compile_gate_enter(&gate, 1, NULL, NULL));
   int asked = 0;
-  assert_false(kilni_gate_enter(&gate, 1, say_yes, &asked));
+  assert_false(kilni_compile_gate_enter(&gate, 1, say_yes, &asked));
   assert_int_equal(asked, 1);
   assert_null(gate.first);
-  kilni_gate_leave(&gate, 1);
-  assert_true(kilni_gate_enter(&gate, 1, say_yes, &asked));
+  kilni_compile_gate_leave(&gate, 1);
+  assert_true(kilni_compile_gate_enter(&gate, 1, say_yes, &asked));
   assert_int_equal(asked, 1);
-  kilni_gate_leave(&gate, 1);
-  kilni_gate_deinit(&gate);
+  kilni_compile_gate_leave(&gate, 1);
+  kilni_compile_gate_deinit(&gate);
 }
 
 int main(void) {

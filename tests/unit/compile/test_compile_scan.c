@@ -20,7 +20,7 @@ typedef struct list_t {
   char text[512];
 } list_t;
 
-static bool note(void* user, const kilni_scan_found_t* found) {
+static bool note(void* user, const kilni_compile_scan_found_t* found) {
   list_t* list = user;
   size_t used = strlen(list->text);
   // What anybody has is seen below.
@@ -116,7 +116,8 @@ static void every_form_is_seen(void** state) {
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     list_t list = {""};
     kiln_string_view_t text = {rows[i].source, strlen(rows[i].source)};
-    assert_null(kilni_scan_text(kiln_allocator_libc(), text, note, &list));
+    assert_null(
+        kilni_compile_scan_text(kiln_allocator_libc(), text, note, &list));
     if (strcmp(list.text, rows[i].found) != 0) {
       print_error("row %u: %s\n", (unsigned)i, rows[i].source);
     }
@@ -124,12 +125,12 @@ static void every_form_is_seen(void** state) {
   }
 }
 
-static kilni_scan_pieces_t pieces(const char* words) {
-  kilni_scan_pieces_t set = {0};
+static kilni_compile_scan_pieces_t pieces(const char* words) {
+  kilni_compile_scan_pieces_t set = {0};
   kiln_string_view_t rest = kilni_base_sv(words);
   kiln_string_view_t word;
   while (kilni_base_sv_split(&rest, ' ', &word)) {
-    kilni_scan_add_piece(&set, NULL, word);
+    kilni_compile_scan_add_piece(&set, NULL, word);
   }
   return set;
 }
@@ -144,9 +145,9 @@ static void pieces_make_a_name_or_none(void** state) {
               {"__TI M__", NULL},        {"TI ME __T", NULL},
               {"__T ME__", NULL},        {"T _ A", NULL}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    kilni_scan_pieces_t set = pieces(rows[i].words);
-    kilni_scan_pieces_t none = {0};
-    const char* whole = kilni_scan_whole(&set, &none);
+    kilni_compile_scan_pieces_t set = pieces(rows[i].words);
+    kilni_compile_scan_pieces_t none = {0};
+    const char* whole = kilni_compile_scan_whole(&set, &none);
     if (rows[i].whole == NULL) {
       assert_null(whole);
     } else {
@@ -154,16 +155,16 @@ static void pieces_make_a_name_or_none(void** state) {
       assert_string_equal(whole, rows[i].whole);
     }
   }
-  kilni_scan_pieces_t strong = {0}, weak = {0};
-  kilni_scan_add_piece(&strong, &weak, kilni_base_sv("__"));
-  kilni_scan_add_piece(&strong, &weak, kilni_base_sv("TIME"));
-  kilni_scan_pieces_t none = {0};
-  assert_null(kilni_scan_whole(&strong, &none));
-  assert_string_equal(kilni_scan_whole(&strong, &weak), "__TIME__");
+  kilni_compile_scan_pieces_t strong = {0}, weak = {0};
+  kilni_compile_scan_add_piece(&strong, &weak, kilni_base_sv("__"));
+  kilni_compile_scan_add_piece(&strong, &weak, kilni_base_sv("TIME"));
+  kilni_compile_scan_pieces_t none = {0};
+  assert_null(kilni_compile_scan_whole(&strong, &none));
+  assert_string_equal(kilni_compile_scan_whole(&strong, &weak), "__TIME__");
 }
 
 // What is computed knows its line, continued ones and comments counted.
-static bool note_line(void* user, const kilni_scan_found_t* found) {
+static bool note_line(void* user, const kilni_compile_scan_found_t* found) {
   uint32_t* line = user;
   if (found->kind == KILNI_SCAN_COMPUTED) *line = found->line;
   return true;
@@ -176,39 +177,41 @@ static void a_macro_knows_its_line(void** state) {
       "#include NAME\n";
   uint32_t line = 0;
   kiln_string_view_t text = {source, sizeof(source) - 1};
-  assert_null(kilni_scan_text(kiln_allocator_libc(), text, note_line, &line));
+  assert_null(
+      kilni_compile_scan_text(kiln_allocator_libc(), text, note_line, &line));
   assert_int_equal(line, 7);
 }
 
 static void write_one(kilni_base_str_t* out) {
   static const char* const names[] = {"add<int>", "_Z3addIiEvv"};
   char path[] = "/a/b.h";
-  kilni_file_dep_t dep = {path, KILNI_FILE_PRESENT, 0, 7, 8, -9, "0123"};
-  kilni_files_t files = {
+  kilni_compile_file_dep_t dep = {path,  KILNI_FILE_PRESENT, 0, 7, 8, -9,
+                                  "0123"};
+  kilni_compile_files_t files = {
       kiln_allocator_libc(), &dep, 1, 1, NULL, 0, 0, NULL, NULL, NULL};
-  kilni_kept_t kept = {KILN_CODE_FORMAT_PTX,
-                       13000,
-                       {"a log", 5},
-                       {"", 0},
-                       {"sm_90", 5},
-                       names,
-                       1,
-                       &files};
+  kilni_compile_kept_t kept = {KILN_CODE_FORMAT_PTX,
+                               13000,
+                               {"a log", 5},
+                               {"", 0},
+                               {"sm_90", 5},
+                               names,
+                               1,
+                               &files};
   kilni_base_str_init(out, kiln_allocator_libc(), 1 << 20);
-  kilni_kept_write(out, &kept);
+  kilni_compile_kept_write(out, &kept);
   assert_null(kilni_base_str_status(out));
 }
 
 static bool read_one(kiln_bytes_view_t bytes) {
-  kilni_kept_reader_t reader;
+  kilni_compile_kept_reader_t reader;
   kiln_code_name_t name;
-  kilni_file_dep_t dep;
-  if (!kilni_kept_open(&reader, bytes)) return false;
+  kilni_compile_file_dep_t dep;
+  if (!kilni_compile_kept_open(&reader, bytes)) return false;
   for (uint32_t i = 0; i < reader.name_count; i++) {
-    if (!kilni_kept_name(&reader, &name)) return false;
+    if (!kilni_compile_kept_name(&reader, &name)) return false;
   }
   for (uint32_t i = 0; i < reader.file_count; i++) {
-    if (!kilni_kept_file(&reader, &dep)) return false;
+    if (!kilni_compile_kept_file(&reader, &dep)) return false;
   }
   return true;
 }
@@ -218,21 +221,21 @@ static void what_is_kept_comes_back(void** state) {
   kilni_base_str_t text;
   write_one(&text);
   kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
-  kilni_kept_reader_t reader;
+  kilni_compile_kept_reader_t reader;
   kiln_code_name_t name;
-  kilni_file_dep_t dep;
-  assert_true(kilni_kept_open(&reader, bytes));
+  kilni_compile_file_dep_t dep;
+  assert_true(kilni_compile_kept_open(&reader, bytes));
   assert_int_equal(reader.line, 13000);
   assert_string_equal(reader.log.data, "a log");
   assert_string_equal(reader.arch.data, "sm_90");
   assert_int_equal(reader.name_count, 1);
-  assert_true(kilni_kept_name(&reader, &name));
+  assert_true(kilni_compile_kept_name(&reader, &name));
   assert_string_equal(name.lowered, "_Z3addIiEvv");
-  assert_true(kilni_kept_file(&reader, &dep));
+  assert_true(kilni_compile_kept_file(&reader, &dep));
   assert_string_equal(dep.path, "/a/b.h");
   assert_int_equal(dep.modified_ns, -9);
   assert_string_equal(dep.digest, "0123");
-  assert_false(kilni_kept_file(&reader, &dep));
+  assert_false(kilni_compile_kept_file(&reader, &dep));
   kilni_base_str_deinit(&text);
 }
 
@@ -247,7 +250,7 @@ static void what_is_cut_short_is_refused(void** state) {
   kilni_base_str_deinit(&text);
 }
 
-static bool count_found(void* user, const kilni_scan_found_t* found) {
+static bool count_found(void* user, const kilni_compile_scan_found_t* found) {
   uint32_t* count = user;
   *count += found->kind == KILNI_SCAN_QUOTE;
   return true;
@@ -264,18 +267,18 @@ static void raw_strings_without_an_end(void** state) {
     size += 4;
   }
   uint32_t count = 0;
-  kiln_status_t status =
-      kilni_scan_text(kiln_allocator_libc(), (kiln_string_view_t){text, size},
-                      count_found, &count);
+  kiln_status_t status = kilni_compile_scan_text(
+      kiln_allocator_libc(), (kiln_string_view_t){text, size}, count_found,
+      &count);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);
   size = 0;
   for (int i = 0; i < 64; i++, size += 4) memcpy(text + size, "R\"(\n", 4);
   memcpy(text + size, "#include \"a.h\"\n", 15);
-  assert_null(kilni_scan_text(kiln_allocator_libc(),
-                              (kiln_string_view_t){text, size + 15},
-                              count_found, &count));
+  assert_null(kilni_compile_scan_text(kiln_allocator_libc(),
+                                      (kiln_string_view_t){text, size + 15},
+                                      count_found, &count));
   assert_int_equal(count, 1);
 }
 

@@ -36,19 +36,22 @@ typedef struct fake_t {
   bool fails;
 } fake_t;
 
-static kiln_status_t fake_begin(void* self, const kilni_link_plan_t* plan,
+static kiln_status_t fake_begin(void* self,
+                                const kilni_compile_link_plan_t* plan,
                                 void** out_session) {
   (void)plan;
   *out_session = self;
   return kiln_ok();
 }
 
-static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
+static kiln_status_t fake_add(void* session,
+                              const kilni_compile_link_input_t* input) {
   (void)session, (void)input;
   return kiln_ok();
 }
 
-static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
+static kiln_status_t fake_finish(void* session,
+                                 const kilni_compile_link_sink_t* sink) {
   fake_t* fake = session;
   fake->links++;
   if (fake->fails) {
@@ -79,8 +82,8 @@ typedef struct world_t {
   kilni_base_env_t env;
   kiln_host_t host;
   kiln_nvjitlink_table_t table;
-  kilni_linker_wish_t wish;
-  kilni_link_backend_t backend;
+  kilni_compile_linker_wish_t wish;
+  kilni_compile_link_backend_t backend;
   fake_t fake;
   kiln_linker_t* linker;
   kiln_cache_t* cache;
@@ -116,8 +119,8 @@ static void open_linker(world_t* world) {
   kilni_base_keep_t nobody = {0};
   kiln_linker_release(world->linker);
   world->linker = NULL;
-  assert_null(
-      kilni_linker_create(&world->host, nobody, &world->wish, &world->linker));
+  assert_null(kilni_compile_linker_create(&world->host, nobody, &world->wish,
+                                          &world->linker));
 }
 
 static void with_nvjitlink(world_t* world) {
@@ -128,14 +131,14 @@ static void with_nvjitlink(world_t* world) {
 
 // `file` is what the driver is known by.
 static void with_driver(world_t* world, const char* file) {
-  world->backend = (kilni_link_backend_t){KILN_LINK_BACKEND_DRIVER,
-                                          13000,
-                                          &world->fake,
-                                          fake_begin,
-                                          fake_add,
-                                          fake_finish,
-                                          fake_log,
-                                          fake_end};
+  world->backend = (kilni_compile_link_backend_t){KILN_LINK_BACKEND_DRIVER,
+                                                  13000,
+                                                  &world->fake,
+                                                  fake_begin,
+                                                  fake_add,
+                                                  fake_finish,
+                                                  fake_log,
+                                                  fake_end};
   world->wish.device = &world->backend;
   world->wish.device_library = file;
   open_linker(world);

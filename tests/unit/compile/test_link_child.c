@@ -48,19 +48,20 @@ static void read_all(void) {
 
 // An answer as kiln_link_serve would write it.
 static void give(uint64_t code, const char* message, const char* code_text) {
-  kilni_wire_out_t out = {.allocator = kiln_allocator_libc()};
-  (void)kilni_wire_put(&out, code);
-  (void)kilni_wire_put_text(&out, message);
-  (void)kilni_wire_put_text(&out, "a cure");
-  (void)kilni_wire_put(&out, 6);
-  (void)kilni_wire_put_text(&out, code == 0 ? "" : "NVJITLINK_ERROR_INTERNAL");
-  (void)kilni_wire_put_text(&out, "");
-  (void)kilni_wire_put_text(&out, "linking");
-  if (code == 0) (void)kilni_wire_put_text(&out, code_text);
+  kilni_compile_wire_out_t out = {.allocator = kiln_allocator_libc()};
+  (void)kilni_compile_wire_put(&out, code);
+  (void)kilni_compile_wire_put_text(&out, message);
+  (void)kilni_compile_wire_put_text(&out, "a cure");
+  (void)kilni_compile_wire_put(&out, 6);
+  (void)kilni_compile_wire_put_text(
+      &out, code == 0 ? "" : "NVJITLINK_ERROR_INTERNAL");
+  (void)kilni_compile_wire_put_text(&out, "");
+  (void)kilni_compile_wire_put_text(&out, "linking");
+  if (code == 0) (void)kilni_compile_wire_put_text(&out, code_text);
   uint64_t head[2] = {KILNI_WIRE_ANSWER, out.size};
   (void)put(head, sizeof(head));
   (void)put(out.data, out.size);
-  kilni_wire_free(&out);
+  kilni_compile_wire_free(&out);
 }
 
 static int serve_as(const char* name) {
@@ -106,9 +107,9 @@ static int serve_as(const char* name) {
 typedef struct world_t {
   fault_alloc_t watch;
   kiln_host_t host;
-  kilni_link_nvjitlink_t native;
-  kilni_link_child_t child;
-  kilni_link_backend_t backend;
+  kilni_compile_link_nvjitlink_t native;
+  kilni_compile_link_child_t child;
+  kilni_compile_link_backend_t backend;
   char folder[PATH_BYTES];
   char program[PATH_BYTES];
   char made[64];
@@ -159,20 +160,21 @@ static kiln_status_t link_as(world_t* world, const char* name, size_t size,
   world->child.host = &world->host;
   world->child.program = world->program;
   if (world->child.seconds == 0) world->child.seconds = 60;
-  kilni_link_nvjitlink_backend(&world->native, &world->backend);
-  kilni_link_child_backend(&world->child, &world->backend);
-  kilni_link_setting_t setting = {0, 0, 0, "-arch=sm_90"};
-  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 1, &setting, "linked"};
-  kilni_link_sink_t sink = {world, keep};
+  kilni_compile_link_nvjitlink_backend(&world->native, &world->backend);
+  kilni_compile_link_child_backend(&world->child, &world->backend);
+  kilni_compile_link_setting_t setting = {0, 0, 0, "-arch=sm_90"};
+  kilni_compile_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 1, &setting,
+                                    "linked"};
+  kilni_compile_link_sink_t sink = {world, keep};
   uint8_t* data = calloc(1, size + 1);
   assert_non_null(data);
-  kilni_link_input_t inputs[2] = {
+  kilni_compile_link_input_t inputs[2] = {
       {KILN_CODE_FORMAT_RELOCATABLE, 0, "one.cubin", {data, size}},
       {KILN_CODE_FORMAT_PTX, 0, "two.ptx", {data, 0}}};
   void* session = NULL;
   world->made[0] = 0;
   world->puts = 0;
-  const kilni_link_backend_t* backend = &world->backend;
+  const kilni_compile_link_backend_t* backend = &world->backend;
   kiln_status_t status = backend->begin(backend->self, &plan, &session);
   for (size_t i = 0; i < 2 && kiln_status_is_ok(status); i++) {
     status = backend->add(session, &inputs[i]);
@@ -271,11 +273,12 @@ static void a_time_limit_ends_it(void** state) {
 
 static void a_program_that_is_not_there(void** state) {
   world_t* world = *state;
-  kilni_link_child_t child = {&world->host, NULL, "/nowhere/kiln", 5, 0};
-  kilni_link_nvjitlink_backend(&world->native, &world->backend);
-  kilni_link_child_backend(&child, &world->backend);
-  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0, NULL, "linked"};
-  kilni_link_sink_t sink = {world, keep};
+  kilni_compile_link_child_t child = {&world->host, NULL, "/nowhere/kiln", 5,
+                                      0};
+  kilni_compile_link_nvjitlink_backend(&world->native, &world->backend);
+  kilni_compile_link_child_backend(&child, &world->backend);
+  kilni_compile_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0, NULL, "linked"};
+  kilni_compile_link_sink_t sink = {world, keep};
   void* session = NULL;
   assert_null(world->backend.begin(&child, &plan, &session));
   expect(world->backend.finish(session, &sink), KILN_STATUS_NOT_FOUND,

@@ -61,7 +61,8 @@ static bool fails(const fake_t* fake, const char* where) {
   return fake->fail_at != NULL && strcmp(fake->fail_at, where) == 0;
 }
 
-static kiln_status_t fake_begin(void* self, const kilni_link_plan_t* plan,
+static kiln_status_t fake_begin(void* self,
+                                const kilni_compile_link_plan_t* plan,
                                 void** out_session) {
   fake_t* fake = self;
   *out_session = NULL;
@@ -79,7 +80,8 @@ static kiln_status_t fake_begin(void* self, const kilni_link_plan_t* plan,
   return kiln_ok();
 }
 
-static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
+static kiln_status_t fake_add(void* session,
+                              const kilni_compile_link_input_t* input) {
   fake_t* fake = session;
   size_t used = strlen(fake->inputs);
   assert_int_equal(input->bytes.data[input->bytes.size], 0);
@@ -89,7 +91,8 @@ static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
   return kiln_ok();
 }
 
-static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
+static kiln_status_t fake_finish(void* session,
+                                 const kilni_compile_link_sink_t* sink) {
   fake_t* fake = session;
   if (fails(fake, "finish")) {
     return refuse(fake, "error   : Undefined reference to '_Z1Zv' in 'CBA'\n");
@@ -115,15 +118,15 @@ static void fake_end(void* session) {
   if (fake != NULL) fake->ends++;
 }
 
-static kilni_link_backend_t fake_backend(fake_t* fake, uint32_t line) {
-  kilni_link_backend_t backend = {KILN_LINK_BACKEND_DRIVER,
-                                  line,
-                                  fake,
-                                  fake_begin,
-                                  fake_add,
-                                  fake_finish,
-                                  fake_log,
-                                  fake_end};
+static kilni_compile_link_backend_t fake_backend(fake_t* fake, uint32_t line) {
+  kilni_compile_link_backend_t backend = {KILN_LINK_BACKEND_DRIVER,
+                                          line,
+                                          fake,
+                                          fake_begin,
+                                          fake_add,
+                                          fake_finish,
+                                          fake_log,
+                                          fake_end};
   return backend;
 }
 
@@ -135,8 +138,8 @@ typedef struct world_t {
   kilni_base_env_t env;
   kiln_host_t host;
   kiln_nvjitlink_table_t table;
-  kilni_linker_wish_t wish;
-  kilni_link_backend_t backend;
+  kilni_compile_linker_wish_t wish;
+  kilni_compile_link_backend_t backend;
   kiln_compat_driver_t driver;
   fake_t fake;
   kiln_linker_t* linker;
@@ -191,8 +194,8 @@ static kiln_link_t* new_link(world_t* world,
   kilni_base_keep_t nobody = {0};
   kiln_link_t* link = NULL;
   if (world->linker == NULL) {
-    assert_null(kilni_linker_create(&world->host, nobody, &world->wish,
-                                    &world->linker));
+    assert_null(kilni_compile_linker_create(&world->host, nobody, &world->wish,
+                                            &world->linker));
   }
   assert_null(kiln_link_create(world->linker, options, &link));
   return link;
@@ -999,7 +1002,8 @@ static uint32_t backend_for(world_t* world, uint32_t driver, uint32_t nvjitlink,
   with_driver(world, driver);
   world->table.major = nvjitlink / 1000;
   world->table.minor = nvjitlink % 1000 / 10;
-  assert_null(kilni_linker_create(&world->host, nobody, &world->wish, &linker));
+  assert_null(
+      kilni_compile_linker_create(&world->host, nobody, &world->wish, &linker));
   assert_null(kiln_link_create(linker, options, &link));
   add_ptx(link);
   if (ltoir) {

@@ -358,7 +358,7 @@ static void test_ptx_isa(void** state) {
 }
 
 static void check_first(const char* log, const char* wanted) {
-  kiln_string_view_t line = kilni_link_first_error(log);
+  kiln_string_view_t line = kilni_compile_link_first_error(log);
   assert_int_equal(line.size, strlen(wanted));
   if (line.size > 0) assert_memory_equal(line.data, wanted, line.size);
 }
@@ -379,7 +379,7 @@ static void test_first_error(void** state) {
 }
 
 static void check_reported(const char* log, const char* wanted) {
-  kiln_string_view_t line = kilni_link_reported_error(log);
+  kiln_string_view_t line = kilni_compile_link_reported_error(log);
   assert_int_equal(line.size, strlen(wanted));
   if (line.size > 0) assert_memory_equal(line.data, wanted, line.size);
 }

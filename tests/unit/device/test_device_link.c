@@ -39,7 +39,7 @@ typedef struct world_t {
   kilni_base_env_t env;
   kiln_cuda_table_t table;
   kiln_device_t* device;
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
 } world_t;
 
 static int setup(void** state) {
@@ -79,14 +79,14 @@ static kiln_status_t keep_code(void* user, kiln_bytes_view_t bytes) {
 
 static kiln_status_t add(world_t* world, void* session, uint32_t format,
                          const char* name, const char* text) {
-  kilni_link_input_t input = {
+  kilni_compile_link_input_t input = {
       format, 0, name, {(const uint8_t*)text, strlen(text)}};
   return world->backend.add(session, &input);
 }
 
 static void* begin(world_t* world) {
-  static const kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0, NULL,
-                                         "linked"};
+  static const kilni_compile_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0,
+                                                 NULL, "linked"};
   void* session = NULL;
   assert_null(world->backend.begin(world->backend.self, &plan, &session));
   return session;
@@ -97,7 +97,7 @@ static kiln_code_t* link_both(world_t* world) {
   assert_null(add(world, session, KILN_CODE_FORMAT_PTX, "caller", kCaller));
   assert_null(add(world, session, KILN_CODE_FORMAT_PTX, "called", kCalled));
   kiln_code_t* code = NULL;
-  kilni_link_sink_t sink = {&code, keep_code};
+  kilni_compile_link_sink_t sink = {&code, keep_code};
   assert_null(world->backend.finish(session, &sink));
   world->backend.end(session);
   assert_non_null(code);
@@ -152,7 +152,7 @@ static void test_sessions_beside_one_another(void** state) {
   assert_null(add(world, second, KILN_CODE_FORMAT_PTX, "called", kCalled));
   world->backend.end(first);
   kiln_code_t* code = NULL;
-  kilni_link_sink_t sink = {&code, keep_code};
+  kilni_compile_link_sink_t sink = {&code, keep_code};
   assert_null(world->backend.finish(second, &sink));
   world->backend.end(second);
   kiln_code_release(code);
@@ -164,7 +164,7 @@ static void test_undefined(void** state) {
   void* session = begin(world);
   assert_null(add(world, session, KILN_CODE_FORMAT_PTX, "lonely", kCaller));
   kiln_code_t* code = NULL;
-  kilni_link_sink_t sink = {&code, keep_code};
+  kilni_compile_link_sink_t sink = {&code, keep_code};
   kiln_status_t status = world->backend.finish(session, &sink);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
@@ -198,7 +198,7 @@ static void test_long_log(void** state) {
   void* session = begin(world);
   assert_null(add(world, session, KILN_CODE_FORMAT_PTX, "many",
                   kilni_base_str_cstr(&text)));
-  kilni_link_sink_t sink = {NULL, keep_code};
+  kilni_compile_link_sink_t sink = {NULL, keep_code};
   kiln_status_t status = world->backend.finish(session, &sink);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
@@ -262,14 +262,14 @@ static void test_options_and_context(void** state) {
   kiln_device_t* device = NULL;
   assert_null(kilni_runtime_create_with(NULL, &hooks, &runtime));
   assert_null(kiln_runtime_open_device(runtime, "cuda:0", &device));
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
   kilni_device_link_backend(device, &backend);
   assert_int_equal(backend.kind, KILN_LINK_BACKEND_DRIVER);
   assert_int_equal(backend.line, 13000);
-  kilni_link_setting_t settings[8];
+  kilni_compile_link_setting_t settings[8];
   memset(settings, 0, sizeof(settings));
   for (uint32_t i = 0; i < 8; i++) settings[i].key = 7 + i;
-  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 8, settings, "all"};
+  kilni_compile_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 8, settings, "all"};
   kiln_cu_context_t other = (kiln_cu_context_t)(uintptr_t)0x4444;
   null_table.cuCtxSetCurrent(other);
   void* session = NULL;
@@ -314,9 +314,9 @@ static void test_a_link_that_does_not_begin(void** state) {
   kiln_device_t* device = NULL;
   assert_null(kilni_runtime_create_with(NULL, &hooks, &runtime));
   assert_null(kiln_runtime_open_device(runtime, "cuda:0", &device));
-  kilni_link_backend_t backend;
+  kilni_compile_link_backend_t backend;
   kilni_device_link_backend(device, &backend);
-  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0, NULL, "all"};
+  kilni_compile_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0, NULL, "all"};
   void* session = NULL;
   kiln_status_t status = backend.begin(backend.self, &plan, &session);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
