@@ -80,7 +80,7 @@ typedef struct block_t {
 } block_t;
 
 typedef struct run_t {
-  const kilni_ir_t* ir;
+  const kilni_program_ir_t* ir;
   program_world_t* world;
   uint32_t block_count[3];
   uint32_t threads;  // in a block
@@ -108,12 +108,12 @@ static uint32_t buffer_behind(const thread_t* thread, uint32_t buffer) {
   return buffer;
 }
 
-static uint64_t literal_bits(const kilni_expr_record_t* e) {
+static uint64_t literal_bits(const kilni_program_expr_record_t* e) {
   return (uint64_t)e->b << 32U | e->a;
 }
 
 static uint64_t buffer_count(const run_t* run, uint32_t buffer) {
-  const kilni_buffer_record_t* b = &run->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* b = &run->ir->buffers.items[buffer];
   if (b->role == KILN_PROGRAM_ROLE_SHARED ||
       b->role == KILN_PROGRAM_ROLE_PRIVATE) {
     if (run->counts != NULL) return run->counts[buffer];
@@ -126,7 +126,7 @@ static uint64_t buffer_count(const run_t* run, uint32_t buffer) {
 static uint8_t* element(const run_t* run, block_t* block, thread_t* thread,
                         uint32_t buffer, uint64_t index) {
   buffer = buffer_behind(thread, buffer);
-  const kilni_buffer_record_t* b = &run->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* b = &run->ir->buffers.items[buffer];
   if (index >= buffer_count(run, buffer)) {
     run->world->outside++;
     return NULL;
@@ -191,9 +191,9 @@ static uint64_t id_of(const run_t* run, const block_t* block,
 // Starts a call: all operands first, then the parameters.
 static void enter(run_t* run, block_t* block, thread_t* thread, uint32_t expr,
                   uint32_t into) {
-  const kilni_ir_t* ir = run->ir;
-  const kilni_expr_record_t* e = &ir->exprs.items[expr];
-  const kilni_function_record_t* f = &ir->functions.items[e->a];
+  const kilni_program_ir_t* ir = run->ir;
+  const kilni_program_expr_record_t* e = &ir->exprs.items[expr];
+  const kilni_program_function_record_t* f = &ir->functions.items[e->a];
   uint64_t values[64] = {0};
   if (e->c > 64U || thread->depth == FRAMES_MAX) {
     fail(run, "a call of too many operands or too deep");
@@ -237,11 +237,11 @@ static uint64_t call_pure(run_t* run, block_t* block, thread_t* thread,
 static uint64_t evaluate(run_t* run, block_t* block, thread_t* thread,
                          uint32_t expr) {
   if (run->error != NULL) return 0;
-  const kilni_ir_t* ir = run->ir;
-  const kilni_expr_record_t* e = &ir->exprs.items[expr];
+  const kilni_program_ir_t* ir = run->ir;
+  const kilni_program_expr_record_t* e = &ir->exprs.items[expr];
   const uint8_t type = ir->exprs.items[e->a < ir->exprs.count ? e->a : 0].type;
 #define OPERAND(name) evaluate(run, block, thread, e->name)
-  switch ((kilni_expr_op_t)e->op) {
+  switch ((kilni_program_expr_op_t)e->op) {
     case KILNI_EXPR_LITERAL:
       return literal_bits(e);
     case KILNI_EXPR_VARIABLE:
@@ -303,7 +303,7 @@ static uint64_t atomic_new(uint32_t op, uint8_t type, uint64_t old,
 }
 
 static uint64_t atomic(run_t* run, block_t* block, thread_t* thread,
-                       const kilni_expr_record_t* e) {
+                       const kilni_program_expr_record_t* e) {
   const uint32_t op = KILNI_ATOMIC_OP(e->extra);
   const uint32_t* operands = &run->ir->operands.items[e->b];
   const uint8_t type = run->ir->buffers.items[e->a].type;
@@ -334,7 +334,7 @@ static void wait_for(thread_t* thread, wait_t wait, uint32_t at) {
 // The right side of a let, var, assign or evaluate.
 static void begin_value(run_t* run, block_t* block, thread_t* thread,
                         uint32_t expr, uint32_t into) {
-  const kilni_expr_record_t* e = &run->ir->exprs.items[expr];
+  const kilni_program_expr_record_t* e = &run->ir->exprs.items[expr];
   switch (e->op) {
     case KILNI_EXPR_CALL:
       enter(run, block, thread, expr, into);
@@ -371,7 +371,7 @@ static bool counter_below(uint8_t type, uint64_t x, uint64_t y) {
 
 static void begin_for(run_t* run, block_t* block, thread_t* thread,
                       uint32_t at) {
-  const kilni_statement_record_t* s = &run->ir->statements.items[at];
+  const kilni_program_statement_record_t* s = &run->ir->statements.items[at];
   frame_t frame = {.kind = FRAME_FOR, .next = s->body, .loop = at, .step = 1};
   frame.counter = evaluate(run, block, thread, s->b);
   frame.to = evaluate(run, block, thread, s->c);
@@ -387,7 +387,8 @@ static void begin_for(run_t* run, block_t* block, thread_t* thread,
 // The end of a list of statements.
 static void end_list(run_t* run, block_t* block, thread_t* thread) {
   frame_t* frame = &thread->frames[thread->depth - 1U];
-  const kilni_statement_record_t* s = &run->ir->statements.items[frame->loop];
+  const kilni_program_statement_record_t* s =
+      &run->ir->statements.items[frame->loop];
   if (frame->kind == FRAME_WHILE) {
     if (evaluate(run, block, thread, s->a) != 0U) {
       frame->next = s->body;
@@ -420,7 +421,7 @@ static frame_t* to_loop(run_t* run, thread_t* thread) {
 }
 
 static void do_return(run_t* run, block_t* block, thread_t* thread,
-                      const kilni_statement_record_t* s) {
+                      const kilni_program_statement_record_t* s) {
   thread->result = s->a != 0U ? evaluate(run, block, thread, s->a) : 0U;
   while (thread->depth != 0U) {
     const frame_t* frame = &thread->frames[--thread->depth];
@@ -432,7 +433,7 @@ static void do_return(run_t* run, block_t* block, thread_t* thread,
 }
 
 static void do_trap(run_t* run, block_t* block, thread_t* thread,
-                    const kilni_statement_record_t* s) {
+                    const kilni_program_statement_record_t* s) {
   program_trap_t* trap = &run->world->trap;
   if (trap->set == 0U) {
     trap->set = 1;
@@ -447,21 +448,21 @@ static void do_trap(run_t* run, block_t* block, thread_t* thread,
 }
 
 static void do_if(run_t* run, block_t* block, thread_t* thread,
-                  const kilni_statement_record_t* s) {
+                  const kilni_program_statement_record_t* s) {
   const bool yes = evaluate(run, block, thread, s->a) != 0U;
   push(run, thread,
        (frame_t){.kind = FRAME_BODY, .next = yes ? s->body : s->other});
 }
 
 static void do_store(run_t* run, block_t* block, thread_t* thread,
-                     const kilni_statement_record_t* s) {
+                     const kilni_program_statement_record_t* s) {
   const uint64_t index = index_of(run, block, thread, s->b);
   const uint64_t value = evaluate(run, block, thread, s->c);
   store(run, block, thread, s->a, index, value);
 }
 
 static void do_copy(run_t* run, block_t* block, thread_t* thread,
-                    const kilni_statement_record_t* s, uint32_t at) {
+                    const kilni_program_statement_record_t* s, uint32_t at) {
   thread->operands[0] = index_of(run, block, thread, s->b);
   thread->operands[1] = index_of(run, block, thread, s->c);
   thread->operands[2] = index_of(run, block, thread, s->d);
@@ -470,9 +471,9 @@ static void do_copy(run_t* run, block_t* block, thread_t* thread,
 
 static void do_statement(run_t* run, block_t* block, thread_t* thread,
                          uint32_t at) {
-  const kilni_statement_record_t* s = &run->ir->statements.items[at];
+  const kilni_program_statement_record_t* s = &run->ir->statements.items[at];
   frame_t* loop = NULL;
-  switch ((kilni_statement_op_t)s->op) {
+  switch ((kilni_program_statement_op_t)s->op) {
     case KILNI_STATEMENT_LET:
     case KILNI_STATEMENT_VAR:
     case KILNI_STATEMENT_ASSIGN:
@@ -642,7 +643,7 @@ static void subgroup(uint32_t op, uint8_t type, lanes_t* l) {
 
 static void do_subgroup(const run_t* run, thread_t* threads, uint32_t count,
                         const thread_t* first) {
-  const kilni_expr_record_t* e = &run->ir->exprs.items[first->wait_at];
+  const kilni_program_expr_record_t* e = &run->ir->exprs.items[first->wait_at];
   const uint8_t type = run->ir->exprs.items[e->a].type;
   const uint32_t into = first->wait_into;
   lanes_t lanes = {.part = {false}};
@@ -675,7 +676,7 @@ static void place_of(char which, uint32_t lane, uint32_t element,
 // f32; what a lane that takes no part would hold is 0.
 static void do_matrix(run_t* run, block_t* block, thread_t* threads,
                       uint32_t count, const thread_t* first) {
-  const kilni_statement_record_t* s =
+  const kilni_program_statement_record_t* s =
       &run->ir->statements.items[first->wait_at];
   const uint8_t type = run->ir->buffers.items[s->b].type;
   const uint8_t to = KILN_PROGRAM_TYPE_F32;
@@ -732,7 +733,7 @@ static void end_copies(const run_t* run, block_t* block, uint32_t count) {
 }
 
 static void do_async_copy(const run_t* run, block_t* block, thread_t* first) {
-  const kilni_statement_record_t* s =
+  const kilni_program_statement_record_t* s =
       &run->ir->statements.items[first->wait_at];
   const copy_t copy = {.to = buffer_behind(first, s->a & 0xffffU),
                        .from = buffer_behind(first, s->a >> 16U),
@@ -748,7 +749,7 @@ static void do_async_copy(const run_t* run, block_t* block, thread_t* first) {
 // Copies end up to the last one with this tag.
 static void do_async_wait(const run_t* run, block_t* block,
                           const thread_t* first) {
-  const kilni_statement_record_t* s =
+  const kilni_program_statement_record_t* s =
       &run->ir->statements.items[first->wait_at];
   if (s->op != KILNI_STATEMENT_ASYNC_WAIT) return;
   uint32_t count = block->copy_count;
@@ -809,7 +810,7 @@ static void run_block(run_t* run, block_t* block) {
 static void start_thread(const run_t* run, block_t* block, uint32_t index) {
   const uint32_t* size = run->world->block;
   thread_t* t = &block->threads[index];
-  const kilni_ir_t* ir = run->ir;
+  const kilni_program_ir_t* ir = run->ir;
   t->index = index;
   t->local[0] = index % size[0];
   t->local[1] = index / size[0] % size[1];
@@ -831,7 +832,7 @@ static void start_thread(const run_t* run, block_t* block, uint32_t index) {
 
 static void start_block(const run_t* run, block_t* block, uint64_t number) {
   const uint32_t* count = run->block_count;
-  const kilni_ir_t* ir = run->ir;
+  const kilni_program_ir_t* ir = run->ir;
   block->copy_count = 0;
   block->place[0] = (uint32_t)(number % count[0]);
   block->place[1] = (uint32_t)(number / count[0] % count[1]);
@@ -847,7 +848,7 @@ static void start_block(const run_t* run, block_t* block, uint64_t number) {
 
 // Memory for arrays of a role, by buffer.
 static uint8_t** make_arrays(const run_t* run, uint8_t role) {
-  const kilni_ir_t* ir = run->ir;
+  const kilni_program_ir_t* ir = run->ir;
   uint8_t** arrays = calloc(ir->buffers.count + 1U, sizeof *arrays);
   for (uint32_t b = 1; arrays != NULL && b < ir->buffers.count; b++) {
     if (ir->buffers.items[b].role != role) continue;
@@ -875,7 +876,7 @@ static void close_block(const run_t* run, block_t* block) {
 }
 
 static bool open_block(const run_t* run, block_t* block) {
-  const kilni_ir_t* ir = run->ir;
+  const kilni_program_ir_t* ir = run->ir;
   block->shared = make_arrays(run, KILN_PROGRAM_ROLE_SHARED);
   block->threads = calloc(run->threads, sizeof *block->threads);
   for (uint32_t i = 0; block->threads != NULL && i < run->threads; i++) {
@@ -940,7 +941,7 @@ static void run_grid(run_t* run, uint64_t count) {
   free(blocks);
 }
 
-uint64_t program_evaluate_count(const kilni_ir_t* ir,
+uint64_t program_evaluate_count(const kilni_program_ir_t* ir,
                                 const program_world_t* world, uint32_t expr) {
   program_world_t copy = *world;
   if (copy.step_limit == 0U) copy.step_limit = STEPS_DEFAULT;
@@ -952,7 +953,7 @@ uint64_t program_evaluate_count(const kilni_ir_t* ir,
   return evaluate(&run, NULL, &none, expr);
 }
 
-const char* program_evaluate_sizes(const kilni_ir_t* ir,
+const char* program_evaluate_sizes(const kilni_program_ir_t* ir,
                                    program_world_t* world) {
   static const uint32_t usual[3][3] = {{256, 1, 1}, {16, 16, 1}, {8, 8, 8}};
   uint32_t axes = 1;
@@ -972,7 +973,8 @@ const char* program_evaluate_sizes(const kilni_ir_t* ir,
   return NULL;
 }
 
-const char* program_evaluate(const kilni_ir_t* ir, program_world_t* world) {
+const char* program_evaluate(const kilni_program_ir_t* ir,
+                             program_world_t* world) {
   const char* error = program_evaluate_sizes(ir, world);
   if (error != NULL) return error;
   if (ir->buffers.count > PROGRAM_BUFFERS_MAX ||
@@ -1006,12 +1008,12 @@ enum { LIBRARY_VARIABLES_MAX = 8192 };
 
 static uint64_t strict(uint32_t function, uint64_t x, uint64_t y) {
   uint64_t variables[LIBRARY_VARIABLES_MAX];
-  kilni_ir_t library;
-  kilni_math_view(&library);
+  kilni_program_ir_t library;
+  kilni_program_math_view(&library);
   program_world_t world = {.step_limit = STEPS_DEFAULT};
   run_t run = {.ir = &library, .world = &world};
   thread_t thread = {.variables = variables, .depth = 1};
-  const kilni_function_record_t* f = &library.functions.items[function];
+  const kilni_program_function_record_t* f = &library.functions.items[function];
   const uint32_t* parameters = &library.operands.items[f->parameters];
   variables[0] = 0;
   variables[parameters[0]] = x;
@@ -1026,8 +1028,8 @@ static uint64_t strict_of(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
   const bool is_half =
       type == KILN_PROGRAM_TYPE_F16 || type == KILN_PROGRAM_TYPE_BF16;
   const uint8_t wide = is_half ? KILN_PROGRAM_TYPE_F32 : type;
-  const uint32_t f =
-      two ? kilni_math_binary(op, wide) : kilni_math_unary(op, wide);
+  const uint32_t f = two ? kilni_program_math_binary(op, wide)
+                         : kilni_program_math_unary(op, wide);
   const uint64_t result =
       strict(f, program_cast(type, wide, x), program_cast(type, wide, y));
   return program_cast(wide, type, result);

@@ -44,15 +44,16 @@ typedef struct program_world_t {
 } program_world_t;
 
 // Runs it. NULL, or what is wrong with the program: a reason in words.
-const char* program_evaluate(const kilni_ir_t* ir, program_world_t* world);
+const char* program_evaluate(const kilni_program_ir_t* ir,
+                             program_world_t* world);
 
 // Fills in the work size and the block that a run would have, from the
 // program, the lengths and the scalars.
-const char* program_evaluate_sizes(const kilni_ir_t* ir,
+const char* program_evaluate_sizes(const kilni_program_ir_t* ir,
                                    program_world_t* world);
 
 // The value of an expression of lengths, scalars and literals: a count.
-uint64_t program_evaluate_count(const kilni_ir_t* ir,
+uint64_t program_evaluate_count(const kilni_program_ir_t* ir,
                                 const program_world_t* world, uint32_t expr);
 
 // A strict function of math, by the library's program.

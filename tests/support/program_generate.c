@@ -411,9 +411,9 @@ static bool spelt_out(const char* spelling) {
 
 static bool is_math(bool two, uint32_t op) {
   const uint8_t type = TYPE(F32);
-  return two ? kilni_math_binary(op, type) != 0U &&
+  return two ? kilni_program_math_binary(op, type) != 0U &&
                    op != KILN_PROGRAM_BINARY_REM
-             : kilni_math_unary(op, type) != 0U;
+             : kilni_program_math_unary(op, type) != 0U;
 }
 
 static bool unary(generator_t* g, uint8_t type, uint32_t depth) {

@@ -154,11 +154,11 @@ static family_t families[FAMILIES];
 static uint32_t family_count;
 
 static uint32_t classes_of(uint32_t type) {
-  const uint32_t bytes = kilni_type_bytes(type);
-  if (kilni_type_class(type) == KILNI_CLASS_FLOAT) return FLOAT;
-  if (!kilni_type_is_integer(type)) return 0;
+  const uint32_t bytes = kilni_program_type_bytes(type);
+  if (kilni_program_type_class(type) == KILNI_CLASS_FLOAT) return FLOAT;
+  if (!kilni_program_type_is_integer(type)) return 0;
   return (uint32_t)WHOLE |
-         (kilni_type_class(type) == KILNI_CLASS_SIGNED ? SIGNED : 0U) |
+         (kilni_program_type_class(type) == KILNI_CLASS_SIGNED ? SIGNED : 0U) |
          (bytes >= 4U ? LONG : 0U) | (bytes == 8U ? WIDE : 0U);
 }
 
@@ -343,9 +343,9 @@ static void put_types(writer_t* w, const char* names, uint32_t type) {
   static const char* const kUnsigned[] = {"", "u8", "u16", "",   "u32",
                                           "", "",   "",    "u64"};
   put(w, "type %c = %s;\ntype %c = %s;\ntype %c = %s;\n", names[0],
-      kilni_type_name(type), names[1],
-      kilni_type_name(kilni_type_unsigned(type)), names[2],
-      kUnsigned[kilni_type_bytes(type)]);
+      kilni_program_type_name(type), names[1],
+      kilni_program_type_name(kilni_program_type_unsigned(type)), names[2],
+      kUnsigned[kilni_program_type_bytes(type)]);
 }
 
 void program_nest_text(uint32_t nest, const char* name, char* text) {

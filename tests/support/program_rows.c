@@ -50,24 +50,24 @@ static void unary(char* text, const char* name, const char* in, const char* out,
 
 static void binary(char* text, const char* name, const row_t* r,
                    const char* type, const char* right) {
-  const char* spelling = kilni_binary_operators[r->op].spelling;
+  const char* spelling = kilni_program_binary_operators[r->op].spelling;
   const bool called = isalpha((unsigned char)spelling[0]) != 0;
-  const uint32_t out = kilni_type_of_binary(
+  const uint32_t out = kilni_program_type_of_binary(
       r->op, r->type, r->kind == ROW_SHIFT ? r->other : r->type);
   snprintf(text, PROGRAM_ROW_BYTES,
            "program %s(x: in %s[], y: in %s[], o: out %s[length(x)])\n"
            "  work length(x)\n"
            "{ let i = global_id.x; o[i] = %s(x[i] %s y[i]); }\n",
-           name, type, right, kilni_type_name(out), called ? spelling : "",
-           called ? "," : spelling);
+           name, type, right, kilni_program_type_name(out),
+           called ? spelling : "", called ? "," : spelling);
 }
 
 static void atomic(char* text, const char* name, const row_t* r,
                    const char* type) {
-  const char* spelling = kilni_atomics[r->op].spelling;
+  const char* spelling = kilni_program_atomics[r->op].spelling;
   const bool old = r->op != KILN_PROGRAM_ATOMIC_STORE;
   // Which bits a NaN has is left open, and with it what it is equal to.
-  const bool is_float = kilni_type_class(r->type) == KILNI_CLASS_FLOAT;
+  const bool is_float = kilni_program_type_class(r->type) == KILNI_CLASS_FLOAT;
   char values[96] = "";
   if (r->op == KILN_PROGRAM_ATOMIC_COMPARE_EXCHANGE) {
     if (is_float) {
@@ -89,7 +89,7 @@ static void atomic(char* text, const char* name, const row_t* r,
 
 static void subgroup(char* text, const char* name, const row_t* r,
                      const char* type) {
-  const kilni_operator_t* row = &kilni_subgroups[r->op];
+  const kilni_program_operator_t* row = &kilni_program_subgroups[r->op];
   const char* out = row->result == KILNI_RESULT_U32 ? "u32" : type;
   snprintf(text, PROGRAM_ROW_BYTES,
            "program %s(x: in %s[], o: out %s[length(x)])\n"
@@ -102,21 +102,22 @@ static void subgroup(char* text, const char* name, const row_t* r,
 }
 
 static void write_row(const row_t* r, const char* name, char* text) {
-  const char* type = kilni_type_name(r->type);
-  const char* other = kilni_type_name(r->other);
+  const char* type = kilni_program_type_name(r->type);
+  const char* other = kilni_program_type_name(r->other);
   char function[64];
   switch ((row_kind_t)r->kind) {
     case ROW_UNARY:
-      unary(text, name, type,
-            kilni_type_name(kilni_type_of_unary(r->op, r->type)),
-            kilni_unary_operators[r->op].spelling);
+      unary(
+          text, name, type,
+          kilni_program_type_name(kilni_program_type_of_unary(r->op, r->type)),
+          kilni_program_unary_operators[r->op].spelling);
       return;
     case ROW_BINARY:
     case ROW_SHIFT:
       binary(text, name, r, type,
-             r->kind == ROW_SHIFT           ? other
-             : kilni_binary_is_shift(r->op) ? "u32"
-                                            : type);
+             r->kind == ROW_SHIFT                   ? other
+             : kilni_program_binary_is_shift(r->op) ? "u32"
+                                                    : type);
       return;
     case ROW_CAST:
     case ROW_BITCAST:
@@ -158,8 +159,8 @@ static bool is_valid(const row_t* r) {
 
 // A shift by anything but u32, which is a binary one's row; else all.
 static bool is_meant(const row_t* r) {
-  return r->kind != ROW_SHIFT ||
-         (kilni_binary_is_shift(r->op) && r->other != KILN_PROGRAM_TYPE_U32);
+  return r->kind != ROW_SHIFT || (kilni_program_binary_is_shift(r->op) &&
+                                  r->other != KILN_PROGRAM_TYPE_U32);
 }
 
 static void add_all(row_kind_t kind, uint32_t ops, uint32_t others) {

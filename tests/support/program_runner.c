@@ -16,8 +16,8 @@
 
 enum { ALIGNMENT = 256, ARGUMENTS_MAX = 128, GRID_BYTES = 24 };
 
-static bool is_parameter(const kilni_ir_t* ir, uint32_t buffer) {
-  const kilni_buffer_record_t* b = &ir->buffers.items[buffer];
+static bool is_parameter(const kilni_program_ir_t* ir, uint32_t buffer) {
+  const kilni_program_buffer_record_t* b = &ir->buffers.items[buffer];
   return b->function == 0U && b->role < KILN_PROGRAM_ROLE_SHARED;
 }
 
@@ -33,7 +33,7 @@ static uint64_t place(program_case_t* c, uint64_t bytes) {
 }
 
 static void fill(program_case_t* c, uint32_t buffer, uint64_t* seed) {
-  const kilni_buffer_record_t* b = &c->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* b = &c->ir->buffers.items[buffer];
   const uint32_t size = program_type_bytes(b->type);
   uint8_t* to = c->inputs + c->offsets[buffer];
   if (b->role == KILN_PROGRAM_ROLE_OUT) return;
@@ -45,7 +45,7 @@ static void fill(program_case_t* c, uint32_t buffer, uint64_t* seed) {
 
 // Pairs of edges: the first buffer's change slowly, the second's quickly.
 static void fill_edges(program_case_t* c, uint32_t buffer, uint32_t which) {
-  const kilni_buffer_record_t* b = &c->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* b = &c->ir->buffers.items[buffer];
   const uint32_t size = program_type_bytes(b->type);
   uint8_t* to = c->inputs + c->offsets[buffer];
   if (b->role == KILN_PROGRAM_ROLE_OUT) return;
@@ -63,7 +63,7 @@ static void fill_edges(program_case_t* c, uint32_t buffer, uint32_t which) {
 static void fill_spread(program_case_t* c, uint32_t buffer, uint32_t which,
                         uint64_t* seed) {
   static const uint32_t steps[] = {7, 1, 11, 13};
-  const kilni_buffer_record_t* b = &c->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* b = &c->ir->buffers.items[buffer];
   const uint32_t size = program_type_bytes(b->type);
   uint8_t* to = c->inputs + c->offsets[buffer];
   if (b->role == KILN_PROGRAM_ROLE_OUT) return;
@@ -80,7 +80,7 @@ static void fill_spread(program_case_t* c, uint32_t buffer, uint32_t which,
 // Counts, places and inputs of all buffers; scalars.
 static bool make_inputs(program_case_t* c,
                         const program_run_options_t* options) {
-  const kilni_ir_t* ir = c->ir;
+  const kilni_program_ir_t* ir = c->ir;
   uint64_t seed = c->seed;
   for (uint32_t i = 1; i < ir->scalars.count; i++) {
     c->world.scalars[i] =
@@ -131,7 +131,7 @@ static bool take(program_case_t* c, const char* what, kiln_status_t status) {
 static bool same_results(const program_case_t* c, const uint8_t* got,
                          char reason[PROGRAM_REASON_BYTES]) {
   for (uint32_t b = 1; b < c->ir->buffers.count; b++) {
-    const kilni_buffer_record_t* record = &c->ir->buffers.items[b];
+    const kilni_program_buffer_record_t* record = &c->ir->buffers.items[b];
     if (!is_parameter(c->ir, b)) continue;
     const uint32_t size = program_type_bytes(record->type);
     for (uint64_t i = 0; i < c->world.buffers[b].count; i++) {
@@ -418,7 +418,7 @@ void program_case_print(const program_case_t* c) {
   }
   for (uint32_t b = 1; b < c->ir->buffers.count; b++) {
     if (!is_parameter(c->ir, b)) continue;
-    const kilni_buffer_record_t* record = &c->ir->buffers.items[b];
+    const kilni_program_buffer_record_t* record = &c->ir->buffers.items[b];
     const uint32_t size = program_type_bytes(record->type);
     printf("%s:", &c->ir->names.items[record->name]);
     for (uint64_t i = 0; i < c->world.buffers[b].count && i < 32U; i++) {

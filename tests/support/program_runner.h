@@ -20,7 +20,7 @@ typedef struct program_case_t {
   uint64_t seed;  // of its inputs
   kiln_program_t* program;
   kiln_program_code_t* code;
-  const kilni_ir_t* ir;
+  const kilni_program_ir_t* ir;
   program_world_t world;  // buffers: as the evaluator left them
   // Where each buffer lies in the inputs and in the device's memory, which
   // both are `bytes` long; behind the buffers what the kernel keeps there.

@@ -12,23 +12,24 @@
 
 // Where the first statement of an open block is kept.
 static uint32_t* head_of(kiln_program_builder_t* builder,
-                         const kilni_open_block_t* block) {
+                         const kilni_program_open_block_t* block) {
   if (block->statement == 0) {
     return builder->function != 0
                ? &builder->ir.functions.items[builder->function].body
                : &builder->ir.body;
   }
-  kilni_statement_record_t* owner =
+  kilni_program_statement_record_t* owner =
       &builder->ir.statements.items[block->statement];
   return block->is_other ? &owner->other : &owner->body;
 }
 
-static uint32_t add(kiln_program_builder_t* builder,
-                    kilni_statement_record_t record) {
-  if (!kilni_builder_works(builder)) return 0;
-  uint32_t index = kilni_ir_add_statement(&builder->ir, record);
+static uint32_t builder_statement_add(kiln_program_builder_t* builder,
+                                      kilni_program_statement_record_t record) {
+  if (!kilni_program_builder_works(builder)) return 0;
+  uint32_t index = kilni_program_ir_add_statement(&builder->ir, record);
   if (index == 0) return 0;
-  kilni_open_block_t* block = &builder->blocks[builder->block_count - 1];
+  kilni_program_open_block_t* block =
+      &builder->blocks[builder->block_count - 1];
   if (block->last == 0) {
     *head_of(builder, block) = index;
   } else {
@@ -42,19 +43,20 @@ static void open_block(kiln_program_builder_t* builder, uint32_t statement,
                        bool is_other) {
   if (statement == 0) return;
   if (builder->block_count == KILNI_IR_MAX_NESTING) {
-    kilni_builder_fail(
+    kilni_program_builder_fail(
         builder, kilni_base_status_with_fix(
                      KILNI_FAIL(LIMIT_EXCEEDED, "blocks of more than %d levels",
                                 KILNI_IR_MAX_NESTING),
-                     "%s", kilni_rule_fix(KILNI_RULE_DEPTH)));
+                     "%s", kilni_program_rule_fix(KILNI_RULE_DEPTH)));
     return;
   }
   builder->blocks[builder->block_count++] =
-      (kilni_open_block_t){statement, 0, is_other};
+      (kilni_program_open_block_t){statement, 0, is_other};
 }
 
-static kilni_statement_record_t statement(uint8_t op) {
-  kilni_statement_record_t record;
+static kilni_program_statement_record_t builder_statement_statement(
+    uint8_t op) {
+  kilni_program_statement_record_t record;
   memset(&record, 0, sizeof(record));
   record.op = op;
   return record;
@@ -62,52 +64,55 @@ static kilni_statement_record_t statement(uint8_t op) {
 
 // ---- Variables ----
 
-static kiln_expr_t declare(kiln_program_builder_t* builder, const char* name,
-                           uint8_t type, uint8_t kind, uint32_t* out_variable) {
-  kilni_variable_record_t variable = {kilni_builder_name(builder, name), type,
-                                      kind, builder->function};
-  *out_variable = kilni_ir_add_variable(&builder->ir, variable);
-  kilni_expr_record_t record = {KILNI_EXPR_VARIABLE, type, 0,
-                                *out_variable,       0,    0};
-  return kilni_builder_add(builder, record);
+static kiln_expr_t builder_statement_declare(kiln_program_builder_t* builder,
+                                             const char* name, uint8_t type,
+                                             uint8_t kind,
+                                             uint32_t* out_variable) {
+  kilni_program_variable_record_t variable = {
+      kilni_program_builder_name(builder, name), type, kind, builder->function};
+  *out_variable = kilni_program_ir_add_variable(&builder->ir, variable);
+  kilni_program_expr_record_t record = {KILNI_EXPR_VARIABLE, type, 0,
+                                        *out_variable,       0,    0};
+  return kilni_program_builder_add(builder, record);
 }
 
-static kiln_expr_t add_variable(kiln_program_builder_t* builder,
-                                const char* name, kiln_expr_t value,
-                                bool is_var) {
-  if (!kilni_builder_works(builder) ||
-      !kilni_builder_has_expr(builder, value)) {
+static kiln_expr_t builder_statement_add_variable(
+    kiln_program_builder_t* builder, const char* name, kiln_expr_t value,
+    bool is_var) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_expr(builder, value)) {
     return 0;
   }
-  kilni_statement_record_t record =
-      statement(is_var ? KILNI_STATEMENT_VAR : KILNI_STATEMENT_LET);
+  kilni_program_statement_record_t record = builder_statement_statement(
+      is_var ? KILNI_STATEMENT_VAR : KILNI_STATEMENT_LET);
   record.b = value;
-  kiln_expr_t read =
-      declare(builder, name, builder->ir.exprs.items[value].type,
-              is_var ? KILNI_VARIABLE_VAR : KILNI_VARIABLE_LET, &record.a);
-  return add(builder, record) != 0 ? read : 0;
+  kiln_expr_t read = builder_statement_declare(
+      builder, name, builder->ir.exprs.items[value].type,
+      is_var ? KILNI_VARIABLE_VAR : KILNI_VARIABLE_LET, &record.a);
+  return builder_statement_add(builder, record) != 0 ? read : 0;
 }
 
 kiln_expr_t kiln_program_builder_let(kiln_program_builder_t* builder,
                                      const char* name, kiln_expr_t value) {
-  return add_variable(builder, name, value, false);
+  return builder_statement_add_variable(builder, name, value, false);
 }
 
 kiln_expr_t kiln_program_builder_var(kiln_program_builder_t* builder,
                                      const char* name, kiln_expr_t value) {
-  return add_variable(builder, name, value, true);
+  return builder_statement_add_variable(builder, name, value, true);
 }
 
 void kiln_program_builder_assign(kiln_program_builder_t* builder,
                                  kiln_expr_t variable, kiln_expr_t value) {
-  if (!kilni_builder_works(builder) ||
-      !kilni_builder_has_expr(builder, variable) ||
-      !kilni_builder_has_expr(builder, value)) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_expr(builder, variable) ||
+      !kilni_program_builder_has_expr(builder, value)) {
     return;
   }
-  const kilni_expr_record_t* target = &builder->ir.exprs.items[variable];
+  const kilni_program_expr_record_t* target =
+      &builder->ir.exprs.items[variable];
   if (target->op != KILNI_EXPR_VARIABLE) {
-    kilni_builder_fail(
+    kilni_program_builder_fail(
         builder, kilni_base_status_with_fix(
                      KILNI_FAIL(INVALID_ARGUMENT,
                                 "expression %u is assigned to and no variable",
@@ -115,10 +120,11 @@ void kiln_program_builder_assign(kiln_program_builder_t* builder,
                      "assign to what kiln_program_builder_var gave"));
     return;
   }
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_ASSIGN);
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_ASSIGN);
   record.a = target->a;
   record.b = value;
-  add(builder, record);
+  builder_statement_add(builder, record);
 }
 
 // ---- Plain statements ----
@@ -126,149 +132,167 @@ void kiln_program_builder_assign(kiln_program_builder_t* builder,
 void kiln_program_builder_store(kiln_program_builder_t* builder,
                                 uint32_t buffer, kiln_expr_t index,
                                 kiln_expr_t value) {
-  if (!kilni_builder_works(builder) ||
-      !kilni_builder_has_buffer(builder, buffer) ||
-      !kilni_builder_has_expr(builder, index) ||
-      !kilni_builder_has_expr(builder, value)) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_buffer(builder, buffer) ||
+      !kilni_program_builder_has_expr(builder, index) ||
+      !kilni_program_builder_has_expr(builder, value)) {
     return;
   }
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_STORE);
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_STORE);
   record.a = buffer;
   record.b = index;
   record.c = value;
-  add(builder, record);
+  builder_statement_add(builder, record);
 }
 
-static uint32_t add_with(kiln_program_builder_t* builder, uint8_t op,
-                         kiln_expr_t value) {
-  if (!kilni_builder_works(builder) ||
-      !kilni_builder_has_expr(builder, value)) {
+static uint32_t builder_statement_add_with(kiln_program_builder_t* builder,
+                                           uint8_t op, kiln_expr_t value) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_expr(builder, value)) {
     return 0;
   }
-  kilni_statement_record_t record = statement(op);
+  kilni_program_statement_record_t record = builder_statement_statement(op);
   record.a = value;
-  return add(builder, record);
+  return builder_statement_add(builder, record);
 }
 
 void kiln_program_builder_evaluate(kiln_program_builder_t* builder,
                                    kiln_expr_t value) {
-  add_with(builder, KILNI_STATEMENT_EVALUATE, value);
+  builder_statement_add_with(builder, KILNI_STATEMENT_EVALUATE, value);
 }
 
 void kiln_program_builder_break(kiln_program_builder_t* builder) {
-  add(builder, statement(KILNI_STATEMENT_BREAK));
+  builder_statement_add(builder,
+                        builder_statement_statement(KILNI_STATEMENT_BREAK));
 }
 
 void kiln_program_builder_continue(kiln_program_builder_t* builder) {
-  add(builder, statement(KILNI_STATEMENT_CONTINUE));
+  builder_statement_add(builder,
+                        builder_statement_statement(KILNI_STATEMENT_CONTINUE));
 }
 
 void kiln_program_builder_return(kiln_program_builder_t* builder,
                                  kiln_expr_t value) {
   if (value == 0) {
-    add(builder, statement(KILNI_STATEMENT_RETURN));
+    builder_statement_add(builder,
+                          builder_statement_statement(KILNI_STATEMENT_RETURN));
   } else {
-    add_with(builder, KILNI_STATEMENT_RETURN, value);
+    builder_statement_add_with(builder, KILNI_STATEMENT_RETURN, value);
   }
 }
 
 void kiln_program_builder_barrier(kiln_program_builder_t* builder) {
-  add(builder, statement(KILNI_STATEMENT_BARRIER));
+  builder_statement_add(builder,
+                        builder_statement_statement(KILNI_STATEMENT_BARRIER));
 }
 
 void kiln_program_builder_grid_barrier(kiln_program_builder_t* builder) {
-  add(builder, statement(KILNI_STATEMENT_GRID_BARRIER));
+  builder_statement_add(
+      builder, builder_statement_statement(KILNI_STATEMENT_GRID_BARRIER));
 }
 
 void kiln_program_builder_subgroup_barrier(kiln_program_builder_t* builder) {
-  add(builder, statement(KILNI_STATEMENT_SUBGROUP_BARRIER));
+  builder_statement_add(
+      builder, builder_statement_statement(KILNI_STATEMENT_SUBGROUP_BARRIER));
 }
 
 void kiln_program_builder_matrix(kiln_program_builder_t* builder, uint32_t d,
                                  uint32_t a, uint32_t b) {
-  if (!kilni_builder_works(builder) || !kilni_builder_has_buffer(builder, d) ||
-      !kilni_builder_has_buffer(builder, a) ||
-      !kilni_builder_has_buffer(builder, b)) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_buffer(builder, d) ||
+      !kilni_program_builder_has_buffer(builder, a) ||
+      !kilni_program_builder_has_buffer(builder, b)) {
     return;
   }
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_MATRIX);
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_MATRIX);
   record.a = d;
   record.b = a;
   record.c = b;
-  add(builder, record);
+  builder_statement_add(builder, record);
 }
 
 static bool has_tag(kiln_program_builder_t* builder, uint32_t tag) {
   if (tag <= UINT16_MAX) return true;
-  kilni_builder_fail(builder,
-                     kilni_base_status_with_fix(
-                         KILNI_FAIL(INVALID_ARGUMENT, "tag %u of a copy", tag),
-                         "use one up to 65535"));
+  kilni_program_builder_fail(
+      builder, kilni_base_status_with_fix(
+                   KILNI_FAIL(INVALID_ARGUMENT, "tag %u of a copy", tag),
+                   "use one up to 65535"));
   return false;
 }
 
 void kiln_program_builder_copy(kiln_program_builder_t* builder,
                                const kiln_program_copy_t* copy) {
-  if (!kilni_builder_works(builder) || !has_tag(builder, copy->tag) ||
-      !kilni_builder_has_buffer(builder, copy->to) ||
-      !kilni_builder_has_buffer(builder, copy->from) ||
-      !kilni_builder_has_expr(builder, copy->to_index) ||
-      !kilni_builder_has_expr(builder, copy->from_index) ||
-      !kilni_builder_has_expr(builder, copy->count)) {
+  if (!kilni_program_builder_works(builder) || !has_tag(builder, copy->tag) ||
+      !kilni_program_builder_has_buffer(builder, copy->to) ||
+      !kilni_program_builder_has_buffer(builder, copy->from) ||
+      !kilni_program_builder_has_expr(builder, copy->to_index) ||
+      !kilni_program_builder_has_expr(builder, copy->from_index) ||
+      !kilni_program_builder_has_expr(builder, copy->count)) {
     return;
   }
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_ASYNC_COPY);
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_ASYNC_COPY);
   record.extra = (uint16_t)copy->tag;
   record.a = copy->to | copy->from << 16;
   record.b = copy->to_index;
   record.c = copy->from_index;
   record.d = copy->count;
-  add(builder, record);
+  builder_statement_add(builder, record);
 }
 
 void kiln_program_builder_wait(kiln_program_builder_t* builder, uint32_t tag) {
-  if (!kilni_builder_works(builder) || !has_tag(builder, tag)) return;
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_ASYNC_WAIT);
+  if (!kilni_program_builder_works(builder) || !has_tag(builder, tag)) return;
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_ASYNC_WAIT);
   record.extra = (uint16_t)tag;
-  add(builder, record);
+  builder_statement_add(builder, record);
 }
 
 void kiln_program_builder_trap(kiln_program_builder_t* builder, kiln_expr_t tag,
                                kiln_expr_t address) {
-  if (!kilni_builder_works(builder) || !kilni_builder_has_expr(builder, tag) ||
-      !kilni_builder_has_expr(builder, address)) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_expr(builder, tag) ||
+      !kilni_program_builder_has_expr(builder, address)) {
     return;
   }
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_TRAP);
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_TRAP);
   record.a = tag;
   record.b = address;
-  add(builder, record);
+  builder_statement_add(builder, record);
 }
 
 // ---- Blocks ----
 
 void kiln_program_builder_begin_if(kiln_program_builder_t* builder,
                                    kiln_expr_t condition) {
-  open_block(builder, add_with(builder, KILNI_STATEMENT_IF, condition), false);
+  open_block(builder,
+             builder_statement_add_with(builder, KILNI_STATEMENT_IF, condition),
+             false);
 }
 
 void kiln_program_builder_begin_while(kiln_program_builder_t* builder,
                                       kiln_expr_t condition) {
-  open_block(builder, add_with(builder, KILNI_STATEMENT_WHILE, condition),
-             false);
+  open_block(
+      builder,
+      builder_statement_add_with(builder, KILNI_STATEMENT_WHILE, condition),
+      false);
 }
 
 // A step that its counter's type does not have would be another one.
 static bool has_step(kiln_program_builder_t* builder, uint8_t type,
                      uint64_t step) {
-  uint32_t bits = 8 * kilni_type_bytes(type);
+  uint32_t bits = 8 * kilni_program_type_bytes(type);
   if (bits == 0 || step <= UINT64_MAX >> (64 - bits)) return true;
-  kilni_builder_fail(
-      builder, kilni_base_status_with_fix(
-                   KILNI_FAIL(INVALID_ARGUMENT,
-                              "a step of %llu for a counter of type %s",
-                              (unsigned long long)step, kilni_type_name(type)),
-                   "cast the bounds to a wider type"));
+  kilni_program_builder_fail(
+      builder,
+      kilni_base_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "a step of %llu for a counter of type %s",
+                     (unsigned long long)step, kilni_program_type_name(type)),
+          "cast the bounds to a wider type"));
   return false;
 }
 
@@ -276,49 +300,53 @@ kiln_expr_t kiln_program_builder_begin_for(kiln_program_builder_t* builder,
                                            const char* name, kiln_expr_t from,
                                            kiln_expr_t to, uint64_t step,
                                            bool unroll) {
-  if (!kilni_builder_works(builder) || !kilni_builder_has_expr(builder, from) ||
-      !kilni_builder_has_expr(builder, to)) {
+  if (!kilni_program_builder_works(builder) ||
+      !kilni_program_builder_has_expr(builder, from) ||
+      !kilni_program_builder_has_expr(builder, to)) {
     return 0;
   }
   uint8_t type = builder->ir.exprs.items[from].type;
   if (!has_step(builder, type, step)) return 0;
-  kilni_statement_record_t record = statement(KILNI_STATEMENT_FOR);
+  kilni_program_statement_record_t record =
+      builder_statement_statement(KILNI_STATEMENT_FOR);
   record.b = from;
   record.c = to;
   record.extra = unroll ? KILNI_FOR_UNROLL : 0;
   if (step != 0) {
-    record.d =
-        kiln_program_builder_literal(builder, kilni_type_unsigned(type), step);
+    record.d = kiln_program_builder_literal(
+        builder, kilni_program_type_unsigned(type), step);
   }
-  kiln_expr_t read =
-      declare(builder, name, type, KILNI_VARIABLE_COUNTER, &record.a);
-  uint32_t index = add(builder, record);
+  kiln_expr_t read = builder_statement_declare(
+      builder, name, type, KILNI_VARIABLE_COUNTER, &record.a);
+  uint32_t index = builder_statement_add(builder, record);
   open_block(builder, index, false);
   return index != 0 ? read : 0;
 }
 
 // The block of a statement that is open last; NULL, remembered, without one.
-static kilni_open_block_t* last_block(kiln_program_builder_t* builder) {
-  if (!kilni_builder_works(builder)) return NULL;
-  kilni_open_block_t* block = &builder->blocks[builder->block_count - 1];
+static kilni_program_open_block_t* last_block(kiln_program_builder_t* builder) {
+  if (!kilni_program_builder_works(builder)) return NULL;
+  kilni_program_open_block_t* block =
+      &builder->blocks[builder->block_count - 1];
   if (block->statement != 0) return block;
-  kilni_builder_fail(builder, kilni_base_status_with_fix(
-                                  KILNI_FAIL(INVALID_STATE,
-                                             "the end of a block where none is "
-                                             "begun"),
-                                  "end each block once, the last begun first"));
+  kilni_program_builder_fail(
+      builder,
+      kilni_base_status_with_fix(KILNI_FAIL(INVALID_STATE,
+                                            "the end of a block where none is "
+                                            "begun"),
+                                 "end each block once, the last begun first"));
   return NULL;
 }
 
 void kiln_program_builder_begin_else(kiln_program_builder_t* builder) {
-  kilni_open_block_t* block = last_block(builder);
+  kilni_program_open_block_t* block = last_block(builder);
   if (block == NULL) return;
   uint8_t op = builder->ir.statements.items[block->statement].op;
   if (op != KILNI_STATEMENT_IF || block->is_other) {
-    kilni_builder_fail(builder,
-                       kilni_base_status_with_fix(
-                           KILNI_FAIL(INVALID_STATE, "an else without if"),
-                           "begin it inside the block of an if"));
+    kilni_program_builder_fail(
+        builder, kilni_base_status_with_fix(
+                     KILNI_FAIL(INVALID_STATE, "an else without if"),
+                     "begin it inside the block of an if"));
     return;
   }
   block->is_other = true;

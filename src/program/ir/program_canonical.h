@@ -32,7 +32,7 @@ enum {
 enum { KILNI_CANONICAL_END = 0 };
 
 // Adds the canonical form of a valid program.
-kiln_status_t kilni_ir_write_canonical(const kilni_ir_t* ir,
-                                       kilni_base_str_t* out);
+kiln_status_t kilni_program_ir_write_canonical(const kilni_program_ir_t* ir,
+                                               kilni_base_str_t* out);
 
 #endif  // KILN_SRC_PROGRAM_IR_PROGRAM_CANONICAL_H_

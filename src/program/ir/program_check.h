@@ -11,21 +11,23 @@
 #include "program/ir/program_ir.h"
 
 // What is told of a problem: which rule, about which record.
-typedef struct kilni_problem_t {
+typedef struct kilni_program_problem_t {
   uint32_t rule;
   bool is_note;
   uint32_t kind;  // KILNI_IR_*
   uint32_t index;
   const char* detail;  // lives during the call
   const char* fix;     // the same
-} kilni_problem_t;
+} kilni_program_problem_t;
 
-typedef void (*kilni_problem_fn_t)(const kilni_problem_t* problem, void* user);
+typedef void (*kilni_program_problem_fn_t)(
+    const kilni_program_problem_t* problem, void* user);
 
 // Checks every rule and tells each problem; fills in which functions are pure.
 // Names are looked at only where `names`: the parser has done that. OK also
 // where there are problems; OUT_OF_MEMORY.
-kiln_status_t kilni_ir_check(kilni_ir_t* ir, bool names,
-                             kilni_problem_fn_t tell, void* user);
+kiln_status_t kilni_program_ir_check(kilni_program_ir_t* ir, bool names,
+                                     kilni_program_problem_fn_t tell,
+                                     void* user);
 
 #endif  // KILN_SRC_PROGRAM_IR_PROGRAM_CHECK_H_

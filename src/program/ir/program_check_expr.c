@@ -5,21 +5,24 @@
 #include "program/ir/program_integers.h"
 #include "program/ir/program_types.h"
 
-static const kilni_expr_record_t* record_of(const kilni_checker_t* checker,
-                                            uint32_t expr) {
+static const kilni_program_expr_record_t* record_of(
+    const kilni_program_checker_t* checker, uint32_t expr) {
   return &checker->ir->exprs.items[expr];
 }
 
-static uint32_t type_of(const kilni_checker_t* checker, uint32_t expr) {
+static uint32_t check_expr_type_of(const kilni_program_checker_t* checker,
+                                   uint32_t expr) {
   return checker->ir->exprs.items[expr].type;
 }
 
-static const char* name_of_type(const kilni_checker_t* checker, uint32_t expr) {
-  return kilni_type_name(type_of(checker, expr));
+static const char* name_of_type(const kilni_program_checker_t* checker,
+                                uint32_t expr) {
+  return kilni_program_type_name(check_expr_type_of(checker, expr));
 }
 
-bool kilni_expr_has_effect(const kilni_ir_t* ir, uint32_t expr) {
-  const kilni_expr_record_t* record = &ir->exprs.items[expr];
+bool kilni_program_expr_has_effect(const kilni_program_ir_t* ir,
+                                   uint32_t expr) {
+  const kilni_program_expr_record_t* record = &ir->exprs.items[expr];
   if (record->op == KILNI_EXPR_CALL) {
     return !ir->functions.items[record->a].pure;
   }
@@ -29,169 +32,184 @@ bool kilni_expr_has_effect(const kilni_ir_t* ir, uint32_t expr) {
 // ---- Rules of one record, wherever it is used ----
 
 // What to do about an operand that an operator does not take.
-static void fix_operand(kilni_checker_t* checker, uint32_t wanted,
+static void fix_operand(kilni_program_checker_t* checker, uint32_t wanted,
                         uint32_t type) {
-  bool is_float = kilni_type_class(type) == KILNI_CLASS_FLOAT;
+  bool is_float = kilni_program_type_class(type) == KILNI_CLASS_FLOAT;
   if (type == KILN_PROGRAM_TYPE_BOOL) {
-    kilni_checker_fix(checker, "cast it: u32(x), f32(x)");
+    kilni_program_checker_fix(checker, "cast it: u32(x), f32(x)");
   } else if (wanted == KILNI_OPERANDS_BOOL) {
-    kilni_checker_fix(checker, "compare: x != 0, or x == 0 for !x");
+    kilni_program_checker_fix(checker, "compare: x != 0, or x == 0 for !x");
   } else if (wanted == KILNI_OPERANDS_FLOAT) {
-    kilni_checker_fix(checker, "cast the operand: f32(x)");
+    kilni_program_checker_fix(checker, "cast the operand: f32(x)");
   } else if (wanted == KILNI_OPERANDS_INTEGER && is_float) {
-    kilni_checker_fix(checker, "cast the operand: u32(x), i32(x)");
+    kilni_program_checker_fix(checker, "cast the operand: u32(x), i32(x)");
   }
 }
 
 // What to do about two operands of types that differ.
-static void fix_operands(kilni_checker_t* checker, uint32_t op, uint32_t left,
-                         uint32_t right) {
-  uint32_t takes = kilni_binary_operators[op].operands;
-  const char* one = kilni_type_name(left);
-  const char* other = kilni_type_name(right);
-  if (kilni_binary_is_shift(op)) {
-    kilni_checker_fix(checker,
-                      kilni_type_is_integer(left)
-                          ? "the count of a shift is unsigned: u32(x)"
-                          : "shifts are of integers: u32(x), bitcast_u32(x)");
+static void fix_operands(kilni_program_checker_t* checker, uint32_t op,
+                         uint32_t left, uint32_t right) {
+  uint32_t takes = kilni_program_binary_operators[op].operands;
+  const char* one = kilni_program_type_name(left);
+  const char* other = kilni_program_type_name(right);
+  if (kilni_program_binary_is_shift(op)) {
+    kilni_program_checker_fix(
+        checker, kilni_program_type_is_integer(left)
+                     ? "the count of a shift is unsigned: u32(x)"
+                     : "shifts are of integers: u32(x), bitcast_u32(x)");
   } else if (takes == KILNI_OPERANDS_BOOL) {
-    kilni_checker_fix(checker, "compare: x != 0");
-  } else if (kilni_type_is(left, takes) && kilni_type_is(right, takes)) {
-    kilni_checker_fix(checker, "cast one of them: %s(x), %s(x)", one, other);
+    kilni_program_checker_fix(checker, "compare: x != 0");
+  } else if (kilni_program_type_is(left, takes) &&
+             kilni_program_type_is(right, takes)) {
+    kilni_program_checker_fix(checker, "cast one of them: %s(x), %s(x)", one,
+                              other);
   } else {
-    kilni_checker_fix(checker, "cast one of them: %s(x)",
-                      kilni_type_is(left, takes) ? one : other);
+    kilni_program_checker_fix(checker, "cast one of them: %s(x)",
+                              kilni_program_type_is(left, takes) ? one : other);
   }
 }
 
-static void check_unary(kilni_checker_t* checker, uint32_t expr,
-                        const kilni_expr_record_t* record) {
-  const kilni_operator_t* row = &kilni_unary_operators[record->extra];
-  uint32_t operand = type_of(checker, record->a);
-  if (kilni_type_of_unary(record->extra, operand) == record->type) return;
+static void check_unary(kilni_program_checker_t* checker, uint32_t expr,
+                        const kilni_program_expr_record_t* record) {
+  const kilni_program_operator_t* row =
+      &kilni_program_unary_operators[record->extra];
+  uint32_t operand = check_expr_type_of(checker, record->a);
+  if (kilni_program_type_of_unary(record->extra, operand) == record->type)
+    return;
   fix_operand(checker, row->operands, operand);
-  kilni_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
-                     "%s takes %s, not %s", row->spelling,
-                     kilni_operands_name(row->operands),
-                     kilni_type_name(operand));
+  kilni_program_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
+                             "%s takes %s, not %s", row->spelling,
+                             kilni_program_operands_name(row->operands),
+                             kilni_program_type_name(operand));
 }
 
-static void check_binary(kilni_checker_t* checker, uint32_t expr,
-                         const kilni_expr_record_t* record) {
-  const kilni_operator_t* row = &kilni_binary_operators[record->extra];
-  uint32_t left = type_of(checker, record->a);
-  uint32_t right = type_of(checker, record->b);
-  if (kilni_type_of_binary(record->extra, left, right) == record->type) return;
-  if (left == right && !kilni_binary_is_shift(record->extra)) {
+static void check_binary(kilni_program_checker_t* checker, uint32_t expr,
+                         const kilni_program_expr_record_t* record) {
+  const kilni_program_operator_t* row =
+      &kilni_program_binary_operators[record->extra];
+  uint32_t left = check_expr_type_of(checker, record->a);
+  uint32_t right = check_expr_type_of(checker, record->b);
+  if (kilni_program_type_of_binary(record->extra, left, right) == record->type)
+    return;
+  if (left == right && !kilni_program_binary_is_shift(record->extra)) {
     fix_operand(checker, row->operands, left);
     if (record->extra == KILN_PROGRAM_BINARY_BIT_XOR &&
-        kilni_type_class(left) == KILNI_CLASS_FLOAT) {
-      kilni_checker_fix(checker, "a power is pow(x, y); ^ is exclusive or");
+        kilni_program_type_class(left) == KILNI_CLASS_FLOAT) {
+      kilni_program_checker_fix(checker,
+                                "a power is pow(x, y); ^ is exclusive or");
     }
-    kilni_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
-                       "%s takes %s, not %s", row->spelling,
-                       kilni_operands_name(row->operands),
-                       kilni_type_name(left));
+    kilni_program_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
+                               "%s takes %s, not %s", row->spelling,
+                               kilni_program_operands_name(row->operands),
+                               kilni_program_type_name(left));
     return;
   }
   fix_operands(checker, record->extra, left, right);
-  kilni_checker_tell(checker, KILNI_RULE_OPERANDS, KILNI_IR_EXPR, expr,
-                     "%s of %s and %s", row->spelling, kilni_type_name(left),
-                     kilni_type_name(right));
+  kilni_program_checker_tell(checker, KILNI_RULE_OPERANDS, KILNI_IR_EXPR, expr,
+                             "%s of %s and %s", row->spelling,
+                             kilni_program_type_name(left),
+                             kilni_program_type_name(right));
 }
 
-static void check_select(kilni_checker_t* checker, uint32_t expr,
-                         const kilni_expr_record_t* record) {
-  if (type_of(checker, record->a) != KILN_PROGRAM_TYPE_BOOL) {
-    kilni_checker_tell(checker, KILNI_RULE_CONDITION, KILNI_IR_EXPR, expr, "%s",
-                       name_of_type(checker, record->a));
+static void check_select(kilni_program_checker_t* checker, uint32_t expr,
+                         const kilni_program_expr_record_t* record) {
+  if (check_expr_type_of(checker, record->a) != KILN_PROGRAM_TYPE_BOOL) {
+    kilni_program_checker_tell(checker, KILNI_RULE_CONDITION, KILNI_IR_EXPR,
+                               expr, "%s", name_of_type(checker, record->a));
   }
-  if (type_of(checker, record->b) != type_of(checker, record->c)) {
-    kilni_checker_tell(checker, KILNI_RULE_SELECT, KILNI_IR_EXPR, expr,
-                       "%s and %s", name_of_type(checker, record->b),
-                       name_of_type(checker, record->c));
+  if (check_expr_type_of(checker, record->b) !=
+      check_expr_type_of(checker, record->c)) {
+    kilni_program_checker_tell(checker, KILNI_RULE_SELECT, KILNI_IR_EXPR, expr,
+                               "%s and %s", name_of_type(checker, record->b),
+                               name_of_type(checker, record->c));
   }
 }
 
-static void check_fma(kilni_checker_t* checker, uint32_t expr,
-                      const kilni_expr_record_t* record) {
-  uint32_t type = type_of(checker, record->a);
-  if (kilni_type_class(type) == KILNI_CLASS_FLOAT &&
-      type_of(checker, record->b) == type &&
-      type_of(checker, record->c) == type) {
+static void check_fma(kilni_program_checker_t* checker, uint32_t expr,
+                      const kilni_program_expr_record_t* record) {
+  uint32_t type = check_expr_type_of(checker, record->a);
+  if (kilni_program_type_class(type) == KILNI_CLASS_FLOAT &&
+      check_expr_type_of(checker, record->b) == type &&
+      check_expr_type_of(checker, record->c) == type) {
     return;
   }
-  kilni_checker_tell(checker, KILNI_RULE_FMA, KILNI_IR_EXPR, expr,
-                     "%s, %s and %s", kilni_type_name(type),
-                     name_of_type(checker, record->b),
-                     name_of_type(checker, record->c));
+  kilni_program_checker_tell(checker, KILNI_RULE_FMA, KILNI_IR_EXPR, expr,
+                             "%s, %s and %s", kilni_program_type_name(type),
+                             name_of_type(checker, record->b),
+                             name_of_type(checker, record->c));
 }
 
-static void check_bitcast(kilni_checker_t* checker, uint32_t expr,
-                          const kilni_expr_record_t* record) {
-  uint32_t from = type_of(checker, record->a);
-  if (kilni_type_bytes(from) == kilni_type_bytes(record->type) &&
+static void check_bitcast(kilni_program_checker_t* checker, uint32_t expr,
+                          const kilni_program_expr_record_t* record) {
+  uint32_t from = check_expr_type_of(checker, record->a);
+  if (kilni_program_type_bytes(from) ==
+          kilni_program_type_bytes(record->type) &&
       from != KILN_PROGRAM_TYPE_BOOL &&
       record->type != KILN_PROGRAM_TYPE_BOOL) {
     return;
   }
-  kilni_checker_tell(checker, KILNI_RULE_CAST, KILNI_IR_EXPR, expr,
-                     "the bits of %s as %s", kilni_type_name(from),
-                     kilni_type_name(record->type));
+  kilni_program_checker_tell(
+      checker, KILNI_RULE_CAST, KILNI_IR_EXPR, expr, "the bits of %s as %s",
+      kilni_program_type_name(from), kilni_program_type_name(record->type));
 }
 
-static void check_subgroup(kilni_checker_t* checker, uint32_t expr,
-                           const kilni_expr_record_t* record) {
-  const kilni_operator_t* row = &kilni_subgroups[record->extra];
-  uint32_t type = type_of(checker, record->a);
-  if (kilni_type_of_subgroup(record->extra, type) != record->type) {
-    kilni_checker_tell(checker, KILNI_RULE_SUBGROUP, KILNI_IR_EXPR, expr,
-                       "%s takes %s, not %s", row->spelling,
-                       kilni_operands_name(row->operands),
-                       kilni_type_name(type));
+static void check_subgroup(kilni_program_checker_t* checker, uint32_t expr,
+                           const kilni_program_expr_record_t* record) {
+  const kilni_program_operator_t* row = &kilni_program_subgroups[record->extra];
+  uint32_t type = check_expr_type_of(checker, record->a);
+  if (kilni_program_type_of_subgroup(record->extra, type) != record->type) {
+    kilni_program_checker_tell(checker, KILNI_RULE_SUBGROUP, KILNI_IR_EXPR,
+                               expr, "%s takes %s, not %s", row->spelling,
+                               kilni_program_operands_name(row->operands),
+                               kilni_program_type_name(type));
   }
-  if (row->lane && type_of(checker, record->b) != KILN_PROGRAM_TYPE_U32) {
-    kilni_checker_tell(checker, KILNI_RULE_SUBGROUP, KILNI_IR_EXPR, expr,
-                       "the lane is a %s", name_of_type(checker, record->b));
+  if (row->lane &&
+      check_expr_type_of(checker, record->b) != KILN_PROGRAM_TYPE_U32) {
+    kilni_program_checker_tell(checker, KILNI_RULE_SUBGROUP, KILNI_IR_EXPR,
+                               expr, "the lane is a %s",
+                               name_of_type(checker, record->b));
   }
 }
 
-void kilni_check_index(kilni_checker_t* checker, uint32_t buffer,
-                       uint32_t index) {
-  const kilni_buffer_record_t* record = &checker->ir->buffers.items[buffer];
-  if (!kilni_type_is_integer(type_of(checker, index))) {
-    kilni_checker_tell(checker, KILNI_RULE_INDEX, KILNI_IR_EXPR, index, "%s",
-                       name_of_type(checker, index));
+void kilni_program_check_index(kilni_program_checker_t* checker,
+                               uint32_t buffer, uint32_t index) {
+  const kilni_program_buffer_record_t* record =
+      &checker->ir->buffers.items[buffer];
+  if (!kilni_program_type_is_integer(check_expr_type_of(checker, index))) {
+    kilni_program_checker_tell(checker, KILNI_RULE_INDEX, KILNI_IR_EXPR, index,
+                               "%s", name_of_type(checker, index));
     return;
   }
   uint64_t at, count;
   if (record_of(checker, index)->op != KILNI_EXPR_LITERAL ||
-      !kilni_ir_evaluate(checker->ir, index, NULL, &at)) {
+      !kilni_program_ir_evaluate(checker->ir, index, NULL, &at)) {
     return;
   }
-  int64_t number = kilni_integer_signed(type_of(checker, index), at);
+  int64_t number =
+      kilni_program_integer_signed(check_expr_type_of(checker, index), at);
   if (number < 0 && record->count == 0 &&
-      kilni_type_class(type_of(checker, index)) == KILNI_CLASS_SIGNED) {
-    kilni_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR, index,
-                       "\"%s\" has no element %lld",
-                       kilni_ir_name(checker->ir, record->name),
-                       (long long)number);
+      kilni_program_type_class(check_expr_type_of(checker, index)) ==
+          KILNI_CLASS_SIGNED) {
+    kilni_program_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR,
+                               index, "\"%s\" has no element %lld",
+                               kilni_program_ir_name(checker->ir, record->name),
+                               (long long)number);
     return;
   }
   if (record->count == 0 ||
-      !kilni_ir_evaluate(checker->ir, record->count, NULL, &count)) {
+      !kilni_program_ir_evaluate(checker->ir, record->count, NULL, &count)) {
     return;
   }
   at = (uint64_t)number;
   if (at < count) return;
-  kilni_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR, index,
-                     "\"%s\" has %llu elements",
-                     kilni_ir_name(checker->ir, record->name),
-                     (unsigned long long)count);
+  kilni_program_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR,
+                             index, "\"%s\" has %llu elements",
+                             kilni_program_ir_name(checker->ir, record->name),
+                             (unsigned long long)count);
 }
 
-static void check_order(kilni_checker_t* checker, uint32_t expr,
-                        const kilni_expr_record_t* record) {
+static void check_order(kilni_program_checker_t* checker, uint32_t expr,
+                        const kilni_program_expr_record_t* record) {
   uint32_t op = KILNI_ATOMIC_OP(record->extra);
   uint32_t ordering = KILNI_ATOMIC_ORDERING(record->extra);
   uint32_t scope = KILNI_ATOMIC_SCOPE(record->extra);
@@ -199,37 +217,41 @@ static void check_order(kilni_checker_t* checker, uint32_t expr,
                  ordering == KILN_PROGRAM_ORDERING_ACQ_REL;
   bool acquire = ordering == KILN_PROGRAM_ORDERING_ACQUIRE ||
                  ordering == KILN_PROGRAM_ORDERING_ACQ_REL;
-  const char* spelling = kilni_atomics[op].spelling;
+  const char* spelling = kilni_program_atomics[op].spelling;
   if ((op == KILN_PROGRAM_ATOMIC_LOAD && release) ||
       (op == KILN_PROGRAM_ATOMIC_STORE && acquire)) {
-    kilni_checker_tell(checker, KILNI_RULE_ATOMIC_ORDER, KILNI_IR_EXPR, expr,
-                       "%s with %s", spelling, kilni_orderings[ordering]);
+    kilni_program_checker_tell(checker, KILNI_RULE_ATOMIC_ORDER, KILNI_IR_EXPR,
+                               expr, "%s with %s", spelling,
+                               kilni_program_orderings[ordering]);
   }
   if (checker->ir->buffers.items[record->a].role == KILN_PROGRAM_ROLE_SHARED &&
       scope != KILN_PROGRAM_SCOPE_BLOCK) {
-    kilni_checker_tell(checker, KILNI_RULE_ATOMIC_ORDER, KILNI_IR_EXPR, expr,
-                       "scope %s for a shared buffer", kilni_scopes[scope]);
+    kilni_program_checker_tell(checker, KILNI_RULE_ATOMIC_ORDER, KILNI_IR_EXPR,
+                               expr, "scope %s for a shared buffer",
+                               kilni_program_scopes[scope]);
   }
 }
 
-static void check_atomic(kilni_checker_t* checker, uint32_t expr,
-                         const kilni_expr_record_t* record) {
-  const kilni_ir_t* ir = checker->ir;
-  const kilni_buffer_record_t* buffer = &ir->buffers.items[record->a];
+static void check_atomic(kilni_program_checker_t* checker, uint32_t expr,
+                         const kilni_program_expr_record_t* record) {
+  const kilni_program_ir_t* ir = checker->ir;
+  const kilni_program_buffer_record_t* buffer = &ir->buffers.items[record->a];
   const uint32_t* operands = ir->operands.items + record->b;
   uint32_t op = KILNI_ATOMIC_OP(record->extra);
-  if (!kilni_type_is(buffer->type, kilni_atomics[op].operands)) {
-    kilni_checker_tell(checker, KILNI_RULE_ATOMIC, KILNI_IR_EXPR, expr,
-                       "%s takes %s, not %s", kilni_atomics[op].spelling,
-                       kilni_operands_name(kilni_atomics[op].operands),
-                       kilni_type_name(buffer->type));
+  if (!kilni_program_type_is(buffer->type,
+                             kilni_program_atomics[op].operands)) {
+    kilni_program_checker_tell(
+        checker, KILNI_RULE_ATOMIC, KILNI_IR_EXPR, expr, "%s takes %s, not %s",
+        kilni_program_atomics[op].spelling,
+        kilni_program_operands_name(kilni_program_atomics[op].operands),
+        kilni_program_type_name(buffer->type));
   }
   for (uint32_t i = 1; i < record->c; i++) {
-    if (type_of(checker, operands[i]) == buffer->type) continue;
-    kilni_checker_tell(checker, KILNI_RULE_ATOMIC, KILNI_IR_EXPR, expr,
-                       "a value of %s for elements of %s",
-                       name_of_type(checker, operands[i]),
-                       kilni_type_name(buffer->type));
+    if (check_expr_type_of(checker, operands[i]) == buffer->type) continue;
+    kilni_program_checker_tell(checker, KILNI_RULE_ATOMIC, KILNI_IR_EXPR, expr,
+                               "a value of %s for elements of %s",
+                               name_of_type(checker, operands[i]),
+                               kilni_program_type_name(buffer->type));
   }
   bool reads = op == KILN_PROGRAM_ATOMIC_LOAD &&
                buffer->role != KILN_PROGRAM_ROLE_PRIVATE;
@@ -238,46 +260,52 @@ static void check_atomic(kilni_checker_t* checker, uint32_t expr,
                 buffer->role == KILN_PROGRAM_ROLE_RESIDENT ||
                 buffer->role == KILN_PROGRAM_ROLE_SHARED;
   if (!reads && !writes) {
-    kilni_checker_tell(checker, KILNI_RULE_ATOMIC_ROLE, KILNI_IR_EXPR, expr,
-                       "\"%s\" is %s", kilni_ir_name(ir, buffer->name),
-                       kilni_role_name(buffer->role));
+    kilni_program_checker_tell(checker, KILNI_RULE_ATOMIC_ROLE, KILNI_IR_EXPR,
+                               expr, "\"%s\" is %s",
+                               kilni_program_ir_name(ir, buffer->name),
+                               kilni_program_role_name(buffer->role));
   }
   check_order(checker, expr, record);
-  kilni_check_index(checker, record->a, operands[0]);
+  kilni_program_check_index(checker, record->a, operands[0]);
 }
 
 // Whether a buffer may stand for a parameter of a function.
-static void check_buffer_operand(kilni_checker_t* checker, uint32_t expr,
-                                 uint32_t given, uint32_t parameter) {
-  const kilni_ir_t* ir = checker->ir;
-  const kilni_buffer_record_t* mine = &ir->buffers.items[given];
-  const kilni_buffer_record_t* wants = &ir->buffers.items[parameter];
+static void check_buffer_operand(kilni_program_checker_t* checker,
+                                 uint32_t expr, uint32_t given,
+                                 uint32_t parameter) {
+  const kilni_program_ir_t* ir = checker->ir;
+  const kilni_program_buffer_record_t* mine = &ir->buffers.items[given];
+  const kilni_program_buffer_record_t* wants = &ir->buffers.items[parameter];
   if (mine->type != wants->type) {
-    kilni_checker_tell(
-        checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
-        "\"%s\" has elements of %s, \"%s\" of %s",
-        kilni_ir_name(ir, mine->name), kilni_type_name(mine->type),
-        kilni_ir_name(ir, wants->name), kilni_type_name(wants->type));
+    kilni_program_checker_tell(checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
+                               "\"%s\" has elements of %s, \"%s\" of %s",
+                               kilni_program_ir_name(ir, mine->name),
+                               kilni_program_type_name(mine->type),
+                               kilni_program_ir_name(ir, wants->name),
+                               kilni_program_type_name(wants->type));
   }
   bool read_only = mine->role == KILN_PROGRAM_ROLE_IN ||
                    mine->role == KILN_PROGRAM_ROLE_UNIFORM;
   if (read_only && wants->role != KILN_PROGRAM_ROLE_IN) {
-    kilni_checker_tell(
-        checker, KILNI_RULE_CALL_BUFFER, KILNI_IR_EXPR, expr,
-        "\"%s\" is %s, \"%s\" is %s", kilni_ir_name(ir, mine->name),
-        kilni_role_name(mine->role), kilni_ir_name(ir, wants->name),
-        kilni_role_name(wants->role));
+    kilni_program_checker_tell(checker, KILNI_RULE_CALL_BUFFER, KILNI_IR_EXPR,
+                               expr, "\"%s\" is %s, \"%s\" is %s",
+                               kilni_program_ir_name(ir, mine->name),
+                               kilni_program_role_name(mine->role),
+                               kilni_program_ir_name(ir, wants->name),
+                               kilni_program_role_name(wants->role));
   }
 }
 
-static void check_call(kilni_checker_t* checker, uint32_t expr,
-                       const kilni_expr_record_t* record) {
-  const kilni_ir_t* ir = checker->ir;
-  const kilni_function_record_t* called = &ir->functions.items[record->a];
+static void check_expr_check_call(kilni_program_checker_t* checker,
+                                  uint32_t expr,
+                                  const kilni_program_expr_record_t* record) {
+  const kilni_program_ir_t* ir = checker->ir;
+  const kilni_program_function_record_t* called =
+      &ir->functions.items[record->a];
   if (record->c != called->parameter_count) {
-    kilni_checker_tell(checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
-                       "%u operands for %u parameters", record->c,
-                       called->parameter_count);
+    kilni_program_checker_tell(checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
+                               "%u operands for %u parameters", record->c,
+                               called->parameter_count);
     return;
   }
   for (uint32_t i = 0; i < record->c; i++) {
@@ -286,22 +314,25 @@ static void check_call(kilni_checker_t* checker, uint32_t expr,
     if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
       check_buffer_operand(checker, expr, given,
                            parameter & ~KILNI_PARAMETER_BUFFER);
-    } else if (type_of(checker, given) != ir->variables.items[parameter].type) {
-      kilni_checker_fix(checker, "cast it: %s(x)",
-                        kilni_type_name(ir->variables.items[parameter].type));
-      kilni_checker_tell(checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
-                         "operand %u is a %s, the parameter a %s", i + 1,
-                         name_of_type(checker, given),
-                         kilni_type_name(ir->variables.items[parameter].type));
+    } else if (check_expr_type_of(checker, given) !=
+               ir->variables.items[parameter].type) {
+      kilni_program_checker_fix(
+          checker, "cast it: %s(x)",
+          kilni_program_type_name(ir->variables.items[parameter].type));
+      kilni_program_checker_tell(
+          checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
+          "operand %u is a %s, the parameter a %s", i + 1,
+          name_of_type(checker, given),
+          kilni_program_type_name(ir->variables.items[parameter].type));
     }
   }
 }
 
-static void check_record(kilni_checker_t* checker, uint32_t expr,
-                         const kilni_expr_record_t* record) {
+static void check_record(kilni_program_checker_t* checker, uint32_t expr,
+                         const kilni_program_expr_record_t* record) {
   switch (record->op) {
     case KILNI_EXPR_LOAD:
-      kilni_check_index(checker, record->a, record->b);
+      kilni_program_check_index(checker, record->a, record->b);
       break;
     case KILNI_EXPR_UNARY:
       check_unary(checker, expr, record);
@@ -325,7 +356,7 @@ static void check_record(kilni_checker_t* checker, uint32_t expr,
       check_atomic(checker, expr, record);
       break;
     case KILNI_EXPR_CALL:
-      check_call(checker, expr, record);
+      check_expr_check_call(checker, expr, record);
       break;
     default:
       break;
@@ -334,23 +365,26 @@ static void check_record(kilni_checker_t* checker, uint32_t expr,
 
 // ---- Rules of the place where it is used ----
 
-static void not_visible(kilni_checker_t* checker, uint32_t expr,
+static void not_visible(kilni_program_checker_t* checker, uint32_t expr,
                         uint32_t name) {
-  kilni_checker_tell(checker, KILNI_RULE_NOT_VISIBLE, KILNI_IR_EXPR, expr,
-                     "\"%s\"", kilni_ir_name(checker->ir, name));
+  kilni_program_checker_tell(checker, KILNI_RULE_NOT_VISIBLE, KILNI_IR_EXPR,
+                             expr, "\"%s\"",
+                             kilni_program_ir_name(checker->ir, name));
 }
 
-static void check_buffer_place(kilni_checker_t* checker, uint32_t expr,
+static void check_buffer_place(kilni_program_checker_t* checker, uint32_t expr,
                                uint32_t buffer) {
-  const kilni_buffer_record_t* record = &checker->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* record =
+      &checker->ir->buffers.items[buffer];
   if (record->function != checker->function) {
     not_visible(checker, expr, record->name);
   }
 }
 
-static void check_place(kilni_checker_t* checker, uint32_t expr,
-                        const kilni_expr_record_t* record) {
-  const kilni_ir_t* ir = checker->ir;
+static void check_expr_check_place(kilni_program_checker_t* checker,
+                                   uint32_t expr,
+                                   const kilni_program_expr_record_t* record) {
+  const kilni_program_ir_t* ir = checker->ir;
   switch (record->op) {
     case KILNI_EXPR_VARIABLE:
       if (!checker->visible[record->a]) {
@@ -368,7 +402,8 @@ static void check_place(kilni_checker_t* checker, uint32_t expr,
       check_buffer_place(checker, expr, record->a);
       break;
     case KILNI_EXPR_CALL: {
-      const kilni_function_record_t* called = &ir->functions.items[record->a];
+      const kilni_program_function_record_t* called =
+          &ir->functions.items[record->a];
       for (uint32_t i = 0; i < record->c && i < called->parameter_count; i++) {
         uint32_t parameter = ir->operands.items[called->parameters + i];
         if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
@@ -382,29 +417,33 @@ static void check_place(kilni_checker_t* checker, uint32_t expr,
   }
 }
 
-static void check_expr(kilni_checker_t* checker, uint32_t expr, bool whole);
+static void check_expr(kilni_program_checker_t* checker, uint32_t expr,
+                       bool whole);
 
 // An operand must have a value, and no effect of its own.
-static void check_operand(kilni_checker_t* checker, uint32_t expr) {
+static void check_expr_check_operand(kilni_program_checker_t* checker,
+                                     uint32_t expr) {
   uint32_t errors = checker->errors;
   check_expr(checker, expr, false);
   if (errors == checker->errors &&
-      type_of(checker, expr) == KILN_PROGRAM_TYPE_NONE) {
-    kilni_checker_tell(checker, KILNI_RULE_NO_VALUE, KILNI_IR_EXPR, expr,
-                       "it is an operand");
+      check_expr_type_of(checker, expr) == KILN_PROGRAM_TYPE_NONE) {
+    kilni_program_checker_tell(checker, KILNI_RULE_NO_VALUE, KILNI_IR_EXPR,
+                               expr, "it is an operand");
   }
 }
 
-static void check_expr(kilni_checker_t* checker, uint32_t expr, bool whole) {
-  const kilni_expr_record_t* record = record_of(checker, expr);
+static void check_expr(kilni_program_checker_t* checker, uint32_t expr,
+                       bool whole) {
+  const kilni_program_expr_record_t* record = record_of(checker, expr);
   uint32_t operands[KILNI_IR_MAX_CALL];
   uint32_t errors = checker->errors;
-  uint32_t count = kilni_ir_operands(checker->ir, expr, operands);
-  for (uint32_t i = 0; i < count; i++) check_operand(checker, operands[i]);
-  check_place(checker, expr, record);
-  if (!whole && kilni_expr_has_effect(checker->ir, expr)) {
-    kilni_checker_tell(checker, KILNI_RULE_EFFECT, KILNI_IR_EXPR, expr,
-                       "its order among others would not be known");
+  uint32_t count = kilni_program_ir_operands(checker->ir, expr, operands);
+  for (uint32_t i = 0; i < count; i++)
+    check_expr_check_operand(checker, operands[i]);
+  check_expr_check_place(checker, expr, record);
+  if (!whole && kilni_program_expr_has_effect(checker->ir, expr)) {
+    kilni_program_checker_tell(checker, KILNI_RULE_EFFECT, KILNI_IR_EXPR, expr,
+                               "its order among others would not be known");
   }
   // One problem is enough: what is made of it has others only by it.
   if (errors == checker->errors && !checker->typed[expr]) {
@@ -413,14 +452,14 @@ static void check_expr(kilni_checker_t* checker, uint32_t expr, bool whole) {
   }
 }
 
-uint32_t kilni_check_value(kilni_checker_t* checker, uint32_t expr,
-                           bool whole) {
+uint32_t kilni_program_check_value(kilni_program_checker_t* checker,
+                                   uint32_t expr, bool whole) {
   uint32_t errors = checker->errors;
   check_expr(checker, expr, whole);
   if (errors != checker->errors) return KILN_PROGRAM_TYPE_NONE;
-  if (type_of(checker, expr) == KILN_PROGRAM_TYPE_NONE && !whole) {
-    kilni_checker_tell(checker, KILNI_RULE_NO_VALUE, KILNI_IR_EXPR, expr,
-                       "a value is wanted here");
+  if (check_expr_type_of(checker, expr) == KILN_PROGRAM_TYPE_NONE && !whole) {
+    kilni_program_checker_tell(checker, KILNI_RULE_NO_VALUE, KILNI_IR_EXPR,
+                               expr, "a value is wanted here");
   }
-  return type_of(checker, expr);
+  return check_expr_type_of(checker, expr);
 }

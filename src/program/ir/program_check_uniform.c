@@ -31,8 +31,8 @@ typedef struct edge_t {
 
 // What has a level is a cell; cell 0 is the same for all of the grid.
 typedef struct levels_t {
-  const kilni_ir_t* ir;
-  kilni_checker_t* checker;  // that is told; NULL: only `divergent`
+  const kilni_program_ir_t* ir;
+  kilni_program_checker_t* checker;  // that is told; NULL: only `divergent`
   kiln_status_t status;
   bool tell;
   bool divergent;      // something lacks company
@@ -54,16 +54,16 @@ typedef struct levels_t {
   size_t edge_room;
 } levels_t;
 
-static uint8_t join(uint8_t a, uint8_t b) {
+static uint8_t check_uniform_join(uint8_t a, uint8_t b) {
   return a > b ? a : b;
 }
 
 static void at_least(levels_t* levels, uint32_t cell, uint8_t level) {
-  levels->level[cell] = join(levels->level[cell], level);
+  levels->level[cell] = check_uniform_join(levels->level[cell], level);
 }
 
 // `to` is at least what `from` is.
-static void follow(levels_t* levels, uint32_t to, uint32_t from) {
+static void check_uniform_follow(levels_t* levels, uint32_t to, uint32_t from) {
   if (from == 0 || from == to || !kiln_status_is_ok(levels->status)) return;
   void* edges = levels->edges;
   levels->status =
@@ -96,27 +96,28 @@ static uint8_t level_of_id(uint32_t id) {
 // What is written nowhere in the program, so that every load at one index gives
 // one value, unless a parameter of a function turns out to be another buffer.
 static bool is_constant_memory(const levels_t* levels, uint32_t buffer) {
-  const kilni_buffer_record_t* record = &levels->ir->buffers.items[buffer];
+  const kilni_program_buffer_record_t* record =
+      &levels->ir->buffers.items[buffer];
   return record->role == KILN_PROGRAM_ROLE_IN ||
          record->role == KILN_PROGRAM_ROLE_UNIFORM;
 }
 
 static void follow_memory(levels_t* levels, uint32_t cell, uint32_t buffer) {
   if (is_constant_memory(levels, buffer)) {
-    follow(levels, cell, levels->mutables + buffer);
+    check_uniform_follow(levels, cell, levels->mutables + buffer);
   } else {
     at_least(levels, cell, LEVEL_THREAD);
   }
 }
 
-static uint32_t see_expr(levels_t* levels, uint32_t expr);
+static uint32_t check_uniform_see_expr(levels_t* levels, uint32_t expr);
 
 static void see_operands(levels_t* levels, uint32_t expr, bool follows) {
   uint32_t operands[KILNI_IR_MAX_CALL];
-  uint32_t count = kilni_ir_operands(levels->ir, expr, operands);
+  uint32_t count = kilni_program_ir_operands(levels->ir, expr, operands);
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t cell = see_expr(levels, operands[i]);
-    if (follows) follow(levels, levels->exprs + expr, cell);
+    uint32_t cell = check_uniform_see_expr(levels, operands[i]);
+    if (follows) check_uniform_follow(levels, levels->exprs + expr, cell);
   }
 }
 
@@ -127,9 +128,11 @@ static uint8_t level_of_subgroup(uint32_t op) {
 }
 
 // Hands the levels of the operands to the function's parameters.
-static void see_call(levels_t* levels, const kilni_expr_record_t* record) {
-  const kilni_ir_t* ir = levels->ir;
-  const kilni_function_record_t* called = &ir->functions.items[record->a];
+static void check_uniform_see_call(levels_t* levels,
+                                   const kilni_program_expr_record_t* record) {
+  const kilni_program_ir_t* ir = levels->ir;
+  const kilni_program_function_record_t* called =
+      &ir->functions.items[record->a];
   for (uint32_t i = 0; i < record->c; i++) {
     uint32_t parameter = ir->operands.items[called->parameters + i];
     uint32_t given = ir->operands.items[record->b + i];
@@ -137,26 +140,28 @@ static void see_call(levels_t* levels, const kilni_expr_record_t* record) {
     if (parameter != buffer) {
       follow_memory(levels, levels->mutables + buffer, given);
     } else {
-      follow(levels, levels->variables + parameter, see_expr(levels, given));
+      check_uniform_follow(levels, levels->variables + parameter,
+                           check_uniform_see_expr(levels, given));
     }
   }
 }
 
 // The cell of an expression, whose dependencies are noted once.
-static uint32_t see_expr(levels_t* levels, uint32_t expr) {
-  const kilni_expr_record_t* record = &levels->ir->exprs.items[expr];
+static uint32_t check_uniform_see_expr(levels_t* levels, uint32_t expr) {
+  const kilni_program_expr_record_t* record = &levels->ir->exprs.items[expr];
   uint32_t cell = levels->exprs + expr;
   if (levels->seen[expr] != 0) return cell;
   levels->seen[expr] = 1;
   switch (record->op) {
     case KILNI_EXPR_VARIABLE:
-      follow(levels, cell, levels->variables + record->a);
+      check_uniform_follow(levels, cell, levels->variables + record->a);
       break;
     case KILNI_EXPR_ID:
       at_least(levels, cell, level_of_id(record->extra & 0xff));
       break;
     case KILNI_EXPR_LOAD:
-      follow(levels, cell, see_expr(levels, record->b));
+      check_uniform_follow(levels, cell,
+                           check_uniform_see_expr(levels, record->b));
       follow_memory(levels, cell, record->a);
       break;
     case KILNI_EXPR_SUBGROUP:
@@ -168,8 +173,8 @@ static uint32_t see_expr(levels_t* levels, uint32_t expr) {
       at_least(levels, cell, LEVEL_THREAD);
       break;
     case KILNI_EXPR_CALL:
-      see_call(levels, record);
-      follow(levels, cell, levels->results + record->a);
+      check_uniform_see_call(levels, record);
+      check_uniform_follow(levels, cell, levels->results + record->a);
       break;
     default:
       see_operands(levels, expr, true);
@@ -180,106 +185,120 @@ static uint32_t see_expr(levels_t* levels, uint32_t expr) {
 
 // ---- Statements ----
 
-static void need(levels_t* levels, uint32_t at, uint32_t rule, uint8_t level,
-                 uint8_t most) {
+static void check_uniform_need(levels_t* levels, uint32_t at, uint32_t rule,
+                               uint8_t level, uint8_t most) {
   static const char* const kWho[] = {"", "each block by itself",
                                      "each subgroup by itself",
                                      "each thread by itself"};
   if (!levels->tell || level <= most) return;
   levels->divergent = true;
   if (levels->checker == NULL) return;
-  kilni_checker_tell(levels->checker, rule, KILNI_IR_STATEMENT, at, "%s",
-                     kWho[level]);
+  kilni_program_checker_tell(levels->checker, rule, KILNI_IR_STATEMENT, at,
+                             "%s", kWho[level]);
 }
 
 // The right side of a statement, which may have an effect.
 static uint32_t see_right(levels_t* levels, uint32_t at, uint32_t expr,
                           uint32_t control) {
-  const kilni_expr_record_t* record = &levels->ir->exprs.items[expr];
+  const kilni_program_expr_record_t* record = &levels->ir->exprs.items[expr];
   if (record->op == KILNI_EXPR_SUBGROUP) {
-    need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, levels->level[control],
-         LEVEL_SUBGROUP);
+    check_uniform_need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP,
+                       levels->level[control], LEVEL_SUBGROUP);
   }
   if (levels->tell) return 0;
   if (record->op == KILNI_EXPR_CALL) {
-    follow(levels, levels->bodies + record->a, control);
+    check_uniform_follow(levels, levels->bodies + record->a, control);
   }
-  return see_expr(levels, expr);
+  return check_uniform_see_expr(levels, expr);
 }
 
-static void see_list(levels_t* levels, uint32_t first, uint32_t control);
+static void check_uniform_see_list(levels_t* levels, uint32_t first,
+                                   uint32_t control);
 
-static void see_loop(levels_t* levels, uint32_t at, uint32_t control) {
-  const kilni_statement_record_t* loop = &levels->ir->statements.items[at];
+static void check_uniform_see_loop(levels_t* levels, uint32_t at,
+                                   uint32_t control) {
+  const kilni_program_statement_record_t* loop =
+      &levels->ir->statements.items[at];
   uint32_t outer = levels->loop;
   uint32_t inside = levels->insides + at;
   if (!levels->tell) {
-    follow(levels, inside, control);
+    check_uniform_follow(levels, inside, control);
     if (loop->op == KILNI_STATEMENT_WHILE) {
-      follow(levels, inside, see_expr(levels, loop->a));
+      check_uniform_follow(levels, inside,
+                           check_uniform_see_expr(levels, loop->a));
     } else {
-      follow(levels, inside, see_expr(levels, loop->b));
-      follow(levels, inside, see_expr(levels, loop->c));
-      follow(levels, levels->variables + loop->a, inside);
+      check_uniform_follow(levels, inside,
+                           check_uniform_see_expr(levels, loop->b));
+      check_uniform_follow(levels, inside,
+                           check_uniform_see_expr(levels, loop->c));
+      check_uniform_follow(levels, levels->variables + loop->a, inside);
     }
   }
   levels->loop = inside;
-  see_list(levels, loop->body, inside);
+  check_uniform_see_list(levels, loop->body, inside);
   levels->loop = outer;
 }
 
 static void see_if(levels_t* levels, uint32_t at, uint32_t control) {
-  const kilni_statement_record_t* statement = &levels->ir->statements.items[at];
+  const kilni_program_statement_record_t* statement =
+      &levels->ir->statements.items[at];
   uint32_t inside = levels->insides + at;
   if (!levels->tell) {
-    follow(levels, inside, control);
-    follow(levels, inside, see_expr(levels, statement->a));
+    check_uniform_follow(levels, inside, control);
+    check_uniform_follow(levels, inside,
+                         check_uniform_see_expr(levels, statement->a));
   }
-  see_list(levels, statement->body, inside);
-  see_list(levels, statement->other, inside);
+  check_uniform_see_list(levels, statement->body, inside);
+  check_uniform_see_list(levels, statement->other, inside);
 }
 
-static void see_copy(levels_t* levels, uint32_t at, uint32_t control) {
-  const kilni_statement_record_t* copy = &levels->ir->statements.items[at];
+static void check_uniform_see_copy(levels_t* levels, uint32_t at,
+                                   uint32_t control) {
+  const kilni_program_statement_record_t* copy =
+      &levels->ir->statements.items[at];
   uint8_t level = levels->level[control];
   if (copy->op == KILNI_STATEMENT_ASYNC_COPY) {
     const uint32_t exprs[] = {copy->b, copy->c, copy->d};
     for (int i = 0; i < 3; i++) {
-      if (!levels->tell) (void)see_expr(levels, exprs[i]);
-      level = join(level, levels->level[levels->exprs + exprs[i]]);
+      if (!levels->tell) (void)check_uniform_see_expr(levels, exprs[i]);
+      level =
+          check_uniform_join(level, levels->level[levels->exprs + exprs[i]]);
     }
   }
-  need(levels, at, KILNI_RULE_DIVERGENT_COPY, level, LEVEL_BLOCK);
+  check_uniform_need(levels, at, KILNI_RULE_DIVERGENT_COPY, level, LEVEL_BLOCK);
 }
 
 static void see_return(levels_t* levels, uint32_t value, uint32_t control) {
   if (levels->function == 0 || levels->tell) return;
   if (value != 0) {
     uint32_t result = levels->results + levels->function;
-    follow(levels, result, control);
-    follow(levels, result, see_expr(levels, value));
+    check_uniform_follow(levels, result, control);
+    check_uniform_follow(levels, result, check_uniform_see_expr(levels, value));
   }
-  follow(levels, levels->bodies + levels->function, control);
+  check_uniform_follow(levels, levels->bodies + levels->function, control);
 }
 
 // Two expressions of which nothing follows but what calls in them are given.
 static void see_both(levels_t* levels, uint32_t a, uint32_t b) {
   if (levels->tell) return;
-  (void)see_expr(levels, a);
-  (void)see_expr(levels, b);
+  (void)check_uniform_see_expr(levels, a);
+  (void)check_uniform_see_expr(levels, b);
 }
 
 static void see_assignment(levels_t* levels, uint32_t at, uint32_t control) {
-  const kilni_statement_record_t* statement = &levels->ir->statements.items[at];
+  const kilni_program_statement_record_t* statement =
+      &levels->ir->statements.items[at];
   uint32_t variable = levels->variables + statement->a;
   uint32_t value = see_right(levels, at, statement->b, control);
   if (levels->tell) return;
-  follow(levels, variable, control);
-  follow(levels, variable, value);
+  check_uniform_follow(levels, variable, control);
+  check_uniform_follow(levels, variable, value);
 }
 
-static void see_statement(levels_t* levels, uint32_t at, uint32_t control) {
-  const kilni_statement_record_t* statement = &levels->ir->statements.items[at];
+static void check_uniform_see_statement(levels_t* levels, uint32_t at,
+                                        uint32_t control) {
+  const kilni_program_statement_record_t* statement =
+      &levels->ir->statements.items[at];
   uint8_t level = levels->level[control];
   switch (statement->op) {
     case KILNI_STATEMENT_LET:
@@ -298,28 +317,31 @@ static void see_statement(levels_t* levels, uint32_t at, uint32_t control) {
       break;
     case KILNI_STATEMENT_FOR:
     case KILNI_STATEMENT_WHILE:
-      see_loop(levels, at, control);
+      check_uniform_see_loop(levels, at, control);
       break;
     case KILNI_STATEMENT_BREAK:
     case KILNI_STATEMENT_CONTINUE:
-      if (!levels->tell) follow(levels, levels->loop, control);
+      if (!levels->tell) check_uniform_follow(levels, levels->loop, control);
       break;
     case KILNI_STATEMENT_RETURN:
       see_return(levels, statement->a, control);
       break;
     case KILNI_STATEMENT_BARRIER:
-      need(levels, at, KILNI_RULE_DIVERGENT_BARRIER, level, LEVEL_BLOCK);
+      check_uniform_need(levels, at, KILNI_RULE_DIVERGENT_BARRIER, level,
+                         LEVEL_BLOCK);
       break;
     case KILNI_STATEMENT_GRID_BARRIER:
-      need(levels, at, KILNI_RULE_DIVERGENT_GRID, level, LEVEL_GRID);
+      check_uniform_need(levels, at, KILNI_RULE_DIVERGENT_GRID, level,
+                         LEVEL_GRID);
       break;
     case KILNI_STATEMENT_SUBGROUP_BARRIER:
     case KILNI_STATEMENT_MATRIX:
-      need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, level, LEVEL_SUBGROUP);
+      check_uniform_need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, level,
+                         LEVEL_SUBGROUP);
       break;
     case KILNI_STATEMENT_ASYNC_COPY:
     case KILNI_STATEMENT_ASYNC_WAIT:
-      see_copy(levels, at, control);
+      check_uniform_see_copy(levels, at, control);
       break;
     case KILNI_STATEMENT_TRAP:
       see_both(levels, statement->a, statement->b);
@@ -329,23 +351,25 @@ static void see_statement(levels_t* levels, uint32_t at, uint32_t control) {
   }
 }
 
-static void see_list(levels_t* levels, uint32_t first, uint32_t control) {
-  const kilni_statement_record_t* items = levels->ir->statements.items;
+static void check_uniform_see_list(levels_t* levels, uint32_t first,
+                                   uint32_t control) {
+  const kilni_program_statement_record_t* items = levels->ir->statements.items;
   for (uint32_t at = first; at != 0; at = items[at].next) {
-    see_statement(levels, at, control);
+    check_uniform_see_statement(levels, at, control);
   }
 }
 
-static void walk(levels_t* levels, bool tell) {
-  const kilni_ir_t* ir = levels->ir;
+static void check_uniform_walk(levels_t* levels, bool tell) {
+  const kilni_program_ir_t* ir = levels->ir;
   levels->tell = tell;
   levels->loop = 0;
   for (uint32_t i = 1; i < ir->functions.count; i++) {
     levels->function = i;
-    see_list(levels, ir->functions.items[i].body, levels->bodies + i);
+    check_uniform_see_list(levels, ir->functions.items[i].body,
+                           levels->bodies + i);
   }
   levels->function = 0;
-  see_list(levels, ir->body, 0);
+  check_uniform_see_list(levels, ir->body, 0);
 }
 
 // ---- Levels ----
@@ -376,7 +400,8 @@ static void solve(levels_t* levels) {
 
 // ---- The tables ----
 
-static kiln_status_t levels_init(levels_t* levels, const kilni_ir_t* ir) {
+static kiln_status_t levels_init(levels_t* levels,
+                                 const kilni_program_ir_t* ir) {
   memset(levels, 0, sizeof(*levels));
   levels->ir = ir;
   levels->edge_count = 1;
@@ -408,14 +433,14 @@ static void levels_deinit(levels_t* levels) {
   kilni_base_free(allocator, levels->first, size);
 }
 
-kiln_status_t kilni_check_uniform(kilni_checker_t* checker) {
+kiln_status_t kilni_program_check_uniform(kilni_program_checker_t* checker) {
   levels_t levels;
   KILNI_RETURN_IF_ERROR(levels_init(&levels, checker->ir));
   levels.checker = checker;
-  walk(&levels, false);
+  check_uniform_walk(&levels, false);
   if (kiln_status_is_ok(levels.status)) {
     solve(&levels);
-    walk(&levels, true);
+    check_uniform_walk(&levels, true);
   }
   levels_deinit(&levels);
   return levels.status;
@@ -425,7 +450,7 @@ kiln_status_t kilni_check_uniform(kilni_checker_t* checker) {
 // depend on it, so each is judged by itself.
 kiln_status_t kilni_program_relies_on(const kiln_program_t* program,
                                       uint32_t parameter, bool* out_relies) {
-  const kilni_ir_t* ir = kilni_program_ir(program);
+  const kilni_program_ir_t* ir = kilni_program_ir(program);
   uint32_t operand = ir->operands.items[ir->order + parameter];
   *out_relies = false;
   if ((operand & KILNI_PARAMETER_BUFFER) == 0) return kiln_ok();
@@ -433,10 +458,10 @@ kiln_status_t kilni_program_relies_on(const kiln_program_t* program,
   KILNI_RETURN_IF_ERROR(levels_init(&levels, ir));
   uint32_t buffer = operand & ~KILNI_PARAMETER_BUFFER;
   if (is_constant_memory(&levels, buffer)) {
-    walk(&levels, false);
+    check_uniform_walk(&levels, false);
     at_least(&levels, levels.mutables + buffer, LEVEL_THREAD);
     solve(&levels);
-    walk(&levels, true);
+    check_uniform_walk(&levels, true);
   }
   levels_deinit(&levels);
   *out_relies = levels.divergent;

@@ -16,7 +16,7 @@
 #include "kiln/status.h"
 
 // What an expression is; its operands.
-typedef enum kilni_expr_op_t {
+typedef enum kilni_program_expr_op_t {
   KILNI_EXPR_NONE = 0,
   KILNI_EXPR_LITERAL,   // a, b: low and high 32 bits of its value's bits
   KILNI_EXPR_VARIABLE,  // a: variable
@@ -36,20 +36,20 @@ typedef enum kilni_expr_op_t {
                         // the index), c: how many
   KILNI_EXPR_CALL,      // a: function, b: first of the operands, c: how many;
                         // for a parameter that is a buffer: the buffer
-} kilni_expr_op_t;
+} kilni_program_expr_op_t;
 
 // An expression. `type` is KILN_PROGRAM_TYPE_*, NONE for a call or an atomic
 // without a value. SUBGROUP, ATOMIC and a CALL of a function that is not pure
 // are the whole right side of a let, var, assign or evaluate, never inside
 // another expression: the order of effects is the order of statements.
-typedef struct kilni_expr_record_t {
+typedef struct kilni_program_expr_record_t {
   uint8_t op;
   uint8_t type;
   uint16_t extra;
   uint32_t a;
   uint32_t b;
   uint32_t c;
-} kilni_expr_record_t;
+} kilni_program_expr_record_t;
 
 #define KILNI_ATOMIC(op, ordering, scope) \
   ((uint16_t)((op) | (ordering) << 8 | (scope) << 12))
@@ -57,7 +57,7 @@ typedef struct kilni_expr_record_t {
 #define KILNI_ATOMIC_ORDERING(extra) ((extra) >> 8 & 0xfU)
 #define KILNI_ATOMIC_SCOPE(extra)    ((extra) >> 12)
 
-typedef enum kilni_statement_op_t {
+typedef enum kilni_program_statement_op_t {
   KILNI_STATEMENT_NONE = 0,
   KILNI_STATEMENT_LET,       // a: variable, b: value
   KILNI_STATEMENT_VAR,       // a: variable, b: first value
@@ -81,7 +81,7 @@ typedef enum kilni_statement_op_t {
   KILNI_STATEMENT_MATRIX,  // d += a b, fragments of matrices in private
                            // arrays; a: d, b: a, c: b
   KILNI_STATEMENT_COUNT,   // behind the last
-} kilni_statement_op_t;
+} kilni_program_statement_op_t;
 
 enum { KILNI_FOR_UNROLL = 1 };
 
@@ -93,7 +93,7 @@ enum {
 };
 
 // A statement; `next` follows it in its list.
-typedef struct kilni_statement_record_t {
+typedef struct kilni_program_statement_record_t {
   uint8_t op;
   uint8_t reserved;
   uint16_t extra;
@@ -105,15 +105,15 @@ typedef struct kilni_statement_record_t {
   uint32_t other;  // of else
   uint32_t next;
   uint32_t line;  // where it stands in its text; 0 for a built one
-} kilni_statement_record_t;
+} kilni_program_statement_record_t;
 
 // A let, a var, a loop's counter or a function's parameter.
-typedef struct kilni_variable_record_t {
+typedef struct kilni_program_variable_record_t {
   uint32_t name;      // into the names
   uint8_t type;       // KILN_PROGRAM_TYPE_*
   uint8_t kind;       // KILNI_VARIABLE_*
   uint16_t function;  // whose it is; 0: the program's own
-} kilni_variable_record_t;
+} kilni_program_variable_record_t;
 
 enum {
   KILNI_VARIABLE_LET = 1,
@@ -124,7 +124,7 @@ enum {
 
 // A buffer: a parameter of the program, a shared or private array, or a
 // buffer parameter of a function (`role` is what the function does with it).
-typedef struct kilni_buffer_record_t {
+typedef struct kilni_program_buffer_record_t {
   uint32_t name;
   uint8_t type;
   uint8_t role;       // KILN_PROGRAM_ROLE_*
@@ -132,17 +132,17 @@ typedef struct kilni_buffer_record_t {
   uint32_t count;     // expression of lengths, scalars and literals; 0: what
                       // the caller brings. Shared and private: a literal
   uint32_t line;
-} kilni_buffer_record_t;
+} kilni_program_buffer_record_t;
 
-typedef struct kilni_scalar_record_t {
+typedef struct kilni_program_scalar_record_t {
   uint32_t name;
   uint8_t type;
   uint8_t reserved[3];
-} kilni_scalar_record_t;
+} kilni_program_scalar_record_t;
 
 // Operands and parameters are runs of `operands`: expressions in a call, in a
 // function's list variables, or buffers with KILNI_PARAMETER_BUFFER set.
-typedef struct kilni_function_record_t {
+typedef struct kilni_program_function_record_t {
   uint32_t name;
   uint32_t parameters;  // first of them in `operands`
   uint16_t parameter_count;
@@ -150,7 +150,7 @@ typedef struct kilni_function_record_t {
   uint8_t pure;  // no store, atomic, barrier, subgroup, trap, no call of such
   uint32_t body;
   uint32_t line;
-} kilni_function_record_t;
+} kilni_program_function_record_t;
 
 #define KILNI_PARAMETER_BUFFER 0x80000000U
 
@@ -199,15 +199,15 @@ enum {
 };
 
 // A program's tables. One block of memory each, from one allocator.
-typedef struct kilni_ir_t {
+typedef struct kilni_program_ir_t {
   kiln_allocator_t allocator;
   kiln_status_code_t failed;  // of the first add that failed; OK
-  KILNI_IR_TABLE(kilni_expr_record_t) exprs;
-  KILNI_IR_TABLE(kilni_statement_record_t) statements;
-  KILNI_IR_TABLE(kilni_variable_record_t) variables;
-  KILNI_IR_TABLE(kilni_buffer_record_t) buffers;
-  KILNI_IR_TABLE(kilni_scalar_record_t) scalars;
-  KILNI_IR_TABLE(kilni_function_record_t) functions;
+  KILNI_IR_TABLE(kilni_program_expr_record_t) exprs;
+  KILNI_IR_TABLE(kilni_program_statement_record_t) statements;
+  KILNI_IR_TABLE(kilni_program_variable_record_t) variables;
+  KILNI_IR_TABLE(kilni_program_buffer_record_t) buffers;
+  KILNI_IR_TABLE(kilni_program_scalar_record_t) scalars;
+  KILNI_IR_TABLE(kilni_program_function_record_t) functions;
   KILNI_IR_TABLE(uint32_t) operands;
   KILNI_IR_TABLE(char) names;  // NUL-terminated, one behind the other
   uint32_t name;               // the program's
@@ -217,57 +217,68 @@ typedef struct kilni_ir_t {
   uint32_t order_count;  // parameters in the order they were declared:
   uint32_t order;        // first in `operands`; scalars, or buffers with
                          // KILNI_PARAMETER_BUFFER
-} kilni_ir_t;
+} kilni_program_ir_t;
 
 // Tables with nothing in them but the unused records, which are made with the
 // first add. `deinit` accepts what is all zero.
-void kilni_ir_init(kilni_ir_t* ir, kiln_allocator_t allocator);
-void kilni_ir_deinit(kilni_ir_t* ir);
+void kilni_program_ir_init(kilni_program_ir_t* ir, kiln_allocator_t allocator);
+void kilni_program_ir_deinit(kilni_program_ir_t* ir);
 
 // A copy of `from` with memory of its own, for deinit. On failure empty.
-kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
-                            kilni_ir_t* out_ir);
+kiln_status_t kilni_program_ir_copy(const kilni_program_ir_t* from,
+                                    kiln_allocator_t allocator,
+                                    kilni_program_ir_t* out_ir);
 
 // OK, or what the first failed add came to: OUT_OF_MEMORY, or LIMIT_EXCEEDED
 // where a table would have more records than it may.
-kiln_status_t kilni_ir_status(const kilni_ir_t* ir);
+kiln_status_t kilni_program_ir_status(const kilni_program_ir_t* ir);
 
 // Each adds one record and gives its index. 0 on failure, which is remembered
-// (kilni_ir_status), so that adds can be written without a check each.
-uint32_t kilni_ir_add_expr(kilni_ir_t* ir, kilni_expr_record_t record);
-uint32_t kilni_ir_add_statement(kilni_ir_t* ir,
-                                kilni_statement_record_t record);
-uint32_t kilni_ir_add_variable(kilni_ir_t* ir, kilni_variable_record_t record);
-uint32_t kilni_ir_add_buffer(kilni_ir_t* ir, kilni_buffer_record_t record);
-uint32_t kilni_ir_add_scalar(kilni_ir_t* ir, kilni_scalar_record_t record);
-uint32_t kilni_ir_add_function(kilni_ir_t* ir, kilni_function_record_t record);
+// (kilni_program_ir_status), so that adds can be written without a check each.
+uint32_t kilni_program_ir_add_expr(kilni_program_ir_t* ir,
+                                   kilni_program_expr_record_t record);
+uint32_t kilni_program_ir_add_statement(
+    kilni_program_ir_t* ir, kilni_program_statement_record_t record);
+uint32_t kilni_program_ir_add_variable(kilni_program_ir_t* ir,
+                                       kilni_program_variable_record_t record);
+uint32_t kilni_program_ir_add_buffer(kilni_program_ir_t* ir,
+                                     kilni_program_buffer_record_t record);
+uint32_t kilni_program_ir_add_scalar(kilni_program_ir_t* ir,
+                                     kilni_program_scalar_record_t record);
+uint32_t kilni_program_ir_add_function(kilni_program_ir_t* ir,
+                                       kilni_program_function_record_t record);
 
 // A run of `count` operands; the index of the first, also where count is 0.
-uint32_t kilni_ir_add_operands(kilni_ir_t* ir, const uint32_t* operands,
-                               uint32_t count);
+uint32_t kilni_program_ir_add_operands(kilni_program_ir_t* ir,
+                                       const uint32_t* operands,
+                                       uint32_t count);
 
 // A name, and back. Index 0 is "", what has no name.
-uint32_t kilni_ir_add_name(kilni_ir_t* ir, const char* name, size_t size);
-const char* kilni_ir_name(const kilni_ir_t* ir, uint32_t name);
+uint32_t kilni_program_ir_add_name(kilni_program_ir_t* ir, const char* name,
+                                   size_t size);
+const char* kilni_program_ir_name(const kilni_program_ir_t* ir, uint32_t name);
 
 // A literal of that type with those bits (the low ones of `bits`). NaNs become
 // the canonical one of their type, a bool 0 or 1.
-uint32_t kilni_ir_add_literal(kilni_ir_t* ir, uint8_t type, uint64_t bits);
+uint32_t kilni_program_ir_add_literal(kilni_program_ir_t* ir, uint8_t type,
+                                      uint64_t bits);
 
 // The expressions that an expression is made of; how many. An operand always
 // stands before what is made of it.
-uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
-                           uint32_t out_operands[KILNI_IR_MAX_CALL]);
+uint32_t kilni_program_ir_operands(const kilni_program_ir_t* ir, uint32_t expr,
+                                   uint32_t out_operands[KILNI_IR_MAX_CALL]);
 
 // The expressions that a statement has itself, not in its bodies; how many.
-uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
-                                  uint32_t out_exprs[3]);
+uint32_t kilni_program_ir_statement_exprs(
+    const kilni_program_statement_record_t* statement, uint32_t out_exprs[3]);
 
 // Which parameter of the program a buffer is; order_count for others.
-uint32_t kilni_ir_parameter_of(const kilni_ir_t* ir, uint32_t buffer);
+uint32_t kilni_program_ir_parameter_of(const kilni_program_ir_t* ir,
+                                       uint32_t buffer);
 
 // The bits of a literal.
-static inline uint64_t kilni_ir_literal_bits(const kilni_expr_record_t* expr) {
+static inline uint64_t kilni_program_ir_literal_bits(
+    const kilni_program_expr_record_t* expr) {
   return (uint64_t)expr->b << 32 | expr->a;
 }
 

@@ -7,7 +7,7 @@
 
 #include "program/ir/program_ir.h"
 
-bool kilni_name_is_word(const char* name) {
+bool kilni_program_name_is_word(const char* name) {
   static const char* const kWords[] = {
 #define ROW(NAME, spelling, ...) spelling,
 #define KEYWORD(NAME, spelling)  spelling,
@@ -31,7 +31,7 @@ bool kilni_name_is_word(const char* name) {
   return false;
 }
 
-bool kilni_name_is_formed(const char* name) {
+bool kilni_program_name_is_formed(const char* name) {
   static const char kFirst[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
   size_t size = strlen(name);

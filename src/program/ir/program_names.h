@@ -41,10 +41,10 @@
   X("length64")
 
 // Whether the language has that word, which then cannot name anything.
-bool kilni_name_is_word(const char* name);
+bool kilni_program_name_is_word(const char* name);
 
 // Whether it has the form of a name: letters, digits, _, no digit first, not
 // too long.
-bool kilni_name_is_formed(const char* name);
+bool kilni_program_name_is_formed(const char* name);
 
 #endif  // KILN_SRC_PROGRAM_IR_PROGRAM_NAMES_H_

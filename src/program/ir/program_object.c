@@ -10,17 +10,17 @@
 
 struct kiln_program_t {
   atomic_uint references;
-  kilni_ir_t ir;
+  kilni_program_ir_t ir;
 };
 
-kiln_status_t kilni_program_create(kilni_ir_t* ir,
+kiln_status_t kilni_program_create(kilni_program_ir_t* ir,
                                    kiln_program_t** out_program) {
   *out_program = NULL;
   void* block;
   kiln_status_t status =
       kilni_base_alloc(ir->allocator, sizeof(kiln_program_t), &block);
   if (!kiln_status_is_ok(status)) {
-    kilni_ir_deinit(ir);
+    kilni_program_ir_deinit(ir);
     return status;
   }
   kiln_program_t* program = block;
@@ -39,11 +39,11 @@ void kiln_program_retain(kiln_program_t* program) {
 void kiln_program_release(kiln_program_t* program) {
   if (program == NULL || atomic_fetch_sub(&program->references, 1) != 1) return;
   kiln_allocator_t allocator = program->ir.allocator;
-  kilni_ir_deinit(&program->ir);
+  kilni_program_ir_deinit(&program->ir);
   kilni_base_free(allocator, program, sizeof(*program));
 }
 
-const kilni_ir_t* kilni_program_ir(const kiln_program_t* program) {
+const kilni_program_ir_t* kilni_program_ir(const kiln_program_t* program) {
   return &program->ir;
 }
 

@@ -8,12 +8,12 @@
 #include "program/ir/program_ir.h"
 
 // A program of `ir`, which is moved and left empty, also on failure. It must
-// be valid (kilni_ir_check).
-kiln_status_t kilni_program_create(kilni_ir_t* ir,
+// be valid (kilni_program_ir_check).
+kiln_status_t kilni_program_create(kilni_program_ir_t* ir,
                                    kiln_program_t** out_program);
 
 // Its tables. Borrowed.
-const kilni_ir_t* kilni_program_ir(const kiln_program_t* program);
+const kilni_program_ir_t* kilni_program_ir(const kiln_program_t* program);
 
 // Copies a text of `size` bytes as far as `capacity` goes, with a NUL behind.
 void kilni_program_hand_out(const char* text, size_t size, size_t capacity,

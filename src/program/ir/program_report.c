@@ -25,9 +25,9 @@ struct kiln_program_report_t {
   uint32_t cut[KILN_PROGRAM_MAX_PROBLEMS];  // bytes in front of `source`
 };
 
-kiln_status_t kilni_report_create(kiln_allocator_t allocator,
-                                  const char* file_name,
-                                  kiln_program_report_t** out_report) {
+kiln_status_t kilni_program_report_create(kiln_allocator_t allocator,
+                                          const char* file_name,
+                                          kiln_program_report_t** out_report) {
   *out_report = NULL;
   void* block;
   KILNI_RETURN_IF_ERROR(
@@ -68,8 +68,8 @@ void kiln_program_report_release(kiln_program_report_t* report) {
   kilni_base_free(allocator, report, sizeof(*report));
 }
 
-static void keep(kiln_program_report_t* report, kiln_string_view_t text,
-                 const char** out_text) {
+static void report_keep(kiln_program_report_t* report, kiln_string_view_t text,
+                        const char** out_text) {
   char* copy = NULL;
   kiln_status_t status = kilni_base_strdup(report->allocator, text, &copy);
   if (!kiln_status_is_ok(status)) {
@@ -113,10 +113,10 @@ static uint32_t cut_source(kiln_string_view_t* source, uint32_t column) {
   return (uint32_t)start;
 }
 
-void kilni_report_add(kiln_program_report_t* report,
-                      const kiln_program_problem_t* problem,
-                      kiln_string_view_t source) {
-  bool room = !kilni_report_is_full(report);
+void kilni_program_report_add(kiln_program_report_t* report,
+                              const kiln_program_problem_t* problem,
+                              kiln_string_view_t source) {
+  bool room = !kilni_program_report_is_full(report);
   if (problem->is_note) room = report->count < KILN_PROGRAM_MAX_PROBLEMS;
   if (!problem->is_note) report->errors++;
   if (report->failed != KILN_STATUS_OK || !room) return;
@@ -125,16 +125,16 @@ void kilni_report_add(kiln_program_report_t* report,
   kiln_program_problem_t* mine = &report->problems[at];
   *mine = *problem;
   report->cut[at] = cut_source(&source, problem->column);
-  keep(report, kilni_base_sv(problem->message), &mine->message);
-  keep(report, kilni_base_sv(problem->fix), &mine->fix);
-  keep(report, source, &mine->source);
+  report_keep(report, kilni_base_sv(problem->message), &mine->message);
+  report_keep(report, kilni_base_sv(problem->fix), &mine->fix);
+  report_keep(report, source, &mine->source);
 }
 
-uint32_t kilni_report_errors(const kiln_program_report_t* report) {
+uint32_t kilni_program_report_errors(const kiln_program_report_t* report) {
   return report->errors;
 }
 
-bool kilni_report_is_full(const kiln_program_report_t* report) {
+bool kilni_program_report_is_full(const kiln_program_report_t* report) {
   return report->errors >= KILN_PROGRAM_MAX_PROBLEMS;
 }
 
@@ -168,7 +168,7 @@ static void write_problem(const kiln_program_report_t* report, uint32_t index,
     kilni_base_str_addf(text, "  Fix: %s\n", problem->fix);
 }
 
-static kiln_status_t first_error(const kiln_program_report_t* report) {
+static kiln_status_t report_first_error(const kiln_program_report_t* report) {
   const kiln_program_problem_t* first = report->problems;
   while (first->is_note) first++;
   kiln_status_t status;
@@ -184,7 +184,7 @@ static kiln_status_t first_error(const kiln_program_report_t* report) {
   return kilni_base_status_with_fix(status, "%s", first->fix);
 }
 
-kiln_status_t kilni_report_end(kiln_program_report_t* report) {
+kiln_status_t kilni_program_report_end(kiln_program_report_t* report) {
   if (report->failed != KILN_STATUS_OK) {
     return kilni_base_status_bare(report->failed);
   }
@@ -194,7 +194,7 @@ kiln_status_t kilni_report_end(kiln_program_report_t* report) {
     write_problem(report, i, &text);
   }
   KILNI_RETURN_IF_ERROR(kilni_base_str_take(&text, &report->text));
-  return report->errors == 0 ? kiln_ok() : first_error(report);
+  return report->errors == 0 ? kiln_ok() : report_first_error(report);
 }
 
 uint32_t kiln_program_report_count(const kiln_program_report_t* report) {

@@ -13,10 +13,10 @@ static const struct {
 #undef X
 };
 
-const char* kilni_rule_message(unsigned rule) {
+const char* kilni_program_rule_message(unsigned rule) {
   return kRules[rule < KILNI_RULE_END ? rule : 0].message;
 }
 
-const char* kilni_rule_fix(unsigned rule) {
+const char* kilni_program_rule_fix(unsigned rule) {
   return kRules[rule < KILNI_RULE_END ? rule : 0].fix;
 }

@@ -13,7 +13,7 @@ enum {
 #undef X
 
 // The message and fix of a rule; "" for what is none.
-const char* kilni_rule_message(unsigned rule);
-const char* kilni_rule_fix(unsigned rule);
+const char* kilni_program_rule_message(unsigned rule);
+const char* kilni_program_rule_fix(unsigned rule);
 
 #endif  // KILN_SRC_PROGRAM_IR_PROGRAM_RULES_H_

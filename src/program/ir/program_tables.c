@@ -21,12 +21,12 @@
 
 enum { FIRST_CAPACITY = 16 };
 
-void kilni_ir_init(kilni_ir_t* ir, kiln_allocator_t allocator) {
+void kilni_program_ir_init(kilni_program_ir_t* ir, kiln_allocator_t allocator) {
   memset(ir, 0, sizeof(*ir));
   ir->allocator = allocator;
 }
 
-void kilni_ir_deinit(kilni_ir_t* ir) {
+void kilni_program_ir_deinit(kilni_program_ir_t* ir) {
 #define FREE(field, most)                                                   \
   kilni_base_free_array(ir->allocator, ir->field.items, ir->field.capacity, \
                         sizeof(ir->field.items[0]));
@@ -37,7 +37,7 @@ void kilni_ir_deinit(kilni_ir_t* ir) {
   memset(ir, 0, sizeof(*ir));
 }
 
-kiln_status_t kilni_ir_status(const kilni_ir_t* ir) {
+kiln_status_t kilni_program_ir_status(const kilni_program_ir_t* ir) {
   if (ir->failed == KILN_STATUS_OK) return kiln_ok();
   if (ir->failed != KILN_STATUS_LIMIT_EXCEEDED) {
     return kilni_base_status_bare(ir->failed);
@@ -48,9 +48,9 @@ kiln_status_t kilni_ir_status(const kilni_ir_t* ir) {
 }
 
 // Where the next `count` records of a table go; its new count by the caller.
-static bool make_room(kilni_ir_t* ir, void** items, uint32_t used,
-                      uint32_t* capacity, uint32_t count, uint32_t most,
-                      size_t size) {
+static bool tables_make_room(kilni_program_ir_t* ir, void** items,
+                             uint32_t used, uint32_t* capacity, uint32_t count,
+                             uint32_t most, size_t size) {
   if (ir->failed != KILN_STATUS_OK) return false;
   // The unused record comes with the first one.
   uint64_t wanted = (uint64_t)(used == 0 ? 1 : used) + count;
@@ -73,27 +73,31 @@ static bool make_room(kilni_ir_t* ir, void** items, uint32_t used,
 }
 
 // Room for `count` more in `ir->field`; false on failure.
-#define ROOM(ir, field, count_, most)                             \
-  (make_room((ir), (void**)&(ir)->field.items, (ir)->field.count, \
-             &(ir)->field.capacity, (count_), (most),             \
-             sizeof((ir)->field.items[0])) &&                     \
+#define ROOM(ir, field, count_, most)                                    \
+  (tables_make_room((ir), (void**)&(ir)->field.items, (ir)->field.count, \
+                    &(ir)->field.capacity, (count_), (most),             \
+                    sizeof((ir)->field.items[0])) &&                     \
    ((ir)->field.count += (ir)->field.count == 0 ? 1 : 0, true))
 
-#define ADD(name, field, type, most)                          \
-  uint32_t kilni_ir_add_##name(kilni_ir_t* ir, type record) { \
-    if (!ROOM(ir, field, 1, most)) return 0;                  \
-    ir->field.items[ir->field.count] = record;                \
-    return ir->field.count++;                                 \
+#define ADD(name, field, type, most)                                          \
+  uint32_t kilni_program_ir_add_##name(kilni_program_ir_t* ir, type record) { \
+    if (!ROOM(ir, field, 1, most)) return 0;                                  \
+    ir->field.items[ir->field.count] = record;                                \
+    return ir->field.count++;                                                 \
   }
-ADD(expr, exprs, kilni_expr_record_t, KILNI_IR_MAX_EXPRS)
-ADD(statement, statements, kilni_statement_record_t, KILNI_IR_MAX_STATEMENTS)
-ADD(variable, variables, kilni_variable_record_t, KILNI_IR_MAX_VARIABLES)
-ADD(buffer, buffers, kilni_buffer_record_t, KILNI_IR_MAX_BUFFERS)
-ADD(scalar, scalars, kilni_scalar_record_t, KILNI_IR_MAX_SCALARS)
-ADD(function, functions, kilni_function_record_t, KILNI_IR_MAX_FUNCTIONS)
+ADD(expr, exprs, kilni_program_expr_record_t, KILNI_IR_MAX_EXPRS)
+ADD(statement, statements, kilni_program_statement_record_t,
+    KILNI_IR_MAX_STATEMENTS)
+ADD(variable, variables, kilni_program_variable_record_t,
+    KILNI_IR_MAX_VARIABLES)
+ADD(buffer, buffers, kilni_program_buffer_record_t, KILNI_IR_MAX_BUFFERS)
+ADD(scalar, scalars, kilni_program_scalar_record_t, KILNI_IR_MAX_SCALARS)
+ADD(function, functions, kilni_program_function_record_t,
+    KILNI_IR_MAX_FUNCTIONS)
 
-uint32_t kilni_ir_add_operands(kilni_ir_t* ir, const uint32_t* operands,
-                               uint32_t count) {
+uint32_t kilni_program_ir_add_operands(kilni_program_ir_t* ir,
+                                       const uint32_t* operands,
+                                       uint32_t count) {
   if (!ROOM(ir, operands, count, KILNI_IR_MAX_OPERANDS)) return 0;
   uint32_t first = ir->operands.count;
   if (count != 0) {
@@ -103,7 +107,8 @@ uint32_t kilni_ir_add_operands(kilni_ir_t* ir, const uint32_t* operands,
   return first;
 }
 
-uint32_t kilni_ir_add_name(kilni_ir_t* ir, const char* name, size_t size) {
+uint32_t kilni_program_ir_add_name(kilni_program_ir_t* ir, const char* name,
+                                   size_t size) {
   if (size == 0) return 0;
   if (size >= KILNI_IR_MAX_NAME_BYTES) {
     if (ir->failed == KILN_STATUS_OK) ir->failed = KILN_STATUS_LIMIT_EXCEEDED;
@@ -117,23 +122,24 @@ uint32_t kilni_ir_add_name(kilni_ir_t* ir, const char* name, size_t size) {
   return first;
 }
 
-const char* kilni_ir_name(const kilni_ir_t* ir, uint32_t name) {
+const char* kilni_program_ir_name(const kilni_program_ir_t* ir, uint32_t name) {
   return name == 0 ? "" : ir->names.items + name;
 }
 
-uint32_t kilni_ir_add_literal(kilni_ir_t* ir, uint8_t type, uint64_t bits) {
-  uint32_t bytes = kilni_type_bytes(type);
+uint32_t kilni_program_ir_add_literal(kilni_program_ir_t* ir, uint8_t type,
+                                      uint64_t bits) {
+  uint32_t bytes = kilni_program_type_bytes(type);
   if (bytes < 8) bits &= (UINT64_C(1) << (8 * bytes)) - 1;
   if (type == KILN_PROGRAM_TYPE_BOOL) bits = bits != 0;
-  bits = kilni_float_canonical(type, bits);
-  kilni_expr_record_t record = {KILNI_EXPR_LITERAL,     type, 0, (uint32_t)bits,
-                                (uint32_t)(bits >> 32), 0};
-  return kilni_ir_add_expr(ir, record);
+  bits = kilni_program_float_canonical(type, bits);
+  kilni_program_expr_record_t record = {
+      KILNI_EXPR_LITERAL, type, 0, (uint32_t)bits, (uint32_t)(bits >> 32), 0};
+  return kilni_program_ir_add_expr(ir, record);
 }
 
-uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
-                           uint32_t out_operands[KILNI_IR_MAX_CALL]) {
-  const kilni_expr_record_t* record = &ir->exprs.items[expr];
+uint32_t kilni_program_ir_operands(const kilni_program_ir_t* ir, uint32_t expr,
+                                   uint32_t out_operands[KILNI_IR_MAX_CALL]) {
+  const kilni_program_expr_record_t* record = &ir->exprs.items[expr];
   uint32_t which = 0, count = 0;
   switch (record->op) {
     case KILNI_EXPR_LOAD:
@@ -168,7 +174,8 @@ uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
   if (which & 2) out_operands[count++] = record->b;
   if (which & 4) out_operands[count++] = record->c;
   if (record->op != KILNI_EXPR_CALL) return count;
-  const kilni_function_record_t* called = &ir->functions.items[record->a];
+  const kilni_program_function_record_t* called =
+      &ir->functions.items[record->a];
   for (uint32_t i = 0; i < record->c && i < called->parameter_count; i++) {
     uint32_t parameter = ir->operands.items[called->parameters + i];
     if ((parameter & KILNI_PARAMETER_BUFFER) != 0) continue;
@@ -177,8 +184,8 @@ uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
   return count;
 }
 
-uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
-                                  uint32_t out_exprs[3]) {
+uint32_t kilni_program_ir_statement_exprs(
+    const kilni_program_statement_record_t* statement, uint32_t out_exprs[3]) {
   uint32_t which = 0, count = 0;
   switch (statement->op) {
     case KILNI_STATEMENT_LET:
@@ -214,7 +221,8 @@ uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
   return count;
 }
 
-uint32_t kilni_ir_parameter_of(const kilni_ir_t* ir, uint32_t buffer) {
+uint32_t kilni_program_ir_parameter_of(const kilni_program_ir_t* ir,
+                                       uint32_t buffer) {
   uint32_t at = 0;
   while (at < ir->order_count && ir->operands.items[ir->order + at] !=
                                      (buffer | KILNI_PARAMETER_BUFFER)) {
@@ -223,9 +231,10 @@ uint32_t kilni_ir_parameter_of(const kilni_ir_t* ir, uint32_t buffer) {
   return at;
 }
 
-kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
-                            kilni_ir_t* out_ir) {
-  kilni_ir_t copy = *from;
+kiln_status_t kilni_program_ir_copy(const kilni_program_ir_t* from,
+                                    kiln_allocator_t allocator,
+                                    kilni_program_ir_t* out_ir) {
+  kilni_program_ir_t copy = *from;
   copy.allocator = allocator;
   kiln_status_t status = kiln_ok();
 #define COPY(field, most)                                                  \
@@ -244,7 +253,7 @@ kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
   }
   TABLES(COPY)
 #undef COPY
-  if (!kiln_status_is_ok(status)) kilni_ir_deinit(&copy);
+  if (!kiln_status_is_ok(status)) kilni_program_ir_deinit(&copy);
   *out_ir = copy;
   return status;
 }

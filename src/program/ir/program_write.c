@@ -10,7 +10,7 @@
 #include "program/ir/program_object.h"
 
 typedef struct writer_t {
-  const kilni_ir_t* ir;
+  const kilni_program_ir_t* ir;
   kilni_base_str_t* out;
   // The number of each record where it is written, by its index.
   uint32_t* variables;
@@ -25,14 +25,15 @@ static void add_byte(writer_t* writer, uint32_t byte) {
   kilni_base_str_add_char(writer->out, (char)(unsigned char)byte);
 }
 
-static void add_number(writer_t* writer, uint64_t value) {
+static void write_add_number(writer_t* writer, uint64_t value) {
   for (; value >= 128; value >>= 7) add_byte(writer, (value & 127) | 128);
   add_byte(writer, (uint32_t)value);
 }
 
-static void add_name(writer_t* writer, uint32_t name) {
-  kiln_string_view_t text = kilni_base_sv(kilni_ir_name(writer->ir, name));
-  add_number(writer, text.size);
+static void write_add_name(writer_t* writer, uint32_t name) {
+  kiln_string_view_t text =
+      kilni_base_sv(kilni_program_ir_name(writer->ir, name));
+  write_add_number(writer, text.size);
   kilni_base_str_add(writer->out, text);
 }
 
@@ -40,15 +41,17 @@ static void add_name(writer_t* writer, uint32_t name) {
 
 static void write_expr(writer_t* writer, uint32_t expr);
 
-static void write_call(writer_t* writer, const kilni_expr_record_t* record) {
-  const kilni_ir_t* ir = writer->ir;
-  const kilni_function_record_t* called = &ir->functions.items[record->a];
-  add_number(writer, writer->functions[record->a] - 1);
+static void write_call(writer_t* writer,
+                       const kilni_program_expr_record_t* record) {
+  const kilni_program_ir_t* ir = writer->ir;
+  const kilni_program_function_record_t* called =
+      &ir->functions.items[record->a];
+  write_add_number(writer, writer->functions[record->a] - 1);
   for (uint32_t i = 0; i < record->c; i++) {
     uint32_t parameter = ir->operands.items[called->parameters + i];
     uint32_t given = ir->operands.items[record->b + i];
     if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
-      add_number(writer, writer->buffers[given]);
+      write_add_number(writer, writer->buffers[given]);
     } else {
       write_expr(writer, given);
     }
@@ -56,37 +59,37 @@ static void write_call(writer_t* writer, const kilni_expr_record_t* record) {
 }
 
 static void write_expr(writer_t* writer, uint32_t expr) {
-  const kilni_ir_t* ir = writer->ir;
-  const kilni_expr_record_t* record = &ir->exprs.items[expr];
+  const kilni_program_ir_t* ir = writer->ir;
+  const kilni_program_expr_record_t* record = &ir->exprs.items[expr];
   add_byte(writer, record->op);
   switch (record->op) {
     case KILNI_EXPR_LITERAL:
       add_byte(writer, record->type);
-      add_number(writer, kilni_ir_literal_bits(record));
+      write_add_number(writer, kilni_program_ir_literal_bits(record));
       return;
     case KILNI_EXPR_VARIABLE:
-      add_number(writer, writer->variables[record->a]);
+      write_add_number(writer, writer->variables[record->a]);
       return;
     case KILNI_EXPR_SCALAR:
-      add_number(writer, record->a - 1);
+      write_add_number(writer, record->a - 1);
       return;
     case KILNI_EXPR_LENGTH:
       add_byte(writer, record->type);
-      add_number(writer, writer->buffers[record->a]);
+      write_add_number(writer, writer->buffers[record->a]);
       return;
     case KILNI_EXPR_ID:
-      add_number(writer, record->extra);
+      write_add_number(writer, record->extra);
       return;
     case KILNI_EXPR_LOAD:
-      add_number(writer, writer->buffers[record->a]);
+      write_add_number(writer, writer->buffers[record->a]);
       break;
     case KILNI_EXPR_CAST:
     case KILNI_EXPR_BITCAST:
       add_byte(writer, record->type);
       break;
     case KILNI_EXPR_ATOMIC:
-      add_number(writer, record->extra);
-      add_number(writer, writer->buffers[record->a]);
+      write_add_number(writer, record->extra);
+      write_add_number(writer, writer->buffers[record->a]);
       break;
     case KILNI_EXPR_CALL:
       write_call(writer, record);
@@ -100,7 +103,7 @@ static void write_expr(writer_t* writer, uint32_t expr) {
       break;
   }
   uint32_t operands[KILNI_IR_MAX_CALL];
-  uint32_t count = kilni_ir_operands(ir, expr, operands);
+  uint32_t count = kilni_program_ir_operands(ir, expr, operands);
   for (uint32_t i = 0; i < count; i++) write_expr(writer, operands[i]);
 }
 
@@ -118,39 +121,39 @@ static void write_optional(writer_t* writer, uint32_t expr) {
 static void write_list(writer_t* writer, uint32_t first);
 
 static void write_statement(writer_t* writer,
-                            const kilni_statement_record_t* statement) {
+                            const kilni_program_statement_record_t* statement) {
   add_byte(writer, statement->op);
   switch (statement->op) {
     case KILNI_STATEMENT_ASSIGN:
-      add_number(writer, writer->variables[statement->a]);
+      write_add_number(writer, writer->variables[statement->a]);
       break;
     case KILNI_STATEMENT_STORE:
-      add_number(writer, writer->buffers[statement->a]);
+      write_add_number(writer, writer->buffers[statement->a]);
       break;
     case KILNI_STATEMENT_RETURN:
       write_optional(writer, statement->a);
       return;
     case KILNI_STATEMENT_FOR:
-      add_number(writer, statement->extra);
+      write_add_number(writer, statement->extra);
       break;
     case KILNI_STATEMENT_ASYNC_COPY:
-      add_number(writer, writer->buffers[statement->a & 0xffff]);
-      add_number(writer, writer->buffers[statement->a >> 16]);
-      add_number(writer, statement->extra);
+      write_add_number(writer, writer->buffers[statement->a & 0xffff]);
+      write_add_number(writer, writer->buffers[statement->a >> 16]);
+      write_add_number(writer, statement->extra);
       break;
     case KILNI_STATEMENT_ASYNC_WAIT:
-      add_number(writer, statement->extra);
+      write_add_number(writer, statement->extra);
       break;
     case KILNI_STATEMENT_MATRIX:
-      add_number(writer, writer->buffers[statement->a]);
-      add_number(writer, writer->buffers[statement->b]);
-      add_number(writer, writer->buffers[statement->c]);
+      write_add_number(writer, writer->buffers[statement->a]);
+      write_add_number(writer, writer->buffers[statement->b]);
+      write_add_number(writer, writer->buffers[statement->c]);
       break;
     default:
       break;
   }
   uint32_t exprs[3];
-  uint32_t count = kilni_ir_statement_exprs(statement, exprs);
+  uint32_t count = kilni_program_ir_statement_exprs(statement, exprs);
   for (uint32_t i = 0; i < count; i++) write_expr(writer, exprs[i]);
   switch (statement->op) {
     case KILNI_STATEMENT_LET:
@@ -175,7 +178,7 @@ static void write_statement(writer_t* writer,
 }
 
 static void write_list(writer_t* writer, uint32_t first) {
-  const kilni_statement_record_t* items = writer->ir->statements.items;
+  const kilni_program_statement_record_t* items = writer->ir->statements.items;
   for (uint32_t at = first; at != 0; at = items[at].next) {
     write_statement(writer, &items[at]);
   }
@@ -186,9 +189,9 @@ static void write_list(writer_t* writer, uint32_t first) {
 
 // Arrays of a body, numbered behind its parameters.
 static void write_arrays(writer_t* writer, uint32_t function, uint32_t number) {
-  const kilni_ir_t* ir = writer->ir;
+  const kilni_program_ir_t* ir = writer->ir;
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
-    const kilni_buffer_record_t* buffer = &ir->buffers.items[i];
+    const kilni_program_buffer_record_t* buffer = &ir->buffers.items[i];
     if (buffer->function != function ||
         buffer->role < KILN_PROGRAM_ROLE_SHARED) {
       continue;
@@ -202,10 +205,10 @@ static void write_arrays(writer_t* writer, uint32_t function, uint32_t number) {
 }
 
 static void write_function(writer_t* writer, uint32_t index) {
-  const kilni_ir_t* ir = writer->ir;
-  const kilni_function_record_t* function = &ir->functions.items[index];
+  const kilni_program_ir_t* ir = writer->ir;
+  const kilni_program_function_record_t* function = &ir->functions.items[index];
   add_byte(writer, function->type);
-  add_number(writer, function->parameter_count);
+  write_add_number(writer, function->parameter_count);
   uint32_t buffers = 0;
   writer->variable_count = 0;
   for (uint32_t i = 0; i < function->parameter_count; i++) {
@@ -225,36 +228,36 @@ static void write_function(writer_t* writer, uint32_t index) {
   write_list(writer, function->body);
 }
 
-static void find_calls(writer_t* writer, uint32_t first);
+static void write_find_calls(writer_t* writer, uint32_t first);
 
 static void find_calls_of(writer_t* writer, uint32_t expr) {
-  const kilni_ir_t* ir = writer->ir;
+  const kilni_program_ir_t* ir = writer->ir;
   uint32_t operands[KILNI_IR_MAX_CALL];
-  uint32_t count = kilni_ir_operands(ir, expr, operands);
+  uint32_t count = kilni_program_ir_operands(ir, expr, operands);
   for (uint32_t i = 0; i < count; i++) find_calls_of(writer, operands[i]);
-  const kilni_expr_record_t* record = &ir->exprs.items[expr];
+  const kilni_program_expr_record_t* record = &ir->exprs.items[expr];
   if (record->op != KILNI_EXPR_CALL || writer->functions[record->a] != 0) {
     return;
   }
-  find_calls(writer, ir->functions.items[record->a].body);
+  write_find_calls(writer, ir->functions.items[record->a].body);
   writer->called[writer->called_count++] = record->a;
   writer->functions[record->a] = writer->called_count;
 }
 
-static void find_calls(writer_t* writer, uint32_t first) {
-  const kilni_statement_record_t* items = writer->ir->statements.items;
+static void write_find_calls(writer_t* writer, uint32_t first) {
+  const kilni_program_statement_record_t* items = writer->ir->statements.items;
   for (uint32_t at = first; at != 0; at = items[at].next) {
     uint32_t exprs[3];
-    uint32_t count = kilni_ir_statement_exprs(&items[at], exprs);
+    uint32_t count = kilni_program_ir_statement_exprs(&items[at], exprs);
     for (uint32_t i = 0; i < count; i++) find_calls_of(writer, exprs[i]);
-    find_calls(writer, items[at].body);
-    find_calls(writer, items[at].other);
+    write_find_calls(writer, items[at].body);
+    write_find_calls(writer, items[at].other);
   }
 }
 
 static void write_parameters(writer_t* writer, uint32_t* out_buffers) {
-  const kilni_ir_t* ir = writer->ir;
-  add_number(writer, ir->order_count);
+  const kilni_program_ir_t* ir = writer->ir;
+  write_add_number(writer, ir->order_count);
   uint32_t buffers = 0;
   for (uint32_t i = 0; i < ir->order_count; i++) {
     uint32_t parameter = ir->operands.items[ir->order + i];
@@ -263,8 +266,8 @@ static void write_parameters(writer_t* writer, uint32_t* out_buffers) {
     add_byte(writer, is_buffer ? ir->buffers.items[record].role : 0);
     add_byte(writer, is_buffer ? ir->buffers.items[record].type
                                : ir->scalars.items[record].type);
-    add_name(writer, is_buffer ? ir->buffers.items[record].name
-                               : ir->scalars.items[record].name);
+    write_add_name(writer, is_buffer ? ir->buffers.items[record].name
+                                     : ir->scalars.items[record].name);
     if (is_buffer) writer->buffers[record] = buffers++;
   }
   for (uint32_t i = 0; i < ir->order_count; i++) {
@@ -277,17 +280,17 @@ static void write_parameters(writer_t* writer, uint32_t* out_buffers) {
 }
 
 static void write_program(writer_t* writer) {
-  const kilni_ir_t* ir = writer->ir;
+  const kilni_program_ir_t* ir = writer->ir;
   kilni_base_str_add_cstr(writer->out, KILNI_CANONICAL_MAGIC);
   add_byte(writer, KILNI_CANONICAL_VERSION);
   add_byte(writer, KILNI_CANONICAL_MEANING);
-  add_name(writer, ir->name);
+  write_add_name(writer, ir->name);
   uint32_t buffers;
   write_parameters(writer, &buffers);
   for (int i = 0; i < 3; i++) write_optional(writer, ir->work[i]);
-  for (int i = 0; i < 3; i++) add_number(writer, ir->block[i]);
-  find_calls(writer, ir->body);
-  add_number(writer, writer->called_count);
+  for (int i = 0; i < 3; i++) write_add_number(writer, ir->block[i]);
+  write_find_calls(writer, ir->body);
+  write_add_number(writer, writer->called_count);
   for (uint32_t i = 0; i < writer->called_count; i++) {
     write_function(writer, writer->called[i]);
   }
@@ -296,8 +299,8 @@ static void write_program(writer_t* writer) {
   write_list(writer, ir->body);
 }
 
-kiln_status_t kilni_ir_write_canonical(const kilni_ir_t* ir,
-                                       kilni_base_str_t* out) {
+kiln_status_t kilni_program_ir_write_canonical(const kilni_program_ir_t* ir,
+                                               kilni_base_str_t* out) {
   size_t count = (size_t)ir->variables.count + ir->buffers.count +
                  2 * (size_t)ir->functions.count + 4;
   void* block;
@@ -324,10 +327,10 @@ kiln_status_t kiln_program_canonical(const kiln_program_t* program,
   if (out_size != NULL) *out_size = 0;
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
   KILNI_CHECK_ARGUMENT(buffer != NULL || capacity == 0, "buffer");
-  const kilni_ir_t* ir = kilni_program_ir(program);
+  const kilni_program_ir_t* ir = kilni_program_ir(program);
   kilni_base_str_t bytes;
   kilni_base_str_init(&bytes, ir->allocator, KILNI_CANONICAL_MAX_BYTES);
-  kiln_status_t status = kilni_ir_write_canonical(ir, &bytes);
+  kiln_status_t status = kilni_program_ir_write_canonical(ir, &bytes);
   if (kiln_status_is_ok(status)) {
     if (out_size != NULL) *out_size = bytes.size;
     size_t fits = bytes.size < capacity ? bytes.size : capacity;
@@ -342,10 +345,10 @@ kiln_status_t kiln_program_hash(const kiln_program_t* program,
   KILNI_CHECK_ARGUMENT(out_text != NULL, "out_text");
   out_text[0] = 0;
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
-  const kilni_ir_t* ir = kilni_program_ir(program);
+  const kilni_program_ir_t* ir = kilni_program_ir(program);
   kilni_base_str_t bytes;
   kilni_base_str_init(&bytes, ir->allocator, KILNI_CANONICAL_MAX_BYTES);
-  kiln_status_t status = kilni_ir_write_canonical(ir, &bytes);
+  kiln_status_t status = kilni_program_ir_write_canonical(ir, &bytes);
   if (kiln_status_is_ok(status)) {
     kiln_bytes_view_t view = {(const uint8_t*)bytes.data, bytes.size};
     kilni_cache_digest(view, out_text);

@@ -18,20 +18,20 @@ typedef struct atomic_t {
   uint8_t type;
   bool shared;
   const char* scope;
-  kilni_value_t index;
-  kilni_value_t expected;
-  kilni_value_t value;
-  kilni_value_t address;
-  kilni_value_t guard;  // 0: in range
+  kilni_program_value_t index;
+  kilni_program_value_t expected;
+  kilni_program_value_t value;
+  kilni_program_value_t address;
+  kilni_program_value_t guard;  // 0: in range
 } atomic_t;
 
 // ---- Names ----
 
-static const char* join(kilni_lowering_t* w, const char* const* parts,
-                        uint32_t count) {
+static const char* atomic_join(kilni_program_lowering_t* w,
+                               const char* const* parts, uint32_t count) {
   size_t size = 1;
   for (uint32_t i = 0; i < count; i++) size += strlen(parts[i]);
-  char* text = kilni_arena_get(&w->arena, size);
+  char* text = kilni_program_arena_get(&w->arena, size);
   if (text == NULL) return "";
   char* at = text;
   for (uint32_t i = 0; i < count; i++) {
@@ -44,12 +44,12 @@ static const char* join(kilni_lowering_t* w, const char* const* parts,
 }
 
 // head.ordering.scope.space.tail
-static const char* name_of(kilni_lowering_t* w, const atomic_t* a,
-                           const char* head, const char* ordering,
-                           const char* tail) {
+static const char* atomic_name_of(kilni_program_lowering_t* w,
+                                  const atomic_t* a, const char* head,
+                                  const char* ordering, const char* tail) {
   const char* parts[] = {head, ordering, a->scope,
                          a->shared ? ".shared." : ".global.", tail};
-  return join(w, parts, 5);
+  return atomic_join(w, parts, 5);
 }
 
 // Of a read and write; a load takes the half that acquires, a store the other.
@@ -68,7 +68,7 @@ static const char* ordering_of(const atomic_t* a) {
   }
 }
 
-static void fence(kilni_lowering_t* w, const atomic_t* a) {
+static void fence(kilni_program_lowering_t* w, const atomic_t* a) {
   bool load = a->op == A(LOAD), store = a->op == A(STORE);
   bool half = (load && a->ordering == KILN_PROGRAM_ORDERING_RELEASE) ||
               (store && a->ordering == KILN_PROGRAM_ORDERING_ACQUIRE);
@@ -77,13 +77,14 @@ static void fence(kilni_lowering_t* w, const atomic_t* a) {
   if (half) kind = "fence.acq_rel";
   if (kind == NULL) return;
   const char* parts[] = {kind, a->scope};
-  kilni_pin_text(w, join(w, parts, 2));
+  kilni_program_pin_text(w, atomic_join(w, parts, 2));
 }
 
 // ---- What is computed ----
 
-static kilni_value_t computed(kilni_lowering_t* w, const atomic_t* a,
-                              kilni_value_t old) {
+static kilni_program_value_t atomic_computed(kilni_program_lowering_t* w,
+                                             const atomic_t* a,
+                                             kilni_program_value_t old) {
   switch (a->op) {
     case A(ADD):
       return KILNI_BIN(ADD, old, a->value);
@@ -100,8 +101,8 @@ static kilni_value_t computed(kilni_lowering_t* w, const atomic_t* a,
     case A(XOR):
       return KILNI_BIN(BIT_XOR, old, a->value);
     case A(NAND):
-      return kilni_unary(w, KILN_PROGRAM_UNARY_BIT_NOT,
-                         KILNI_BIN(BIT_AND, old, a->value));
+      return kilni_program_unary(w, KILN_PROGRAM_UNARY_BIT_NOT,
+                                 KILNI_BIN(BIT_AND, old, a->value));
     default:
       return a->value;
   }
@@ -122,49 +123,51 @@ static const char* integer_tail(uint32_t op, uint8_t type) {
       [A(XOR)] = {"xor.b32", "xor.b32", "xor.b64", "xor.b64"},
   };
   if (op >= sizeof(kTails) / sizeof(kTails[0])) return NULL;
-  uint32_t column = kilni_type_bytes(type) == 8 ? 2 : 0;
-  if (kilni_type_class(type) == KILNI_CLASS_SIGNED) column++;
+  uint32_t column = kilni_program_type_bytes(type) == 8 ? 2 : 0;
+  if (kilni_program_type_class(type) == KILNI_CLASS_SIGNED) column++;
   return kTails[op][column];
 }
 
 // The tail of the instruction for an atomic; NULL where none means the same.
 // atom.add.f32 in global memory flushes subnormals.
 static const char* native_tail(const atomic_t* a) {
-  if (kilni_type_bytes(a->type) < 4) return NULL;
-  bool real = kilni_type_class(a->type) == KILNI_CLASS_FLOAT;
+  if (kilni_program_type_bytes(a->type) < 4) return NULL;
+  bool real = kilni_program_type_class(a->type) == KILNI_CLASS_FLOAT;
   if (!real) return integer_tail(a->op, a->type);
   bool bits = a->op == A(EXCHANGE) || a->op == A(COMPARE_EXCHANGE);
   if (bits) {
-    return integer_tail(a->op,
-                        kilni_type_bytes(a->type) == 8 ? T(U64) : T(U32));
+    return integer_tail(
+        a->op, kilni_program_type_bytes(a->type) == 8 ? T(U64) : T(U32));
   }
   bool sum = a->op == A(ADD) || a->op == A(SUB);
   return a->type == T(F64) && sum ? "add.f64" : NULL;
 }
 
-static kilni_value_t native(kilni_lowering_t* w, const atomic_t* a,
-                            const char* tail) {
+static kilni_program_value_t native(kilni_program_lowering_t* w,
+                                    const atomic_t* a, const char* tail) {
   bool bits = a->op == A(EXCHANGE) || a->op == A(COMPARE_EXCHANGE);
-  kilni_value_t value = a->value;
-  if (a->op == A(SUB)) value = kilni_unary(w, KILN_PROGRAM_UNARY_NEGATE, value);
-  if (bits) value = kilni_to_bits(w, value);
-  uint8_t type = kilni_value_type(w, value);
-  kilni_value_t operands[4] = {kilni_register(w, type), a->address, value, 0};
+  kilni_program_value_t value = a->value;
+  if (a->op == A(SUB))
+    value = kilni_program_unary(w, KILN_PROGRAM_UNARY_NEGATE, value);
+  if (bits) value = kilni_program_to_bits(w, value);
+  uint8_t type = kilni_program_value_type(w, value);
+  kilni_program_value_t operands[4] = {kilni_program_register(w, type),
+                                       a->address, value, 0};
   uint8_t count = 3;
   if (a->op == A(COMPARE_EXCHANGE)) {
-    operands[2] = kilni_to_bits(w, a->expected);
+    operands[2] = kilni_program_to_bits(w, a->expected);
     operands[3] = value;
     count = 4;
   }
   uint8_t flags = KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED;
   if (a->guard != 0) flags |= KILNI_INSTRUCTION_ZERO;
-  kilni_pin(w, name_of(w, a, "atom", ordering_of(a), tail), KILNI_FORM_ATOM,
-            flags, count, operands, a->guard, 0);
-  return bits ? kilni_from_bits(w, a->type, operands[0]) : operands[0];
+  kilni_program_pin(w, atomic_name_of(w, a, "atom", ordering_of(a), tail),
+                    KILNI_FORM_ATOM, flags, count, operands, a->guard, 0);
+  return bits ? kilni_program_from_bits(w, a->type, operands[0]) : operands[0];
 }
 
 static const char* bits_tail(uint8_t type) {
-  switch (kilni_type_bytes(type)) {
+  switch (kilni_program_type_bytes(type)) {
     case 1:
       return "u8";
     case 2:
@@ -176,178 +179,196 @@ static const char* bits_tail(uint8_t type) {
   }
 }
 
-static kilni_value_t load(kilni_lowering_t* w, const atomic_t* a) {
-  bool wide = kilni_type_bytes(a->type) == 8;
+static kilni_program_value_t atomic_load(kilni_program_lowering_t* w,
+                                         const atomic_t* a) {
+  bool wide = kilni_program_type_bytes(a->type) == 8;
   uint8_t bits_type = wide ? T(U64) : T(U32);
-  kilni_value_t operands[2] = {kilni_register(w, bits_type), a->address};
+  kilni_program_value_t operands[2] = {kilni_program_register(w, bits_type),
+                                       a->address};
   uint8_t flags = KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED;
   if (a->guard != 0) flags |= KILNI_INSTRUCTION_ZERO;
-  kilni_pin(w, name_of(w, a, "ld", ordering_of(a), bits_tail(a->type)),
-            KILNI_FORM_LOAD, flags, 2, operands, a->guard, 0);
-  return kilni_from_bits(w, a->type, operands[0]);
+  kilni_program_pin(
+      w, atomic_name_of(w, a, "ld", ordering_of(a), bits_tail(a->type)),
+      KILNI_FORM_LOAD, flags, 2, operands, a->guard, 0);
+  return kilni_program_from_bits(w, a->type, operands[0]);
 }
 
-static void store(kilni_lowering_t* w, const atomic_t* a) {
-  kilni_value_t operands[2] = {a->address, kilni_to_bits(w, a->value)};
-  kilni_pin(w, name_of(w, a, "st", ordering_of(a), bits_tail(a->type)),
-            KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2, operands, a->guard,
-            0);
+static void atomic_store(kilni_program_lowering_t* w, const atomic_t* a) {
+  kilni_program_value_t operands[2] = {a->address,
+                                       kilni_program_to_bits(w, a->value)};
+  kilni_program_pin(
+      w, atomic_name_of(w, a, "st", ordering_of(a), bits_tail(a->type)),
+      KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2, operands, a->guard, 0);
 }
 
 // ---- A loop ----
 
 typedef struct word_t {
   uint8_t type;  // U32 or U64
-  kilni_value_t address;
-  kilni_value_t shift;  // of the element in the word; 0: it is the word
+  kilni_program_value_t address;
+  kilni_program_value_t shift;  // of the element in the word; 0: it is the word
   uint32_t mask;
 } word_t;
 
-static word_t word_of(kilni_lowering_t* w, const atomic_t* a) {
-  uint32_t bytes = kilni_type_bytes(a->type);
+static word_t atomic_word_of(kilni_program_lowering_t* w, const atomic_t* a) {
+  uint32_t bytes = kilni_program_type_bytes(a->type);
   word_t word = {bytes == 8 ? T(U64) : T(U32), a->address, 0, 0};
   if (bytes >= 4) return word;
-  uint8_t type = kilni_value_type(w, a->address);
+  uint8_t type = kilni_program_value_type(w, a->address);
   word.mask = bytes == 1 ? 0xff : 0xffff;
-  word.address =
-      KILNI_BIN(BIT_AND, a->address, kilni_const(w, type, ~UINT64_C(3)));
-  kilni_value_t low = kilni_cast(w, T(U32), a->address);
-  low = KILNI_BIN(BIT_AND, low, kilni_u32(w, 3));
-  word.shift = KILNI_BIN(SHL, low, kilni_u32(w, 3));
+  word.address = KILNI_BIN(BIT_AND, a->address,
+                           kilni_program_const(w, type, ~UINT64_C(3)));
+  kilni_program_value_t low = kilni_program_cast(w, T(U32), a->address);
+  low = KILNI_BIN(BIT_AND, low, kilni_program_u32(w, 3));
+  word.shift = KILNI_BIN(SHL, low, kilni_program_u32(w, 3));
   return word;
 }
 
-static kilni_value_t put(kilni_lowering_t* w, const word_t* word,
-                         kilni_value_t whole, kilni_value_t bits) {
+static kilni_program_value_t atomic_put(kilni_program_lowering_t* w,
+                                        const word_t* word,
+                                        kilni_program_value_t whole,
+                                        kilni_program_value_t bits) {
   if (word->shift == 0) return bits;
-  kilni_value_t mask = kilni_u32(w, word->mask);
-  mask = kilni_pure(w, "shl.b32", T(U32), mask, word->shift, 0);
-  mask = KILNI_BIN(BIT_XOR, mask, kilni_u32(w, UINT32_MAX));
-  bits = kilni_pure(w, "shl.b32", T(U32), bits, word->shift, 0);
+  kilni_program_value_t mask = kilni_program_u32(w, word->mask);
+  mask = kilni_program_pure(w, "shl.b32", T(U32), mask, word->shift, 0);
+  mask = KILNI_BIN(BIT_XOR, mask, kilni_program_u32(w, UINT32_MAX));
+  bits = kilni_program_pure(w, "shl.b32", T(U32), bits, word->shift, 0);
   return KILNI_BIN(BIT_OR, KILNI_BIN(BIT_AND, whole, mask), bits);
 }
 
-static kilni_value_t get(kilni_lowering_t* w, const word_t* word,
-                         kilni_value_t whole) {
+static kilni_program_value_t atomic_get(kilni_program_lowering_t* w,
+                                        const word_t* word,
+                                        kilni_program_value_t whole) {
   if (word->shift == 0) return whole;
-  kilni_value_t bits = kilni_pure(w, "shr.u32", T(U32), whole, word->shift, 0);
-  return KILNI_BIN(BIT_AND, bits, kilni_u32(w, word->mask));
+  kilni_program_value_t bits =
+      kilni_program_pure(w, "shr.u32", T(U32), whole, word->shift, 0);
+  return KILNI_BIN(BIT_AND, bits, kilni_program_u32(w, word->mask));
 }
 
 // The loop itself; the element's bits before.
-static kilni_value_t exchange(kilni_lowering_t* w, const atomic_t* a,
-                              const word_t* word) {
+static kilni_program_value_t exchange(kilni_program_lowering_t* w,
+                                      const atomic_t* a, const word_t* word) {
   bool wide = word->type == T(U64);
-  uint32_t again = kilni_label(w), done = kilni_label(w), outer = w->region;
-  kilni_value_t first[2] = {kilni_register(w, word->type), word->address};
-  kilni_pin(
-      w, name_of(w, a, "ld", ".relaxed", wide ? "u64" : "u32"), KILNI_FORM_LOAD,
-      KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 2, first, 0, 0);
-  kilni_region_begin(w, KILNI_REGION_LOOP);
-  kilni_value_t now = kilni_register(w, word->type);
+  uint32_t again = kilni_program_label(w), done = kilni_program_label(w),
+           outer = w->region;
+  kilni_program_value_t first[2] = {kilni_program_register(w, word->type),
+                                    word->address};
+  kilni_program_pin(
+      w, atomic_name_of(w, a, "ld", ".relaxed", wide ? "u64" : "u32"),
+      KILNI_FORM_LOAD, KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 2,
+      first, 0, 0);
+  kilni_program_region_begin(w, KILNI_REGION_LOOP);
+  kilni_program_value_t now = kilni_program_register(w, word->type);
   uint32_t inner = w->region;
   w->region = outer;
-  kilni_move(w, now, first[0]);
+  kilni_program_move(w, now, first[0]);
   w->region = inner;
-  kilni_place_label(w, again);
-  kilni_value_t bits = get(w, word, now);
+  kilni_program_place_label(w, again);
+  kilni_program_value_t bits = atomic_get(w, word, now);
   if (a->op == A(COMPARE_EXCHANGE)) {
-    kilni_value_t expected = kilni_to_bits(w, a->expected), have = bits;
+    kilni_program_value_t expected = kilni_program_to_bits(w, a->expected),
+                          have = bits;
     // Any byte but 0 is true.
-    if (a->type == T(BOOL)) have = KILNI_BIN(MIN, bits, kilni_u32(w, 1));
-    kilni_branch(w, done, KILNI_BIN(NE, have, expected));
+    if (a->type == T(BOOL))
+      have = KILNI_BIN(MIN, bits, kilni_program_u32(w, 1));
+    kilni_program_branch(w, done, KILNI_BIN(NE, have, expected));
   }
-  kilni_value_t old = kilni_from_bits(w, a->type, bits);
-  kilni_value_t next = kilni_to_bits(w, computed(w, a, old));
-  kilni_value_t operands[4] = {kilni_register(w, word->type), word->address,
-                               now, put(w, word, now, next)};
+  kilni_program_value_t old = kilni_program_from_bits(w, a->type, bits);
+  kilni_program_value_t next =
+      kilni_program_to_bits(w, atomic_computed(w, a, old));
+  kilni_program_value_t operands[4] = {kilni_program_register(w, word->type),
+                                       word->address, now,
+                                       atomic_put(w, word, now, next)};
   const char* tail = wide ? "cas.b64" : "cas.b32";
-  kilni_pin(w, name_of(w, a, "atom", ordering_of(a), tail), KILNI_FORM_ATOM,
-            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 4, operands,
-            0, 0);
-  kilni_value_t same = kilni_fresh(w, wide ? "setp.eq.u64" : "setp.eq.u32",
-                                   T(BOOL), operands[0], now);
-  kilni_branch(w, done, same);
-  kilni_move(w, now, operands[0]);
-  kilni_branch(w, again, 0);
-  kilni_region_end(w);
-  kilni_place_label(w, done);
+  kilni_program_pin(
+      w, atomic_name_of(w, a, "atom", ordering_of(a), tail), KILNI_FORM_ATOM,
+      KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 4, operands, 0, 0);
+  kilni_program_value_t same = kilni_program_fresh(
+      w, wide ? "setp.eq.u64" : "setp.eq.u32", T(BOOL), operands[0], now);
+  kilni_program_branch(w, done, same);
+  kilni_program_move(w, now, operands[0]);
+  kilni_program_branch(w, again, 0);
+  kilni_program_region_end(w);
+  kilni_program_place_label(w, done);
   return bits;
 }
 
-static kilni_value_t by_exchange(kilni_lowering_t* w, const atomic_t* a) {
-  word_t word = word_of(w, a);
-  kilni_value_t result = kilni_register(w, word.type);
-  kilni_move(w, result, kilni_const(w, word.type, 0));
-  uint32_t end = kilni_label(w);
-  kilni_value_t group = kilni_apart(w);
-  if (a->guard != 0) kilni_branch(w, end, a->guard | KILNI_NOT);
-  kilni_region_begin(w, KILNI_REGION_BRANCH);
-  kilni_move(w, result, exchange(w, a, &word));
-  kilni_region_end(w);
-  kilni_place_label(w, end);
-  kilni_meet_again(w, group);
-  return kilni_from_bits(w, a->type, result);
+static kilni_program_value_t by_exchange(kilni_program_lowering_t* w,
+                                         const atomic_t* a) {
+  word_t word = atomic_word_of(w, a);
+  kilni_program_value_t result = kilni_program_register(w, word.type);
+  kilni_program_move(w, result, kilni_program_const(w, word.type, 0));
+  uint32_t end = kilni_program_label(w);
+  kilni_program_value_t group = kilni_program_apart(w);
+  if (a->guard != 0) kilni_program_branch(w, end, a->guard | KILNI_NOT);
+  kilni_program_region_begin(w, KILNI_REGION_BRANCH);
+  kilni_program_move(w, result, exchange(w, a, &word));
+  kilni_program_region_end(w);
+  kilni_program_place_label(w, end);
+  kilni_program_meet_again(w, group);
+  return kilni_program_from_bits(w, a->type, result);
 }
 
 // A thread's own array: nobody comes between.
-static kilni_value_t alone(kilni_lowering_t* w, uint32_t buffer,
-                           const atomic_t* a) {
-  kilni_value_t old = kilni_load(w, buffer, a->index);
+static kilni_program_value_t alone(kilni_program_lowering_t* w, uint32_t buffer,
+                                   const atomic_t* a) {
+  kilni_program_value_t old = kilni_program_load(w, buffer, a->index);
   if (a->op == A(LOAD)) return old;
-  kilni_value_t next = computed(w, a, old);
+  kilni_program_value_t next = atomic_computed(w, a, old);
   if (a->op == A(COMPARE_EXCHANGE)) {
-    kilni_value_t same =
-        KILNI_BIN(EQ, kilni_to_bits(w, old), kilni_to_bits(w, a->expected));
-    next = kilni_select(w, same, next, old);
+    kilni_program_value_t same =
+        KILNI_BIN(EQ, kilni_program_to_bits(w, old),
+                  kilni_program_to_bits(w, a->expected));
+    next = kilni_program_select(w, same, next, old);
   }
-  kilni_store(w, buffer, a->index, next, 0);
+  kilni_program_store(w, buffer, a->index, next, 0);
   return old;
 }
 
-bool kilni_atomic_waits(const kilni_ir_t* ir, const kilni_expr_record_t* expr) {
+bool kilni_program_atomic_waits(const kilni_program_ir_t* ir,
+                                const kilni_program_expr_record_t* expr) {
   atomic_t a;
   memset(&a, 0, sizeof(a));
   a.op = KILNI_ATOMIC_OP(expr->extra);
   a.type = ir->buffers.items[expr->a].type;
   if (a.op == A(LOAD)) return false;
-  if (a.op == A(STORE) && kilni_type_bytes(a.type) >= 4) return false;
+  if (a.op == A(STORE) && kilni_program_type_bytes(a.type) >= 4) return false;
   return native_tail(&a) == NULL;
 }
 
-kilni_value_t kilni_atomic(kilni_lowering_t* w,
-                           const kilni_expr_record_t* expr) {
+kilni_program_value_t kilni_program_atomic(
+    kilni_program_lowering_t* w, const kilni_program_expr_record_t* expr) {
   static const char* const kScopes[] = {".cta", ".gpu", ".sys"};
   const uint32_t* operands = w->ir->operands.items + expr->b;
   atomic_t a;
   memset(&a, 0, sizeof(a));
-  a.place = kilni_place(w, expr->a);
+  a.place = kilni_program_place(w, expr->a);
   a.op = KILNI_ATOMIC_OP(expr->extra);
   a.ordering = KILNI_ATOMIC_ORDERING(expr->extra);
   a.type = a.place->type;
   a.shared = a.place->role == KILN_PROGRAM_ROLE_SHARED;
   a.scope = a.shared ? ".cta" : kScopes[KILNI_ATOMIC_SCOPE(expr->extra) % 3];
-  a.index = kilni_expr(w, operands[0]);
-  uint32_t values = kilni_atomic_values(a.op);
-  if (values == 2) a.expected = kilni_expr(w, operands[1]);
-  if (values != 0) a.value = kilni_expr(w, operands[values]);
+  a.index = kilni_program_expr(w, operands[0]);
+  uint32_t values = kilni_program_atomic_values(a.op);
+  if (values == 2) a.expected = kilni_program_expr(w, operands[1]);
+  if (values != 0) a.value = kilni_program_expr(w, operands[values]);
   if (a.place->role == KILN_PROGRAM_ROLE_PRIVATE) return alone(w, expr->a, &a);
   fence(w, &a);
-  if (kilni_rounds_tell(w, a.place, a.value, 0)) return 0;
-  kilni_cover_load(w, a.place, a.index);
-  a.guard = kilni_in_range(w, a.place, a.index);
-  if (a.guard != 0 && kilni_value_is_const(w, a.guard)) {
-    if (kilni_value_of(w, a.guard)->bits == 0) {
-      return kilni_const(w, a.type, 0);
+  if (kilni_program_rounds_tell(w, a.place, a.value, 0)) return 0;
+  kilni_program_cover_load(w, a.place, a.index);
+  a.guard = kilni_program_in_range(w, a.place, a.index);
+  if (a.guard != 0 && kilni_program_value_is_const(w, a.guard)) {
+    if (kilni_program_value_of(w, a.guard)->bits == 0) {
+      return kilni_program_const(w, a.type, 0);
     }
     a.guard = 0;
   }
-  a.address = kilni_address(w, a.place, a.index);
+  a.address = kilni_program_address(w, a.place, a.index);
   w->epoch++;
   const char* tail = native_tail(&a);
-  if (a.op == A(LOAD)) return load(w, &a);
-  if (a.op == A(STORE) && kilni_type_bytes(a.type) >= 4) {
-    store(w, &a);
+  if (a.op == A(LOAD)) return atomic_load(w, &a);
+  if (a.op == A(STORE) && kilni_program_type_bytes(a.type) >= 4) {
+    atomic_store(w, &a);
     return 0;
   }
   return tail != NULL ? native(w, &a, tail) : by_exchange(w, &a);

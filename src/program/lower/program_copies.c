@@ -32,7 +32,7 @@ typedef struct ways_t {
 } ways_t;
 
 typedef struct walk_t {
-  kilni_lowering_t* w;
+  kilni_program_lowering_t* w;
   uint16_t tags[TAGS];
   uint32_t tag_count;
   uint32_t steps;
@@ -40,23 +40,24 @@ typedef struct walk_t {
   bool lost;
 } walk_t;
 
-static since_t nothing(void) {
+static since_t copies_nothing(void) {
   since_t since;
   memset(since.of, NONE, sizeof since.of);
   return since;
 }
 
-static void meet(since_t* a, const since_t* b) {
+static void copies_meet(since_t* a, const since_t* b) {
   for (uint32_t i = 0; i < TAGS; i++) {
     if (b->of[i] < a->of[i]) a->of[i] = b->of[i];
   }
 }
 
-bool kilni_copy_is_group(const kilni_lowering_t* w,
-                         const kilni_statement_record_t* s) {
-  const kilni_buffer_record_t* to = &w->program->buffers.items[s->a & 0xffff];
+bool kilni_program_copy_is_group(const kilni_program_lowering_t* w,
+                                 const kilni_program_statement_record_t* s) {
+  const kilni_program_buffer_record_t* to =
+      &w->program->buffers.items[s->a & 0xffff];
   return w->sm >= 80 && to->role == KILN_PROGRAM_ROLE_SHARED &&
-         kilni_type_bytes(to->type) >= 4;
+         kilni_program_type_bytes(to->type) >= 4;
 }
 
 static uint32_t tag_of(walk_t* walk, uint16_t tag) {
@@ -70,9 +71,10 @@ static uint32_t tag_of(walk_t* walk, uint16_t tag) {
   return i;
 }
 
-static void see_copy(walk_t* walk, const kilni_statement_record_t* s,
-                     since_t* since) {
-  if (!kilni_copy_is_group(walk->w, s)) return;
+static void copies_see_copy(walk_t* walk,
+                            const kilni_program_statement_record_t* s,
+                            since_t* since) {
+  if (!kilni_program_copy_is_group(walk->w, s)) return;
   for (uint32_t i = 0; i < TAGS; i++) {
     if (since->of[i] < MOST) since->of[i]++;
   }
@@ -89,45 +91,47 @@ static void see_wait(walk_t* walk, uint32_t at, uint16_t tag, since_t* since) {
   }
 }
 
-static void see_list(walk_t* walk, uint32_t list, since_t* since, ways_t* ways);
+static void copies_see_list(walk_t* walk, uint32_t list, since_t* since,
+                            ways_t* ways);
 
-static void see_loop(walk_t* walk, uint32_t body, since_t* since) {
-  ways_t inner = {nothing(), nothing()};
+static void copies_see_loop(walk_t* walk, uint32_t body, since_t* since) {
+  ways_t inner = {copies_nothing(), copies_nothing()};
   since_t before = *since, after;
   do {
     before = *since;
     after = before;
-    see_list(walk, body, &after, &inner);
-    meet(since, &after);
-    meet(since, &inner.again);
+    copies_see_list(walk, body, &after, &inner);
+    copies_meet(since, &after);
+    copies_meet(since, &inner.again);
   } while (memcmp(&before, since, sizeof before) != 0 && !walk->lost);
-  meet(since, &inner.out);
+  copies_meet(since, &inner.out);
 }
 
 // Functions in which threads meet are called by a statement of their own.
-static void see_call(walk_t* walk, uint32_t expr, since_t* since) {
-  const kilni_ir_t* ir = walk->w->program;
-  const kilni_expr_record_t* e = &ir->exprs.items[expr];
-  ways_t ways = {nothing(), nothing()};
+static void copies_see_call(walk_t* walk, uint32_t expr, since_t* since) {
+  const kilni_program_ir_t* ir = walk->w->program;
+  const kilni_program_expr_record_t* e = &ir->exprs.items[expr];
+  ways_t ways = {copies_nothing(), copies_nothing()};
   if (e->op != KILNI_EXPR_CALL || walk->lost) return;
   if (walk->w->function_levels[e->a] == KILNI_LEVEL_NONE) return;
-  since_t left = nothing();
+  since_t left = copies_nothing();
   since_t* outer = walk->left;
   walk->left = &left;
-  see_list(walk, ir->functions.items[e->a].body, since, &ways);
+  copies_see_list(walk, ir->functions.items[e->a].body, since, &ways);
   walk->left = outer;
-  meet(since, &left);
+  copies_meet(since, &left);
 }
 
 // Ways that are left (return, break) are taken to go on as well: what is
 // known becomes less by that and stays true.
-static void see_statement(walk_t* walk, uint32_t at, since_t* since,
-                          ways_t* ways) {
-  const kilni_statement_record_t* s = &walk->w->program->statements.items[at];
+static void copies_see_statement(walk_t* walk, uint32_t at, since_t* since,
+                                 ways_t* ways) {
+  const kilni_program_statement_record_t* s =
+      &walk->w->program->statements.items[at];
   since_t other = *since;
   switch (s->op) {
     case KILNI_STATEMENT_ASYNC_COPY:
-      see_copy(walk, s, since);
+      copies_see_copy(walk, s, since);
       break;
     case KILNI_STATEMENT_ASYNC_WAIT:
       see_wait(walk, at, s->extra, since);
@@ -135,38 +139,39 @@ static void see_statement(walk_t* walk, uint32_t at, since_t* since,
     case KILNI_STATEMENT_LET:
     case KILNI_STATEMENT_VAR:
     case KILNI_STATEMENT_ASSIGN:
-      see_call(walk, s->b, since);
+      copies_see_call(walk, s->b, since);
       break;
     case KILNI_STATEMENT_EVALUATE:
-      see_call(walk, s->a, since);
+      copies_see_call(walk, s->a, since);
       break;
     case KILNI_STATEMENT_IF:
-      see_list(walk, s->body, since, ways);
-      see_list(walk, s->other, &other, ways);
-      meet(since, &other);
+      copies_see_list(walk, s->body, since, ways);
+      copies_see_list(walk, s->other, &other, ways);
+      copies_meet(since, &other);
       break;
     case KILNI_STATEMENT_FOR:
     case KILNI_STATEMENT_WHILE:
-      see_loop(walk, s->body, since);
+      copies_see_loop(walk, s->body, since);
       break;
     case KILNI_STATEMENT_BREAK:
-      meet(&ways->out, since);
+      copies_meet(&ways->out, since);
       break;
     case KILNI_STATEMENT_CONTINUE:
-      meet(&ways->again, since);
+      copies_meet(&ways->again, since);
       break;
     case KILNI_STATEMENT_RETURN:
       // Who returns from the program goes along until its end.
-      if (walk->left != NULL) meet(walk->left, since);
+      if (walk->left != NULL) copies_meet(walk->left, since);
       break;
     default:
       break;
   }
 }
 
-static void see_list(walk_t* walk, uint32_t list, since_t* since,
-                     ways_t* ways) {
-  const kilni_statement_record_t* all = walk->w->program->statements.items;
+static void copies_see_list(walk_t* walk, uint32_t list, since_t* since,
+                            ways_t* ways) {
+  const kilni_program_statement_record_t* all =
+      walk->w->program->statements.items;
   for (uint32_t i = list; i != 0 && !walk->lost; i = all[i].next) {
     if (walk->w->levels[i] == KILNI_LEVEL_NONE &&
         all[i].op != KILNI_STATEMENT_BREAK &&
@@ -175,35 +180,37 @@ static void see_list(walk_t* walk, uint32_t list, since_t* since,
       continue;
     }
     walk->lost = walk->lost || ++walk->steps > STEPS;
-    see_statement(walk, i, since, ways);
+    copies_see_statement(walk, i, since, ways);
   }
 }
 
-void kilni_copies_survey(kilni_lowering_t* w) {
-  const kilni_ir_t* ir = w->program;
+void kilni_program_copies_survey(kilni_program_lowering_t* w) {
+  const kilni_program_ir_t* ir = w->program;
   bool any = false;
   for (uint32_t i = 1; i < ir->statements.count && !any; i++) {
-    const kilni_statement_record_t* s = &ir->statements.items[i];
-    any = s->op == KILNI_STATEMENT_ASYNC_COPY && kilni_copy_is_group(w, s);
+    const kilni_program_statement_record_t* s = &ir->statements.items[i];
+    any = s->op == KILNI_STATEMENT_ASYNC_COPY &&
+          kilni_program_copy_is_group(w, s);
   }
   if (!any) return;
-  w->leaves = kilni_arena_get(&w->arena, ir->statements.count);
+  w->leaves = kilni_program_arena_get(&w->arena, ir->statements.count);
   if (w->leaves == NULL) {
-    kilni_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
+    kilni_program_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
     return;
   }
   memset(w->leaves, NONE, ir->statements.count);
   walk_t walk = {.w = w};
-  since_t since = nothing();
-  ways_t ways = {nothing(), nothing()};
-  see_list(&walk, ir->body, &since, &ways);
+  since_t since = copies_nothing();
+  ways_t ways = {copies_nothing(), copies_nothing()};
+  copies_see_list(&walk, ir->body, &since, &ways);
   if (walk.lost) memset(w->leaves, 0, ir->statements.count);
   for (uint32_t i = 1; i < ir->statements.count; i++) {
     if (w->leaves[i] != 0 && w->leaves[i] != NONE) w->copy_groups = 1;
   }
 }
 
-const char* kilni_copies_wait(const kilni_lowering_t* w, uint32_t statement) {
+const char* kilni_program_copies_wait(const kilni_program_lowering_t* w,
+                                      uint32_t statement) {
   static const char* const kWaits[MOST + 1] = {
       "cp.async.wait_all",     "cp.async.wait_group 1", "cp.async.wait_group 2",
       "cp.async.wait_group 3", "cp.async.wait_group 4", "cp.async.wait_group 5",

@@ -29,8 +29,8 @@ enum {
 #define UNKNOWN UINT32_MAX
 
 // Elements of an array that a region's threads have written.
-struct kilni_cover_t {
-  kilni_cover_t* next;
+struct kilni_program_cover_t {
+  kilni_program_cover_t* next;
   uint32_t region;
   uint32_t passed;  // a barrier came behind
   uint32_t missing;
@@ -65,7 +65,7 @@ typedef enum op_t {
   OP_GE_SIGNED,
 } op_t;
 
-static op_t op_of(const char* name) {
+static op_t cover_op_of(const char* name) {
   static const struct {
     const char* name;
     op_t op;
@@ -107,8 +107,8 @@ static op_t op_of(const char* name) {
   return OP_NONE;
 }
 
-static void compute(op_t op, uint32_t count, uint32_t* out, const uint32_t* a,
-                    const uint32_t* b) {
+static void cover_compute(op_t op, uint32_t count, uint32_t* out,
+                          const uint32_t* a, const uint32_t* b) {
 #define EACH(expression)                 \
   for (uint32_t i = 0; i < count; i++) { \
     uint32_t x = a[i], y = b[i];         \
@@ -165,7 +165,7 @@ static void compute(op_t op, uint32_t count, uint32_t* out, const uint32_t* a,
 #undef EACH
 }
 
-static void fill_ids(const kilni_lowering_t* w, const char* name,
+static void fill_ids(const kilni_program_lowering_t* w, const char* name,
                      uint32_t* out) {
   uint32_t axis = (uint32_t)(name[5] - 'x');
   uint32_t before = axis == 0 ? 1 : w->block[0] * (axis == 2 ? w->block[1] : 1);
@@ -174,22 +174,23 @@ static void fill_ids(const kilni_lowering_t* w, const char* name,
   }
 }
 
-static uint32_t* new_threads(kilni_lowering_t* w) {
-  return kilni_arena_get(&w->arena, w->threads * sizeof(uint32_t));
+static uint32_t* new_threads(kilni_program_lowering_t* w) {
+  return kilni_program_arena_get(&w->arena, w->threads * sizeof(uint32_t));
 }
 
 // What a value of 32 bits or a bool is in each thread of a block; NULL: not
 // known, or not the same in all blocks.
-static const uint32_t* in_threads(kilni_lowering_t* w, kilni_value_t value,
-                                  uint32_t depth);
+static const uint32_t* in_threads(kilni_program_lowering_t* w,
+                                  kilni_program_value_t value, uint32_t depth);
 
-static uint32_t* find(kilni_lowering_t* w, kilni_value_t value,
-                      uint32_t depth) {
-  const kilni_value_record_t* record = kilni_value_of(w, value);
-  if (kilni_type_bytes(record->type) > 4 || depth > MOST_DEPTH) return NULL;
+static uint32_t* cover_find(kilni_program_lowering_t* w,
+                            kilni_program_value_t value, uint32_t depth) {
+  const kilni_program_value_record_t* record = kilni_program_value_of(w, value);
+  if (kilni_program_type_bytes(record->type) > 4 || depth > MOST_DEPTH)
+    return NULL;
   if ((record->flags & KILNI_VALUE_CONST) != 0) {
     uint64_t bits = record->bits;
-    kilni_fold_cast(record->type, T(U32), bits, false, &bits);
+    kilni_program_fold_cast(record->type, T(U32), bits, false, &bits);
     uint32_t* out = new_threads(w);
     for (uint32_t i = 0; out != NULL && i < w->threads; i++) {
       out[i] = (uint32_t)bits;
@@ -199,7 +200,7 @@ static uint32_t* find(kilni_lowering_t* w, kilni_value_t value,
   // What meets at a loop's head is written again at its end.
   if ((record->flags & KILNI_VALUE_MOVED) != 0) return NULL;
   if (record->define == 0) return NULL;
-  kilni_instruction_t define = w->instructions.items[record->define];
+  kilni_program_instruction_t define = w->instructions.items[record->define];
   if (define.define != 0 || define.guard != 0) return NULL;
   if (define.form == KILNI_FORM_SPECIAL) {
     if (strncmp(define.name, "%tid.", 5) != 0) return NULL;
@@ -208,7 +209,7 @@ static uint32_t* find(kilni_lowering_t* w, kilni_value_t value,
     return out;
   }
   if (define.form != KILNI_FORM_PLAIN || define.count < 2) return NULL;
-  op_t op = op_of(define.name);
+  op_t op = cover_op_of(define.name);
   if (op == OP_NONE || define.count != (op <= OP_NOT ? 2 : 3)) return NULL;
   const uint32_t* a = in_threads(w, define.operand[1], depth + 1);
   const uint32_t* b = a;
@@ -217,20 +218,20 @@ static uint32_t* find(kilni_lowering_t* w, kilni_value_t value,
   }
   if (a == NULL || b == NULL) return NULL;
   uint32_t* out = new_threads(w);
-  if (out != NULL) compute(op, w->threads, out, a, b);
+  if (out != NULL) cover_compute(op, w->threads, out, a, b);
   return out;
 }
 
-static const uint32_t* in_threads(kilni_lowering_t* w, kilni_value_t value,
-                                  uint32_t depth) {
+static const uint32_t* in_threads(kilni_program_lowering_t* w,
+                                  kilni_program_value_t value, uint32_t depth) {
   uint32_t at = w->values.items[value].threads;
   if (at == UNKNOWN) return NULL;
   if (at != 0) return w->threads_of.items[at];
-  uint32_t* found = find(w, value, depth);
+  uint32_t* found = cover_find(w, value, depth);
   if (found != NULL &&
-      !kilni_arena_grow(&w->arena, (void**)&w->threads_of.items,
-                        &w->threads_of.capacity, w->threads_of.count + 2,
-                        sizeof(w->threads_of.items[0]))) {
+      !kilni_program_arena_grow(
+          &w->arena, (void**)&w->threads_of.items, &w->threads_of.capacity,
+          w->threads_of.count + 2, sizeof(w->threads_of.items[0]))) {
     found = NULL;
   }
   if (found == NULL) {
@@ -245,19 +246,19 @@ static const uint32_t* in_threads(kilni_lowering_t* w, kilni_value_t value,
 
 // ---- Stores and barriers ----
 
-static bool is_looked_at(const kilni_lowering_t* w,
+static bool is_looked_at(const kilni_program_lowering_t* w,
                          const kilni_place_t* place) {
   return w->covers && place->role == KILN_PROGRAM_ROLE_SHARED &&
          place->pays == 0 && place->count <= MOST_ELEMENTS;
 }
 
-static kilni_cover_t* cover_in(kilni_lowering_t* w, kilni_place_t* place,
-                               uint32_t region) {
-  for (kilni_cover_t* c = place->cover; c != NULL; c = c->next) {
+static kilni_program_cover_t* cover_in(kilni_program_lowering_t* w,
+                                       kilni_place_t* place, uint32_t region) {
+  for (kilni_program_cover_t* c = place->cover; c != NULL; c = c->next) {
     if (c->region == region && c->passed == 0) return c;
   }
-  size_t bytes = sizeof(kilni_cover_t) + (place->count + 63) / 64 * 8;
-  kilni_cover_t* cover = kilni_arena_get(&w->arena, bytes);
+  size_t bytes = sizeof(kilni_program_cover_t) + (place->count + 63) / 64 * 8;
+  kilni_program_cover_t* cover = kilni_program_arena_get(&w->arena, bytes);
   if (cover == NULL) return NULL;
   memset(cover, 0, bytes);
   cover->region = region;
@@ -269,8 +270,10 @@ static kilni_cover_t* cover_in(kilni_lowering_t* w, kilni_place_t* place,
 
 enum { MOST_CONDITIONS = 8 };
 
-void kilni_cover_store(kilni_lowering_t* w, kilni_place_t* place,
-                       kilni_value_t index, kilni_value_t guard) {
+void kilni_program_cover_store(kilni_program_lowering_t* w,
+                               kilni_place_t* place,
+                               kilni_program_value_t index,
+                               kilni_program_value_t guard) {
   if (!is_looked_at(w, place)) return;
   const uint32_t* at = in_threads(w, index, 0);
   if (at == NULL) return;
@@ -285,14 +288,14 @@ void kilni_cover_store(kilni_lowering_t* w, kilni_place_t* place,
     if (conditions[count++] == NULL) return;
   }
   while (count < MOST_CONDITIONS && w->regions.items[region].condition != 0) {
-    kilni_value_t c = w->regions.items[region].condition;
+    kilni_program_value_t c = w->regions.items[region].condition;
     const uint32_t* values = in_threads(w, c & ~(uint32_t)KILNI_NOT, 0);
     if (values == NULL) break;
     conditions[count] = values;
     turned[count++] = (c & KILNI_NOT) != 0;
     region = w->regions.items[region].parent;
   }
-  kilni_cover_t* cover = cover_in(w, place, region);
+  kilni_program_cover_t* cover = cover_in(w, place, region);
   if (cover == NULL) return;
   uint32_t missing = cover->missing, limit = (uint32_t)place->count;
   uint64_t* bits = cover->bits;
@@ -310,10 +313,10 @@ void kilni_cover_store(kilni_lowering_t* w, kilni_place_t* place,
   cover->missing = missing;
 }
 
-void kilni_cover_barrier(kilni_lowering_t* w) {
+void kilni_program_cover_barrier(kilni_program_lowering_t* w) {
   if (!w->covers) return;
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
-    kilni_cover_t* c = w->places[i].cover;
+    kilni_program_cover_t* c = w->places[i].cover;
     for (; c != NULL; c = c->next) {
       if (c->region == w->region) c->passed = 1;
     }
@@ -322,13 +325,14 @@ void kilni_cover_barrier(kilni_lowering_t* w) {
 
 // ---- Loads ----
 
-static bool holds(const kilni_lowering_t* w, const kilni_cover_t* cover) {
+static bool cover_holds(const kilni_program_lowering_t* w,
+                        const kilni_program_cover_t* cover) {
   return cover->passed != 0 && w->regions.items[cover->region].open;
 }
 
 // Whether what all threads read is in `cover`; beyond the end is no element.
-static bool has_all(const kilni_cover_t* cover, uint32_t limit,
-                    const uint32_t* at, uint32_t threads) {
+static bool cover_has_all(const kilni_program_cover_t* cover, uint32_t limit,
+                          const uint32_t* at, uint32_t threads) {
   for (uint32_t i = 0; i < threads; i++) {
     uint32_t element = at[i];
     if (element < limit &&
@@ -339,26 +343,27 @@ static bool has_all(const kilni_cover_t* cover, uint32_t limit,
   return true;
 }
 
-static bool is_good(kilni_lowering_t* w, const kilni_place_t* place,
-                    kilni_value_t index) {
-  const kilni_cover_t* c;
+static bool is_good(kilni_program_lowering_t* w, const kilni_place_t* place,
+                    kilni_program_value_t index) {
+  const kilni_program_cover_t* c;
   for (c = place->cover; c != NULL; c = c->next) {
-    if (c->missing == 0 && holds(w, c)) return true;
+    if (c->missing == 0 && cover_holds(w, c)) return true;
   }
   if (place->cover == NULL || index == 0) return false;
   const uint32_t* at = in_threads(w, index, 0);
   if (at == NULL) return false;
-  uint32_t threads = kilni_value_is_const(w, index) ? 1 : w->threads;
+  uint32_t threads = kilni_program_value_is_const(w, index) ? 1 : w->threads;
   for (c = place->cover; c != NULL; c = c->next) {
-    if (holds(w, c) && has_all(c, (uint32_t)place->count, at, threads)) {
+    if (cover_holds(w, c) &&
+        cover_has_all(c, (uint32_t)place->count, at, threads)) {
       return true;
     }
   }
   return false;
 }
 
-void kilni_cover_load(kilni_lowering_t* w, kilni_place_t* place,
-                      kilni_value_t index) {
+void kilni_program_cover_load(kilni_program_lowering_t* w, kilni_place_t* place,
+                              kilni_program_value_t index) {
   if (place->role != KILN_PROGRAM_ROLE_SHARED || place->pays != 0) return;
   if (!is_looked_at(w, place) || !is_good(w, place, index)) place->pays = 1;
 }

@@ -17,12 +17,12 @@
 #define B(NAME) KILN_PROGRAM_BINARY_##NAME
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
 
-static uint32_t width_of(uint8_t type) {
-  return 8 * kilni_type_bytes(type);
+static uint32_t fold_width_of(uint8_t type) {
+  return 8 * kilni_program_type_bytes(type);
 }
 
-static uint64_t mask_of(uint8_t type) {
-  return UINT64_MAX >> (64 - width_of(type));
+static uint64_t fold_mask_of(uint8_t type) {
+  return UINT64_MAX >> (64 - fold_width_of(type));
 }
 
 // ---- Floats ----
@@ -52,14 +52,14 @@ static uint64_t f32_bits(float value) {
   return bits;
 }
 
-bool kilni_fold_floats(void) {
+bool kilni_program_fold_floats(void) {
   volatile float least = 0x1p-149f;
   volatile float half = 0.5f;
   volatile float normal = 0x1p-126f;
   return fegetround() == FE_TONEAREST && least != 0 && normal * half != 0;
 }
 
-uint32_t kilni_fold_widen(uint8_t type, uint64_t bits) {
+uint32_t kilni_program_fold_widen(uint8_t type, uint64_t bits) {
   if (type == T(BF16)) return (uint32_t)(bits & 0xffff) << 16;
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
   uint32_t exponent = (uint32_t)(bits >> 10 & 31);
@@ -81,7 +81,7 @@ static uint64_t narrow_bits(uint8_t type, uint64_t x) {
   int exponent = (int)(x >> 52 & 0x7ff);
   uint64_t part = x & (UINT64_MAX >> 12);
   if (exponent == 0x7ff) {
-    if (part != 0) return kilni_float_canonical(type, infinity | 1);
+    if (part != 0) return kilni_program_float_canonical(type, infinity | 1);
     return sign | infinity;
   }
   if (exponent == 0) return sign;  // far below the least of both
@@ -102,7 +102,7 @@ static uint64_t narrow_bits(uint8_t type, uint64_t x) {
   return sign | (bits > infinity ? infinity : bits);
 }
 
-static uint64_t narrow(uint8_t type, double x) {
+static uint64_t fold_narrow(uint8_t type, double x) {
   return narrow_bits(type, f64_bits(x));
 }
 
@@ -114,24 +114,25 @@ static double real_of(uint8_t type, uint64_t x) {
     case T(F32):
       return (double)f32_of(x);
     default:
-      return (double)f32_of(kilni_fold_widen(type, x));
+      return (double)f32_of(kilni_program_fold_widen(type, x));
   }
 }
 
 // The result of an f32 operation on f32, f16 or bf16.
 static uint64_t small_bits(uint8_t type, float value) {
-  uint64_t bits = type == T(F32) ? f32_bits(value) : narrow(type, value);
-  return kilni_float_canonical(type, bits);
+  uint64_t bits = type == T(F32) ? f32_bits(value) : fold_narrow(type, value);
+  return kilni_program_float_canonical(type, bits);
 }
 
 // ---- One operand ----
 
-static bool unary_float(uint32_t op, uint8_t type, uint64_t x, uint64_t* out) {
-  uint64_t sign = UINT64_C(1) << (width_of(type) - 1);
+static bool fold_unary_float(uint32_t op, uint8_t type, uint64_t x,
+                             uint64_t* out) {
+  uint64_t sign = UINT64_C(1) << (fold_width_of(type) - 1);
   double value = real_of(type, x);
   switch (op) {
     case U(NEGATE):
-      return *out = kilni_float_canonical(type, x ^ sign), true;
+      return *out = kilni_program_float_canonical(type, x ^ sign), true;
     case U(ABS):
       return *out = x & ~sign, true;
     case U(IS_NAN):
@@ -145,12 +146,12 @@ static bool unary_float(uint32_t op, uint8_t type, uint64_t x, uint64_t* out) {
   }
 }
 
-bool kilni_fold_unary(uint32_t op, uint8_t type, uint64_t x, bool floats,
-                      uint64_t* out) {
-  if (kilni_type_class(type) != KILNI_CLASS_FLOAT) {
-    return kilni_integer_unary(op, type, x, out);
+bool kilni_program_fold_unary(uint32_t op, uint8_t type, uint64_t x,
+                              bool floats, uint64_t* out) {
+  if (kilni_program_type_class(type) != KILNI_CLASS_FLOAT) {
+    return kilni_program_integer_unary(op, type, x, out);
   }
-  return floats && unary_float(op, type, x, out);
+  return floats && fold_unary_float(op, type, x, out);
 }
 
 // ---- Two and three operands ----
@@ -201,26 +202,27 @@ static bool binary_float(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
     default:
       return false;
   }
-  *out = wide ? kilni_float_canonical(type, f64_bits(d)) : small_bits(type, f);
+  *out = wide ? kilni_program_float_canonical(type, f64_bits(d))
+              : small_bits(type, f);
   return true;
 }
 
-bool kilni_fold_binary(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
-                       bool floats, uint64_t* out) {
-  if (kilni_type_class(type) != KILNI_CLASS_FLOAT) {
+bool kilni_program_fold_binary(uint32_t op, uint8_t type, uint64_t x,
+                               uint64_t y, bool floats, uint64_t* out) {
+  if (kilni_program_type_class(type) != KILNI_CLASS_FLOAT) {
     // The count of a shift is unsigned, of any width.
-    uint32_t right = kilni_binary_is_shift(op) ? T(U64) : type;
-    return kilni_integer_binary(op, type, x, right, y, out);
+    uint32_t right = kilni_program_binary_is_shift(op) ? T(U64) : type;
+    return kilni_program_integer_binary(op, type, x, right, y, out);
   }
   return floats && binary_float(op, type, x, y, out);
 }
 
-bool kilni_fold_fma(uint8_t type, uint64_t x, uint64_t y, uint64_t z,
-                    bool floats, uint64_t* out) {
+bool kilni_program_fold_fma(uint8_t type, uint64_t x, uint64_t y, uint64_t z,
+                            bool floats, uint64_t* out) {
   if (!floats) return false;
   double a = real_of(type, x), b = real_of(type, y), c = real_of(type, z);
   if (type == T(F64)) {
-    *out = kilni_float_canonical(type, f64_bits(fma(a, b, c)));
+    *out = kilni_program_float_canonical(type, f64_bits(fma(a, b, c)));
   } else {
     *out = small_bits(type, fmaf((float)a, (float)b, (float)c));
   }
@@ -241,31 +243,31 @@ static double odd_real(bool negative, uint64_t size) {
 }
 
 static uint64_t float_of_integer(uint8_t from, uint8_t to, uint64_t x) {
-  bool is_signed = kilni_type_class(from) == KILNI_CLASS_SIGNED;
-  int64_t s = kilni_integer_signed(from, x);
+  bool is_signed = kilni_program_type_class(from) == KILNI_CLASS_SIGNED;
+  int64_t s = kilni_program_integer_signed(from, x);
   bool negative = is_signed && s < 0;
   if (to == T(F64)) return f64_bits(is_signed ? (double)s : (double)x);
   if (to == T(F32)) return f32_bits(is_signed ? (float)s : (float)x);
-  return narrow(to, odd_real(negative, negative ? 0 - (uint64_t)s : x));
+  return fold_narrow(to, odd_real(negative, negative ? 0 - (uint64_t)s : x));
 }
 
 static uint64_t integer_of_float(uint8_t from, uint8_t to, uint64_t x) {
   double value = real_of(from, x);
-  uint32_t width = width_of(to);
-  bool is_signed = kilni_type_class(to) == KILNI_CLASS_SIGNED;
+  uint32_t width = fold_width_of(to);
+  bool is_signed = kilni_program_type_class(to) == KILNI_CLASS_SIGNED;
   if (isnan(value)) return 0;
   double top = ldexp(1, (int)(is_signed ? width - 1 : width));
-  uint64_t most = is_signed ? mask_of(to) >> 1 : mask_of(to);
+  uint64_t most = is_signed ? fold_mask_of(to) >> 1 : fold_mask_of(to);
   if (value >= top) return most;
   if (!is_signed) return value <= 0 ? 0 : (uint64_t)value;
   if (value < -top) return most + 1;
-  return (uint64_t)(int64_t)value & mask_of(to);
+  return (uint64_t)(int64_t)value & fold_mask_of(to);
 }
 
-bool kilni_fold_cast(uint8_t from, uint8_t to, uint64_t x, bool floats,
-                     uint64_t* out) {
-  bool from_float = kilni_type_class(from) == KILNI_CLASS_FLOAT;
-  bool to_float = kilni_type_class(to) == KILNI_CLASS_FLOAT;
+bool kilni_program_fold_cast(uint8_t from, uint8_t to, uint64_t x, bool floats,
+                             uint64_t* out) {
+  bool from_float = kilni_program_type_class(from) == KILNI_CLASS_FLOAT;
+  bool to_float = kilni_program_type_class(to) == KILNI_CLASS_FLOAT;
   if ((from_float || to_float) && !floats) return false;
   if (to == T(BOOL)) {
     *out = from_float ? real_of(from, x) != 0 : x != 0;
@@ -273,19 +275,19 @@ bool kilni_fold_cast(uint8_t from, uint8_t to, uint64_t x, bool floats,
     double value = real_of(from, x);
     uint64_t bits = to == T(F64)   ? f64_bits(value)
                     : to == T(F32) ? f32_bits((float)value)
-                                   : narrow(to, value);
-    *out = kilni_float_canonical(to, bits);
+                                   : fold_narrow(to, value);
+    *out = kilni_program_float_canonical(to, bits);
   } else if (from_float) {
     *out = integer_of_float(from, to, x);
   } else if (to_float) {
     *out = float_of_integer(from, to, x);
   } else {
-    return kilni_integer_cast(to, from, x, out);
+    return kilni_program_integer_cast(to, from, x, out);
   }
   return true;
 }
 
-uint64_t kilni_fold_bitcast(uint8_t from, uint8_t to, uint64_t x) {
-  x = kilni_float_canonical(from, x);
+uint64_t kilni_program_fold_bitcast(uint8_t from, uint8_t to, uint64_t x) {
+  x = kilni_program_float_canonical(from, x);
   return to == T(BOOL) ? x != 0 : x;
 }

@@ -8,20 +8,23 @@
 
 // ---- Expressions ----
 
-static uint32_t level_of_expr(const kilni_lowering_t* w, uint32_t expr) {
-  const kilni_expr_record_t* e = &w->program->exprs.items[expr];
+static uint32_t level_of_expr(const kilni_program_lowering_t* w,
+                              uint32_t expr) {
+  const kilni_program_expr_record_t* e = &w->program->exprs.items[expr];
   if (e->op == KILNI_EXPR_SUBGROUP) return KILNI_LEVEL_LANES;
   if (e->op == KILNI_EXPR_CALL) return w->function_levels[e->a];
   return KILNI_LEVEL_NONE;
 }
 
-bool kilni_expr_waits_for_live(const kilni_lowering_t* w, uint32_t expr) {
-  const kilni_expr_record_t* e = &w->program->exprs.items[expr];
+bool kilni_program_expr_waits_for_live(const kilni_program_lowering_t* w,
+                                       uint32_t expr) {
+  const kilni_program_expr_record_t* e = &w->program->exprs.items[expr];
   return e->op == KILNI_EXPR_ATOMIC || e->op == KILNI_EXPR_SUBGROUP ||
          w->calls[expr] != 0;
 }
 
-static bool calls_in(const kilni_lowering_t* w, const kilni_expr_record_t* e) {
+static bool calls_in(const kilni_program_lowering_t* w,
+                     const kilni_program_expr_record_t* e) {
   const uint8_t* calls = w->calls;
   switch (e->op) {
     case KILNI_EXPR_CALL:
@@ -43,8 +46,8 @@ static bool calls_in(const kilni_lowering_t* w, const kilni_expr_record_t* e) {
   }
 }
 
-static void find_calls(kilni_lowering_t* w) {
-  const kilni_ir_t* ir = w->program;
+static void survey_find_calls(kilni_program_lowering_t* w) {
+  const kilni_program_ir_t* ir = w->program;
   bool changed = ir->functions.count > 1;
   while (changed) {
     changed = false;
@@ -59,10 +62,10 @@ static void find_calls(kilni_lowering_t* w) {
 
 // ---- Which buffers are written ----
 
-static void find_written(kilni_lowering_t* w) {
-  const kilni_ir_t* ir = w->program;
+static void find_written(kilni_program_lowering_t* w) {
+  const kilni_program_ir_t* ir = w->program;
   for (uint32_t i = 1; i < ir->statements.count; i++) {
-    const kilni_statement_record_t* s = &ir->statements.items[i];
+    const kilni_program_statement_record_t* s = &ir->statements.items[i];
     if (s->op == KILNI_STATEMENT_STORE) w->places[s->a].written = 1;
     if (s->op == KILNI_STATEMENT_MATRIX) w->places[s->a].written = 1;
     if (s->op == KILNI_STATEMENT_ASYNC_COPY) {
@@ -73,7 +76,7 @@ static void find_written(kilni_lowering_t* w) {
   while (changed) {
     changed = false;
     for (uint32_t i = 1; i < ir->exprs.count; i++) {
-      const kilni_expr_record_t* e = &ir->exprs.items[i];
+      const kilni_program_expr_record_t* e = &ir->exprs.items[i];
       if (e->op == KILNI_EXPR_ATOMIC) w->places[e->a].written = 1;
       if (e->op != KILNI_EXPR_CALL) continue;
       uint32_t first = ir->functions.items[e->a].parameters;
@@ -99,10 +102,10 @@ static uint32_t most(uint32_t a, uint32_t b) {
 
 // Statements that leave a loop or a function in which threads meet decide who
 // meets there.
-static bool raise_leaving(kilni_lowering_t* w, uint32_t list, bool returns,
-                          uint8_t level) {
+static bool raise_leaving(kilni_program_lowering_t* w, uint32_t list,
+                          bool returns, uint8_t level) {
   bool any = false;
-  const kilni_statement_record_t* all = w->program->statements.items;
+  const kilni_program_statement_record_t* all = w->program->statements.items;
   for (uint32_t i = list; i != 0; i = all[i].next) {
     bool leaves = false;
     switch (all[i].op) {
@@ -130,10 +133,10 @@ static bool raise_leaving(kilni_lowering_t* w, uint32_t list, bool returns,
   return any;
 }
 
-static uint32_t level_of_list(kilni_lowering_t* w, uint32_t list,
-                              kilni_survey_t* survey) {
+static uint32_t level_of_list(kilni_program_lowering_t* w, uint32_t list,
+                              kilni_program_survey_t* survey) {
   uint32_t level = KILNI_LEVEL_NONE;
-  const kilni_statement_record_t* all = w->program->statements.items;
+  const kilni_program_statement_record_t* all = w->program->statements.items;
   for (uint32_t i = list; i != 0; i = all[i].next) {
     uint32_t own = KILNI_LEVEL_NONE;
     switch (all[i].op) {
@@ -177,10 +180,10 @@ static uint32_t level_of_list(kilni_lowering_t* w, uint32_t list,
 }
 
 // How many returns a list has, inner ones counted twice.
-static uint32_t count_returns(const kilni_ir_t* ir, uint32_t list,
+static uint32_t count_returns(const kilni_program_ir_t* ir, uint32_t list,
                               bool outermost) {
   uint32_t count = 0;
-  const kilni_statement_record_t* all = ir->statements.items;
+  const kilni_program_statement_record_t* all = ir->statements.items;
   for (uint32_t i = list; i != 0; i = all[i].next) {
     if (all[i].op == KILNI_STATEMENT_RETURN) {
       count += outermost && all[i].next == 0 ? 1 : 2;
@@ -192,14 +195,15 @@ static uint32_t count_returns(const kilni_ir_t* ir, uint32_t list,
   return count;
 }
 
-static void find_levels(kilni_lowering_t* w, kilni_survey_t* survey) {
-  const kilni_ir_t* ir = w->program;
+static void find_levels(kilni_program_lowering_t* w,
+                        kilni_program_survey_t* survey) {
+  const kilni_program_ir_t* ir = w->program;
   bool changed = true;
-  kilni_survey_t inner = {0};
+  kilni_program_survey_t inner = {0};
   while (changed) {
     changed = false;
     for (uint32_t f = 1; f < ir->functions.count; f++) {
-      const kilni_function_record_t* function = &ir->functions.items[f];
+      const kilni_program_function_record_t* function = &ir->functions.items[f];
       uint32_t returns = count_returns(ir, function->body, true);
       w->function_returns[f] = (uint8_t)(returns > 2 ? 2 : returns);
       uint32_t level = level_of_list(w, function->body, &inner);
@@ -215,9 +219,9 @@ static void find_levels(kilni_lowering_t* w, kilni_survey_t* survey) {
   survey->level = (uint8_t)level_of_list(w, ir->body, survey);
 }
 
-kilni_survey_t kilni_survey(kilni_lowering_t* w) {
-  kilni_survey_t survey = {0};
-  const kilni_ir_t* ir = w->program;
+kilni_program_survey_t kilni_program_survey(kilni_program_lowering_t* w) {
+  kilni_program_survey_t survey = {0};
+  const kilni_program_ir_t* ir = w->program;
   for (uint32_t i = 1; i < ir->statements.count; i++) {
     switch (ir->statements.items[i].op) {
       case KILNI_STATEMENT_BARRIER:
@@ -241,13 +245,13 @@ kilni_survey_t kilni_survey(kilni_lowering_t* w) {
     }
   }
   for (uint32_t i = 1; i < ir->exprs.count; i++) {
-    const kilni_expr_record_t* e = &ir->exprs.items[i];
+    const kilni_program_expr_record_t* e = &ir->exprs.items[i];
     if (e->op == KILNI_EXPR_SUBGROUP) survey.lanes = 1;
     if (e->op == KILNI_EXPR_LENGTH && e->type == KILN_PROGRAM_TYPE_U32) {
       w->places[e->a].length32 = 1;
     }
   }
-  find_calls(w);
+  survey_find_calls(w);
   find_written(w);
   find_levels(w, &survey);
   return survey;
@@ -256,50 +260,50 @@ kilni_survey_t kilni_survey(kilni_lowering_t* w) {
 // ---- Which variables change ----
 
 typedef struct assigned_t {
-  kilni_lowering_t* w;
+  kilni_program_lowering_t* w;
   uint32_t* items;
   uint32_t count;
   uint32_t capacity;
 } assigned_t;
 
-static void add(assigned_t* to, uint32_t variable) {
-  kilni_lowering_t* w = to->w;
+static void survey_add(assigned_t* to, uint32_t variable) {
+  kilni_program_lowering_t* w = to->w;
   if (w->marks[variable] == w->mark) return;
   w->marks[variable] = w->mark;
-  if (!kilni_arena_grow(&w->arena, (void**)&to->items, &to->capacity,
-                        to->count + 1, sizeof(*to->items))) {
-    kilni_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
+  if (!kilni_program_arena_grow(&w->arena, (void**)&to->items, &to->capacity,
+                                to->count + 1, sizeof(*to->items))) {
+    kilni_program_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
     return;
   }
   to->items[to->count++] = variable;
 }
 
-static void add_buffer(assigned_t* to, uint32_t buffer) {
-  kilni_place_t* place = kilni_place(to->w, buffer);
+static void survey_add_buffer(assigned_t* to, uint32_t buffer) {
+  kilni_place_t* place = kilni_program_place(to->w, buffer);
   if (place->first == 0 || place->first == UINT32_MAX) return;
   for (uint64_t i = 0; i < place->count; i++) {
-    add(to, place->first + (uint32_t)i);
+    survey_add(to, place->first + (uint32_t)i);
   }
 }
 
 static void add_expr(assigned_t* to, uint32_t expr) {
-  const kilni_ir_t* ir = to->w->ir;
-  const kilni_expr_record_t* e = &ir->exprs.items[expr];
-  if (e->op == KILNI_EXPR_ATOMIC) add_buffer(to, e->a);
+  const kilni_program_ir_t* ir = to->w->ir;
+  const kilni_program_expr_record_t* e = &ir->exprs.items[expr];
+  if (e->op == KILNI_EXPR_ATOMIC) survey_add_buffer(to, e->a);
   if (e->op != KILNI_EXPR_CALL) return;
   uint32_t first = ir->functions.items[e->a].parameters;
   for (uint32_t k = 0; k < e->c; k++) {
     uint32_t inner = ir->operands.items[first + k];
     uint32_t outer = ir->operands.items[e->b + k];
     if ((inner & KILNI_PARAMETER_BUFFER) != 0) {
-      add_buffer(to, outer & ~KILNI_PARAMETER_BUFFER);
+      survey_add_buffer(to, outer & ~KILNI_PARAMETER_BUFFER);
     }
   }
 }
 
-static void add_list(assigned_t* to, uint32_t list) {
-  kilni_lowering_t* w = to->w;
-  const kilni_statement_record_t* all = w->ir->statements.items;
+static void survey_add_list(assigned_t* to, uint32_t list) {
+  kilni_program_lowering_t* w = to->w;
+  const kilni_program_statement_record_t* all = w->ir->statements.items;
   for (uint32_t i = list; i != 0; i = all[i].next) {
     switch (all[i].op) {
       case KILNI_STATEMENT_LET:
@@ -309,7 +313,7 @@ static void add_list(assigned_t* to, uint32_t list) {
         add_expr(to, all[i].b);
         break;
       case KILNI_STATEMENT_ASSIGN:
-        add(to, w->variable_base + all[i].a);
+        survey_add(to, w->variable_base + all[i].a);
         add_expr(to, all[i].b);
         break;
       case KILNI_STATEMENT_EVALUATE:
@@ -317,21 +321,22 @@ static void add_list(assigned_t* to, uint32_t list) {
         break;
       case KILNI_STATEMENT_STORE:
       case KILNI_STATEMENT_MATRIX:
-        add_buffer(to, all[i].a);
+        survey_add_buffer(to, all[i].a);
         break;
       default:
-        add_list(to, all[i].body);
-        add_list(to, all[i].other);
+        survey_add_list(to, all[i].body);
+        survey_add_list(to, all[i].other);
         break;
     }
   }
 }
 
-uint32_t kilni_assigned(kilni_lowering_t* w, const uint32_t* lists,
-                        uint32_t count, uint32_t** out) {
+uint32_t kilni_program_assigned(kilni_program_lowering_t* w,
+                                const uint32_t* lists, uint32_t count,
+                                uint32_t** out) {
   assigned_t to = {w, NULL, 0, 0};
   w->mark++;
-  for (uint32_t i = 0; i < count; i++) add_list(&to, lists[i]);
+  for (uint32_t i = 0; i < count; i++) survey_add_list(&to, lists[i]);
   *out = to.items;
   return to.count;
 }

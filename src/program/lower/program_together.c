@@ -37,33 +37,35 @@ enum {
 
 // What an expression does itself, and by the functions it calls. Operands stand
 // in front of what they are operands of.
-static uint8_t traits_of_expr(const kilni_lowering_t* w, uint32_t expr) {
-  const kilni_ir_t* ir = w->program;
-  const kilni_expr_record_t* e = &ir->exprs.items[expr];
+static uint8_t traits_of_expr(const kilni_program_lowering_t* w,
+                              uint32_t expr) {
+  const kilni_program_ir_t* ir = w->program;
+  const kilni_program_expr_record_t* e = &ir->exprs.items[expr];
   uint32_t operands[KILNI_IR_MAX_CALL];
   uint8_t traits = 0;
   if (e->op == KILNI_EXPR_CALL) traits = w->function_traits[e->a];
   if (e->op == KILNI_EXPR_ATOMIC) {
-    traits = kilni_atomic_waits(ir, e) ? YIELDS | ATOMICS : ATOMICS;
+    traits = kilni_program_atomic_waits(ir, e) ? YIELDS | ATOMICS : ATOMICS;
   }
-  const uint32_t count = kilni_ir_operands(ir, expr, operands);
+  const uint32_t count = kilni_program_ir_operands(ir, expr, operands);
   for (uint32_t i = 0; i < count; i++) traits |= w->expr_traits[operands[i]];
   return traits;
 }
 
-static uint8_t traits_of_values(const kilni_lowering_t* w,
-                                const kilni_statement_record_t* s) {
+static uint8_t traits_of_values(const kilni_program_lowering_t* w,
+                                const kilni_program_statement_record_t* s) {
   uint32_t exprs[3];
   uint8_t traits = 0;
-  const uint32_t count = kilni_ir_statement_exprs(s, exprs);
+  const uint32_t count = kilni_program_ir_statement_exprs(s, exprs);
   for (uint32_t i = 0; i < count; i++) traits |= w->expr_traits[exprs[i]];
   return traits;
 }
 
-static uint8_t traits_of_list(kilni_lowering_t* w, uint32_t list);
+static uint8_t traits_of_list(kilni_program_lowering_t* w, uint32_t list);
 
-static uint8_t traits_of(kilni_lowering_t* w, uint32_t index) {
-  const kilni_statement_record_t* s = &w->program->statements.items[index];
+static uint8_t traits_of(kilni_program_lowering_t* w, uint32_t index) {
+  const kilni_program_statement_record_t* s =
+      &w->program->statements.items[index];
   uint8_t traits = traits_of_values(w, s);
   switch (s->op) {
     case KILNI_STATEMENT_IF:
@@ -91,9 +93,9 @@ static uint8_t traits_of(kilni_lowering_t* w, uint32_t index) {
   }
 }
 
-static uint8_t traits_of_list(kilni_lowering_t* w, uint32_t list) {
+static uint8_t traits_of_list(kilni_program_lowering_t* w, uint32_t list) {
   uint8_t traits = 0;
-  const kilni_statement_record_t* all = w->program->statements.items;
+  const kilni_program_statement_record_t* all = w->program->statements.items;
   for (uint32_t i = list; i != 0; i = all[i].next) {
     w->traits[i] = traits_of(w, i);
     traits |= w->traits[i];
@@ -101,19 +103,20 @@ static uint8_t traits_of_list(kilni_lowering_t* w, uint32_t list) {
   return traits;
 }
 
-void kilni_together_survey(kilni_lowering_t* w) {
-  const kilni_ir_t* ir = w->program;
+void kilni_program_together_survey(kilni_program_lowering_t* w) {
+  const kilni_program_ir_t* ir = w->program;
   bool any = false, changed = true;
   for (uint32_t i = 1; i < ir->exprs.count && !any; i++) {
     any = ir->exprs.items[i].op == KILNI_EXPR_ATOMIC;
   }
   if (!any) return;
-  w->traits = kilni_arena_get(&w->arena, ir->statements.count);
-  w->expr_traits = kilni_arena_get(&w->arena, ir->exprs.count);
-  w->function_traits = kilni_arena_get(&w->arena, ir->functions.count + 1U);
+  w->traits = kilni_program_arena_get(&w->arena, ir->statements.count);
+  w->expr_traits = kilni_program_arena_get(&w->arena, ir->exprs.count);
+  w->function_traits =
+      kilni_program_arena_get(&w->arena, ir->functions.count + 1U);
   if (w->traits == NULL || w->expr_traits == NULL ||
       w->function_traits == NULL) {
-    kilni_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
+    kilni_program_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
     return;
   }
   memset(w->traits, 0, ir->statements.count);
@@ -137,27 +140,30 @@ void kilni_together_survey(kilni_lowering_t* w) {
   traits_of_list(w, ir->body);
 }
 
-void kilni_here_begin(kilni_lowering_t* w, bool ends) {
+void kilni_program_here_begin(kilni_program_lowering_t* w, bool ends) {
   // Between rounds those that have ended go their own way; of more elements
   // than one those that have them all do.
   const bool apart = w->rounds.flag != 0 && ends && !w->keeps_live;
   if (w->traits == NULL || apart || w->elements.count > 1) return;
-  w->here = kilni_lanes(w);
+  w->here = kilni_program_lanes(w);
 }
 
-static kilni_value_t ballot(kilni_lowering_t* w, kilni_value_t c) {
-  const kilni_value_t operands[2] = {c, w->here};
-  return kilni_pin_value(w, "vote.sync.ballot.b32", T(U32), 2, operands, 0);
+static kilni_program_value_t together_ballot(kilni_program_lowering_t* w,
+                                             kilni_program_value_t c) {
+  const kilni_program_value_t operands[2] = {c, w->here};
+  return kilni_program_pin_value(w, "vote.sync.ballot.b32", T(U32), 2, operands,
+                                 0);
 }
 
-static bool is_uniform(const kilni_lowering_t* w, kilni_value_t c) {
-  return (kilni_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) != 0;
+static bool together_is_uniform(const kilni_program_lowering_t* w,
+                                kilni_program_value_t c) {
+  return (kilni_program_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) != 0;
 }
 
 // What leaves a list by a jump, with the lanes that do not still to come. A
 // thread that ends for good is not waited for (PTX ISA, vote.sync: "all
 // non-exited threads corresponding to membermask").
-static uint8_t jumps_of(const kilni_lowering_t* w) {
+static uint8_t jumps_of(const kilni_program_lowering_t* w) {
   const bool stays = w->keeps_live || w->rounds.flag != 0;
   uint8_t jumps = JUMPS;
   if (stays || w->call_depth != 0) jumps |= RETURNS;
@@ -165,53 +171,56 @@ static uint8_t jumps_of(const kilni_lowering_t* w) {
   return jumps;
 }
 
-static uint8_t list_traits(const kilni_lowering_t* w, uint32_t list) {
-  const kilni_statement_record_t* all = w->program->statements.items;
+static uint8_t list_traits(const kilni_program_lowering_t* w, uint32_t list) {
+  const kilni_program_statement_record_t* all = w->program->statements.items;
   uint8_t traits = 0;
   for (uint32_t i = list; i != 0; i = all[i].next) traits |= w->traits[i];
   return traits;
 }
 
-static bool may_drive_apart(const kilni_lowering_t* w, uint32_t list) {
+static bool may_drive_apart(const kilni_program_lowering_t* w, uint32_t list) {
   if (w->traits == NULL || w->ir != w->program) return false;
   return (list_traits(w, list) & YIELDS) != 0;
 }
 
-static bool leaves(const kilni_lowering_t* w, uint32_t list) {
+static bool leaves(const kilni_program_lowering_t* w, uint32_t list) {
   return (list_traits(w, list) & jumps_of(w)) != 0;
 }
 
-static bool is_jump(const kilni_statement_record_t* s) {
+static bool is_jump(const kilni_program_statement_record_t* s) {
   return s->op == KILNI_STATEMENT_BREAK || s->op == KILNI_STATEMENT_CONTINUE ||
          s->op == KILNI_STATEMENT_RETURN || s->op == KILNI_STATEMENT_TRAP;
 }
 
 // Whether nobody comes to a list's end.
-static bool all_leave(const kilni_lowering_t* w, uint32_t list) {
-  const kilni_statement_record_t* all = w->program->statements.items;
+static bool all_leave(const kilni_program_lowering_t* w, uint32_t list) {
+  const kilni_program_statement_record_t* all = w->program->statements.items;
   bool leave = false;
   for (uint32_t i = list; i != 0; i = all[i].next) leave = is_jump(&all[i]);
   return leave;
 }
 
 // Whether those who leave a branch do so with all who took their side of it.
-static bool is_clear(const kilni_lowering_t* w,
-                     const kilni_statement_record_t* s) {
+static bool is_clear(const kilni_program_lowering_t* w,
+                     const kilni_program_statement_record_t* s) {
   const bool some = leaves(w, s->body), others = leaves(w, s->other);
   if (some && others) return false;
   return (!some || all_leave(w, s->body)) &&
          (!others || all_leave(w, s->other));
 }
 
-static kilni_value_t where(kilni_lowering_t* w, kilni_value_t c, bool holds) {
-  if (is_uniform(w, c)) return w->here;
-  return ballot(w, holds ? c : kilni_unary(w, KILN_PROGRAM_UNARY_NOT, c));
+static kilni_program_value_t where(kilni_program_lowering_t* w,
+                                   kilni_program_value_t c, bool holds) {
+  if (together_is_uniform(w, c)) return w->here;
+  return together_ballot(
+      w, holds ? c : kilni_program_unary(w, KILN_PROGRAM_UNARY_NOT, c));
 }
 
-kilni_here_t kilni_here_if(kilni_lowering_t* w, kilni_value_t c,
-                           uint32_t index) {
-  const kilni_statement_record_t* s = &w->ir->statements.items[index];
-  kilni_here_t here = {w->here, w->here, w->here};
+kilni_program_here_t kilni_program_here_if(kilni_program_lowering_t* w,
+                                           kilni_program_value_t c,
+                                           uint32_t index) {
+  const kilni_program_statement_record_t* s = &w->ir->statements.items[index];
+  kilni_program_here_t here = {w->here, w->here, w->here};
   // Where all go along, decisions are made for all.
   if (w->here == 0 || w->together || w->ir != w->program) return here;
   bool some = leaves(w, s->body), others = leaves(w, s->other);
@@ -224,23 +233,24 @@ kilni_here_t kilni_here_if(kilni_lowering_t* w, kilni_value_t c,
   return here;
 }
 
-void kilni_here_behind(kilni_lowering_t* w, uint32_t index) {
+void kilni_program_here_behind(kilni_program_lowering_t* w, uint32_t index) {
   if (w->here == 0 || w->together || w->ir != w->program) return;
   // Of a branch it has been found in front of it.
   if (w->program->statements.items[index].op == KILNI_STATEMENT_IF) return;
   if ((w->traits[index] & jumps_of(w)) != 0) w->here = 0;
 }
 
-kilni_value_t kilni_here_live(kilni_lowering_t* w, uint32_t index) {
+kilni_program_value_t kilni_program_here_live(kilni_program_lowering_t* w,
+                                              uint32_t index) {
   if (w->here == 0 || w->ir != w->program) return 0;
   if ((w->traits[index] & YIELDS) == 0) return 0;
-  return ballot(w, w->live);
+  return together_ballot(w, w->live);
 }
 
 // Whether it is known at a loop's head who comes there: all that came last, if
 // none leaves the loop; else those who are at the body's end.
-static bool is_tracked(const kilni_lowering_t* w, uint32_t list) {
-  const kilni_statement_record_t* all = w->program->statements.items;
+static bool is_tracked(const kilni_program_lowering_t* w, uint32_t list) {
+  const kilni_program_statement_record_t* all = w->program->statements.items;
   const uint8_t jumps = list_traits(w, list) & jumps_of(w);
   if ((jumps & GOES_ON) != 0) return jumps == GOES_ON;
   for (uint32_t i = list; i != 0; i = all[i].next) {
@@ -250,35 +260,40 @@ static bool is_tracked(const kilni_lowering_t* w, uint32_t list) {
   return true;
 }
 
-kilni_value_t kilni_here_loop(kilni_lowering_t* w, uint32_t list) {
+kilni_program_value_t kilni_program_here_loop(kilni_program_lowering_t* w,
+                                              uint32_t list) {
   if (w->here == 0 || !may_drive_apart(w, list)) return 0;
   if (w->together) return w->here;
   if (!is_tracked(w, list)) return 0;
-  kilni_value_t here = kilni_register(w, T(U32));
-  kilni_move(w, here, w->here);
+  kilni_program_value_t here = kilni_program_register(w, T(U32));
+  kilni_program_move(w, here, w->here);
   return here;
 }
 
-void kilni_here_round(kilni_lowering_t* w, kilni_value_t c) {
-  if (w->here == 0 || w->together || is_uniform(w, c)) return;
-  kilni_move(w, w->here, ballot(w, c));
+void kilni_program_here_round(kilni_program_lowering_t* w,
+                              kilni_program_value_t c) {
+  if (w->here == 0 || w->together || together_is_uniform(w, c)) return;
+  kilni_program_move(w, w->here, together_ballot(w, c));
 }
 
-void kilni_here_again(kilni_lowering_t* w, kilni_value_t here, uint32_t list) {
+void kilni_program_here_again(kilni_program_lowering_t* w,
+                              kilni_program_value_t here, uint32_t list) {
   if (here == 0 || w->here == 0 || w->here == here) return;
-  if ((list_traits(w, list) & GOES_ON) == 0) kilni_move(w, here, w->here);
+  if ((list_traits(w, list) & GOES_ON) == 0)
+    kilni_program_move(w, here, w->here);
 }
 
-// Those who come here together, for kilni_meet_again.
-kilni_value_t kilni_apart(kilni_lowering_t* w) {
+// Those who come here together, for kilni_program_meet_again.
+kilni_program_value_t kilni_program_apart(kilni_program_lowering_t* w) {
   if (w->here != 0) return w->here;
   if (w->need_isa < 62) w->need_isa = 62;
-  return kilni_pin_value(w, "activemask.b32", T(U32), 0, NULL, 0);
+  return kilni_program_pin_value(w, "activemask.b32", T(U32), 0, NULL, 0);
 }
 
 // Who leaves a statement by another way than its end does not come to the wait;
 // who has ended is not waited for.
-kilni_value_t kilni_statement_apart(kilni_lowering_t* w, uint32_t index) {
+kilni_program_value_t kilni_program_statement_apart(kilni_program_lowering_t* w,
+                                                    uint32_t index) {
   if (w->traits == NULL || w->ir != w->program) return 0;
   const uint8_t traits = w->traits[index];
   bool stays = !w->keeps_live || w->together;
@@ -286,11 +301,12 @@ kilni_value_t kilni_statement_apart(kilni_lowering_t* w, uint32_t index) {
   if ((traits & YIELDS) == 0 || (traits & JUMPS) != 0) return 0;
   if ((traits & (RETURNS | ENDS)) != 0 && !stays) return 0;
   if ((traits & RETURNS) != 0 && w->call_depth != 0) return 0;
-  return kilni_apart(w);
+  return kilni_program_apart(w);
 }
 
-void kilni_meet_again(kilni_lowering_t* w, kilni_value_t group) {
+void kilni_program_meet_again(kilni_program_lowering_t* w,
+                              kilni_program_value_t group) {
   if (group == 0 || w->dead) return;
-  kilni_pin(w, "bar.warp.sync", KILNI_FORM_PLAIN, KILNI_INSTRUCTION_PINNED, 1,
-            &group, 0, 0);
+  kilni_program_pin(w, "bar.warp.sync", KILNI_FORM_PLAIN,
+                    KILNI_INSTRUCTION_PINNED, 1, &group, 0, 0);
 }

@@ -12,7 +12,7 @@
 
 #define E(op, type, extra, a, b, c) \
   {KILNI_EXPR_##op, KILN_PROGRAM_TYPE_##type, (extra), (a), (b), (c)},
-static const kilni_expr_record_t EXPRS[] = {KILNI_MATH_EXPRS};
+static const kilni_program_expr_record_t kExprs[] = {KILNI_MATH_EXPRS};
 
 // A statement of the library has at most two operands and one inner list.
 #define S(op_, a_, b_, body_, next_) \
@@ -21,7 +21,8 @@ static const kilni_expr_record_t EXPRS[] = {KILNI_MATH_EXPRS};
    .b = (b_),                        \
    .body = (body_),                  \
    .next = (next_)},
-static const kilni_statement_record_t STATEMENTS[] = {KILNI_MATH_STATEMENTS};
+static const kilni_program_statement_record_t kStatements[] = {
+    KILNI_MATH_STATEMENTS};
 
 #define KIND_0         0
 #define KIND_LET       KILNI_VARIABLE_LET
@@ -29,7 +30,8 @@ static const kilni_statement_record_t STATEMENTS[] = {KILNI_MATH_STATEMENTS};
 #define KIND_PARAMETER KILNI_VARIABLE_PARAMETER
 #define V(name, type, kind, function) \
   {(name), KILN_PROGRAM_TYPE_##type, KIND_##kind, (function)},
-static const kilni_variable_record_t VARIABLES[] = {KILNI_MATH_VARIABLES};
+static const kilni_program_variable_record_t kVariables[] = {
+    KILNI_MATH_VARIABLES};
 
 #define F(name_, parameters_, count_, type_, body_) \
   {.name = (name_),                                 \
@@ -38,12 +40,13 @@ static const kilni_variable_record_t VARIABLES[] = {KILNI_MATH_VARIABLES};
    .type = KILN_PROGRAM_TYPE_##type_,               \
    .pure = 1,                                       \
    .body = (body_)},
-static const kilni_function_record_t FUNCTIONS[] = {KILNI_MATH_FUNCTIONS};
+static const kilni_program_function_record_t kFunctions[] = {
+    KILNI_MATH_FUNCTIONS};
 
 #define O(value) (value),
-static const uint32_t OPERANDS[] = {KILNI_MATH_OPERANDS};
+static const uint32_t kOperands[] = {KILNI_MATH_OPERANDS};
 
-static const char NAMES[] = KILNI_MATH_NAMES;
+static const char kNames[] = KILNI_MATH_NAMES;
 
 typedef struct which_t {
   uint8_t binary;
@@ -55,9 +58,9 @@ typedef struct which_t {
 enum { IS_UNARY = 0, IS_BINARY = 1 };
 #define W(kind, op, type, function) \
   {IS_##kind, KILN_PROGRAM_##kind##_##op, KILN_PROGRAM_TYPE_##type, (function)},
-static const which_t WHICH[] = {KILNI_MATH_WHICH};
+static const which_t kWhich[] = {KILNI_MATH_WHICH};
 
-enum { WHICH_COUNT = sizeof WHICH / sizeof *WHICH };
+enum { WHICH_COUNT = sizeof kWhich / sizeof *kWhich };
 
 // The IR's tables are written by those who build them; nobody writes here.
 #define VIEW(table, rows)                                                 \
@@ -67,32 +70,32 @@ enum { WHICH_COUNT = sizeof WHICH / sizeof *WHICH };
     out_library->table.capacity = out_library->table.count;               \
   } while (0)
 
-void kilni_math_view(kilni_ir_t* out_library) {
-  *out_library = (kilni_ir_t){.name = 0};
-  VIEW(exprs, EXPRS);
-  VIEW(statements, STATEMENTS);
-  VIEW(variables, VARIABLES);
-  VIEW(functions, FUNCTIONS);
-  VIEW(operands, OPERANDS);
-  VIEW(names, NAMES);
+void kilni_program_math_view(kilni_program_ir_t* out_library) {
+  *out_library = (kilni_program_ir_t){.name = 0};
+  VIEW(exprs, kExprs);
+  VIEW(statements, kStatements);
+  VIEW(variables, kVariables);
+  VIEW(functions, kFunctions);
+  VIEW(operands, kOperands);
+  VIEW(names, kNames);
 }
 
-static uint32_t find(uint32_t binary, uint32_t op, uint8_t type) {
+static uint32_t math_find(uint32_t binary, uint32_t op, uint8_t type) {
   for (uint32_t i = 0; i < (uint32_t)WHICH_COUNT; i++) {
-    if (WHICH[i].binary == binary && WHICH[i].op == op &&
-        WHICH[i].type == type) {
-      return WHICH[i].function;
+    if (kWhich[i].binary == binary && kWhich[i].op == op &&
+        kWhich[i].type == type) {
+      return kWhich[i].function;
     }
   }
   return 0;
 }
 
-uint32_t kilni_math_unary(uint32_t op, uint8_t type) {
-  return find(IS_UNARY, op, type);
+uint32_t kilni_program_math_unary(uint32_t op, uint8_t type) {
+  return math_find(IS_UNARY, op, type);
 }
 
-uint32_t kilni_math_binary(uint32_t op, uint8_t type) {
-  return find(IS_BINARY, op, type);
+uint32_t kilni_program_math_binary(uint32_t op, uint8_t type) {
+  return math_find(IS_BINARY, op, type);
 }
 
 // What each approximation promises at worst, in units of the last place of an
@@ -107,8 +110,8 @@ static const struct {
   uint32_t binary;
   uint32_t op;
   uint32_t ulp;
-  kilni_math_fast_t fast;
-} FAST[] = {
+  kilni_program_math_fast_t fast;
+} kFast[] = {
     // rcp: 1 ulp over the full range of inputs.
     {UNARY(RECIPROCAL), 1, KILNI_MATH_FAST_RCP},
     // rsqrt: relative 2^-22.9 over all positive finite numbers: 2.15.
@@ -132,25 +135,27 @@ static const struct {
     {BINARY(DIV), 2, KILNI_MATH_FAST_DIV},
 };
 
-static kilni_math_fast_t fast(uint32_t binary, uint32_t op, uint8_t type,
-                              uint32_t max_ulp) {
+static kilni_program_math_fast_t math_fast(uint32_t binary, uint32_t op,
+                                           uint8_t type, uint32_t max_ulp) {
   if (type != KILN_PROGRAM_TYPE_F32) return KILNI_MATH_FAST_NONE;
-  for (size_t i = 0; i < sizeof FAST / sizeof *FAST; i++) {
-    if (FAST[i].binary == binary && FAST[i].op == op) {
-      return FAST[i].ulp <= max_ulp ? FAST[i].fast : KILNI_MATH_FAST_NONE;
+  for (size_t i = 0; i < sizeof kFast / sizeof *kFast; i++) {
+    if (kFast[i].binary == binary && kFast[i].op == op) {
+      return kFast[i].ulp <= max_ulp ? kFast[i].fast : KILNI_MATH_FAST_NONE;
     }
   }
   return KILNI_MATH_FAST_NONE;
 }
 
-kilni_math_fast_t kilni_math_fast_unary(uint32_t op, uint8_t type,
-                                        uint32_t max_ulp) {
-  return fast(IS_UNARY, op, type, max_ulp);
+kilni_program_math_fast_t kilni_program_math_fast_unary(uint32_t op,
+                                                        uint8_t type,
+                                                        uint32_t max_ulp) {
+  return math_fast(IS_UNARY, op, type, max_ulp);
 }
 
-kilni_math_fast_t kilni_math_fast_binary(uint32_t op, uint8_t type,
-                                         uint32_t max_ulp) {
-  return fast(IS_BINARY, op, type, max_ulp);
+kilni_program_math_fast_t kilni_program_math_fast_binary(uint32_t op,
+                                                         uint8_t type,
+                                                         uint32_t max_ulp) {
+  return math_fast(IS_BINARY, op, type, max_ulp);
 }
 
 // mma of f16 and bf16 into f32: products as they are, sums of "at least single
@@ -159,6 +164,6 @@ kilni_math_fast_t kilni_math_fast_binary(uint32_t op, uint8_t type,
 // sum S of all absolute values: 16 * 2^-23 * S is 32 ULP of S at most.
 enum { MATRIX_ULP = 32 };
 
-bool kilni_math_fast_matrix(uint32_t max_ulp) {
+bool kilni_program_math_fast_matrix(uint32_t max_ulp) {
   return max_ulp >= MATRIX_ULP;
 }

@@ -81,8 +81,8 @@ static const hint_t kFile[] = {
     {"shared", "put it at the head of the body of the program"},
 };
 
-static const char* look_up(const hint_t* hints, size_t count,
-                           kiln_string_view_t found) {
+static const char* hints_look_up(const hint_t* hints, size_t count,
+                                 kiln_string_view_t found) {
   for (size_t i = 0; i < count; i++) {
     if (kilni_base_sv_equal_cstr(found, hints[i].found)) return hints[i].fix;
   }
@@ -90,17 +90,17 @@ static const char* look_up(const hint_t* hints, size_t count,
 }
 
 #define LOOK_UP(hints, found) \
-  look_up(hints, sizeof(hints) / sizeof((hints)[0]), found)
+  hints_look_up(hints, sizeof(hints) / sizeof((hints)[0]), found)
 
-const char* kilni_hint_type(kiln_string_view_t found) {
+const char* kilni_program_hint_type(kiln_string_view_t found) {
   return LOOK_UP(kTypes, found);
 }
 
-const char* kilni_hint_file(kiln_string_view_t found) {
+const char* kilni_program_hint_file(kiln_string_view_t found) {
   return LOOK_UP(kFile, found);
 }
 
-const char* kilni_hint_word(kiln_string_view_t found) {
+const char* kilni_program_hint_word(kiln_string_view_t found) {
   static const hint_t kNoValues[] = {
       {"if", "choose by select(condition, a, b), or assign to a var in if"},
       {"for", "a loop is a statement: assign to a var in it"},
@@ -113,11 +113,12 @@ static const char kBothSides[] =
     "write digits on both sides of the point: 0.5, 2.0";
 
 // Behind a value that was whole, where a statement or a condition should end.
-static const char* hint_end(const kilni_reader_t* reader, char next) {
-  if (kilni_reader_is_word(reader, "or")) return "write ||";
-  if (kilni_reader_is_word(reader, "and")) return "write &&";
-  if (kilni_reader_is_word(reader, "as")) return "a cast is written f32(x)";
-  if (kilni_reader_is_word(reader, "if")) {
+static const char* hint_end(const kilni_program_reader_t* reader, char next) {
+  if (kilni_program_reader_is_word(reader, "or")) return "write ||";
+  if (kilni_program_reader_is_word(reader, "and")) return "write &&";
+  if (kilni_program_reader_is_word(reader, "as"))
+    return "a cast is written f32(x)";
+  if (kilni_program_reader_is_word(reader, "if")) {
     return "choose by select(condition, a, b)";
   }
   if (next == '[') {
@@ -129,24 +130,26 @@ static const char* hint_end(const kilni_reader_t* reader, char next) {
 }
 
 // In front of a body.
-static const char* hint_body(const kilni_reader_t* reader) {
-  if (kilni_reader_is_sign(reader, '=')) return "compare with ==";
-  if (kilni_reader_is_sign(reader, ',')) {
+static const char* hint_body(const kilni_program_reader_t* reader) {
+  if (kilni_program_reader_is_sign(reader, '=')) return "compare with ==";
+  if (kilni_program_reader_is_sign(reader, ',')) {
     return "two or three axes stand in parentheses: work (w, h)";
   }
-  if (kilni_reader_is_sign(reader, ':')) {
+  if (kilni_program_reader_is_sign(reader, ':')) {
     return "the type of a result stands behind ->";
   }
-  if (kilni_reader_is_sign(reader, KILNI_SIGN2('-', '>'))) {
+  if (kilni_program_reader_is_sign(reader, KILNI_SIGN2('-', '>'))) {
     return "a program has no result: write it into a buffer that is out";
   }
-  return kilni_reader_is_word(reader, "work") ? "work stands in front of block"
-                                              : NULL;
+  return kilni_program_reader_is_word(reader, "work")
+             ? "work stands in front of block"
+             : NULL;
 }
 
-static const char* hint_element(const kilni_reader_t* reader, char next) {
+static const char* hint_element(const kilni_program_reader_t* reader,
+                                char next) {
   if (next == '.') return "a buffer's length is length(x)";
-  if (kilni_reader_is_sign(reader, '=')) {
+  if (kilni_program_reader_is_sign(reader, '=')) {
     return "write one element: x[i] = value;";
   }
   return "name one element: x[i]";
@@ -163,8 +166,9 @@ static const char* hint_value_of(char next) {
   }
 }
 
-const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
-  const kilni_token_t* token = &reader->token;
+const char* kilni_program_hint_sign(const kilni_program_reader_t* reader,
+                                    uint32_t wanted) {
+  const kilni_program_token_t* token = &reader->token;
   char next = token->text.size != 0 ? token->text.data[0] : '\0';
   const char* end = NULL;
   switch (wanted) {
@@ -173,7 +177,7 @@ const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
       if (end == NULL) end = hint_end(reader, next);
       return end != NULL ? end : "a body stands in braces: { ... }";
     case ';':
-      if (kilni_reader_is_sign(reader, '=')) {
+      if (kilni_program_reader_is_sign(reader, '=')) {
         return "assign to a var, or to an element of a buffer";
       }
       return hint_end(reader, next);
@@ -197,13 +201,14 @@ const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
   }
 }
 
-const char* kilni_hint_value(const kilni_reader_t* reader) {
-  const kilni_token_t* token = &reader->token;
+const char* kilni_program_hint_value(const kilni_program_reader_t* reader) {
+  const kilni_program_token_t* token = &reader->token;
   char next = token->text.size != 0 ? token->text.data[0] : '\0';
-  if (kilni_reader_is_behind(reader, "..")) {
+  if (kilni_program_reader_is_behind(reader, "..")) {
     return "a range is 0..n, and ends in front of n";
   }
-  if (kilni_reader_is_behind(reader, "/")) return "a comment begins with //";
+  if (kilni_program_reader_is_behind(reader, "/"))
+    return "a comment begins with //";
   switch (next) {
     case '*':
       return "a power is pow(x, y)";
@@ -221,8 +226,8 @@ const char* kilni_hint_value(const kilni_reader_t* reader) {
   }
 }
 
-const char* kilni_hint_statement(const kilni_reader_t* reader) {
-  const kilni_token_t* token = &reader->token;
+const char* kilni_program_hint_statement(const kilni_program_reader_t* reader) {
+  const kilni_program_token_t* token = &reader->token;
   switch (token->text.size != 0 ? token->text.data[0] : '\0') {
     case ';':
       return "remove it";
@@ -246,7 +251,7 @@ const char* kilni_hint_statement(const kilni_reader_t* reader) {
 enum { NEAR_MAX = 32 };
 
 // How many letters differ, are missing or are too many; 3 for more than 2.
-static uint32_t distance(kiln_string_view_t a, kiln_string_view_t b) {
+static uint32_t hints_distance(kiln_string_view_t a, kiln_string_view_t b) {
   uint32_t row[NEAR_MAX + 1];
   if (a.size > NEAR_MAX || b.size > NEAR_MAX || a.size > b.size + 2 ||
       b.size > a.size + 2) {
@@ -267,22 +272,22 @@ static uint32_t distance(kiln_string_view_t a, kiln_string_view_t b) {
   return row[b.size] < 3 ? row[b.size] : 3;
 }
 
-const char* kilni_hint_name(const kilni_reader_t* reader,
-                            kiln_string_view_t found, char text[120]) {
+const char* kilni_program_hint_name(const kilni_program_reader_t* reader,
+                                    kiln_string_view_t found, char text[120]) {
   const char* fix = LOOK_UP(kNames, found);
   const char* type = LOOK_UP(kTypes, found);
-  const kilni_symbol_t* best = NULL;
+  const kilni_program_symbol_t* best = NULL;
   // A short name is near to too many.
   uint32_t least = found.size < 3 ? 0 : found.size < 6 ? 2 : 3;
   // float(x), (float)x
-  if (type != NULL && (kilni_reader_is_sign(reader, '(') ||
-                       kilni_reader_is_sign(reader, ')'))) {
+  if (type != NULL && (kilni_program_reader_is_sign(reader, '(') ||
+                       kilni_program_reader_is_sign(reader, ')'))) {
     return "a cast is written f32(x), u32(x)";
   }
   if (fix != NULL) return fix;
   for (size_t i = 1; i < reader->symbols.count; i++) {
-    const kilni_symbol_t* symbol = &reader->symbols.items[i];
-    uint32_t far = distance(found, symbol->name);
+    const kilni_program_symbol_t* symbol = &reader->symbols.items[i];
+    uint32_t far = hints_distance(found, symbol->name);
     if (far < least) {
       least = far;
       best = symbol;

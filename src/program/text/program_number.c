@@ -43,7 +43,7 @@ static void multiply_by_power(whole_t* x, uint32_t power) {
   for (; power > 0; power--) multiply_add(x, 10, 0);
 }
 
-static uint32_t bits_of(const whole_t* x) {
+static uint32_t number_bits_of(const whole_t* x) {
   if (x->count == 0) return 0;
   uint32_t top = x->limbs[x->count - 1], bits = 0;
   for (; top != 0; top >>= 1) bits++;
@@ -67,7 +67,7 @@ static void shift_left(whole_t* x, uint32_t by) {
   while (x->count > 0 && x->limbs[x->count - 1] == 0) x->count--;
 }
 
-static int compare(const whole_t* a, const whole_t* b) {
+static int number_compare(const whole_t* a, const whole_t* b) {
   if (a->count != b->count) return a->count < b->count ? -1 : 1;
   for (uint32_t i = a->count; i-- > 0;) {
     if (a->limbs[i] != b->limbs[i]) return a->limbs[i] < b->limbs[i] ? -1 : 1;
@@ -91,7 +91,7 @@ typedef struct format_t {
   int precision, least, most;  // of the exponent of 1.xxx
 } format_t;
 
-static format_t format_of(uint32_t type) {
+static format_t number_format_of(uint32_t type) {
   switch (type) {
     case KILN_PROGRAM_TYPE_F16:
       return (format_t){11, -14, 15};
@@ -104,14 +104,14 @@ static format_t format_of(uint32_t type) {
   }
 }
 
-static uint64_t infinity_of(format_t format) {
+static uint64_t number_infinity_of(format_t format) {
   return (uint64_t)(format.most - format.least + 2) << (format.precision - 1);
 }
 
 // `mantissa` * 2^`power`, and a little more where `more`; false: too large.
 static bool round_to(uint32_t type, uint64_t mantissa, int power, bool more,
                      uint64_t* out_bits) {
-  format_t format = format_of(type);
+  format_t format = number_format_of(type);
   *out_bits = 0;
   if (mantissa == 0) return true;
   for (; mantissa >> 63 == 0; power--) mantissa <<= 1;
@@ -130,18 +130,20 @@ static bool round_to(uint32_t type, uint64_t mantissa, int power, bool more,
     kept += (uint64_t)(exponent - format.least) * hidden;
   }
   *out_bits = kept;
-  return kept < infinity_of(format);
+  return kept < number_infinity_of(format);
 }
 
-static kilni_number_result_t from_decimal(uint32_t type, whole_t* digits,
-                                          int power, uint64_t* out_bits) {
+static kilni_program_number_result_t from_decimal(uint32_t type,
+                                                  whole_t* digits, int power,
+                                                  uint64_t* out_bits) {
   if (digits->count == 0 || power < MIN_POWER) return KILNI_NUMBER_OK;
   if (power > MAX_POWER) return KILNI_NUMBER_TOO_LARGE;
   whole_t under = {{1}, 1};
   if (power > 0) multiply_by_power(digits, (uint32_t)power);
   if (power < 0) multiply_by_power(&under, (uint32_t)-power);
   // Both shifted so that the quotient has 63 or 64 bits.
-  int scale = (int)bits_of(digits) - (int)bits_of(&under) - QUOTIENT_BITS;
+  int scale =
+      (int)number_bits_of(digits) - (int)number_bits_of(&under) - QUOTIENT_BITS;
   shift_left(scale < 0 ? digits : &under,
              (uint32_t)(scale < 0 ? -scale : scale));
   shift_left(&under, QUOTIENT_BITS);
@@ -149,7 +151,7 @@ static kilni_number_result_t from_decimal(uint32_t type, whole_t* digits,
   // Long division from the top: `digits` doubles instead of `under` halving.
   for (int i = 0; i <= QUOTIENT_BITS; i++) {
     quotient <<= 1;
-    if (compare(digits, &under) >= 0) {
+    if (number_compare(digits, &under) >= 0) {
       subtract(digits, &under);
       quotient |= 1;
     }
@@ -169,22 +171,23 @@ typedef struct parts_t {
   int exponent;
 } parts_t;
 
-static int digit_of(char c, bool hex) {
+static int number_digit_of(char c, bool hex) {
   if (c >= '0' && c <= '9') return c - '0';
   if (hex && c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (hex && c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
 
-static kiln_string_view_t take_digits(kiln_string_view_t* text, bool hex) {
+static kiln_string_view_t number_take_digits(kiln_string_view_t* text,
+                                             bool hex) {
   kiln_string_view_t digits = {text->data, 0};
-  while (text->size > 0 && digit_of(text->data[0], hex) >= 0) {
+  while (text->size > 0 && number_digit_of(text->data[0], hex) >= 0) {
     text->data++, text->size--, digits.size++;
   }
   return digits;
 }
 
-static bool take(kiln_string_view_t* text, char a, char b) {
+static bool number_take(kiln_string_view_t* text, char a, char b) {
   if (text->size == 0 || (text->data[0] != a && text->data[0] != b)) {
     return false;
   }
@@ -192,25 +195,25 @@ static bool take(kiln_string_view_t* text, char a, char b) {
   return true;
 }
 
-static bool cut(kiln_string_view_t text, parts_t* out) {
+static bool number_cut(kiln_string_view_t text, parts_t* out) {
   memset(out, 0, sizeof(*out));
   if (text.size > 2 && text.data[0] == '0' &&
       (text.data[1] == 'x' || text.data[1] == 'X')) {
     out->hex = true;
     text.data += 2, text.size -= 2;
   }
-  out->whole = take_digits(&text, out->hex);
+  out->whole = number_take_digits(&text, out->hex);
   if (out->whole.size == 0) return false;
-  out->has_point = take(&text, '.', '.');
+  out->has_point = number_take(&text, '.', '.');
   if (out->has_point) {
-    out->fraction = take_digits(&text, out->hex);
+    out->fraction = number_take_digits(&text, out->hex);
     if (out->fraction.size == 0) return false;
   }
-  if (take(&text, out->hex ? 'p' : 'e', out->hex ? 'P' : 'E')) {
+  if (number_take(&text, out->hex ? 'p' : 'e', out->hex ? 'P' : 'E')) {
     out->has_exponent = true;
-    bool minus = take(&text, '-', '-');
-    if (!minus) take(&text, '+', '+');
-    kiln_string_view_t digits = take_digits(&text, false);
+    bool minus = number_take(&text, '-', '-');
+    if (!minus) number_take(&text, '+', '+');
+    kiln_string_view_t digits = number_take_digits(&text, false);
     if (digits.size == 0) return false;
     for (size_t i = 0; i < digits.size; i++) {
       if (out->exponent < 100000) {
@@ -222,18 +225,21 @@ static bool cut(kiln_string_view_t text, parts_t* out) {
   return text.size == 0 && (!out->hex || !out->has_point || out->has_exponent);
 }
 
-static kilni_number_result_t read_integer(const parts_t* parts, uint32_t type,
-                                          bool negative, uint64_t* out_bits) {
+static kilni_program_number_result_t number_read_integer(const parts_t* parts,
+                                                         uint32_t type,
+                                                         bool negative,
+                                                         uint64_t* out_bits) {
   if (parts->has_point || parts->has_exponent) return KILNI_NUMBER_NOT_WHOLE;
   uint64_t value = 0, base = parts->hex ? 16 : 10;
   for (size_t i = 0; i < parts->whole.size; i++) {
-    uint64_t digit = (uint64_t)digit_of(parts->whole.data[i], parts->hex);
+    uint64_t digit =
+        (uint64_t)number_digit_of(parts->whole.data[i], parts->hex);
     if (value > (UINT64_MAX - digit) / base) return KILNI_NUMBER_TOO_LARGE;
     value = value * base + digit;
   }
-  uint32_t bits = 8 * kilni_type_bytes(type);
+  uint32_t bits = 8 * kilni_program_type_bytes(type);
   uint64_t most = UINT64_MAX >> (64 - bits);
-  bool is_signed = kilni_type_class(type) == KILNI_CLASS_SIGNED;
+  bool is_signed = kilni_program_type_class(type) == KILNI_CLASS_SIGNED;
   if (is_signed) most = (most >> 1) + (negative ? 1 : 0);
   if (value > most || (negative && !is_signed && value != 0)) {
     return KILNI_NUMBER_TOO_LARGE;
@@ -243,15 +249,16 @@ static kilni_number_result_t read_integer(const parts_t* parts, uint32_t type,
   return KILNI_NUMBER_OK;
 }
 
-static kilni_number_result_t read_hex_float(const parts_t* parts, uint32_t type,
-                                            uint64_t* out_bits) {
+static kilni_program_number_result_t read_hex_float(const parts_t* parts,
+                                                    uint32_t type,
+                                                    uint64_t* out_bits) {
   uint64_t mantissa = 0;
   bool more = false;
   int power = parts->exponent;
   for (int part = 0; part < 2; part++) {
     kiln_string_view_t digits = part == 0 ? parts->whole : parts->fraction;
     for (size_t i = 0; i < digits.size; i++) {
-      uint64_t digit = (uint64_t)digit_of(digits.data[i], true);
+      uint64_t digit = (uint64_t)number_digit_of(digits.data[i], true);
       if (mantissa >> 60 == 0) {
         mantissa = mantissa << 4 | digit;
         if (part == 1) power -= 4;
@@ -266,9 +273,9 @@ static kilni_number_result_t read_hex_float(const parts_t* parts, uint32_t type,
              : KILNI_NUMBER_TOO_LARGE;
 }
 
-static kilni_number_result_t read_decimal_float(const parts_t* parts,
-                                                uint32_t type,
-                                                uint64_t* out_bits) {
+static kilni_program_number_result_t read_decimal_float(const parts_t* parts,
+                                                        uint32_t type,
+                                                        uint64_t* out_bits) {
   whole_t digits;
   memset(&digits, 0, sizeof(digits));
   for (int part = 0; part < 2; part++) {
@@ -281,27 +288,30 @@ static kilni_number_result_t read_decimal_float(const parts_t* parts,
   return from_decimal(type, &digits, power, out_bits);
 }
 
-kilni_number_result_t kilni_number_read(kiln_string_view_t text, uint32_t type,
-                                        bool negative, uint64_t* out_bits) {
+kilni_program_number_result_t kilni_program_number_read(kiln_string_view_t text,
+                                                        uint32_t type,
+                                                        bool negative,
+                                                        uint64_t* out_bits) {
   *out_bits = 0;
   parts_t parts;
-  if (text.size > KILNI_NUMBER_MAX_BYTES || !cut(text, &parts)) {
+  if (text.size > KILNI_NUMBER_MAX_BYTES || !number_cut(text, &parts)) {
     return KILNI_NUMBER_MALFORMED;
   }
-  if (kilni_type_is_integer(type)) {
-    return read_integer(&parts, type, negative, out_bits);
+  if (kilni_program_type_is_integer(type)) {
+    return number_read_integer(&parts, type, negative, out_bits);
   }
-  kilni_number_result_t result =
+  kilni_program_number_result_t result =
       parts.hex ? read_hex_float(&parts, type, out_bits)
                 : read_decimal_float(&parts, type, out_bits);
-  if (negative) *out_bits |= UINT64_C(1) << (8 * kilni_type_bytes(type) - 1);
+  if (negative)
+    *out_bits |= UINT64_C(1) << (8 * kilni_program_type_bytes(type) - 1);
   return result;
 }
 
 // ---- Writing ----
 
-static double value_of(uint32_t type, uint64_t bits) {
-  format_t format = format_of(type);
+static double number_value_of(uint32_t type, uint64_t bits) {
+  format_t format = number_format_of(type);
   uint64_t fraction = bits & ((UINT64_C(1) << (format.precision - 1)) - 1);
   int exponent = (int)(bits >> (format.precision - 1));
   // The same number with the fields of a double, put together as whole
@@ -319,7 +329,7 @@ static double value_of(uint32_t type, uint64_t bits) {
 }
 
 // Digits and exponent of `value`, d.ddd * 10^exponent, with `count` digits.
-static int digits_of(double value, int count, char out_digits[20]) {
+static int number_digits_of(double value, int count, char out_digits[20]) {
   char text[40];
   snprintf(text, sizeof(text), "%.*e", count - 1, value);
   int used = 0, exponent = 0;
@@ -335,7 +345,7 @@ static int digits_of(double value, int count, char out_digits[20]) {
 }
 
 // Lays the digits out: 120.0, 0.0012, 1.5e30.
-static void lay_out(const char* digits, int exponent, char* out_text) {
+static void number_lay_out(const char* digits, int exponent, char* out_text) {
   int count = (int)strlen(digits);
   char* to = out_text;
   if (exponent < -5 || exponent > 15) {
@@ -354,50 +364,54 @@ static void lay_out(const char* digits, int exponent, char* out_text) {
 }
 
 static void write_finite(uint32_t type, uint64_t bits, char* out_text) {
-  double value = value_of(type, bits);
+  double value = number_value_of(type, bits);
   for (int count = 1; count <= 17; count++) {
     char digits[20] = "";
-    int exponent = digits_of(value, count, digits);
+    int exponent = number_digits_of(value, count, digits);
     for (int i = count - 1; i > 0 && digits[i] == '0'; i--) digits[i] = 0;
-    lay_out(digits, exponent, out_text);
+    number_lay_out(digits, exponent, out_text);
     uint64_t back;
-    kilni_number_result_t result = kilni_number_read(
+    kilni_program_number_result_t result = kilni_program_number_read(
         (kiln_string_view_t){out_text, strlen(out_text)}, type, false, &back);
     if (result == KILNI_NUMBER_OK && back == bits) return;
   }
 }
 
-static void write_float(uint32_t type, uint64_t bits, char* out_text) {
-  uint64_t sign = UINT64_C(1) << (8 * kilni_type_bytes(type) - 1);
-  uint64_t infinity = infinity_of(format_of(type)), size = bits & (sign - 1);
+static void program_number_write_float(uint32_t type, uint64_t bits,
+                                       char* out_text) {
+  uint64_t sign = UINT64_C(1) << (8 * kilni_program_type_bytes(type) - 1);
+  uint64_t infinity = number_infinity_of(number_format_of(type)),
+           size = bits & (sign - 1);
   if (size > infinity) {
-    sprintf(out_text, "nan_%s", kilni_type_name(type));
+    sprintf(out_text, "nan_%s", kilni_program_type_name(type));
     return;
   }
   if ((bits & sign) != 0) *out_text++ = '-';
   if (size == infinity) {
-    sprintf(out_text, "inf_%s", kilni_type_name(type));
+    sprintf(out_text, "inf_%s", kilni_program_type_name(type));
     return;
   }
   write_finite(type, size, out_text);
-  if (type != KILN_PROGRAM_TYPE_F32) strcat(out_text, kilni_type_name(type));
+  if (type != KILN_PROGRAM_TYPE_F32)
+    strcat(out_text, kilni_program_type_name(type));
 }
 
-void kilni_number_write(uint32_t type, uint64_t bits,
-                        char out_text[KILNI_NUMBER_TEXT]) {
-  switch (kilni_type_class(type)) {
+void kilni_program_number_write(uint32_t type, uint64_t bits,
+                                char out_text[KILNI_NUMBER_TEXT]) {
+  switch (kilni_program_type_class(type)) {
     case KILNI_CLASS_BOOL:
       strcpy(out_text, bits != 0 ? "true" : "false");
       return;
     case KILNI_CLASS_FLOAT:
-      write_float(type, bits, out_text);
+      program_number_write_float(type, bits, out_text);
       return;
     default:
       break;
   }
-  uint64_t sign = UINT64_C(1) << (8 * kilni_type_bytes(type) - 1);
-  bool minus = kilni_type_class(type) == KILNI_CLASS_SIGNED && (bits & sign);
+  uint64_t sign = UINT64_C(1) << (8 * kilni_program_type_bytes(type) - 1);
+  bool minus =
+      kilni_program_type_class(type) == KILNI_CLASS_SIGNED && (bits & sign);
   if (minus) bits = (UINT64_C(0) - bits) & (sign | (sign - 1));
   sprintf(out_text, "%s%llu%s", minus ? "-" : "", (unsigned long long)bits,
-          type == KILN_PROGRAM_TYPE_U32 ? "" : kilni_type_name(type));
+          type == KILN_PROGRAM_TYPE_U32 ? "" : kilni_program_type_name(type));
 }

@@ -24,7 +24,7 @@ static uint32_t first_of_name(const kiln_program_parse_options_t* options,
   return i;
 }
 
-static kiln_status_t check_arguments(
+static kiln_status_t read_check_arguments(
     kiln_string_view_t text, const kiln_program_parse_options_t* options) {
   if (text.size > KILNI_TEXT_MAX_BYTES) {
     return kilni_base_status_with_fix(
@@ -61,7 +61,7 @@ static kiln_status_t check_arguments(
   return kiln_ok();
 }
 
-static kiln_status_t check_defines(const kilni_reader_t* reader) {
+static kiln_status_t check_defines(const kilni_program_reader_t* reader) {
   for (uint32_t i = 0; i < reader->define_count; i++) {
     if ((reader->defines_used >> i & 1) == 0) {
       return kilni_base_status_with_fix(
@@ -74,54 +74,56 @@ static kiln_status_t check_defines(const kilni_reader_t* reader) {
 }
 
 // A problem that the validator found, where its record stands.
-static void tell(const kilni_problem_t* problem, void* user) {
-  kilni_reader_t* reader = user;
+static void read_tell(const kilni_program_problem_t* problem, void* user) {
+  kilni_program_reader_t* reader = user;
   // The program's own place is with the scalars, of which 0 is none.
   uint32_t kind =
       problem->kind == KILNI_IR_PROGRAM ? KILNI_IR_SCALAR : problem->kind;
-  uint32_t at = kilni_reader_placed(reader, kind, problem->index);
+  uint32_t at = kilni_program_reader_placed(reader, kind, problem->index);
   if (problem->is_note) {
-    kilni_reader_note(reader, at, problem->rule, problem->detail);
+    kilni_program_reader_note(reader, at, problem->rule, problem->detail);
   } else {
-    kilni_reader_error(reader, at, problem->rule, problem->fix, "%s",
-                       problem->detail);
+    kilni_program_reader_error(reader, at, problem->rule, problem->fix, "%s",
+                               problem->detail);
   }
 }
 
-static kiln_status_t read_text(kilni_reader_t* reader) {
-  KILNI_RETURN_IF_ERROR(kilni_symbols_init(reader));
-  kilni_reader_file(reader);
-  KILNI_RETURN_IF_ERROR(kilni_ir_status(reader->ir));
-  if (kilni_report_errors(reader->report) == 0) {
+static kiln_status_t program_read_read_text(kilni_program_reader_t* reader) {
+  KILNI_RETURN_IF_ERROR(kilni_program_symbols_init(reader));
+  kilni_program_reader_file(reader);
+  KILNI_RETURN_IF_ERROR(kilni_program_ir_status(reader->ir));
+  if (kilni_program_report_errors(reader->report) == 0) {
     KILNI_RETURN_IF_ERROR(check_defines(reader));
-    KILNI_RETURN_IF_ERROR(kilni_ir_check(reader->ir, false, tell, reader));
+    KILNI_RETURN_IF_ERROR(
+        kilni_program_ir_check(reader->ir, false, read_tell, reader));
   }
-  return kilni_report_end(reader->report);
+  return kilni_program_report_end(reader->report);
 }
 
-static void end_reader(kilni_reader_t* reader) {
+static void end_reader(kilni_program_reader_t* reader) {
   for (uint32_t kind = 0; kind < KILNI_IR_KIND_COUNT; kind++) {
     kilni_base_free_array(reader->allocator, reader->places[kind].items,
                           reader->places[kind].capacity, sizeof(uint32_t));
   }
-  kilni_symbols_deinit(reader);
+  kilni_program_symbols_deinit(reader);
 }
 
-static kiln_status_t parse(kiln_string_view_t text,
-                           const kiln_program_parse_options_t* options,
-                           kiln_program_report_t* report, kilni_ir_t* ir) {
+static kiln_status_t read_parse(kiln_string_view_t text,
+                                const kiln_program_parse_options_t* options,
+                                kiln_program_report_t* report,
+                                kilni_program_ir_t* ir) {
   void* block;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(ir->allocator, sizeof(kilni_reader_t), &block));
-  kilni_reader_t* reader = block;
+      kilni_base_alloc(ir->allocator, sizeof(kilni_program_reader_t), &block));
+  kilni_program_reader_t* reader = block;
   reader->ir = ir;
   reader->allocator = ir->allocator;
   reader->report = report;
   reader->text = text;
   reader->defines = options->defines;
   reader->define_count = options->define_count;
-  kilni_lexer_init(&reader->lexer, text);
-  kiln_status_t status = read_text(reader);
+  kilni_program_lexer_init(&reader->lexer, text);
+  kiln_status_t status = program_read_read_text(reader);
   end_reader(reader);
   kilni_base_free(ir->allocator, reader, sizeof(*reader));
   return status;
@@ -146,19 +148,19 @@ kiln_status_t kiln_program_parse(kiln_string_view_t text,
   kiln_program_parse_options_t how;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options, "kiln_program_parse_options_t", sizeof(how), &how));
-  KILNI_RETURN_IF_ERROR(check_arguments(text, &how));
-  kilni_ir_t ir;
-  kilni_ir_init(&ir,
-                how.allocator != NULL ? *how.allocator : kiln_allocator_libc());
+  KILNI_RETURN_IF_ERROR(read_check_arguments(text, &how));
+  kilni_program_ir_t ir;
+  kilni_program_ir_init(
+      &ir, how.allocator != NULL ? *how.allocator : kiln_allocator_libc());
   kiln_program_report_t* report;
-  KILNI_RETURN_IF_ERROR(kilni_report_create(
+  KILNI_RETURN_IF_ERROR(kilni_program_report_create(
       ir.allocator, how.file_name != NULL ? how.file_name : "program.kiln",
       &report));
-  kiln_status_t status = parse(without_mark(text), &how, report, &ir);
+  kiln_status_t status = read_parse(without_mark(text), &how, report, &ir);
   if (kiln_status_is_ok(status)) {
     status = kilni_program_create(&ir, out_program);
   } else {
-    kilni_ir_deinit(&ir);
+    kilni_program_ir_deinit(&ir);
   }
   bool tells = kiln_status_is_ok(status) ||
                kiln_status_code(status) == KILN_STATUS_COMPILE_FAILED;

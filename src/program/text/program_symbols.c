@@ -49,7 +49,7 @@ static const word_t kWords[] = {
     {"length64", KILNI_SYMBOL_LENGTH, KILN_PROGRAM_TYPE_U64},
 };
 
-static uint32_t hash_of(kiln_string_view_t name) {
+static uint32_t symbols_hash_of(kiln_string_view_t name) {
   uint32_t hash = 2166136261U;
   for (size_t i = 0; i < name.size; i++) {
     hash = (hash ^ (unsigned char)name.data[i]) * 16777619U;
@@ -57,37 +57,38 @@ static uint32_t hash_of(kiln_string_view_t name) {
   return hash;
 }
 
-static bool is_letter(char c) {
+static bool symbols_is_letter(char c) {
   return c >= 'a' && c <= 'z';
 }
 
-kiln_status_t kilni_symbols_init(kilni_reader_t* reader) {
+kiln_status_t kilni_program_symbols_init(kilni_program_reader_t* reader) {
   // Index 0 is the end of a bucket's chain.
-  kilni_symbols_add(reader, (kiln_string_view_t){NULL, 0}, 0, 0);
+  kilni_program_symbols_add(reader, (kiln_string_view_t){NULL, 0}, 0, 0);
   for (size_t i = 0; i < sizeof(kWords) / sizeof(kWords[0]); i++) {
-    if (!is_letter(kWords[i].spelling[0])) continue;
-    kilni_symbols_add(reader, kilni_base_sv(kWords[i].spelling), kWords[i].kind,
-                      kWords[i].index);
+    if (!symbols_is_letter(kWords[i].spelling[0])) continue;
+    kilni_program_symbols_add(reader, kilni_base_sv(kWords[i].spelling),
+                              kWords[i].kind, kWords[i].index);
   }
-  return kilni_ir_status(reader->ir);
+  return kilni_program_ir_status(reader->ir);
 }
 
-void kilni_symbols_deinit(kilni_reader_t* reader) {
+void kilni_program_symbols_deinit(kilni_program_reader_t* reader) {
   kilni_base_free_array(reader->allocator, reader->symbols.items,
-                        reader->symbols.capacity, sizeof(kilni_symbol_t));
+                        reader->symbols.capacity,
+                        sizeof(kilni_program_symbol_t));
 }
 
-bool kilni_symbol_is_word(uint32_t kind) {
+bool kilni_program_symbol_is_word(uint32_t kind) {
   return kind >= KILNI_SYMBOL_KEYWORD;
 }
 
-const kilni_symbol_t* kilni_symbols_find(const kilni_reader_t* reader,
-                                         kiln_string_view_t name) {
-  const kilni_symbols_t* symbols = &reader->symbols;
-  uint32_t hash = hash_of(name);
+const kilni_program_symbol_t* kilni_program_symbols_find(
+    const kilni_program_reader_t* reader, kiln_string_view_t name) {
+  const kilni_program_symbols_t* symbols = &reader->symbols;
+  uint32_t hash = symbols_hash_of(name);
   uint32_t at = symbols->buckets[hash % KILNI_SYMBOL_BUCKETS];
   for (; at != 0; at = symbols->items[at].next) {
-    const kilni_symbol_t* symbol = &symbols->items[at];
+    const kilni_program_symbol_t* symbol = &symbols->items[at];
     if (symbol->hash == hash && kilni_base_sv_equal(symbol->name, name)) {
       return symbol;
     }
@@ -95,13 +96,14 @@ const kilni_symbol_t* kilni_symbols_find(const kilni_reader_t* reader,
   return NULL;
 }
 
-void kilni_symbols_add(kilni_reader_t* reader, kiln_string_view_t name,
-                       uint32_t kind, uint32_t index) {
-  kilni_symbols_t* symbols = &reader->symbols;
+void kilni_program_symbols_add(kilni_program_reader_t* reader,
+                               kiln_string_view_t name, uint32_t kind,
+                               uint32_t index) {
+  kilni_program_symbols_t* symbols = &reader->symbols;
   void* items = symbols->items;
-  kiln_status_t status =
-      kilni_base_grow(reader->allocator, symbols->count + 1,
-                      sizeof(kilni_symbol_t), &symbols->capacity, &items);
+  kiln_status_t status = kilni_base_grow(reader->allocator, symbols->count + 1,
+                                         sizeof(kilni_program_symbol_t),
+                                         &symbols->capacity, &items);
   symbols->items = items;
   if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
@@ -109,17 +111,17 @@ void kilni_symbols_add(kilni_reader_t* reader, kiln_string_view_t name,
     reader->stopped = true;
     return;
   }
-  uint32_t hash = hash_of(name);
+  uint32_t hash = symbols_hash_of(name);
   uint32_t* bucket = &symbols->buckets[hash % KILNI_SYMBOL_BUCKETS];
-  kilni_symbol_t symbol = {name, hash, *bucket, kind, index};
+  kilni_program_symbol_t symbol = {name, hash, *bucket, kind, index};
   *bucket = (uint32_t)symbols->count;
   symbols->items[symbols->count++] = symbol;
 }
 
-void kilni_symbols_cut(kilni_reader_t* reader, size_t count) {
-  kilni_symbols_t* symbols = &reader->symbols;
+void kilni_program_symbols_cut(kilni_program_reader_t* reader, size_t count) {
+  kilni_program_symbols_t* symbols = &reader->symbols;
   while (symbols->count > count) {
-    const kilni_symbol_t* last = &symbols->items[--symbols->count];
+    const kilni_program_symbol_t* last = &symbols->items[--symbols->count];
     symbols->buckets[last->hash % KILNI_SYMBOL_BUCKETS] = last->next;
   }
 }

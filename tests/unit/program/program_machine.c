@@ -87,23 +87,23 @@ static void collect(const kiln_program_code_t* code) {
   assert_int_equal(fclose(file), 0);
 }
 
-static bool is_parameter(const kilni_buffer_record_t* buffer) {
+static bool is_parameter(const kilni_program_buffer_record_t* buffer) {
   return buffer->function == 0 && buffer->role != KILN_PROGRAM_ROLE_SHARED &&
          buffer->role != KILN_PROGRAM_ROLE_PRIVATE;
 }
 
 // The index in the tables of the n-th buffer parameter.
-static uint32_t buffer_of(const kilni_ir_t* ir, uint32_t n) {
+static uint32_t buffer_of(const kilni_program_ir_t* ir, uint32_t n) {
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
     if (is_parameter(&ir->buffers.items[i]) && n-- == 0) return i;
   }
   return 0;
 }
 
-static uint64_t bytes_of(const kilni_ir_t* ir, const program_world_t* world,
-                         uint32_t buffer) {
+static uint64_t bytes_of(const kilni_program_ir_t* ir,
+                         const program_world_t* world, uint32_t buffer) {
   return world->buffers[buffer].count *
-         kilni_type_bytes(ir->buffers.items[buffer].type);
+         kilni_program_type_bytes(ir->buffers.items[buffer].type);
 }
 
 typedef struct arguments_t {
@@ -130,7 +130,7 @@ typedef struct machine_t {
   arguments_t arguments;
 } machine_t;
 
-static void bind(machine_t* m, const kilni_ir_t* ir,
+static void bind(machine_t* m, const kilni_program_ir_t* ir,
                  const kiln_program_code_t* code, program_world_t* world) {
   uint32_t count = kiln_program_code_parameter_count(code);
   for (uint32_t i = 0; i < count; i++) {
@@ -166,17 +166,17 @@ static void bind(machine_t* m, const kilni_ir_t* ir,
         value = m->grid;
         break;
     }
-    add(&m->arguments, value, kilni_type_bytes(p.type));
+    add(&m->arguments, value, kilni_program_type_bytes(p.type));
   }
 }
 
-static void run(const kilni_ir_t* ir,
+static void run(const kilni_program_ir_t* ir,
                 const kiln_program_lower_options_t* options,
                 program_world_t* world, machine_rounds_t* rounds) {
   kiln_program_t* program;
-  kilni_ir_t copy;
-  assert_true(
-      kiln_status_is_ok(kilni_ir_copy(ir, kiln_allocator_libc(), &copy)));
+  kilni_program_ir_t copy;
+  assert_true(kiln_status_is_ok(
+      kilni_program_ir_copy(ir, kiln_allocator_libc(), &copy)));
   assert_true(kiln_status_is_ok(kilni_program_create(&copy, &program)));
   kiln_program_code_t* code = machine_lower(program, options);
   machine_t* m = calloc(1, sizeof(*m));
@@ -194,8 +194,8 @@ static void run(const kilni_ir_t* ir,
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
     if (!is_parameter(&ir->buffers.items[i])) continue;
     uint64_t bytes = bytes_of(ir, world, i), padded = (bytes + 4) / 4 * 4;
-    uint64_t offset =
-        (uint64_t)g_offset * kilni_type_bytes(ir->buffers.items[i].type);
+    uint64_t offset = (uint64_t)g_offset *
+                      kilni_program_type_bytes(ir->buffers.items[i].type);
     uint8_t* data = calloc(1, padded + offset);
     // A parameter has data.
     // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker)
@@ -253,13 +253,13 @@ static void run(const kilni_ir_t* ir,
   kiln_program_release(program);
 }
 
-void machine_run(const kilni_ir_t* ir,
+void machine_run(const kilni_program_ir_t* ir,
                  const kiln_program_lower_options_t* options,
                  program_world_t* world) {
   run(ir, options, world, NULL);
 }
 
-void machine_run_rounds(const kilni_ir_t* ir,
+void machine_run_rounds(const kilni_program_ir_t* ir,
                         const kiln_program_lower_options_t* options,
                         program_world_t* world, machine_rounds_t* rounds) {
   run(ir, options, world, rounds);
@@ -318,10 +318,10 @@ static uint64_t edge(uint8_t type, uint64_t pick) {
       {0x4248, 0x4049, 0x40490fdb, 0x400921fb54442d18},
       {0x77ff, 0x4b7f, 0x4b7fffff, 0x433fffffffffffff},
   };
-  uint32_t bits = 8 * kilni_type_bytes(type);
+  uint32_t bits = 8 * kilni_program_type_bytes(type);
   uint64_t sign = UINT64_C(1) << (bits - 1);
   uint64_t which = pick >> 8;
-  if (kilni_type_class(type) == KILNI_CLASS_FLOAT) {
+  if (kilni_program_type_class(type) == KILNI_CLASS_FLOAT) {
     uint32_t column = type == KILN_PROGRAM_TYPE_F16    ? 0
                       : type == KILN_PROGRAM_TYPE_BF16 ? 1
                       : type == KILN_PROGRAM_TYPE_F32  ? 2
@@ -337,7 +337,7 @@ static uint64_t edge(uint8_t type, uint64_t pick) {
 }
 
 static void fill(uint8_t type, uint8_t* data, uint64_t count, uint64_t* state) {
-  uint32_t bytes = kilni_type_bytes(type);
+  uint32_t bytes = kilni_program_type_bytes(type);
   for (uint64_t i = 0; i < count; i++) {
     uint64_t bits = next(state), how = next(state);
     // Edges half the time; a small number, or any.
@@ -351,16 +351,17 @@ static void fill(uint8_t type, uint8_t* data, uint64_t count, uint64_t* state) {
   }
 }
 
-static uint64_t element(const kilni_ir_t* ir, const program_world_t* world,
-                        uint32_t buffer, uint64_t i) {
+static uint64_t element(const kilni_program_ir_t* ir,
+                        const program_world_t* world, uint32_t buffer,
+                        uint64_t i) {
   uint8_t type = ir->buffers.items[buffer].type;
-  uint32_t bytes = kilni_type_bytes(type);
+  uint32_t bytes = kilni_program_type_bytes(type);
   uint64_t bits = 0;
   memcpy(&bits, (uint8_t*)world->buffers[buffer].data + i * bytes, bytes);
-  return kilni_float_canonical(type, bits);
+  return kilni_program_float_canonical(type, bits);
 }
 
-static void compare(const char* text, const kilni_ir_t* ir,
+static void compare(const char* text, const kilni_program_ir_t* ir,
                     const program_world_t* want, const program_world_t* have,
                     uint32_t sm, uint32_t without) {
   for (uint32_t b = 1; b < ir->buffers.count; b++) {
@@ -373,7 +374,7 @@ static void compare(const char* text, const kilni_ir_t* ir,
       // The test ends here.
       // NOLINTNEXTLINE(clang-analyzer-unix.Malloc)
       fail_msg("%s[%llu] is %llx, should be %llx (sm_%u without %u)",
-               kilni_ir_name(ir, ir->buffers.items[b].name),
+               kilni_program_ir_name(ir, ir->buffers.items[b].name),
                (unsigned long long)i, (unsigned long long)h,
                (unsigned long long)w, sm, without);
     }
@@ -381,7 +382,7 @@ static void compare(const char* text, const kilni_ir_t* ir,
   assert_int_equal(want->trap.set, have->trap.set);
 }
 
-static void make_world(const kilni_ir_t* ir, program_world_t* world,
+static void make_world(const kilni_program_ir_t* ir, program_world_t* world,
                        const uint64_t* counts, const uint64_t* scalars,
                        uint64_t seed) {
   memset(world, 0, sizeof(*world));
@@ -423,7 +424,7 @@ void machine_check_way(const char* text, const uint64_t* counts,
     kiln_program_release(program);
     return;
   }
-  const kilni_ir_t* ir = kilni_program_ir(program);
+  const kilni_program_ir_t* ir = kilni_program_ir(program);
   program_world_t want, have;
   make_world(ir, &want, counts, scalars, seed);
   make_world(ir, &have, counts, scalars, seed);

@@ -18,7 +18,7 @@ kiln_program_code_t* machine_lower(const kiln_program_t* program,
                                    const kiln_program_lower_options_t* options);
 
 // What is lowered, and with which options, is run on the world's buffers.
-void machine_run(const kilni_ir_t* ir,
+void machine_run(const kilni_program_ir_t* ir,
                  const kiln_program_lower_options_t* options,
                  program_world_t* world);
 
@@ -31,7 +31,7 @@ typedef struct machine_rounds_t {
 } machine_rounds_t;
 
 // The same with options->rounds, in one launch.
-void machine_run_rounds(const kilni_ir_t* ir,
+void machine_run_rounds(const kilni_program_ir_t* ir,
                         const kiln_program_lower_options_t* options,
                         program_world_t* world, machine_rounds_t* rounds);
 

@@ -44,7 +44,7 @@ static const char* run(const char* text, uint32_t* out, uint32_t count,
                        uint32_t* in, uint32_t in_count, program_trap_t* trap) {
   kiln_program_t* program = read_program(text);
   program_world_t world = {.step_limit = 1000000};
-  const kilni_ir_t* ir = kilni_program_ir(program);
+  const kilni_program_ir_t* ir = kilni_program_ir(program);
   bool second = false;
   for (uint32_t b = 1; b < ir->buffers.count; b++) {
     if (ir->buffers.items[b].function != 0U) continue;

@@ -152,9 +152,9 @@ static void each_finite_budget_has_a_case(void** state) {
   uint32_t found = 0;
   for (uint32_t op = 0; op < 256U; op++) {
     const uint8_t f32 = KILN_PROGRAM_TYPE_F32;
-    found +=
-        kilni_math_fast_unary(op, f32, UINT32_MAX - 1U) != KILNI_MATH_FAST_NONE;
-    found += kilni_math_fast_binary(op, f32, UINT32_MAX - 1U) !=
+    found += kilni_program_math_fast_unary(op, f32, UINT32_MAX - 1U) !=
+             KILNI_MATH_FAST_NONE;
+    found += kilni_program_math_fast_binary(op, f32, UINT32_MAX - 1U) !=
              KILNI_MATH_FAST_NONE;
   }
   assert_int_equal(found, CASE_COUNT);

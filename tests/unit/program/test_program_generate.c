@@ -48,12 +48,12 @@ typedef struct seen_t {
   uint32_t functions;
 } seen_t;
 
-static uint8_t type_of(const kilni_ir_t* ir, uint32_t expr) {
+static uint8_t type_of(const kilni_program_ir_t* ir, uint32_t expr) {
   return ir->exprs.items[expr].type;
 }
 
-static void see_expr(seen_t* seen, const kilni_ir_t* ir, uint32_t at) {
-  const kilni_expr_record_t* e = &ir->exprs.items[at];
+static void see_expr(seen_t* seen, const kilni_program_ir_t* ir, uint32_t at) {
+  const kilni_program_expr_record_t* e = &ir->exprs.items[at];
   seen->exprs[e->op]++;
   switch (e->op) {
     case KILNI_EXPR_UNARY:
@@ -84,10 +84,10 @@ static void see_expr(seen_t* seen, const kilni_ir_t* ir, uint32_t at) {
 }
 
 // A return of the program that is not its last statement.
-static void see_list(seen_t* seen, const kilni_ir_t* ir, uint32_t at,
+static void see_list(seen_t* seen, const kilni_program_ir_t* ir, uint32_t at,
                      bool inner) {
   for (; at != 0U; at = ir->statements.items[at].next) {
-    const kilni_statement_record_t* s = &ir->statements.items[at];
+    const kilni_program_statement_record_t* s = &ir->statements.items[at];
     if (s->op == KILNI_STATEMENT_RETURN && (inner || s->next != 0U)) {
       seen->early_returns++;
     }
@@ -96,7 +96,7 @@ static void see_list(seen_t* seen, const kilni_ir_t* ir, uint32_t at,
   }
 }
 
-static void see(seen_t* seen, const kilni_ir_t* ir) {
+static void see(seen_t* seen, const kilni_program_ir_t* ir) {
   for (uint32_t i = 1; i < ir->exprs.count; i++) see_expr(seen, ir, i);
   for (uint32_t i = 1; i < ir->statements.count; i++) {
     seen->statements[ir->statements.items[i].op]++;
@@ -119,27 +119,29 @@ static void need(uint32_t count, const char* what, const char* of) {
 static void need_operators(const seen_t* seen) {
   for (uint32_t op = 0; op < (uint32_t)KILNI_UNARY_COUNT; op++) {
     for (uint32_t t = 1; t < (uint32_t)KILNI_TYPE_COUNT; t++) {
-      if (kilni_type_of_unary(op, t) == 0U) continue;
-      need(seen->unary[op][t], kilni_unary_operators[op].spelling,
-           kilni_type_name(t));
+      if (kilni_program_type_of_unary(op, t) == 0U) continue;
+      need(seen->unary[op][t], kilni_program_unary_operators[op].spelling,
+           kilni_program_type_name(t));
     }
   }
   for (uint32_t op = 0; op < (uint32_t)KILNI_BINARY_COUNT; op++) {
     for (uint32_t t = 1; t < (uint32_t)KILNI_TYPE_COUNT; t++) {
-      const uint32_t right =
-          kilni_binary_is_shift(op) ? (uint32_t)KILN_PROGRAM_TYPE_U32 : t;
-      if (kilni_type_of_binary(op, t, right) == 0U) continue;
-      need(seen->binary[op][t], kilni_binary_operators[op].spelling,
-           kilni_type_name(t));
+      const uint32_t right = kilni_program_binary_is_shift(op)
+                                 ? (uint32_t)KILN_PROGRAM_TYPE_U32
+                                 : t;
+      if (kilni_program_type_of_binary(op, t, right) == 0U) continue;
+      need(seen->binary[op][t], kilni_program_binary_operators[op].spelling,
+           kilni_program_type_name(t));
     }
   }
   for (uint32_t t = 1; t < (uint32_t)KILNI_TYPE_COUNT; t++) {
     for (uint32_t to = 1; to < (uint32_t)KILNI_TYPE_COUNT; to++) {
-      if (t != to) need(seen->casts[t][to], "a cast from", kilni_type_name(t));
+      if (t != to)
+        need(seen->casts[t][to], "a cast from", kilni_program_type_name(t));
     }
   }
   for (uint32_t op = 0; op < (uint32_t)KILNI_SUBGROUP_COUNT; op++) {
-    need(seen->subgroups[op], kilni_subgroups[op].spelling, "");
+    need(seen->subgroups[op], kilni_program_subgroups[op].spelling, "");
   }
 }
 
@@ -243,7 +245,7 @@ static const bug_t BUGS[] = {
 
 static bool differs(const program_case_t* c, const uint8_t* got) {
   for (uint32_t b = 1; b < c->ir->buffers.count; b++) {
-    const kilni_buffer_record_t* buffer = &c->ir->buffers.items[b];
+    const kilni_program_buffer_record_t* buffer = &c->ir->buffers.items[b];
     if (buffer->function != 0U || buffer->role >= KILN_PROGRAM_ROLE_SHARED) {
       continue;
     }
@@ -263,7 +265,7 @@ static bool shows_the_bug(void* user, const char* text) {
   const bug_t* bug = user;
   bool shows = false;
   if (program_case_open(&c, text, bug->seed, &PLAIN)) {
-    kilni_expr_record_t* exprs = c.ir->exprs.items;
+    kilni_program_expr_record_t* exprs = c.ir->exprs.items;
     for (uint32_t i = 1; i < c.ir->exprs.count; i++) {
       if (exprs[i].op == KILNI_EXPR_BINARY && exprs[i].extra == bug->op) {
         exprs[i].extra = (uint16_t)bug->taken_for;

@@ -60,19 +60,19 @@ typedef struct job_t {
   program_trap_t trap;  // as it was found
 } job_t;
 
-static void make_world(const job_t* job, const kilni_ir_t* ir,
+static void make_world(const job_t* job, const kilni_program_ir_t* ir,
                        program_world_t* world) {
   memset(world, 0, sizeof(*world));
   for (uint32_t i = 1; i < ir->scalars.count; i++) {
     world->scalars[i] = job->scalars[i - 1];
   }
   for (uint32_t i = 1, n = 0; i < ir->buffers.count; i++) {
-    const kilni_buffer_record_t* b = &ir->buffers.items[i];
+    const kilni_program_buffer_record_t* b = &ir->buffers.items[i];
     if (b->function != 0 || b->role == KILN_PROGRAM_ROLE_SHARED ||
         b->role == KILN_PROGRAM_ROLE_PRIVATE) {
       continue;
     }
-    size_t bytes = job->buffers[n].count * kilni_type_bytes(b->type);
+    size_t bytes = job->buffers[n].count * kilni_program_type_bytes(b->type);
     world->buffers[i].count = job->buffers[n].count;
     world->buffers[i].data = calloc(1, bytes + 8);
     assert_non_null(world->buffers[i].data);
@@ -83,21 +83,21 @@ static void make_world(const job_t* job, const kilni_ir_t* ir,
   }
 }
 
-static void check_world(const job_t* job, const kilni_ir_t* ir,
+static void check_world(const job_t* job, const kilni_program_ir_t* ir,
                         program_world_t* world, const char* by) {
   for (uint32_t i = 1, n = 0; i < ir->buffers.count; i++) {
     if (world->buffers[i].data == NULL) continue;
     const uint8_t* have = world->buffers[i].data;
     const uint8_t* want = job->buffers[n].want;
     if (want == NULL) want = job->buffers[n].data;
-    uint32_t bytes = kilni_type_bytes(ir->buffers.items[i].type);
+    uint32_t bytes = kilni_program_type_bytes(ir->buffers.items[i].type);
     for (uint64_t k = 0; want != NULL && k < job->buffers[n].count; k++) {
       if (memcmp(have + k * bytes, want + k * bytes, bytes) == 0) continue;
       uint64_t h = 0, w = 0;
       memcpy(&h, have + k * bytes, bytes);
       memcpy(&w, want + k * bytes, bytes);
       fail_msg("%s %s: %s[%llu] is %llx, should be %llx", job->name, by,
-               kilni_ir_name(ir, ir->buffers.items[i].name),
+               kilni_program_ir_name(ir, ir->buffers.items[i].name),
                (unsigned long long)k, (unsigned long long)h,
                (unsigned long long)w);
     }
@@ -108,7 +108,7 @@ static void check_world(const job_t* job, const kilni_ir_t* ir,
 static void run(job_t* job) {
   char* text = text_of(job->name);
   kiln_program_t* program = kit_parse(text);
-  const kilni_ir_t* ir = kilni_program_ir(program);
+  const kilni_program_ir_t* ir = kilni_program_ir(program);
   static const uint32_t kTargets[] = {0, 75, 90};
   static const char* const kBy[] = {"by the evaluator", "for sm_75",
                                     "for sm_90"};
@@ -527,7 +527,7 @@ static void validate(validator_t* v, const uint8_t* text, size_t size) {
                      : p.kind == KILN_PROGRAM_PARAMETER_LENGTH
                          ? lengths[p.index]
                          : (size + TILE - 1) / TILE * 256;
-    uint32_t bytes = kilni_type_bytes((uint8_t)p.type);
+    uint32_t bytes = kilni_program_type_bytes((uint8_t)p.type);
     used = (used + bytes - 1) / bytes * bytes;
     assert_true(used + 8 <= sizeof(words));
     memcpy(words + used, &value, bytes);

@@ -37,7 +37,7 @@ static void test_out_of_range(void** state) {
   char text[1024];
   static const char* const kIndex[] = {"u32", "i32", "u64", "i64", "i8", "u16"};
   for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
-    const char* t = kilni_type_name(type);
+    const char* t = kilni_program_type_name(type);
     const char* j = kIndex[type % 6];
     snprintf(text, sizeof(text),
              "program p(x: in %s[], k: in %s[], o: out %s[],\n"
@@ -235,7 +235,7 @@ static void test_dimensions(void** state) {
 static void lanes(const char* op, uint32_t type, uint32_t block,
                   const char* leave) {
   char text[1024];
-  const char* t = kilni_type_name(type);
+  const char* t = kilni_program_type_name(type);
   snprintf(text, sizeof(text),
            "program p(x: in %s[], k: in u32[], o: out %s[length(x)])\n"
            "  work length(x) block %u\n"
@@ -259,12 +259,13 @@ static void test_lanes(void** state) {
   for (uint32_t n = 0; n < 8; n++) {
     for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
       for (uint32_t s = 0; s < KILNI_SUBGROUP_COUNT; s++) {
-        if (kilni_type_of_subgroup(s, type) == 0) continue;
+        if (kilni_program_type_of_subgroup(s, type) == 0) continue;
         if (s == KILN_PROGRAM_SUBGROUP_BROADCAST) {
           snprintf(op, sizeof(op), "broadcast(x[i], k[block_id.x] %% 40)");
         } else {
-          snprintf(op, sizeof(op), "%s(x[i]%s)", kilni_subgroups[s].spelling,
-                   kilni_subgroups[s].lane ? ", k[i] % 40" : "");
+          snprintf(op, sizeof(op), "%s(x[i]%s)",
+                   kilni_program_subgroups[s].spelling,
+                   kilni_program_subgroups[s].lane ? ", k[i] % 40" : "");
         }
         lanes(op, type, kBlocks[n % 4], kLeave[n / 4]);
       }
@@ -300,8 +301,8 @@ static void test_lanes_in_loops(void** state) {
 
 static void atomic(const char* space, uint32_t op, uint32_t type) {
   char text[1024], call[128];
-  const char* t = kilni_type_name(type);
-  const char* spelling = kilni_atomics[op].spelling;
+  const char* t = kilni_program_type_name(type);
+  const char* spelling = kilni_program_atomics[op].spelling;
   static const char* const kOrders[] = {"", ", acquire", ", release, block",
                                         ", acq_rel, system", ", seq_cst"};
   const char* order = kOrders[op % 5];
@@ -339,7 +340,8 @@ static void test_atomics(void** state) {
   (void)state;
   for (uint32_t op = 0; op < KILNI_ATOMIC_COUNT; op++) {
     for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
-      if (!kilni_type_is(type, kilni_atomics[op].operands)) continue;
+      if (!kilni_program_type_is(type, kilni_program_atomics[op].operands))
+        continue;
       atomic("g", op, type);
       atomic("s", op, type);
     }

@@ -27,30 +27,31 @@ static void check(const char* text, uint64_t seed) {
 }
 
 static void unary(uint32_t op, uint32_t type) {
-  uint32_t out = kilni_type_of_unary(op, type);
+  uint32_t out = kilni_program_type_of_unary(op, type);
   if (out == 0) return;
-  const char* spelling = kilni_unary_operators[op].spelling;
-  const char* t = kilni_type_name(type);
+  const char* spelling = kilni_program_unary_operators[op].spelling;
+  const char* t = kilni_program_type_name(type);
   char text[512];
   snprintf(text, sizeof(text),
            "program p(x: in %s[], o: out %s[length(x)]) work length(x)\n"
            "{ let i = global_id.x; o[i] = %s(x[i]); }\n",
-           t, kilni_type_name(out), spelling);
+           t, kilni_program_type_name(out), spelling);
   check(text, 100 * op + type);
 }
 
 static void binary(uint32_t op, uint32_t left, uint32_t right) {
-  uint32_t out = kilni_type_of_binary(op, left, right);
+  uint32_t out = kilni_program_type_of_binary(op, left, right);
   if (out == 0) return;
-  const char* spelling = kilni_binary_operators[op].spelling;
+  const char* spelling = kilni_program_binary_operators[op].spelling;
   bool called = isalpha((unsigned char)spelling[0]) != 0;
   char text[512];
   snprintf(text, sizeof(text),
            "program p(x: in %s[], y: in %s[], o: out %s[length(x)])\n"
            "  work length(x)\n"
            "{ let i = global_id.x; o[i] = %s(x[i] %s y[i]); }\n",
-           kilni_type_name(left), kilni_type_name(right), kilni_type_name(out),
-           called ? spelling : "", called ? "," : spelling);
+           kilni_program_type_name(left), kilni_program_type_name(right),
+           kilni_program_type_name(out), called ? spelling : "",
+           called ? "," : spelling);
   check(text, 10000 + 1000 * op + 20 * left + right);
 }
 
@@ -65,7 +66,7 @@ static void test_binary(void** state) {
   (void)state;
   for (uint32_t op = 0; op < KILNI_BINARY_COUNT; op++) {
     for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
-      if (!kilni_binary_is_shift(op)) {
+      if (!kilni_program_binary_is_shift(op)) {
         binary(op, type, type);
         continue;
       }
@@ -97,15 +98,16 @@ static void test_casts(void** state) {
   char text[512];
   for (uint32_t from = 1; from < KILNI_TYPE_COUNT; from++) {
     for (uint32_t to = 1; to < KILNI_TYPE_COUNT; to++) {
-      bool bits = kilni_type_bytes(from) == kilni_type_bytes(to) &&
-                  from != KILN_PROGRAM_TYPE_BOOL &&
-                  to != KILN_PROGRAM_TYPE_BOOL;
+      bool bits =
+          kilni_program_type_bytes(from) == kilni_program_type_bytes(to) &&
+          from != KILN_PROGRAM_TYPE_BOOL && to != KILN_PROGRAM_TYPE_BOOL;
       for (uint32_t way = 0; way < (bits ? 2U : 1U); way++) {
-        const char* t = kilni_type_name(to);
+        const char* t = kilni_program_type_name(to);
         snprintf(text, sizeof(text),
                  "program p(x: in %s[], o: out %s[length(x)]) work length(x)\n"
                  "{ let i = global_id.x; o[i] = %s%s(x[i]); }\n",
-                 kilni_type_name(from), t, way == 0 ? "" : "bitcast_", t);
+                 kilni_program_type_name(from), t, way == 0 ? "" : "bitcast_",
+                 t);
         check(text, 777 + 20 * from + to);
       }
     }
@@ -116,14 +118,14 @@ static void test_three_operands(void** state) {
   (void)state;
   char text[512];
   for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
-    const char* t = kilni_type_name(type);
+    const char* t = kilni_program_type_name(type);
     snprintf(text, sizeof(text),
              "program p(c: in bool[], x: in %s[], y: in %s[],\n"
              "          o: out %s[length(x)]) work length(x)\n"
              "{ let i = global_id.x; o[i] = select(c[i], x[i], y[i]); }\n",
              t, t, t);
     check(text, 50 + type);
-    if (kilni_type_class(type) != KILNI_CLASS_FLOAT) continue;
+    if (kilni_program_type_class(type) != KILNI_CLASS_FLOAT) continue;
     snprintf(text, sizeof(text),
              "program p(z: in %s[], x: in %s[], y: in %s[],\n"
              "          o: out %s[length(x)]) work length(x)\n"
@@ -140,9 +142,9 @@ static void test_constant_divisors(void** state) {
                                           "10", "11", "100", "125", "127"};
   char text[512];
   for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
-    if (!kilni_type_is_integer(type)) continue;
-    const char* t = kilni_type_name(type);
-    bool sign = kilni_type_class(type) == KILNI_CLASS_SIGNED;
+    if (!kilni_program_type_is_integer(type)) continue;
+    const char* t = kilni_program_type_name(type);
+    bool sign = kilni_program_type_class(type) == KILNI_CLASS_SIGNED;
     for (uint32_t d = 0; d < sizeof(kDivisors) / sizeof(kDivisors[0]); d++) {
       for (uint32_t negative = 0; negative < (sign ? 2U : 1U); negative++) {
         snprintf(text, sizeof(text),

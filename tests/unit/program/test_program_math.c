@@ -129,37 +129,38 @@ static void the_quick_judge_agrees_with_mpfr(void** state) {
 
 static void each_strict_operator_has_a_function(void** state) {
   (void)state;
-  kilni_ir_t library;
-  kilni_math_view(&library);
+  kilni_program_ir_t library;
+  kilni_program_math_view(&library);
   for (const math_function_t* f = MATH_FUNCTIONS; f->name != NULL; f++) {
     for (uint8_t type = KILN_PROGRAM_TYPE_F32; type <= KILN_PROGRAM_TYPE_F64;
          type++) {
-      const uint32_t at = f->two ? kilni_math_binary(f->op, type)
-                                 : kilni_math_unary(f->op, type);
+      const uint32_t at = f->two ? kilni_program_math_binary(f->op, type)
+                                 : kilni_program_math_unary(f->op, type);
       assert_in_range(at, 1, library.functions.count - 1U);
       assert_int_equal(library.functions.items[at].type, type);
       assert_int_equal(library.functions.items[at].parameter_count,
                        f->two ? 2 : 1);
     }
-    assert_int_equal(kilni_math_unary(f->op, KILN_PROGRAM_TYPE_F16), 0);
+    assert_int_equal(kilni_program_math_unary(f->op, KILN_PROGRAM_TYPE_F16), 0);
   }
   assert_int_equal(
-      kilni_math_unary(KILN_PROGRAM_UNARY_SQRT, KILN_PROGRAM_TYPE_F32), 0);
+      kilni_program_math_unary(KILN_PROGRAM_UNARY_SQRT, KILN_PROGRAM_TYPE_F32),
+      0);
 }
 
 // The library keeps its header's word: no operator in it that it expands.
 static void the_library_stands_on_exact_operators(void** state) {
   (void)state;
-  kilni_ir_t library;
-  kilni_math_view(&library);
+  kilni_program_ir_t library;
+  kilni_program_math_view(&library);
   for (uint32_t i = 1; i < library.exprs.count; i++) {
-    const kilni_expr_record_t* e = &library.exprs.items[i];
+    const kilni_program_expr_record_t* e = &library.exprs.items[i];
     assert_in_range(e->op, KILNI_EXPR_LITERAL, KILNI_EXPR_BITCAST);
     if (e->op == KILNI_EXPR_UNARY) {
-      assert_int_equal(kilni_math_unary(e->extra, e->type), 0);
+      assert_int_equal(kilni_program_math_unary(e->extra, e->type), 0);
     }
     if (e->op == KILNI_EXPR_BINARY) {
-      assert_int_equal(kilni_math_binary(e->extra, e->type), 0);
+      assert_int_equal(kilni_program_math_binary(e->extra, e->type), 0);
     }
   }
   for (uint32_t i = 1; i < library.functions.count; i++) {
@@ -205,19 +206,25 @@ static void a_budget_buys_the_approximation_that_fits(void** state) {
   (void)state;
   const uint8_t f32 = KILN_PROGRAM_TYPE_F32;
   const uint32_t exp2 = KILN_PROGRAM_UNARY_EXP2, sine = KILN_PROGRAM_UNARY_SIN;
-  assert_int_equal(kilni_math_fast_unary(exp2, f32, 0), KILNI_MATH_FAST_NONE);
-  assert_int_equal(kilni_math_fast_unary(exp2, f32, 2), KILNI_MATH_FAST_NONE);
-  assert_int_equal(kilni_math_fast_unary(exp2, f32, 3), KILNI_MATH_FAST_EX2);
-  assert_int_equal(kilni_math_fast_unary(exp2, KILN_PROGRAM_TYPE_F64, 99),
+  assert_int_equal(kilni_program_math_fast_unary(exp2, f32, 0),
                    KILNI_MATH_FAST_NONE);
-  assert_int_equal(kilni_math_fast_unary(sine, f32, 1000000),
+  assert_int_equal(kilni_program_math_fast_unary(exp2, f32, 2),
                    KILNI_MATH_FAST_NONE);
-  assert_int_equal(kilni_math_fast_unary(sine, f32, UINT32_MAX),
+  assert_int_equal(kilni_program_math_fast_unary(exp2, f32, 3),
+                   KILNI_MATH_FAST_EX2);
+  assert_int_equal(
+      kilni_program_math_fast_unary(exp2, KILN_PROGRAM_TYPE_F64, 99),
+      KILNI_MATH_FAST_NONE);
+  assert_int_equal(kilni_program_math_fast_unary(sine, f32, 1000000),
+                   KILNI_MATH_FAST_NONE);
+  assert_int_equal(kilni_program_math_fast_unary(sine, f32, UINT32_MAX),
                    KILNI_MATH_FAST_SIN);
-  assert_int_equal(kilni_math_fast_binary(KILN_PROGRAM_BINARY_DIV, f32, 2),
-                   KILNI_MATH_FAST_DIV);
-  assert_int_equal(kilni_math_fast_binary(KILN_PROGRAM_BINARY_POW, f32, 99),
-                   KILNI_MATH_FAST_NONE);
+  assert_int_equal(
+      kilni_program_math_fast_binary(KILN_PROGRAM_BINARY_DIV, f32, 2),
+      KILNI_MATH_FAST_DIV);
+  assert_int_equal(
+      kilni_program_math_fast_binary(KILN_PROGRAM_BINARY_POW, f32, 99),
+      KILNI_MATH_FAST_NONE);
 }
 
 int main(void) {

@@ -31,7 +31,7 @@ static uint32_t next(uint32_t* state) {
 
 typedef struct task_t {
   kiln_program_t* program;
-  const kilni_ir_t* ir;
+  const kilni_program_ir_t* ir;
   uint32_t flag;  // the parameter
   program_world_t want, have;
 } task_t;
@@ -46,7 +46,7 @@ static void begin(task_t* t, const char* text) {
 
 static uint32_t buffer_named(const task_t* t, const char* name) {
   for (uint32_t i = 1; i < t->ir->buffers.count; i++) {
-    const char* is = kilni_ir_name(t->ir, t->ir->buffers.items[i].name);
+    const char* is = kilni_program_ir_name(t->ir, t->ir->buffers.items[i].name);
     if (strcmp(is, name) == 0) return i;
   }
   fail_msg("no %s", name);
@@ -55,7 +55,7 @@ static uint32_t buffer_named(const task_t* t, const char* name) {
 
 static uint32_t* give(task_t* t, const char* name, uint64_t count) {
   uint32_t i = buffer_named(t, name);
-  uint32_t bytes = kilni_type_bytes(t->ir->buffers.items[i].type);
+  uint32_t bytes = kilni_program_type_bytes(t->ir->buffers.items[i].type);
   t->want.buffers[i].count = t->have.buffers[i].count = count;
   t->want.buffers[i].data = calloc(count + 2, bytes);
   // The task has both, and frees them.
@@ -79,7 +79,7 @@ static void copy_buffers(const task_t* t, const program_world_t* from,
     if (from->buffers[i].data == NULL) continue;
     memcpy(to->buffers[i].data, from->buffers[i].data,
            from->buffers[i].count *
-               kilni_type_bytes(t->ir->buffers.items[i].type));
+               kilni_program_type_bytes(t->ir->buffers.items[i].type));
   }
 }
 
@@ -106,9 +106,10 @@ static kiln_program_rounds_t evaluate(task_t* t, uint32_t limit) {
 static void compare(const task_t* t) {
   for (uint32_t i = 1; i < t->ir->buffers.count; i++) {
     if (t->want.buffers[i].data == NULL) continue;
-    assert_memory_equal(t->have.buffers[i].data, t->want.buffers[i].data,
-                        t->want.buffers[i].count *
-                            kilni_type_bytes(t->ir->buffers.items[i].type));
+    assert_memory_equal(
+        t->have.buffers[i].data, t->want.buffers[i].data,
+        t->want.buffers[i].count *
+            kilni_program_type_bytes(t->ir->buffers.items[i].type));
   }
 }
 
@@ -129,7 +130,7 @@ static void check(task_t* t, uint32_t limit, bool same_rounds) {
   for (uint32_t i = 1; i < t->ir->buffers.count; i++) {
     if (t->have.buffers[i].data == NULL) continue;
     uint64_t bytes = t->have.buffers[i].count *
-                     kilni_type_bytes(t->ir->buffers.items[i].type);
+                     kilni_program_type_bytes(t->ir->buffers.items[i].type);
     kept[i] = malloc(bytes + 1);
     assert_non_null(kept[i]);
     memcpy(kept[i], t->have.buffers[i].data, bytes);
@@ -145,7 +146,7 @@ static void check(task_t* t, uint32_t limit, bool same_rounds) {
       if (kept[i] == NULL) continue;
       memcpy(t->have.buffers[i].data, kept[i],
              t->have.buffers[i].count *
-                 kilni_type_bytes(t->ir->buffers.items[i].type));
+                 kilni_program_type_bytes(t->ir->buffers.items[i].type));
     }
     memset(&t->have.trap, 0, sizeof(t->have.trap));
     machine_run_rounds(t->ir, &options, &t->have, &rounds);

@@ -334,8 +334,8 @@ static void every_rule_has_a_case(void** state) {
   }
   for (uint32_t i = 0; i < KILNI_RULE_END; i++) {
     if (!seen[i]) fail_msg("no case for P%03u", i);
-    if (i > 0) assert_int_not_equal(kilni_rule_message(i)[0], 0);
-    if (i > 0) assert_int_not_equal(kilni_rule_fix(i)[0], 0);
+    if (i > 0) assert_int_not_equal(kilni_program_rule_message(i)[0], 0);
+    if (i > 0) assert_int_not_equal(kilni_program_rule_fix(i)[0], 0);
   }
 }
 
