@@ -14,22 +14,22 @@
 #include "kiln/fault.h"
 #include "table/table.h"
 
-typedef struct kilni_peer_pair_t kilni_peer_pair_t;
+typedef struct kilni_device_peer_pair_t kilni_device_peer_pair_t;
 
 // Which devices of one driver have access to which, and how often that was
 // asked for: all of them are opened with the same book. thread-safe
-typedef struct kilni_peer_book_t {
+typedef struct kilni_device_peer_book_t {
   kiln_allocator_t allocator;
   kilni_base_mutex_t lock;
   kilni_base_cond_t changed;
   bool is_there;
-  kilni_peer_pair_t* first;
-} kilni_peer_book_t;
+  kilni_device_peer_pair_t* first;
+} kilni_device_peer_book_t;
 
-kiln_status_t kilni_peer_book_init(kilni_peer_book_t* book,
-                                   kiln_allocator_t allocator);
+kiln_status_t kilni_device_peer_book_init(kilni_device_peer_book_t* book,
+                                          kiln_allocator_t allocator);
 // When no device is open any more. Of zeroes too.
-void kilni_peer_book_deinit(kilni_peer_book_t* book);
+void kilni_device_peer_book_deinit(kilni_device_peer_book_t* book);
 
 // What a device is opened over. Everything it points at outlives the device,
 // by `keep` where by nothing else. thread-compatible
@@ -54,7 +54,7 @@ typedef struct kilni_device_source_t {
   // Set once the device is lost: its driver may still run and must not be taken
   // down. NULL if nobody asks.
   atomic_bool* lost;
-  kilni_peer_book_t* peers;
+  kilni_device_peer_book_t* peers;
 } kilni_device_source_t;
 
 // The device's driver as a way to link. Borrows `device` until its last session

@@ -10,12 +10,12 @@
 
 // ---- Captures ----
 
-kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
-                                       bool* out_captured) {
+kiln_status_t kilni_device_stream_ask_capture(kiln_stream_t* stream,
+                                              bool* out_captured) {
   *out_captured = false;
   kiln_cu_capture_status_t captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
-  uint32_t way = kilni_stream_way(stream) & ~(uint32_t)KILNI_WAY_BODY;
+  uint32_t way = kilni_device_stream_way(stream) & ~(uint32_t)KILNI_WAY_BODY;
   KILNI_WAY_CALL(status, stream->device, KILNI_WAY_cuStreamIsCapturing | way,
                  cuStreamIsCapturing, stream->handle, &captured);
   *out_captured = captured != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -25,19 +25,20 @@ kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
 // The same in a destructor: what cannot be told is no capture.
 static bool is_captured(kiln_stream_t* stream) {
   kiln_cu_capture_status_t captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
-  kilni_scope_t scope;
-  uint32_t way = KILNI_WAY_cuStreamIsCapturing | kilni_stream_way(stream);
-  if (!kilni_scope_begin_end(&scope, stream->device, way)) return false;
+  kilni_device_scope_t scope;
+  uint32_t way =
+      KILNI_WAY_cuStreamIsCapturing | kilni_device_stream_way(stream);
+  if (!kilni_device_scope_begin_end(&scope, stream->device, way)) return false;
   kiln_cu_result_t result =
       stream->device->table->cuStreamIsCapturing(stream->handle, &captured);
-  kilni_scope_leave_end(&scope, KILN_CU_SUCCESS, "cuStreamIsCapturing");
+  kilni_device_scope_leave_end(&scope, KILN_CU_SUCCESS, "cuStreamIsCapturing");
   return result == KILN_CU_SUCCESS &&
          captured != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 static kiln_status_t refuse_capture(kiln_stream_t* stream) {
   bool captured = false;
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
@@ -49,8 +50,8 @@ static kiln_status_t refuse_capture(kiln_stream_t* stream) {
 
 // ---- Making ----
 
-kiln_status_t kilni_buffer_make(kiln_device_t* device, uint64_t size,
-                                kiln_buffer_t** out_buffer) {
+kiln_status_t kilni_device_buffer_make(kiln_device_t* device, uint64_t size,
+                                       kiln_buffer_t** out_buffer) {
   *out_buffer = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -83,7 +84,7 @@ static kiln_status_t take_plain(kiln_buffer_t* buffer) {
   return status;
 }
 
-static kiln_status_t take_host(kiln_buffer_t* buffer) {
+static kiln_status_t alloc_take_host(kiln_buffer_t* buffer) {
   kiln_status_t status;
   KILNI_DEVICE_CREATE(
       status, buffer->device, &buffer->host, cuMemHostAlloc, buffer->size,
@@ -95,18 +96,19 @@ static kiln_status_t take_host(kiln_buffer_t* buffer) {
   return status;
 }
 
-void kilni_buffer_note_thread(kiln_buffer_t* buffer,
-                              const kiln_stream_t* stream) {
+void kilni_device_buffer_note_thread(kiln_buffer_t* buffer,
+                                     const kiln_stream_t* stream) {
   if (stream->kind != KILN_STREAM_PER_THREAD) return;
   atomic_store(&buffer->thread, kilni_base_thread_number());
 }
 
-kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
-                                kiln_pool_t* pool) {
+kiln_status_t kilni_device_buffer_take(kiln_buffer_t* buffer,
+                                       kiln_stream_t* stream,
+                                       kiln_pool_t* pool) {
   if (!buffer->device->info.memory_pools) return take_plain(buffer);
   kiln_stream_retain(stream);
   atomic_store(&buffer->stream, stream);
-  kilni_buffer_note_thread(buffer, stream);
+  kilni_device_buffer_note_thread(buffer, stream);
   kiln_status_t status;
   if (pool != NULL) {
     kiln_pool_retain(pool);
@@ -126,14 +128,14 @@ kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
   return status;
 }
 
-static kiln_status_t take(kiln_buffer_t* buffer,
-                          const kiln_buffer_options_t* given) {
+static kiln_status_t alloc_take(kiln_buffer_t* buffer,
+                                const kiln_buffer_options_t* given) {
   if (given->pool != NULL ||
       (given->stream != NULL && given->kind == KILN_MEMORY_DEVICE)) {
     KILNI_RETURN_IF_ERROR(refuse_capture(given->stream));
-    return kilni_buffer_take(buffer, given->stream, given->pool);
+    return kilni_device_buffer_take(buffer, given->stream, given->pool);
   }
-  return given->kind == KILN_MEMORY_PINNED ? take_host(buffer)
+  return given->kind == KILN_MEMORY_PINNED ? alloc_take_host(buffer)
                                            : take_plain(buffer);
 }
 
@@ -159,8 +161,8 @@ static kiln_status_t check_pool(const kiln_device_t* device,
       "leave `kind` in kiln_buffer_options_t at 0: it is the pool's");
 }
 
-static kiln_status_t check_options(const kiln_device_t* device,
-                                   const kiln_buffer_options_t* given) {
+static kiln_status_t alloc_check_options(const kiln_device_t* device,
+                                         const kiln_buffer_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->kind <= KILN_MEMORY_MANAGED, "options.kind");
   if (given->stream != NULL) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
@@ -170,8 +172,8 @@ static kiln_status_t check_options(const kiln_device_t* device,
 }
 
 // Adds what the device has to an error of its memory.
-static kiln_status_t explain(const kiln_buffer_t* buffer,
-                             kiln_status_t status) {
+static kiln_status_t alloc_explain(const kiln_buffer_t* buffer,
+                                   kiln_status_t status) {
   kiln_device_t* device = buffer->device;
   if (kiln_status_code(status) != KILN_STATUS_DEVICE_OUT_OF_MEMORY) {
     return status;
@@ -215,16 +217,16 @@ kiln_status_t kiln_buffer_create(kiln_device_t* device, uint64_t size_bytes,
   kiln_buffer_options_t given;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options, "kiln_buffer_options_t", sizeof(given), &given));
-  KILNI_RETURN_IF_ERROR(check_options(device, &given));
+  KILNI_RETURN_IF_ERROR(alloc_check_options(device, &given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_buffer_t* buffer = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_buffer_make(device, size_bytes, &buffer));
+  KILNI_RETURN_IF_ERROR(kilni_device_buffer_make(device, size_bytes, &buffer));
   buffer->kind = given.pool != NULL ? given.pool->kind : given.kind;
   kiln_status_t status = kiln_ok();
-  if (size_bytes > 0) status = take(buffer, &given);
+  if (size_bytes > 0) status = alloc_take(buffer, &given);
   if (!kiln_status_is_ok(status)) {
-    status = explain(buffer, status);
+    status = alloc_explain(buffer, status);
     kiln_buffer_release(buffer);
     return status;
   }
@@ -244,8 +246,8 @@ typedef struct pointer_t {
   kiln_cu_deviceptr_t device;
 } pointer_t;
 
-static kiln_status_t look(kiln_device_t* device, uint64_t address,
-                          pointer_t* out_pointer) {
+static kiln_status_t alloc_look(kiln_device_t* device, uint64_t address,
+                                pointer_t* out_pointer) {
   pointer_t found = {0, 0, 0, 0, NULL, 0};
   *out_pointer = found;
   kiln_cu_pointer_attribute_t names[] = {
@@ -266,7 +268,7 @@ static kiln_status_t look(kiln_device_t* device, uint64_t address,
 
 static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
                                    uint64_t size, pointer_t* out_first) {
-  KILNI_RETURN_IF_ERROR(look(device, address, out_first));
+  KILNI_RETURN_IF_ERROR(alloc_look(device, address, out_first));
   if (out_first->type == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -285,7 +287,7 @@ static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
         "open the device that has it");
   }
   pointer_t last;
-  KILNI_RETURN_IF_ERROR(look(device, address + size - 1, &last));
+  KILNI_RETURN_IF_ERROR(alloc_look(device, address + size - 1, &last));
   if (last.type == out_first->type && last.managed == out_first->managed) {
     return kiln_ok();
   }
@@ -309,7 +311,7 @@ kiln_status_t kiln_buffer_adopt(kiln_device_t* device, uint64_t address,
   pointer_t found;
   KILNI_RETURN_IF_ERROR(check_foreign(device, address, size_bytes, &found));
   kiln_buffer_t* buffer = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_buffer_make(device, size_bytes, &buffer));
+  KILNI_RETURN_IF_ERROR(kilni_device_buffer_make(device, size_bytes, &buffer));
   buffer->address = address;
   if (found.managed || found.type == KILN_CU_MEMORYTYPE_HOST) {
     buffer->kind = found.managed ? KILN_MEMORY_MANAGED : KILN_MEMORY_PINNED;
@@ -339,7 +341,7 @@ static bool is_ordered(const kiln_buffer_t* buffer, kiln_stream_t* stream) {
   return !is_captured(stream);
 }
 
-static void end(kiln_buffer_t* buffer, kiln_stream_t* stream) {
+static void alloc_end(kiln_buffer_t* buffer, kiln_stream_t* stream) {
   kiln_device_t* device = buffer->device;
   if (buffer->end == KILNI_BUFFER_HOST) {
     KILNI_DEVICE_END(device, cuMemFreeHost, buffer->host);
@@ -352,15 +354,15 @@ static void end(kiln_buffer_t* buffer, kiln_stream_t* stream) {
   }
 }
 
-void kilni_buffer_end(kiln_buffer_t* buffer) {
+void kilni_device_buffer_end(kiln_buffer_t* buffer) {
   kiln_device_t* device = buffer->device;
   kiln_stream_t* stream = atomic_load(&buffer->stream);
   kiln_pool_t* pool = buffer->pool;
   kiln_owner_t owner = buffer->owner;
-  end(buffer, stream);
-  if (buffer->import != NULL) kilni_import_left(pool, buffer->import);
+  alloc_end(buffer, stream);
+  if (buffer->import != NULL) kilni_device_import_left(pool, buffer->import);
   kilni_base_free(device->host->allocator, buffer, sizeof(*buffer));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_pool_release(pool);
   kiln_stream_release(stream);
   kiln_device_release(device);
@@ -373,9 +375,9 @@ void kiln_buffer_release(kiln_buffer_t* buffer) {
     return;
   }
   kiln_transient_t* store = buffer->transient;
-  if (store != NULL && kilni_transient_give(store, buffer)) return;
-  kilni_buffer_end(buffer);
-  if (store != NULL) kilni_transient_left(store);
+  if (store != NULL && kilni_device_transient_give(store, buffer)) return;
+  kilni_device_buffer_end(buffer);
+  if (store != NULL) kilni_device_transient_left(store);
 }
 
 kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
@@ -394,7 +396,7 @@ kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
         "make the buffer with a stream in kiln_buffer_options_t");
   }
   kiln_stream_retain(stream);
-  kilni_buffer_note_thread(buffer, stream);
+  kilni_device_buffer_note_thread(buffer, stream);
   kiln_stream_release(atomic_exchange(&buffer->stream, stream));
   return kiln_ok();
 }

@@ -34,8 +34,8 @@ static const texel_t kTexels[] = {
     {KILN_CU_AD_FORMAT_FLOAT, 4},
 };
 
-kiln_status_t kilni_texel_read(uint32_t* format, uint32_t* channels,
-                               uint32_t* out_bytes) {
+kiln_status_t kilni_device_texel_read(uint32_t* format, uint32_t* channels,
+                                      uint32_t* out_bytes) {
   KILNI_CHECK_ARGUMENT(*format <= KILN_TEXEL_F32, "format");
   if (*format == 0) *format = KILN_TEXEL_F32;
   if (*channels == 0) *channels = 1;
@@ -48,9 +48,9 @@ kiln_status_t kilni_texel_read(uint32_t* format, uint32_t* channels,
 
 // ---- The device's limits ----
 
-kiln_status_t kilni_texture_ask(kiln_device_t* device,
-                                kiln_cu_device_attribute_t id,
-                                uint64_t* out_value) {
+kiln_status_t kilni_device_texture_ask(kiln_device_t* device,
+                                       kiln_cu_device_attribute_t id,
+                                       uint64_t* out_value) {
   int value = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuDeviceGetAttribute, &value, id,
@@ -59,11 +59,11 @@ kiln_status_t kilni_texture_ask(kiln_device_t* device,
   return status;
 }
 
-kiln_status_t kilni_texture_limit(kiln_device_t* device, uint64_t value,
-                                  kiln_cu_device_attribute_t id,
-                                  const char* what) {
+kiln_status_t kilni_device_texture_limit(kiln_device_t* device, uint64_t value,
+                                         kiln_cu_device_attribute_t id,
+                                         const char* what) {
   uint64_t most = 0;
-  KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, id, &most));
+  KILNI_RETURN_IF_ERROR(kilni_device_texture_ask(device, id, &most));
   if (value <= most) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%s of %llu; \"%s\" takes %llu", what,
@@ -84,7 +84,7 @@ typedef enum shape_t {
   SHAPES,
 } shape_t;
 
-static shape_t shape_of(const kiln_array_options_t* given) {
+static shape_t array_shape_of(const kiln_array_options_t* given) {
   const bool layered = given->layered == KILN_SWITCH_ON;
   if (given->cube == KILN_SWITCH_ON) return layered ? CUBES : CUBE;
   if (layered) return given->height > 0 ? PLANES : LINES;
@@ -125,7 +125,7 @@ static kiln_status_t is_alternate(kiln_device_t* device,
   *out_fits = true;
   for (int i = 0; i < 3; i++) {
     uint64_t most = 0;
-    KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, ids[i], &most));
+    KILNI_RETURN_IF_ERROR(kilni_device_texture_ask(device, ids[i], &most));
     if (sides[i] > most) *out_fits = false;
   }
   return kiln_ok();
@@ -140,7 +140,7 @@ static kiln_status_t check_ids(kiln_device_t* device, const uint64_t sides[3],
   for (int i = 0; i < 3; i++) {
     if (ids[i] == 0) continue;
     KILNI_RETURN_IF_ERROR(
-        kilni_texture_limit(device, sides[i], ids[i], names[i]));
+        kilni_device_texture_limit(device, sides[i], ids[i], names[i]));
   }
   return kiln_ok();
 }
@@ -149,7 +149,7 @@ static kiln_status_t check_sides(kiln_device_t* device,
                                  const kiln_array_options_t* given,
                                  bool mipmapped) {
   const uint64_t sides[3] = {given->width, given->height, given->depth};
-  const shape_t shape = shape_of(given);
+  const shape_t shape = array_shape_of(given);
   const bool layered = given->layered == KILN_SWITCH_ON;
   const kiln_cu_device_attribute_t* ids = kLimits[0][shape];
   bool fits = false;
@@ -186,7 +186,7 @@ static kiln_status_t check_cube(const kiln_array_options_t* given) {
       layered ? "6 for each cube" : "6");
 }
 
-static kiln_status_t check_shape(const kiln_array_options_t* given) {
+static kiln_status_t array_check_shape(const kiln_array_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->surface <= KILN_SWITCH_ON, "options.surface");
   KILNI_CHECK_ARGUMENT(given->layered <= KILN_SWITCH_ON, "options.layered");
   KILNI_CHECK_ARGUMENT(given->cube <= KILN_SWITCH_ON, "options.cube");
@@ -204,23 +204,24 @@ static kiln_status_t check_shape(const kiln_array_options_t* given) {
         "is 0, of an array with a depth", "set it, or leave `depth` 0");
   }
   KILNI_CHECK_ARGUMENT_SAYS(
-      given->gather != KILN_SWITCH_ON || shape_of(given) == PLANE,
+      given->gather != KILN_SWITCH_ON || array_shape_of(given) == PLANE,
       "options.gather", "is on, of an array that is no plane",
       "leave it off, or set `width` and `height` only");
   return kiln_ok();
 }
 
-static kiln_status_t read_options(kiln_device_t* device,
-                                  const kiln_array_options_t* options,
-                                  bool mipmapped, kiln_array_options_t* given,
-                                  uint32_t* out_texel_bytes) {
+static kiln_status_t array_read_options(kiln_device_t* device,
+                                        const kiln_array_options_t* options,
+                                        bool mipmapped,
+                                        kiln_array_options_t* given,
+                                        uint32_t* out_texel_bytes) {
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(options != NULL, "options");
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_array_options_t, given));
-  KILNI_RETURN_IF_ERROR(
-      kilni_texel_read(&given->format, &given->channels, out_texel_bytes));
-  KILNI_RETURN_IF_ERROR(check_shape(given));
+  KILNI_RETURN_IF_ERROR(kilni_device_texel_read(
+      &given->format, &given->channels, out_texel_bytes));
+  KILNI_RETURN_IF_ERROR(array_check_shape(given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, mipmapped ? KILNI_CUDA_ROW_cuMipmappedArrayCreate
@@ -251,7 +252,7 @@ static kiln_cu_array_desc_t desc_of(const kiln_array_options_t* given) {
 
 // ---- Arrays ----
 
-static kilni_base_registry_key_t key_of(kiln_cu_array_t handle) {
+static kilni_base_registry_key_t array_key_of(kiln_cu_array_t handle) {
   return (kilni_base_registry_key_t){(uint64_t)(uintptr_t)handle,
                                      KILNI_REGISTERED_ARRAY, 0};
 }
@@ -276,7 +277,7 @@ void kiln_array_release(kiln_array_t* array) {
     KILNI_DEVICE_END(device, cuArrayDestroy, array->handle);
   }
   kilni_base_free(device->host->allocator, array, sizeof(*array));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_mipmap_release(mipmap);
   kiln_device_release(device);
 }
@@ -306,7 +307,7 @@ kiln_status_t kiln_array_create(kiln_device_t* device,
   kiln_array_options_t given;
   uint32_t texel_bytes = 0;
   KILNI_RETURN_IF_ERROR(
-      read_options(device, options, false, &given, &texel_bytes));
+      array_read_options(device, options, false, &given, &texel_bytes));
   const kiln_cu_array_desc_t desc = desc_of(&given);
   kiln_array_t* array = NULL;
   KILNI_RETURN_IF_ERROR(new_array(device, &desc, texel_bytes, &array));
@@ -319,7 +320,8 @@ kiln_status_t kiln_array_create(kiln_device_t* device,
                           (unsigned long long)given.width);
   }
   kilni_base_registry_put(&device->registry, &array->entry,
-                          key_of(array->handle), array, &array->references);
+                          array_key_of(array->handle), array,
+                          &array->references);
   *out_array = array;
   return kiln_ok();
 }
@@ -358,9 +360,10 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(device));
   const bool owned = owner != NULL && owner->release != NULL;
   kilni_base_registry_t* registry = &device->registry;
-  kiln_array_t* known = kilni_base_registry_find(registry, key_of(handle));
+  kiln_array_t* known =
+      kilni_base_registry_find(registry, array_key_of(handle));
   if (known != NULL && (!owned || !known->foreign)) {
-    if (owned) kilni_owner_release(*owner);
+    if (owned) kilni_device_owner_release(*owner);
     *out_array = known;
     return kiln_ok();
   }
@@ -378,7 +381,7 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
     array->owner = *owner;
     return kiln_ok();
   }
-  known = kilni_base_registry_add(registry, &array->entry, key_of(handle),
+  known = kilni_base_registry_add(registry, &array->entry, array_key_of(handle),
                                   array, &array->references);
   if (known == NULL) return kiln_ok();
   kiln_array_release(array);
@@ -419,7 +422,8 @@ void kiln_mipmap_release(kiln_mipmap_t* mipmap) {
 // Down to one texel; layers stay.
 static uint32_t most_levels(const kiln_array_options_t* given) {
   uint64_t side = given->width > given->height ? given->width : given->height;
-  if (shape_of(given) == VOLUME && given->depth > side) side = given->depth;
+  if (array_shape_of(given) == VOLUME && given->depth > side)
+    side = given->depth;
   uint32_t levels = 0;
   for (; side > 0; side /= 2) levels++;
   return levels;
@@ -445,7 +449,7 @@ kiln_status_t kiln_mipmap_create(kiln_device_t* device,
   kiln_array_options_t given;
   uint32_t texel_bytes = 0;
   KILNI_RETURN_IF_ERROR(
-      read_options(device, options, true, &given, &texel_bytes));
+      array_read_options(device, options, true, &given, &texel_bytes));
   KILNI_RETURN_IF_ERROR(check_levels(&given, &levels));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -561,8 +565,9 @@ static kiln_cu_copy_side_t packed_side(const kiln_array_t* array,
   return side;
 }
 
-static kiln_status_t copy(kiln_array_t* array, kiln_stream_t* stream,
-                          kiln_cu_copy_side_t from, kiln_cu_copy_side_t to) {
+static kiln_status_t array_copy(kiln_array_t* array, kiln_stream_t* stream,
+                                kiln_cu_copy_side_t from,
+                                kiln_cu_copy_side_t to) {
   kiln_cu_copy_3d_t box;
   memset(&box, 0, sizeof(box));
   box.from = from;
@@ -575,17 +580,17 @@ static kiln_status_t copy(kiln_array_t* array, kiln_stream_t* stream,
   return status;
 }
 
-static kiln_status_t check_stream(const kiln_array_t* array,
-                                  const kiln_stream_t* stream) {
+static kiln_status_t array_check_stream(const kiln_array_t* array,
+                                        const kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(array != NULL, "array");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   return kilni_device_check_memory(array->device, stream->device, "the stream");
 }
 
-static kiln_status_t check_host(const kiln_array_t* array,
-                                const kiln_stream_t* stream, uint64_t bytes,
-                                const void* data) {
-  KILNI_RETURN_IF_ERROR(check_stream(array, stream));
+static kiln_status_t array_check_host(const kiln_array_t* array,
+                                      const kiln_stream_t* stream,
+                                      uint64_t bytes, const void* data) {
+  KILNI_RETURN_IF_ERROR(array_check_stream(array, stream));
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   if (bytes == kiln_array_size(array)) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -595,11 +600,11 @@ static kiln_status_t check_host(const kiln_array_t* array,
       "pass kiln_array_size bytes");
 }
 
-static kiln_status_t check_buffer(const kiln_array_t* array,
-                                  const kiln_stream_t* stream,
-                                  const kiln_buffer_t* buffer,
-                                  uint64_t offset) {
-  KILNI_RETURN_IF_ERROR(check_stream(array, stream));
+static kiln_status_t array_check_buffer(const kiln_array_t* array,
+                                        const kiln_stream_t* stream,
+                                        const kiln_buffer_t* buffer,
+                                        uint64_t offset) {
+  KILNI_RETURN_IF_ERROR(array_check_stream(array, stream));
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(array->device, buffer->device, "the buffer"));
@@ -616,29 +621,32 @@ static kiln_status_t check_buffer(const kiln_array_t* array,
 
 kiln_status_t kiln_array_write_async(kiln_array_t* array, kiln_stream_t* stream,
                                      uint64_t bytes, const void* data) {
-  KILNI_RETURN_IF_ERROR(check_host(array, stream, bytes, data));
-  return copy(array, stream, packed_side(array, data, 0), array_side(array));
+  KILNI_RETURN_IF_ERROR(array_check_host(array, stream, bytes, data));
+  return array_copy(array, stream, packed_side(array, data, 0),
+                    array_side(array));
 }
 
 kiln_status_t kiln_array_read_async(kiln_array_t* array, kiln_stream_t* stream,
                                     uint64_t bytes, void* data) {
-  KILNI_RETURN_IF_ERROR(check_host(array, stream, bytes, data));
-  return copy(array, stream, array_side(array), packed_side(array, data, 0));
+  KILNI_RETURN_IF_ERROR(array_check_host(array, stream, bytes, data));
+  return array_copy(array, stream, array_side(array),
+                    packed_side(array, data, 0));
 }
 
 kiln_status_t kiln_array_copy_from_async(kiln_array_t* array,
                                          kiln_stream_t* stream,
                                          const kiln_buffer_t* buffer,
                                          uint64_t offset) {
-  KILNI_RETURN_IF_ERROR(check_buffer(array, stream, buffer, offset));
-  return copy(array, stream, packed_side(array, NULL, buffer->address + offset),
-              array_side(array));
+  KILNI_RETURN_IF_ERROR(array_check_buffer(array, stream, buffer, offset));
+  return array_copy(array, stream,
+                    packed_side(array, NULL, buffer->address + offset),
+                    array_side(array));
 }
 
 kiln_status_t kiln_array_copy_to_async(kiln_array_t* array,
                                        kiln_stream_t* stream,
                                        kiln_buffer_t* buffer, uint64_t offset) {
-  KILNI_RETURN_IF_ERROR(check_buffer(array, stream, buffer, offset));
-  return copy(array, stream, array_side(array),
-              packed_side(array, NULL, buffer->address + offset));
+  KILNI_RETURN_IF_ERROR(array_check_buffer(array, stream, buffer, offset));
+  return array_copy(array, stream, array_side(array),
+                    packed_side(array, NULL, buffer->address + offset));
 }

@@ -35,7 +35,7 @@ typedef struct making_t {
   kiln_device_t* device;
   const kiln_launch_config_t* config;
   kiln_launch_attributes_t given;
-  kilni_launch_how_t* how;
+  kilni_device_launch_how_t* how;
 } making_t;
 
 static const rule_t* rule_of(kiln_cu_launch_attribute_id_t id) {
@@ -72,8 +72,9 @@ static kiln_status_t check_rule(const making_t* m, const rule_t* rule) {
 }
 
 // Checks the rule of an attribute and appends it; `*out_value` is to be filled.
-static kiln_status_t add(making_t* m, kiln_cu_launch_attribute_id_t id,
-                         kiln_cu_launch_attribute_value_t** out_value) {
+static kiln_status_t attributes_add(
+    making_t* m, kiln_cu_launch_attribute_id_t id,
+    kiln_cu_launch_attribute_value_t** out_value) {
   KILNI_RETURN_IF_ERROR(check_rule(m, rule_of(id)));
   kiln_cu_launch_attribute_t* made = &m->how->list[m->how->count++];
   memset(made, 0, sizeof(*made));
@@ -82,10 +83,11 @@ static kiln_status_t add(making_t* m, kiln_cu_launch_attribute_id_t id,
   return kiln_ok();
 }
 #define ADD(m, id, out_value) \
-  KILNI_RETURN_IF_ERROR(add((m), KILN_CU_LAUNCH_ATTRIBUTE_##id, (out_value)))
+  KILNI_RETURN_IF_ERROR(      \
+      attributes_add((m), KILN_CU_LAUNCH_ATTRIBUTE_##id, (out_value)))
 
-static kiln_status_t lacks(const making_t* m, const char* field,
-                           const char* what) {
+static kiln_status_t attributes_lacks(const making_t* m, const char* field,
+                                      const char* what) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "the launch attribute `%s` needs a device with %s, and \"%s\" "
@@ -103,7 +105,7 @@ static kiln_status_t no_value(const char* field, uint64_t value,
 }
 
 // A field that this version does not know is an error and no silence.
-static kiln_status_t check_given(const making_t* m) {
+static kiln_status_t attributes_check_given(const making_t* m) {
   const uint32_t known = KILN_LAUNCH_GIVEN_PRIORITY |
                          KILN_LAUNCH_GIVEN_CARVEOUT |
                          KILN_LAUNCH_GIVEN_SYNC_MAP;
@@ -125,7 +127,7 @@ static kiln_status_t add_cooperative(making_t* m) {
   }
   if (m->given.cooperative != KILN_SWITCH_ON) return kiln_ok();
   if (!m->device->info.cooperative_launch) {
-    return lacks(m, "cooperative", "cooperative launches");
+    return attributes_lacks(m, "cooperative", "cooperative launches");
   }
   kiln_cu_launch_attribute_value_t* value;
   ADD(m, COOPERATIVE, &value);
@@ -143,7 +145,7 @@ static kiln_status_t add_cooperative(making_t* m) {
 // ---- Clusters ----
 
 // Puts 1 for 0 where any is given.
-static bool complete(const uint32_t given[3], uint32_t out[3]) {
+static bool attributes_complete(const uint32_t given[3], uint32_t out[3]) {
   bool any = given[0] != 0 || given[1] != 0 || given[2] != 0;
   for (int i = 0; i < 3; i++) out[i] = any && given[i] == 0 ? 1 : given[i];
   return any;
@@ -191,10 +193,10 @@ static kiln_status_t check_cluster_size(making_t* m, uint64_t blocks) {
   }
   if (mode == KILN_CLUSTER_SIZE_ANY) limit = LARGEST_CLUSTER;
   if (blocks > limit) {
-    return kilni_launch_over(m->kernel, "the number of blocks in a cluster",
-                             blocks, limit,
-                             limit == PORTABLE_CLUSTER ? "a portable cluster"
-                                                       : "the largest cluster");
+    return kilni_device_launch_over(
+        m->kernel, "the number of blocks in a cluster", blocks, limit,
+        limit == PORTABLE_CLUSTER ? "a portable cluster"
+                                  : "the largest cluster");
   }
   return mode == KILN_CLUSTER_SIZE_ANY ? allow_any_size(m) : kiln_ok();
 }
@@ -226,7 +228,8 @@ static kiln_status_t check_required_cluster(const making_t* m) {
 
 static kiln_status_t add_preferred(making_t* m) {
   uint32_t* wanted = m->how->preferred;
-  if (!complete(m->given.preferred_cluster, wanted)) return kiln_ok();
+  if (!attributes_complete(m->given.preferred_cluster, wanted))
+    return kiln_ok();
   const uint32_t* cluster = m->how->cluster;
   for (int i = 0; i < 3; i++) {
     if (cluster[0] != 0 && wanted[i] % cluster[i] == 0 &&
@@ -257,10 +260,10 @@ static kiln_status_t add_clusters(making_t* m) {
     return no_value("cluster_policy", m->given.cluster_policy,
                     "KILN_CLUSTER_POLICY_*");
   }
-  bool any = complete(m->given.cluster, cluster);
+  bool any = attributes_complete(m->given.cluster, cluster);
   if ((any || m->given.cluster_policy != 0) &&
       !m->device->info.cluster_launch) {
-    return lacks(m, any ? "cluster" : "cluster_policy", "clusters");
+    return attributes_lacks(m, any ? "cluster" : "cluster_policy", "clusters");
   }
   if (any) {
     KILNI_RETURN_IF_ERROR(check_required_cluster(m));
@@ -277,27 +280,26 @@ static kiln_status_t add_clusters(making_t* m) {
   return add_preferred(m);
 }
 
-kiln_status_t kilni_launch_check_resident(const kiln_kernel_t* kernel,
-                                          const kilni_launch_how_t* how,
-                                          const kiln_device_t* device,
-                                          uint64_t blocks) {
+kiln_status_t kilni_device_launch_check_resident(
+    const kiln_kernel_t* kernel, const kilni_device_launch_how_t* how,
+    const kiln_device_t* device, uint64_t blocks) {
   const uint64_t most = (uint64_t)how->resident * device->info.multiprocessors;
   if (!how->cooperative || blocks <= most) return kiln_ok();
   char whose[KILNI_DEVICE_NAME_BYTES + 32];
   snprintf(whose, sizeof(whose), "\"%s\" at once", device->name);
-  return kilni_launch_over(kernel,
-                           "the number of blocks of a cooperative launch",
-                           blocks, most, whose);
+  return kilni_device_launch_over(
+      kernel, "the number of blocks of a cooperative launch", blocks, most,
+      whose);
 }
 
-kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
-                                      const kilni_launch_how_t* how,
-                                      const uint32_t grid[3]) {
+kiln_status_t kilni_device_launch_check_grid(
+    const kiln_kernel_t* kernel, const kilni_device_launch_how_t* how,
+    const uint32_t grid[3]) {
   static const char* const kNames[] = {"x", "y", "z"};
   // A kernel of a part goes with streams of the whole device too.
-  KILNI_RETURN_IF_ERROR(
-      kilni_launch_check_resident(kernel, how, kernel->module->device->whole,
-                                  (uint64_t)grid[0] * grid[1] * grid[2]));
+  KILNI_RETURN_IF_ERROR(kilni_device_launch_check_resident(
+      kernel, how, kernel->module->device->whole,
+      (uint64_t)grid[0] * grid[1] * grid[2]));
   for (int i = 0; i < 3 && how->cluster[0] != 0; i++) {
     uint32_t cluster =
         how->preferred[0] != 0 ? how->preferred[i] : how->cluster[i];
@@ -316,7 +318,7 @@ kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
 // A kernel may be made for clusters, of a size that the driver knows, or one
 // that each launch says.
 static kiln_status_t take_own_cluster(const kiln_kernel_t* kernel,
-                                      kilni_launch_how_t* how) {
+                                      kilni_device_launch_how_t* how) {
   if (!kernel->in_clusters || how->cluster[0] != 0) return kiln_ok();
   if (kernel->cluster[0] != 0) {
     memcpy(how->cluster, kernel->cluster, sizeof(how->cluster));
@@ -378,7 +380,7 @@ static kiln_status_t add_events(making_t* m) {
   return kiln_ok();
 }
 
-void kilni_launch_mark_recorded(const kilni_launch_how_t* how) {
+void kilni_device_launch_mark_recorded(const kilni_device_launch_how_t* how) {
   for (int i = 0; i < 2; i++) {
     if (how->recorded[i] == NULL) continue;
     atomic_store_explicit(&how->recorded[i]->recorded, true,
@@ -396,7 +398,8 @@ static kiln_status_t add_domains(making_t* m) {
     return no_value("sync_domain", domain, "KILN_SYNC_DOMAIN_*");
   }
   if (domain != KILN_SYNC_DOMAIN_UNSAID) {
-    if (count == 0) return lacks(m, "sync_domain", "synchronization domains");
+    if (count == 0)
+      return attributes_lacks(m, "sync_domain", "synchronization domains");
     ADD(m, MEM_SYNC_DOMAIN, &value);
     value->sync_domain = domain == KILN_SYNC_DOMAIN_REMOTE;
   }
@@ -405,11 +408,11 @@ static kiln_status_t add_domains(making_t* m) {
                           ? m->given.sync_map_default
                           : m->given.sync_map_remote;
   if (count == 0) {
-    return lacks(m, "sync_map_default", "synchronization domains");
+    return attributes_lacks(m, "sync_map_default", "synchronization domains");
   }
   if (greatest >= count) {
-    return kilni_launch_over(m->kernel, "the number of a memory domain",
-                             greatest, count - 1, "the device");
+    return kilni_device_launch_over(m->kernel, "the number of a memory domain",
+                                    greatest, count - 1, "the device");
   }
   ADD(m, MEM_SYNC_DOMAIN_MAP, &value);
   value->sync_map.normal = (unsigned char)m->given.sync_map_default;
@@ -420,11 +423,12 @@ static kiln_status_t add_domains(making_t* m) {
 static kiln_status_t check_window(const making_t* m) {
   const kiln_launch_attributes_t* given = &m->given;
   uint32_t most = m->device->info.window_bytes;
-  if (most == 0) return lacks(m, "window_bytes", "access policy windows");
+  if (most == 0)
+    return attributes_lacks(m, "window_bytes", "access policy windows");
   if (given->window_bytes > most) {
-    return kilni_launch_over(m->kernel,
-                             "the size of the access policy window in bytes",
-                             given->window_bytes, most, "the device");
+    return kilni_device_launch_over(
+        m->kernel, "the size of the access policy window in bytes",
+        given->window_bytes, most, "the device");
   }
   if (given->window_hit > KILN_CACHE_ACCESS_PERSISTING) {
     return no_value("window_hit", given->window_hit, "KILN_CACHE_ACCESS_*");
@@ -442,7 +446,7 @@ static kiln_status_t check_window(const making_t* m) {
       "use a ratio from 0 to 1");
 }
 
-static kiln_status_t add_window(making_t* m) {
+static kiln_status_t attributes_add_window(making_t* m) {
   kiln_cu_launch_attribute_value_t* value;
   if (m->given.window_bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(check_window(m));
@@ -514,13 +518,13 @@ static kiln_status_t add_switches(making_t* m) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
-                               const kiln_launch_config_t* config,
-                               kilni_launch_how_t* out_how) {
-  memset(out_how, 0, offsetof(kilni_launch_how_t, list));
+kiln_status_t kilni_device_launch_how(kiln_kernel_t* kernel,
+                                      const kiln_launch_config_t* config,
+                                      kilni_device_launch_how_t* out_how) {
+  memset(out_how, 0, offsetof(kilni_device_launch_how_t, list));
   if (config->attributes == NULL) {
     KILNI_RETURN_IF_ERROR(take_own_cluster(kernel, out_how));
-    return kilni_launch_check_grid(kernel, out_how, config->grid);
+    return kilni_device_launch_check_grid(kernel, out_how, config->grid);
   }
   making_t m;
   memset(&m, 0, sizeof(m));
@@ -530,15 +534,16 @@ kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
   m.how = out_how;
   KILNI_RETURN_IF_ERROR(KILNI_OPTIONS_READ(config->attributes,
                                            kiln_launch_attributes_t, &m.given));
-  KILNI_RETURN_IF_ERROR(check_given(&m));
+  KILNI_RETURN_IF_ERROR(attributes_check_given(&m));
   KILNI_RETURN_IF_ERROR(add_cooperative(&m));
   KILNI_RETURN_IF_ERROR(add_clusters(&m));
   KILNI_RETURN_IF_ERROR(take_own_cluster(kernel, out_how));
-  KILNI_RETURN_IF_ERROR(kilni_launch_check_grid(kernel, out_how, config->grid));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_launch_check_grid(kernel, out_how, config->grid));
   KILNI_RETURN_IF_ERROR(add_switches(&m));
   KILNI_RETURN_IF_ERROR(add_events(&m));
   KILNI_RETURN_IF_ERROR(add_priority(&m));
   KILNI_RETURN_IF_ERROR(add_domains(&m));
-  KILNI_RETURN_IF_ERROR(add_window(&m));
+  KILNI_RETURN_IF_ERROR(attributes_add_window(&m));
   return add_shared(&m);
 }

@@ -49,7 +49,7 @@ static void deinit_batch(batch_t* batch) {
                         3 * sizeof(uint64_t));
 }
 
-static kiln_status_t check_stream(kiln_stream_t* stream) {
+static kiln_status_t batch_check_stream(kiln_stream_t* stream) {
   if (stream->kind == KILN_STREAM_LEGACY) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -58,7 +58,7 @@ static kiln_status_t check_stream(kiln_stream_t* stream) {
         "use a stream of kiln_stream_create");
   }
   bool captured = false;
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
@@ -74,9 +74,9 @@ static kiln_status_t check_copies(const kiln_stream_t* stream,
     const kiln_copy_t* copy = &copies[i];
     KILNI_CHECK_ARGUMENT(copy->target != NULL, "copies[].target");
     KILNI_CHECK_ARGUMENT(copy->source != NULL, "copies[].source");
-    kiln_status_t status =
-        kilni_buffer_check_copy(copy->target, stream, copy->target_offset,
-                                copy->source, copy->source_offset, copy->bytes);
+    kiln_status_t status = kilni_device_buffer_check_copy(
+        copy->target, stream, copy->target_offset, copy->source,
+        copy->source_offset, copy->bytes);
     if (!kiln_status_is_ok(status)) {
       return KILNI_ANNOTATE(status, "copy %u of a batch", (unsigned)i);
     }
@@ -104,9 +104,9 @@ static kiln_status_t at_once(kiln_stream_t* stream, const kiln_copy_t* copies,
   return status;
 }
 
-static kiln_status_t one_by_one(kiln_stream_t* stream,
-                                const kiln_copy_t* copies, uint32_t count,
-                                uint32_t order) {
+static kiln_status_t batch_one_by_one(kiln_stream_t* stream,
+                                      const kiln_copy_t* copies, uint32_t count,
+                                      uint32_t order) {
   for (uint32_t i = 0; i < count; i++) {
     const kiln_copy_t* copy = &copies[i];
     KILNI_RETURN_IF_ERROR(
@@ -129,7 +129,7 @@ kiln_status_t kiln_copy_batch(kiln_stream_t* stream, const kiln_copy_t* copies,
                        "options.source_order");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(stream->device->host));
   KILNI_RETURN_IF_ERROR(check_copies(stream, copies, count));
-  KILNI_RETURN_IF_ERROR(check_stream(stream));
+  KILNI_RETURN_IF_ERROR(batch_check_stream(stream));
   // The driver's batch wants a current context, which that of a part may be for
   // one thread alone; copies on its streams may come from any.
   if (stream->device->parent == NULL &&
@@ -137,5 +137,5 @@ kiln_status_t kiln_copy_batch(kiln_stream_t* stream, const kiln_copy_t* copies,
                            KILNI_CUDA_ROW_cuMemcpyBatchAsync)) {
     return at_once(stream, copies, count, given.source_order);
   }
-  return one_by_one(stream, copies, count, given.source_order);
+  return batch_one_by_one(stream, copies, count, given.source_order);
 }

@@ -6,8 +6,9 @@
 
 // ---- Checks ----
 
-static kiln_status_t check_range(const kiln_buffer_t* buffer, uint64_t offset,
-                                 uint64_t bytes, const char* what) {
+static kiln_status_t buffer_check_range(const kiln_buffer_t* buffer,
+                                        uint64_t offset, uint64_t bytes,
+                                        const char* what) {
   if (offset <= buffer->size && bytes <= buffer->size - offset) {
     return kiln_ok();
   }
@@ -20,26 +21,28 @@ static kiln_status_t check_range(const kiln_buffer_t* buffer, uint64_t offset,
 }
 
 // For every operation: the range, and the stream's device where there is one.
-kiln_status_t kilni_buffer_check(const kiln_buffer_t* buffer,
-                                 const kiln_stream_t* stream, uint64_t offset,
-                                 uint64_t bytes, const char* what) {
+kiln_status_t kilni_device_buffer_check(const kiln_buffer_t* buffer,
+                                        const kiln_stream_t* stream,
+                                        uint64_t offset, uint64_t bytes,
+                                        const char* what) {
   if (stream != NULL) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         buffer->device, stream->device, "the stream"));
   }
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(buffer->device->host));
-  return check_range(buffer, offset, bytes, what);
+  return buffer_check_range(buffer, offset, bytes, what);
 }
 
 // What the driver calls synchronous is so only towards the default stream: a
 // fill, a copy on the device and the last part of a copy from pageable memory
 // may still run when it returns, and our streams do not wait for them.
-static kiln_status_t settle(kiln_device_t* device, kiln_status_t status) {
+static kiln_status_t buffer_settle(kiln_device_t* device,
+                                   kiln_status_t status) {
   if (!kiln_status_is_ok(status)) return status;
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(
-      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuCtxSynchronize));
-  return kilni_scope_leave(
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
+      &scope, device, KILNI_CUDA_ROW_cuCtxSynchronize));
+  return kilni_device_scope_leave(
       &scope,
       KILNI_DEVICE_CHECK(device, device->table->cuStreamSynchronize(NULL),
                          "cuStreamSynchronize"));
@@ -52,12 +55,12 @@ kiln_status_t kiln_buffer_write(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
   KILNI_RETURN_IF_ERROR(
-      kilni_buffer_check(buffer, NULL, offset, bytes, "a write"));
+      kilni_device_buffer_check(buffer, NULL, offset, bytes, "a write"));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyHtoD,
                     buffer->address + offset, data, bytes);
-  return settle(buffer->device, status);
+  return buffer_settle(buffer->device, status);
 }
 
 kiln_status_t kiln_buffer_read(kiln_buffer_t* buffer, uint64_t offset,
@@ -65,7 +68,7 @@ kiln_status_t kiln_buffer_read(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(out_data != NULL || bytes == 0, "out_data");
   KILNI_RETURN_IF_ERROR(
-      kilni_buffer_check(buffer, NULL, offset, bytes, "a read"));
+      kilni_device_buffer_check(buffer, NULL, offset, bytes, "a read"));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyDtoH, out_data,
@@ -80,7 +83,7 @@ kiln_status_t kiln_buffer_write_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
   KILNI_RETURN_IF_ERROR(
-      kilni_buffer_check(buffer, stream, offset, bytes, "a write"));
+      kilni_device_buffer_check(buffer, stream, offset, bytes, "a write"));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemcpyHtoDAsync, buffer->address + offset,
@@ -95,7 +98,7 @@ kiln_status_t kiln_buffer_read_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(out_data != NULL || bytes == 0, "out_data");
   KILNI_RETURN_IF_ERROR(
-      kilni_buffer_check(buffer, stream, offset, bytes, "a read"));
+      kilni_device_buffer_check(buffer, stream, offset, bytes, "a read"));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemcpyDtoHAsync, out_data,
@@ -105,9 +108,10 @@ kiln_status_t kiln_buffer_read_async(kiln_buffer_t* buffer,
 
 // ---- Fills ----
 
-static kiln_status_t check_fill(const kiln_buffer_t* buffer,
-                                const kiln_stream_t* stream, uint64_t offset,
-                                uint64_t bytes, uint32_t value_bytes) {
+static kiln_status_t buffer_check_fill(const kiln_buffer_t* buffer,
+                                       const kiln_stream_t* stream,
+                                       uint64_t offset, uint64_t bytes,
+                                       uint32_t value_bytes) {
   if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a fill with values of %u bytes",
@@ -122,14 +126,15 @@ static kiln_status_t check_fill(const kiln_buffer_t* buffer,
                    (unsigned)value_bytes),
         "offset and size must be multiples of the value's size");
   }
-  return kilni_buffer_check(buffer, stream, offset, bytes, "a fill");
+  return kilni_device_buffer_check(buffer, stream, offset, bytes, "a fill");
 }
 
 kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer, uint64_t offset,
                                uint64_t bytes, uint32_t value,
                                uint32_t value_bytes) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
-  KILNI_RETURN_IF_ERROR(check_fill(buffer, NULL, offset, bytes, value_bytes));
+  KILNI_RETURN_IF_ERROR(
+      buffer_check_fill(buffer, NULL, offset, bytes, value_bytes));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   kiln_cu_deviceptr_t to = buffer->address + offset;
@@ -143,7 +148,7 @@ kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer, uint64_t offset,
     KILNI_DEVICE_CALL(status, buffer->device, cuMemsetD32, to, value,
                       bytes / 4);
   }
-  return settle(buffer->device, status);
+  return buffer_settle(buffer->device, status);
 }
 
 kiln_status_t kiln_buffer_fill_async(kiln_buffer_t* buffer,
@@ -152,7 +157,8 @@ kiln_status_t kiln_buffer_fill_async(kiln_buffer_t* buffer,
                                      uint32_t value_bytes) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_RETURN_IF_ERROR(check_fill(buffer, stream, offset, bytes, value_bytes));
+  KILNI_RETURN_IF_ERROR(
+      buffer_check_fill(buffer, stream, offset, bytes, value_bytes));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   kiln_cu_deviceptr_t to = buffer->address + offset;
@@ -196,10 +202,11 @@ static kiln_status_t check_across(const kiln_buffer_t* target,
 }
 
 // Two objects may be over the same memory, so that addresses are compared.
-static kiln_status_t check_apart(const kiln_buffer_t* target,
-                                 uint64_t target_offset,
-                                 const kiln_buffer_t* source,
-                                 uint64_t source_offset, uint64_t bytes) {
+static kiln_status_t buffer_check_apart(const kiln_buffer_t* target,
+                                        uint64_t target_offset,
+                                        const kiln_buffer_t* source,
+                                        uint64_t source_offset,
+                                        uint64_t bytes) {
   uint64_t to = target->address + target_offset;
   uint64_t from = source->address + source_offset;
   if ((to > from ? to - from : from - to) >= bytes) return kiln_ok();
@@ -214,25 +221,27 @@ static kiln_status_t check_apart(const kiln_buffer_t* target,
       "copy through another buffer");
 }
 
-kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
-                                      const kiln_stream_t* stream,
-                                      uint64_t target_offset,
-                                      const kiln_buffer_t* source,
-                                      uint64_t source_offset, uint64_t bytes) {
+kiln_status_t kilni_device_buffer_check_copy(const kiln_buffer_t* target,
+                                             const kiln_stream_t* stream,
+                                             uint64_t target_offset,
+                                             const kiln_buffer_t* source,
+                                             uint64_t source_offset,
+                                             uint64_t bytes) {
   bool across = is_across(target, source);
   if (across) KILNI_RETURN_IF_ERROR(check_across(target, source, stream));
-  KILNI_RETURN_IF_ERROR(kilni_buffer_check(target, across ? NULL : stream,
-                                           target_offset, bytes,
-                                           "a copy to the range"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_buffer_check(target, across ? NULL : stream, target_offset,
+                                bytes, "a copy to the range"));
   if (!across) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         target->device, source->device, "the source"));
   }
-  KILNI_RETURN_IF_ERROR(
-      check_range(source, source_offset, bytes, "a copy from the range"));
+  KILNI_RETURN_IF_ERROR(buffer_check_range(source, source_offset, bytes,
+                                           "a copy from the range"));
   // Addresses of two contexts are no more comparable than their memory.
   if (across || bytes == 0) return kiln_ok();
-  return check_apart(target, target_offset, source, source_offset, bytes);
+  return buffer_check_apart(target, target_offset, source, source_offset,
+                            bytes);
 }
 
 kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
@@ -240,8 +249,8 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
                                uint64_t bytes) {
   KILNI_CHECK_ARGUMENT(target != NULL, "target");
   KILNI_CHECK_ARGUMENT(source != NULL, "source");
-  KILNI_RETURN_IF_ERROR(kilni_buffer_check_copy(target, NULL, target_offset,
-                                                source, source_offset, bytes));
+  KILNI_RETURN_IF_ERROR(kilni_device_buffer_check_copy(
+      target, NULL, target_offset, source, source_offset, bytes));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   if (is_across(target, source)) {
@@ -255,7 +264,7 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
                       target->address + target_offset,
                       source->address + source_offset, bytes);
   }
-  return settle(target->device, status);
+  return buffer_settle(target->device, status);
 }
 
 kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
@@ -266,8 +275,8 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
   KILNI_CHECK_ARGUMENT(target != NULL, "target");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(source != NULL, "source");
-  KILNI_RETURN_IF_ERROR(kilni_buffer_check_copy(target, stream, target_offset,
-                                                source, source_offset, bytes));
+  KILNI_RETURN_IF_ERROR(kilni_device_buffer_check_copy(
+      target, stream, target_offset, source, source_offset, bytes));
   if (bytes == 0) return kiln_ok();
   kiln_status_t status;
   if (is_across(target, source)) {
@@ -275,12 +284,12 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
     kiln_device_t* other = own->context == target->device->whole->context
                                ? source->device
                                : target->device;
-    KILNI_ACROSS_CALL(status, stream->device, other,
-                      KILNI_WAY_cuMemcpyPeerAsync | kilni_stream_way(stream),
-                      cuMemcpyPeerAsync, target->address + target_offset,
-                      target->device->whole->context,
-                      source->address + source_offset,
-                      source->device->whole->context, bytes, stream->handle);
+    KILNI_ACROSS_CALL(
+        status, stream->device, other,
+        KILNI_WAY_cuMemcpyPeerAsync | kilni_device_stream_way(stream),
+        cuMemcpyPeerAsync, target->address + target_offset,
+        target->device->whole->context, source->address + source_offset,
+        source->device->whole->context, bytes, stream->handle);
   } else {
     KILNI_STREAM_CALL(status, stream, cuMemcpyDtoDAsync,
                       target->address + target_offset,

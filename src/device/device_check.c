@@ -18,9 +18,9 @@ enum {
 
 // ---- The shape ----
 
-kiln_status_t kilni_launch_over(const kiln_kernel_t* kernel, const char* what,
-                                uint64_t value, uint64_t limit,
-                                const char* whose) {
+kiln_status_t kilni_device_launch_over(const kiln_kernel_t* kernel,
+                                       const char* what, uint64_t value,
+                                       uint64_t limit, const char* whose) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "kernel \"%s\": %s is %llu and %s has %llu",
                  kernel->name, what, (unsigned long long)value, whose,
@@ -28,40 +28,41 @@ kiln_status_t kilni_launch_over(const kiln_kernel_t* kernel, const char* what,
       "use at most %llu", (unsigned long long)limit);
 }
 
-kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,
-                                       kiln_launch_config_t* config) {
+kiln_status_t kilni_device_launch_check_shape(const kiln_kernel_t* kernel,
+                                              kiln_launch_config_t* config) {
   const kiln_device_info_t* device = &kernel->module->device->info;
   static const char* const grid[] = {"grid.x", "grid.y", "grid.z"};
   static const char* const block[] = {"block.x", "block.y", "block.z"};
   uint64_t threads = 1;
-  uint64_t argument_limit = kilni_launch_argument_limit(kernel->module->device);
+  uint64_t argument_limit =
+      kilni_device_launch_argument_limit(kernel->module->device);
   if (kernel->info.param_bytes > argument_limit) {
-    return kilni_launch_over(kernel, "the size of all arguments in bytes",
-                             kernel->info.param_bytes, argument_limit,
-                             "a launch on this device and driver");
+    return kilni_device_launch_over(
+        kernel, "the size of all arguments in bytes", kernel->info.param_bytes,
+        argument_limit, "a launch on this device and driver");
   }
   for (int i = 0; i < 3; i++) {
     if (config->grid[i] == 0) config->grid[i] = 1;
     if (config->block[i] == 0) config->block[i] = 1;
     if (config->grid[i] > device->max_grid[i]) {
-      return kilni_launch_over(kernel, grid[i], config->grid[i],
-                               device->max_grid[i], "the device");
+      return kilni_device_launch_over(kernel, grid[i], config->grid[i],
+                                      device->max_grid[i], "the device");
     }
     if (config->block[i] > device->max_block[i]) {
-      return kilni_launch_over(kernel, block[i], config->block[i],
-                               device->max_block[i], "the device");
+      return kilni_device_launch_over(kernel, block[i], config->block[i],
+                                      device->max_block[i], "the device");
     }
     threads *= config->block[i];
   }
   if (threads > device->max_threads_per_block) {
-    return kilni_launch_over(kernel, "the number of threads in a block",
-                             threads, device->max_threads_per_block,
-                             "the device");
+    return kilni_device_launch_over(kernel, "the number of threads in a block",
+                                    threads, device->max_threads_per_block,
+                                    "the device");
   }
   uint32_t kernel_max = kernel->info.max_threads;
   if (kernel_max != 0 && threads > kernel_max) {
-    return kilni_launch_over(kernel, "the number of threads in a block",
-                             threads, kernel_max, "the kernel");
+    return kilni_device_launch_over(kernel, "the number of threads in a block",
+                                    threads, kernel_max, "the kernel");
   }
   const uint32_t* required = kernel->info.required_block;
   bool any = required[0] != 0;
@@ -80,16 +81,17 @@ kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,
 
 // More than a block has by default must be asked for, once for a kernel. The
 // most it may have is asked for, so that no later launch needs to.
-kiln_status_t kilni_launch_need_shared(kiln_kernel_t* kernel,
-                                       const kiln_launch_config_t* config) {
+kiln_status_t kilni_device_launch_need_shared(
+    kiln_kernel_t* kernel, const kiln_launch_config_t* config) {
   kiln_device_t* device = kernel->module->device;
   uint64_t fixed = kernel->info.static_shared_bytes;
   uint64_t total = fixed + config->shared_bytes;
   uint64_t most = device->info.shared_optin_bytes;
   if (most < device->info.shared_bytes) most = device->info.shared_bytes;
   if (total > most) {
-    return kilni_launch_over(kernel, "the shared memory of a block in bytes",
-                             total, most, "the device");
+    return kilni_device_launch_over(kernel,
+                                    "the shared memory of a block in bytes",
+                                    total, most, "the device");
   }
   if (config->shared_bytes == 0 || total <= device->info.shared_bytes ||
       atomic_load_explicit(&kernel->opted_in, memory_order_acquire)) {
@@ -176,9 +178,11 @@ static kiln_status_t bad_argument(const kiln_kernel_t* kernel, uint32_t index,
 }
 
 // Where the bytes of an argument are.
-static kiln_status_t place(const kiln_kernel_t* kernel, uint32_t index,
-                           const kiln_argument_t* argument, uint64_t* scratch,
-                           const void** out_at) {
+static kiln_status_t device_check_place(const kiln_kernel_t* kernel,
+                                        uint32_t index,
+                                        const kiln_argument_t* argument,
+                                        uint64_t* scratch,
+                                        const void** out_at) {
   *out_at = &argument->value;
   switch (argument->kind) {
     case KILN_ARGUMENT_INTEGER:
@@ -213,10 +217,13 @@ static kiln_status_t place(const kiln_kernel_t* kernel, uint32_t index,
   }
 }
 
-kiln_status_t kilni_argument_read(const kiln_kernel_t* kernel, uint32_t index,
-                                  const kiln_argument_t* argument,
-                                  uint64_t* scratch, const void** out_at) {
-  KILNI_RETURN_IF_ERROR(place(kernel, index, argument, scratch, out_at));
+kiln_status_t kilni_device_argument_read(const kiln_kernel_t* kernel,
+                                         uint32_t index,
+                                         const kiln_argument_t* argument,
+                                         uint64_t* scratch,
+                                         const void** out_at) {
+  KILNI_RETURN_IF_ERROR(
+      device_check_place(kernel, index, argument, scratch, out_at));
   if (!kernel->info.params_known) return kiln_ok();
   const kiln_kernel_param_t* param = &kernel->params[index];
   if (argument->bytes != param->bytes ||
@@ -226,8 +233,8 @@ kiln_status_t kilni_argument_read(const kiln_kernel_t* kernel, uint32_t index,
   return kiln_ok();
 }
 
-kiln_status_t kilni_argument_check_count(const kiln_kernel_t* kernel,
-                                         uint32_t count) {
+kiln_status_t kilni_device_argument_check_count(const kiln_kernel_t* kernel,
+                                                uint32_t count) {
   const kiln_kernel_info_t* info = &kernel->info;
   if (!info->params_known || count == info->param_count) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -238,7 +245,7 @@ kiln_status_t kilni_argument_check_count(const kiln_kernel_t* kernel,
       "give one argument for each parameter; `kiln inspect` lists them");
 }
 
-uint64_t kilni_launch_argument_limit(const kiln_device_t* device) {
+uint64_t kilni_device_launch_argument_limit(const kiln_device_t* device) {
   bool more = device->info.driver_version >= MORE_ARGUMENTS_SINCE &&
               device->info.compute_major >= MORE_ARGUMENTS_COMPUTE;
   return more ? MORE_ARGUMENT_BYTES : ARGUMENT_BYTES;

@@ -36,8 +36,8 @@ static void end_legacy(kiln_dlpack_legacy_t* self) {
 }
 
 // The bytes of `rank` dimensions; false for a shape or type without a size.
-static bool size_of(const int64_t* shape, uint32_t rank,
-                    kiln_dlpack_type_t type, uint64_t* out_bytes) {
+static bool dlpack_size_of(const int64_t* shape, uint32_t rank,
+                           kiln_dlpack_type_t type, uint64_t* out_bytes) {
   uint64_t bits = (uint64_t)type.bits * type.lanes;
   if (bits == 0 || bits % 8 != 0) return false;
   uint64_t bytes = bits / 8;
@@ -53,8 +53,8 @@ static bool size_of(const int64_t* shape, uint32_t rank,
 
 // ---- Showing ----
 
-static kiln_status_t device_of(const kiln_buffer_t* buffer,
-                               kiln_dlpack_device_t* out_device) {
+static kiln_status_t dlpack_device_of(const kiln_buffer_t* buffer,
+                                      kiln_dlpack_device_t* out_device) {
   const kiln_device_t* whole = buffer->device->whole;
   kiln_dlpack_device_t device = {KILN_DLPACK_CPU, 0};
   if (whole->info.kind != KILN_DEVICE_KIND_SOFT) {
@@ -115,16 +115,17 @@ static kiln_status_t read_view(const kiln_buffer_t* buffer,
     given->shape = inout_extent;
     given->rank = 1;
   }
-  if (!size_of(given->shape, given->rank, given->type, &bytes)) {
+  if (!dlpack_size_of(given->shape, given->rank, given->type, &bytes)) {
     return no_size(given);
   }
-  return kilni_buffer_check(buffer, NULL, given->offset, bytes, "a view");
+  return kilni_device_buffer_check(buffer, NULL, given->offset, bytes,
+                                   "a view");
 }
 
-static void describe(const kiln_buffer_t* buffer,
-                     const kiln_dlpack_view_t* view,
-                     kiln_dlpack_device_t device, shown_t* shown,
-                     kiln_dlpack_tensor_t* out_tensor) {
+static void dlpack_describe(const kiln_buffer_t* buffer,
+                            const kiln_dlpack_view_t* view,
+                            kiln_dlpack_device_t device, shown_t* shown,
+                            kiln_dlpack_tensor_t* out_tensor) {
   int64_t stride = 1;
   for (uint32_t i = view->rank; i-- > 0;) {
     shown->shape[i] = view->shape[i];
@@ -145,9 +146,9 @@ static void describe(const kiln_buffer_t* buffer,
 }
 
 // A block with the tensor of its form described; the rest of that is zero.
-static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
-                          bool legacy, bool* out_read_only,
-                          shown_t** out_shown) {
+static kiln_status_t dlpack_show(kiln_buffer_t* buffer,
+                                 const kiln_dlpack_view_t* view, bool legacy,
+                                 bool* out_read_only, shown_t** out_shown) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   kiln_dlpack_view_t given;
   int64_t extent = 0;
@@ -162,7 +163,7 @@ static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
         "use kiln_dlpack_export");
   }
   kiln_dlpack_device_t device = {KILN_DLPACK_CPU, 0};
-  KILNI_RETURN_IF_ERROR(device_of(buffer, &device));
+  KILNI_RETURN_IF_ERROR(dlpack_device_of(buffer, &device));
   void* block = NULL;
   kiln_allocator_t allocator = buffer->device->host->allocator;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, sizeof(shown_t), &block));
@@ -170,8 +171,9 @@ static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
   shown->allocator = allocator;
   shown->buffer = buffer;
   kiln_buffer_retain(buffer);
-  describe(buffer, &given, device, shown,
-           legacy ? &shown->as.legacy.tensor : &shown->as.versioned.tensor);
+  dlpack_describe(
+      buffer, &given, device, shown,
+      legacy ? &shown->as.legacy.tensor : &shown->as.versioned.tensor);
   *out_shown = shown;
   return kiln_ok();
 }
@@ -183,7 +185,7 @@ kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
   *out_tensor = NULL;
   shown_t* shown = NULL;
   bool read_only = false;
-  KILNI_RETURN_IF_ERROR(show(buffer, view, false, &read_only, &shown));
+  KILNI_RETURN_IF_ERROR(dlpack_show(buffer, view, false, &read_only, &shown));
   kiln_dlpack_t* tensor = &shown->as.versioned;
   tensor->major = KILN_DLPACK_MAJOR;
   tensor->minor = KILN_DLPACK_MINOR;
@@ -201,7 +203,7 @@ kiln_status_t kiln_dlpack_export_legacy(kiln_buffer_t* buffer,
   *out_tensor = NULL;
   shown_t* shown = NULL;
   bool read_only = false;
-  KILNI_RETURN_IF_ERROR(show(buffer, view, true, &read_only, &shown));
+  KILNI_RETURN_IF_ERROR(dlpack_show(buffer, view, true, &read_only, &shown));
   kiln_dlpack_legacy_t* tensor = &shown->as.legacy;
   tensor->owner = shown;
   tensor->deleter = end_legacy;
@@ -221,8 +223,8 @@ static void delete_legacy(void* user_data) {
   if (tensor->deleter != NULL) tensor->deleter(tensor);
 }
 
-static kiln_status_t check_place(const kiln_device_t* device,
-                                 const kiln_dlpack_device_t* place) {
+static kiln_status_t dlpack_check_place(const kiln_device_t* device,
+                                        const kiln_dlpack_device_t* place) {
   switch (place->type) {
     case KILN_DLPACK_CPU:  // if the driver knows it
     case KILN_DLPACK_CUDA_HOST:
@@ -263,7 +265,8 @@ static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
           (tensor->rank == 0 || tensor->shape != NULL),
       "tensor.shape", "is NULL, or its rank is out of its range",
       "pass a tensor of rank 0 to KILN_DLPACK_RANK_MOST, with its shape");
-  if (size_of(tensor->shape, (uint32_t)tensor->rank, tensor->type, out_bytes) &&
+  if (dlpack_size_of(tensor->shape, (uint32_t)tensor->rank, tensor->type,
+                     out_bytes) &&
       *out_bytes > 0 && is_compact(tensor)) {
     return kiln_ok();
   }
@@ -273,13 +276,13 @@ static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
       "have the other library copy it into compact form");
 }
 
-static kiln_status_t take(kiln_device_t* device,
-                          const kiln_dlpack_tensor_t* tensor,
-                          const kiln_owner_t* owner,
-                          kiln_buffer_t** out_buffer) {
+static kiln_status_t dlpack_take(kiln_device_t* device,
+                                 const kiln_dlpack_tensor_t* tensor,
+                                 const kiln_owner_t* owner,
+                                 kiln_buffer_t** out_buffer) {
   uint64_t bytes = 0;
   KILNI_RETURN_IF_ERROR(check_tensor(tensor, &bytes));
-  KILNI_RETURN_IF_ERROR(check_place(device, &tensor->device));
+  KILNI_RETURN_IF_ERROR(dlpack_check_place(device, &tensor->device));
   uint64_t address = (uint64_t)(uintptr_t)tensor->data;
   return kiln_buffer_adopt(device, address + tensor->byte_offset, bytes, owner,
                            out_buffer);
@@ -298,7 +301,7 @@ kiln_status_t kiln_dlpack_import(kiln_device_t* device, kiln_dlpack_t* tensor,
         "ask the other library for version %d", (int)KILN_DLPACK_MAJOR);
   }
   kiln_owner_t owner = {delete_versioned, tensor};
-  return take(device, &tensor->tensor, &owner, out_buffer);
+  return dlpack_take(device, &tensor->tensor, &owner, out_buffer);
 }
 
 kiln_status_t kiln_dlpack_import_legacy(kiln_device_t* device,
@@ -309,5 +312,5 @@ kiln_status_t kiln_dlpack_import_legacy(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(tensor != NULL, "tensor");
   kiln_owner_t owner = {delete_legacy, tensor};
-  return take(device, &tensor->tensor, &owner, out_buffer);
+  return dlpack_take(device, &tensor->tensor, &owner, out_buffer);
 }

@@ -12,14 +12,15 @@ _Static_assert(sizeof(kiln_event_export_t) ==
                    sizeof(kiln_cu_ipc_event_handle_t),
                "one is copied to the other");
 
-static kilni_base_registry_key_t key_of(kiln_cu_event_t handle) {
+static kilni_base_registry_key_t event_key_of(kiln_cu_event_t handle) {
   kilni_base_registry_key_t key = {(uint64_t)(uintptr_t)handle,
                                    KILNI_REGISTERED_EVENT, 0};
   return key;
 }
 
 // An object without a handle, of which nothing is known.
-static kiln_status_t make(kiln_device_t* device, kiln_event_t** out_event) {
+static kiln_status_t event_make(kiln_device_t* device,
+                                kiln_event_t** out_event) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(device->host->allocator, sizeof(kiln_event_t), &block));
@@ -33,23 +34,24 @@ static kiln_status_t make(kiln_device_t* device, kiln_event_t** out_event) {
 }
 
 // A handle that the driver has made for us is given out, or ended again.
-static kiln_status_t finish(kiln_event_t* event, kiln_status_t status,
-                            kiln_event_t** out_event) {
+static kiln_status_t event_finish(kiln_event_t* event, kiln_status_t status,
+                                  kiln_event_t** out_event) {
   if (!kiln_status_is_ok(status)) {
     kiln_event_release(event);
     return status;
   }
   kilni_base_registry_put(&event->device->registry, &event->entry,
-                          key_of(event->handle), event, &event->references);
+                          event_key_of(event->handle), event,
+                          &event->references);
   *out_event = event;
   return kiln_ok();
 }
 
 // ---- Made here ----
 
-static kiln_status_t read_options(const kiln_device_t* device,
-                                  const kiln_event_options_t* options,
-                                  kiln_event_options_t* given) {
+static kiln_status_t event_read_options(const kiln_device_t* device,
+                                        const kiln_event_options_t* options,
+                                        kiln_event_options_t* given) {
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_event_options_t",
                                                 sizeof(*given), given));
   KILNI_CHECK_ARGUMENT(given->timing <= KILN_SWITCH_ON, "options.timing");
@@ -91,17 +93,17 @@ kiln_status_t kiln_event_create(kiln_device_t* device,
   *out_event = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_event_options_t given;
-  KILNI_RETURN_IF_ERROR(read_options(device, options, &given));
+  KILNI_RETURN_IF_ERROR(event_read_options(device, options, &given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_event_t* event = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, &event));
+  KILNI_RETURN_IF_ERROR(event_make(device, &event));
   event->timing = settled(given.timing);
   event->blocking = settled(given.blocking);
   event->interprocess = settled(given.interprocess);
   kiln_status_t status;
   KILNI_DEVICE_CREATE(status, device, &event->handle, cuEventCreate,
                       flags_of(event));
-  return finish(event, status, out_event);
+  return event_finish(event, status, out_event);
 }
 
 // ---- Other people's ----
@@ -117,16 +119,17 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   bool owned = owner != NULL && owner->release != NULL;
   kilni_base_registry_t* registry = &device->registry;
-  kiln_event_t* known = kilni_base_registry_find(registry, key_of(handle));
+  kiln_event_t* known =
+      kilni_base_registry_find(registry, event_key_of(handle));
   if (known != NULL && (!owned || !known->foreign)) {
     *out_event = known;
-    if (owned) kilni_owner_release(*owner);
+    if (owned) kilni_device_owner_release(*owner);
     return kiln_ok();
   }
   // Somebody else keeps that object's handle alive, for how long who knows.
   kiln_event_release(known);
   kiln_event_t* event = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, &event));
+  KILNI_RETURN_IF_ERROR(event_make(device, &event));
   event->foreign = true;
   event->handle = handle;
   *out_event = event;
@@ -134,7 +137,7 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
     event->owner = *owner;
     return kiln_ok();
   }
-  known = kilni_base_registry_add(registry, &event->entry, key_of(handle),
+  known = kilni_base_registry_add(registry, &event->entry, event_key_of(handle),
                                   event, &event->references);
   if (known == NULL) return kiln_ok();
   kiln_event_release(event);
@@ -178,7 +181,7 @@ kiln_status_t kiln_event_import(kiln_device_t* device,
       device->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_event_t* event = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, &event));
+  KILNI_RETURN_IF_ERROR(event_make(device, &event));
   event->timing = KILN_SWITCH_OFF;
   event->interprocess = KILN_SWITCH_ON;
   kiln_cu_ipc_event_handle_t handle;
@@ -186,7 +189,7 @@ kiln_status_t kiln_event_import(kiln_device_t* device,
   kiln_status_t status;
   KILNI_DEVICE_CREATE(status, device, &event->handle, cuIpcOpenEventHandle,
                       handle);
-  return finish(event, status, out_event);
+  return event_finish(event, status, out_event);
 }
 
 // ---- Life ----
@@ -209,7 +212,7 @@ void kiln_event_release(kiln_event_t* event) {
   }
   kiln_owner_t owner = event->owner;
   kilni_base_free(device->host->allocator, event, sizeof(*event));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_device_release(device);
 }
 

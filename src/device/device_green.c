@@ -41,7 +41,7 @@ static bool is_current(const kiln_device_t* device) {
          current == device->context;
 }
 
-void kilni_green_end(kiln_device_t* device) {
+void kilni_device_green_end(kiln_device_t* device) {
   if (kilni_device_is_lost(device)) return;
   if (device->context != NULL && is_current(device)) {
     KILNI_LOG(&device->host->log, WARNING,
@@ -55,7 +55,7 @@ void kilni_green_end(kiln_device_t* device) {
 
 // ---- What there is to split ----
 
-static kiln_status_t ask_all(split_t* split) {
+static kiln_status_t green_ask_all(split_t* split) {
   kiln_device_t* device = split->device;
   kiln_status_t status;
   memset(&split->all, 0, sizeof(split->all));
@@ -87,9 +87,9 @@ static kiln_status_t ask_count(split_t* split, unsigned int* out_count) {
   return status;
 }
 
-static kiln_status_t begin(split_t* split, kiln_device_t* device,
-                           const kiln_split_options_t* options,
-                           unsigned int* out_count) {
+static kiln_status_t green_begin(split_t* split, kiln_device_t* device,
+                                 const kiln_split_options_t* options,
+                                 unsigned int* out_count) {
   kiln_split_options_t given;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(options, "kiln_split_options_t",
                                                 sizeof(given), &given));
@@ -111,20 +111,20 @@ static kiln_status_t begin(split_t* split, kiln_device_t* device,
   if (given.large_clusters == KILN_SWITCH_ON) {
     split->flags |= KILN_CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
   }
-  KILNI_RETURN_IF_ERROR(ask_all(split));
+  KILNI_RETURN_IF_ERROR(green_ask_all(split));
   // A driver takes 0, and rounds up.
   split->least = given.multiprocessors;
   KILNI_RETURN_IF_ERROR(check_least(split));
   return ask_count(split, out_count);
 }
 
-static void end(split_t* split) {
+static void green_end(split_t* split) {
   kilni_base_free_array(split->device->host->allocator, split->parts,
                         split->count, sizeof(*split->parts));
 }
 
 // Splits into `count` parts, as values: nothing is made yet.
-static kiln_status_t cut(split_t* split, unsigned int count) {
+static kiln_status_t green_cut(split_t* split, unsigned int count) {
   kiln_device_t* device = split->device;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(device->host->allocator, count,
@@ -153,16 +153,16 @@ kiln_status_t kiln_device_query_split(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   split_t split;
   unsigned int count = 0;
-  KILNI_RETURN_IF_ERROR(begin(&split, device, options, &count));
+  KILNI_RETURN_IF_ERROR(green_begin(&split, device, options, &count));
   kiln_status_t status = kiln_ok();
   kiln_split_t found = {count, 0, split.all.of.sm.count, split.all.of.sm.count};
   if (count > 0) {
-    status = cut(&split, count);
+    status = green_cut(&split, count);
     if (kiln_status_is_ok(status)) {
       found.multiprocessors = split.parts[0].of.sm.count;
       found.rest = split.rest.of.sm.count;
     }
-    end(&split);
+    green_end(&split);
   }
   if (kiln_status_is_ok(status)) *out_split = found;
   return status;
@@ -170,8 +170,8 @@ kiln_status_t kiln_device_query_split(kiln_device_t* device,
 
 // ---- Making a part ----
 
-static kiln_status_t make_context(kiln_device_t* part,
-                                  kiln_cu_dev_resource_t* resource) {
+static kiln_status_t green_make_context(kiln_device_t* part,
+                                        kiln_cu_dev_resource_t* resource) {
   kiln_device_t* device = part->parent;
   kiln_cu_resource_desc_t desc = NULL;
   kiln_status_t status;
@@ -188,13 +188,13 @@ static kiln_status_t make_context(kiln_device_t* part,
   return status;
 }
 
-static kiln_status_t start(kiln_device_t* part,
-                           kiln_cu_dev_resource_t* resource) {
+static kiln_status_t green_start(kiln_device_t* part,
+                                 kiln_cu_dev_resource_t* resource) {
   KILNI_RETURN_IF_ERROR(kilni_base_registry_init(&part->registry));
   part->has_registry = true;
-  KILNI_RETURN_IF_ERROR(kilni_pools_init(&part->pools));
+  KILNI_RETURN_IF_ERROR(kilni_device_pools_init(&part->pools));
   part->has_pools = true;
-  return make_context(part, resource);
+  return green_make_context(part, resource);
 }
 
 // What a part has from the device that was split.
@@ -231,7 +231,7 @@ static kiln_status_t make_part(kiln_device_t* device, const char* called,
   atomic_init(&part->place_state, KILNI_PLACE_NONE);
   snprintf(part->name, sizeof(part->name), "%.*s/%s",
            KILNI_DEVICE_NAME_BYTES - 16, device->name, called);
-  kiln_status_t status = start(part, resource);
+  kiln_status_t status = green_start(part, resource);
   if (!kiln_status_is_ok(status)) {
     status = KILNI_ANNOTATE(status, "making \"%s\" of %u multiprocessors",
                             part->name, resource->of.sm.count);
@@ -242,8 +242,8 @@ static kiln_status_t make_part(kiln_device_t* device, const char* called,
   return kiln_ok();
 }
 
-static kiln_status_t make_parts(split_t* split, kiln_device_t** out_parts,
-                                kiln_device_t** out_rest) {
+static kiln_status_t green_make_parts(split_t* split, kiln_device_t** out_parts,
+                                      kiln_device_t** out_rest) {
   for (unsigned int i = 0; i < split->count; i++) {
     char called[12];
     snprintf(called, sizeof(called), "%u", i);
@@ -254,8 +254,8 @@ static kiln_status_t make_parts(split_t* split, kiln_device_t** out_parts,
   return make_part(split->device, "rest", &split->rest, out_rest);
 }
 
-static kiln_status_t check_count(const split_t* split, uint32_t wanted,
-                                 unsigned int most) {
+static kiln_status_t green_check_count(const split_t* split, uint32_t wanted,
+                                       unsigned int most) {
   if (wanted <= most) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
@@ -279,13 +279,13 @@ kiln_status_t kiln_device_split(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   split_t split;
   unsigned int most = 0;
-  KILNI_RETURN_IF_ERROR(begin(&split, device, options, &most));
-  KILNI_RETURN_IF_ERROR(check_count(&split, part_count, most));
-  kiln_status_t status = cut(&split, part_count);
+  KILNI_RETURN_IF_ERROR(green_begin(&split, device, options, &most));
+  KILNI_RETURN_IF_ERROR(green_check_count(&split, part_count, most));
+  kiln_status_t status = green_cut(&split, part_count);
   if (kiln_status_is_ok(status)) {
-    status = make_parts(&split, out_parts, out_rest);
+    status = green_make_parts(&split, out_parts, out_rest);
   }
-  end(&split);
+  green_end(&split);
   if (kiln_status_is_ok(status)) return kiln_ok();
   for (uint32_t i = 0; i < part_count; i++) {
     kiln_device_release(out_parts[i]);

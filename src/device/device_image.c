@@ -26,8 +26,8 @@ _Static_assert((int)KILN_PARAM_KIND_UNKNOWN == (int)KILN_IMAGE_PARAM_UNKNOWN &&
 
 // ---- Kernels ----
 
-static kiln_status_t take_params(kilni_code_facts_t* facts,
-                                 kilni_code_kernel_t* to,
+static kiln_status_t take_params(kilni_device_code_facts_t* facts,
+                                 kilni_device_code_kernel_t* to,
                                  const kiln_image_t* image, uint32_t index,
                                  uint32_t count) {
   if (count == 0) return kiln_ok();
@@ -51,19 +51,19 @@ static kiln_status_t take_params(kilni_code_facts_t* facts,
   return kiln_ok();
 }
 
-static kiln_status_t take_kernels(kilni_code_facts_t* facts,
+static kiln_status_t take_kernels(kilni_device_code_facts_t* facts,
                                   const kiln_image_t* image) {
   uint32_t count = kiln_image_kernel_count(image);
   if (count == 0) return kiln_ok();
   void* kernels = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-      facts->allocator, count, sizeof(kilni_code_kernel_t), &kernels));
+      facts->allocator, count, sizeof(kilni_device_code_kernel_t), &kernels));
   facts->kernels = kernels;
   facts->kernel_count = count;
   facts->kernel_capacity = count;
   for (uint32_t i = 0; i < count; i++) {
     const kiln_image_kernel_t* from = kiln_image_kernel(image, i);
-    kilni_code_kernel_t* to = &facts->kernels[i];
+    kilni_device_code_kernel_t* to = &facts->kernels[i];
     KILNI_RETURN_IF_ERROR(kilni_base_strdup(
         facts->allocator, kilni_base_sv(from->name), &to->name));
     memcpy(to->required_block, from->required_block,
@@ -80,7 +80,7 @@ static kiln_status_t take_kernels(kilni_code_facts_t* facts,
 
 // ---- The file ----
 
-static kiln_status_t read_kernels(kilni_code_facts_t* facts,
+static kiln_status_t read_kernels(kilni_device_code_facts_t* facts,
                                   kiln_bytes_view_t bytes, const char* name,
                                   kiln_status_t* out_doubt) {
   kiln_image_options_t options = kiln_image_options_default();
@@ -100,8 +100,9 @@ static kiln_status_t read_kernels(kilni_code_facts_t* facts,
 }
 
 // BAD_DATA is the file's own fault; all else is a doubt.
-static kiln_status_t check_whole(kiln_bytes_view_t bytes, const char* name,
-                                 kiln_status_t* out_doubt) {
+static kiln_status_t image_check_whole(kiln_bytes_view_t bytes,
+                                       const char* name,
+                                       kiln_status_t* out_doubt) {
   kiln_status_t status = kilni_image_check_whole(bytes, name);
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK || code == KILN_STATUS_BAD_DATA) return status;
@@ -109,9 +110,9 @@ static kiln_status_t check_whole(kiln_bytes_view_t bytes, const char* name,
   return kiln_ok();
 }
 
-static kiln_status_t read_facts(kilni_code_facts_t* facts,
-                                kiln_bytes_view_t bytes, const char* name,
-                                kiln_status_t* out_doubt) {
+static kiln_status_t image_read_facts(kilni_device_code_facts_t* facts,
+                                      kiln_bytes_view_t bytes, const char* name,
+                                      kiln_status_t* out_doubt) {
   if (bytes.size == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(BAD_DATA, "\"%s\" is empty", name),
@@ -134,27 +135,28 @@ static kiln_status_t read_facts(kilni_code_facts_t* facts,
   }
   facts->ptx_isa = kilni_image_ptx_isa(bytes);
   if (is_elf || is_fatbin) {
-    KILNI_RETURN_IF_ERROR(check_whole(bytes, name, out_doubt));
+    KILNI_RETURN_IF_ERROR(image_check_whole(bytes, name, out_doubt));
   }
   // A fatbin has kernels for many devices, packed; the driver takes its own.
   if (is_fatbin || !kiln_status_is_ok(*out_doubt)) return kiln_ok();
   return read_kernels(facts, bytes, name, out_doubt);
 }
 
-kiln_status_t kilni_code_facts_init(kilni_code_facts_t* facts,
-                                    kiln_allocator_t allocator,
-                                    kiln_bytes_view_t bytes, const char* name,
-                                    kiln_status_t* out_doubt) {
+kiln_status_t kilni_device_code_facts_init(kilni_device_code_facts_t* facts,
+                                           kiln_allocator_t allocator,
+                                           kiln_bytes_view_t bytes,
+                                           const char* name,
+                                           kiln_status_t* out_doubt) {
   memset(facts, 0, sizeof(*facts));
   facts->allocator = allocator;
   *out_doubt = NULL;
-  kiln_status_t status = read_facts(facts, bytes, name, out_doubt);
-  if (!kiln_status_is_ok(status)) kilni_code_facts_deinit(facts);
+  kiln_status_t status = image_read_facts(facts, bytes, name, out_doubt);
+  if (!kiln_status_is_ok(status)) kilni_device_code_facts_deinit(facts);
   return status;
 }
 
 static void kernel_deinit(kiln_allocator_t allocator,
-                          kilni_code_kernel_t* kernel) {
+                          kilni_device_code_kernel_t* kernel) {
   for (uint32_t i = 0; i < kernel->param_count; i++) {
     // Owned by the image and const only to its readers.
     char* name = NULL;
@@ -166,19 +168,20 @@ static void kernel_deinit(kiln_allocator_t allocator,
   kilni_base_strfree(allocator, kernel->name);
 }
 
-void kilni_code_facts_deinit(kilni_code_facts_t* facts) {
+void kilni_device_code_facts_deinit(kilni_device_code_facts_t* facts) {
   for (size_t i = 0; i < facts->kernel_count; i++) {
     kernel_deinit(facts->allocator, &facts->kernels[i]);
   }
   kilni_base_free_array(facts->allocator, facts->kernels,
-                        facts->kernel_capacity, sizeof(kilni_code_kernel_t));
+                        facts->kernel_capacity,
+                        sizeof(kilni_device_code_kernel_t));
   facts->kernels = NULL;
   facts->kernel_count = 0;
   facts->kernel_capacity = 0;
 }
 
-size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
-                             const char* name) {
+size_t kilni_device_code_facts_find(const kilni_device_code_facts_t* facts,
+                                    const char* name) {
   for (size_t i = 0; i < facts->kernel_count; i++) {
     if (strcmp(facts->kernels[i].name, name) == 0) return i;
   }
@@ -186,52 +189,52 @@ size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
 }
 
 // Room for one kernel more behind the last.
-static kiln_status_t make_room(kilni_code_facts_t* facts) {
+static kiln_status_t image_make_room(kilni_device_code_facts_t* facts) {
   void* kernels = facts->kernels;
   kiln_status_t status = kilni_base_grow(
-      facts->allocator, facts->kernel_count + 1, sizeof(kilni_code_kernel_t),
-      &facts->kernel_capacity, &kernels);
+      facts->allocator, facts->kernel_count + 1,
+      sizeof(kilni_device_code_kernel_t), &facts->kernel_capacity, &kernels);
   facts->kernels = kernels;
   return status;
 }
 
 // Exchanges a kernel for its description, or appends that. What it stood for
 // is in `*kernel` then, or nothing.
-static kiln_status_t describe(kilni_code_facts_t* facts,
-                              kilni_code_kernel_t* kernel) {
-  const size_t at = kilni_code_facts_find(facts, kernel->name);
+static kiln_status_t image_describe(kilni_device_code_facts_t* facts,
+                                    kilni_device_code_kernel_t* kernel) {
+  const size_t at = kilni_device_code_facts_find(facts, kernel->name);
   if (at == facts->kernel_count) {
-    KILNI_RETURN_IF_ERROR(make_room(facts));
+    KILNI_RETURN_IF_ERROR(image_make_room(facts));
     facts->kernel_count++;
   }
-  const kilni_code_kernel_t before = facts->kernels[at];
+  const kilni_device_code_kernel_t before = facts->kernels[at];
   facts->kernels[at] = *kernel;
   *kernel = before;
   return kiln_ok();
 }
 
-kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
-                                        kiln_bytes_view_t ptx,
-                                        const char* name) {
-  kilni_code_facts_t other;
+kiln_status_t kilni_device_code_facts_describe(kilni_device_code_facts_t* facts,
+                                               kiln_bytes_view_t ptx,
+                                               const char* name) {
+  kilni_device_code_facts_t other;
   kiln_status_t doubt = kiln_ok();
   if (facts->format != KILN_CODE_FORMAT_CUBIN) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_code_facts_init(&other, facts->allocator, ptx, name, &doubt));
+  KILNI_RETURN_IF_ERROR(kilni_device_code_facts_init(&other, facts->allocator,
+                                                     ptx, name, &doubt));
   // What our reader cannot read describes nothing; the code is good all the
   // same.
   kiln_status_free(doubt);
   kiln_status_t status = kiln_ok();
   for (size_t i = 0; i < other.kernel_count && kiln_status_is_ok(status); i++) {
-    status = describe(facts, &other.kernels[i]);
+    status = image_describe(facts, &other.kernels[i]);
   }
-  kilni_code_facts_deinit(&other);
+  kilni_device_code_facts_deinit(&other);
   return status;
 }
 
-kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts,
-                                   const char* name) {
-  KILNI_RETURN_IF_ERROR(make_room(facts));
+kiln_status_t kilni_device_code_facts_add(kilni_device_code_facts_t* facts,
+                                          const char* name) {
+  KILNI_RETURN_IF_ERROR(image_make_room(facts));
   KILNI_RETURN_IF_ERROR(
       kilni_base_strdup(facts->allocator, kilni_base_sv(name),
                         &facts->kernels[facts->kernel_count].name));

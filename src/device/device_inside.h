@@ -9,7 +9,7 @@
 // context and to the relaxed capture mode where the row needs it, and back.
 // Questions about a device or two need neither and are asked as they are, and
 // the short ways of what is done by the thousand call a row by themselves, once
-// they have seen that there is nothing to switch (kilni_alive_t).
+// they have seen that there is nothing to switch (kilni_device_alive_t).
 #ifndef KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 #define KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 
@@ -50,24 +50,24 @@ enum {
 };
 
 // What there is of one of them. thread-compatible
-typedef struct kilni_pool_counts_t {
+typedef struct kilni_device_pool_counts_t {
   uint64_t made;  // ever
   uint32_t in_use;
   uint32_t kept;
   uint32_t peak;  // most in use at once
   uint32_t reserved;
-} kilni_pool_counts_t;
+} kilni_device_pool_counts_t;
 
 // thread-safe under `lock`, which is not held over a driver call, and guards
 // what streams were left with, too
-typedef struct kilni_pools_t {
+typedef struct kilni_device_pools_t {
   kilni_base_mutex_t lock;
-  kilni_pool_counts_t counts[KILNI_POOL_COUNT];
+  kilni_device_pool_counts_t counts[KILNI_POOL_COUNT];
   void* kept[KILNI_POOL_COUNT][KILNI_POOL_KEPT];
   uint32_t spare_count;
   uint32_t reserved;
   void* spares[KILNI_SPARES_KEPT];
-} kilni_pools_t;
+} kilni_device_pools_t;
 
 // Kinds of the registry.
 enum {
@@ -80,16 +80,17 @@ enum {
 
 // Lets go what must not be let go on a driver's thread (device_late.c).
 // thread-safe
-typedef struct kilni_late_t kilni_late_t;
+typedef struct kilni_device_late_t kilni_device_late_t;
 
 // What is to be let go; lies inside of it. one-thread
-typedef struct kilni_late_entry_t {
-  struct kilni_late_entry_t* next;
-  void (*let_go)(struct kilni_late_entry_t* entry);
-  atomic_bool claimed;                    // somebody lets it go, or will
-  struct kilni_late_entry_t* next_known;  // of those that wait to be told
-  struct kilni_late_entry_t* previous_known;
-} kilni_late_entry_t;
+typedef struct kilni_device_late_entry_t {
+  struct kilni_device_late_entry_t* next;
+  void (*let_go)(struct kilni_device_late_entry_t* entry);
+  atomic_bool claimed;  // somebody lets it go, or will
+  struct kilni_device_late_entry_t*
+      next_known;  // of those that wait to be told
+  struct kilni_device_late_entry_t* previous_known;
+} kilni_device_late_entry_t;
 
 // Of kiln_device_t::place_state: it is written once.
 enum {
@@ -112,17 +113,18 @@ struct kiln_device_t {
   kiln_owner_t owner;             // of that; may be nobody
   atomic_bool lost;
   atomic_bool* lost_too;  // the source's; may be NULL
-  kilni_peer_book_t* peers;
+  kilni_device_peer_book_t* peers;
   bool has_context;
   bool has_registry;
   bool has_pools;
   kiln_cu_device_t handle;
   kiln_cu_context_t context;
   kilni_base_registry_t registry;  // handle to object, by kind
-  kilni_pools_t pools;
-  _Atomic(kilni_late_t*) late;  // of a whole device; NULL: not needed yet
-  atomic_uint dispatchers;      // of a whole device: that were ever made
-  atomic_ullong launches;       // made ever: a number for each
+  kilni_device_pools_t pools;
+  _Atomic(kilni_device_late_t*)
+      late;                 // of a whole device; NULL: not needed yet
+  atomic_uint dispatchers;  // of a whole device: that were ever made
+  atomic_ullong launches;   // made ever: a number for each
   void (*fault)(uint32_t device, kiln_fault_t* out_fault);
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
@@ -141,14 +143,14 @@ struct kiln_device_t {
 // A capture that is over for its builder and not for the driver, which lets
 // only the thread that began it end it. On a stream's list under the lock of
 // the device's pools.
-typedef struct kilni_left_t {
-  struct kilni_left_t* next;
+typedef struct kilni_device_left_t {
+  struct kilni_device_left_t* next;
   uint64_t thread;  // kilni_base_thread_number of the one that began it
   // Tries to end it, on that thread: true if it is over, and `left` is gone.
-  bool (*end)(struct kilni_left_t* left, kiln_stream_t* stream);
+  bool (*end)(struct kilni_device_left_t* left, kiln_stream_t* stream);
   // The stream ends first; `left` is gone.
-  void (*drop)(struct kilni_left_t* left);
-} kilni_left_t;
+  void (*drop)(struct kilni_device_left_t* left);
+} kilni_device_left_t;
 
 struct kiln_stream_t {
   kiln_device_t* device;
@@ -159,11 +161,11 @@ struct kiln_stream_t {
   atomic_uint way;
   int32_t priority;
   bool with_default_stream;
-  bool spoiled;        // a captured stream that is not used again
-  bool abandoned;      // and not destroyed either
-  uint32_t bodies;     // that are captured now; under the lock of the pools
-  kilni_left_t* left;  // the same
-  kiln_owner_t owner;  // of a foreign handle; may be nobody
+  bool spoiled;     // a captured stream that is not used again
+  bool abandoned;   // and not destroyed either
+  uint32_t bodies;  // that are captured now; under the lock of the pools
+  kilni_device_left_t* left;  // the same
+  kiln_owner_t owner;         // of a foreign handle; may be nobody
   kiln_cu_stream_t handle;
   kilni_base_registry_entry_t entry;
 };
@@ -183,20 +185,20 @@ struct kiln_event_t {
 
 // A buffer of another process that is held here, or on its way to be, in the
 // list of its pool. thread-safe under the list's lock
-typedef struct kilni_import_t {
-  struct kilni_import_t* next;
+typedef struct kilni_device_import_t {
+  struct kilni_device_import_t* next;
   kiln_buffer_t* buffer;  // NULL: the driver is being asked
   uint8_t key[64];        // what the other process said
-} kilni_import_t;
+} kilni_device_import_t;
 
 // One exported buffer is one object here: a driver that opens it twice is not
 // to be trusted with the two ends. thread-safe under `lock`, which is not held
 // over a driver call
-typedef struct kilni_imports_t {
+typedef struct kilni_device_imports_t {
   kilni_base_mutex_t lock;
   kilni_base_cond_t changed;
-  kilni_import_t* first;
-} kilni_imports_t;
+  kilni_device_import_t* first;
+} kilni_device_imports_t;
 
 struct kiln_pool_t {
   kiln_device_t* device;
@@ -207,7 +209,7 @@ struct kiln_pool_t {
   bool imported;       // it is another process's
   bool has_imports;    // `imports` is there
   uint64_t max_bytes;  // as it was made with; 0: no limit, or not known
-  kilni_imports_t imports;
+  kilni_device_imports_t imports;
   atomic_ullong peers;  // devices that were ever allowed in, by number
   kiln_owner_t owner;   // of a foreign handle; may be nobody
   kilni_base_registry_entry_t entry;  // of the whole device
@@ -215,7 +217,7 @@ struct kiln_pool_t {
 };
 
 // Enters a pool whose handle the driver has just given.
-void kilni_pool_enter(kiln_pool_t* pool);
+void kilni_device_pool_enter(kiln_pool_t* pool);
 
 // How the memory of a buffer ends.
 enum {
@@ -230,7 +232,7 @@ struct kiln_buffer_t {
   kiln_device_t* device;
   _Atomic(kiln_stream_t*) stream;  // of a stream-ordered buffer
   kiln_pool_t* pool;               // it came from; NULL: the device's own
-  kilni_import_t* import;          // of another process's pool; or NULL
+  kilni_device_import_t* import;   // of another process's pool; or NULL
   kiln_owner_t owner;              // of foreign memory; may be nobody
   atomic_uint references;
   uint32_t kind;  // KILN_MEMORY_*
@@ -249,7 +251,7 @@ struct kiln_buffer_t {
 };
 
 // What a code file says about a kernel. thread-compatible
-typedef struct kilni_code_kernel_t {
+typedef struct kilni_device_code_kernel_t {
   char* name;
   kiln_kernel_param_t* params;  // names owned
   uint32_t param_count;
@@ -258,18 +260,18 @@ typedef struct kilni_code_kernel_t {
   bool explicit_cluster;
   bool blocks_are_clusters;
   bool params_known;
-} kilni_code_kernel_t;
+} kilni_device_code_kernel_t;
 
 // What a code file says about itself. thread-compatible
-typedef struct kilni_code_facts_t {
+typedef struct kilni_device_code_facts_t {
   kiln_allocator_t allocator;
   uint32_t format;   // KILN_CODE_FORMAT_PTX, _CUBIN or _FATBIN
   uint32_t ptx_isa;  // of PTX, 90 is 9.0; 0 where it does not say
   bool is_listed;    // `kernels` are all there are
-  kilni_code_kernel_t* kernels;
+  kilni_device_code_kernel_t* kernels;
   size_t kernel_count;
   size_t kernel_capacity;
-} kilni_code_facts_t;
+} kilni_device_code_facts_t;
 
 enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 
@@ -277,25 +279,25 @@ enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 //
 // The driver may compile a library when it is first used, and write what it has
 // to say into buffers that it was given before: they end behind the library.
-typedef struct kilni_loaded_t {
+typedef struct kilni_device_loaded_t {
   kiln_cu_library_t library;          // NULL: `handle` is a module of its own
   kiln_cu_module_t handle;            // of the library, where there is one
   bool foreign;                       // never unloaded here
   kilni_base_registry_entry_t entry;  // of `library`, unless it is foreign
-  kilni_code_facts_t facts;
+  kilni_device_code_facts_t facts;
   kiln_cu_jit_option_t options[KILNI_LOAD_OPTIONS];
   void* values[KILNI_LOAD_OPTIONS];
   char* logs;  // errors, then infos, KILNI_LOAD_LOG_BYTES each
-} kilni_loaded_t;
+} kilni_device_loaded_t;
 
 struct kiln_module_t {
   kiln_device_t* device;
   atomic_uint references;
   uint32_t reserved;
-  _Atomic(kilni_loaded_t*) loaded;  // NULL: not yet; set once
-  kiln_code_t* code;                // NULL: loaded when it was made
-  kiln_code_t* described_by;        // PTX; NULL: the code itself
-  kiln_owner_t owner;               // of a foreign handle; may be nobody
+  _Atomic(kilni_device_loaded_t*) loaded;  // NULL: not yet; set once
+  kiln_code_t* code;                       // NULL: loaded when it was made
+  kiln_code_t* described_by;               // PTX; NULL: the code itself
+  kiln_owner_t owner;                      // of a foreign handle; may be nobody
   char* name;
 };
 
@@ -317,60 +319,65 @@ struct kiln_kernel_t {
 // ---- Buffers (device_alloc.c) ----
 
 // An object without memory.
-kiln_status_t kilni_buffer_make(kiln_device_t* device, uint64_t size,
-                                kiln_buffer_t** out_buffer);
+kiln_status_t kilni_device_buffer_make(kiln_device_t* device, uint64_t size,
+                                       kiln_buffer_t** out_buffer);
 // Gives it stream-ordered memory; `pool` NULL is the device's own. A device
 // without pools gives memory that is not.
-kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
-                                kiln_pool_t* pool);
+kiln_status_t kilni_device_buffer_take(kiln_buffer_t* buffer,
+                                       kiln_stream_t* stream,
+                                       kiln_pool_t* pool);
 // Behind giving it a stream: whose that is, if it is the per-thread one.
-void kilni_buffer_note_thread(kiln_buffer_t* buffer,
-                              const kiln_stream_t* stream);
+void kilni_device_buffer_note_thread(kiln_buffer_t* buffer,
+                                     const kiln_stream_t* stream);
 // Ends a buffer without references: memory, object, what it retains.
-void kilni_buffer_end(kiln_buffer_t* buffer);
+void kilni_device_buffer_end(kiln_buffer_t* buffer);
 // Takes a block without references back; false from a store that has ended. The
 // caller then ends the block, and tells the store behind that.
-bool kilni_transient_give(kiln_transient_t* store, kiln_buffer_t* block);
-void kilni_transient_left(kiln_transient_t* store);
+bool kilni_device_transient_give(kiln_transient_t* store, kiln_buffer_t* block);
+void kilni_device_transient_left(kiln_transient_t* store);
 // Behind the last driver call on an imported buffer: it may be opened anew.
-void kilni_import_left(kiln_pool_t* pool, kilni_import_t* import);
+void kilni_device_import_left(kiln_pool_t* pool, kilni_device_import_t* import);
 // Whether the driver is capturing the stream now.
-kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
-                                       bool* out_captured);
+kiln_status_t kilni_device_stream_ask_capture(kiln_stream_t* stream,
+                                              bool* out_captured);
 
 // The range of an operation, and where there is a stream, its device; of a copy
 // both ranges (device_buffer.c).
-kiln_status_t kilni_buffer_check(const kiln_buffer_t* buffer,
-                                 const kiln_stream_t* stream, uint64_t offset,
-                                 uint64_t bytes, const char* what);
-kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
-                                      const kiln_stream_t* stream,
-                                      uint64_t target_offset,
-                                      const kiln_buffer_t* source,
-                                      uint64_t source_offset, uint64_t bytes);
+kiln_status_t kilni_device_buffer_check(const kiln_buffer_t* buffer,
+                                        const kiln_stream_t* stream,
+                                        uint64_t offset, uint64_t bytes,
+                                        const char* what);
+kiln_status_t kilni_device_buffer_check_copy(const kiln_buffer_t* target,
+                                             const kiln_stream_t* stream,
+                                             uint64_t target_offset,
+                                             const kiln_buffer_t* source,
+                                             uint64_t source_offset,
+                                             uint64_t bytes);
 
 // ---- Pools (device_mempool.c) ----
 
 // An object without a pool.
-kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
-                              kiln_pool_t** out_pool);
+kiln_status_t kilni_device_pool_make(kiln_device_t* device, uint32_t kind,
+                                     kiln_pool_t** out_pool);
 
 // ---- Modules (device_module.c) ----
 
 // What is loaded; NULL before a module made from code was used.
-const kilni_loaded_t* kilni_module_loaded(const kiln_module_t* module);
+const kilni_device_loaded_t* kilni_device_module_loaded(
+    const kiln_module_t* module);
 // Loads, if that was not done yet.
-kiln_status_t kilni_module_need(kiln_module_t* module,
-                                const kilni_loaded_t** out_loaded);
+kiln_status_t kilni_device_module_need(
+    kiln_module_t* module, const kilni_device_loaded_t** out_loaded);
 // The module that loaded a library, with a reference more; NULL: none did.
-kiln_module_t* kilni_module_of_library(kiln_device_t* device,
-                                       kiln_cu_library_t library);
+kiln_module_t* kilni_device_module_of_library(kiln_device_t* device,
+                                              kiln_cu_library_t library);
 // Somebody else's, which is never unloaded and tells nothing of itself.
-kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
-                                        kiln_cu_module_t handle,
-                                        kiln_module_t** out_module);
+kiln_status_t kilni_device_module_make_foreign(kiln_device_t* device,
+                                               kiln_cu_module_t handle,
+                                               kiln_module_t** out_module);
 // The name in the code of what is called `name` in the source.
-const char* kilni_module_lower(const kiln_module_t* module, const char* name);
+const char* kilni_device_module_lower(const kiln_module_t* module,
+                                      const char* name);
 
 // ---- Scope (device_scope.c) ----
 
@@ -382,7 +389,7 @@ enum {
   KILNI_WAY_RELAXED = 2,  // the thread's capture mode is the relaxed one
   // Nothing may be put on the stream: it is a builder's that does not capture.
   KILNI_WAY_IDLE = 4,
-  // A capture was left on it: kilni_stream_settle.
+  // A capture was left on it: kilni_device_stream_settle.
   KILNI_WAY_LEFT = 8,
   // It is captured, and so is a conditional body in front of what comes next.
   KILNI_WAY_BODY = 16,
@@ -390,16 +397,16 @@ enum {
 
 // What says whether calls may be made, for the short ways, which keep it next
 // to what else they look at. thread-safe
-typedef struct kilni_alive_t {
+typedef struct kilni_device_alive_t {
   const volatile uint64_t* fork_mark;  // 0: not here, or it has to be asked
   const atomic_bool* lost;             // of the whole device
-} kilni_alive_t;
+} kilni_device_alive_t;
 
-kilni_alive_t kilni_device_alive(const kiln_device_t* device);
+kilni_device_alive_t kilni_device_alive(const kiln_device_t* device);
 
 // False in a forked child and for a lost device, and where neither can be told
 // in two loads.
-static inline bool kilni_is_alive(const kilni_alive_t* alive) {
+static inline bool kilni_device_is_alive(const kilni_device_alive_t* alive) {
   return *alive->fork_mark != 0 &&
          !atomic_load_explicit(alive->lost, memory_order_acquire);
 }
@@ -450,115 +457,125 @@ kiln_status_t kilni_device_check_memory(const kiln_device_t* device,
 // ---- Parts (device_green.c) ----
 
 // Ends a part's context.
-void kilni_green_end(kiln_device_t* device);
+void kilni_device_green_end(kiln_device_t* device);
 
 // ---- Streams (device_stream.c) ----
 
 // Makes a stream in the device's context. With a status other than OK and a
 // handle, the caller destroys that.
-kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
-                                int32_t priority, kiln_cu_stream_t* out_stream);
+kiln_status_t kilni_device_stream_make(kiln_device_t* device,
+                                       unsigned int flags, int32_t priority,
+                                       kiln_cu_stream_t* out_stream);
 
 // What is asked whether it is ready, and how long: `timeout_ns` from `began_ns`
 // on, with pauses that begin with `first_pause_ns` and double up to 1 ms.
 // one-thread
-typedef struct kilni_ask_t {
+typedef struct kilni_device_ask_t {
   kiln_status_t (*ask)(void* user, bool* out_ready);
   void* user;
   uint64_t began_ns;  // kilni_base_time_ns
   uint64_t timeout_ns;
   uint64_t first_pause_ns;
-} kilni_ask_t;
+} kilni_device_ask_t;
 
 // Asks at least once, until it is ready or fails; OK and not ready when the
 // time has passed (device_order.c).
-kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready);
+kiln_status_t kilni_device_ask_until_ready(const kilni_device_ask_t* ask,
+                                           bool* out_ready);
 
 // A stream for captures, idle at first (KILNI_WAY_IDLE). Its last release puts
 // the handle back into the pool, unless it is `spoiled` or `abandoned`.
-kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
-                                         kiln_stream_t** out_stream);
-void kilni_stream_set_idle(kiln_stream_t* stream, bool idle);
+kiln_status_t kilni_device_stream_make_captured(kiln_device_t* device,
+                                                kiln_stream_t** out_stream);
+void kilni_device_stream_set_idle(kiln_stream_t* stream, bool idle);
 
 // ---- Captures that stay on a stream (device_left.c) ----
 
 // A conditional body of what the stream captures is captured from now on, or no
 // more. Not for a per-thread default stream, which is another on each thread.
-void kilni_stream_add_body(kiln_stream_t* stream);
-void kilni_stream_drop_body(kiln_stream_t* stream);
-void kilni_stream_clear_bodies(kiln_stream_t* stream);
+void kilni_device_stream_add_body(kiln_stream_t* stream);
+void kilni_device_stream_drop_body(kiln_stream_t* stream);
+void kilni_device_stream_clear_bodies(kiln_stream_t* stream);
 // Hands a capture over, which the stream ends at its next use by the thread
 // that began it; until then it refuses work.
-void kilni_stream_leave(kiln_stream_t* stream, kilni_left_t* left);
+void kilni_device_stream_leave(kiln_stream_t* stream,
+                               kilni_device_left_t* left);
 // The way of a stream that has KILNI_WAY_LEFT, behind ending what this thread
 // can end.
-uint32_t kilni_stream_settle(kiln_stream_t* stream);
+uint32_t kilni_device_stream_settle(kiln_stream_t* stream);
 // At the last release.
-void kilni_stream_drop_left(kiln_stream_t* stream);
+void kilni_device_stream_drop_left(kiln_stream_t* stream);
 
-static inline uint32_t kilni_stream_way(kiln_stream_t* stream) {
+static inline uint32_t kilni_device_stream_way(kiln_stream_t* stream) {
   uint32_t way = atomic_load_explicit(&stream->way, memory_order_relaxed);
-  return (way & KILNI_WAY_LEFT) == 0 ? way : kilni_stream_settle(stream);
+  return (way & KILNI_WAY_LEFT) == 0 ? way : kilni_device_stream_settle(stream);
 }
 
 // ---- Late releases (device_late.c) ----
 
 // That of the whole device, started by the first who needs it.
-kiln_status_t kilni_late_need(kiln_device_t* device, kilni_late_t** out_late);
+kiln_status_t kilni_device_late_need(kiln_device_t* device,
+                                     kilni_device_late_t** out_late);
 // When the device ends; on the thread itself it detaches that.
-void kilni_late_stop(kilni_late_t* late);
+void kilni_device_late_stop(kilni_device_late_t* late);
 // From any thread, also one that may not call the driver. Takes no lock but to
 // wake the thread.
-void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry);
-// Around a driver call that may cause pushes: kilni_late_end lets go what came.
-void kilni_late_begin(kilni_late_t* late);
-void kilni_late_end(kilni_late_t* late);
+void kilni_device_late_push(kilni_device_late_t* late,
+                            kilni_device_late_entry_t* entry);
+// Around a driver call that may cause pushes: kilni_device_late_end lets go
+// what came.
+void kilni_device_late_begin(kilni_device_late_t* late);
+void kilni_device_late_end(kilni_device_late_t* late);
 // A driver of a lost device is not asked any more, and tells nothing. So what
 // waits to be told is known, and goes with the last user of the list then.
-void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry);
-void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry);
-void kilni_late_add_user(kilni_late_t* late);
-void kilni_late_drop_user(kilni_late_t* late, bool lost);
+void kilni_device_late_enter(kilni_device_late_t* late,
+                             kilni_device_late_entry_t* entry);
+void kilni_device_late_leave(kilni_device_late_t* late,
+                             kilni_device_late_entry_t* entry);
+void kilni_device_late_add_user(kilni_device_late_t* late);
+void kilni_device_late_drop_user(kilni_device_late_t* late, bool lost);
 // The device is lost: the thread lets go what waits, once nobody uses the list.
-void kilni_late_lose(kilni_late_t* late);
+void kilni_device_late_lose(kilni_device_late_t* late);
 // Waits until all that was pushed is let go. For tests.
-void kilni_late_settle(kilni_late_t* late);
+void kilni_device_late_settle(kilni_device_late_t* late);
 
 // ---- Pools (device_pool.c) ----
 
-kiln_status_t kilni_pools_init(kilni_pools_t* pools);
-void kilni_pools_deinit(kilni_pools_t* pools);
+kiln_status_t kilni_device_pools_init(kilni_device_pools_t* pools);
+void kilni_device_pools_deinit(kilni_device_pools_t* pools);
 // Destroys what is kept; what is in use comes back and is kept again. From any
 // thread, and before the context goes.
-void kilni_pools_drain(kiln_device_t* device);
+void kilni_device_pools_drain(kiln_device_t* device);
 // A block of KILNI_SPARE_BYTES, with whatever was in it, and back: of the whole
 // device, so that graphs that are made again and again touch the same memory.
-kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block);
-void kilni_spare_give(kiln_device_t* device, void* block);
+kiln_status_t kilni_device_spare_take(kiln_device_t* device, void** out_block);
+void kilni_device_spare_give(kiln_device_t* device, void* block);
 // Frees what is kept, of a whole device. From any thread.
-void kilni_spares_drain(kiln_device_t* device);
+void kilni_device_spares_drain(kiln_device_t* device);
 // KILNI_POOL_*.
-kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool);
+kilni_device_pool_counts_t kilni_device_pools_counts(kiln_device_t* device,
+                                                     uint32_t pool);
 
 // An event of the device for its own use, and back. It may be recycled as soon
 // as the waits for it are in their streams. What its last user recorded, in a
 // capture perhaps, it still has: record it first.
-kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
-                                  kiln_cu_event_t* out_event);
-void kilni_event_recycle(kiln_device_t* device, bool timing,
-                         kiln_cu_event_t event);
+kiln_status_t kilni_device_event_acquire(kiln_device_t* device, bool timing,
+                                         kiln_cu_event_t* out_event);
+void kilni_device_event_recycle(kiln_device_t* device, bool timing,
+                                kiln_cu_event_t event);
 // A stream, not ordered with the default stream; work may still be on it when
 // it is recycled, and the next user's work runs behind that.
-kiln_status_t kilni_stream_acquire(kiln_device_t* device,
-                                   kiln_cu_stream_t* out_stream);
-void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream);
+kiln_status_t kilni_device_stream_acquire(kiln_device_t* device,
+                                          kiln_cu_stream_t* out_stream);
+void kilni_device_stream_recycle(kiln_device_t* device,
+                                 kiln_cu_stream_t stream);
 // One that cannot be used again; it is destroyed, or left alone for ever.
-void kilni_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
-                         bool destroy);
+void kilni_device_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
+                                bool destroy);
 
 // ---- Foreign handles ----
 
-static inline void kilni_owner_release(kiln_owner_t owner) {
+static inline void kilni_device_owner_release(kiln_owner_t owner) {
   if (owner.release != NULL) owner.release(owner.user_data);
 }
 
@@ -566,26 +583,30 @@ static inline void kilni_owner_release(kiln_owner_t owner) {
 
 // Reads what `bytes` say. For a file that the reader cannot read but a driver
 // may, `is_listed` is false and `*out_doubt` says why.
-kiln_status_t kilni_code_facts_init(kilni_code_facts_t* facts,
-                                    kiln_allocator_t allocator,
-                                    kiln_bytes_view_t bytes, const char* name,
-                                    kiln_status_t* out_doubt);
-void kilni_code_facts_deinit(kilni_code_facts_t* facts);
+kiln_status_t kilni_device_code_facts_init(kilni_device_code_facts_t* facts,
+                                           kiln_allocator_t allocator,
+                                           kiln_bytes_view_t bytes,
+                                           const char* name,
+                                           kiln_status_t* out_doubt);
+void kilni_device_code_facts_deinit(kilni_device_code_facts_t* facts);
 // Describes kernels of a cubin by the PTX that it was made of. Those that are
 // not there stay as they are.
-kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
-                                        kiln_bytes_view_t ptx,
-                                        const char* name);
+kiln_status_t kilni_device_code_facts_describe(kilni_device_code_facts_t* facts,
+                                               kiln_bytes_view_t ptx,
+                                               const char* name);
 // The index of a kernel; kernel_count if there is none.
-size_t kilni_code_facts_find(const kilni_code_facts_t* facts, const char* name);
+size_t kilni_device_code_facts_find(const kilni_device_code_facts_t* facts,
+                                    const char* name);
 // Appends a kernel of which only the name is known.
-kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts, const char* name);
+kiln_status_t kilni_device_code_facts_add(kilni_device_code_facts_t* facts,
+                                          const char* name);
 
 // ---- A driver's log (device_log.c) ----
 
 // Whether a line says what to do.
-bool kilni_driver_log_is_fix(kiln_string_view_t line);
+bool kilni_device_driver_log_is_fix(kiln_string_view_t line);
 // The first such line of a log as what the status says should be done.
-kiln_status_t kilni_driver_log_fix(kiln_status_t status, const char* log);
+kiln_status_t kilni_device_driver_log_fix(kiln_status_t status,
+                                          const char* log);
 
 #endif  // KILN_SRC_DEVICE_DEVICE_INSIDE_H_

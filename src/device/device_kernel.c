@@ -16,13 +16,14 @@ enum {
 
 // ---- Not found ----
 
-static const kilni_code_facts_t* facts_of(const kiln_module_t* module) {
-  return &kilni_module_loaded(module)->facts;
+static const kilni_device_code_facts_t* kernel_facts_of(
+    const kiln_module_t* module) {
+  return &kilni_device_module_loaded(module)->facts;
 }
 
 // "a", "b", "c" and 4 more.
-static void list_names(const kilni_code_facts_t* facts,
-                       kilni_base_str_t* text) {
+static void kernel_list_names(const kilni_device_code_facts_t* facts,
+                              kilni_base_str_t* text) {
   for (size_t i = 0; i < facts->kernel_count; i++) {
     if (text->size > LIST_LIMIT_BYTES) {
       kilni_base_str_addf(text, " and %zu more", facts->kernel_count - i);
@@ -37,11 +38,11 @@ static kiln_status_t with_names(const kiln_module_t* module,
                                 kiln_status_t status) {
   kilni_base_str_t names;
   kilni_base_str_init(&names, module->device->host->allocator, 16384);
-  list_names(facts_of(module), &names);
-  if (facts_of(module)->kernel_count > 0) {
+  kernel_list_names(kernel_facts_of(module), &names);
+  if (kernel_facts_of(module)->kernel_count > 0) {
     status = kilni_base_status_with_fix(status, "name one of %s",
                                         kilni_base_str_cstr(&names));
-  } else if (facts_of(module)->is_listed) {
+  } else if (kernel_facts_of(module)->is_listed) {
     status = kilni_base_status_with_fix(
         status,
         "the module has no kernel: mark one `.entry` (in CUDA C++ "
@@ -65,10 +66,10 @@ static kiln_status_t not_found(const kiln_module_t* module, const char* name) {
 // The name to look for: the given one, or that of the only kernel.
 static kiln_status_t choose_name(const kiln_module_t* module,
                                  const char** inout_name) {
-  const kilni_code_facts_t* facts = facts_of(module);
+  const kilni_device_code_facts_t* facts = kernel_facts_of(module);
   if (*inout_name != NULL) {
-    if (facts->is_listed &&
-        kilni_code_facts_find(facts, *inout_name) == facts->kernel_count) {
+    if (facts->is_listed && kilni_device_code_facts_find(facts, *inout_name) ==
+                                facts->kernel_count) {
       return not_found(module, *inout_name);
     }
     return kiln_ok();
@@ -92,9 +93,9 @@ static kiln_status_t choose_name(const kiln_module_t* module,
 
 // ---- Facts ----
 
-static kiln_status_t read_attribute(kiln_kernel_t* kernel,
-                                    kiln_cu_function_attribute_t id,
-                                    uint32_t* out_value) {
+static kiln_status_t kernel_read_attribute(kiln_kernel_t* kernel,
+                                           kiln_cu_function_attribute_t id,
+                                           uint32_t* out_value) {
   int value = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, kernel->module->device, cuFuncGetAttribute, &value,
@@ -103,20 +104,20 @@ static kiln_status_t read_attribute(kiln_kernel_t* kernel,
   return status;
 }
 
-static kiln_status_t read_attributes(kiln_kernel_t* kernel) {
+static kiln_status_t kernel_read_attributes(kiln_kernel_t* kernel) {
   kiln_kernel_info_t* info = &kernel->info;
+  KILNI_RETURN_IF_ERROR(kernel_read_attribute(
+      kernel, KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+      &info->max_threads));
   KILNI_RETURN_IF_ERROR(
-      read_attribute(kernel, KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-                     &info->max_threads));
-  KILNI_RETURN_IF_ERROR(read_attribute(kernel,
-                                       KILN_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-                                       &info->static_shared_bytes));
-  KILNI_RETURN_IF_ERROR(read_attribute(
+      kernel_read_attribute(kernel, KILN_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                            &info->static_shared_bytes));
+  KILNI_RETURN_IF_ERROR(kernel_read_attribute(
       kernel, KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, &info->const_bytes));
-  KILNI_RETURN_IF_ERROR(read_attribute(
+  KILNI_RETURN_IF_ERROR(kernel_read_attribute(
       kernel, KILN_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &info->local_bytes));
-  return read_attribute(kernel, KILN_CU_FUNC_ATTRIBUTE_NUM_REGS,
-                        &info->registers);
+  return kernel_read_attribute(kernel, KILN_CU_FUNC_ATTRIBUTE_NUM_REGS,
+                               &info->registers);
 }
 
 // Asks the driver for one parameter; false behind the last.
@@ -169,10 +170,10 @@ static kiln_status_t ask_params(kiln_kernel_t* kernel) {
 }
 
 static kiln_status_t read_params(kiln_kernel_t* kernel) {
-  const kilni_code_facts_t* facts = facts_of(kernel->module);
-  size_t index = kilni_code_facts_find(facts, kernel->name);
+  const kilni_device_code_facts_t* facts = kernel_facts_of(kernel->module);
+  size_t index = kilni_device_code_facts_find(facts, kernel->name);
   if (index < facts->kernel_count && facts->kernels[index].params_known) {
-    const kilni_code_kernel_t* found = &facts->kernels[index];
+    const kilni_device_code_kernel_t* found = &facts->kernels[index];
     kernel->params = found->params;
     kernel->info.param_count = found->param_count;
     kernel->info.params_known = 1;
@@ -192,10 +193,10 @@ static kiln_status_t read_params(kiln_kernel_t* kernel) {
 // Whether it runs in clusters: as its file says, or for other people's kernels
 // and those of files with many, the driver. A grid that counts clusters is any.
 static kiln_status_t read_clusters(kiln_kernel_t* kernel) {
-  const kilni_code_facts_t* facts = facts_of(kernel->module);
-  size_t index = kilni_code_facts_find(facts, kernel->name);
+  const kilni_device_code_facts_t* facts = kernel_facts_of(kernel->module);
+  size_t index = kilni_device_code_facts_find(facts, kernel->name);
   if (index < facts->kernel_count && facts->kernels[index].params_known) {
-    const kilni_code_kernel_t* found = &facts->kernels[index];
+    const kilni_device_code_kernel_t* found = &facts->kernels[index];
     const uint32_t* cluster = found->required_cluster;
     if (found->blocks_are_clusters) return kiln_ok();
     kernel->in_clusters = found->explicit_cluster || cluster[0] != 0;
@@ -206,10 +207,10 @@ static kiln_status_t read_clusters(kiln_kernel_t* kernel) {
   }
   uint32_t must = 0, width = 0;
   if (!kernel->module->device->info.cluster_launch) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(read_attribute(
+  KILNI_RETURN_IF_ERROR(kernel_read_attribute(
       kernel, KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, &must));
   if (must == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(read_attribute(
+  KILNI_RETURN_IF_ERROR(kernel_read_attribute(
       kernel, KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &width));
   kernel->in_clusters = width == 0;
   return kiln_ok();
@@ -225,24 +226,26 @@ static kiln_status_t set_name(kiln_kernel_t* kernel, const char* name) {
   return kiln_ok();
 }
 
-static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
+static kiln_status_t kernel_fill(kiln_kernel_t* kernel, const char* name) {
   kiln_module_t* module = kernel->module;
   KILNI_RETURN_IF_ERROR(set_name(kernel, name));
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, module->device, cuModuleGetFunction,
-                    &kernel->handle, kilni_module_loaded(module)->handle, name);
+                    &kernel->handle, kilni_device_module_loaded(module)->handle,
+                    name);
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
     return not_found(module, name);
   }
   KILNI_RETURN_IF_ERROR(status);
-  KILNI_RETURN_IF_ERROR(read_attributes(kernel));
+  KILNI_RETURN_IF_ERROR(kernel_read_attributes(kernel));
   KILNI_RETURN_IF_ERROR(read_clusters(kernel));
   return read_params(kernel);
 }
 
 // An empty one, which retains the module.
-static kiln_status_t make(kiln_module_t* module, kiln_kernel_t** out_kernel) {
+static kiln_status_t kernel_make(kiln_module_t* module,
+                                 kiln_kernel_t** out_kernel) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(module->device->host->allocator,
                                          sizeof(kiln_kernel_t), &block));
@@ -261,13 +264,13 @@ kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
   KILNI_CHECK_ARGUMENT(out_kernel != NULL, "out_kernel");
   *out_kernel = NULL;
   KILNI_CHECK_ARGUMENT(module != NULL, "module");
-  const kilni_loaded_t* loaded;
-  KILNI_RETURN_IF_ERROR(kilni_module_need(module, &loaded));
-  name = kilni_module_lower(module, name);
+  const kilni_device_loaded_t* loaded;
+  KILNI_RETURN_IF_ERROR(kilni_device_module_need(module, &loaded));
+  name = kilni_device_module_lower(module, name);
   KILNI_RETURN_IF_ERROR(choose_name(module, &name));
   kiln_kernel_t* kernel = NULL;
-  KILNI_RETURN_IF_ERROR(make(module, &kernel));
-  kiln_status_t status = fill(kernel, name);
+  KILNI_RETURN_IF_ERROR(kernel_make(module, &kernel));
+  kiln_status_t status = kernel_fill(kernel, name);
   if (!kiln_status_is_ok(status)) {
     kiln_kernel_release(kernel);
     return status;
@@ -314,7 +317,7 @@ static kiln_status_t fill_adopted(kiln_kernel_t* kernel,
                                   const adopted_t* said) {
   kernel->handle = said->function;
   KILNI_RETURN_IF_ERROR(set_name(kernel, said->name));
-  KILNI_RETURN_IF_ERROR(read_attributes(kernel));
+  KILNI_RETURN_IF_ERROR(kernel_read_attributes(kernel));
   KILNI_RETURN_IF_ERROR(read_clusters(kernel));
   return read_params(kernel);
 }
@@ -329,14 +332,14 @@ kiln_status_t kiln_kernel_adopt(kiln_device_t* device, void* handle,
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   adopted_t said;
   KILNI_RETURN_IF_ERROR(ask_adopted(device, handle, &said));
-  kiln_module_t* module = kilni_module_of_library(device, said.library);
+  kiln_module_t* module = kilni_device_module_of_library(device, said.library);
   bool is_ours = module != NULL;
   if (!is_ours) {
     KILNI_RETURN_IF_ERROR(
-        kilni_module_make_foreign(device, said.module, &module));
+        kilni_device_module_make_foreign(device, said.module, &module));
   }
   kiln_kernel_t* kernel = NULL;
-  kiln_status_t status = make(module, &kernel);
+  kiln_status_t status = kernel_make(module, &kernel);
   kiln_module_release(module);  // the kernel has it
   KILNI_RETURN_IF_ERROR(status);
   status = fill_adopted(kernel, &said);
@@ -347,7 +350,7 @@ kiln_status_t kiln_kernel_adopt(kiln_device_t* device, void* handle,
   *out_kernel = kernel;
   if (owner == NULL) return kiln_ok();
   if (is_ours) {
-    kilni_owner_release(*owner);
+    kilni_device_owner_release(*owner);
   } else {
     module->owner = *owner;
   }

@@ -5,8 +5,8 @@
 // A driver tells on a thread of its own that nobody needs what a graph held,
 // and no CUDA call may be made there. What is to be let go is put on a list
 // without a lock; a thread of ours takes it from there, or whoever is inside of
-// the call that caused it (kilni_late_begin), so that what a driver tells at
-// once is let go before that call returns.
+// the call that caused it (kilni_device_late_begin), so that what a driver
+// tells at once is let go before that call returns.
 //
 // The list is not the device's: the last thing let go may be what kept the
 // device, which then ends on the thread that is to be ended with it.
@@ -15,21 +15,21 @@
 #include "base/thread.h"
 #include "device/device_inside.h"
 
-struct kilni_late_t {
+struct kilni_device_late_t {
   kilni_base_mutex_t lock;
   kilni_base_cond_t changed;
-  _Atomic(kilni_late_entry_t*) first;
-  atomic_uint helpers;        // threads that will look at the list
-  atomic_uint references;     // the device, and the thread
-  bool stops;                 // under `lock`
-  bool busy;                  // under `lock`: the thread is letting go
-  bool lost;                  // under `lock`: nobody is told any more
-  uint32_t users;             // under `lock`
-  kilni_late_entry_t* known;  // under `lock`
+  _Atomic(kilni_device_late_entry_t*) first;
+  atomic_uint helpers;               // threads that will look at the list
+  atomic_uint references;            // the device, and the thread
+  bool stops;                        // under `lock`
+  bool busy;                         // under `lock`: the thread is letting go
+  bool lost;                         // under `lock`: nobody is told any more
+  uint32_t users;                    // under `lock`
+  kilni_device_late_entry_t* known;  // under `lock`
   kilni_base_thread_t thread;
 };
 
-static void unreference(kilni_late_t* late) {
+static void unreference(kilni_device_late_t* late) {
   if (atomic_fetch_sub_explicit(&late->references, 1, memory_order_acq_rel) !=
       1) {
     return;
@@ -39,28 +39,28 @@ static void unreference(kilni_late_t* late) {
   kilni_base_free(kiln_allocator_libc(), late, sizeof(*late));
 }
 
-static bool let_go(kilni_late_t* late) {
-  kilni_late_entry_t* entry =
+static bool late_let_go(kilni_device_late_t* late) {
+  kilni_device_late_entry_t* entry =
       atomic_exchange_explicit(&late->first, NULL, memory_order_acq_rel);
   if (entry == NULL) return false;
   while (entry != NULL) {
-    kilni_late_entry_t* next = entry->next;
+    kilni_device_late_entry_t* next = entry->next;
     entry->let_go(entry);
     entry = next;
   }
   return true;
 }
 
-// Not weaker: kilni_late_end counts itself out and then looks here, and
-// kilni_late_push puts an entry here and then looks at that count. One of the
-// two must see what the other did.
-static bool is_empty(kilni_late_t* late) {
+// Not weaker: kilni_device_late_end counts itself out and then looks here, and
+// kilni_device_late_push puts an entry here and then looks at that count. One
+// of the two must see what the other did.
+static bool late_is_empty(kilni_device_late_t* late) {
   return atomic_load(&late->first) == NULL;
 }
 
 // Under the lock: whether something waits to be told and never will be.
-static bool has_lost(kilni_late_t* late) {
-  const kilni_late_entry_t* entry = late->known;
+static bool has_lost(kilni_device_late_t* late) {
+  const kilni_device_late_entry_t* entry = late->known;
   while (entry != NULL && atomic_load(&entry->claimed)) {
     entry = entry->next_known;
   }
@@ -68,29 +68,29 @@ static bool has_lost(kilni_late_t* late) {
 }
 
 // Under the lock: such a one, which is the caller's now; NULL: none.
-static kilni_late_entry_t* claim_lost(kilni_late_t* late) {
+static kilni_device_late_entry_t* claim_lost(kilni_device_late_t* late) {
   if (!late->lost || late->users != 0) return NULL;
-  kilni_late_entry_t* entry = late->known;
+  kilni_device_late_entry_t* entry = late->known;
   while (entry != NULL && atomic_exchange(&entry->claimed, true)) {
     entry = entry->next_known;
   }
   return entry;
 }
 
-static void run(void* user) {
-  kilni_late_t* late = user;
+static void late_run(void* user) {
+  kilni_device_late_t* late = user;
   kilni_base_mutex_lock(&late->lock);
   for (;;) {
-    kilni_late_entry_t* lost = claim_lost(late);
-    while (is_empty(late) && lost == NULL && !late->stops) {
+    kilni_device_late_entry_t* lost = claim_lost(late);
+    while (late_is_empty(late) && lost == NULL && !late->stops) {
       kilni_base_cond_wait(&late->changed, &late->lock);
       lost = claim_lost(late);
     }
-    if (is_empty(late) && lost == NULL) break;
+    if (late_is_empty(late) && lost == NULL) break;
     late->busy = true;
     kilni_base_mutex_unlock(&late->lock);
     if (lost != NULL) lost->let_go(lost);
-    while (let_go(late)) {
+    while (late_let_go(late)) {
     }
     kilni_base_mutex_lock(&late->lock);
     late->busy = false;
@@ -100,7 +100,7 @@ static void run(void* user) {
   unreference(late);
 }
 
-static void wake(kilni_late_t* late) {
+static void wake(kilni_device_late_t* late) {
   kilni_base_mutex_lock(&late->lock);
   kilni_base_cond_broadcast(&late->changed);
   kilni_base_mutex_unlock(&late->lock);
@@ -108,10 +108,11 @@ static void wake(kilni_late_t* late) {
 
 // The entry may be what keeps the device, and the list with it: once another
 // thread has it, only a reference of our own does.
-void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry) {
+void kilni_device_late_push(kilni_device_late_t* late,
+                            kilni_device_late_entry_t* entry) {
   if (atomic_exchange(&entry->claimed, true)) return;
   atomic_fetch_add_explicit(&late->references, 1, memory_order_relaxed);
-  kilni_late_entry_t* first =
+  kilni_device_late_entry_t* first =
       atomic_load_explicit(&late->first, memory_order_relaxed);
   do {
     entry->next = first;
@@ -120,19 +121,20 @@ void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry) {
   unreference(late);
 }
 
-void kilni_late_begin(kilni_late_t* late) {
+void kilni_device_late_begin(kilni_device_late_t* late) {
   atomic_fetch_add(&late->helpers, 1);
 }
 
-void kilni_late_end(kilni_late_t* late) {
-  while (let_go(late)) {
+void kilni_device_late_end(kilni_device_late_t* late) {
+  while (late_let_go(late)) {
   }
   atomic_fetch_sub(&late->helpers, 1);
   // Somebody may have counted on this thread behind its last look.
-  if (!is_empty(late)) wake(late);
+  if (!late_is_empty(late)) wake(late);
 }
 
-void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry) {
+void kilni_device_late_enter(kilni_device_late_t* late,
+                             kilni_device_late_entry_t* entry) {
   kilni_base_mutex_lock(&late->lock);
   entry->previous_known = NULL;
   entry->next_known = late->known;
@@ -141,7 +143,8 @@ void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry) {
   kilni_base_mutex_unlock(&late->lock);
 }
 
-void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry) {
+void kilni_device_late_leave(kilni_device_late_t* late,
+                             kilni_device_late_entry_t* entry) {
   kilni_base_mutex_lock(&late->lock);
   if (entry->next_known != NULL) {
     entry->next_known->previous_known = entry->previous_known;
@@ -154,17 +157,17 @@ void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry) {
   kilni_base_mutex_unlock(&late->lock);
 }
 
-void kilni_late_add_user(kilni_late_t* late) {
+void kilni_device_late_add_user(kilni_device_late_t* late) {
   kilni_base_mutex_lock(&late->lock);
   late->users++;
   kilni_base_mutex_unlock(&late->lock);
 }
 
-void kilni_late_drop_user(kilni_late_t* late, bool lost) {
+void kilni_device_late_drop_user(kilni_device_late_t* late, bool lost) {
   kilni_base_mutex_lock(&late->lock);
   late->users--;
   if (lost) late->lost = true;
-  kilni_late_entry_t* entry = claim_lost(late);
+  kilni_device_late_entry_t* entry = claim_lost(late);
   kilni_base_mutex_unlock(&late->lock);
   while (entry != NULL) {
     entry->let_go(entry);  // which leaves the list
@@ -174,19 +177,19 @@ void kilni_late_drop_user(kilni_late_t* late, bool lost) {
   }
 }
 
-void kilni_late_lose(kilni_late_t* late) {
+void kilni_device_late_lose(kilni_device_late_t* late) {
   kilni_base_mutex_lock(&late->lock);
   late->lost = true;
   kilni_base_cond_broadcast(&late->changed);
   kilni_base_mutex_unlock(&late->lock);
 }
 
-void kilni_late_settle(kilni_late_t* late) {
-  while (let_go(late)) {
+void kilni_device_late_settle(kilni_device_late_t* late) {
+  while (late_let_go(late)) {
   }
   if (kilni_base_thread_is_current(&late->thread)) return;
   kilni_base_mutex_lock(&late->lock);
-  while (late->busy || !is_empty(late) || has_lost(late)) {
+  while (late->busy || !late_is_empty(late) || has_lost(late)) {
     kilni_base_cond_wait(&late->changed, &late->lock);
   }
   kilni_base_mutex_unlock(&late->lock);
@@ -194,11 +197,11 @@ void kilni_late_settle(kilni_late_t* late) {
 
 // A thread's own libc memory: it outlives the runtime's allocator by a moment
 // where the device ends on it.
-static kiln_status_t start(kilni_late_t** out_late) {
+static kiln_status_t late_start(kilni_device_late_t** out_late) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(kiln_allocator_libc(), sizeof(kilni_late_t), &block));
-  kilni_late_t* late = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(kiln_allocator_libc(),
+                                         sizeof(kilni_device_late_t), &block));
+  kilni_device_late_t* late = block;
   kiln_status_t status = kilni_base_mutex_init(&late->lock);
   if (!kiln_status_is_ok(status)) {
     kilni_base_free(kiln_allocator_libc(), late, sizeof(*late));
@@ -213,7 +216,7 @@ static kiln_status_t start(kilni_late_t** out_late) {
   atomic_init(&late->first, NULL);
   atomic_init(&late->helpers, 0);
   atomic_init(&late->references, 2);
-  status = kilni_base_thread_start(&late->thread, "kiln-late", run, late);
+  status = kilni_base_thread_start(&late->thread, "kiln-late", late_run, late);
   if (!kiln_status_is_ok(status)) {
     atomic_store(&late->references, 1);
     unreference(late);
@@ -223,23 +226,24 @@ static kiln_status_t start(kilni_late_t** out_late) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_late_need(kiln_device_t* device, kilni_late_t** out_late) {
-  _Atomic(kilni_late_t*)* place = &device->whole->late;
+kiln_status_t kilni_device_late_need(kiln_device_t* device,
+                                     kilni_device_late_t** out_late) {
+  _Atomic(kilni_device_late_t*)* place = &device->whole->late;
   *out_late = atomic_load_explicit(place, memory_order_acquire);
   if (*out_late != NULL) return kiln_ok();
-  kilni_late_t* made = NULL;
-  KILNI_RETURN_IF_ERROR(start(&made));
-  kilni_late_t* first = NULL;
+  kilni_device_late_t* made = NULL;
+  KILNI_RETURN_IF_ERROR(late_start(&made));
+  kilni_device_late_t* first = NULL;
   if (atomic_compare_exchange_strong(place, &first, made)) {
     *out_late = made;
     return kiln_ok();
   }
-  kilni_late_stop(made);  // another thread was faster
+  kilni_device_late_stop(made);  // another thread was faster
   *out_late = first;
   return kiln_ok();
 }
 
-void kilni_late_stop(kilni_late_t* late) {
+void kilni_device_late_stop(kilni_device_late_t* late) {
   if (late == NULL) return;
   kilni_base_mutex_lock(&late->lock);
   late->stops = true;

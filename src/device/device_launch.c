@@ -30,9 +30,9 @@ typedef struct call_t {
 static kiln_status_t launch_with_attributes(const call_t* call, void** values,
                                             void** extra) {
   const kiln_launch_config_t* config = &call->config;
-  kilni_launch_how_t how;
-  KILNI_RETURN_IF_ERROR(kilni_launch_how(call->kernel, config, &how));
-  KILNI_RETURN_IF_ERROR(kilni_launch_check_resident(
+  kilni_device_launch_how_t how;
+  KILNI_RETURN_IF_ERROR(kilni_device_launch_how(call->kernel, config, &how));
+  KILNI_RETURN_IF_ERROR(kilni_device_launch_check_resident(
       call->kernel, &how, call->stream->device,
       (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]));
   kiln_cu_launch_config_t native = {.grid_x = config->grid[0],
@@ -48,7 +48,7 @@ static kiln_status_t launch_with_attributes(const call_t* call, void** values,
   kiln_status_t status;
   KILNI_STREAM_CALL(status, call->stream, cuLaunchKernelEx, &native,
                     call->kernel->handle, values, extra);
-  if (kiln_status_is_ok(status)) kilni_launch_mark_recorded(&how);
+  if (kiln_status_is_ok(status)) kilni_device_launch_mark_recorded(&how);
   return status;
 }
 
@@ -63,8 +63,8 @@ static kiln_status_t launch_plainly(const call_t* call, void** values,
   return status;
 }
 
-static kiln_status_t launch(const call_t* call, const void** values,
-                            void** extra) {
+static kiln_status_t device_launch_launch(const call_t* call,
+                                          const void** values, void** extra) {
   const kiln_launch_config_t* config = &call->config;
   // The driver only reads; its interface says void* all the same.
   void** list = NULL;
@@ -88,9 +88,9 @@ static kiln_status_t launch_packed(const call_t* call) {
   size_t at = 0;
   for (uint32_t i = 0; i < call->count; i++) {
     size_t bytes = call->arguments[i].bytes;
-    at = kilni_argument_align(at, bytes);
+    at = kilni_device_argument_align(at, bytes);
     if (at > sizeof(packed) || bytes > sizeof(packed) - at) {
-      return kilni_launch_over(
+      return kilni_device_launch_over(
           call->kernel, "the size of all arguments in bytes", at + bytes,
           sizeof(packed), "a kernel without a description");
     }
@@ -100,31 +100,34 @@ static kiln_status_t launch_packed(const call_t* call) {
   void* extra[] = {KILN_CU_LAUNCH_PARAM_BUFFER_POINTER, packed,
                    KILN_CU_LAUNCH_PARAM_BUFFER_SIZE, &at,
                    KILN_CU_LAUNCH_PARAM_END};
-  return launch(call, NULL, extra);
+  return device_launch_launch(call, NULL, extra);
 }
 
 static kiln_status_t launch_with(call_t* call, const void** values,
                                  uint64_t* addresses) {
   call->values = values;
   call->addresses = addresses;
-  KILNI_RETURN_IF_ERROR(kilni_argument_check_count(call->kernel, call->count));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_argument_check_count(call->kernel, call->count));
   for (uint32_t i = 0; i < call->count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_argument_read(
+    KILNI_RETURN_IF_ERROR(kilni_device_argument_read(
         call->kernel, i, &call->arguments[i], &addresses[i], &values[i]));
   }
-  KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(call->kernel, &call->config));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_launch_need_shared(call->kernel, &call->config));
   if (!call->kernel->info.params_known && call->count > 0) {
     return launch_packed(call);
   }
   // No arguments are no list: a driver that knows of parameters then refuses,
   // instead of reading what was never written.
-  return launch(call, call->count > 0 ? values : NULL, NULL);
+  return device_launch_launch(call, call->count > 0 ? values : NULL, NULL);
 }
 
 static kiln_status_t launch_many(call_t* call) {
   if (call->count > KILNI_MAX_ARGUMENTS) {
-    return kilni_launch_over(call->kernel, "the number of arguments",
-                             call->count, KILNI_MAX_ARGUMENTS, "a launch");
+    return kilni_device_launch_over(call->kernel, "the number of arguments",
+                                    call->count, KILNI_MAX_ARGUMENTS,
+                                    "a launch");
   }
   kiln_allocator_t allocator = call->kernel->module->device->host->allocator;
   void* values = NULL;
@@ -157,7 +160,7 @@ kiln_status_t kiln_kernel_launch(kiln_kernel_t* kernel, kiln_stream_t* stream,
       config, "kiln_launch_config_t", sizeof(call.config), &call.config));
   KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
       kernel->module->device, stream->device, "the stream"));
-  KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(kernel, &call.config));
+  KILNI_RETURN_IF_ERROR(kilni_device_launch_check_shape(kernel, &call.config));
   if (argument_count > FEW_ARGUMENTS) return launch_many(&call);
   const void* values[FEW_ARGUMENTS];
   uint64_t addresses[FEW_ARGUMENTS];

@@ -9,12 +9,12 @@
 #include "device/device_scope.h"
 
 // In a forked child somebody may have it for ever, and nobody runs beside.
-static void lock(kiln_stream_t* stream) {
+static void left_lock(kiln_stream_t* stream) {
   if (kilni_device_is_forked(stream->device)) return;
   kilni_base_mutex_lock(&stream->device->pools.lock);
 }
 
-static void unlock(kiln_stream_t* stream) {
+static void left_unlock(kiln_stream_t* stream) {
   if (kilni_device_is_forked(stream->device)) return;
   kilni_base_mutex_unlock(&stream->device->pools.lock);
 }
@@ -28,76 +28,77 @@ static bool is_kept(const kiln_stream_t* stream) {
 
 // ---- Bodies ----
 
-void kilni_stream_add_body(kiln_stream_t* stream) {
+void kilni_device_stream_add_body(kiln_stream_t* stream) {
   if (stream->kind == KILN_STREAM_PER_THREAD) return;
-  lock(stream);
+  left_lock(stream);
   stream->bodies++;
   atomic_fetch_or(&stream->way, KILNI_WAY_BODY);
-  unlock(stream);
+  left_unlock(stream);
 }
 
-void kilni_stream_drop_body(kiln_stream_t* stream) {
+void kilni_device_stream_drop_body(kiln_stream_t* stream) {
   if (stream->kind == KILN_STREAM_PER_THREAD) return;
-  lock(stream);
+  left_lock(stream);
   if (--stream->bodies == 0) {
     atomic_fetch_and(&stream->way, ~(unsigned)KILNI_WAY_BODY);
   }
-  unlock(stream);
+  left_unlock(stream);
 }
 
-void kilni_stream_clear_bodies(kiln_stream_t* stream) {
+void kilni_device_stream_clear_bodies(kiln_stream_t* stream) {
   uint32_t way = atomic_load_explicit(&stream->way, memory_order_relaxed);
   if ((way & KILNI_WAY_BODY) == 0) return;
-  lock(stream);
+  left_lock(stream);
   stream->bodies = 0;
   atomic_fetch_and(&stream->way, ~(unsigned)KILNI_WAY_BODY);
-  unlock(stream);
+  left_unlock(stream);
 }
 
 // ---- What was left ----
 
-static void put(kiln_stream_t* stream, kilni_left_t* left) {
-  lock(stream);
+static void left_put(kiln_stream_t* stream, kilni_device_left_t* left) {
+  left_lock(stream);
   left->next = stream->left;
   stream->left = left;
   atomic_fetch_or(&stream->way, KILNI_WAY_LEFT);
-  unlock(stream);
+  left_unlock(stream);
 }
 
-void kilni_stream_leave(kiln_stream_t* stream, kilni_left_t* left) {
+void kilni_device_stream_leave(kiln_stream_t* stream,
+                               kilni_device_left_t* left) {
   if (is_kept(stream)) kiln_stream_retain(stream);
-  put(stream, left);
+  left_put(stream, left);
 }
 
 // What this thread has begun, which is then in nobody's list; or NULL.
-static kilni_left_t* take_own(kiln_stream_t* stream) {
+static kilni_device_left_t* left_take_own(kiln_stream_t* stream) {
   uint64_t self = kilni_base_thread_number();
-  lock(stream);
-  kilni_left_t** link = &stream->left;
+  left_lock(stream);
+  kilni_device_left_t** link = &stream->left;
   while (*link != NULL && (*link)->thread != self) link = &(*link)->next;
-  kilni_left_t* left = *link;
+  kilni_device_left_t* left = *link;
   if (left != NULL) *link = left->next;
-  unlock(stream);
+  left_unlock(stream);
   return left;
 }
 
-static void clear(kiln_stream_t* stream) {
-  lock(stream);
+static void left_clear(kiln_stream_t* stream) {
+  left_lock(stream);
   if (stream->left == NULL) {
     atomic_fetch_and(&stream->way, ~(unsigned)KILNI_WAY_LEFT);
   }
-  unlock(stream);
+  left_unlock(stream);
 }
 
-uint32_t kilni_stream_settle(kiln_stream_t* stream) {
-  kilni_left_t* left = take_own(stream);
+uint32_t kilni_device_stream_settle(kiln_stream_t* stream) {
+  kilni_device_left_t* left = left_take_own(stream);
   bool stays = false;
   if (left != NULL) {
     stays = !left->end(left, stream);
     if (stays) {
-      put(stream, left);
+      left_put(stream, left);
     } else {
-      clear(stream);
+      left_clear(stream);
       // The caller has a reference, so that this is not the last one.
       if (is_kept(stream)) kiln_stream_release(stream);
     }
@@ -108,12 +109,12 @@ uint32_t kilni_stream_settle(kiln_stream_t* stream) {
   return foreign ? way & ~(uint32_t)KILNI_WAY_LEFT : way;
 }
 
-void kilni_stream_drop_left(kiln_stream_t* stream) {
-  (void)kilni_stream_settle(stream);
-  kilni_left_t* left = stream->left;
+void kilni_device_stream_drop_left(kiln_stream_t* stream) {
+  (void)kilni_device_stream_settle(stream);
+  kilni_device_left_t* left = stream->left;
   stream->left = NULL;
   while (left != NULL) {
-    kilni_left_t* next = left->next;
+    kilni_device_left_t* next = left->next;
     stream->spoiled = true;
     left->drop(left);
     left = next;

@@ -38,13 +38,13 @@ typedef struct session_t {
   size_t input_capacity;
 } session_t;
 
-static kiln_allocator_t allocator_of(const session_t* session) {
+static kiln_allocator_t link_allocator_of(const session_t* session) {
   return session->device->host->allocator;
 }
 
 // ---- The link and what must outlive it ----
 
-static void fill_options(session_t* session) {
+static void link_fill_options(session_t* session) {
   static const kiln_cu_jit_option_t kLogs[LOG_OPTIONS] = {
       KILN_CU_JIT_INFO_LOG_BUFFER, KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
       KILN_CU_JIT_ERROR_LOG_BUFFER, KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -60,22 +60,22 @@ static void fill_options(session_t* session) {
   }
 }
 
-static kiln_status_t create(session_t* session) {
+static kiln_status_t link_create(session_t* session) {
   kiln_device_t* device = session->device;
-  kilni_scope_t scope;
-  fill_options(session);
+  kilni_device_scope_t scope;
+  link_fill_options(session);
   KILNI_RETURN_IF_ERROR(
-      kilni_scope_begin(&scope, device, KILNI_WAY_cuLinkCreate));
+      kilni_device_scope_begin(&scope, device, KILNI_WAY_cuLinkCreate));
   kiln_cu_result_t result =
       device->table->cuLinkCreate(session->option_count, session->options,
                                   session->values, &session->handle);
   // What a failed call wrote is no handle.
   if (result != KILN_CU_SUCCESS) session->handle = NULL;
-  return kilni_scope_leave(&scope,
-                           KILNI_DEVICE_CHECK(device, result, "cuLinkCreate"));
+  return kilni_device_scope_leave(
+      &scope, KILNI_DEVICE_CHECK(device, result, "cuLinkCreate"));
 }
 
-static void destroy(session_t* session) {
+static void link_destroy(session_t* session) {
   if (session->handle == NULL) return;
   KILNI_DEVICE_END(session->device, cuLinkDestroy, session->handle);
   session->handle = NULL;
@@ -129,7 +129,8 @@ static bool is_of_the_input(kiln_status_code_t code) {
 
 // The driver's results for what it cannot link say little; where it wrote an
 // error, the link has failed and nothing else.
-static kiln_status_t explain(const session_t* session, kiln_status_t status) {
+static kiln_status_t link_explain(const session_t* session,
+                                  kiln_status_t status) {
   if (kiln_status_is_ok(status) || session->logs[ERROR][0] == 0 ||
       !is_of_the_input(kiln_status_code(status))) {
     return status;
@@ -138,7 +139,7 @@ static kiln_status_t explain(const session_t* session, kiln_status_t status) {
       KILNI_FAIL(LINK_FAILED, "the driver cannot link \"%s\"",
                  session->plan->name),
       "read the error log of the link");
-  better = kilni_driver_log_fix(better, session->logs[ERROR]);
+  better = kilni_device_driver_log_fix(better, session->logs[ERROR]);
   kiln_status_native_t native;
   if (kiln_status_native(status, &native)) {
     better = kilni_base_status_with_native(better, native.domain, native.number,
@@ -185,8 +186,8 @@ static kiln_status_t add_one(session_t* session,
   return status;
 }
 
-static kiln_status_t complete(session_t* session, void** out_image,
-                              size_t* out_bytes) {
+static kiln_status_t device_link_complete(session_t* session, void** out_image,
+                                          size_t* out_bytes) {
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, session->device, cuLinkComplete, session->handle,
                     out_image, out_bytes);
@@ -199,17 +200,17 @@ static bool again(session_t* session, kiln_status_t* inout_status) {
   if (kilni_device_is_lost(session->device)) return false;
   size_t room = session->room * ROOM_FACTOR;
   char* logs[2];
-  kiln_status_t status = alloc_logs(allocator_of(session), room, logs);
+  kiln_status_t status = alloc_logs(link_allocator_of(session), room, logs);
   if (!kiln_status_is_ok(status)) {  // a log that is cut off is no failure
     kiln_status_free(status);
     return false;
   }
   kiln_status_free(*inout_status);
-  destroy(session);
-  free_logs(allocator_of(session), session->logs, session->room);
+  link_destroy(session);
+  free_logs(link_allocator_of(session), session->logs, session->room);
   memcpy(session->logs, logs, sizeof(logs));
   session->room = room;
-  *inout_status = create(session);
+  *inout_status = link_create(session);
   for (size_t i = 0;
        i < session->input_count && kiln_status_is_ok(*inout_status); i++) {
     *inout_status = add_one(session, &session->inputs[i]);
@@ -219,12 +220,12 @@ static bool again(session_t* session, kiln_status_t* inout_status) {
 
 // ---- The interface ----
 
-static void end(void* opened) {
+static void link_end(void* opened) {
   session_t* session = opened;
   if (session == NULL || kilni_device_is_forked(session->device)) return;
   kiln_device_t* device = session->device;
-  kiln_allocator_t allocator = allocator_of(session);
-  destroy(session);
+  kiln_allocator_t allocator = link_allocator_of(session);
+  link_destroy(session);
   kilni_base_free_array(allocator, session->options, session->option_count,
                         sizeof(*session->options));
   kilni_base_free_array(allocator, session->values, session->option_count,
@@ -236,8 +237,8 @@ static void end(void* opened) {
   kiln_device_release(device);
 }
 
-static kiln_status_t prepare(session_t* session) {
-  kiln_allocator_t allocator = allocator_of(session);
+static kiln_status_t link_prepare(session_t* session) {
+  kiln_allocator_t allocator = link_allocator_of(session);
   session->option_count = LOG_OPTIONS + session->plan->setting_count;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
@@ -248,11 +249,12 @@ static kiln_status_t prepare(session_t* session) {
   session->values = block;
   KILNI_RETURN_IF_ERROR(alloc_logs(allocator, FIRST_ROOM, session->logs));
   session->room = FIRST_ROOM;
-  return create(session);
+  return link_create(session);
 }
 
-static kiln_status_t begin(void* self, const kilni_compile_link_plan_t* plan,
-                           void** out_session) {
+static kiln_status_t link_begin(void* self,
+                                const kilni_compile_link_plan_t* plan,
+                                void** out_session) {
   kiln_device_t* device = self;
   *out_session = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
@@ -263,17 +265,17 @@ static kiln_status_t begin(void* self, const kilni_compile_link_plan_t* plan,
   session->device = device;
   kiln_device_retain(device);
   session->plan = plan;
-  kiln_status_t status = prepare(session);
+  kiln_status_t status = link_prepare(session);
   if (!kiln_status_is_ok(status)) {
-    end(session);
+    link_end(session);
     return status;
   }
   *out_session = session;
   return kiln_ok();
 }
 
-static kiln_status_t add(void* opened,
-                         const kilni_compile_link_input_t* input) {
+static kiln_status_t link_add(void* opened,
+                              const kilni_compile_link_input_t* input) {
   session_t* session = opened;
   kiln_cu_jit_input_t type;
   if (!input_type(input->format, &type)) {
@@ -284,33 +286,34 @@ static kiln_status_t add(void* opened,
   }
   void* inputs = session->inputs;
   kiln_status_t status = kilni_base_grow(
-      allocator_of(session), session->input_count + 1, sizeof(*session->inputs),
-      &session->input_capacity, &inputs);
+      link_allocator_of(session), session->input_count + 1,
+      sizeof(*session->inputs), &session->input_capacity, &inputs);
   session->inputs = inputs;
   KILNI_RETURN_IF_ERROR(status);
   session->inputs[session->input_count++] = *input;
   status = add_one(session, input);
   while (!kiln_status_is_ok(status) && again(session, &status)) {
   }
-  return explain(session, status);
+  return link_explain(session, status);
 }
 
-static kiln_status_t finish(void* opened,
-                            const kilni_compile_link_sink_t* sink) {
+static kiln_status_t link_finish(void* opened,
+                                 const kilni_compile_link_sink_t* sink) {
   session_t* session = opened;
   void* image = NULL;
   size_t bytes = 0;
-  kiln_status_t status = complete(session, &image, &bytes);
+  kiln_status_t status = device_link_complete(session, &image, &bytes);
   while (again(session, &status)) {
-    if (kiln_status_is_ok(status)) status = complete(session, &image, &bytes);
+    if (kiln_status_is_ok(status))
+      status = device_link_complete(session, &image, &bytes);
   }
-  KILNI_RETURN_IF_ERROR(explain(session, status));
+  KILNI_RETURN_IF_ERROR(link_explain(session, status));
   kiln_bytes_view_t view = {image, bytes};
   return sink->put(sink->user, view);
 }
 
-static kiln_status_t log_text(void* opened, uint32_t which,
-                              kilni_base_str_t* inout_text) {
+static kiln_status_t link_log_text(void* opened, uint32_t which,
+                                   kilni_base_str_t* inout_text) {
   const session_t* session = opened;
   int index = which == KILN_LINK_LOG_ERROR ? ERROR : INFO;
   kilni_base_str_add_cstr(inout_text, session->logs[index]);
@@ -323,9 +326,9 @@ void kilni_device_link_backend(kiln_device_t* device,
   out_backend->kind = KILN_LINK_BACKEND_DRIVER;
   out_backend->line = device->info.driver_version;
   out_backend->self = device;
-  out_backend->begin = begin;
-  out_backend->add = add;
-  out_backend->finish = finish;
-  out_backend->log = log_text;
-  out_backend->end = end;
+  out_backend->begin = link_begin;
+  out_backend->add = link_add;
+  out_backend->finish = link_finish;
+  out_backend->log = link_log_text;
+  out_backend->end = link_end;
 }

@@ -12,15 +12,16 @@ enum { FIX_BYTES = 512 };
 
 static const char kFix[] = "Fix: ";
 
-bool kilni_driver_log_is_fix(kiln_string_view_t line) {
+bool kilni_device_driver_log_is_fix(kiln_string_view_t line) {
   return kilni_base_sv_starts_with(line, kFix);
 }
 
-kiln_status_t kilni_driver_log_fix(kiln_status_t status, const char* log) {
+kiln_status_t kilni_device_driver_log_fix(kiln_status_t status,
+                                          const char* log) {
   kiln_string_view_t rest = kilni_base_sv(log);
   kiln_string_view_t line;
   while (kilni_base_sv_split(&rest, '\n', &line)) {
-    if (!kilni_driver_log_is_fix(line)) continue;
+    if (!kilni_device_driver_log_is_fix(line)) continue;
     line = kilni_base_sv_make(line.data + sizeof(kFix) - 1,
                               line.size - (sizeof(kFix) - 1));
     if (line.size > FIX_BYTES) line.size = FIX_BYTES;

@@ -7,11 +7,11 @@
 #include "device/device_scope.h"
 #include "kiln/managed.h"
 
-static kiln_status_t check(const kiln_buffer_t* buffer,
-                           const kiln_stream_t* stream, uint64_t offset,
-                           uint64_t bytes, const kiln_device_t* place) {
+static kiln_status_t managed_check(const kiln_buffer_t* buffer,
+                                   const kiln_stream_t* stream, uint64_t offset,
+                                   uint64_t bytes, const kiln_device_t* place) {
   KILNI_RETURN_IF_ERROR(
-      kilni_buffer_check(buffer, stream, offset, bytes, "a hint"));
+      kilni_device_buffer_check(buffer, stream, offset, bytes, "a hint"));
   if (place != NULL) {
     KILNI_RETURN_IF_ERROR(
         kilni_device_check_driver(buffer->device, place, "the place"));
@@ -38,7 +38,7 @@ kiln_status_t kiln_managed_prefetch(kiln_buffer_t* buffer,
                                     uint64_t bytes, kiln_device_t* to) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, to));
+  KILNI_RETURN_IF_ERROR(managed_check(buffer, stream, offset, bytes, to));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       buffer->device->table, KILNI_CUDA_ROW_cuMemPrefetchAsync));
   if (bytes == 0) return kiln_ok();
@@ -53,7 +53,7 @@ kiln_status_t kiln_managed_discard(kiln_buffer_t* buffer, kiln_stream_t* stream,
                                    uint64_t offset, uint64_t bytes) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, NULL));
+  KILNI_RETURN_IF_ERROR(managed_check(buffer, stream, offset, bytes, NULL));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       buffer->device->table, KILNI_CUDA_ROW_cuMemDiscardBatchAsync));
   if (bytes == 0) return kiln_ok();
@@ -71,7 +71,7 @@ kiln_status_t kiln_managed_discard_prefetch(kiln_buffer_t* buffer,
                                             kiln_device_t* to) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, to));
+  KILNI_RETURN_IF_ERROR(managed_check(buffer, stream, offset, bytes, to));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       buffer->device->table, KILNI_CUDA_ROW_cuMemDiscardAndPrefetchBatchAsync));
   if (bytes == 0) return kiln_ok();
@@ -99,7 +99,7 @@ kiln_status_t kiln_managed_advise(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_CHECK_ARGUMENT(
       advice >= KILN_ADVICE_READ_MOSTLY && advice <= KILN_ADVICE_USED_BY,
       "advice");
-  KILNI_RETURN_IF_ERROR(check(buffer, NULL, offset, bytes, place));
+  KILNI_RETURN_IF_ERROR(managed_check(buffer, NULL, offset, bytes, place));
   KILNI_RETURN_IF_ERROR(
       kilni_table_cuda_need(buffer->device->table, KILNI_CUDA_ROW_cuMemAdvise));
   if (bytes == 0) return kiln_ok();
@@ -110,9 +110,10 @@ kiln_status_t kiln_managed_advise(kiln_buffer_t* buffer, uint64_t offset,
   return status;
 }
 
-static kiln_status_t ask(kiln_buffer_t* buffer, uint64_t offset, uint64_t bytes,
-                         kiln_cu_mem_range_attribute_t attribute,
-                         int32_t* out_value) {
+static kiln_status_t managed_ask(kiln_buffer_t* buffer, uint64_t offset,
+                                 uint64_t bytes,
+                                 kiln_cu_mem_range_attribute_t attribute,
+                                 int32_t* out_value) {
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemRangeGetAttribute, out_value,
                     sizeof(*out_value), attribute, buffer->address + offset,
@@ -126,20 +127,20 @@ kiln_status_t kiln_managed_query(kiln_buffer_t* buffer, uint64_t offset,
   KILNI_CHECK_ARGUMENT(out_info != NULL, "out_info");
   memset(out_info, 0, sizeof(*out_info));
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
-  KILNI_RETURN_IF_ERROR(check(buffer, NULL, offset, bytes, NULL));
+  KILNI_RETURN_IF_ERROR(managed_check(buffer, NULL, offset, bytes, NULL));
   KILNI_CHECK_ARGUMENT(bytes != 0, "bytes");
   int32_t read_mostly = 0;
   int32_t preferred = 0;
   int32_t prefetched = 0;
-  KILNI_RETURN_IF_ERROR(ask(buffer, offset, bytes,
-                            KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
-                            &read_mostly));
-  KILNI_RETURN_IF_ERROR(ask(buffer, offset, bytes,
-                            KILN_CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
-                            &preferred));
-  KILNI_RETURN_IF_ERROR(ask(buffer, offset, bytes,
-                            KILN_CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
-                            &prefetched));
+  KILNI_RETURN_IF_ERROR(managed_ask(buffer, offset, bytes,
+                                    KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+                                    &read_mostly));
+  KILNI_RETURN_IF_ERROR(
+      managed_ask(buffer, offset, bytes,
+                  KILN_CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, &preferred));
+  KILNI_RETURN_IF_ERROR(managed_ask(
+      buffer, offset, bytes, KILN_CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+      &prefetched));
   out_info->read_mostly = read_mostly != 0;
   out_info->preferred = preferred;
   out_info->prefetched = prefetched;

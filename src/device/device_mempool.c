@@ -17,8 +17,8 @@ enum {
 
 // ---- Making and ending ----
 
-kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
-                              kiln_pool_t** out_pool) {
+kiln_status_t kilni_device_pool_make(kiln_device_t* device, uint32_t kind,
+                                     kiln_pool_t** out_pool) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(device->host->allocator, sizeof(kiln_pool_t), &block));
@@ -32,17 +32,18 @@ kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
   return kiln_ok();
 }
 
-static kilni_base_registry_key_t key_of(kiln_cu_mempool_t handle) {
+static kilni_base_registry_key_t mempool_key_of(kiln_cu_mempool_t handle) {
   return (kilni_base_registry_key_t){(uint64_t)(uintptr_t)handle,
                                      KILNI_REGISTERED_POOL, 0};
 }
 
-void kilni_pool_enter(kiln_pool_t* pool) {
+void kilni_device_pool_enter(kiln_pool_t* pool) {
   kilni_base_registry_put(&pool->device->whole->registry, &pool->entry,
-                          key_of(pool->handle), pool, &pool->references);
+                          mempool_key_of(pool->handle), pool,
+                          &pool->references);
 }
 
-static kiln_status_t check_kind(uint32_t kind) {
+static kiln_status_t mempool_check_kind(uint32_t kind) {
   if (kind <= KILN_MEMORY_MANAGED) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "memory of kind %u", (unsigned)kind),
@@ -68,8 +69,8 @@ static kiln_status_t no_such_pool(const kiln_device_t* device,
       "make buffers without a pool there");
 }
 
-static kiln_status_t check_can(kiln_device_t* device, uint32_t kind) {
-  KILNI_RETURN_IF_ERROR(check_kind(kind));
+static kiln_status_t mempool_check_can(kiln_device_t* device, uint32_t kind) {
+  KILNI_RETURN_IF_ERROR(mempool_check_kind(kind));
   if (!device->info.memory_pools) return no_such_pool(device, "memory pools");
   if (kind == KILN_MEMORY_DEVICE) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_version(device, NEEDS_OTHER_KIND,
@@ -112,7 +113,8 @@ static kiln_status_t check_interprocess(kiln_device_t* device,
              : no_such_pool(device, "pools that other processes may open");
 }
 
-static kiln_cu_mem_access_desc_t access_of(int ordinal, uint32_t access) {
+static kiln_cu_mem_access_desc_t mempool_access_of(int ordinal,
+                                                   uint32_t access) {
   kiln_cu_mem_access_desc_t desc = {{KILN_CU_MEM_LOCATION_TYPE_DEVICE, ordinal},
                                     access};
   return desc;
@@ -120,15 +122,15 @@ static kiln_cu_mem_access_desc_t access_of(int ordinal, uint32_t access) {
 
 static kiln_status_t set_access(kiln_pool_t* pool, int ordinal,
                                 uint32_t access) {
-  kiln_cu_mem_access_desc_t desc = access_of(ordinal, access);
+  kiln_cu_mem_access_desc_t desc = mempool_access_of(ordinal, access);
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, pool->device, cuMemPoolSetAccess, pool->handle,
                     &desc, 1);
   return status;
 }
 
-static kiln_status_t create(kiln_pool_t* pool,
-                            const kiln_pool_options_t* given) {
+static kiln_status_t mempool_create(kiln_pool_t* pool,
+                                    const kiln_pool_options_t* given) {
   kiln_device_t* device = pool->device;
   kiln_cu_mempool_props_t props;
   memset(&props, 0, sizeof(props));
@@ -168,38 +170,38 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_pool_options_t, &given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(check_can(device, given.kind));
+  KILNI_RETURN_IF_ERROR(mempool_check_can(device, given.kind));
   if (given.max_bytes != 0) {
     KILNI_RETURN_IF_ERROR(
         need_version(device, NEEDS_MAX_BYTES, "pools with a limit"));
   }
   KILNI_RETURN_IF_ERROR(check_interprocess(device, &given));
   kiln_pool_t* pool = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, given.kind, &pool));
+  KILNI_RETURN_IF_ERROR(kilni_device_pool_make(device, given.kind, &pool));
   pool->interprocess = given.interprocess == KILN_SWITCH_ON;
   pool->max_bytes = given.max_bytes;
-  kiln_status_t status = create(pool, &given);
+  kiln_status_t status = mempool_create(pool, &given);
   if (!kiln_status_is_ok(status)) {
     kiln_pool_release(pool);
     return status;
   }
-  kilni_pool_enter(pool);
+  kilni_device_pool_enter(pool);
   *out_pool = pool;
   return kiln_ok();
 }
 
-static kiln_status_t ask(kiln_pool_t* pool,
-                         kiln_cu_mempool_attribute_t attribute,
-                         uint64_t* out_value) {
+static kiln_status_t mempool_ask(kiln_pool_t* pool,
+                                 kiln_cu_mempool_attribute_t attribute,
+                                 uint64_t* out_value) {
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, pool->device, cuMemPoolGetAttribute, pool->handle,
                     attribute, out_value);
   return status;
 }
 
-static kiln_status_t tell(kiln_pool_t* pool,
-                          kiln_cu_mempool_attribute_t attribute,
-                          uint64_t value) {
+static kiln_status_t mempool_tell(kiln_pool_t* pool,
+                                  kiln_cu_mempool_attribute_t attribute,
+                                  uint64_t value) {
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, pool->device, cuMemPoolSetAttribute, pool->handle,
                     attribute, &value);
@@ -214,7 +216,7 @@ static kiln_status_t find_default(kiln_pool_t* pool, uint64_t threshold) {
   if (threshold == 0) return kiln_ok();
   uint64_t now = 0;
   KILNI_RETURN_IF_ERROR(
-      ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &now));
+      mempool_ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &now));
   return now == 0 ? kiln_pool_set_threshold(pool, threshold) : kiln_ok();
 }
 
@@ -224,9 +226,10 @@ kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
   *out_pool = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(check_can(device, KILN_MEMORY_DEVICE));
+  KILNI_RETURN_IF_ERROR(mempool_check_can(device, KILN_MEMORY_DEVICE));
   kiln_pool_t* pool = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, KILN_MEMORY_DEVICE, &pool));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_pool_make(device, KILN_MEMORY_DEVICE, &pool));
   kiln_status_t status = find_default(pool, threshold_bytes);
   if (!kiln_status_is_ok(status)) {
     kiln_pool_release(pool);
@@ -249,7 +252,7 @@ static kiln_status_t take_known(kiln_pool_t* known, uint32_t kind,
                    (unsigned)is, (unsigned)kind),
         "say what it is: KILN_MEMORY_*");
   }
-  if (owner != NULL) kilni_owner_release(*owner);
+  if (owner != NULL) kilni_device_owner_release(*owner);
   *out_pool = known;
   return kiln_ok();
 }
@@ -261,27 +264,28 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
   *out_pool = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
-  KILNI_RETURN_IF_ERROR(check_kind(kind));
+  KILNI_RETURN_IF_ERROR(mempool_check_kind(kind));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   const bool owned = owner != NULL && owner->release != NULL;
   kilni_base_registry_t* registry = &device->whole->registry;
-  kiln_pool_t* known = kilni_base_registry_find(registry, key_of(handle));
+  kiln_pool_t* known =
+      kilni_base_registry_find(registry, mempool_key_of(handle));
   if (known != NULL && (!owned || known->is_made)) {
     return take_known(known, kind, owner, out_pool);
   }
   // Somebody else keeps that object's handle alive, for how long who knows.
   kiln_pool_release(known);
   kiln_pool_t* pool = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, kind, &pool));
+  KILNI_RETURN_IF_ERROR(kilni_device_pool_make(device, kind, &pool));
   pool->handle = handle;
   *out_pool = pool;
   if (owned) {
     pool->owner = *owner;
     return kiln_ok();
   }
-  known = kilni_base_registry_add(registry, &pool->entry, key_of(handle), pool,
-                                  &pool->references);
+  known = kilni_base_registry_add(
+      registry, &pool->entry, mempool_key_of(handle), pool, &pool->references);
   if (known == NULL) return kiln_ok();
   kiln_pool_release(pool);
   *out_pool = NULL;
@@ -294,12 +298,12 @@ void kiln_pool_retain(kiln_pool_t* pool) {
 }
 
 // A driver may crash over a pool that ends while others may still use it.
-static void end(kiln_pool_t* pool) {
+static void mempool_end(kiln_pool_t* pool) {
   kiln_device_t* device = pool->device;
   uint64_t peers = atomic_load(&pool->peers);
   for (int i = 0; i < PEERS; i++) {
     if (((peers >> i) & 1) == 0) continue;
-    kiln_cu_mem_access_desc_t desc = access_of(i, KILN_ACCESS_NONE);
+    kiln_cu_mem_access_desc_t desc = mempool_access_of(i, KILN_ACCESS_NONE);
     KILNI_DEVICE_END(device, cuMemPoolSetAccess, pool->handle, &desc, 1);
   }
   KILNI_DEVICE_END(device, cuMemPoolDestroy, pool->handle);
@@ -314,13 +318,13 @@ void kiln_pool_release(kiln_pool_t* pool) {
   kiln_device_t* device = pool->device;
   kiln_owner_t owner = pool->owner;
   kilni_base_registry_remove(&device->whole->registry, &pool->entry);
-  if (pool->is_made) end(pool);
+  if (pool->is_made) mempool_end(pool);
   if (pool->has_imports) {
     kilni_base_cond_deinit(&pool->imports.changed);
     kilni_base_mutex_deinit(&pool->imports.lock);
   }
   kilni_base_free(device->host->allocator, pool, sizeof(*pool));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_device_release(device);
 }
 
@@ -341,7 +345,8 @@ uint32_t kiln_pool_kind(const kiln_pool_t* pool) {
 kiln_status_t kiln_pool_set_threshold(kiln_pool_t* pool,
                                       uint64_t threshold_bytes) {
   KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
-  return tell(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, threshold_bytes);
+  return mempool_tell(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                      threshold_bytes);
 }
 
 kiln_status_t kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats) {
@@ -350,24 +355,26 @@ kiln_status_t kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats) {
   KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
   kiln_pool_stats_t stats;
   memset(&stats, 0, sizeof(stats));
-  KILNI_RETURN_IF_ERROR(
-      ask(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &stats.used_bytes));
-  KILNI_RETURN_IF_ERROR(
-      ask(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH, &stats.used_peak_bytes));
-  KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-                            &stats.reserved_bytes));
-  KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
-                            &stats.reserved_peak_bytes));
-  KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                            &stats.threshold_bytes));
+  KILNI_RETURN_IF_ERROR(mempool_ask(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+                                    &stats.used_bytes));
+  KILNI_RETURN_IF_ERROR(mempool_ask(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+                                    &stats.used_peak_bytes));
+  KILNI_RETURN_IF_ERROR(mempool_ask(
+      pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &stats.reserved_bytes));
+  KILNI_RETURN_IF_ERROR(mempool_ask(pool,
+                                    KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
+                                    &stats.reserved_peak_bytes));
+  KILNI_RETURN_IF_ERROR(mempool_ask(
+      pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &stats.threshold_bytes));
   *out_stats = stats;
   return kiln_ok();
 }
 
 kiln_status_t kiln_pool_reset_peaks(kiln_pool_t* pool) {
   KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
-  KILNI_RETURN_IF_ERROR(tell(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0));
-  return tell(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0);
+  KILNI_RETURN_IF_ERROR(
+      mempool_tell(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0));
+  return mempool_tell(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0);
 }
 
 kiln_status_t kiln_pool_trim(kiln_pool_t* pool, uint64_t keep_bytes) {
@@ -395,18 +402,19 @@ static kiln_status_t check_other(const kiln_pool_t* pool,
 // Who is let in is noted as soon as the driver has done it, whatever fails
 // behind that, and never forgotten again: taking back what was taken back does
 // no harm.
-static kiln_status_t let_in(kiln_pool_t* pool, int ordinal, uint32_t access) {
+static kiln_status_t mempool_let_in(kiln_pool_t* pool, int ordinal,
+                                    uint32_t access) {
   kiln_device_t* device = pool->device;
-  kiln_cu_mem_access_desc_t desc = access_of(ordinal, access);
-  kilni_scope_t scope;
+  kiln_cu_mem_access_desc_t desc = mempool_access_of(ordinal, access);
+  kilni_device_scope_t scope;
   KILNI_RETURN_IF_ERROR(
-      kilni_scope_begin(&scope, device, KILNI_WAY_cuMemPoolSetAccess));
+      kilni_device_scope_begin(&scope, device, KILNI_WAY_cuMemPoolSetAccess));
   kiln_cu_result_t result =
       device->table->cuMemPoolSetAccess(pool->handle, &desc, 1);
   if (result == KILN_CU_SUCCESS && access != KILN_ACCESS_NONE) {
     atomic_fetch_or(&pool->peers, UINT64_C(1) << ordinal);
   }
-  return kilni_scope_leave(
+  return kilni_device_scope_leave(
       &scope, KILNI_DEVICE_CHECK(device, result, "cuMemPoolSetAccess"));
 }
 
@@ -427,7 +435,7 @@ kiln_status_t kiln_pool_allow(kiln_pool_t* pool, kiln_device_t* other,
         "allowed",
         PEERS - 1);
   }
-  return let_in(pool, other->handle, access);
+  return mempool_let_in(pool, other->handle, access);
 }
 
 kiln_status_t kiln_pool_query_access(kiln_pool_t* pool, kiln_device_t* device,

@@ -34,7 +34,7 @@ void kiln_load_log_release(kiln_load_log_t* log) {
 // What one load needs beside the module. one-thread
 typedef struct load_t {
   kiln_device_t* device;
-  kilni_loaded_t* loaded;
+  kilni_device_loaded_t* loaded;
   const char* name;
   kiln_status_t doubt;  // of our own reader
   const kiln_code_t* described_by;
@@ -91,12 +91,12 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
   while (kilni_base_sv_split(&rest, '\n', &line)) {
     if (line.size == 0) continue;
     if (line.size > LOG_LINE_BYTES) line.size = LOG_LINE_BYTES;
-    if (kilni_driver_log_is_fix(line)) continue;
+    if (kilni_device_driver_log_is_fix(line)) continue;
     status = said ? KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line))
                   : led_by(status, load->name, line);
     said = true;
   }
-  status = kilni_driver_log_fix(status, error_text(load));
+  status = kilni_device_driver_log_fix(status, error_text(load));
   if (!said) {
     status = KILNI_ANNOTATE(status, "while loading \"%s\"", load->name);
   }
@@ -122,7 +122,7 @@ static kiln_status_t refuse_format(const kiln_device_t* device, uint32_t format,
 
 // ---- Loading ----
 
-static void fill_options(kilni_loaded_t* loaded) {
+static void module_fill_options(kilni_device_loaded_t* loaded) {
   static const kiln_cu_jit_option_t kOptions[KILNI_LOAD_OPTIONS] = {
       KILN_CU_JIT_ERROR_LOG_BUFFER, KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
       KILN_CU_JIT_INFO_LOG_BUFFER, KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
@@ -136,10 +136,10 @@ static void fill_options(kilni_loaded_t* loaded) {
 // Loads bytes that end with a NUL, which PTX needs.
 static kiln_status_t load_text(load_t* load, const void* data) {
   kiln_device_t* device = load->device;
-  kilni_loaded_t* loaded = load->loaded;
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(
-      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuModuleLoadDataEx));
+  kilni_device_loaded_t* loaded = load->loaded;
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
+      &scope, device, KILNI_CUDA_ROW_cuModuleLoadDataEx));
   kiln_cu_result_t result = device->table->cuModuleLoadDataEx(
       &loaded->handle, data, KILNI_LOAD_OPTIONS, loaded->options,
       loaded->values);
@@ -148,21 +148,21 @@ static kiln_status_t load_text(load_t* load, const void* data) {
     loaded->handle = NULL;  // what a failed call wrote is none
     status = load_failed(load, result, "cuModuleLoadDataEx");
   }
-  return kilni_scope_leave(&scope, status);
+  return kilni_device_scope_leave(&scope, status);
 }
 
 // The same as a library, where the driver has them.
 static kiln_status_t load_library(load_t* load, const void* data) {
   kiln_device_t* device = load->device;
-  kilni_loaded_t* loaded = load->loaded;
+  kilni_device_loaded_t* loaded = load->loaded;
   const kiln_cuda_table_t* table = device->table;
   if (!kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuLibraryLoadData) ||
       !kilni_table_cuda_has(table, KILNI_CUDA_ROW_cuLibraryGetModule)) {
     return load_text(load, data);
   }
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(
-      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuLibraryLoadData));
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
+      &scope, device, KILNI_CUDA_ROW_cuLibraryLoadData));
   const char* call = "cuLibraryLoadData";
   kiln_cu_result_t result = table->cuLibraryLoadData(
       &loaded->library, data, loaded->options, loaded->values,
@@ -175,7 +175,7 @@ static kiln_status_t load_library(load_t* load, const void* data) {
   }
   kiln_status_t status = kiln_ok();
   if (result != KILN_CU_SUCCESS) status = load_failed(load, result, call);
-  return kilni_scope_leave(&scope, status);
+  return kilni_device_scope_leave(&scope, status);
 }
 
 static kiln_status_t load_copy(load_t* load, kiln_bytes_view_t bytes) {
@@ -193,7 +193,7 @@ static kiln_status_t load_copy(load_t* load, kiln_bytes_view_t bytes) {
 static kiln_status_t list_functions(load_t* load,
                                     const kiln_cu_function_t* functions,
                                     unsigned int count) {
-  kilni_code_facts_t* facts = &load->loaded->facts;
+  kilni_device_code_facts_t* facts = &load->loaded->facts;
   // Those that PTX describes are there already.
   const bool any = facts->kernel_count > 0;
   for (unsigned int i = 0; i < count; i++) {
@@ -201,11 +201,11 @@ static kiln_status_t list_functions(load_t* load,
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, load->device, cuFuncGetName, &name, functions[i]);
     KILNI_RETURN_IF_ERROR(status);
-    if (name == NULL ||
-        (any && kilni_code_facts_find(facts, name) < facts->kernel_count)) {
+    if (name == NULL || (any && kilni_device_code_facts_find(facts, name) <
+                                    facts->kernel_count)) {
       continue;
     }
-    KILNI_RETURN_IF_ERROR(kilni_code_facts_add(facts, name));
+    KILNI_RETURN_IF_ERROR(kilni_device_code_facts_add(facts, name));
   }
   return kiln_ok();
 }
@@ -240,7 +240,8 @@ static kiln_status_t list_kernels(load_t* load) {
   return status;
 }
 
-static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
+static kiln_status_t module_take_log(const load_t* load,
+                                     kiln_load_log_t** out_log) {
   kiln_allocator_t allocator = load->device->host->allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -264,20 +265,20 @@ static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
   return kiln_ok();
 }
 
-static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
+static kiln_status_t module_read_image(load_t* load, kiln_bytes_view_t bytes) {
   kiln_allocator_t allocator = load->device->host->allocator;
-  kilni_code_facts_t* facts = &load->loaded->facts;
-  KILNI_RETURN_IF_ERROR(
-      kilni_code_facts_init(facts, allocator, bytes, load->name, &load->doubt));
+  kilni_device_code_facts_t* facts = &load->loaded->facts;
+  KILNI_RETURN_IF_ERROR(kilni_device_code_facts_init(facts, allocator, bytes,
+                                                     load->name, &load->doubt));
   if (load->described_by != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_code_facts_describe(
+    KILNI_RETURN_IF_ERROR(kilni_device_code_facts_describe(
         facts, kiln_code_bytes(load->described_by), load->name));
   }
   return refuse_format(load->device, facts->format, load->name);
 }
 
 // Unloads, then frees what the driver may have written into until then.
-static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
+static void loaded_free(kiln_device_t* device, kilni_device_loaded_t* loaded) {
   kiln_allocator_t allocator = device->host->allocator;
   kilni_base_registry_remove(&device->registry, &loaded->entry);
   if (loaded->foreign) {
@@ -287,7 +288,7 @@ static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
   } else if (loaded->handle != NULL) {
     KILNI_DEVICE_END(device, cuModuleUnload, loaded->handle);
   }
-  kilni_code_facts_deinit(&loaded->facts);
+  kilni_device_code_facts_deinit(&loaded->facts);
   if (loaded->logs != NULL) {
     kilni_base_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
   }
@@ -295,22 +296,22 @@ static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
 }
 
 static kiln_status_t loaded_create(kiln_device_t* device,
-                                   kilni_loaded_t** out_loaded) {
+                                   kilni_device_loaded_t** out_loaded) {
   kiln_allocator_t allocator = device->host->allocator;
   void* block = NULL;
   void* logs = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator, sizeof(kilni_loaded_t), &block));
+      kilni_base_alloc(allocator, sizeof(kilni_device_loaded_t), &block));
   kiln_status_t status =
       kilni_base_alloc(allocator, 2 * KILNI_LOAD_LOG_BYTES, &logs);
   if (!kiln_status_is_ok(status)) {
-    kilni_base_free(allocator, block, sizeof(kilni_loaded_t));
+    kilni_base_free(allocator, block, sizeof(kilni_device_loaded_t));
     return status;
   }
   *out_loaded = block;
   (*out_loaded)->facts.allocator = allocator;
   (*out_loaded)->logs = logs;
-  fill_options(*out_loaded);
+  module_fill_options(*out_loaded);
   return kiln_ok();
 }
 
@@ -338,12 +339,12 @@ static kiln_status_t module_create(kiln_device_t* device, const char* name,
 static kiln_status_t load_eagerly(load_t* load, kiln_bytes_view_t image,
                                   kiln_load_log_t** out_log) {
   KILNI_RETURN_IF_ERROR(loaded_create(load->device, &load->loaded));
-  kiln_status_t status = read_image(load, image);
+  kiln_status_t status = module_read_image(load, image);
   if (kiln_status_is_ok(status)) status = load_copy(load, image);
   if (kiln_status_is_ok(status)) status = list_kernels(load);
   if (out_log != NULL &&
       kiln_status_code(status) != KILN_STATUS_OUT_OF_MEMORY) {
-    status = kilni_base_status_join(status, take_log(load, out_log));
+    status = kilni_base_status_join(status, module_take_log(load, out_log));
   }
   return status;
 }
@@ -391,7 +392,7 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
 
 // ---- Modules from code ----
 
-static kiln_status_t check_format(const kiln_code_t* code) {
+static kiln_status_t module_check_format(const kiln_code_t* code) {
   uint32_t format = kiln_code_format(code);
   if (format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_CUBIN ||
       format == KILN_CODE_FORMAT_FATBIN) {
@@ -415,7 +416,7 @@ kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_module_options_t, &given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(check_format(code));
+  KILNI_RETURN_IF_ERROR(module_check_format(code));
   KILNI_RETURN_IF_ERROR(check_describing(given.described_by));
   const char* name = given.name != NULL ? given.name : kiln_code_name(code);
   KILNI_RETURN_IF_ERROR(module_create(device, name, out_module));
@@ -426,12 +427,13 @@ kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
   return kiln_ok();
 }
 
-const kilni_loaded_t* kilni_module_loaded(const kiln_module_t* module) {
+const kilni_device_loaded_t* kilni_device_module_loaded(
+    const kiln_module_t* module) {
   return atomic_load_explicit(&module->loaded, memory_order_acquire);
 }
 
 bool kiln_module_is_loaded(const kiln_module_t* module) {
-  return kilni_module_loaded(module) != NULL;
+  return kilni_device_module_loaded(module) != NULL;
 }
 
 static kilni_base_registry_key_t library_key(kiln_cu_library_t library) {
@@ -439,7 +441,8 @@ static kilni_base_registry_key_t library_key(kiln_cu_library_t library) {
                                      KILNI_REGISTERED_LIBRARY, 0};
 }
 
-static void register_library(kiln_module_t* module, kilni_loaded_t* loaded) {
+static void register_library(kiln_module_t* module,
+                             kilni_device_loaded_t* loaded) {
   if (loaded->library == NULL) return;
   kilni_base_registry_put(&module->device->registry, &loaded->entry,
                           library_key(loaded->library), module,
@@ -455,12 +458,12 @@ static kiln_status_t load_lazily(kiln_module_t* module) {
   KILNI_RETURN_IF_ERROR(loaded_create(device, &load.loaded));
   // Behind the last byte of code lies a NUL, as PTX needs it.
   kiln_bytes_view_t bytes = kiln_code_bytes(module->code);
-  kiln_status_t status = read_image(&load, bytes);
+  kiln_status_t status = module_read_image(&load, bytes);
   if (kiln_status_is_ok(status)) status = load_library(&load, bytes.data);
   if (kiln_status_is_ok(status)) status = list_kernels(&load);
   kiln_status_free(load.doubt);
   if (kiln_status_is_ok(status)) register_library(module, load.loaded);
-  kilni_loaded_t* none = NULL;
+  kilni_device_loaded_t* none = NULL;
   if (!kiln_status_is_ok(status) ||
       !atomic_compare_exchange_strong_explicit(
           &module->loaded, &none, load.loaded, memory_order_acq_rel,
@@ -470,23 +473,24 @@ static kiln_status_t load_lazily(kiln_module_t* module) {
   return status;
 }
 
-kiln_status_t kilni_module_need(kiln_module_t* module,
-                                const kilni_loaded_t** out_loaded) {
-  *out_loaded = kilni_module_loaded(module);
+kiln_status_t kilni_device_module_need(
+    kiln_module_t* module, const kilni_device_loaded_t** out_loaded) {
+  *out_loaded = kilni_device_module_loaded(module);
   if (*out_loaded != NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(module->device->host));
   KILNI_RETURN_IF_ERROR(load_lazily(module));
-  *out_loaded = kilni_module_loaded(module);
+  *out_loaded = kilni_device_module_loaded(module);
   return kiln_ok();
 }
 
 kiln_status_t kiln_module_ready(kiln_module_t* module) {
   KILNI_CHECK_ARGUMENT(module != NULL, "module");
-  const kilni_loaded_t* loaded;
-  return kilni_module_need(module, &loaded);
+  const kilni_device_loaded_t* loaded;
+  return kilni_device_module_need(module, &loaded);
 }
 
-const char* kilni_module_lower(const kiln_module_t* module, const char* name) {
+const char* kilni_device_module_lower(const kiln_module_t* module,
+                                      const char* name) {
   if (module->code == NULL || name == NULL) return name;
   const char* lowered = kiln_code_lowered_name(module->code, name);
   return lowered != NULL ? lowered : name;
@@ -494,27 +498,27 @@ const char* kilni_module_lower(const kiln_module_t* module, const char* name) {
 
 // ---- Other people's ----
 
-kiln_module_t* kilni_module_of_library(kiln_device_t* device,
-                                       kiln_cu_library_t library) {
+kiln_module_t* kilni_device_module_of_library(kiln_device_t* device,
+                                              kiln_cu_library_t library) {
   if (library == NULL) return NULL;
   return kilni_base_registry_find(&device->registry, library_key(library));
 }
 
-kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
-                                        kiln_cu_module_t handle,
-                                        kiln_module_t** out_module) {
+kiln_status_t kilni_device_module_make_foreign(kiln_device_t* device,
+                                               kiln_cu_module_t handle,
+                                               kiln_module_t** out_module) {
   kiln_allocator_t allocator = device->host->allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       module_create(device, "another library's module", out_module));
   kiln_status_t status =
-      kilni_base_alloc(allocator, sizeof(kilni_loaded_t), &block);
+      kilni_base_alloc(allocator, sizeof(kilni_device_loaded_t), &block);
   if (!kiln_status_is_ok(status)) {
     kiln_module_release(*out_module);
     *out_module = NULL;
     return status;
   }
-  kilni_loaded_t* loaded = block;
+  kilni_device_loaded_t* loaded = block;
   loaded->foreign = true;
   loaded->handle = handle;
   loaded->facts.allocator = allocator;
@@ -537,7 +541,7 @@ void kiln_module_release(kiln_module_t* module) {
   }
   kiln_device_t* device = module->device;
   kiln_allocator_t allocator = device->host->allocator;
-  kilni_loaded_t* loaded =
+  kilni_device_loaded_t* loaded =
       atomic_load_explicit(&module->loaded, memory_order_acquire);
   if (loaded != NULL) loaded_free(device, loaded);
   kiln_code_release(module->code);
@@ -545,17 +549,17 @@ void kiln_module_release(kiln_module_t* module) {
   kilni_base_strfree(allocator, module->name);
   kiln_owner_t owner = module->owner;
   kilni_base_free(allocator, module, sizeof(*module));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_device_release(device);
 }
 
 void* kiln_module_handle(const kiln_module_t* module) {
-  const kilni_loaded_t* loaded = kilni_module_loaded(module);
+  const kilni_device_loaded_t* loaded = kilni_device_module_loaded(module);
   return loaded != NULL ? loaded->handle : NULL;
 }
 
 void* kiln_module_library(const kiln_module_t* module) {
-  const kilni_loaded_t* loaded = kilni_module_loaded(module);
+  const kilni_device_loaded_t* loaded = kilni_device_module_loaded(module);
   return loaded != NULL ? loaded->library : NULL;
 }
 
@@ -564,14 +568,14 @@ kiln_device_t* kiln_module_device(const kiln_module_t* module) {
 }
 
 uint32_t kiln_module_kernel_count(const kiln_module_t* module) {
-  const kilni_loaded_t* loaded = kilni_module_loaded(module);
+  const kilni_device_loaded_t* loaded = kilni_device_module_loaded(module);
   return loaded != NULL ? (uint32_t)loaded->facts.kernel_count : 0;
 }
 
 const char* kiln_module_kernel_name(const kiln_module_t* module,
                                     uint32_t index) {
   if (index >= kiln_module_kernel_count(module)) return NULL;
-  return kilni_module_loaded(module)->facts.kernels[index].name;
+  return kilni_device_module_loaded(module)->facts.kernels[index].name;
 }
 
 kiln_status_t kiln_module_global(kiln_module_t* module, const char* name,
@@ -582,13 +586,13 @@ kiln_status_t kiln_module_global(kiln_module_t* module, const char* name,
   *out_bytes = 0;
   KILNI_CHECK_ARGUMENT(module != NULL, "module");
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
-  const kilni_loaded_t* loaded;
-  KILNI_RETURN_IF_ERROR(kilni_module_need(module, &loaded));
+  const kilni_device_loaded_t* loaded;
+  KILNI_RETURN_IF_ERROR(kilni_device_module_need(module, &loaded));
   kiln_cu_deviceptr_t address = 0;
   size_t bytes = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, module->device, cuModuleGetGlobal, &address, &bytes,
-                    loaded->handle, kilni_module_lower(module, name));
+                    loaded->handle, kilni_device_module_lower(module, name));
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
     return kilni_base_status_with_fix(

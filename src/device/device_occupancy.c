@@ -107,7 +107,7 @@ static uint32_t one_or(uint32_t count) {
   return count > 0 ? count : 1;
 }
 
-static kiln_status_t check_clusters(const kiln_kernel_t* kernel) {
+static kiln_status_t occupancy_check_clusters(const kiln_kernel_t* kernel) {
   const kiln_device_t* device = kernel->module->device;
   if (device->info.compute_major >= CLUSTER_COMPUTE_MAJOR) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -120,13 +120,13 @@ static kiln_status_t check_clusters(const kiln_kernel_t* kernel) {
 }
 
 // What the driver is asked about. A driver divides by the block.
-static kiln_status_t read_shape(const kiln_kernel_t* kernel,
-                                const kiln_launch_config_t* config,
-                                kiln_cu_launch_config_t* out_shape) {
+static kiln_status_t occupancy_read_shape(const kiln_kernel_t* kernel,
+                                          const kiln_launch_config_t* config,
+                                          kiln_cu_launch_config_t* out_shape) {
   kiln_launch_config_t given;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(config, "kiln_launch_config_t",
                                                 sizeof(given), &given));
-  KILNI_RETURN_IF_ERROR(check_clusters(kernel));
+  KILNI_RETURN_IF_ERROR(occupancy_check_clusters(kernel));
   memset(out_shape, 0, sizeof(*out_shape));
   out_shape->grid_x = one_or(given.grid[0]);
   out_shape->grid_y = one_or(given.grid[1]);
@@ -151,7 +151,7 @@ kiln_status_t kiln_kernel_max_cluster(kiln_kernel_t* kernel,
   *out_blocks = 0;
   KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
   kiln_cu_launch_config_t shape;
-  KILNI_RETURN_IF_ERROR(read_shape(kernel, config, &shape));
+  KILNI_RETURN_IF_ERROR(occupancy_read_shape(kernel, config, &shape));
   int blocks = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, kernel->module->device,
@@ -170,7 +170,7 @@ kiln_status_t kiln_kernel_active_clusters(kiln_kernel_t* kernel,
   KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
   KILNI_CHECK_ARGUMENT(cluster != NULL, "cluster");
   kiln_cu_launch_config_t shape;
-  KILNI_RETURN_IF_ERROR(read_shape(kernel, config, &shape));
+  KILNI_RETURN_IF_ERROR(occupancy_read_shape(kernel, config, &shape));
   kiln_cu_launch_attribute_t attribute;
   memset(&attribute, 0, sizeof(attribute));
   attribute.id = KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;

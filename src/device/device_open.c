@@ -14,26 +14,26 @@ void kiln_device_retain(kiln_device_t* device) {
   atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
 }
 
-static void destroy(kiln_device_t* device) {
-  kilni_late_stop(atomic_load(&device->late));
+static void device_open_destroy(kiln_device_t* device) {
+  kilni_device_late_stop(atomic_load(&device->late));
   if (device->has_context) {
-    kilni_pools_drain(device);
+    kilni_device_pools_drain(device);
     if (device->parent != NULL) {
-      kilni_green_end(device);
+      kilni_device_green_end(device);
     } else if (!device->foreign) {
       KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
     }
   }
   if (device->has_pools) {
-    kilni_spares_drain(device);
-    kilni_pools_deinit(&device->pools);
+    kilni_device_spares_drain(device);
+    kilni_device_pools_deinit(&device->pools);
   }
   if (device->has_registry) kilni_base_registry_deinit(&device->registry);
   kilni_base_keep_t keep = device->keep;
   kiln_device_t* parent = device->parent;
   kiln_owner_t owner = device->owner;
   kilni_base_free(device->host->allocator, device, sizeof(*device));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_device_release(parent);
   kilni_base_keep_release(keep);
 }
@@ -42,7 +42,7 @@ void kiln_device_release(kiln_device_t* device) {
   if (device == NULL || kilni_device_is_forked(device)) return;
   if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) ==
       1) {
-    destroy(device);
+    device_open_destroy(device);
   }
 }
 
@@ -89,7 +89,7 @@ static const attribute_t kAttributes[] = {
 #undef FIELD
 #undef ID
 
-static kiln_status_t read_attributes(kiln_device_t* device) {
+static kiln_status_t open_read_attributes(kiln_device_t* device) {
   const kiln_cuda_table_t* table = device->table;
   for (size_t i = 0; i < sizeof(kAttributes) / sizeof(kAttributes[0]); i++) {
     int value = 0;
@@ -111,7 +111,7 @@ static kiln_status_t read_attributes(kiln_device_t* device) {
   return kiln_ok();
 }
 
-static kiln_status_t read_facts(kiln_device_t* device) {
+static kiln_status_t open_read_facts(kiln_device_t* device) {
   const kiln_cuda_table_t* table = device->table;
   int version = 0;
   KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
@@ -128,10 +128,10 @@ static kiln_status_t read_facts(kiln_device_t* device) {
       device, table->cuDeviceTotalMem(&bytes, device->handle),
       "cuDeviceTotalMem"));
   device->info.memory_bytes = bytes;
-  return read_attributes(device);
+  return open_read_attributes(device);
 }
 
-static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
+static kiln_status_t open_find(kiln_device_t* device, uint32_t ordinal) {
   const kiln_cuda_table_t* table = device->table;
   KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(device, table->cuInit(0), "cuInit"));
   int count = 0;
@@ -177,13 +177,13 @@ static kiln_status_t check_not_lost(kiln_device_t* device) {
   return status;
 }
 
-static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
+static kiln_status_t open_start(kiln_device_t* device, uint32_t ordinal) {
   KILNI_RETURN_IF_ERROR(kilni_base_registry_init(&device->registry));
   device->has_registry = true;
-  KILNI_RETURN_IF_ERROR(kilni_pools_init(&device->pools));
+  KILNI_RETURN_IF_ERROR(kilni_device_pools_init(&device->pools));
   device->has_pools = true;
-  KILNI_RETURN_IF_ERROR(find(device, ordinal));
-  KILNI_RETURN_IF_ERROR(read_facts(device));
+  KILNI_RETURN_IF_ERROR(open_find(device, ordinal));
+  KILNI_RETURN_IF_ERROR(open_read_facts(device));
   KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
       device,
       device->table->cuDevicePrimaryCtxRetain(&device->context, device->handle),
@@ -218,7 +218,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   snprintf(device->name, sizeof(device->name), "%s", source->name);
   snprintf(device->note, sizeof(device->note), "%s",
            source->note ? source->note : "");
-  kiln_status_t status = start(device, source->ordinal);
+  kiln_status_t status = open_start(device, source->ordinal);
   if (!kiln_status_is_ok(status)) {
     kiln_device_release(device);
     return status;
@@ -258,7 +258,7 @@ static kiln_status_t enter_context(kiln_device_t* guest,
                                    kiln_cu_context_t context) {
   KILNI_RETURN_IF_ERROR(kilni_base_registry_init(&guest->registry));
   guest->has_registry = true;
-  KILNI_RETURN_IF_ERROR(kilni_pools_init(&guest->pools));
+  KILNI_RETURN_IF_ERROR(kilni_device_pools_init(&guest->pools));
   guest->has_pools = true;
   guest->foreign = true;
   guest->context = context;
@@ -289,7 +289,7 @@ kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   if (context == (void*)device->context) {
     kiln_device_retain(device);
-    if (owner != NULL) kilni_owner_release(*owner);
+    if (owner != NULL) kilni_device_owner_release(*owner);
     *out_device = device;
     return kiln_ok();
   }
@@ -342,10 +342,10 @@ kiln_status_t kiln_device_query_free(kiln_device_t* device,
 
 kiln_status_t kiln_device_synchronize(kiln_device_t* device) {
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(
-      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuCtxSynchronize));
-  return kilni_scope_leave(
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
+      &scope, device, KILNI_CUDA_ROW_cuCtxSynchronize));
+  return kilni_device_scope_leave(
       &scope, KILNI_DEVICE_CHECK(device, device->table->cuCtxSynchronize(),
                                  "cuCtxSynchronize"));
 }

@@ -45,7 +45,8 @@ static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
       "raise the limit, or look for a loop without an end");
 }
 
-kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready) {
+kiln_status_t kilni_device_ask_until_ready(const kilni_device_ask_t* ask,
+                                           bool* out_ready) {
   *out_ready = false;
   kilni_base_mutex_t mutex;
   kilni_base_cond_t never;
@@ -80,10 +81,10 @@ static kiln_status_t ask_stream(void* user, bool* out_ready) {
 
 kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  kilni_ask_t ask = {ask_stream, stream, kilni_base_time_ns(), timeout_ns,
-                     FIRST_PAUSE_NS};
+  kilni_device_ask_t ask = {ask_stream, stream, kilni_base_time_ns(),
+                            timeout_ns, FIRST_PAUSE_NS};
   bool ready = false;
-  KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
+  KILNI_RETURN_IF_ERROR(kilni_device_ask_until_ready(&ask, &ready));
   return ready ? kiln_ok() : limit_reached(stream->device, timeout_ns);
 }
 
@@ -111,14 +112,15 @@ kiln_status_t kiln_stream_wait_stream(kiln_stream_t* stream,
   if (stream == other) return kiln_ok();
   // An event is recorded in its own context only: the other stream's.
   kiln_cu_event_t event;
-  KILNI_RETURN_IF_ERROR(kilni_event_acquire(other->device, false, &event));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_event_acquire(other->device, false, &event));
   kiln_status_t status;
   KILNI_STREAM_CALL(status, other, cuEventRecord, event, other->handle);
   if (kiln_status_is_ok(status)) {
     KILNI_STREAM_CALL(status, stream, cuStreamWaitEvent, stream->handle, event,
                       0);
   }
-  kilni_event_recycle(other->device, false, event);
+  kilni_device_event_recycle(other->device, false, event);
   return status;
 }
 

@@ -15,8 +15,8 @@
 #include "kiln/peer.h"
 
 // What is known of one pair. thread-safe under the book's lock
-struct kilni_peer_pair_t {
-  kilni_peer_pair_t* next;
+struct kilni_device_peer_pair_t {
+  kilni_device_peer_pair_t* next;
   kiln_cu_context_t device;
   kiln_cu_context_t other;
   uint32_t users;
@@ -27,14 +27,14 @@ struct kilni_peer_pair_t {
 struct kiln_peer_t {
   kiln_device_t* device;
   kiln_device_t* other;
-  kilni_peer_pair_t* pair;
+  kilni_device_peer_pair_t* pair;
   atomic_uint references;
 };
 
 // ---- The book ----
 
-kiln_status_t kilni_peer_book_init(kilni_peer_book_t* book,
-                                   kiln_allocator_t allocator) {
+kiln_status_t kilni_device_peer_book_init(kilni_device_peer_book_t* book,
+                                          kiln_allocator_t allocator) {
   memset(book, 0, sizeof(*book));
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&book->lock));
   kiln_status_t status = kilni_base_cond_init(&book->changed);
@@ -47,10 +47,10 @@ kiln_status_t kilni_peer_book_init(kilni_peer_book_t* book,
   return kiln_ok();
 }
 
-void kilni_peer_book_deinit(kilni_peer_book_t* book) {
+void kilni_device_peer_book_deinit(kilni_device_peer_book_t* book) {
   if (!book->is_there) return;
   while (book->first != NULL) {
-    kilni_peer_pair_t* pair = book->first;
+    kilni_device_peer_pair_t* pair = book->first;
     book->first = pair->next;
     kilni_base_free(book->allocator, pair, sizeof(*pair));
   }
@@ -59,10 +59,10 @@ void kilni_peer_book_deinit(kilni_peer_book_t* book) {
   book->is_there = false;
 }
 
-static kilni_peer_pair_t* find(const kilni_peer_book_t* book,
-                               kiln_cu_context_t device,
-                               kiln_cu_context_t other) {
-  kilni_peer_pair_t* pair = book->first;
+static kilni_device_peer_pair_t* peer_find(const kilni_device_peer_book_t* book,
+                                           kiln_cu_context_t device,
+                                           kiln_cu_context_t other) {
+  kilni_device_peer_pair_t* pair = book->first;
   while (pair != NULL && (pair->device != device || pair->other != other)) {
     pair = pair->next;
   }
@@ -70,18 +70,18 @@ static kilni_peer_pair_t* find(const kilni_peer_book_t* book,
 }
 
 // The pair, which stays until the book ends.
-static kiln_status_t need_pair(kilni_peer_book_t* book,
+static kiln_status_t need_pair(kilni_device_peer_book_t* book,
                                kiln_cu_context_t device,
                                kiln_cu_context_t other,
-                               kilni_peer_pair_t** out_pair) {
+                               kilni_device_peer_pair_t** out_pair) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(book->allocator, sizeof(kilni_peer_pair_t), &block));
-  kilni_peer_pair_t* fresh = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      book->allocator, sizeof(kilni_device_peer_pair_t), &block));
+  kilni_device_peer_pair_t* fresh = block;
   fresh->device = device;
   fresh->other = other;
   kilni_base_mutex_lock(&book->lock);
-  *out_pair = find(book, device, other);
+  *out_pair = peer_find(book, device, other);
   if (*out_pair == NULL) {
     fresh->next = book->first;
     book->first = fresh;
@@ -94,7 +94,8 @@ static kiln_status_t need_pair(kilni_peer_book_t* book,
 }
 
 // One user more; false if that is the first, who is to ask the driver now.
-static bool join(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
+static bool peer_join(kilni_device_peer_book_t* book,
+                      kilni_device_peer_pair_t* pair) {
   kilni_base_mutex_lock(&book->lock);
   while (pair->is_asking) kilni_base_cond_wait(&book->changed, &book->lock);
   bool is_there = pair->users > 0;
@@ -105,8 +106,9 @@ static bool join(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
 }
 
 // Behind the driver call.
-static void asked(kilni_peer_book_t* book, kilni_peer_pair_t* pair,
-                  uint32_t users, bool is_ours) {
+static void asked(kilni_device_peer_book_t* book,
+                  kilni_device_peer_pair_t* pair, uint32_t users,
+                  bool is_ours) {
   kilni_base_mutex_lock(&book->lock);
   pair->is_asking = false;
   pair->users = users;
@@ -116,7 +118,8 @@ static void asked(kilni_peer_book_t* book, kilni_peer_pair_t* pair,
 }
 
 // One user less; true if access is to be taken back now.
-static bool leave(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
+static bool peer_leave(kilni_device_peer_book_t* book,
+                       kilni_device_peer_pair_t* pair) {
   kilni_base_mutex_lock(&book->lock);
   bool ends = --pair->users == 0 && pair->is_ours;
   pair->is_asking = ends;
@@ -126,8 +129,8 @@ static bool leave(kilni_peer_book_t* book, kilni_peer_pair_t* pair) {
 
 // ---- Asking ----
 
-static kiln_status_t check_pair(const kiln_device_t* device,
-                                const kiln_device_t* other) {
+static kiln_status_t peer_check_pair(const kiln_device_t* device,
+                                     const kiln_device_t* other) {
   KILNI_RETURN_IF_ERROR(kilni_device_check_driver(device, other, "`other`"));
   if (device->whole->handle != other->whole->handle) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -137,8 +140,10 @@ static kiln_status_t check_pair(const kiln_device_t* device,
 }
 
 // A driver from before an attribute: the way has none of it.
-static kiln_status_t read(kiln_device_t* device, const kiln_device_t* other,
-                          kiln_cu_p2p_attribute_t attribute, int* out_value) {
+static kiln_status_t peer_read(kiln_device_t* device,
+                               const kiln_device_t* other,
+                               kiln_cu_p2p_attribute_t attribute,
+                               int* out_value) {
   int value = 0;
   kiln_cu_result_t result = device->table->cuDeviceGetP2PAttribute(
       &value, attribute, device->handle, other->handle);
@@ -158,7 +163,7 @@ kiln_status_t kiln_peer_query(kiln_device_t* device, kiln_device_t* other,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(other != NULL, "other");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(check_pair(device, other));
+  KILNI_RETURN_IF_ERROR(peer_check_pair(device, other));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   int access = 0;
   int atomics = 0;
@@ -170,15 +175,15 @@ kiln_status_t kiln_peer_query(kiln_device_t* device, kiln_device_t* other,
                          device->table->cuDeviceCanAccessPeer(
                              &access, device->handle, other->handle),
                          "cuDeviceCanAccessPeer"));
-  KILNI_RETURN_IF_ERROR(read(
+  KILNI_RETURN_IF_ERROR(peer_read(
       device, other, KILN_CU_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, &atomics));
-  KILNI_RETURN_IF_ERROR(
-      read(device, other,
-           KILN_CU_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED, &some));
-  KILNI_RETURN_IF_ERROR(read(
+  KILNI_RETURN_IF_ERROR(peer_read(
+      device, other, KILN_CU_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED,
+      &some));
+  KILNI_RETURN_IF_ERROR(peer_read(
       device, other, KILN_CU_P2P_ATTRIBUTE_ARRAY_ACCESS_SUPPORTED, &arrays));
   KILNI_RETURN_IF_ERROR(
-      read(device, other, KILN_CU_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank));
+      peer_read(device, other, KILN_CU_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank));
   out_info->access = is_true(access);
   out_info->atomics = is_true(atomics);
   out_info->some_atomics = is_true(some);
@@ -192,32 +197,32 @@ kiln_status_t kiln_peer_query(kiln_device_t* device, kiln_device_t* other,
 // In another context the driver would take back somebody else's: access then
 // stays, until the context ends.
 static void disable(kiln_device_t* device, const kiln_device_t* other) {
-  kilni_scope_t scope;
-  if (!kilni_scope_begin_end(&scope, device,
-                             KILNI_WAY_cuCtxDisablePeerAccess)) {
+  kilni_device_scope_t scope;
+  if (!kilni_device_scope_begin_end(&scope, device,
+                                    KILNI_WAY_cuCtxDisablePeerAccess)) {
     return;
   }
   bool is_here = scope.switched || scope.previous == device->context;
   kiln_cu_result_t result =
       is_here ? device->table->cuCtxDisablePeerAccess(other->context)
               : KILN_CU_ERROR_INVALID_CONTEXT;
-  kilni_scope_leave_end(&scope, result, "cuCtxDisablePeerAccess");
+  kilni_device_scope_leave_end(&scope, result, "cuCtxDisablePeerAccess");
 }
 
 // With a status other than OK nothing is enabled that was not before.
 static kiln_status_t enable(kiln_device_t* device, kiln_device_t* other,
                             bool* out_ours) {
   *out_ours = false;
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(
-      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuCtxEnablePeerAccess));
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
+      &scope, device, KILNI_CUDA_ROW_cuCtxEnablePeerAccess));
   kiln_cu_result_t result =
       device->table->cuCtxEnablePeerAccess(other->context, 0);
   *out_ours = result == KILN_CU_SUCCESS;
   if (result == KILN_CU_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
     result = KILN_CU_SUCCESS;
   }
-  kiln_status_t status = kilni_scope_leave(
+  kiln_status_t status = kilni_device_scope_leave(
       &scope, KILNI_DEVICE_CHECK(device, result, "cuCtxEnablePeerAccess"));
   if (!kiln_status_is_ok(status) && *out_ours) {
     disable(device, other);
@@ -226,10 +231,10 @@ static kiln_status_t enable(kiln_device_t* device, kiln_device_t* other,
   return status;
 }
 
-static kiln_status_t begin(kiln_device_t* device, kiln_device_t* other,
-                           kilni_peer_pair_t* pair) {
-  kilni_peer_book_t* book = device->peers;
-  if (join(book, pair)) return kiln_ok();
+static kiln_status_t peer_begin(kiln_device_t* device, kiln_device_t* other,
+                                kilni_device_peer_pair_t* pair) {
+  kilni_device_peer_book_t* book = device->peers;
+  if (peer_join(book, pair)) return kiln_ok();
   bool is_ours;
   kiln_status_t status = enable(device, other, &is_ours);
   asked(book, pair, kiln_status_is_ok(status) ? 1 : 0, is_ours);
@@ -243,17 +248,17 @@ kiln_status_t kiln_peer_create(kiln_device_t* device, kiln_device_t* other,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(other != NULL, "other");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(check_pair(device, other));
+  KILNI_RETURN_IF_ERROR(peer_check_pair(device, other));
   kiln_device_t* whole = device->whole;
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(whole));
   KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(other));
-  kilni_peer_pair_t* pair = NULL;
+  kilni_device_peer_pair_t* pair = NULL;
   KILNI_RETURN_IF_ERROR(
       need_pair(whole->peers, whole->context, other->whole->context, &pair));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(whole->host->allocator, sizeof(kiln_peer_t), &block));
-  kiln_status_t status = begin(whole, other->whole, pair);
+  kiln_status_t status = peer_begin(whole, other->whole, pair);
   if (!kiln_status_is_ok(status)) {
     kilni_base_free(whole->host->allocator, block, sizeof(kiln_peer_t));
     return status;
@@ -283,7 +288,7 @@ void kiln_peer_release(kiln_peer_t* peer) {
   kiln_device_t* device = peer->device;
   kiln_device_t* other = peer->other;
   kiln_device_t* whole = device->whole;
-  if (leave(whole->peers, peer->pair)) {
+  if (peer_leave(whole->peers, peer->pair)) {
     disable(whole, other->whole);
     asked(whole->peers, peer->pair, 0, false);
   }

@@ -10,30 +10,31 @@
 #include "base/alloc.h"
 #include "device/device_scope.h"
 
-kiln_status_t kilni_pools_init(kilni_pools_t* pools) {
+kiln_status_t kilni_device_pools_init(kilni_device_pools_t* pools) {
   memset(pools, 0, sizeof(*pools));
   return kilni_base_mutex_init(&pools->lock);
 }
 
-void kilni_pools_deinit(kilni_pools_t* pools) {
+void kilni_device_pools_deinit(kilni_device_pools_t* pools) {
   kilni_base_mutex_deinit(&pools->lock);
 }
 
-kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool) {
+kilni_device_pool_counts_t kilni_device_pools_counts(kiln_device_t* device,
+                                                     uint32_t pool) {
   kilni_base_mutex_lock(&device->pools.lock);
-  kilni_pool_counts_t counts = device->pools.counts[pool];
+  kilni_device_pool_counts_t counts = device->pools.counts[pool];
   kilni_base_mutex_unlock(&device->pools.lock);
   return counts;
 }
 
-static void count_use(kilni_pool_counts_t* counts) {
+static void count_use(kilni_device_pool_counts_t* counts) {
   if (++counts->in_use > counts->peak) counts->peak = counts->in_use;
 }
 
 // One that was kept; NULL if there is none.
 static void* take_kept(kiln_device_t* device, uint32_t pool) {
-  kilni_pools_t* pools = &device->pools;
-  kilni_pool_counts_t* counts = &pools->counts[pool];
+  kilni_device_pools_t* pools = &device->pools;
+  kilni_device_pool_counts_t* counts = &pools->counts[pool];
   void* taken = NULL;
   kilni_base_mutex_lock(&pools->lock);
   if (counts->kept > 0) {
@@ -52,9 +53,9 @@ static void count_made(kiln_device_t* device, uint32_t pool) {
 }
 
 // False if the pool is full: the handle is to be destroyed.
-static bool keep(kiln_device_t* device, uint32_t pool, void* handle) {
-  kilni_pools_t* pools = &device->pools;
-  kilni_pool_counts_t* counts = &pools->counts[pool];
+static bool pool_keep(kiln_device_t* device, uint32_t pool, void* handle) {
+  kilni_device_pools_t* pools = &device->pools;
+  kilni_device_pool_counts_t* counts = &pools->counts[pool];
   kilni_base_mutex_lock(&pools->lock);
   counts->in_use--;
   bool kept = counts->kept < KILNI_POOL_KEPT;
@@ -65,8 +66,8 @@ static bool keep(kiln_device_t* device, uint32_t pool, void* handle) {
 
 // ---- Memory ----
 
-kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block) {
-  kilni_pools_t* pools = &device->whole->pools;
+kiln_status_t kilni_device_spare_take(kiln_device_t* device, void** out_block) {
+  kilni_device_pools_t* pools = &device->whole->pools;
   kilni_base_mutex_lock(&pools->lock);
   *out_block =
       pools->spare_count > 0 ? pools->spares[--pools->spare_count] : NULL;
@@ -76,8 +77,8 @@ kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block) {
                                 out_block);
 }
 
-void kilni_spare_give(kiln_device_t* device, void* block) {
-  kilni_pools_t* pools = &device->whole->pools;
+void kilni_device_spare_give(kiln_device_t* device, void* block) {
+  kilni_device_pools_t* pools = &device->whole->pools;
   kilni_base_mutex_lock(&pools->lock);
   bool kept = pools->spare_count < KILNI_SPARES_KEPT;
   if (kept) pools->spares[pools->spare_count++] = block;
@@ -87,8 +88,8 @@ void kilni_spare_give(kiln_device_t* device, void* block) {
   }
 }
 
-void kilni_spares_drain(kiln_device_t* device) {
-  kilni_pools_t* pools = &device->pools;
+void kilni_device_spares_drain(kiln_device_t* device) {
+  kilni_device_pools_t* pools = &device->pools;
   for (;;) {
     kilni_base_mutex_lock(&pools->lock);
     void* block =
@@ -109,8 +110,8 @@ static void destroy_event(kiln_device_t* device, kiln_cu_event_t event) {
   KILNI_DEVICE_END(device, cuEventDestroy, event);
 }
 
-kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
-                                  kiln_cu_event_t* out_event) {
+kiln_status_t kilni_device_event_acquire(kiln_device_t* device, bool timing,
+                                         kiln_cu_event_t* out_event) {
   *out_event = take_kept(device, events_of(timing));
   if (*out_event != NULL) return kiln_ok();
   kiln_cu_event_t event = NULL;
@@ -127,9 +128,10 @@ kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
   return kiln_ok();
 }
 
-void kilni_event_recycle(kiln_device_t* device, bool timing,
-                         kiln_cu_event_t event) {
-  if (!keep(device, events_of(timing), event)) destroy_event(device, event);
+void kilni_device_event_recycle(kiln_device_t* device, bool timing,
+                                kiln_cu_event_t event) {
+  if (!pool_keep(device, events_of(timing), event))
+    destroy_event(device, event);
 }
 
 // ---- Streams ----
@@ -138,13 +140,13 @@ static void destroy_stream(kiln_device_t* device, kiln_cu_stream_t stream) {
   KILNI_DEVICE_END(device, cuStreamDestroy, stream);
 }
 
-kiln_status_t kilni_stream_acquire(kiln_device_t* device,
-                                   kiln_cu_stream_t* out_stream) {
+kiln_status_t kilni_device_stream_acquire(kiln_device_t* device,
+                                          kiln_cu_stream_t* out_stream) {
   *out_stream = take_kept(device, KILNI_POOL_STREAMS);
   if (*out_stream != NULL) return kiln_ok();
   kiln_cu_stream_t stream = NULL;
   kiln_status_t status =
-      kilni_stream_make(device, KILN_CU_STREAM_NON_BLOCKING, 0, &stream);
+      kilni_device_stream_make(device, KILN_CU_STREAM_NON_BLOCKING, 0, &stream);
   if (!kiln_status_is_ok(status)) {
     if (stream != NULL) destroy_stream(device, stream);
     return status;
@@ -154,22 +156,24 @@ kiln_status_t kilni_stream_acquire(kiln_device_t* device,
   return kiln_ok();
 }
 
-void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream) {
-  if (!keep(device, KILNI_POOL_STREAMS, stream)) destroy_stream(device, stream);
+void kilni_device_stream_recycle(kiln_device_t* device,
+                                 kiln_cu_stream_t stream) {
+  if (!pool_keep(device, KILNI_POOL_STREAMS, stream))
+    destroy_stream(device, stream);
 }
 
-static void* take_out(kilni_pools_t* pools, uint32_t pool) {
-  kilni_pool_counts_t* counts = &pools->counts[pool];
+static void* pool_take_out(kilni_device_pools_t* pools, uint32_t pool) {
+  kilni_device_pool_counts_t* counts = &pools->counts[pool];
   kilni_base_mutex_lock(&pools->lock);
   void* handle = counts->kept > 0 ? pools->kept[pool][--counts->kept] : NULL;
   kilni_base_mutex_unlock(&pools->lock);
   return handle;
 }
 
-void kilni_pools_drain(kiln_device_t* device) {
+void kilni_device_pools_drain(kiln_device_t* device) {
   for (uint32_t pool = 0; pool < KILNI_POOL_COUNT; pool++) {
     for (;;) {
-      void* handle = take_out(&device->pools, pool);
+      void* handle = pool_take_out(&device->pools, pool);
       if (handle == NULL) break;
       if (pool == KILNI_POOL_STREAMS) {
         destroy_stream(device, handle);
@@ -180,8 +184,8 @@ void kilni_pools_drain(kiln_device_t* device) {
   }
 }
 
-void kilni_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
-                         bool destroy) {
+void kilni_device_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
+                                bool destroy) {
   kilni_base_mutex_lock(&device->pools.lock);
   device->pools.counts[KILNI_POOL_STREAMS].in_use--;
   kilni_base_mutex_unlock(&device->pools.lock);

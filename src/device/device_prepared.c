@@ -14,7 +14,7 @@
 // ---- Making and ending ----
 
 // The node follows what a launch was given. Whoever changes one calls it.
-static void set_node(kiln_launch_t* launch) {
+static void prepared_set_node(kiln_launch_t* launch) {
   const kiln_cu_launch_config_t* config = &launch->config;
   kiln_cu_kernel_node_t* node = &launch->node;
   node->function = launch->kernel->handle;
@@ -29,15 +29,16 @@ static void set_node(kiln_launch_t* launch) {
   node->extra = launch->extra;
 }
 
-static kiln_status_t make_lists(kiln_launch_t* launch) {
+static kiln_status_t prepared_make_lists(kiln_launch_t* launch) {
   const kiln_kernel_info_t* info = &launch->kernel->info;
   kiln_allocator_t allocator = launch->device->host->allocator;
   void* block = NULL;
   launch->count = info->params_known ? info->param_count : 0;
   launch->missing = launch->count;
-  launch->room = info->params_known
-                     ? info->param_bytes
-                     : (uint32_t)kilni_launch_argument_limit(launch->device);
+  launch->room =
+      info->params_known
+          ? info->param_bytes
+          : (uint32_t)kilni_device_launch_argument_limit(launch->device);
   if (launch->room > 0) {
     KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, launch->room, &block));
     launch->packed = block;
@@ -61,10 +62,10 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
 }
 
 // The attributes; the events among them are ours from here on.
-static kiln_status_t take_attributes(kiln_launch_t* launch,
-                                     const kiln_launch_config_t* config) {
-  kilni_launch_how_t* how = &launch->how;
-  kiln_status_t status = kilni_launch_how(launch->kernel, config, how);
+static kiln_status_t prepared_take_attributes(
+    kiln_launch_t* launch, const kiln_launch_config_t* config) {
+  kilni_device_launch_how_t* how = &launch->how;
+  kiln_status_t status = kilni_device_launch_how(launch->kernel, config, how);
   for (int i = 0; i < 2; i++) {
     if (!kiln_status_is_ok(status)) how->recorded[i] = NULL;
     kiln_event_retain(how->recorded[i]);
@@ -72,14 +73,16 @@ static kiln_status_t take_attributes(kiln_launch_t* launch,
   return status;
 }
 
-static kiln_status_t prepare(kiln_launch_t* launch,
-                             const kiln_launch_config_t* config) {
+static kiln_status_t prepared_prepare(kiln_launch_t* launch,
+                                      const kiln_launch_config_t* config) {
   kiln_launch_config_t given;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(config, "kiln_launch_config_t",
                                                 sizeof(given), &given));
-  KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(launch->kernel, &given));
-  KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(launch->kernel, &given));
-  KILNI_RETURN_IF_ERROR(take_attributes(launch, &given));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_launch_check_shape(launch->kernel, &given));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_launch_need_shared(launch->kernel, &given));
+  KILNI_RETURN_IF_ERROR(prepared_take_attributes(launch, &given));
   launch->config.grid_x = given.grid[0];
   launch->config.grid_y = given.grid[1];
   launch->config.grid_z = given.grid[2];
@@ -90,7 +93,7 @@ static kiln_status_t prepare(kiln_launch_t* launch,
   launch->config.attributes = launch->how.count > 0 ? launch->how.list : NULL;
   launch->config.attribute_count = launch->how.count;
   launch->attributes = launch->how.count;
-  return make_lists(launch);
+  return prepared_make_lists(launch);
 }
 
 kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
@@ -114,12 +117,12 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
                                              memory_order_relaxed);
   kiln_kernel_retain(kernel);
   atomic_init(&launch->references, 1);
-  kiln_status_t status = prepare(launch, config);
+  kiln_status_t status = prepared_prepare(launch, config);
   if (!kiln_status_is_ok(status)) {
     kiln_launch_release(launch);
     return status;
   }
-  set_node(launch);
+  prepared_set_node(launch);
   *out_launch = launch;
   return kiln_ok();
 }
@@ -167,7 +170,7 @@ static void note_buffer(kiln_launch_t* launch, uint32_t index,
   launch->version++;
 }
 
-static bool is_plain(const kiln_argument_t* argument) {
+static bool prepared_is_plain(const kiln_argument_t* argument) {
   return argument->kind == KILN_ARGUMENT_INTEGER ||
          argument->kind == KILN_ARGUMENT_FLOAT ||
          argument->kind == KILN_ARGUMENT_POINTER;
@@ -177,17 +180,18 @@ static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
                          const kiln_argument_t* argument) {
   uint64_t scratch;
   const void* at;
-  KILNI_RETURN_IF_ERROR(
-      kilni_argument_read(launch->kernel, index, argument, &scratch, &at));
+  KILNI_RETURN_IF_ERROR(kilni_device_argument_read(launch->kernel, index,
+                                                   argument, &scratch, &at));
   memcpy(launch->values[index], at, argument->bytes);
   note_buffer(launch, index, argument);
   launch->missing -= launch->given[index] == KILNI_GIVEN_NOTHING;
-  launch->given[index] =
-      is_plain(argument) ? kilni_argument_shape(argument) : KILNI_GIVEN_OTHER;
+  launch->given[index] = prepared_is_plain(argument)
+                             ? kilni_device_argument_shape(argument)
+                             : KILNI_GIVEN_OTHER;
   return kiln_ok();
 }
 
-static __attribute__((noinline)) kiln_status_t set_anyhow(
+static __attribute__((noinline)) kiln_status_t prepared_set_anyhow(
     kiln_launch_t* launch, uint32_t index, const kiln_argument_t* argument) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   if (index < launch->count) return set(launch, index, argument);
@@ -209,8 +213,9 @@ static __attribute__((noinline)) kiln_status_t set_anyhow(
 
 kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
                               kiln_argument_t argument) {
-  if (kilni_launch_set_shortly(launch, index, &argument)) return kiln_ok();
-  return set_anyhow(launch, index, &argument);
+  if (kilni_device_launch_set_shortly(launch, index, &argument))
+    return kiln_ok();
+  return prepared_set_anyhow(launch, index, &argument);
 }
 
 // Of a kernel that nobody describes: as many as are given now.
@@ -227,21 +232,22 @@ static kiln_status_t need_buffers(kiln_launch_t* launch, uint32_t count) {
 
 // Of a kernel that nobody describes: packed by size, because the driver then
 // compares the whole size with the kernel's.
-static kiln_status_t pack(kiln_launch_t* launch,
-                          const kiln_argument_t* arguments, uint32_t count) {
+static kiln_status_t prepared_pack(kiln_launch_t* launch,
+                                   const kiln_argument_t* arguments,
+                                   uint32_t count) {
   size_t at = 0;
   launch->extra = NULL;
-  set_node(launch);
+  prepared_set_node(launch);
   KILNI_RETURN_IF_ERROR(need_buffers(launch, count));
   for (uint32_t i = 0; i < count; i++) {
     uint64_t scratch;
     const void* from;
-    KILNI_RETURN_IF_ERROR(
-        kilni_argument_read(launch->kernel, i, &arguments[i], &scratch, &from));
+    KILNI_RETURN_IF_ERROR(kilni_device_argument_read(
+        launch->kernel, i, &arguments[i], &scratch, &from));
     size_t bytes = arguments[i].bytes;
-    at = kilni_argument_align(at, bytes);
+    at = kilni_device_argument_align(at, bytes);
     if (at > launch->room || bytes > launch->room - at) {
-      return kilni_launch_over(
+      return kilni_device_launch_over(
           launch->kernel, "the size of all arguments in bytes", at + bytes,
           launch->room, "a launch on this device and driver");
     }
@@ -257,7 +263,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
   launch->extra_list[3] = &launch->packed_bytes;
   launch->extra_list[4] = KILN_CU_LAUNCH_PARAM_END;
   launch->extra = launch->extra_list;
-  set_node(launch);
+  prepared_set_node(launch);
   return kiln_ok();
 }
 
@@ -267,10 +273,10 @@ kiln_status_t kiln_launch_set_all(kiln_launch_t* launch,
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   KILNI_CHECK_ARGUMENT(arguments != NULL || argument_count == 0, "arguments");
   if (!launch->kernel->info.params_known) {
-    return pack(launch, arguments, argument_count);
+    return prepared_pack(launch, arguments, argument_count);
   }
   KILNI_RETURN_IF_ERROR(
-      kilni_argument_check_count(launch->kernel, argument_count));
+      kilni_device_argument_check_count(launch->kernel, argument_count));
   for (uint32_t i = 0; i < argument_count; i++) {
     KILNI_RETURN_IF_ERROR(set(launch, i, &arguments[i]));
   }
@@ -285,15 +291,15 @@ kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch, uint32_t x,
   uint32_t grid[3] = {x == 0 ? 1 : x, y == 0 ? 1 : y, z == 0 ? 1 : z};
   for (int i = 0; i < 3; i++) {
     if (grid[i] <= device->max_grid[i]) continue;
-    return kilni_launch_over(launch->kernel, kNames[i], grid[i],
-                             device->max_grid[i], "the device");
+    return kilni_device_launch_over(launch->kernel, kNames[i], grid[i],
+                                    device->max_grid[i], "the device");
   }
   KILNI_RETURN_IF_ERROR(
-      kilni_launch_check_grid(launch->kernel, &launch->how, grid));
+      kilni_device_launch_check_grid(launch->kernel, &launch->how, grid));
   launch->config.grid_x = grid[0];
   launch->config.grid_y = grid[1];
   launch->config.grid_z = grid[2];
-  set_node(launch);
+  prepared_set_node(launch);
   return kiln_ok();
 }
 
@@ -311,12 +317,12 @@ static kiln_status_t not_given(const kiln_launch_t* launch) {
       "give it with kiln_launch_set before the launch runs");
 }
 
-kiln_status_t kilni_launch_check_given(const kiln_launch_t* launch) {
+kiln_status_t kilni_device_launch_check_given(const kiln_launch_t* launch) {
   return launch->missing == 0 ? kiln_ok() : not_given(launch);
 }
 
-static kiln_status_t refused(const kiln_launch_t* launch,
-                             kiln_status_t status) {
+static kiln_status_t prepared_refused(const kiln_launch_t* launch,
+                                      kiln_status_t status) {
   const kiln_cu_launch_config_t* config = &launch->config;
   return KILNI_ANNOTATE(
       status, "launching \"%s\" with grid %u,%u,%u and block %u,%u,%u",
@@ -328,21 +334,21 @@ static kiln_status_t run_with_attributes(const kiln_launch_t* launch,
                                          kiln_stream_t* stream) {
   kiln_cu_launch_config_t config = launch->config;
   config.stream = stream->handle;
-  KILNI_RETURN_IF_ERROR(kilni_launch_check_resident(
+  KILNI_RETURN_IF_ERROR(kilni_device_launch_check_resident(
       launch->kernel, &launch->how, stream->device,
       (uint64_t)config.grid_x * config.grid_y * config.grid_z));
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &config,
                     launch->kernel->handle, launch->params, launch->extra);
-  if (!kiln_status_is_ok(status)) return refused(launch, status);
-  kilni_launch_mark_recorded(&launch->how);
+  if (!kiln_status_is_ok(status)) return prepared_refused(launch, status);
+  kilni_device_launch_mark_recorded(&launch->how);
   return kiln_ok();
 }
 
-kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
-                                     kiln_stream_t* stream) {
+kiln_status_t kilni_device_launch_run_early(kiln_launch_t* launch,
+                                            kiln_stream_t* stream) {
   if (launch->missing != 0) return not_given(launch);
-  kiln_cu_launch_attribute_t early = kilni_launch_early();
+  kiln_cu_launch_attribute_t early = kilni_device_launch_early();
   kiln_cu_launch_config_t config = launch->config;
   config.stream = stream->handle;
   config.attributes = &early;
@@ -350,7 +356,8 @@ kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &config,
                     launch->kernel->handle, launch->params, launch->extra);
-  return kiln_status_is_ok(status) ? kiln_ok() : refused(launch, status);
+  return kiln_status_is_ok(status) ? kiln_ok()
+                                   : prepared_refused(launch, status);
 }
 
 static kiln_status_t run_plainly(const kiln_launch_t* launch,
@@ -361,7 +368,8 @@ static kiln_status_t run_plainly(const kiln_launch_t* launch,
                     node->grid_x, node->grid_y, node->grid_z, node->block_x,
                     node->block_y, node->block_z, node->shared_bytes,
                     stream->handle, node->params, node->extra);
-  return kiln_status_is_ok(status) ? kiln_ok() : refused(launch, status);
+  return kiln_status_is_ok(status) ? kiln_ok()
+                                   : prepared_refused(launch, status);
 }
 
 // Whatever the short way does not take.
@@ -380,8 +388,8 @@ run_anyhow(const kiln_launch_t* launch, kiln_stream_t* stream) {
 
 static __attribute__((noinline)) kiln_status_t
 run_failed(const kiln_launch_t* launch, kiln_cu_result_t result) {
-  return refused(launch,
-                 KILNI_DEVICE_CHECK(launch->device, result, "cuLaunchKernel"));
+  return prepared_refused(
+      launch, KILNI_DEVICE_CHECK(launch->device, result, "cuLaunchKernel"));
 }
 
 // The row needs nothing around it but what a stream brings: a column that
@@ -394,7 +402,8 @@ kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
   if (launch == NULL || stream == NULL ||
       (atomic_load_explicit(&stream->way, memory_order_relaxed) |
        launch->detour) != 0 ||
-      stream->device != launch->device || !kilni_is_alive(&launch->alive)) {
+      stream->device != launch->device ||
+      !kilni_device_is_alive(&launch->alive)) {
     return run_anyhow(launch, stream);
   }
   const kiln_cu_kernel_node_t* node = &launch->node;

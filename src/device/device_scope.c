@@ -26,11 +26,11 @@ bool kilni_device_is_lost(const kiln_device_t* device) {
   return atomic_load_explicit(&device->whole->lost, memory_order_acquire);
 }
 
-kilni_alive_t kilni_device_alive(const kiln_device_t* device) {
+kilni_device_alive_t kilni_device_alive(const kiln_device_t* device) {
   static const uint64_t kNobodyTells = 0;
   const volatile uint64_t* mark = device->host->fork_mark;
-  kilni_alive_t alive = {mark != NULL ? mark : &kNobodyTells,
-                         &device->whole->lost};
+  kilni_device_alive_t alive = {mark != NULL ? mark : &kNobodyTells,
+                                &device->whole->lost};
   return alive;
 }
 
@@ -40,9 +40,9 @@ void kilni_device_mark_lost(kiln_device_t* device) {
   if (device->lost_too != NULL) {
     atomic_store_explicit(device->lost_too, true, memory_order_release);
   }
-  kilni_late_t* late =
+  kilni_device_late_t* late =
       atomic_load_explicit(&device->late, memory_order_acquire);
-  if (late != NULL) kilni_late_lose(late);
+  if (late != NULL) kilni_device_late_lose(late);
 }
 
 // Whose work it is: of all objects over a context, of all runtimes.
@@ -190,7 +190,7 @@ kiln_status_t kilni_device_check_memory(const kiln_device_t* device,
 
 // ---- Into a call ----
 
-static kiln_cu_result_t make_current(kilni_scope_t* scope) {
+static kiln_cu_result_t make_current(kilni_device_scope_t* scope) {
   const kiln_cuda_table_t* table = scope->device->table;
   if (scope->device->act_for != NULL) {
     scope->device->act_for(owner_of(scope->device));
@@ -203,7 +203,7 @@ static kiln_cu_result_t make_current(kilni_scope_t* scope) {
   return result;
 }
 
-static kiln_cu_result_t make_relaxed(kilni_scope_t* scope) {
+static kiln_cu_result_t make_relaxed(kilni_device_scope_t* scope) {
   const kiln_cuda_table_t* table = scope->device->table;
   scope->mode = KILN_CU_STREAM_CAPTURE_MODE_RELAXED;
   kiln_cu_result_t result =
@@ -242,15 +242,15 @@ static kiln_status_t body(void) {
       "on the stream of the body");
 }
 
-static kiln_status_t refuse(uint32_t way) {
+static kiln_status_t scope_refuse(uint32_t way) {
   if ((way & KILNI_WAY_LEFT) != 0) return left();
   return (way & KILNI_WAY_IDLE) != 0 ? idle() : body();
 }
 
-static kiln_status_t prepare(kilni_scope_t* scope, uint32_t way) {
+static kiln_status_t scope_prepare(kilni_device_scope_t* scope, uint32_t way) {
   kiln_device_t* device = scope->device;
   if ((way & (KILNI_WAY_IDLE | KILNI_WAY_LEFT | KILNI_WAY_BODY)) != 0) {
-    return refuse(way);
+    return scope_refuse(way);
   }
   if ((way & KILNI_WAY_CURRENT) != 0) {
     KILNI_RETURN_IF_ERROR(
@@ -260,17 +260,17 @@ static kiln_status_t prepare(kilni_scope_t* scope, uint32_t way) {
   kiln_status_t status = KILNI_DEVICE_CHECK(
       device, make_relaxed(scope), "cuThreadExchangeStreamCaptureMode");
   if (kiln_status_is_ok(status)) return kiln_ok();
-  return kilni_scope_leave(scope, status);
+  return kilni_device_scope_leave(scope, status);
 }
 
-kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
-                                uint32_t way) {
+kiln_status_t kilni_device_scope_begin(kilni_device_scope_t* scope,
+                                       kiln_device_t* device, uint32_t way) {
   scope->device = device;
   scope->switched = false;
   scope->relaxed = false;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  return way == 0 ? kiln_ok() : prepare(scope, way);
+  return way == 0 ? kiln_ok() : scope_prepare(scope, way);
 }
 
 static uint32_t way_of(kilni_cuda_row_id_t row) {
@@ -281,21 +281,22 @@ static uint32_t way_of(kilni_cuda_row_id_t row) {
   return way;
 }
 
-kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
-                                kilni_cuda_row_id_t row) {
-  return kilni_scope_begin(scope, device, way_of(row));
+kiln_status_t kilni_device_scope_enter(kilni_device_scope_t* scope,
+                                       kiln_device_t* device,
+                                       kilni_cuda_row_id_t row) {
+  return kilni_device_scope_begin(scope, device, way_of(row));
 }
 
 // ---- And out of it ----
 
-static kiln_cu_result_t put_mode_back(kilni_scope_t* scope) {
+static kiln_cu_result_t put_mode_back(kilni_device_scope_t* scope) {
   if (!scope->relaxed) return KILN_CU_SUCCESS;
   scope->relaxed = false;
   kiln_cu_capture_mode_t mode = scope->mode;
   return scope->device->table->cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-static kiln_cu_result_t put_context_back(kilni_scope_t* scope) {
+static kiln_cu_result_t put_context_back(kilni_device_scope_t* scope) {
   if (!scope->switched) return KILN_CU_SUCCESS;
   scope->switched = false;
   return scope->device->table->cuCtxSetCurrent(scope->previous);
@@ -303,7 +304,8 @@ static kiln_cu_result_t put_context_back(kilni_scope_t* scope) {
 
 // Not tried again: what fails here (a context that was destroyed meanwhile, a
 // driver that ends, a sticky error) fails again.
-static kiln_status_t put_back(kilni_scope_t* scope, kiln_status_t status) {
+static kiln_status_t scope_put_back(kilni_device_scope_t* scope,
+                                    kiln_status_t status) {
   kiln_device_t* device = scope->device;
   kiln_status_t failed = KILNI_DEVICE_CHECK(
       device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode");
@@ -323,22 +325,25 @@ static kiln_status_t put_back(kilni_scope_t* scope, kiln_status_t status) {
   return status;
 }
 
-kiln_status_t kilni_scope_leave(kilni_scope_t* scope, kiln_status_t status) {
+kiln_status_t kilni_device_scope_leave(kilni_device_scope_t* scope,
+                                       kiln_status_t status) {
   if (!scope->switched && !scope->relaxed) return status;
   if (kiln_status_code(status) != KILN_STATUS_NOT_READY) {
-    return put_back(scope, status);
+    return scope_put_back(scope, status);
   }
   // An answer and no error: it must not hide one.
-  kiln_status_t failed = put_back(scope, NULL);
+  kiln_status_t failed = scope_put_back(scope, NULL);
   if (kiln_status_is_ok(failed)) return status;
   kiln_status_free(status);
   return failed;
 }
 
-kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
-                                     const char* call) {
-  if (!kiln_status_is_ok(status)) return kilni_scope_leave(scope, status);
-  status = kilni_scope_leave(scope, NULL);
+kiln_status_t kilni_device_scope_leave_made(kilni_device_scope_t* scope,
+                                            kiln_status_t status,
+                                            const char* call) {
+  if (!kiln_status_is_ok(status))
+    return kilni_device_scope_leave(scope, status);
+  status = kilni_device_scope_leave(scope, NULL);
   if (kiln_status_is_ok(status) || kilni_device_is_lost(scope->device)) {
     return status;
   }
@@ -347,8 +352,8 @@ kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
 
 // ---- The same in a destructor ----
 
-bool kilni_scope_begin_end(kilni_scope_t* scope, kiln_device_t* device,
-                           uint32_t way) {
+bool kilni_device_scope_begin_end(kilni_device_scope_t* scope,
+                                  kiln_device_t* device, uint32_t way) {
   memset(scope, 0, sizeof(*scope));
   scope->device = device;
   if (kilni_device_is_lost(device)) return false;
@@ -358,8 +363,8 @@ bool kilni_scope_begin_end(kilni_scope_t* scope, kiln_device_t* device,
 }
 
 // A destructor has nobody to tell but the log.
-static void tell(kiln_device_t* device, kiln_cu_result_t result,
-                 const char* call, const char* doing) {
+static void scope_tell(kiln_device_t* device, kiln_cu_result_t result,
+                       const char* call, const char* doing) {
   if (result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_DEINITIALIZED) {
     return;
   }
@@ -369,21 +374,22 @@ static void tell(kiln_device_t* device, kiln_cu_result_t result,
   if (kilni_table_cuda_result_is_sticky(result)) kilni_device_mark_lost(device);
 }
 
-void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
-                           const char* call) {
+void kilni_device_scope_leave_end(kilni_device_scope_t* scope,
+                                  kiln_cu_result_t result, const char* call) {
   kiln_device_t* device = scope->device;
-  tell(device, result, call, "");
-  tell(device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode",
-       " behind a destructor");
-  tell(device, put_context_back(scope), "cuCtxSetCurrent",
-       " behind a destructor");
+  scope_tell(device, result, call, "");
+  scope_tell(device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode",
+             " behind a destructor");
+  scope_tell(device, put_context_back(scope), "cuCtxSetCurrent",
+             " behind a destructor");
 }
 
 void kilni_device_wait_end(kiln_device_t* device) {
-  kilni_scope_t scope;
-  if (!kilni_scope_begin_end(&scope, device, KILNI_WAY_cuCtxSynchronize)) {
+  kilni_device_scope_t scope;
+  if (!kilni_device_scope_begin_end(&scope, device,
+                                    KILNI_WAY_cuCtxSynchronize)) {
     return;
   }
-  kilni_scope_leave_end(&scope, device->table->cuCtxSynchronize(),
-                        "cuCtxSynchronize");
+  kilni_device_scope_leave_end(&scope, device->table->cuCtxSynchronize(),
+                               "cuCtxSynchronize");
 }

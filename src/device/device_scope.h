@@ -22,28 +22,31 @@ enum {
 };
 
 // A driver call being made. one-thread
-typedef struct kilni_scope_t {
+typedef struct kilni_device_scope_t {
   kiln_device_t* device;
   kiln_cu_context_t previous;
   kiln_cu_capture_mode_t mode;  // what it was
   bool switched;
   bool relaxed;
-} kilni_scope_t;
+} kilni_device_scope_t;
 
 // Gets ready for a call, after asking for a fork and a lost device: makes the
 // device's context current if the way says so and it is not, then the capture
 // mode relaxed.
-kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
-                                uint32_t way);
+kiln_status_t kilni_device_scope_begin(kilni_device_scope_t* scope,
+                                       kiln_device_t* device, uint32_t way);
 // The same for a row of the table.
-kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
-                                kilni_cuda_row_id_t row);
+kiln_status_t kilni_device_scope_enter(kilni_device_scope_t* scope,
+                                       kiln_device_t* device,
+                                       kilni_cuda_row_id_t row);
 // Puts mode and context back. `status` is the operation's, and wins.
-kiln_status_t kilni_scope_leave(kilni_scope_t* scope, kiln_status_t status);
+kiln_status_t kilni_device_scope_leave(kilni_device_scope_t* scope,
+                                       kiln_status_t status);
 // The same behind a call that made a handle: if that is all that went wrong,
 // the caller ends the handle again, and the status says so.
-kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
-                                     const char* call);
+kiln_status_t kilni_device_scope_leave_made(kilni_device_scope_t* scope,
+                                            kiln_status_t status,
+                                            const char* call);
 
 // The status of a driver call; a sticky result marks the device as lost and
 // carries the fault report.
@@ -73,9 +76,9 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
                                 (device_)->table->call(__VA_ARGS__), #call, \
                                 __FILE__, __LINE__))
 // The same for a row that is about a stream.
-#define KILNI_STREAM_CALL(out_status, stream_, call, ...)            \
-  KILNI_WAY_CALL(out_status, (stream_)->device,                      \
-                 KILNI_WAY_##call | kilni_stream_way(stream_), call, \
+#define KILNI_STREAM_CALL(out_status, stream_, call, ...)                   \
+  KILNI_WAY_CALL(out_status, (stream_)->device,                             \
+                 KILNI_WAY_##call | kilni_device_stream_way(stream_), call, \
                  __VA_ARGS__)
 #define KILNI_WAY_CALL(out_status, device_, way, call, ...)              \
   KILNI_SCOPED_CALL(                                                     \
@@ -83,13 +86,13 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
       KILNI_DEVICE_CHECK((device_), (device_)->table->call(__VA_ARGS__), \
                          #call))
 // `check`, which calls a row and gives its status, in a scope of that way.
-#define KILNI_SCOPED_CALL(out_status, device_, way, check)       \
-  do {                                                           \
-    kilni_scope_t scope_;                                        \
-    (out_status) = kilni_scope_begin(&scope_, (device_), (way)); \
-    if (kiln_status_is_ok(out_status)) {                         \
-      (out_status) = kilni_scope_leave(&scope_, (check));        \
-    }                                                            \
+#define KILNI_SCOPED_CALL(out_status, device_, way, check)              \
+  do {                                                                  \
+    kilni_device_scope_t scope_;                                        \
+    (out_status) = kilni_device_scope_begin(&scope_, (device_), (way)); \
+    if (kiln_status_is_ok(out_status)) {                                \
+      (out_status) = kilni_device_scope_leave(&scope_, (check));        \
+    }                                                                   \
   } while (0)
 
 // Calls a row that makes `*handle_`, which is 0 unless the call itself worked.
@@ -98,43 +101,44 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
 #define KILNI_DEVICE_CREATE(out_status, device_, handle_, call, ...)     \
   KILNI_WAY_CREATE(out_status, device_, KILNI_WAY_##call, handle_, call, \
                    __VA_ARGS__)
-#define KILNI_STREAM_CREATE(out_status, stream_, handle_, call, ...)      \
-  KILNI_WAY_CREATE(out_status, (stream_)->device,                         \
-                   KILNI_WAY_##call | kilni_stream_way(stream_), handle_, \
-                   call, __VA_ARGS__)
+#define KILNI_STREAM_CREATE(out_status, stream_, handle_, call, ...)    \
+  KILNI_WAY_CREATE(out_status, (stream_)->device,                       \
+                   KILNI_WAY_##call | kilni_device_stream_way(stream_), \
+                   handle_, call, __VA_ARGS__)
 #define KILNI_WAY_CREATE(out_status, device_, way, handle_, call, ...)       \
   do {                                                                       \
-    kilni_scope_t scope_;                                                    \
-    (out_status) = kilni_scope_begin(&scope_, (device_), (way));             \
+    kilni_device_scope_t scope_;                                             \
+    (out_status) = kilni_device_scope_begin(&scope_, (device_), (way));      \
     if (kiln_status_is_ok(out_status)) {                                     \
       (out_status) = KILNI_DEVICE_CHECK(                                     \
           (device_), (device_)->table->call((handle_), __VA_ARGS__), #call); \
       if (!kiln_status_is_ok(out_status)) *(handle_) = 0;                    \
-      (out_status) = kilni_scope_leave_made(&scope_, (out_status), #call);   \
+      (out_status) =                                                         \
+          kilni_device_scope_leave_made(&scope_, (out_status), #call);       \
     }                                                                        \
   } while (0)
 
 // In a destructor: false if the handle is to be left alone (a lost device).
 // Never fails: a context that cannot be made current does not keep a handle
 // from being destroyed.
-bool kilni_scope_begin_end(kilni_scope_t* scope, kiln_device_t* device,
-                           uint32_t way);
-void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
-                           const char* call);
+bool kilni_device_scope_begin_end(kilni_device_scope_t* scope,
+                                  kiln_device_t* device, uint32_t way);
+void kilni_device_scope_leave_end(kilni_device_scope_t* scope,
+                                  kiln_cu_result_t result, const char* call);
 
 #define KILNI_DEVICE_END(device_, call, ...) \
   KILNI_WAY_END(device_, KILNI_WAY_##call, call, __VA_ARGS__)
-#define KILNI_STREAM_END(stream_, call, ...)                        \
-  KILNI_WAY_END((stream_)->device,                                  \
-                KILNI_WAY_##call | kilni_stream_way(stream_), call, \
+#define KILNI_STREAM_END(stream_, call, ...)                               \
+  KILNI_WAY_END((stream_)->device,                                         \
+                KILNI_WAY_##call | kilni_device_stream_way(stream_), call, \
                 __VA_ARGS__)
-#define KILNI_WAY_END(device_, way, call, ...)                            \
-  do {                                                                    \
-    kilni_scope_t scope_;                                                 \
-    if (kilni_scope_begin_end(&scope_, (device_), (way))) {               \
-      kilni_scope_leave_end(&scope_, (device_)->table->call(__VA_ARGS__), \
-                            #call);                                       \
-    }                                                                     \
+#define KILNI_WAY_END(device_, way, call, ...)                     \
+  do {                                                             \
+    kilni_device_scope_t scope_;                                   \
+    if (kilni_device_scope_begin_end(&scope_, (device_), (way))) { \
+      kilni_device_scope_leave_end(                                \
+          &scope_, (device_)->table->call(__VA_ARGS__), #call);    \
+    }                                                              \
   } while (0)
 
 #endif  // KILN_SRC_DEVICE_DEVICE_SCOPE_H_

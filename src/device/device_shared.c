@@ -51,7 +51,7 @@ static kiln_status_t init_imports(kiln_pool_t* pool) {
 
 // The device that opened a pool may use it, unless it is another one than the
 // pool's: then it is told so.
-static kiln_status_t let_in(kiln_pool_t* pool) {
+static kiln_status_t shared_let_in(kiln_pool_t* pool) {
   kiln_device_t* device = pool->device;
   kiln_cu_mem_access_desc_t desc = {
       {KILN_CU_MEM_LOCATION_TYPE_DEVICE, device->handle},
@@ -75,7 +75,8 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
       device->table, KILNI_CUDA_ROW_cuMemPoolImportFromShareableHandle));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   kiln_pool_t* pool = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, KILN_MEMORY_DEVICE, &pool));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_pool_make(device, KILN_MEMORY_DEVICE, &pool));
   pool->imported = true;
   kiln_status_t status = init_imports(pool);
   if (kiln_status_is_ok(status)) {
@@ -85,12 +86,12 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
         (void*)(uintptr_t)fd, KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     pool->is_made = pool->handle != NULL;
   }
-  if (kiln_status_is_ok(status)) status = let_in(pool);
+  if (kiln_status_is_ok(status)) status = shared_let_in(pool);
   if (!kiln_status_is_ok(status)) {
     kiln_pool_release(pool);
     return status;
   }
-  kilni_pool_enter(pool);
+  kilni_device_pool_enter(pool);
   *out_pool = pool;
   return kiln_ok();
 }
@@ -172,7 +173,7 @@ static kiln_status_t check_import(const kiln_device_t* device,
       "name the pool that kiln_pool_import gave");
 }
 
-static bool try_retain(kiln_buffer_t* buffer) {
+static bool shared_try_retain(kiln_buffer_t* buffer) {
   unsigned int seen = atomic_load(&buffer->references);
   while (seen != 0) {
     if (atomic_compare_exchange_weak(&buffer->references, &seen, seen + 1)) {
@@ -184,11 +185,12 @@ static bool try_retain(kiln_buffer_t* buffer) {
 
 // The buffer of this key, retained; or NULL, and `import` stands for it in the
 // list. Waits while another thread is opening it or letting go of it.
-static kiln_buffer_t* enter(kilni_imports_t* imports, kilni_import_t* import) {
+static kiln_buffer_t* shared_enter(kilni_device_imports_t* imports,
+                                   kilni_device_import_t* import) {
   kiln_buffer_t* found = NULL;
   kilni_base_mutex_lock(&imports->lock);
   for (;;) {
-    kilni_import_t* at = imports->first;
+    kilni_device_import_t* at = imports->first;
     while (at != NULL && memcmp(at->key, import->key, sizeof(at->key)) != 0) {
       at = at->next;
     }
@@ -197,7 +199,7 @@ static kiln_buffer_t* enter(kilni_imports_t* imports, kilni_import_t* import) {
       imports->first = import;
       break;
     }
-    if (at->buffer != NULL && try_retain(at->buffer)) {
+    if (at->buffer != NULL && shared_try_retain(at->buffer)) {
       found = at->buffer;
       break;
     }
@@ -207,10 +209,11 @@ static kiln_buffer_t* enter(kilni_imports_t* imports, kilni_import_t* import) {
   return found;
 }
 
-void kilni_import_left(kiln_pool_t* pool, kilni_import_t* import) {
-  kilni_imports_t* imports = &pool->imports;
+void kilni_device_import_left(kiln_pool_t* pool,
+                              kilni_device_import_t* import) {
+  kilni_device_imports_t* imports = &pool->imports;
   kilni_base_mutex_lock(&imports->lock);
-  kilni_import_t** at = &imports->first;
+  kilni_device_import_t** at = &imports->first;
   while (*at != import) at = &(*at)->next;
   *at = import->next;
   kilni_base_cond_broadcast(&imports->changed);
@@ -223,7 +226,7 @@ static kiln_status_t open_of_pool(kiln_buffer_t* buffer, kiln_stream_t* stream,
                                   kiln_pool_t* pool) {
   kiln_stream_retain(stream);
   atomic_store(&buffer->stream, stream);
-  kilni_buffer_note_thread(buffer, stream);
+  kilni_device_buffer_note_thread(buffer, stream);
   kiln_cu_mempool_export_t shared;
   memcpy(&shared, buffer->import->key, sizeof(shared));
   kiln_status_t status;
@@ -233,7 +236,8 @@ static kiln_status_t open_of_pool(kiln_buffer_t* buffer, kiln_stream_t* stream,
   return status;
 }
 
-static void publish(kilni_imports_t* imports, kiln_buffer_t* buffer) {
+static void shared_publish(kilni_device_imports_t* imports,
+                           kiln_buffer_t* buffer) {
   kilni_base_mutex_lock(&imports->lock);
   buffer->import->buffer = buffer;
   kilni_base_cond_broadcast(&imports->changed);
@@ -249,16 +253,17 @@ static kiln_status_t import_of_pool(kiln_device_t* device,
       device->table, KILNI_CUDA_ROW_cuMemPoolImportPointer));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator, sizeof(kilni_import_t), &block));
-  kilni_import_t* import = block;
+      kilni_base_alloc(allocator, sizeof(kilni_device_import_t), &block));
+  kilni_device_import_t* import = block;
   memcpy(import->key, exported->bytes, sizeof(import->key));
   kiln_buffer_t* buffer = NULL;
-  kiln_status_t status = kilni_buffer_make(device, exported->size, &buffer);
+  kiln_status_t status =
+      kilni_device_buffer_make(device, exported->size, &buffer);
   if (!kiln_status_is_ok(status)) {
     kilni_base_free(allocator, import, sizeof(*import));
     return status;
   }
-  kiln_buffer_t* known = enter(&given->pool->imports, import);
+  kiln_buffer_t* known = shared_enter(&given->pool->imports, import);
   if (known != NULL) {
     kilni_base_free(allocator, import, sizeof(*import));
     kiln_buffer_release(buffer);
@@ -273,7 +278,7 @@ static kiln_status_t import_of_pool(kiln_device_t* device,
     kiln_buffer_release(buffer);
     return status;
   }
-  publish(&given->pool->imports, buffer);
+  shared_publish(&given->pool->imports, buffer);
   *out_buffer = buffer;
   return kiln_ok();
 }
@@ -284,7 +289,8 @@ static kiln_status_t import_plain(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(
       kilni_table_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcOpenMemHandle));
   kiln_buffer_t* buffer = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_buffer_make(device, exported->size, &buffer));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_buffer_make(device, exported->size, &buffer));
   kiln_cu_ipc_mem_handle_t shared;
   memcpy(&shared, exported->bytes, sizeof(shared));
   kiln_status_t status;

@@ -10,7 +10,7 @@
 #include "base/status_make.h"
 #include "device/device_scope.h"
 
-static kilni_base_registry_key_t key_of(kiln_cu_stream_t handle) {
+static kilni_base_registry_key_t stream_key_of(kiln_cu_stream_t handle) {
   kilni_base_registry_key_t key = {(uint64_t)(uintptr_t)handle,
                                    KILNI_REGISTERED_STREAM, 0};
   return key;
@@ -21,8 +21,8 @@ static bool is_default(kiln_cu_stream_t handle) {
 }
 
 // An object without a handle.
-static kiln_status_t make(kiln_device_t* device, uint32_t kind,
-                          kiln_stream_t** out_stream) {
+static kiln_status_t stream_make(kiln_device_t* device, uint32_t kind,
+                                 kiln_stream_t** out_stream) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(device->host->allocator, sizeof(kiln_stream_t), &block));
@@ -52,9 +52,9 @@ static kiln_status_t check_priority(kiln_device_t* device, int32_t priority) {
 
 // A part makes its streams by a row of their own where there is one: its
 // context then needs not be current, which it may be for one thread only.
-kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
-                                int32_t priority,
-                                kiln_cu_stream_t* out_stream) {
+kiln_status_t kilni_device_stream_make(kiln_device_t* device,
+                                       unsigned int flags, int32_t priority,
+                                       kiln_cu_stream_t* out_stream) {
   kiln_status_t status;
   if (device->parent != NULL &&
       kilni_table_cuda_has(device->table,
@@ -99,42 +99,44 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(check_blocking(device, given.with_default_stream));
   KILNI_RETURN_IF_ERROR(check_priority(device, given.priority));
   kiln_stream_t* stream = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_CREATED, &stream));
+  KILNI_RETURN_IF_ERROR(stream_make(device, KILN_STREAM_CREATED, &stream));
   stream->with_default_stream = given.with_default_stream == KILN_SWITCH_ON;
   stream->priority = given.priority;
-  kiln_status_t status = kilni_stream_make(device,
-                                           stream->with_default_stream
-                                               ? KILN_CU_STREAM_DEFAULT
-                                               : KILN_CU_STREAM_NON_BLOCKING,
-                                           stream->priority, &stream->handle);
+  kiln_status_t status = kilni_device_stream_make(
+      device,
+      stream->with_default_stream ? KILN_CU_STREAM_DEFAULT
+                                  : KILN_CU_STREAM_NON_BLOCKING,
+      stream->priority, &stream->handle);
   if (!kiln_status_is_ok(status)) {
     kiln_stream_release(stream);
     return status;
   }
   kilni_base_registry_put(&device->registry, &stream->entry,
-                          key_of(stream->handle), stream, &stream->references);
+                          stream_key_of(stream->handle), stream,
+                          &stream->references);
   *out_stream = stream;
   return kiln_ok();
 }
 
-kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
-                                         kiln_stream_t** out_stream) {
+kiln_status_t kilni_device_stream_make_captured(kiln_device_t* device,
+                                                kiln_stream_t** out_stream) {
   *out_stream = NULL;
   kiln_stream_t* stream = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_CAPTURED, &stream));
+  KILNI_RETURN_IF_ERROR(stream_make(device, KILN_STREAM_CAPTURED, &stream));
   atomic_init(&stream->way, KILNI_WAY_IDLE);
-  kiln_status_t status = kilni_stream_acquire(device, &stream->handle);
+  kiln_status_t status = kilni_device_stream_acquire(device, &stream->handle);
   if (!kiln_status_is_ok(status)) {
     kiln_stream_release(stream);
     return status;
   }
   kilni_base_registry_put(&device->registry, &stream->entry,
-                          key_of(stream->handle), stream, &stream->references);
+                          stream_key_of(stream->handle), stream,
+                          &stream->references);
   *out_stream = stream;
   return kiln_ok();
 }
 
-void kilni_stream_set_idle(kiln_stream_t* stream, bool idle) {
+void kilni_device_stream_set_idle(kiln_stream_t* stream, bool idle) {
   if (stream->kind != KILN_STREAM_CAPTURED) return;
   if (idle) {
     atomic_fetch_or(&stream->way, KILNI_WAY_IDLE);
@@ -146,10 +148,10 @@ void kilni_stream_set_idle(kiln_stream_t* stream, bool idle) {
 // ---- Made elsewhere ----
 
 // Gives the object out, or the living one that stands for its handle already.
-static void enter(kiln_stream_t* stream, kiln_stream_t** out_stream) {
+static void stream_enter(kiln_stream_t* stream, kiln_stream_t** out_stream) {
   kiln_stream_t* first = kilni_base_registry_add(
-      &stream->device->registry, &stream->entry, key_of(stream->handle), stream,
-      &stream->references);
+      &stream->device->registry, &stream->entry, stream_key_of(stream->handle),
+      stream, &stream->references);
   if (first != NULL) kiln_stream_release(stream);
   *out_stream = first != NULL ? first : stream;
 }
@@ -161,8 +163,8 @@ static kiln_status_t make_default(kiln_device_t* device,
                                   kiln_stream_t** out_stream) {
   bool legacy = handle == KILN_CU_STREAM_LEGACY;
   KILNI_RETURN_IF_ERROR(
-      make(device, legacy ? KILN_STREAM_LEGACY : KILN_STREAM_PER_THREAD,
-           out_stream));
+      stream_make(device, legacy ? KILN_STREAM_LEGACY : KILN_STREAM_PER_THREAD,
+                  out_stream));
   (*out_stream)->handle = handle;
   atomic_init(&(*out_stream)->way, KILNI_WAY_CURRENT);
   (*out_stream)->with_default_stream = true;
@@ -208,7 +210,7 @@ static kiln_status_t make_foreign(kiln_device_t* device,
   KILNI_RETURN_IF_ERROR(status);
   KILNI_DEVICE_CALL(status, device, cuStreamGetPriority, handle, &priority);
   KILNI_RETURN_IF_ERROR(status);
-  KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_FOREIGN, out_stream));
+  KILNI_RETURN_IF_ERROR(stream_make(device, KILN_STREAM_FOREIGN, out_stream));
   (*out_stream)->handle = handle;
   (*out_stream)->priority = priority;
   (*out_stream)->with_default_stream =
@@ -228,10 +230,10 @@ kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
   kiln_cu_stream_t stream = handle;
   if (stream == NULL) stream = KILN_CU_STREAM_LEGACY;
   kiln_stream_t* known =
-      kilni_base_registry_find(&device->registry, key_of(stream));
+      kilni_base_registry_find(&device->registry, stream_key_of(stream));
   if (known != NULL && (!owned || known->kind == KILN_STREAM_CREATED)) {
     *out_stream = known;
-    if (owned) kilni_owner_release(*owner);
+    if (owned) kilni_device_owner_release(*owner);
     return kiln_ok();
   }
   // Somebody else keeps that object's handle alive, for how long who knows.
@@ -244,7 +246,7 @@ kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
     made->owner = *owner;
     *out_stream = made;
   } else {
-    enter(made, out_stream);
+    stream_enter(made, out_stream);
   }
   return kiln_ok();
 }
@@ -263,21 +265,21 @@ void kiln_stream_release(kiln_stream_t* stream) {
     return;
   }
   kiln_device_t* device = stream->device;
-  if (stream->left != NULL) kilni_stream_drop_left(stream);
+  if (stream->left != NULL) kilni_device_stream_drop_left(stream);
   kilni_base_registry_remove(&device->registry, &stream->entry);
   if (stream->kind == KILN_STREAM_CREATED && stream->handle != NULL) {
     KILNI_DEVICE_END(device, cuStreamDestroy, stream->handle);
   }
   if (stream->kind == KILN_STREAM_CAPTURED && stream->handle != NULL) {
     if (stream->spoiled || stream->abandoned) {
-      kilni_stream_forget(device, stream->handle, !stream->abandoned);
+      kilni_device_stream_forget(device, stream->handle, !stream->abandoned);
     } else {
-      kilni_stream_recycle(device, stream->handle);
+      kilni_device_stream_recycle(device, stream->handle);
     }
   }
   kiln_owner_t owner = stream->owner;
   kilni_base_free(device->host->allocator, stream, sizeof(*stream));
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kiln_device_release(device);
 }
 

@@ -16,13 +16,13 @@ enum {
   PACKED_BOX = 128,  // of types with gaps in shared memory
 };
 
-static const uint64_t most_size = UINT64_C(1) << 32;
-static const uint64_t most_stride = UINT64_C(1) << 40;
+static const uint64_t kMostSize = UINT64_C(1) << 32;
+static const uint64_t kMostStride = UINT64_C(1) << 40;
 // Bits of an element in shared memory.
 static const uint8_t kBits[] = {0,  8,  16, 32, 32, 64, 64, 16, 32,
                                 64, 16, 32, 32, 32, 4,  8,  8};
 
-static bool is_packed(uint32_t type) {
+static bool tensor_is_packed(uint32_t type) {
   return type >= KILN_TENSOR_U4;
 }
 
@@ -31,8 +31,8 @@ static bool is_spread(uint32_t type) {
   return type >= KILN_TENSOR_U4_IN_16;
 }
 
-static bool is_float(uint32_t type) {
-  return type >= KILN_TENSOR_F16 && !is_packed(type);
+static bool tensor_is_float(uint32_t type) {
+  return type >= KILN_TENSOR_F16 && !tensor_is_packed(type);
 }
 
 static kiln_status_t wrong(const char* field, uint32_t index, int64_t value,
@@ -89,13 +89,13 @@ static kiln_status_t check_words(const kiln_tensor_options_t* given,
                        "options.fetch_bytes");
   KILNI_CHECK_ARGUMENT_SAYS(
       given->nan_fill <= KILN_SWITCH_OFF ||
-          (given->nan_fill == KILN_SWITCH_ON && is_float(given->type)),
+          (given->nan_fill == KILN_SWITCH_ON && tensor_is_float(given->type)),
       "options.nan_fill", "is on for a type without NaN, or is not a switch",
       "leave it off, or use a floating-point type");
   return kiln_ok();
 }
 
-static kiln_status_t check_memory(const kiln_tensor_options_t* given) {
+static kiln_status_t tensor_check_memory(const kiln_tensor_options_t* given) {
   const bool wide = given->interleave == 32 || is_spread(given->type);
   const uint64_t step = wide ? 32 : 16;
   const char* multiples = wide ? "a multiple of 32" : "a multiple of 16";
@@ -103,13 +103,13 @@ static kiln_status_t check_memory(const kiln_tensor_options_t* given) {
     return wrong("address", 0, (int64_t)given->address, multiples);
   }
   for (uint32_t i = 0; i < given->rank; i++) {
-    if (given->sizes[i] == 0 || given->sizes[i] > most_size) {
+    if (given->sizes[i] == 0 || given->sizes[i] > kMostSize) {
       return wrong("sizes", i, (int64_t)given->sizes[i], "1 to 2^32");
     }
   }
-  const uint64_t pack = is_spread(given->type)   ? PACKED_BOX
-                        : is_packed(given->type) ? 2
-                                                 : 1;
+  const uint64_t pack = is_spread(given->type)          ? PACKED_BOX
+                        : tensor_is_packed(given->type) ? 2
+                                                        : 1;
   if (given->sizes[0] % pack != 0) {
     return wrong("sizes", 0, (int64_t)given->sizes[0],
                  pack == 2 ? "a multiple of 2" : "a multiple of 128");
@@ -118,7 +118,7 @@ static kiln_status_t check_memory(const kiln_tensor_options_t* given) {
     if (given->strides[i] % step != 0) {
       return wrong("strides", i, (int64_t)given->strides[i], multiples);
     }
-    if (given->strides[i] == 0 || given->strides[i] >= most_stride) {
+    if (given->strides[i] == 0 || given->strides[i] >= kMostStride) {
       return wrong("strides", i, (int64_t)given->strides[i],
                    "below 2^40, and not 0");
     }
@@ -137,9 +137,9 @@ static kiln_status_t check_steps(kiln_tensor_options_t* given) {
 }
 
 // The innermost row of a copy, which `field` says.
-static kiln_status_t check_row(const kiln_tensor_options_t* given,
-                               const char* field, uint32_t elements,
-                               bool in_chunks) {
+static kiln_status_t tensor_check_row(const kiln_tensor_options_t* given,
+                                      const char* field, uint32_t elements,
+                                      bool in_chunks) {
   if (is_spread(given->type) && elements != PACKED_BOX) {
     return wrong(field, 0, elements, "128 with this type");
   }
@@ -164,7 +164,7 @@ static kiln_status_t check_box(const kiln_tensor_options_t* given) {
       return wrong("box", i, given->box[i], "1 to 256");
     }
   }
-  return check_row(given, "box", given->box[0], true);
+  return tensor_check_row(given, "box", given->box[0], true);
 }
 
 // ---- Columns ----
@@ -213,12 +213,12 @@ static kiln_status_t check_columns(const kiln_tensor_options_t* given,
     return wrong("pixels", 0, columns->pixels, "1 to 1024");
   }
   KILNI_RETURN_IF_ERROR(check_corners(given, columns));
-  return check_row(given, "channels", columns->channels, false);
+  return tensor_check_row(given, "channels", columns->channels, false);
 }
 
 // ---- The device ----
 
-static kiln_status_t check_device(kiln_device_t* device, bool newer) {
+static kiln_status_t tensor_check_device(kiln_device_t* device, bool newer) {
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       device->table, KILNI_CUDA_ROW_cuTensorMapEncodeTiled));
@@ -247,18 +247,19 @@ static kiln_status_t check_device(kiln_device_t* device, bool newer) {
       "use a GPU of compute capability 10.0 or later");
 }
 
-static bool is_newer(const kiln_tensor_options_t* given) {
-  return is_packed(given->type) || given->swizzle > KILN_TENSOR_SWIZZLE_128;
+static bool tensor_is_newer(const kiln_tensor_options_t* given) {
+  return tensor_is_packed(given->type) ||
+         given->swizzle > KILN_TENSOR_SWIZZLE_128;
 }
 
-static kiln_status_t read_options(const kiln_tensor_options_t* options,
-                                  uint32_t least_rank,
-                                  kiln_tensor_options_t* given) {
+static kiln_status_t tensor_read_options(const kiln_tensor_options_t* options,
+                                         uint32_t least_rank,
+                                         kiln_tensor_options_t* given) {
   KILNI_CHECK_ARGUMENT(options != NULL, "options");
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_tensor_options_t, given));
   KILNI_RETURN_IF_ERROR(check_words(given, least_rank));
-  KILNI_RETURN_IF_ERROR(check_memory(given));
+  KILNI_RETURN_IF_ERROR(tensor_check_memory(given));
   return check_steps(given);
 }
 
@@ -267,7 +268,7 @@ static uint32_t fetch_of(const kiln_tensor_options_t* given) {
   return given->fetch_bytes == 256 ? 3 : given->fetch_bytes / 64;
 }
 
-static unsigned int fill_of(const kiln_tensor_options_t* given) {
+static unsigned int tensor_fill_of(const kiln_tensor_options_t* given) {
   return given->nan_fill == KILN_SWITCH_ON ? 1 : 0;
 }
 
@@ -278,9 +279,9 @@ kiln_status_t kiln_tensor_map_encode(kiln_device_t* device,
   memset(out_map, 0, sizeof(*out_map));
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_tensor_options_t given;
-  KILNI_RETURN_IF_ERROR(read_options(options, 1, &given));
+  KILNI_RETURN_IF_ERROR(tensor_read_options(options, 1, &given));
   KILNI_RETURN_IF_ERROR(check_box(&given));
-  KILNI_RETURN_IF_ERROR(check_device(device, is_newer(&given)));
+  KILNI_RETURN_IF_ERROR(tensor_check_device(device, tensor_is_newer(&given)));
   kiln_cu_tensor_map_t map;
   memset(&map, 0, sizeof(map));
   kiln_status_t status;
@@ -288,7 +289,7 @@ kiln_status_t kiln_tensor_map_encode(kiln_device_t* device,
                     given.type - 1, given.rank, (void*)(uintptr_t)given.address,
                     given.sizes, given.strides, given.box, given.steps,
                     given.interleave / 16, given.swizzle, fetch_of(&given),
-                    fill_of(&given));
+                    tensor_fill_of(&given));
   if (kiln_status_is_ok(status)) memcpy(out_map, &map, sizeof(*out_map));
   return status;
 }
@@ -304,10 +305,11 @@ kiln_status_t kiln_tensor_map_encode_columns(
   kiln_tensor_columns_t along;
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       columns, "kiln_tensor_columns_t", sizeof(along), &along));
-  KILNI_RETURN_IF_ERROR(read_options(options, 3, &given));
+  KILNI_RETURN_IF_ERROR(tensor_read_options(options, 3, &given));
   KILNI_RETURN_IF_ERROR(check_columns(&given, &along));
   const bool wide = along.mode != KILN_TENSOR_COLUMNS;
-  KILNI_RETURN_IF_ERROR(check_device(device, wide || is_newer(&given)));
+  KILNI_RETURN_IF_ERROR(
+      tensor_check_device(device, wide || tensor_is_newer(&given)));
   kiln_cu_tensor_map_t map;
   memset(&map, 0, sizeof(map));
   kiln_status_t status;
@@ -317,14 +319,14 @@ kiln_status_t kiln_tensor_map_encode_columns(
         given.rank, (void*)(uintptr_t)given.address, given.sizes, given.strides,
         along.lower[0], along.upper[0], along.channels, along.pixels,
         given.steps, given.interleave / 16, along.mode - 1, given.swizzle,
-        fetch_of(&given), fill_of(&given));
+        fetch_of(&given), tensor_fill_of(&given));
   } else {
     KILNI_DEVICE_CALL(status, device, cuTensorMapEncodeIm2col, &map,
                       given.type - 1, given.rank,
                       (void*)(uintptr_t)given.address, given.sizes,
                       given.strides, along.lower, along.upper, along.channels,
                       along.pixels, given.steps, given.interleave / 16,
-                      given.swizzle, fetch_of(&given), fill_of(&given));
+                      given.swizzle, fetch_of(&given), tensor_fill_of(&given));
   }
   if (kiln_status_is_ok(status)) memcpy(out_map, &map, sizeof(*out_map));
   return status;

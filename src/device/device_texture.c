@@ -38,11 +38,11 @@ typedef struct under_t {
   uint32_t levels;     // of a mipmap, or 0
 } under_t;
 
-static bool is_float(unsigned int format) {
+static bool texture_is_float(unsigned int format) {
   return format == KILN_CU_AD_FORMAT_HALF || format == KILN_CU_AD_FORMAT_FLOAT;
 }
 
-static bool is_wide(unsigned int format) {
+static bool texture_is_wide(unsigned int format) {
   return format == KILN_CU_AD_FORMAT_UNSIGNED_INT32 ||
          format == KILN_CU_AD_FORMAT_SIGNED_INT32;
 }
@@ -51,7 +51,7 @@ static kiln_status_t check_aligned(kiln_device_t* device, uint64_t value,
                                    kiln_cu_device_attribute_t id,
                                    const char* what) {
   uint64_t step = 0;
-  KILNI_RETURN_IF_ERROR(kilni_texture_ask(device, id, &step));
+  KILNI_RETURN_IF_ERROR(kilni_device_texture_ask(device, id, &step));
   if (step == 0 || value % step == 0) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -63,7 +63,8 @@ static kiln_status_t check_aligned(kiln_device_t* device, uint64_t value,
 
 // ---- Textures ----
 
-static kiln_status_t check_switches(const kiln_texture_options_t* given) {
+static kiln_status_t texture_check_switches(
+    const kiln_texture_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->linear <= KILN_SWITCH_ON, "options.linear");
   KILNI_CHECK_ARGUMENT(given->normalized <= KILN_SWITCH_ON,
                        "options.normalized");
@@ -115,8 +116,8 @@ static kiln_status_t check_filter(const kiln_texture_options_t* given,
                                   unsigned int format) {
   if ((given->linear != KILN_SWITCH_ON &&
        given->level_linear != KILN_SWITCH_ON) ||
-      is_float(format) || given->srgb == KILN_SWITCH_ON ||
-      (given->as_float == KILN_SWITCH_ON && !is_wide(format))) {
+      texture_is_float(format) || given->srgb == KILN_SWITCH_ON ||
+      (given->as_float == KILN_SWITCH_ON && !texture_is_wide(format))) {
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
@@ -128,7 +129,7 @@ static kiln_status_t check_filter(const kiln_texture_options_t* given,
 
 static kiln_status_t check_sampler(const kiln_texture_options_t* given,
                                    const under_t* under) {
-  KILNI_RETURN_IF_ERROR(check_switches(given));
+  KILNI_RETURN_IF_ERROR(texture_check_switches(given));
   for (int i = 0; i < 3; i++) {
     uint32_t mode = given->address[i];
     KILNI_CHECK_ARGUMENT(mode <= KILN_TEXTURE_BORDER, "options.address");
@@ -178,7 +179,7 @@ static kiln_cu_sampler_t sampler_of(const kiln_texture_options_t* given,
   sampler.filter = given->linear == KILN_SWITCH_ON
                        ? KILN_CU_TR_FILTER_MODE_LINEAR
                        : KILN_CU_TR_FILTER_MODE_POINT;
-  if (!is_float(format) && given->as_float != KILN_SWITCH_ON &&
+  if (!texture_is_float(format) && given->as_float != KILN_SWITCH_ON &&
       given->srgb != KILN_SWITCH_ON) {
     sampler.flags |= KILN_CU_TRSF_READ_AS_INTEGER;
   }
@@ -324,7 +325,7 @@ static kiln_status_t check_room(const kiln_buffer_t* buffer,
 static kiln_status_t check_linear(kiln_device_t* device,
                                   const kiln_texels_t* given) {
   KILNI_CHECK_ARGUMENT(given->row_bytes == 0, "texels.row_bytes");
-  return kilni_texture_limit(
+  return kilni_device_texture_limit(
       device, given->width,
       KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH,
       "a texture over a buffer with a width");
@@ -333,15 +334,15 @@ static kiln_status_t check_linear(kiln_device_t* device,
 static kiln_status_t check_pitched(kiln_device_t* device,
                                    const kiln_texels_t* given,
                                    uint32_t texel_bytes) {
-  KILNI_RETURN_IF_ERROR(kilni_texture_limit(
+  KILNI_RETURN_IF_ERROR(kilni_device_texture_limit(
       device, given->width,
       KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH,
       "a texture over a buffer with a width"));
-  KILNI_RETURN_IF_ERROR(kilni_texture_limit(
+  KILNI_RETURN_IF_ERROR(kilni_device_texture_limit(
       device, given->height,
       KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT,
       "a texture over a buffer with a height"));
-  KILNI_RETURN_IF_ERROR(kilni_texture_limit(
+  KILNI_RETURN_IF_ERROR(kilni_device_texture_limit(
       device, given->row_bytes,
       KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH,
       "a texture over a buffer with a row in bytes"));
@@ -407,7 +408,7 @@ kiln_status_t kiln_texture_create_buffer(kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_texture_options_t, &read));
   KILNI_RETURN_IF_ERROR(
-      kilni_texel_read(&given.format, &given.channels, &texel_bytes));
+      kilni_device_texel_read(&given.format, &given.channels, &texel_bytes));
   const under_t under = {given.format, 0, 0};
   KILNI_RETURN_IF_ERROR(check_sampler(&read, &under));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));

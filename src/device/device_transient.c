@@ -59,7 +59,7 @@ struct kiln_transient_t {
 // ---- Classes of size ----
 
 // The class of blocks that hold `bytes`, and their size.
-static uint32_t class_of(uint64_t bytes, uint64_t* out_size) {
+static uint32_t transient_class_of(uint64_t bytes, uint64_t* out_size) {
   uint64_t steps = (bytes + STEP_BYTES - 1) / STEP_BYTES;
   if (steps <= EVEN_CLASSES) {
     *out_size = steps * STEP_BYTES;
@@ -75,13 +75,13 @@ static uint32_t class_of(uint64_t bytes, uint64_t* out_size) {
 
 static uint32_t class_of_block(const kiln_buffer_t* block) {
   uint64_t size;
-  return class_of(block->capacity, &size);
+  return transient_class_of(block->capacity, &size);
 }
 
 // ---- Blocks that come back ----
 
 // Takes what was given back since the last time.
-static void collect(kiln_transient_t* store, kiln_buffer_t* list) {
+static void transient_collect(kiln_transient_t* store, kiln_buffer_t* list) {
   while (list != NULL) {
     kiln_buffer_t* block = list;
     list = block->next;
@@ -93,7 +93,8 @@ static void collect(kiln_transient_t* store, kiln_buffer_t* list) {
   }
 }
 
-bool kilni_transient_give(kiln_transient_t* store, kiln_buffer_t* block) {
+bool kilni_device_transient_give(kiln_transient_t* store,
+                                 kiln_buffer_t* block) {
   kiln_buffer_t* head =
       atomic_load_explicit(&store->returned, memory_order_relaxed);
   do {
@@ -105,7 +106,7 @@ bool kilni_transient_give(kiln_transient_t* store, kiln_buffer_t* block) {
   return true;
 }
 
-static void destroy(kiln_transient_t* store) {
+static void transient_destroy(kiln_transient_t* store) {
   kiln_device_t* device = store->device;
   kiln_pool_t* pool = store->pool;
   kiln_stream_t* stream = store->stream;
@@ -115,8 +116,8 @@ static void destroy(kiln_transient_t* store) {
   kiln_device_release(device);
 }
 
-void kilni_transient_left(kiln_transient_t* store) {
-  if (atomic_fetch_sub(&store->left, 1) == 1) destroy(store);
+void kilni_device_transient_left(kiln_transient_t* store) {
+  if (atomic_fetch_sub(&store->left, 1) == 1) transient_destroy(store);
 }
 
 // Ends a block that is in no list.
@@ -125,12 +126,12 @@ static void end_block(kiln_transient_t* store, kiln_buffer_t* block) {
   store->counts.bytes -= block->capacity;
   store->counts.idle_blocks--;
   store->counts.idle_bytes -= block->capacity;
-  kilni_buffer_end(block);
+  kilni_device_buffer_end(block);
 }
 
 // Ends idle blocks, the largest first, until at most these are left.
-static void shrink(kiln_transient_t* store, uint64_t keep_bytes,
-                   uint32_t keep_blocks) {
+static void transient_shrink(kiln_transient_t* store, uint64_t keep_bytes,
+                             uint32_t keep_blocks) {
   for (uint32_t i = CLASSES; i-- > 0;) {
     while (store->idle[i] != NULL &&
            (store->counts.idle_bytes > keep_bytes ||
@@ -143,11 +144,12 @@ static void shrink(kiln_transient_t* store, uint64_t keep_bytes,
 }
 
 static void close_store(kiln_transient_t* store) {
-  collect(store, atomic_exchange_explicit(&store->returned, &store->closed,
-                                          memory_order_acq_rel));
-  shrink(store, 0, 0);
+  transient_collect(store,
+                    atomic_exchange_explicit(&store->returned, &store->closed,
+                                             memory_order_acq_rel));
+  transient_shrink(store, 0, 0);
   long long out = store->counts.blocks;
-  if (atomic_fetch_add(&store->left, out) + out == 0) destroy(store);
+  if (atomic_fetch_add(&store->left, out) + out == 0) transient_destroy(store);
 }
 
 // ---- Making and ending ----
@@ -165,8 +167,8 @@ static kiln_status_t check_bounds(const kiln_transient_options_t* given) {
       (unsigned)MAX_BLOCKS);
 }
 
-static kiln_status_t check_options(const kiln_stream_t* stream,
-                                   const kiln_transient_options_t* given) {
+static kiln_status_t transient_check_options(
+    const kiln_stream_t* stream, const kiln_transient_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->ask_capture <= KILN_SWITCH_ON,
                        "options.ask_capture");
   KILNI_RETURN_IF_ERROR(check_bounds(given));
@@ -198,7 +200,7 @@ kiln_status_t kiln_transient_create(kiln_stream_t* stream,
   kiln_transient_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_transient_options_t, &given));
-  KILNI_RETURN_IF_ERROR(check_options(stream, &given));
+  KILNI_RETURN_IF_ERROR(transient_check_options(stream, &given));
   kiln_device_t* device = stream->device;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
@@ -249,10 +251,11 @@ static kiln_status_t make_block(kiln_transient_t* store, uint64_t size,
                                 uint64_t capacity, bool in_graph,
                                 kiln_buffer_t** out_buffer) {
   kiln_buffer_t* buffer = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_buffer_make(
+  KILNI_RETURN_IF_ERROR(kilni_device_buffer_make(
       store->device, capacity != 0 ? capacity : size, &buffer));
   buffer->in_graph = in_graph;
-  kiln_status_t status = kilni_buffer_take(buffer, store->stream, store->pool);
+  kiln_status_t status =
+      kilni_device_buffer_take(buffer, store->stream, store->pool);
   if (!kiln_status_is_ok(status)) {
     kiln_buffer_release(buffer);
     return status;
@@ -276,7 +279,8 @@ static kiln_status_t pass_through(kiln_transient_t* store, uint64_t size,
   return kiln_ok();
 }
 
-static bool has_room(const kiln_transient_t* store, uint64_t capacity) {
+static bool transient_has_room(const kiln_transient_t* store,
+                               uint64_t capacity) {
   return store->counts.blocks < store->max_blocks &&
          capacity <= store->max_bytes &&
          store->counts.bytes <= store->max_bytes - capacity;
@@ -285,15 +289,16 @@ static bool has_room(const kiln_transient_t* store, uint64_t capacity) {
 static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
                           uint64_t capacity, kiln_buffer_t** out_buffer) {
   store->counts.misses++;
-  if (capacity <= store->max_bytes && !has_room(store, capacity)) {
+  if (capacity <= store->max_bytes && !transient_has_room(store, capacity)) {
     // As many idle blocks make way as are in it.
     uint64_t others = store->counts.bytes - store->counts.idle_bytes;
     uint64_t room = store->max_bytes - capacity;
     uint32_t out = store->counts.blocks - store->counts.idle_blocks;
-    shrink(store, room > others ? room - others : 0,
-           store->max_blocks - 1 > out ? store->max_blocks - 1 - out : 0);
+    transient_shrink(
+        store, room > others ? room - others : 0,
+        store->max_blocks - 1 > out ? store->max_blocks - 1 - out : 0);
   }
-  bool keep = has_room(store, capacity);
+  bool keep = transient_has_room(store, capacity);
   kiln_status_t status =
       make_block(store, size, keep ? capacity : 0, false, out_buffer);
   if (kiln_status_code(status) != KILN_STATUS_DEVICE_OUT_OF_MEMORY ||
@@ -302,7 +307,7 @@ static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
   }
   // What lies idle here may be what is missing.
   kiln_status_free(status);
-  shrink(store, 0, 0);
+  transient_shrink(store, 0, 0);
   return make_block(store, size, 0, false, out_buffer);
 }
 
@@ -312,7 +317,7 @@ static kiln_status_t acquire_slowly(kiln_transient_t* store, uint64_t size,
   if (kilni_device_is_lost(store->device)) {
     return kilni_device_lost_status(store->device);
   }
-  if (size == 0) return kilni_buffer_make(store->device, 0, out_buffer);
+  if (size == 0) return kilni_device_buffer_make(store->device, 0, out_buffer);
   if (size > MAX_BYTES) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a transient block of %llu bytes",
@@ -320,7 +325,7 @@ static kiln_status_t acquire_slowly(kiln_transient_t* store, uint64_t size,
         "use kiln_buffer_create for blocks above %llu bytes", MAX_BYTES);
   }
   uint64_t capacity;
-  (void)class_of(size, &capacity);
+  (void)transient_class_of(size, &capacity);
   return miss(store, size, capacity, out_buffer);
 }
 
@@ -333,7 +338,8 @@ kiln_status_t kiln_transient_acquire(kiln_transient_t* transient,
   kiln_transient_t* store = transient;
   if (store->asks && size_bytes != 0) {
     bool captured = false;
-    KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(store->stream, &captured));
+    KILNI_RETURN_IF_ERROR(
+        kilni_device_stream_ask_capture(store->stream, &captured));
     if (captured) return pass_through(store, size_bytes, out_buffer);
   }
   if (size_bytes - 1 >= MAX_BYTES || kilni_device_is_lost(store->device) ||
@@ -341,11 +347,11 @@ kiln_status_t kiln_transient_acquire(kiln_transient_t* transient,
     return acquire_slowly(store, size_bytes, out_buffer);
   }
   uint64_t capacity;
-  uint32_t where = class_of(size_bytes, &capacity);
+  uint32_t where = transient_class_of(size_bytes, &capacity);
   kiln_buffer_t* block = store->idle[where];
   if (block == NULL) {
-    collect(store, atomic_exchange_explicit(&store->returned, NULL,
-                                            memory_order_acquire));
+    transient_collect(store, atomic_exchange_explicit(&store->returned, NULL,
+                                                      memory_order_acquire));
     block = store->idle[where];
     if (block == NULL) return miss(store, size_bytes, capacity, out_buffer);
   }
@@ -361,16 +367,18 @@ kiln_status_t kiln_transient_acquire(kiln_transient_t* transient,
 
 void kiln_transient_trim(kiln_transient_t* transient, uint64_t keep_bytes) {
   if (transient == NULL || kilni_device_is_forked(transient->device)) return;
-  collect(transient, atomic_exchange_explicit(&transient->returned, NULL,
-                                              memory_order_acquire));
-  shrink(transient, keep_bytes, UINT32_MAX);
+  transient_collect(transient,
+                    atomic_exchange_explicit(&transient->returned, NULL,
+                                             memory_order_acquire));
+  transient_shrink(transient, keep_bytes, UINT32_MAX);
 }
 
 void kiln_transient_stats(kiln_transient_t* transient,
                           kiln_transient_stats_t* out_stats) {
   memset(out_stats, 0, sizeof(*out_stats));
   if (transient == NULL) return;
-  collect(transient, atomic_exchange_explicit(&transient->returned, NULL,
-                                              memory_order_acquire));
+  transient_collect(transient,
+                    atomic_exchange_explicit(&transient->returned, NULL,
+                                             memory_order_acquire));
   *out_stats = transient->counts;
 }

@@ -89,15 +89,16 @@ static kiln_status_t map_piece(kiln_virtual_t* memory,
                                kiln_cu_mem_handle_t handle, uint64_t from,
                                uint64_t bytes) {
   kiln_device_t* device = memory->device;
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(kilni_scope_begin(&scope, device, KILNI_WAY_cuMemMap));
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_scope_begin(&scope, device, KILNI_WAY_cuMemMap));
   kiln_status_t status =
       KILNI_DEVICE_CHECK(device,
                          device->table->cuMemMap(memory->address + from,
                                                  (size_t)bytes, 0, handle, 0),
                          "cuMemMap");
   bool mapped = kiln_status_is_ok(status);
-  status = kilni_scope_leave(&scope, status);
+  status = kilni_device_scope_leave(&scope, status);
   if (kiln_status_is_ok(status)) status = open_access(memory, from, bytes);
   if (mapped && !kiln_status_is_ok(status)) unmap(memory, from, bytes);
   return status;
@@ -119,7 +120,8 @@ static kiln_status_t add_piece(kiln_virtual_t* memory, uint64_t from,
   return status;
 }
 
-static uint64_t whole_pages(const kiln_virtual_t* memory, uint64_t bytes) {
+static uint64_t virtual_whole_pages(const kiln_virtual_t* memory,
+                                    uint64_t bytes) {
   uint64_t over = bytes % memory->page;
   return over == 0 ? bytes : bytes + (memory->page - over);
 }
@@ -144,7 +146,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
                    PIECES),
         "grow by more at a time, by half of what there is for instance");
   }
-  uint64_t more = whole_pages(memory, size_bytes) - size;
+  uint64_t more = virtual_whole_pages(memory, size_bytes) - size;
   kiln_status_t status = add_piece(memory, size, more);
   if (!kiln_status_is_ok(status)) {
     return KILNI_ANNOTATE(
@@ -159,7 +161,7 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
 
 // ---- Making ----
 
-static kiln_status_t check_can(kiln_device_t* device) {
+static kiln_status_t virtual_check_can(kiln_device_t* device) {
   KILNI_RETURN_IF_ERROR(
       kilni_table_cuda_need(device->table, KILNI_CUDA_ROW_cuMemAddressReserve));
   int can = 0;
@@ -174,7 +176,7 @@ static kiln_status_t check_can(kiln_device_t* device) {
       "use buffers there, and make a larger one to grow");
 }
 
-static kiln_status_t reserve(kiln_virtual_t* memory, uint64_t bytes) {
+static kiln_status_t virtual_reserve(kiln_virtual_t* memory, uint64_t bytes) {
   kiln_device_t* device = memory->device;
   kiln_cu_mem_allocation_prop_t prop = properties(device);
   size_t page = 0;
@@ -184,20 +186,20 @@ static kiln_status_t reserve(kiln_virtual_t* memory, uint64_t bytes) {
   KILNI_RETURN_IF_ERROR(status);
   memory->page = page > 0 ? page : 1;
   if (bytes > UINT64_MAX - memory->page) bytes = UINT64_MAX - memory->page;
-  memory->reserved = whole_pages(memory, bytes);
+  memory->reserved = virtual_whole_pages(memory, bytes);
   KILNI_DEVICE_CREATE(status, device, &memory->address, cuMemAddressReserve,
                       (size_t)memory->reserved, 0, 0, 0);
   return status;
 }
 
-static kiln_status_t fill(kiln_virtual_t* memory, uint64_t size,
-                          const kiln_virtual_options_t* given) {
+static kiln_status_t virtual_fill(kiln_virtual_t* memory, uint64_t size,
+                                  const kiln_virtual_options_t* given) {
   uint64_t bytes = given->reserve_bytes;
   if (bytes == 0) {
     bytes = memory->device->info.memory_bytes;
     if (bytes < size) bytes = size;
   }
-  KILNI_RETURN_IF_ERROR(reserve(memory, bytes > 0 ? bytes : 1));
+  KILNI_RETURN_IF_ERROR(virtual_reserve(memory, bytes > 0 ? bytes : 1));
   return kiln_virtual_grow(memory, size);
 }
 
@@ -216,7 +218,7 @@ kiln_status_t kiln_virtual_create(kiln_device_t* device, uint64_t size_bytes,
       "options.reserve_bytes", "is less than the size",
       "leave it 0, or set it to as far as it may ever grow");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
-  KILNI_RETURN_IF_ERROR(check_can(device));
+  KILNI_RETURN_IF_ERROR(virtual_check_can(device));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
                                          sizeof(kiln_virtual_t), &block));
@@ -228,7 +230,7 @@ kiln_status_t kiln_virtual_create(kiln_device_t* device, uint64_t size_bytes,
   memory->access = given.writable == KILN_SWITCH_OFF
                        ? KILN_CU_MEM_ACCESS_FLAGS_PROT_READ
                        : KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  kiln_status_t status = fill(memory, size_bytes, &given);
+  kiln_status_t status = virtual_fill(memory, size_bytes, &given);
   if (!kiln_status_is_ok(status)) {
     kiln_virtual_release(memory);
     return status;
@@ -255,7 +257,7 @@ uint64_t kiln_virtual_reserved(const kiln_virtual_t* memory) {
   return memory->reserved;
 }
 
-static void let_go(void* memory) {
+static void virtual_let_go(void* memory) {
   kiln_virtual_release(memory);
 }
 
@@ -269,9 +271,9 @@ kiln_status_t kiln_virtual_buffer(kiln_virtual_t* memory,
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_buffer_make(device, kiln_virtual_size(memory), &buffer));
+      kilni_device_buffer_make(device, kiln_virtual_size(memory), &buffer));
   if (buffer->size > 0) buffer->address = memory->address;
-  buffer->owner.release = let_go;
+  buffer->owner.release = virtual_let_go;
   buffer->owner.user_data = memory;
   kiln_virtual_retain(memory);
   *out_buffer = buffer;

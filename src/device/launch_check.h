@@ -17,7 +17,7 @@ enum {
 };
 
 // What a driver is told beside shape and arguments. one-thread
-typedef struct kilni_launch_how_t {
+typedef struct kilni_device_launch_how_t {
   uint32_t count;
   bool cooperative;
   // Of a cooperative launch: blocks of a multiprocessor, at once.
@@ -26,7 +26,7 @@ typedef struct kilni_launch_how_t {
   uint32_t preferred[3];      // 0: none
   kiln_event_t* recorded[2];  // events that it records; borrowed
   kiln_cu_launch_attribute_t list[KILNI_LAUNCH_ATTRIBUTES];
-} kilni_launch_how_t;
+} kilni_device_launch_how_t;
 
 // What an argument was: of a number or an address, its kind and bytes.
 enum { KILNI_GIVEN_NOTHING = 0, KILNI_GIVEN_OTHER = 1 };
@@ -45,7 +45,7 @@ struct kiln_launch_t {
     };
     uint64_t detour;
   };
-  kilni_alive_t alive;
+  kilni_device_alive_t alive;
   kilni_cuLaunchKernel_fn_t call;  // of the device's table
   uint64_t number;                 // of this launch among all of its device
   uint64_t version;                // of `buffers`
@@ -68,22 +68,22 @@ struct kiln_launch_t {
   void** params;  // what the driver is given: `values`, or NULL
   void** extra;   // or this list
   void* extra_list[5];
-  kilni_launch_how_t how;
+  kilni_device_launch_how_t how;
   kiln_cu_launch_config_t config;  // without a stream
 };
 
 // One word for kind and bytes; never one of KILNI_GIVEN_*.
-static inline uint64_t kilni_argument_shape(const kiln_argument_t* argument) {
+static inline uint64_t kilni_device_argument_shape(
+    const kiln_argument_t* argument) {
   return (uint64_t)argument->bytes << 32 | argument->kind;
 }
 
 // The short way of kiln_launch_set: true if it was a number or an address, as
 // the last one was, which had been checked. No buffer is noted for it.
-static inline bool kilni_launch_set_shortly(kiln_launch_t* launch,
-                                            uint32_t index,
-                                            const kiln_argument_t* argument) {
+static inline bool kilni_device_launch_set_shortly(
+    kiln_launch_t* launch, uint32_t index, const kiln_argument_t* argument) {
   if (launch == NULL || index >= launch->count ||
-      launch->given[index] != kilni_argument_shape(argument)) {
+      launch->given[index] != kilni_device_argument_shape(argument)) {
     return false;
   }
   if (argument->bytes == sizeof(uint64_t)) {
@@ -95,41 +95,43 @@ static inline bool kilni_launch_set_shortly(kiln_launch_t* launch,
 }
 
 // OK if every argument has a value.
-kiln_status_t kilni_launch_check_given(const kiln_launch_t* launch);
+kiln_status_t kilni_device_launch_check_given(const kiln_launch_t* launch);
 
 // ---- device_check.c ----
 
 // LIMIT_EXCEEDED with the name of what is too much, how much it is, and how
 // much `whose` has.
-kiln_status_t kilni_launch_over(const kiln_kernel_t* kernel, const char* what,
-                                uint64_t value, uint64_t limit,
-                                const char* whose);
+kiln_status_t kilni_device_launch_over(const kiln_kernel_t* kernel,
+                                       const char* what, uint64_t value,
+                                       uint64_t limit, const char* whose);
 
 // Puts 1 for 0 and compares with the limits of device and kernel.
-kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,
-                                       kiln_launch_config_t* inout_config);
+kiln_status_t kilni_device_launch_check_shape(
+    const kiln_kernel_t* kernel, kiln_launch_config_t* inout_config);
 
 // Compares the shared memory with the device's, and asks the driver once for
 // more than a block has by default.
-kiln_status_t kilni_launch_need_shared(kiln_kernel_t* kernel,
-                                       const kiln_launch_config_t* config);
+kiln_status_t kilni_device_launch_need_shared(
+    kiln_kernel_t* kernel, const kiln_launch_config_t* config);
 
 // How many bytes of arguments a kernel takes at most.
-uint64_t kilni_launch_argument_limit(const kiln_device_t* device);
+uint64_t kilni_device_launch_argument_limit(const kiln_device_t* device);
 
 // Checks one argument against its parameter, if that is known. `*out_at` is
 // where its bytes are; an address of a buffer is put into `*scratch`.
-kiln_status_t kilni_argument_read(const kiln_kernel_t* kernel, uint32_t index,
-                                  const kiln_argument_t* argument,
-                                  uint64_t* scratch, const void** out_at);
+kiln_status_t kilni_device_argument_read(const kiln_kernel_t* kernel,
+                                         uint32_t index,
+                                         const kiln_argument_t* argument,
+                                         uint64_t* scratch,
+                                         const void** out_at);
 
 // The number of arguments, where that is known.
-kiln_status_t kilni_argument_check_count(const kiln_kernel_t* kernel,
-                                         uint32_t count);
+kiln_status_t kilni_device_argument_check_count(const kiln_kernel_t* kernel,
+                                                uint32_t count);
 
 // Where an argument of so many bytes goes behind `at` bytes of others, of a
 // kernel that nobody describes: by its size.
-static inline size_t kilni_argument_align(size_t at, size_t bytes) {
+static inline size_t kilni_device_argument_align(size_t at, size_t bytes) {
   size_t align = 1;
   while (align < 8 && bytes % (align * 2) == 0) align *= 2;
   return (at + align - 1) / align * align;
@@ -139,24 +141,23 @@ static inline size_t kilni_argument_align(size_t at, size_t bytes) {
 
 // Checks the attributes and turns them into the driver's; none for NULL. The
 // shape must have been checked.
-kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
-                               const kiln_launch_config_t* config,
-                               kilni_launch_how_t* out_how);
+kiln_status_t kilni_device_launch_how(kiln_kernel_t* kernel,
+                                      const kiln_launch_config_t* config,
+                                      kilni_device_launch_how_t* out_how);
 
 // The grid against what a checked `how` says of it.
-kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
-                                      const kilni_launch_how_t* how,
-                                      const uint32_t grid[3]);
+kiln_status_t kilni_device_launch_check_grid(
+    const kiln_kernel_t* kernel, const kilni_device_launch_how_t* how,
+    const uint32_t grid[3]);
 
 // The blocks of a cooperative launch against the multiprocessors of `device`,
 // of which the stream is: a part has fewer than the device of the kernel.
-kiln_status_t kilni_launch_check_resident(const kiln_kernel_t* kernel,
-                                          const kilni_launch_how_t* how,
-                                          const kiln_device_t* device,
-                                          uint64_t blocks);
+kiln_status_t kilni_device_launch_check_resident(
+    const kiln_kernel_t* kernel, const kilni_device_launch_how_t* how,
+    const kiln_device_t* device, uint64_t blocks);
 
 // What lets a launch start before the kernel in front of it has ended.
-static inline kiln_cu_launch_attribute_t kilni_launch_early(void) {
+static inline kiln_cu_launch_attribute_t kilni_device_launch_early(void) {
   kiln_cu_launch_attribute_t attribute;
   memset(&attribute, 0, sizeof(attribute));
   attribute.id = KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -166,10 +167,10 @@ static inline kiln_cu_launch_attribute_t kilni_launch_early(void) {
 
 // kiln_launch_run of a launch without attributes, with that one: for who knows
 // that the kernel waits, and what is in front of it on the stream too.
-kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
-                                     kiln_stream_t* stream);
+kiln_status_t kilni_device_launch_run_early(kiln_launch_t* launch,
+                                            kiln_stream_t* stream);
 
 // The events of the launch are recorded now.
-void kilni_launch_mark_recorded(const kilni_launch_how_t* how);
+void kilni_device_launch_mark_recorded(const kilni_device_launch_how_t* how);
 
 #endif  // KILN_SRC_DEVICE_LAUNCH_CHECK_H_

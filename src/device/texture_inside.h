@@ -31,16 +31,17 @@ struct kiln_mipmap_t {
 };
 
 // Replaces defaults; the size of a texel in bytes.
-kiln_status_t kilni_texel_read(uint32_t* inout_format, uint32_t* inout_channels,
-                               uint32_t* out_bytes);
+kiln_status_t kilni_device_texel_read(uint32_t* inout_format,
+                                      uint32_t* inout_channels,
+                                      uint32_t* out_bytes);
 
 // An attribute of the device as what may be multiplied; 0 where it is none.
-kiln_status_t kilni_texture_ask(kiln_device_t* device,
-                                kiln_cu_device_attribute_t id,
-                                uint64_t* out_value);
+kiln_status_t kilni_device_texture_ask(kiln_device_t* device,
+                                       kiln_cu_device_attribute_t id,
+                                       uint64_t* out_value);
 // LIMIT_EXCEEDED, with what is too long and what the device takes.
-kiln_status_t kilni_texture_limit(kiln_device_t* device, uint64_t value,
-                                  kiln_cu_device_attribute_t id,
-                                  const char* what);
+kiln_status_t kilni_device_texture_limit(kiln_device_t* device, uint64_t value,
+                                         kiln_cu_device_attribute_t id,
+                                         const char* what);
 
 #endif  // KILN_SRC_DEVICE_TEXTURE_INSIDE_H_

@@ -257,8 +257,8 @@ kiln_status_t kiln_dispatcher_clean(kiln_dispatcher_t* dispatcher) {
   status =
       kilni_base_status_join(status, kilni_staging_trim(dispatcher->staging));
   // The device's own, which its other users make again as well.
-  kilni_pools_drain(dispatcher->device);
-  kilni_spares_drain(dispatcher->device->whole);
+  kilni_device_pools_drain(dispatcher->device);
+  kilni_device_spares_drain(dispatcher->device->whole);
   return status;
 }
 

@@ -269,9 +269,10 @@ static kiln_status_t ask_pending(void* user, bool* out_ready) {
 
 static kiln_status_t poll(kiln_pending_t* pending, uint64_t began,
                           uint64_t timeout_ns) {
-  kilni_ask_t ask = {ask_pending, pending, began, timeout_ns, FIRST_PAUSE_NS};
+  kilni_device_ask_t ask = {ask_pending, pending, began, timeout_ns,
+                            FIRST_PAUSE_NS};
   bool ready = false;
-  KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
+  KILNI_RETURN_IF_ERROR(kilni_device_ask_until_ready(&ask, &ready));
   return ready ? kiln_ok() : kilni_base_status_bare(KILN_STATUS_TIMED_OUT);
 }
 

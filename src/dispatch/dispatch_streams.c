@@ -95,10 +95,11 @@ static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
 // graph builder that is not capturing has nothing on it, and takes nothing.
 static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
   bool captured = false;
-  if ((kilni_stream_way(other) & (KILNI_WAY_IDLE | KILNI_WAY_LEFT)) != 0) {
+  if ((kilni_device_stream_way(other) & (KILNI_WAY_IDLE | KILNI_WAY_LEFT)) !=
+      0) {
     return kiln_ok();
   }
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(other, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(other, &captured));
   return captured ? kiln_ok() : kiln_stream_wait_stream(stream, other);
 }
 

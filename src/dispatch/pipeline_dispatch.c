@@ -55,7 +55,7 @@ static kiln_status_t launch(const kiln_pipeline_t* pipeline, kilni_plan_t* plan,
                       values, NULL);
     return status;
   }
-  kiln_cu_launch_attribute_t early = kilni_launch_early();
+  kiln_cu_launch_attribute_t early = kilni_device_launch_early();
   kiln_cu_launch_config_t native = {
       .grid_x = grid[0],
       .grid_y = grid[1],
@@ -204,7 +204,7 @@ static kiln_status_t check_capture(const kilni_plan_t* plan,
                                    kiln_stream_t* stream, bool wants_pending,
                                    bool batch) {
   bool captured = false;
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
   const char* what = "code that can trap";
   const char* fix =

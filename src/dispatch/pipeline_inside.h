@@ -66,8 +66,8 @@ struct kiln_pipeline_t {
   bool keeps_options;  // who binds memory to it cannot make it otherwise
   uint32_t without;    // of a program: KILN_PROGRAM_WITHOUT_*
   kiln_interface_number_t work[3];
-  kilni_launch_how_t how;       // of a cooperative one
-  kiln_pipeline_trace_t trace;  // where telemetry is on
+  kilni_device_launch_how_t how;  // of a cooperative one
+  kiln_pipeline_trace_t trace;    // where telemetry is on
 };
 
 // What is bound to one parameter. one-thread
@@ -97,7 +97,7 @@ typedef struct kilni_plan_t {
   bool early;     // it may start before what is in front has ended
   bool has_host;  // host memory is bound
   kilni_extras_t extras;
-  kilni_launch_how_t how;
+  kilni_device_launch_how_t how;
   kilni_bound_t bound[KILNI_PIPELINE_PARAMETERS];
 } kilni_plan_t;
 

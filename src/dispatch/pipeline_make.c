@@ -195,8 +195,10 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
   memcpy(config.block, info->block, sizeof(config.block));
   config.shared_bytes = info->dynamic_shared_bytes;
-  KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(pipeline->kernel, &config));
-  KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(pipeline->kernel, &config));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_launch_check_shape(pipeline->kernel, &config));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_launch_need_shared(pipeline->kernel, &config));
   KILNI_RETURN_IF_ERROR(take_clusters(pipeline, &config));
   memcpy(info->block, config.block, sizeof(config.block));
   info->registers = pipeline->kernel->info.registers;
@@ -217,7 +219,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   }
   attributes.cooperative = KILN_SWITCH_ON;
   config.attributes = &attributes;
-  return kilni_launch_how(pipeline->kernel, &config, &pipeline->how);
+  return kilni_device_launch_how(pipeline->kernel, &config, &pipeline->how);
 }
 
 // ---- Questions ----
@@ -521,10 +523,11 @@ static kiln_status_t see_overlap(kiln_pipeline_t* pipeline,
                                  const kiln_pipeline_options_t* given) {
   kiln_launch_config_t config = kiln_launch_config_default();
   kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
-  kilni_launch_how_t how;
+  kilni_device_launch_how_t how;
   attributes.overlap = KILN_SWITCH_ON;
   config.attributes = &attributes;
-  kiln_status_t status = kilni_launch_how(pipeline->kernel, &config, &how);
+  kiln_status_t status =
+      kilni_device_launch_how(pipeline->kernel, &config, &how);
   pipeline->overlaps =
       kiln_status_is_ok(status) && pipeline->kernel->info.params_known;
   if (kiln_status_is_ok(status) || given->overlap == KILN_SWITCH_ON) {

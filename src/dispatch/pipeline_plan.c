@@ -52,7 +52,7 @@ static kiln_status_t check_block(const kiln_pipeline_t* pipeline,
   kiln_launch_config_t config = kiln_launch_config_default();
   memcpy(config.block, block, sizeof(config.block));
   config.shared_bytes = pipeline->info.dynamic_shared_bytes;
-  return kilni_launch_check_shape(pipeline->kernel, &config);
+  return kilni_device_launch_check_shape(pipeline->kernel, &config);
 }
 
 static kiln_status_t check_prepared(const kilni_plan_t* plan) {
@@ -548,8 +548,8 @@ static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
       if (blocks < needed) return too_few_blocks(plan, i, needed);
     }
     if (blocks > device->max_grid[i]) {
-      return kilni_launch_over(pipeline->kernel, kNames[i], blocks,
-                               device->max_grid[i], "the device");
+      return kilni_device_launch_over(pipeline->kernel, kNames[i], blocks,
+                                      device->max_grid[i], "the device");
     }
     plan->shown.grid[i] = blocks == 0 ? 1 : (uint32_t)blocks;
   }
@@ -624,9 +624,9 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
       attributes.priority = options->priority;
     }
     KILNI_RETURN_IF_ERROR(
-        kilni_launch_how(pipeline->kernel, &config, &plan->how));
+        kilni_device_launch_how(pipeline->kernel, &config, &plan->how));
   }
-  return kilni_launch_check_resident(
+  return kilni_device_launch_check_resident(
       pipeline->kernel, &plan->how, pipeline->dispatcher->device,
       (uint64_t)plan->shown.grid[0] * plan->shown.grid[1] *
           plan->shown.grid[2]);

@@ -385,7 +385,7 @@ static kiln_status_t put(kiln_prepared_t* prepared, kiln_stream_t* stream,
   }
   if (dispatcher->counters != NULL) count_run(prepared);
   if (prepared->idle) return kiln_ok();
-  return early ? kilni_launch_run_early(prepared->launch, stream)
+  return early ? kilni_device_launch_run_early(prepared->launch, stream)
                : kiln_launch_run(prepared->launch, stream);
 }
 

@@ -235,14 +235,14 @@ kiln_status_t kiln_resident_pin(kiln_dispatcher_t* dispatcher, void* data,
   KILNI_CHECK_ARGUMENT(bytes > 0 && bytes <= SIZE_MAX, "bytes");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   kiln_device_t* device = dispatcher->device;
-  kilni_scope_t scope;
+  kilni_device_scope_t scope;
   KILNI_RETURN_IF_ERROR(
-      kilni_scope_begin(&scope, device, KILNI_WAY_cuMemHostRegister));
+      kilni_device_scope_begin(&scope, device, KILNI_WAY_cuMemHostRegister));
   kiln_status_t status = KILNI_DEVICE_CHECK(
       device, device->table->cuMemHostRegister(data, (size_t)bytes, 0),
       "cuMemHostRegister");
   bool made = kiln_status_is_ok(status);
-  status = kilni_scope_leave_made(&scope, status, "cuMemHostRegister");
+  status = kilni_device_scope_leave_made(&scope, status, "cuMemHostRegister");
   if (made && !kiln_status_is_ok(status)) {
     KILNI_DEVICE_END(device, cuMemHostUnregister, data);
   }
@@ -254,12 +254,13 @@ kiln_status_t kiln_resident_unpin(kiln_dispatcher_t* dispatcher, void* data) {
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   kiln_device_t* device = dispatcher->device;
-  kilni_scope_t scope;
-  if (!kilni_scope_begin_end(&scope, device, KILNI_WAY_cuMemHostUnregister)) {
+  kilni_device_scope_t scope;
+  if (!kilni_device_scope_begin_end(&scope, device,
+                                    KILNI_WAY_cuMemHostUnregister)) {
     return kilni_device_lost_status(device);
   }
   kiln_cu_result_t result = device->table->cuMemHostUnregister(data);
-  kilni_scope_leave_end(&scope, KILN_CU_SUCCESS, "cuMemHostUnregister");
+  kilni_device_scope_leave_end(&scope, KILN_CU_SUCCESS, "cuMemHostUnregister");
   return explain(KILNI_DEVICE_CHECK(device, result, "cuMemHostUnregister"),
                  data);
 }

@@ -90,7 +90,7 @@ static kiln_status_t check_capture(const kiln_sequence_t* sequence,
       !sequence->refuses_capture) {
     return kiln_ok();
   }
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,

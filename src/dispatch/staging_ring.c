@@ -281,7 +281,7 @@ static bool is_pinned(kilni_staging_t* staging, const void* data) {
 
 static kiln_status_t check_capture(kiln_stream_t* stream) {
   bool captured = false;
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,

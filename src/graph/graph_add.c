@@ -48,7 +48,7 @@ static kiln_status_t take_back(kiln_graph_t* graph, kiln_cu_graph_node_t handle,
 
 static kiln_status_t set_attributes(kiln_graph_t* graph,
                                     kiln_cu_graph_node_t handle,
-                                    const kilni_launch_how_t* how) {
+                                    const kilni_device_launch_how_t* how) {
   for (uint32_t i = 0; i < how->count; i++) {
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, graph->device, cuGraphKernelNodeSetAttribute,
@@ -59,7 +59,7 @@ static kiln_status_t set_attributes(kiln_graph_t* graph,
 }
 
 static kiln_status_t keep_attributes(kiln_graph_t* graph,
-                                     const kilni_launch_how_t* how,
+                                     const kilni_device_launch_how_t* how,
                                      kilni_node_more_t** out_more) {
   *out_more = NULL;
   if (how->count == 0) return kiln_ok();
@@ -549,11 +549,11 @@ static kiln_status_t add_all(kiln_graph_t* graph,
                              uint32_t count, uint32_t* out_added) {
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   if (count == 0) return kiln_ok();
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(
-      kilni_scope_begin(&scope, graph->device, KILNI_WAY_cuGraphAddKernelNode));
-  return kilni_scope_leave(&scope,
-                           add_each(graph, additions, count, out_added));
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_begin(
+      &scope, graph->device, KILNI_WAY_cuGraphAddKernelNode));
+  return kilni_device_scope_leave(&scope,
+                                  add_each(graph, additions, count, out_added));
 }
 
 kiln_status_t kiln_graph_add_all(kiln_graph_t* graph,

@@ -30,8 +30,8 @@ void kilni_capture_retain(kilni_capture_t* capture) {
 
 static void free_streams(kilni_capture_t* capture) {
   for (size_t i = 0; i < capture->stream_count; i++) {
-    kilni_stream_clear_bodies(capture->streams[i]);
-    kilni_stream_set_idle(capture->streams[i], true);
+    kilni_device_stream_clear_bodies(capture->streams[i]);
+    kilni_device_stream_set_idle(capture->streams[i], true);
     kiln_stream_release(capture->streams[i]);
   }
   capture->stream_count = 0;
@@ -83,7 +83,8 @@ static void enter_body(kilni_capture_t* capture,
   kiln_stream_retain(capture->outer_stream);
   atomic_fetch_add(&capture->outer->bodies, 1);
   // A body may also be filled when the capture around it is over.
-  if (capture->outer->active) kilni_stream_add_body(capture->outer_stream);
+  if (capture->outer->active)
+    kilni_device_stream_add_body(capture->outer_stream);
 }
 
 // It is captured no more. Where the capture around it is over, its streams have
@@ -92,7 +93,8 @@ static void leave_body(kilni_capture_t* capture) {
   if (!capture->in_body) return;
   capture->in_body = false;
   atomic_fetch_sub(&capture->outer->bodies, 1);
-  if (capture->outer->active) kilni_stream_drop_body(capture->outer_stream);
+  if (capture->outer->active)
+    kilni_device_stream_drop_body(capture->outer_stream);
 }
 
 // ---- Builders ----
@@ -114,7 +116,7 @@ kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
     kiln_stream_retain(stream);
     builder->stream = stream;
   } else {
-    status = kilni_stream_make_captured(device, &builder->stream);
+    status = kilni_device_stream_make_captured(device, &builder->stream);
   }
   if (!kiln_status_is_ok(status)) {
     kiln_graph_builder_release(builder);
@@ -324,15 +326,15 @@ static const kiln_cu_capture_mode_t kModes[] = {
 static kiln_status_t end_and_destroy(const kilni_capture_t* capture,
                                      kiln_stream_t* stream) {
   kiln_cu_graph_t graph = NULL;
-  kilni_late_t* late = capture->graph->late;
+  kilni_device_late_t* late = capture->graph->late;
   kiln_status_t status;
-  kilni_late_begin(late);
+  kilni_device_late_begin(late);
   KILNI_CAPTURE_CALL(status, stream, cuStreamEndCapture, stream->handle,
                      &graph);
   if (graph != NULL && !capture->body) {
     KILNI_DEVICE_END(capture->device, cuGraphDestroy, graph);
   }
-  kilni_late_end(late);
+  kilni_device_late_end(late);
   return status;
 }
 
@@ -427,7 +429,7 @@ static kiln_status_t undo_begin(kiln_graph_builder_t* builder,
   builder->capture->active = false;
   kilni_capture_t* capture = builder->capture;
   builder->capture = NULL;
-  kilni_stream_set_idle(builder->stream, true);
+  kilni_device_stream_set_idle(builder->stream, true);
   builder->state = KILN_GRAPH_BUILDER_NOT_STARTED;
   if (!kiln_status_is_ok(ended)) {
     builder->state = KILN_GRAPH_BUILDER_INVALIDATED;
@@ -504,12 +506,12 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
       make_capture(builder->device, graph, &builder->capture);
   if (kiln_status_is_ok(status)) {
     if (!body) builder->graph = made;
-    kilni_stream_set_idle(builder->stream, false);
+    kilni_device_stream_set_idle(builder->stream, false);
     status = body ? begin_body(builder, kModes[mode])
                   : begin_primary(builder, kModes[mode]);
     if (kiln_status_is_ok(status)) return kiln_ok();
   }
-  kilni_stream_set_idle(builder->stream, true);
+  kilni_device_stream_set_idle(builder->stream, true);
   capture_release(builder->capture);
   builder->capture = NULL;
   if (!body) {
@@ -528,8 +530,8 @@ static void leave_capture(kiln_graph_builder_t* builder) {
   capture->over = builder->state;
   builder->capture = NULL;
   leave_body(capture);
-  kilni_stream_clear_bodies(builder->stream);
-  kilni_stream_set_idle(builder->stream, true);
+  kilni_device_stream_clear_bodies(builder->stream);
+  kilni_device_stream_set_idle(builder->stream, true);
   free_streams(capture);
   capture_release(capture);
 }
@@ -588,13 +590,13 @@ static bool goes_on(const kiln_graph_builder_t* builder) {
 static kiln_status_t end_on_stream(const kiln_graph_builder_t* builder,
                                    kiln_cu_graph_t* out_graph) {
   kiln_stream_t* stream = builder->stream;
-  kilni_late_t* late = builder->graph->late;
+  kilni_device_late_t* late = builder->graph->late;
   kiln_status_t status;
   *out_graph = NULL;
-  kilni_late_begin(late);
+  kilni_device_late_begin(late);
   KILNI_CAPTURE_CALL(status, stream, cuStreamEndCapture, stream->handle,
                      out_graph);
-  kilni_late_end(late);
+  kilni_device_late_end(late);
   return status;
 }
 
@@ -738,7 +740,7 @@ static void left_is_over(kilni_capture_t* capture) {
   capture_release(capture);
 }
 
-static bool end_left(kilni_left_t* left, kiln_stream_t* stream) {
+static bool end_left(kilni_device_left_t* left, kiln_stream_t* stream) {
   kilni_capture_t* capture = (kilni_capture_t*)left;
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
@@ -767,7 +769,7 @@ static bool end_left(kilni_left_t* left, kiln_stream_t* stream) {
   return true;
 }
 
-static void drop_left(kilni_left_t* left) {
+static void drop_left(kilni_device_left_t* left) {
   kilni_capture_t* capture = (kilni_capture_t*)left;
   for (size_t i = 0; i < capture->stream_count; i++) {
     capture->streams[i]->spoiled = true;
@@ -782,16 +784,16 @@ static void leave_to_stream(kiln_graph_builder_t* builder) {
   capture->active = false;
   capture->over = KILN_GRAPH_BUILDER_INVALIDATED;
   kilni_graph_forget(builder->graph);
-  kilni_stream_clear_bodies(builder->stream);
-  kilni_stream_set_idle(builder->stream, true);
+  kilni_device_stream_clear_bodies(builder->stream);
+  kilni_device_stream_set_idle(builder->stream, true);
   for (size_t i = 0; i < capture->stream_count; i++) {
-    kilni_stream_clear_bodies(capture->streams[i]);
-    kilni_stream_set_idle(capture->streams[i], true);
+    kilni_device_stream_clear_bodies(capture->streams[i]);
+    kilni_device_stream_set_idle(capture->streams[i], true);
   }
   capture->left.thread = capture->thread;
   capture->left.end = end_left;
   capture->left.drop = drop_left;
-  kilni_stream_leave(builder->stream, &capture->left);
+  kilni_device_stream_leave(builder->stream, &capture->left);
   close_rest(builder);
 }
 

@@ -143,7 +143,7 @@ static kiln_status_t instantiate(kiln_graph_exec_t* exec, kiln_graph_t* graph,
                                  const kiln_graph_exec_options_t* given,
                                  kiln_cu_graph_instantiate_t* params) {
   uint32_t way = KILNI_WAY_cuGraphInstantiateWithParams;
-  if (given->upload != NULL) way |= kilni_stream_way(given->upload);
+  if (given->upload != NULL) way |= kilni_device_stream_way(given->upload);
   kiln_cu_graph_exec_t handle = NULL;
   kiln_status_t status;
   KILNI_WAY_CREATE(status, graph->device, way, &handle,
@@ -196,7 +196,7 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
   exec->set_kernel = device->table->cuGraphExecKernelNodeSetParams;
   atomic_init(&exec->references, 1);
   kiln_device_retain(device);
-  kilni_late_add_user(exec->late);
+  kilni_device_late_add_user(exec->late);
   kiln_status_t status = make(graph, &given, &params, exec);
   if (!kiln_status_is_ok(status)) {
     kiln_graph_exec_release(exec);
@@ -220,20 +220,20 @@ void kiln_graph_exec_release(kiln_graph_exec_t* exec) {
     return;
   }
   kiln_device_t* device = exec->device;
-  kilni_late_t* late = exec->late;
+  kilni_device_late_t* late = exec->late;
   if (exec->handle != NULL) {
     kilni_marks_t marks;
-    kilni_late_begin(late);
+    kilni_device_late_begin(late);
     kilni_hold_mark(exec->hold, exec, &marks);
     KILNI_DEVICE_END(device, cuGraphExecDestroy, exec->handle);
     kilni_hold_end_behind(exec->hold, &marks);
-    kilni_late_end(late);
+    kilni_device_late_end(late);
   }
   for (int i = 0; i < KILNI_GRAPH_STREAMS; i++) {
     kiln_stream_release(exec->streams[i]);
   }
   kilni_base_free(device->host->allocator, exec, sizeof(*exec));
-  kilni_late_drop_user(late, kilni_device_is_lost(device));
+  kilni_device_late_drop_user(late, kilni_device_is_lost(device));
   kiln_device_release(device);
 }
 
@@ -306,7 +306,7 @@ kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
                                      kiln_stream_t* stream) {
   if (exec == NULL || stream == NULL || stream != exec->streams[0] ||
       atomic_load_explicit(&stream->way, memory_order_relaxed) != 0 ||
-      !kilni_is_alive(&exec->current.alive)) {
+      !kilni_device_is_alive(&exec->current.alive)) {
     return launch_anyhow(exec, stream);
   }
   kiln_cu_result_t result = exec->launch(exec->handle, stream->handle);
@@ -376,10 +376,10 @@ static void change_hold(kiln_graph_exec_t* exec, kilni_hold_t* hold) {
   kilni_marks_t marks;
   hold->elsewhere = before->elsewhere;
   exec->hold = hold;
-  kilni_late_begin(exec->late);
+  kilni_device_late_begin(exec->late);
   kilni_hold_mark(before, exec, &marks);
   kilni_hold_end_behind(before, &marks);
-  kilni_late_end(exec->late);
+  kilni_device_late_end(exec->late);
   exec->has_last = false;
 }
 
@@ -680,8 +680,8 @@ static inline bool change_shortly(const kiln_graph_exec_t* exec,
   uint32_t count = c->argument_count;
   if (count > 0 && c->arguments == NULL) return false;
   for (uint32_t i = 0; i < count; i++) {
-    if (!kilni_launch_set_shortly(launch, c->first_argument + i,
-                                  &c->arguments[i])) {
+    if (!kilni_device_launch_set_shortly(launch, c->first_argument + i,
+                                         &c->arguments[i])) {
       return false;
     }
   }
@@ -716,11 +716,11 @@ kiln_status_t kiln_graph_exec_set_all(kiln_graph_exec_t* exec,
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(changes != NULL || count == 0, "changes");
   if (count == 0) return kiln_ok();
-  kilni_scope_t scope;
-  KILNI_RETURN_IF_ERROR(kilni_scope_begin(
+  kilni_device_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_device_scope_begin(
       &scope, exec->device, KILNI_WAY_cuGraphExecKernelNodeSetParams));
-  return kilni_scope_leave(&scope,
-                           change_each(exec, changes, count, out_changed));
+  return kilni_device_scope_leave(
+      &scope, change_each(exec, changes, count, out_changed));
 }
 
 // ---- On and off ----

@@ -50,13 +50,13 @@ static kiln_status_t make(kiln_graph_t* root, uint32_t count,
 static void end(kilni_hold_t* hold) {
   kiln_device_t* device = hold->device;
   if (hold->late.let_go != NULL) {
-    kilni_late_leave(hold->thread, &hold->late);
+    kilni_device_late_leave(hold->thread, &hold->late);
   }
   for (uint32_t i = 0; i < hold->count; i++) {
     kilni_segment_release(hold->segments[i]);
   }
   kilni_segment_release(hold->own);
-  if (hold->waits != NULL) kilni_stream_recycle(device, hold->waits);
+  if (hold->waits != NULL) kilni_device_stream_recycle(device, hold->waits);
   kilni_base_free(allocator_of(hold), hold,
                   sizeof(*hold) + hold->room * sizeof(kilni_segment_t*));
   kiln_device_release(device);
@@ -74,20 +74,20 @@ void kilni_hold_release(kilni_hold_t* hold) {
   }
 }
 
-static void let_go(kilni_late_entry_t* entry) {
+static void let_go(kilni_device_late_entry_t* entry) {
   kilni_hold_release((kilni_hold_t*)entry);
 }
 
 // On a thread of the driver's, which may not call it.
 static void nobody_needs(void* user) {
   kilni_hold_t* hold = user;
-  kilni_late_push(hold->thread, &hold->late);
+  kilni_device_late_push(hold->thread, &hold->late);
 }
 
 // From here on somebody calls `nobody_needs`, and that lets it go.
 static void await(kilni_hold_t* hold) {
   hold->late.let_go = let_go;
-  kilni_late_enter(hold->thread, &hold->late);
+  kilni_device_late_enter(hold->thread, &hold->late);
 }
 
 // ---- What it holds ----
@@ -124,11 +124,11 @@ kiln_status_t kilni_hold_make(kiln_graph_t* root, kilni_hold_t** out_hold) {
 static void undo_object(kilni_hold_t* hold, kiln_cu_user_object_t object) {
   kiln_device_t* device = hold->device;
   if (kilni_device_is_lost(device)) return;  // known, and so not forgotten
-  kilni_late_t* late = hold->thread;
+  kilni_device_late_t* late = hold->thread;
   kiln_device_retain(device);
-  kilni_late_begin(late);
+  kilni_device_late_begin(late);
   KILNI_DEVICE_END(device, cuUserObjectRelease, object, 1);
-  kilni_late_end(late);
+  kilni_device_late_end(late);
   kiln_device_release(device);
 }
 
@@ -161,12 +161,12 @@ kiln_status_t kilni_hold_hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
 void kilni_hold_unhang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
   kiln_device_t* device = hold->device;
   if (kilni_device_is_lost(device)) return;
-  kilni_late_t* late = hold->thread;
+  kilni_device_late_t* late = hold->thread;
   kiln_status_t status;
-  kilni_late_begin(late);
+  kilni_device_late_begin(late);
   KILNI_DEVICE_CALL(status, device, cuGraphReleaseUserObject, graph,
                     hold->object, 1);
-  kilni_late_end(late);
+  kilni_device_late_end(late);
   kiln_status_free(status);
 }
 
@@ -223,11 +223,11 @@ kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
 
 static kiln_status_t record(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
   kiln_device_t* device = stream->device;
-  KILNI_RETURN_IF_ERROR(kilni_event_acquire(device, false, out_event));
+  KILNI_RETURN_IF_ERROR(kilni_device_event_acquire(device, false, out_event));
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuEventRecord, *out_event, stream->handle);
   if (kiln_status_is_ok(status)) return kiln_ok();
-  kilni_event_recycle(device, false, *out_event);
+  kilni_device_event_recycle(device, false, *out_event);
   *out_event = NULL;
   return status;
 }
@@ -256,7 +256,8 @@ static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
 
 // An upload on a stream of our own: the driver puts it behind every launch.
 static bool mark_by_upload(kilni_hold_t* hold, const kiln_graph_exec_t* exec) {
-  kiln_status_t status = kilni_stream_acquire(hold->device, &hold->waits);
+  kiln_status_t status =
+      kilni_device_stream_acquire(hold->device, &hold->waits);
   if (kiln_status_is_ok(status)) {
     KILNI_DEVICE_CALL(status, hold->device, cuGraphUpload, exec->handle,
                       hold->waits);
@@ -287,7 +288,8 @@ void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
 static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
   for (uint32_t i = 0; i < marks->count; i++) {
     if (hold->waits == NULL) {
-      KILNI_RETURN_IF_ERROR(kilni_stream_acquire(hold->device, &hold->waits));
+      KILNI_RETURN_IF_ERROR(
+          kilni_device_stream_acquire(hold->device, &hold->waits));
     }
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, hold->device, cuStreamWaitEvent, hold->waits,
@@ -317,7 +319,7 @@ void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks) {
   }
   kiln_status_t status = marks->certain ? wait_for(hold, marks) : NULL;
   for (uint32_t i = 0; i < marks->count; i++) {
-    kilni_event_recycle(marks->devices[i], false, marks->events[i]);
+    kilni_device_event_recycle(marks->devices[i], false, marks->events[i]);
   }
   bool certain = marks->certain && kiln_status_is_ok(status);
   kiln_status_free(status);

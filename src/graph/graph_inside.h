@@ -119,9 +119,9 @@ void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
 // whose handle was given out until the driver needs it no more: the thread for
 // late releases ends them. thread-compatible, references thread-safe
 typedef struct kilni_hold_t {
-  kilni_late_entry_t late;
+  kilni_device_late_entry_t late;
   kiln_device_t* device;
-  kilni_late_t* thread;  // its device's
+  kilni_device_late_t* thread;  // its device's
   atomic_uint references;
   uint32_t count;
   uint32_t room;
@@ -172,7 +172,7 @@ void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks);
 // Copied to where it is asked, next to what else is looked at there.
 // thread-safe
 typedef struct kilni_current_t {
-  kilni_alive_t alive;
+  kilni_device_alive_t alive;
   kiln_cu_context_t context;
   kilni_cuCtxGetCurrent_fn_t ask;
 } kilni_current_t;
@@ -180,7 +180,7 @@ typedef struct kilni_current_t {
 // Neither a forked child nor lost, and its context is current already.
 static inline bool kilni_is_current(const kilni_current_t* current) {
   kiln_cu_context_t is = NULL;
-  return kilni_is_alive(&current->alive) &&
+  return kilni_device_is_alive(&current->alive) &&
          current->ask(&is) == KILN_CU_SUCCESS && is == current->context;
 }
 
@@ -191,7 +191,7 @@ typedef struct kilni_node_more_t {
   struct kilni_node_more_t* next;  // of its graph
   char* name;                      // NULL: none
   uint64_t address;                // of an allocation
-  kilni_launch_how_t* how;         // attributes of a kernel; NULL: none
+  kilni_device_launch_how_t* how;  // attributes of a kernel; NULL: none
   char* kernel;                    // its name, once it was asked for
   uint64_t asks;                   // of a conditional node: its condition
   uint32_t condition;              // KILN_GRAPH_IF, ...
@@ -233,7 +233,7 @@ struct kiln_graph_t {
   uint64_t last_number;
   uint64_t last_version;
 
-  kilni_late_t* late;
+  kilni_device_late_t* late;
   kiln_graph_node_t* inside;  // NULL: a graph of its own
   kiln_graph_t* views;        // of a root: all
   kiln_graph_t* next_view;
@@ -356,9 +356,9 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
 // Calls a row of the table around which owners may be let go.
 #define KILNI_GRAPH_CALL(out_status, graph_, call, ...)                 \
   do {                                                                  \
-    kilni_late_begin((graph_)->late);                                   \
+    kilni_device_late_begin((graph_)->late);                            \
     KILNI_DEVICE_CALL(out_status, (graph_)->device, call, __VA_ARGS__); \
-    kilni_late_end((graph_)->late);                                     \
+    kilni_device_late_end((graph_)->late);                              \
   } while (0)
 
 // ---- The short way of kernels ----
@@ -398,7 +398,7 @@ struct kiln_graph_exec_t {
   bool device_launch;
   bool allocates;  // a node was told to, by Kiln
   atomic_uint references;
-  kilni_late_t* late;
+  kilni_device_late_t* late;
   kilni_hold_t* hold;
 };
 
@@ -433,7 +433,7 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
 
 // What the builders of one capture share. thread-compatible
 typedef struct kilni_capture_t {
-  kilni_left_t left;  // once its builder was released on a wrong thread
+  kilni_device_left_t left;  // once its builder was released on a wrong thread
   atomic_uint references;
   bool active;
   bool body;           // of a conditional node

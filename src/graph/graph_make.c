@@ -29,8 +29,8 @@ kiln_status_t kilni_graph_make(kiln_device_t* device,
   *out_graph = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  kilni_late_t* late = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_late_need(device, &late));
+  kilni_device_late_t* late = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_device_late_need(device, &late));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(device->host->allocator, sizeof(kiln_graph_t), &block));
@@ -42,7 +42,7 @@ kiln_status_t kilni_graph_make(kiln_device_t* device,
   graph->root = graph;
   atomic_init(&graph->references, 1);
   kiln_device_retain(device);
-  kilni_late_add_user(late);
+  kilni_device_late_add_user(late);
   *out_graph = graph;
   return kiln_ok();
 }
@@ -81,7 +81,7 @@ static void free_more(const kiln_graph_t* graph, kilni_node_more_t* more) {
 static void free_graph(kiln_graph_t* graph) {
   kiln_allocator_t allocator = allocator_of(graph);
   for (uint32_t i = 0; i < graph->chunk_count; i++) {
-    kilni_spare_give(graph->device, graph->chunks[i]);
+    kilni_device_spare_give(graph->device, graph->chunks[i]);
   }
   kilni_base_free_array(allocator, graph->chunks, graph->chunk_room,
                         sizeof(*graph->chunks));
@@ -97,11 +97,11 @@ static void free_graph(kiln_graph_t* graph) {
 
 static void end(kiln_graph_t* graph) {
   kiln_device_t* device = graph->device;
-  kilni_late_t* late = graph->late;
+  kilni_device_late_t* late = graph->late;
   if (graph->handle != NULL) {
-    kilni_late_begin(late);
+    kilni_device_late_begin(late);
     KILNI_DEVICE_END(device, cuGraphDestroy, graph->handle);
-    kilni_late_end(late);
+    kilni_device_late_end(late);
   }
   kilni_owners_end(graph);
   while (graph->views != NULL) {
@@ -110,7 +110,7 @@ static void end(kiln_graph_t* graph) {
     free_graph(view);
   }
   free_graph(graph);
-  kilni_late_drop_user(late, kilni_device_is_lost(device));
+  kilni_device_late_drop_user(late, kilni_device_is_lost(device));
   kiln_device_release(device);
 }
 

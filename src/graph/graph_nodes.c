@@ -34,7 +34,7 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_spare_take(graph->device, &block));
+  KILNI_RETURN_IF_ERROR(kilni_device_spare_take(graph->device, &block));
   graph->chunks[graph->chunk_count++] = block;
   graph->free_node = block;
   graph->free_end = graph->free_node + KILNI_GRAPH_CHUNK_NODES;

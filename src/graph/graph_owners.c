@@ -76,7 +76,7 @@ static void empty(kilni_bundle_t* bundle) {
   uint32_t count = bundle->count;
   bundle->count = 0;
   for (uint32_t i = 0; i < count; i++) release(&bundle->items[i]);
-  kilni_owner_release(owner);
+  kilni_device_owner_release(owner);
   kilni_base_free(allocator_of(bundle->segment), bundle->data,
                   bundle->data_bytes);
   bundle->data = NULL;
@@ -96,7 +96,7 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
     void* block = NULL;
     if (size <= KILNI_SPARE_BYTES) {
       size = KILNI_SPARE_BYTES;
-      KILNI_RETURN_IF_ERROR(kilni_spare_take(segment->device, &block));
+      KILNI_RETURN_IF_ERROR(kilni_device_spare_take(segment->device, &block));
     } else {
       KILNI_RETURN_IF_ERROR(
           kilni_base_alloc_unset(allocator_of(segment), size, &block));
@@ -222,7 +222,7 @@ static void end(kilni_segment_t* segment) {
     kilni_chunk_t* chunk = segment->chunks;
     segment->chunks = chunk->next;
     if (chunk->room == KILNI_SPARE_BYTES) {
-      kilni_spare_give(device, chunk);
+      kilni_device_spare_give(device, chunk);
     } else {
       kilni_base_free(allocator, chunk, chunk->room);
     }

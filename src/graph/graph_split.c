@@ -34,9 +34,10 @@ static kiln_status_t make_fork(kiln_graph_builder_t* builder,
       builder->device, KILN_GRAPH_BUILDER_FORKED, NULL, &fork));
   kiln_status_t status = lend_stream(capture, fork->stream);
   if (kiln_status_is_ok(status)) {
-    kilni_stream_set_idle(fork->stream, false);
+    kilni_device_stream_set_idle(fork->stream, false);
     status = kiln_stream_wait_stream(fork->stream, builder->stream);
-    if (!kiln_status_is_ok(status)) kilni_stream_set_idle(fork->stream, true);
+    if (!kiln_status_is_ok(status))
+      kilni_device_stream_set_idle(fork->stream, true);
   }
   if (!kiln_status_is_ok(status)) {
     kiln_graph_builder_release(fork);

@@ -55,7 +55,7 @@ static const char* attribute_name(kiln_cu_launch_attribute_id_t id) {
   }
 }
 
-static kiln_status_t check_how(const kilni_launch_how_t* how) {
+static kiln_status_t check_how(const kilni_device_launch_how_t* how) {
   for (uint32_t i = 0; i < how->count; i++) {
     const char* name = attribute_name(how->list[i].id);
     if (name == NULL) continue;
@@ -75,7 +75,7 @@ static kiln_status_t check_how(const kilni_launch_how_t* how) {
 kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
                                 kiln_launch_t* launch,
                                 kiln_cu_kernel_node_t* out_kernel) {
-  if (launch->missing != 0) return kilni_launch_check_given(launch);
+  if (launch->missing != 0) return kilni_device_launch_check_given(launch);
   if (launch->device != graph->device) {
     KILNI_RETURN_IF_ERROR(
         kilni_device_check_memory(launch->device, graph->device, "the graph"));
@@ -87,7 +87,8 @@ kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
 
 kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
                                   const kiln_launch_t* launch) {
-  const kilni_launch_how_t* how = node->more == NULL ? NULL : node->more->how;
+  const kilni_device_launch_how_t* how =
+      node->more == NULL ? NULL : node->more->how;
   uint32_t count = how == NULL ? 0 : how->count;
   if (count == launch->how.count &&
       (count == 0 || memcmp(how->list, launch->how.list,

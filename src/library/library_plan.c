@@ -437,7 +437,7 @@ static kiln_status_t check_capture(const kiln_library_plan_t* plan,
                                    kiln_stream_t* stream, bool wants_pending) {
   bool has_rounds = plan->rounds.count != 0, captured = false;
   if (stream == NULL || (!wants_pending && !has_rounds)) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(

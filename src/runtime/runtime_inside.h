@@ -21,7 +21,7 @@ typedef struct kilni_provider_t {
   bool traced;
   bool wrapped;
   atomic_bool lost;  // a device of it: the library must stay loaded
-  kilni_peer_book_t peers;
+  kilni_device_peer_book_t peers;
   kiln_cuda_table_t table;
   kiln_cuda_table_t traced_table;   // what kilni_table_cuda_trace_remove wants
   kiln_cuda_table_t wrapped_table;  // what hooks.unwrap wants

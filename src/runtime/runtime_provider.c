@@ -110,7 +110,8 @@ static kiln_status_t start_once(kiln_runtime_t* runtime,
   kilni_base_mutex_lock(&runtime->lock);
   kiln_status_t status = kiln_ok();
   if (!provider->peers.is_there) {
-    status = kilni_peer_book_init(&provider->peers, runtime->host.allocator);
+    status =
+        kilni_device_peer_book_init(&provider->peers, runtime->host.allocator);
   }
   if (kiln_status_is_ok(status) && !provider->started) status = start(runtime);
   kilni_base_mutex_unlock(&runtime->lock);
@@ -126,8 +127,8 @@ kiln_status_t kilni_runtime_start_soft(kiln_runtime_t* runtime) {
 }
 
 void kilni_runtime_stop_providers(kiln_runtime_t* runtime) {
-  kilni_peer_book_deinit(&runtime->cuda.peers);
-  kilni_peer_book_deinit(&runtime->soft.peers);
+  kilni_device_peer_book_deinit(&runtime->cuda.peers);
+  kilni_device_peer_book_deinit(&runtime->soft.peers);
   if (runtime->cuda.started) {
     unwrap(runtime, &runtime->cuda);
     empty(&runtime->cuda);

@@ -447,9 +447,9 @@ static void drop_new(scene_t* s) {
 
 // What graphs hold is let go by a thread, behind their launches.
 static void settle_late(scene_t* s) {
-  kilni_late_t* late = atomic_load(&s->device->late);
+  kilni_device_late_t* late = atomic_load(&s->device->late);
   settle(s);
-  if (late != NULL) kilni_late_settle(late);
+  if (late != NULL) kilni_device_late_settle(late);
 }
 
 static const char* close_scene(scene_t* s, bool lost) {

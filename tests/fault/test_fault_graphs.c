@@ -378,7 +378,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_graph_release(s->graph);
   // Whoever launched by a handle is waited for behind the release.
   if (!lost) kiln_status_free(kiln_device_synchronize(s->device));
-  kilni_late_settle(atomic_load(&s->device->late));
+  kilni_device_late_settle(atomic_load(&s->device->late));
   kiln_launch_release(s->cooperative);
   kiln_launch_release(s->launch);
   kiln_kernel_release(s->kernel);

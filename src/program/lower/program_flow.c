@@ -569,7 +569,7 @@ static void lower_if(kilni_program_lowering_t* w, uint32_t index) {
 
 // Begins the region of a loop: its variables meet in registers at its head.
 static meeting_t loop_begin(kilni_program_lowering_t* w, uint32_t list,
-                            kilni_scope_t* scope) {
+                            kilni_device_scope_t* scope) {
   uint32_t outer = w->region;
   kilni_program_region_begin(w, KILNI_REGION_LOOP);
   meeting_t meeting = flow_meet(w, &list, 1);
@@ -616,7 +616,7 @@ static void loop_body(kilni_program_lowering_t* w, uint32_t list,
 }
 
 // Ends the region; the variables have the values they left the loop with.
-static void loop_end(kilni_program_lowering_t* w, kilni_scope_t* scope,
+static void loop_end(kilni_program_lowering_t* w, kilni_device_scope_t* scope,
                      const meeting_t* meeting, uint32_t mark) {
   kilni_program_region_end(w);
   w->scope = scope->outer;
@@ -641,7 +641,7 @@ static void move_into_loop(kilni_program_lowering_t* w,
 static void lower_while(kilni_program_lowering_t* w, uint32_t index) {
   const kilni_program_statement_record_t* s = &w->ir->statements.items[index];
   uint32_t condition = s->a, body = s->body;
-  kilni_scope_t scope;
+  kilni_device_scope_t scope;
   uint32_t mark = w->changes.count;
   const kilni_program_value_t outer_here = w->here;
   w->here = kilni_program_here_loop(w, body);
@@ -739,7 +739,7 @@ static void describe_counter(kilni_program_lowering_t* w,
 
 static void loop_for(kilni_program_lowering_t* w, const for_t* loop,
                      uint32_t level) {
-  kilni_scope_t scope;
+  kilni_device_scope_t scope;
   uint32_t mark = w->changes.count;
   uint8_t type = loop->type;
   kilni_program_value_t counter = kilni_program_register(w, type), more = 0;
@@ -815,7 +815,7 @@ static void lower_for(kilni_program_lowering_t* w, uint32_t index) {
 }
 
 static void leave_loop(kilni_program_lowering_t* w, bool again) {
-  kilni_scope_t* scope = w->scope;
+  kilni_device_scope_t* scope = w->scope;
   while (scope != NULL && scope->is_function) scope = scope->outer;
   if (scope == NULL) return;
   flow_write_all(w, scope->meet_count, scope->variables, scope->meetings);
@@ -829,7 +829,7 @@ enum { MAX_CALLS = 64 };
 
 static void leave_function(kilni_program_lowering_t* w,
                            kilni_program_value_t value) {
-  kilni_scope_t* scope = w->scope;
+  kilni_device_scope_t* scope = w->scope;
   while (scope != NULL && !scope->is_function) scope = scope->outer;
   if (scope == NULL) {
     kilni_program_return(w);
@@ -884,7 +884,7 @@ static kilni_program_value_t call_body(
     kilni_program_lowering_t* w, uint32_t number,
     const kilni_program_function_record_t* function) {
   bool simple = w->ir != w->program || w->function_returns[number] <= 1;
-  kilni_scope_t scope;
+  kilni_device_scope_t scope;
   memset(&scope, 0, sizeof(scope));
   scope.outer = w->scope;
   scope.is_function = 1;

@@ -170,8 +170,8 @@ typedef struct kilni_place_t {
 } kilni_place_t;
 
 // A loop or an inlined function that statements may leave.
-typedef struct kilni_scope_t {
-  struct kilni_scope_t* outer;
+typedef struct kilni_device_scope_t {
+  struct kilni_device_scope_t* outer;
   uint32_t leave;  // label of break, or of a function's end
   uint32_t again;  // label of continue
   uint32_t meet_count;
@@ -181,7 +181,7 @@ typedef struct kilni_scope_t {
   uint8_t is_function;
   uint8_t left;  // something jumps to `leave`
   uint8_t reserved[2];
-} kilni_scope_t;
+} kilni_device_scope_t;
 
 // Where each thread does several elements along axis 0: `chunks` runs of
 // `lanes` consecutive ones, the runs of a block's threads side by side.
@@ -296,7 +296,7 @@ typedef struct kilni_program_lowering_t {
   kilni_program_value_t live;     // where threads that have returned go along
   kilni_program_value_t
       predicate;  // where memory may be touched; 0: everywhere
-  kilni_scope_t* scope;
+  kilni_device_scope_t* scope;
   uint32_t leave;        // label: where a thread goes that has returned
   uint32_t end;          // label: of the program
   uint32_t tell_offset;  // in shared memory, for what a block is told

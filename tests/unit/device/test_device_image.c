@@ -15,11 +15,11 @@
 
 static kiln_status_t read_bytes(const void* data, size_t size,
                                 kiln_status_t* out_doubt) {
-  kilni_code_facts_t facts;
+  kilni_device_code_facts_t facts;
   kiln_bytes_view_t bytes = {data, size};
-  kiln_status_t status = kilni_code_facts_init(&facts, kiln_allocator_libc(),
-                                               bytes, "file", out_doubt);
-  if (kiln_status_is_ok(status)) kilni_code_facts_deinit(&facts);
+  kiln_status_t status = kilni_device_code_facts_init(
+      &facts, kiln_allocator_libc(), bytes, "file", out_doubt);
+  if (kiln_status_is_ok(status)) kilni_device_code_facts_deinit(&facts);
   return status;
 }
 
@@ -172,14 +172,14 @@ static void test_what_is_nothing(void** state) {
 static void test_the_version_of_newer_ptx(void** state) {
   (void)state;
   static const char text[] = "// new\n.version 12.7\n.target sm_200\n";
-  kilni_code_facts_t facts;
+  kilni_device_code_facts_t facts;
   kiln_status_t doubt = kiln_ok();
   kiln_bytes_view_t bytes = {(const uint8_t*)text, sizeof(text) - 1};
-  assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
-                                    "file", &doubt));
+  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(), bytes,
+                                           "file", &doubt));
   assert_int_equal(facts.ptx_isa, 127);
   assert_false(facts.is_listed);
-  kilni_code_facts_deinit(&facts);
+  kilni_device_code_facts_deinit(&facts);
   kiln_status_free(doubt);
 }
 
@@ -201,19 +201,20 @@ static kiln_bytes_view_t read_cubin(void) {
 static void test_kernels_of_a_cubin(void** state) {
   (void)state;
   const kiln_bytes_view_t bytes = read_cubin();
-  kilni_code_facts_t facts;
+  kilni_device_code_facts_t facts;
   kiln_status_t doubt = kiln_ok();
-  assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
-                                    "file", &doubt));
+  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(), bytes,
+                                           "file", &doubt));
   assert_null(doubt);
   assert_true(facts.is_listed);
   assert_int_equal(facts.format, KILN_CODE_FORMAT_CUBIN);
   assert_true(facts.kernel_count > 1);
   for (size_t i = 0; i < facts.kernel_count; i++) {
     assert_true(facts.kernels[i].params_known);
-    assert_int_equal(kilni_code_facts_find(&facts, facts.kernels[i].name), i);
+    assert_int_equal(
+        kilni_device_code_facts_find(&facts, facts.kernels[i].name), i);
   }
-  kilni_code_facts_deinit(&facts);
+  kilni_device_code_facts_deinit(&facts);
 }
 
 // PTX says more of the kernels that it has, and takes none away: a cubin may be
@@ -225,24 +226,24 @@ static void test_a_cubin_of_more_than_its_ptx(void** state) {
       ".visible .entry req(.param .u64 place) { ret; }\n"
       ".visible .entry more(.param .u32 n) { ret; }\n";
   const kiln_bytes_view_t ptx = {(const uint8_t*)text, sizeof(text) - 1};
-  kilni_code_facts_t facts;
+  kilni_device_code_facts_t facts;
   kiln_status_t doubt = kiln_ok();
-  assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), read_cubin(),
-                                    "file", &doubt));
+  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(),
+                                           read_cubin(), "file", &doubt));
   assert_null(doubt);
   assert_int_equal(facts.kernel_count, 7);
-  assert_null(kilni_code_facts_describe(&facts, ptx, "file"));
+  assert_null(kilni_device_code_facts_describe(&facts, ptx, "file"));
   assert_true(facts.is_listed);
   assert_int_equal(facts.kernel_count, 8);
-  const size_t at = kilni_code_facts_find(&facts, "req");
+  const size_t at = kilni_device_code_facts_find(&facts, "req");
   assert_int_equal(at, 2);
   assert_string_equal(facts.kernels[at].params[0].name, "place");
-  const size_t other = kilni_code_facts_find(&facts, "clus");
+  const size_t other = kilni_device_code_facts_find(&facts, "clus");
   assert_int_equal(other, 1);
   assert_true(facts.kernels[other].params_known);
   assert_int_equal(facts.kernels[other].param_count, 1);
-  assert_int_equal(kilni_code_facts_find(&facts, "more"), 7);
-  kilni_code_facts_deinit(&facts);
+  assert_int_equal(kilni_device_code_facts_find(&facts, "more"), 7);
+  kilni_device_code_facts_deinit(&facts);
 }
 
 int main(void) {

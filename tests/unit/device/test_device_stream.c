@@ -473,10 +473,10 @@ static void test_streams_wait_for_streams(void** state) {
     assert_null(kiln_stream_wait_stream(a, a));
   }
   // One event on each device did for all; the books saw to its context.
-  kilni_pool_counts_t near_one =
-      kilni_pools_counts(world->device, KILNI_POOL_EVENTS);
-  kilni_pool_counts_t far_one =
-      kilni_pools_counts(world->other, KILNI_POOL_EVENTS);
+  kilni_device_pool_counts_t near_one =
+      kilni_device_pools_counts(world->device, KILNI_POOL_EVENTS);
+  kilni_device_pool_counts_t far_one =
+      kilni_device_pools_counts(world->other, KILNI_POOL_EVENTS);
   assert_int_equal(near_one.made, 1);
   assert_int_equal(near_one.kept, 1);
   assert_int_equal(near_one.in_use, 0);
@@ -791,15 +791,17 @@ static void test_pools_are_bounded(void** state) {
   for (int timing = 0; timing < 2; timing++) {
     uint32_t pool = timing ? KILNI_POOL_TIMED_EVENTS : KILNI_POOL_EVENTS;
     for (int i = 0; i < MANY; i++) {
-      assert_null(kilni_event_acquire(world->device, timing != 0, &events[i]));
+      assert_null(
+          kilni_device_event_acquire(world->device, timing != 0, &events[i]));
     }
-    kilni_pool_counts_t counts = kilni_pools_counts(world->device, pool);
+    kilni_device_pool_counts_t counts =
+        kilni_device_pools_counts(world->device, pool);
     assert_int_equal(counts.in_use, MANY);
     assert_int_equal(counts.made, MANY);
     for (int i = 0; i < MANY; i++) {
-      kilni_event_recycle(world->device, timing != 0, events[i]);
+      kilni_device_event_recycle(world->device, timing != 0, events[i]);
     }
-    counts = kilni_pools_counts(world->device, pool);
+    counts = kilni_device_pools_counts(world->device, pool);
     assert_int_equal(counts.in_use, 0);
     assert_int_equal(counts.kept, KILNI_POOL_KEPT);
     assert_int_equal(counts.peak, MANY);
@@ -807,14 +809,14 @@ static void test_pools_are_bounded(void** state) {
   assert_int_equal(driver_books_counts().ended[KILNI_HANDLE_EVENT], 16);
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < MANY; i++) {
-      assert_null(kilni_stream_acquire(world->device, &streams[i]));
+      assert_null(kilni_device_stream_acquire(world->device, &streams[i]));
     }
     for (int i = 0; i < MANY; i++) {
-      kilni_stream_recycle(world->device, streams[i]);
+      kilni_device_stream_recycle(world->device, streams[i]);
     }
   }
-  kilni_pool_counts_t counts =
-      kilni_pools_counts(world->device, KILNI_POOL_STREAMS);
+  kilni_device_pool_counts_t counts =
+      kilni_device_pools_counts(world->device, KILNI_POOL_STREAMS);
   assert_int_equal(counts.made, MANY + 8);
   assert_int_equal(counts.kept, KILNI_POOL_KEPT);
   assert_int_equal(counts.peak, MANY);
@@ -825,18 +827,18 @@ static void test_a_pool_whose_driver_fails(void** state) {
   kiln_cu_event_t event = NULL;
   kiln_cu_stream_t stream = NULL;
   driver_books_fail_switch(2);
-  assert_says(kilni_event_acquire(world->device, false, &event),
+  assert_says(kilni_device_event_acquire(world->device, false, &event),
               KILN_STATUS_INVALID_STATE, "destroyed again");
   world->in.table.cuCtxSetCurrent(foreign());
   driver_books_fail_switch(1);
-  assert_says(kilni_stream_acquire(world->device, &stream),
+  assert_says(kilni_device_stream_acquire(world->device, &stream),
               KILN_STATUS_INVALID_STATE, "cuCtxSetCurrent");
   assert_null(event);
   assert_null(stream);
-  assert_int_equal(kilni_pools_counts(world->device, KILNI_POOL_EVENTS).made,
-                   0);
-  assert_int_equal(kilni_pools_counts(world->device, KILNI_POOL_STREAMS).in_use,
-                   0);
+  assert_int_equal(
+      kilni_device_pools_counts(world->device, KILNI_POOL_EVENTS).made, 0);
+  assert_int_equal(
+      kilni_device_pools_counts(world->device, KILNI_POOL_STREAMS).in_use, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -115,10 +115,10 @@ static inline void dispatch_kit_open(dispatch_kit_t* kit) {
 
 // What graphs hold is let go by a thread, behind their launches.
 static inline void dispatch_kit_settle(dispatch_kit_t* kit) {
-  kilni_late_t* late = atomic_load(&kit->device->late);
+  kilni_device_late_t* late = atomic_load(&kit->device->late);
   if (late == NULL) return;
   kiln_status_free(kiln_device_synchronize(kit->device));
-  kilni_late_settle(late);
+  kilni_device_late_settle(late);
 }
 
 static inline void dispatch_kit_close(dispatch_kit_t* kit) {

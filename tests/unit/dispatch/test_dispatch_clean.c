@@ -227,12 +227,13 @@ static void test_device(void** state) {
     assert_null(kiln_resident_free(kit.dispatcher, r));
     for (int i = 0; i < 2; i++) kiln_stream_release(streams[i]);
     dispatch_kit_settle(&kit);
-    assert_true(kilni_pools_counts(kit.device, KILNI_POOL_EVENTS).kept > 0);
+    assert_true(kilni_device_pools_counts(kit.device, KILNI_POOL_EVENTS).kept >
+                0);
     assert_true(kit.device->pools.spare_count > 0);
     assert_null(kiln_dispatcher_clean(kit.dispatcher));
     for (uint32_t pool = 0; pool < KILNI_POOL_COUNT; pool++) {
-      assert_int_equal(kilni_pools_counts(kit.device, pool).kept, 0);
-      assert_int_equal(kilni_pools_counts(kit.device, pool).in_use, 0);
+      assert_int_equal(kilni_device_pools_counts(kit.device, pool).kept, 0);
+      assert_int_equal(kilni_device_pools_counts(kit.device, pool).in_use, 0);
     }
     assert_int_equal(kit.device->pools.spare_count, 0);
   }

@@ -122,8 +122,8 @@ static inline void graph_kit_open(graph_kit_t* kit, bool soft) {
 
 // Everything goes, and nothing may be left.
 static inline void graph_kit_close(graph_kit_t* kit) {
-  kilni_late_t* late = atomic_load(&kit->device->late);
-  if (late != NULL) kilni_late_settle(late);
+  kilni_device_late_t* late = atomic_load(&kit->device->late);
+  if (late != NULL) kilni_device_late_settle(late);
   kiln_launch_release(kit->launch);
   kiln_buffer_release(kit->buffer);
   kiln_kernel_release(kit->step);

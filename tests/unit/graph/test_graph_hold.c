@@ -62,7 +62,7 @@ static kiln_cu_result_t call_back(kiln_cu_stream_t stream, kiln_cu_host_fn_t fn,
   if (plan.at_once) {
     plan.callbacks_at_once++;
     fn(user);
-    kilni_late_settle(atomic_load(&kit.device->late));
+    kilni_device_late_settle(atomic_load(&kit.device->late));
     return KILN_CU_SUCCESS;
   }
   if (!plan.runs) {
@@ -158,7 +158,7 @@ static kiln_graph_exec_t* lone_exec(void) {
 }
 
 static void settle(void) {
-  kilni_late_settle(atomic_load(&kit.device->late));
+  kilni_device_late_settle(atomic_load(&kit.device->late));
 }
 
 static void all_ends(void) {

@@ -345,7 +345,7 @@ static void test_changing_does_not_grow(void** state) {
 
 // What is let go on the thread, and what tells that. one-thread
 typedef struct late_t {
-  kilni_late_entry_t entry;
+  kilni_device_late_entry_t entry;
   kiln_device_t* device;
   kilni_base_mutex_t lock;
   kilni_base_cond_t changed;
@@ -353,7 +353,7 @@ typedef struct late_t {
   uint64_t thread;
 } late_t;
 
-static void let_go(kilni_late_entry_t* entry) {
+static void let_go(kilni_device_late_entry_t* entry) {
   late_t* late = (late_t*)entry;
   kiln_device_release(late->device);
   kilni_base_mutex_lock(&late->lock);
@@ -367,11 +367,11 @@ static void push(late_t* late, kiln_device_t* device) {
   memset(late, 0, sizeof(*late));
   late->entry.let_go = let_go;
   late->device = device;
-  kilni_late_t* thread = NULL;
-  assert_null(kilni_late_need(device, &thread));
+  kilni_device_late_t* thread = NULL;
+  assert_null(kilni_device_late_need(device, &thread));
   assert_null(kilni_base_mutex_init(&late->lock));
   assert_null(kilni_base_cond_init(&late->changed));
-  kilni_late_push(thread, &late->entry);
+  kilni_device_late_push(thread, &late->entry);
   kilni_base_mutex_lock(&late->lock);
   while (!late->done) kilni_base_cond_wait(&late->changed, &late->lock);
   kilni_base_mutex_unlock(&late->lock);

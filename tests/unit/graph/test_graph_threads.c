@@ -285,9 +285,11 @@ static void test_a_release_elsewhere_with_forks(void** state) {
   for (int i = 0; i < 2; i++) kiln_graph_builder_release(forks[i]);
   must_refuse(kiln_launch_run(kit.launch, forked), "takes no work");
   kiln_stream_release(forked);
-  assert_int_equal(kilni_pools_counts(kit.device, KILNI_POOL_STREAMS).kept, 0);
+  assert_int_equal(
+      kilni_device_pools_counts(kit.device, KILNI_POOL_STREAMS).kept, 0);
   must_run(visit.stream);
-  assert_int_equal(kilni_pools_counts(kit.device, KILNI_POOL_STREAMS).kept, 2);
+  assert_int_equal(
+      kilni_device_pools_counts(kit.device, KILNI_POOL_STREAMS).kept, 2);
   kiln_stream_release(visit.stream);
 }
 
@@ -301,9 +303,10 @@ static void test_a_stream_that_goes_first(void** state) {
   kiln_stream_release(visit.stream);
   elsewhere(release_there, &visit);
   kiln_graph_builder_release(fork);
-  assert_int_equal(kilni_pools_counts(kit.device, KILNI_POOL_STREAMS).kept, 0);
-  assert_int_equal(kilni_pools_counts(kit.device, KILNI_POOL_STREAMS).in_use,
-                   0);
+  assert_int_equal(
+      kilni_device_pools_counts(kit.device, KILNI_POOL_STREAMS).kept, 0);
+  assert_int_equal(
+      kilni_device_pools_counts(kit.device, KILNI_POOL_STREAMS).in_use, 0);
   must_run(kit.stream);
 }
 

@@ -245,8 +245,8 @@ static void test_a_close_that_fails(void** state) {
   failed(status, "closing a graph builder");
 }
 
-static kilni_pool_counts_t pooled_streams(void) {
-  return kilni_pools_counts(kit.device, KILNI_POOL_STREAMS);
+static kilni_device_pool_counts_t pooled_streams(void) {
+  return kilni_device_pools_counts(kit.device, KILNI_POOL_STREAMS);
 }
 
 // A capture that its driver goes on with has its forks' streams too: nobody
