@@ -27,16 +27,18 @@ typedef struct adding_t {
 } adding_t;
 
 static kiln_graph_node_t* added(const adding_t* a, kiln_cu_graph_node_t handle,
-                                kilni_bundle_t* bundle) {
-  kiln_graph_node_t* node = kilni_node_take(a->graph, handle, a->work->kind);
+                                kilni_graph_bundle_t* bundle) {
+  kiln_graph_node_t* node =
+      kilni_graph_node_take(a->graph, handle, a->work->kind);
   node->bundle = bundle;
   if (a->out_node != NULL) *a->out_node = node;
   return node;
 }
 
 // Behind a failure: the node must not stay.
-static kiln_status_t take_back(kiln_graph_t* graph, kiln_cu_graph_node_t handle,
-                               kiln_status_t status) {
+static kiln_status_t add_take_back(kiln_graph_t* graph,
+                                   kiln_cu_graph_node_t handle,
+                                   kiln_status_t status) {
   kiln_status_t undone;
   KILNI_GRAPH_CALL(undone, graph, cuGraphDestroyNode, handle);
   if (kiln_status_is_ok(undone)) return status;
@@ -60,10 +62,10 @@ static kiln_status_t set_attributes(kiln_graph_t* graph,
 
 static kiln_status_t keep_attributes(kiln_graph_t* graph,
                                      const kilni_device_launch_how_t* how,
-                                     kilni_node_more_t** out_more) {
+                                     kilni_graph_node_more_t** out_more) {
   *out_more = NULL;
   if (how->count == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
+  KILNI_RETURN_IF_ERROR(kilni_graph_more_make(graph, out_more));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(graph->device->host->allocator,
                                                sizeof(*how), &block));
@@ -72,7 +74,7 @@ static kiln_status_t keep_attributes(kiln_graph_t* graph,
   return kiln_ok();
 }
 
-static kiln_status_t add_kernel(const adding_t* a) {
+static kiln_status_t graph_add_add_kernel(const adding_t* a) {
   kiln_launch_t* launch = a->work->as.launch;
   if (launch == NULL) {
     return kilni_base_status_with_fix(
@@ -81,30 +83,31 @@ static kiln_status_t add_kernel(const adding_t* a) {
   }
   kiln_graph_t* graph = a->graph;
   kiln_cu_kernel_node_t kernel;
-  KILNI_RETURN_IF_ERROR(kilni_work_kernel(graph, launch, &kernel));
-  kilni_node_more_t* more = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_work_kernel(graph, launch, &kernel));
+  kilni_graph_node_more_t* more = NULL;
   if (launch->how.count > 0) {
     KILNI_RETURN_IF_ERROR(keep_attributes(graph, &launch->how, &more));
   }
-  kilni_wanted_t wanted;
+  kilni_graph_wanted_t wanted;
   memset(&wanted, 0, sizeof(wanted));
   wanted.launch = launch;
-  kilni_bundle_t* bundle = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_owners_prepare(graph, &wanted, &bundle));
+  kilni_graph_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_owners_prepare(graph, &wanted, &bundle));
   kiln_cu_graph_node_t handle = NULL;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphAddKernelNode, &handle,
                     graph->handle, a->after, a->count, &kernel);
   if (kiln_status_is_ok(status) && more != NULL) {
     status = set_attributes(graph, handle, &launch->how);
-    if (!kiln_status_is_ok(status)) status = take_back(graph, handle, status);
+    if (!kiln_status_is_ok(status))
+      status = add_take_back(graph, handle, status);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_owners_cancel(bundle);
+    kilni_graph_owners_cancel(bundle);
     return KILNI_ANNOTATE(status, "adding a node for kernel \"%s\"",
                           launch->kernel->name);
   }
-  kilni_owners_commit(graph, bundle, &wanted);
+  kilni_graph_owners_commit(graph, bundle, &wanted);
   added(a, handle, bundle)->more = more;
   return kiln_ok();
 }
@@ -147,12 +150,12 @@ static kiln_status_t check_choice(const kiln_graph_t* graph,
       "install a newer NVIDIA driver, or use IF nodes of one body");
 }
 
-static kiln_status_t make_bodies(kiln_graph_t* graph,
-                                 const kiln_graph_conditional_t* given,
-                                 kilni_node_more_t** out_more) {
+static kiln_status_t add_make_bodies(kiln_graph_t* graph,
+                                     const kiln_graph_conditional_t* given,
+                                     kilni_graph_node_more_t** out_more) {
   kiln_allocator_t allocator = graph->device->host->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
-  kilni_node_more_t* more = *out_more;
+  KILNI_RETURN_IF_ERROR(kilni_graph_more_make(graph, out_more));
+  kilni_graph_node_more_t* more = *out_more;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, given->bodies,
                                                sizeof(kiln_graph_t*), &block));
@@ -173,9 +176,9 @@ kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
                                      const kiln_graph_conditional_t* given,
                                      kiln_graph_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(check_choice(graph, given));
-  KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
-  kilni_node_more_t* more = NULL;
-  KILNI_RETURN_IF_ERROR(make_bodies(graph, given, &more));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_reserve(graph));
+  kilni_graph_node_more_t* more = NULL;
+  KILNI_RETURN_IF_ERROR(add_make_bodies(graph, given, &more));
   kiln_cu_graph_node_params_t params;
   memset(&params, 0, sizeof(params));
   params.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
@@ -197,7 +200,7 @@ kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
                                  ? NULL
                                  : params.of.conditional.graphs[i];
   }
-  *out_node = kilni_node_take(graph, handle, KILN_GRAPH_CONDITIONAL);
+  *out_node = kilni_graph_node_take(graph, handle, KILN_GRAPH_CONDITIONAL);
   (*out_node)->more = more;
   return kiln_ok();
 }
@@ -225,7 +228,7 @@ kiln_status_t kiln_graph_add_condition(kiln_graph_t* graph,
 
 // ---- All others ----
 
-static kiln_status_t call_add(const adding_t* a, kilni_work_t* work,
+static kiln_status_t call_add(const adding_t* a, kilni_graph_work_t* work,
                               kiln_cu_graph_node_t* out) {
   kiln_device_t* device = a->graph->device;
   kiln_cu_graph_t graph = a->graph->handle;
@@ -296,7 +299,7 @@ static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
   }
 }
 
-static kiln_status_t why_not(const adding_t* a, kiln_status_t status) {
+static kiln_status_t add_why_not(const adding_t* a, kiln_status_t status) {
   if (a->work->kind == KILN_GRAPH_CHILD) {
     return kilni_graph_why_no_copy(a->work->as.child, "no graph has a child",
                                    "add the nodes of the child to this graph",
@@ -311,24 +314,25 @@ static kiln_status_t why_not(const adding_t* a, kiln_status_t status) {
   return kilni_graph_why_no_free(a->graph, a->work->as.address, status);
 }
 
-static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
-  kilni_node_more_t* more = NULL;
+static kiln_status_t add_prepared(const adding_t* a, kilni_graph_work_t* work) {
+  kilni_graph_node_more_t* more = NULL;
   if (a->work->kind == KILN_GRAPH_ALLOCATE) {
-    KILNI_RETURN_IF_ERROR(kilni_more_make(a->graph, &more));
+    KILNI_RETURN_IF_ERROR(kilni_graph_more_make(a->graph, &more));
   }
-  kilni_bundle_t* bundle = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_owners_prepare(a->graph, &work->wanted, &bundle));
-  kilni_work_use_copy(work, bundle);
+  kilni_graph_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_graph_owners_prepare(a->graph, &work->wanted, &bundle));
+  kilni_graph_work_use_copy(work, bundle);
   kiln_cu_graph_node_t handle = NULL;
   kiln_status_t status = call_add(a, work, &handle);
   if (!kiln_status_is_ok(status)) {
-    kilni_owners_cancel(bundle);
-    return KILNI_ANNOTATE(why_not(a, status), "adding %s %s node",
+    kilni_graph_owners_cancel(bundle);
+    return KILNI_ANNOTATE(add_why_not(a, status), "adding %s %s node",
                           kilni_graph_kind_article(a->work->kind),
                           kilni_graph_kind_name(a->work->kind));
   }
-  kilni_owners_commit(a->graph, bundle, &work->wanted);
-  kilni_work_taken(work);
+  kilni_graph_owners_commit(a->graph, bundle, &work->wanted);
+  kilni_graph_work_taken(work);
   kiln_graph_node_t* node = added(a, handle, bundle);
   if (more != NULL) {
     more->address = work->to.allocation.address;
@@ -338,18 +342,19 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   return kiln_ok();
 }
 
-static kiln_status_t add_made(const adding_t* a, kilni_work_t* work) {
-  kilni_hold_t* hold = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_work_want_child(work, &hold));
+static kiln_status_t graph_add_add_made(const adding_t* a,
+                                        kilni_graph_work_t* work) {
+  kilni_graph_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_work_want_child(work, &hold));
   kiln_status_t status = add_prepared(a, work);
-  kilni_hold_release(hold);  // the node's bundle has it
+  kilni_graph_hold_release(hold);  // the node's bundle has it
   return status;
 }
 
-static kiln_status_t add_any(const adding_t* a) {
+static kiln_status_t graph_add_add_any(const adding_t* a) {
   KILNI_CHECK_RESERVED(a->work->reserved, kiln_graph_work_t);
-  KILNI_RETURN_IF_ERROR(kilni_node_reserve(a->graph));
-  if (a->work->kind == KILN_GRAPH_KERNEL) return add_kernel(a);
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_reserve(a->graph));
+  if (a->work->kind == KILN_GRAPH_KERNEL) return graph_add_add_kernel(a);
   if (a->work->kind == KILN_GRAPH_CONDITIONAL) {
     kiln_graph_node_t* node = NULL;
     kiln_status_t status = kilni_graph_add_choice(
@@ -358,10 +363,10 @@ static kiln_status_t add_any(const adding_t* a) {
     return status;
   }
   KILNI_RETURN_IF_ERROR(need_row(a->graph, a->work->kind));
-  kilni_work_t work;
-  kiln_status_t status = kilni_work_init(&work, a->graph, a->work);
-  if (kiln_status_is_ok(status)) status = add_made(a, &work);
-  kilni_work_deinit(&work, a->graph);
+  kilni_graph_work_t work;
+  kiln_status_t status = kilni_graph_work_init(&work, a->graph, a->work);
+  if (kiln_status_is_ok(status)) status = graph_add_add_made(a, &work);
+  kilni_graph_work_deinit(&work, a->graph);
   return status;
 }
 
@@ -379,7 +384,7 @@ static kiln_status_t not_of_graph(const kiln_graph_node_t* node,
       KILNI_FAIL(INVALID_ARGUMENT,
                  "`after[%u]`, the %s node \"%s\", is of another graph",
                  (unsigned)index, kilni_graph_kind_name(node->kind),
-                 kilni_node_says(node, text)),
+                 kilni_graph_node_says(node, text)),
       "give nodes of the same graph");
 }
 
@@ -389,7 +394,7 @@ static kiln_status_t take_after(const kiln_graph_t* graph,
   for (uint32_t i = 0; i < count; i++) {
     const kiln_graph_node_t* node = after[i];
     if (node == NULL || node->graph != graph) return not_of_graph(node, i);
-    if (node->handle == NULL) return kilni_node_check(node);
+    if (node->handle == NULL) return kilni_graph_node_check(node);
     handles[i] = node->handle;
   }
   return kiln_ok();
@@ -404,7 +409,7 @@ static kiln_status_t add_after_many(adding_t* a,
   kiln_status_t status = take_after(a->graph, after, (uint32_t)a->count, block);
   a->after = block;
   if (kiln_status_is_ok(status)) {
-    status = kilni_graph_why_no_after(after, a->count, add_any(a));
+    status = kilni_graph_why_no_after(after, a->count, graph_add_add_any(a));
   }
   kilni_base_free_array(allocator, block, a->count,
                         sizeof(kiln_cu_graph_node_t));
@@ -443,7 +448,7 @@ static inline bool add_shortly(kiln_graph_t* graph,
                         &launch->node) != KILN_CU_SUCCESS) {
     return false;  // again the long way, which says what is wrong
   }
-  kilni_bundle_t* bundle = graph->root->last;
+  kilni_graph_bundle_t* bundle = graph->root->last;
   bundle->uses++;
   graph->free_node++;
   node->graph = graph;
@@ -456,7 +461,8 @@ static inline bool add_shortly(kiln_graph_t* graph,
   return true;
 }
 
-static kiln_status_t add(adding_t* a, kiln_graph_node_t* const* after) {
+static kiln_status_t graph_add_add(adding_t* a,
+                                   kiln_graph_node_t* const* after) {
   if (a->graph->refuses != KILNI_GRAPH_OPEN) {
     return kilni_graph_refused(a->graph);
   }
@@ -464,7 +470,7 @@ static kiln_status_t add(adding_t* a, kiln_graph_node_t* const* after) {
   kiln_cu_graph_node_t few[KILNI_GRAPH_FEW];
   KILNI_RETURN_IF_ERROR(take_after(a->graph, after, (uint32_t)a->count, few));
   a->after = few;
-  return kilni_graph_why_no_after(after, a->count, add_any(a));
+  return kilni_graph_why_no_after(after, a->count, graph_add_add_any(a));
 }
 
 // `out_node` may be one of `after`, so it is written last.
@@ -478,7 +484,7 @@ static __attribute__((noinline)) kiln_status_t add_anyhow(
     KILNI_CHECK_ARGUMENT(after != NULL || after_count == 0, "after");
   }
   adding_t adding = {graph, work, NULL, after_count, out_node};
-  kiln_status_t status = add(&adding, after);
+  kiln_status_t status = graph_add_add(&adding, after);
   if (!kiln_status_is_ok(status) && out_node != NULL) *out_node = NULL;
   return status;
 }
@@ -488,9 +494,10 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
                              uint32_t after_count,
                              const kiln_graph_work_t* work,
                              kiln_graph_node_t** out_node) {
-  if (graph != NULL && work != NULL && kilni_work_is_launch(work) &&
+  if (graph != NULL && work != NULL && kilni_graph_work_is_launch(work) &&
       (after != NULL || after_count == 0) &&
-      has_launch(graph, work->as.launch) && kilni_is_current(&graph->current) &&
+      has_launch(graph, work->as.launch) &&
+      kilni_graph_is_current(&graph->current) &&
       add_shortly(graph, after, after_count, work->as.launch, out_node)) {
     return kiln_ok();
   }
@@ -516,7 +523,8 @@ static inline bool add_one_shortly(kiln_graph_t* graph,
     return false;
   }
   if (work != *inout_known) {
-    if (!kilni_work_is_launch(work) || !has_launch(graph, work->as.launch)) {
+    if (!kilni_graph_work_is_launch(work) ||
+        !has_launch(graph, work->as.launch)) {
       return false;
     }
     *inout_known = work;
@@ -544,9 +552,9 @@ static kiln_status_t add_each(kiln_graph_t* graph,
   return kiln_ok();
 }
 
-static kiln_status_t add_all(kiln_graph_t* graph,
-                             const kiln_graph_addition_t* additions,
-                             uint32_t count, uint32_t* out_added) {
+static kiln_status_t graph_add_add_all(kiln_graph_t* graph,
+                                       const kiln_graph_addition_t* additions,
+                                       uint32_t count, uint32_t* out_added) {
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   if (count == 0) return kiln_ok();
   kilni_device_scope_t scope;
@@ -562,7 +570,8 @@ kiln_status_t kiln_graph_add_all(kiln_graph_t* graph,
   uint32_t added_count = 0;
   if (out_added != NULL) *out_added = 0;
   KILNI_CHECK_ARGUMENT(additions != NULL || count == 0, "additions");
-  kiln_status_t status = add_all(graph, additions, count, &added_count);
+  kiln_status_t status =
+      graph_add_add_all(graph, additions, count, &added_count);
   for (uint32_t i = added_count; i < count; i++) {
     if (additions[i].out_node != NULL) *additions[i].out_node = NULL;
   }
@@ -573,7 +582,7 @@ kiln_status_t kiln_graph_add_all(kiln_graph_t* graph,
 // ---- Other work ----
 
 static kiln_status_t call_set_child(const kiln_graph_node_t* node,
-                                    const kilni_work_t* work) {
+                                    const kilni_graph_work_t* work) {
   const kiln_cuda_table_t* table = node->graph->device->table;
   KILNI_RETURN_IF_ERROR(
       kilni_table_cuda_need(table, KILNI_CUDA_ROW_cuGraphNodeSetParams));
@@ -587,8 +596,8 @@ static kiln_status_t call_set_child(const kiln_graph_node_t* node,
   return status;
 }
 
-static kiln_status_t call_set(const kiln_graph_node_t* node,
-                              const kilni_work_t* work) {
+static kiln_status_t add_call_set(const kiln_graph_node_t* node,
+                                  const kilni_graph_work_t* work) {
   kiln_device_t* device = node->graph->device;
   kiln_status_t s;
 #define SET(row, what) KILNI_DEVICE_CALL(s, device, row, node->handle, what)
@@ -623,7 +632,7 @@ static kiln_status_t call_set(const kiln_graph_node_t* node,
       SET(cuGraphBatchMemOpNodeSetParams, &work->to.ops);
       break;
     default:
-      return kilni_work_wrong_kind(node, node->kind);
+      return kilni_graph_work_wrong_kind(node, node->kind);
   }
 #undef SET
   return s;
@@ -631,7 +640,7 @@ static kiln_status_t call_set(const kiln_graph_node_t* node,
 
 // The kernel, or the graphs inside of a child, are other ones now.
 static void forget_told(kiln_graph_node_t* node) {
-  kilni_node_more_t* more = node->more;
+  kilni_graph_node_more_t* more = node->more;
   if (node->kind == KILN_GRAPH_KERNEL && more != NULL) {
     kilni_base_strfree(node->graph->device->host->allocator, more->kernel);
     more->kernel = NULL;
@@ -643,29 +652,30 @@ static void forget_told(kiln_graph_node_t* node) {
   more->inner[0] = NULL;
 }
 
-static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
-  kilni_bundle_t* bundle = NULL;
-  kilni_hold_t* hold = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_work_want_child(work, &hold));
+static kiln_status_t add_set_prepared(kiln_graph_node_t* node,
+                                      kilni_graph_work_t* work) {
+  kilni_graph_bundle_t* bundle = NULL;
+  kilni_graph_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_work_want_child(work, &hold));
   kiln_status_t prepared =
-      kilni_owners_prepare(node->graph, &work->wanted, &bundle);
-  kilni_hold_release(hold);  // the bundle has it
+      kilni_graph_owners_prepare(node->graph, &work->wanted, &bundle);
+  kilni_graph_hold_release(hold);  // the bundle has it
   KILNI_RETURN_IF_ERROR(prepared);
-  kilni_work_use_copy(work, bundle);
-  kiln_status_t status = call_set(node, work);
+  kilni_graph_work_use_copy(work, bundle);
+  kiln_status_t status = add_call_set(node, work);
   if (!kiln_status_is_ok(status)) {
-    kilni_owners_cancel(bundle);
+    kilni_graph_owners_cancel(bundle);
     char text[KILNI_NODE_TEXT];
     return KILNI_ANNOTATE(status, "changing the %s node \"%s\"",
                           kilni_graph_kind_name(node->kind),
-                          kilni_node_says(node, text));
+                          kilni_graph_node_says(node, text));
   }
-  kilni_owners_commit(node->graph, bundle, &work->wanted);
-  kilni_work_taken(work);
-  kilni_bundle_t* before = node->bundle;
+  kilni_graph_owners_commit(node->graph, bundle, &work->wanted);
+  kilni_graph_work_taken(work);
+  kilni_graph_bundle_t* before = node->bundle;
   node->bundle = bundle;
   forget_told(node);
-  kilni_owners_drop(node->graph, before);
+  kilni_graph_owners_drop(node->graph, before);
   return kiln_ok();
 }
 
@@ -673,19 +683,19 @@ kiln_status_t kiln_graph_node_set(kiln_graph_node_t* node,
                                   const kiln_graph_work_t* work) {
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(work != NULL, "work");
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   if (work->kind != node->kind || node->kind == KILN_GRAPH_EMPTY ||
       node->kind == KILN_GRAPH_ALLOCATE || node->kind == KILN_GRAPH_FREE ||
       node->kind >= KILN_GRAPH_CONDITIONAL) {
-    return kilni_work_wrong_kind(node, work->kind);
+    return kilni_graph_work_wrong_kind(node, work->kind);
   }
-  kilni_work_t made;
-  kiln_status_t status = kilni_work_init(&made, node->graph, work);
+  kilni_graph_work_t made;
+  kiln_status_t status = kilni_graph_work_init(&made, node->graph, work);
   if (kiln_status_is_ok(status) && node->kind == KILN_GRAPH_KERNEL) {
-    status = kilni_work_same_how(node, work->as.launch);
+    status = kilni_graph_work_same_how(node, work->as.launch);
   }
-  if (kiln_status_is_ok(status)) status = set_prepared(node, &made);
-  kilni_work_deinit(&made, node->graph);
+  if (kiln_status_is_ok(status)) status = add_set_prepared(node, &made);
+  kilni_graph_work_deinit(&made, node->graph);
   return status;
 }
 
@@ -693,15 +703,15 @@ kiln_status_t kiln_graph_node_set(kiln_graph_node_t* node,
 
 kiln_status_t kiln_graph_node_remove(kiln_graph_node_t* node) {
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   kiln_status_t status;
   KILNI_GRAPH_CALL(status, node->graph, cuGraphDestroyNode, node->handle);
   if (kiln_status_is_ok(status)) {
-    kilni_node_forget(node);
+    kilni_graph_node_forget(node);
     return kiln_ok();
   }
   char text[KILNI_NODE_TEXT];
   return KILNI_ANNOTATE(status, "removing the %s node \"%s\"",
                         kilni_graph_kind_name(node->kind),
-                        kilni_node_says(node, text));
+                        kilni_graph_node_says(node, text));
 }

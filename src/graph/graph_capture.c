@@ -24,11 +24,11 @@
 
 // ---- What builders share ----
 
-void kilni_capture_retain(kilni_capture_t* capture) {
+void kilni_graph_capture_retain(kilni_graph_capture_t* capture) {
   atomic_fetch_add_explicit(&capture->references, 1, memory_order_relaxed);
 }
 
-static void free_streams(kilni_capture_t* capture) {
+static void free_streams(kilni_graph_capture_t* capture) {
   for (size_t i = 0; i < capture->stream_count; i++) {
     kilni_device_stream_clear_bodies(capture->streams[i]);
     kilni_device_stream_set_idle(capture->streams[i], true);
@@ -37,7 +37,7 @@ static void free_streams(kilni_capture_t* capture) {
   capture->stream_count = 0;
 }
 
-static void capture_release(kilni_capture_t* capture) {
+static void capture_release(kilni_graph_capture_t* capture) {
   if (capture == NULL) return;
   if (atomic_fetch_sub_explicit(&capture->references, 1,
                                 memory_order_acq_rel) != 1) {
@@ -55,11 +55,11 @@ static void capture_release(kilni_capture_t* capture) {
 }
 
 static kiln_status_t make_capture(kiln_device_t* device, kiln_graph_t* graph,
-                                  kilni_capture_t** out_capture) {
+                                  kilni_graph_capture_t** out_capture) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
-                                         sizeof(kilni_capture_t), &block));
-  kilni_capture_t* capture = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      device->host->allocator, sizeof(kilni_graph_capture_t), &block));
+  kilni_graph_capture_t* capture = block;
   atomic_init(&capture->references, 1);
   capture->device = device;
   kiln_device_retain(device);
@@ -73,12 +73,12 @@ static kiln_status_t make_capture(kiln_device_t* device, kiln_graph_t* graph,
 
 // ---- Bodies inside of a capture ----
 
-static void enter_body(kilni_capture_t* capture,
+static void enter_body(kilni_graph_capture_t* capture,
                        const kiln_graph_builder_t* body) {
   capture->body = true;
   capture->in_body = true;
   capture->outer = body->outer;
-  kilni_capture_retain(capture->outer);
+  kilni_graph_capture_retain(capture->outer);
   capture->outer_stream = body->outer_stream;
   kiln_stream_retain(capture->outer_stream);
   atomic_fetch_add(&capture->outer->bodies, 1);
@@ -89,7 +89,7 @@ static void enter_body(kilni_capture_t* capture,
 
 // It is captured no more. Where the capture around it is over, its streams have
 // forgotten all bodies.
-static void leave_body(kilni_capture_t* capture) {
+static void leave_body(kilni_graph_capture_t* capture) {
   if (!capture->in_body) return;
   capture->in_body = false;
   atomic_fetch_sub(&capture->outer->bodies, 1);
@@ -99,9 +99,9 @@ static void leave_body(kilni_capture_t* capture) {
 
 // ---- Builders ----
 
-kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
-                                 kiln_stream_t* stream,
-                                 kiln_graph_builder_t** out_builder) {
+kiln_status_t kilni_graph_builder_make(kiln_device_t* device, uint32_t kind,
+                                       kiln_stream_t* stream,
+                                       kiln_graph_builder_t** out_builder) {
   *out_builder = NULL;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
@@ -147,8 +147,8 @@ kiln_status_t kiln_graph_builder_create(
           "give another stream, or none");
     }
   }
-  return kilni_builder_make(device, KILN_GRAPH_BUILDER_PRIMARY, given.stream,
-                            out_builder);
+  return kilni_graph_builder_make(device, KILN_GRAPH_BUILDER_PRIMARY,
+                                  given.stream, out_builder);
 }
 
 void kiln_graph_builder_retain(kiln_graph_builder_t* builder) {
@@ -183,7 +183,7 @@ uint32_t kiln_graph_builder_kind(const kiln_graph_builder_t* builder) {
 
 // A forked one is as the capture that it is a part of.
 uint32_t kiln_graph_builder_state(const kiln_graph_builder_t* builder) {
-  const kilni_capture_t* capture = builder->capture;
+  const kilni_graph_capture_t* capture = builder->capture;
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED &&
       builder->state == KILN_GRAPH_BUILDER_CAPTURING && capture != NULL &&
       !capture->active) {
@@ -203,7 +203,7 @@ kiln_device_t* kiln_graph_builder_device(const kiln_graph_builder_t* builder) {
 // ---- States ----
 
 // OK if it is not closed.
-static kiln_status_t check_open(const kiln_graph_builder_t* builder) {
+static kiln_status_t capture_check_open(const kiln_graph_builder_t* builder) {
   if (builder->state != KILN_GRAPH_BUILDER_CLOSED) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the graph builder is closed"),
@@ -244,9 +244,9 @@ static kiln_status_t wrong_state(const kiln_graph_builder_t* builder,
       "%s", state_fix(builder->state));
 }
 
-kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
-                                            const char* doing) {
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+kiln_status_t kilni_graph_builder_check_capturing(
+    const kiln_graph_builder_t* builder, const char* doing) {
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING) {
     return wrong_state(builder, doing);
   }
@@ -267,9 +267,9 @@ static kiln_status_t check_inside(bool captured, const char* doing) {
       "end the body's builder first (kiln_graph_builder_end), or close it");
 }
 
-kiln_status_t kilni_builder_check_free(const kiln_graph_builder_t* builder,
-                                       const char* doing) {
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_capturing(builder, doing));
+kiln_status_t kilni_graph_builder_check_free(
+    const kiln_graph_builder_t* builder, const char* doing) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_builder_check_capturing(builder, doing));
   uint32_t way =
       atomic_load_explicit(&builder->stream->way, memory_order_relaxed);
   return check_inside((way & KILNI_WAY_BODY) != 0, doing);
@@ -280,13 +280,13 @@ kiln_status_t kiln_graph_builder_stream(const kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
   *out_stream = NULL;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   *out_stream = builder->stream;
   return kiln_ok();
 }
 
-static kiln_status_t ask(const kiln_graph_builder_t* builder,
-                         kiln_cu_capture_status_t* out_status) {
+static kiln_status_t capture_ask(const kiln_graph_builder_t* builder,
+                                 kiln_cu_capture_status_t* out_status) {
   *out_status = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
   KILNI_CAPTURE_CALL(status, builder->stream, cuStreamIsCapturing,
@@ -299,13 +299,13 @@ kiln_status_t kiln_graph_builder_is_building(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_building != NULL, "out_building");
   *out_building = false;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING ||
       !builder->capture->active) {
     return kiln_ok();
   }
   kiln_cu_capture_status_t capturing;
-  KILNI_RETURN_IF_ERROR(ask(builder, &capturing));
+  KILNI_RETURN_IF_ERROR(capture_ask(builder, &capturing));
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "something has invalidated the capture"),
@@ -323,7 +323,7 @@ static const kiln_cu_capture_mode_t kModes[] = {
     KILN_CU_STREAM_CAPTURE_MODE_GLOBAL,
 };
 
-static kiln_status_t end_and_destroy(const kilni_capture_t* capture,
+static kiln_status_t end_and_destroy(const kilni_graph_capture_t* capture,
                                      kiln_stream_t* stream) {
   kiln_cu_graph_t graph = NULL;
   kilni_device_late_t* late = capture->graph->late;
@@ -341,7 +341,7 @@ static kiln_status_t end_and_destroy(const kilni_capture_t* capture,
 // The capture stays with the driver, or may: its streams are never used again,
 // neither the builder's nor those of its forks. `untouched`: they are not even
 // destroyed.
-static void give_up_stream(const kilni_capture_t* capture,
+static void give_up_stream(const kilni_graph_capture_t* capture,
                            kiln_stream_t* stream, bool untouched) {
   stream->spoiled = true;
   stream->abandoned |= untouched;
@@ -381,7 +381,7 @@ static kiln_status_t check_thread(const kiln_graph_builder_t* builder) {
 
 // The driver ends the capture and throws its graph away. OK too where it had
 // done so before; a stream that stays captured is used no more.
-static kiln_status_t discard(kiln_graph_builder_t* builder) {
+static kiln_status_t capture_discard(kiln_graph_builder_t* builder) {
   KILNI_RETURN_IF_ERROR(check_thread(builder));
   kiln_status_t status = end_and_destroy(builder->capture, builder->stream);
   if (kiln_status_is_ok(status) || is_wrong_thread(status) ||
@@ -389,7 +389,7 @@ static kiln_status_t discard(kiln_graph_builder_t* builder) {
     return status;
   }
   kiln_cu_capture_status_t capturing;
-  kiln_status_t asked = ask(builder, &capturing);
+  kiln_status_t asked = capture_ask(builder, &capturing);
   bool is_free = kiln_status_is_ok(asked) &&
                  capturing == KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_free(asked);
@@ -425,9 +425,9 @@ static kiln_status_t ask_graph(kiln_graph_builder_t* builder,
 // the end fails, its capture is lost with its stream.
 static kiln_status_t undo_begin(kiln_graph_builder_t* builder,
                                 kiln_status_t status) {
-  kiln_status_t ended = discard(builder);
+  kiln_status_t ended = capture_discard(builder);
   builder->capture->active = false;
-  kilni_capture_t* capture = builder->capture;
+  kilni_graph_capture_t* capture = builder->capture;
   builder->capture = NULL;
   kilni_device_stream_set_idle(builder->stream, true);
   builder->state = KILN_GRAPH_BUILDER_NOT_STARTED;
@@ -444,7 +444,7 @@ static kiln_status_t why_no_begin(const kiln_graph_builder_t* builder,
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_native_t native;
   if (!kiln_status_native(status, &native)) return status;
-  kiln_status_t asked = ask(builder, &capturing);
+  kiln_status_t asked = capture_ask(builder, &capturing);
   bool is_captured = kiln_status_is_ok(asked) &&
                      capturing != KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_free(asked);
@@ -459,8 +459,8 @@ static kiln_status_t why_no_begin(const kiln_graph_builder_t* builder,
   return why;
 }
 
-static kiln_status_t begin_primary(kiln_graph_builder_t* builder,
-                                   kiln_cu_capture_mode_t mode) {
+static kiln_status_t capture_begin_primary(kiln_graph_builder_t* builder,
+                                           kiln_cu_capture_mode_t mode) {
   kiln_stream_t* stream = builder->stream;
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuStreamBeginCapture, stream->handle, mode);
@@ -494,7 +494,7 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
                                        uint32_t mode) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(mode <= KILN_GRAPH_CAPTURE_GLOBAL, "mode");
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_NOT_STARTED) {
     return wrong_state(builder, "a capture cannot begin twice");
   }
@@ -508,7 +508,7 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
     if (!body) builder->graph = made;
     kilni_device_stream_set_idle(builder->stream, false);
     status = body ? begin_body(builder, kModes[mode])
-                  : begin_primary(builder, kModes[mode]);
+                  : capture_begin_primary(builder, kModes[mode]);
     if (kiln_status_is_ok(status)) return kiln_ok();
   }
   kilni_device_stream_set_idle(builder->stream, true);
@@ -525,7 +525,7 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
 
 // The driver's capture is over, whatever became of it.
 static void leave_capture(kiln_graph_builder_t* builder) {
-  kilni_capture_t* capture = builder->capture;
+  kilni_graph_capture_t* capture = builder->capture;
   capture->active = false;
   capture->over = builder->state;
   builder->capture = NULL;
@@ -576,10 +576,10 @@ static kiln_status_t thrown_away(kiln_status_t status, uint32_t forks) {
 
 // Behind an end that failed: true if the driver goes on capturing, as it does
 // where another thread than the first one ends.
-static bool goes_on(const kiln_graph_builder_t* builder) {
+static bool capture_goes_on(const kiln_graph_builder_t* builder) {
   if (kilni_device_is_lost(builder->device)) return false;
   kiln_cu_capture_status_t capturing;
-  kiln_status_t asked = ask(builder, &capturing);
+  kiln_status_t asked = capture_ask(builder, &capturing);
   bool active = kiln_status_is_ok(asked) &&
                 capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (!kiln_status_is_ok(asked)) give_up_streams(builder, false);
@@ -606,7 +606,7 @@ static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
   kiln_cu_graph_t graph = NULL;
   kiln_status_t status = end_on_stream(builder, &graph);
   if (graph == NULL) {
-    if (goes_on(builder)) {
+    if (capture_goes_on(builder)) {
       return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
     }
     invalidate(builder);
@@ -632,7 +632,7 @@ static kiln_status_t lost_body(kiln_graph_builder_t* builder) {
 
 static kiln_status_t end_body(kiln_graph_builder_t* builder) {
   kiln_cu_capture_status_t capturing;
-  KILNI_RETURN_IF_ERROR(ask(builder, &capturing));
+  KILNI_RETURN_IF_ERROR(capture_ask(builder, &capturing));
   if (capturing != KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) {
     return lost_body(builder);
   }
@@ -640,7 +640,7 @@ static kiln_status_t end_body(kiln_graph_builder_t* builder) {
   kiln_cu_graph_t graph = NULL;
   kiln_status_t status = end_on_stream(builder, &graph);
   if (!kiln_status_is_ok(status) && graph == NULL) {
-    if (goes_on(builder)) {
+    if (capture_goes_on(builder)) {
       return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
     }
     give_up_streams(builder, false);
@@ -657,7 +657,7 @@ static kiln_status_t end_body(kiln_graph_builder_t* builder) {
 
 kiln_status_t kiln_graph_builder_end(kiln_graph_builder_t* builder) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
@@ -696,7 +696,7 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
     }
     return status;
   }
-  kiln_status_t status = discard(builder);
+  kiln_status_t status = capture_discard(builder);
   if (is_wrong_thread(status)) {
     return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
   }
@@ -734,14 +734,14 @@ kiln_status_t kiln_graph_builder_close(kiln_graph_builder_t* builder) {
 
 // ---- Left to its stream ----
 
-static void left_is_over(kilni_capture_t* capture) {
+static void left_is_over(kilni_graph_capture_t* capture) {
   leave_body(capture);
   free_streams(capture);
   capture_release(capture);
 }
 
 static bool end_left(kilni_device_left_t* left, kiln_stream_t* stream) {
-  kilni_capture_t* capture = (kilni_capture_t*)left;
+  kilni_graph_capture_t* capture = (kilni_graph_capture_t*)left;
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
   KILNI_CAPTURE_CALL(status, stream, cuStreamIsCapturing, stream->handle,
@@ -770,7 +770,7 @@ static bool end_left(kilni_device_left_t* left, kiln_stream_t* stream) {
 }
 
 static void drop_left(kilni_device_left_t* left) {
-  kilni_capture_t* capture = (kilni_capture_t*)left;
+  kilni_graph_capture_t* capture = (kilni_graph_capture_t*)left;
   for (size_t i = 0; i < capture->stream_count; i++) {
     capture->streams[i]->spoiled = true;
   }
@@ -779,7 +779,7 @@ static void drop_left(kilni_device_left_t* left) {
 
 // The last release, on another thread than the one that may end the capture.
 static void leave_to_stream(kiln_graph_builder_t* builder) {
-  kilni_capture_t* capture = builder->capture;
+  kilni_graph_capture_t* capture = builder->capture;
   builder->capture = NULL;
   capture->active = false;
   capture->over = KILN_GRAPH_BUILDER_INVALIDATED;
@@ -811,7 +811,7 @@ kiln_status_t kiln_graph_builder_graph(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_graph != NULL, "out_graph");
   *out_graph = NULL;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) return no_graph_of_fork();
   bool unbegun_body = builder->kind == KILN_GRAPH_BUILDER_BODY &&
                       builder->state == KILN_GRAPH_BUILDER_NOT_STARTED;
@@ -830,7 +830,7 @@ kiln_status_t kiln_graph_builder_exec(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_exec != NULL, "out_exec");
   *out_exec = NULL;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(check_open(builder));
+  KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) return no_graph_of_fork();
   if (builder->state != KILN_GRAPH_BUILDER_ENDED) {
     return wrong_state(builder, "there is no graph to be run");

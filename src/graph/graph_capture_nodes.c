@@ -93,11 +93,12 @@ static kiln_status_t set_tail(const kiln_graph_builder_t* builder,
 }
 
 // Behind a failure: the node must not stay.
-static kiln_status_t take_back(kiln_graph_node_t* node, kiln_status_t status) {
+static kiln_status_t capture_nodes_take_back(kiln_graph_node_t* node,
+                                             kiln_status_t status) {
   kiln_status_t removed;
   KILNI_GRAPH_CALL(removed, node->graph, cuGraphDestroyNode, node->handle);
   if (kiln_status_is_ok(removed)) {
-    kilni_node_forget(node);
+    kilni_graph_node_forget(node);
     return status;
   }
   return KILNI_ANNOTATE(kilni_base_status_join(status, removed),
@@ -108,7 +109,8 @@ static kiln_status_t take_back(kiln_graph_node_t* node, kiln_status_t status) {
 static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
                                   kiln_graph_node_t* node) {
   kiln_status_t status = set_tail(builder, node->handle);
-  return kiln_status_is_ok(status) ? kiln_ok() : take_back(node, status);
+  return kiln_status_is_ok(status) ? kiln_ok()
+                                   : capture_nodes_take_back(node, status);
 }
 
 // ---- Conditions ----
@@ -132,7 +134,7 @@ kiln_status_t kiln_graph_builder_add_condition(
   memset(out_condition, 0, sizeof(*out_condition));
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_capturing(builder, "no condition can be made"));
+      kilni_graph_builder_check_capturing(builder, "no condition can be made"));
   return add_condition(builder, first, out_condition);
 }
 
@@ -145,10 +147,11 @@ static void release_bodies(kiln_graph_builder_t** bodies, uint32_t count) {
   }
 }
 
-static kiln_status_t make_bodies(kiln_graph_builder_t* builder, uint32_t count,
-                                 kiln_graph_builder_t** bodies) {
+static kiln_status_t capture_nodes_make_bodies(kiln_graph_builder_t* builder,
+                                               uint32_t count,
+                                               kiln_graph_builder_t** bodies) {
   for (uint32_t i = 0; i < count; i++) {
-    kiln_status_t status = kilni_builder_make(
+    kiln_status_t status = kilni_graph_builder_make(
         builder->device, KILN_GRAPH_BUILDER_BODY, NULL, &bodies[i]);
     if (kiln_status_is_ok(status)) continue;
     release_bodies(bodies, i);
@@ -161,14 +164,14 @@ static kiln_status_t make_bodies(kiln_graph_builder_t* builder, uint32_t count,
 static kiln_status_t give_graphs(const kiln_graph_builder_t* builder,
                                  kiln_graph_node_t* node,
                                  kiln_graph_builder_t** bodies) {
-  kilni_node_more_t* more = node->more;
+  kilni_graph_node_more_t* more = node->more;
   for (uint32_t i = 0; i < more->inner_count; i++) {
     KILNI_RETURN_IF_ERROR(
         kilni_graph_make_view(node, more->inner_handles[i], &more->inner[i]));
     bodies[i]->graph = more->inner[i];
     kiln_graph_retain(bodies[i]->graph);
     bodies[i]->outer = builder->capture;
-    kilni_capture_retain(bodies[i]->outer);
+    kilni_graph_capture_retain(bodies[i]->outer);
     bodies[i]->outer_stream = builder->stream;
     kiln_stream_retain(bodies[i]->outer_stream);
   }
@@ -185,7 +188,7 @@ static kiln_status_t add_choice(kiln_graph_builder_t* builder,
                                                tail->count, given, &node));
   kiln_status_t status = give_graphs(builder, node, bodies);
   return kiln_status_is_ok(status) ? put_in_order(builder, node)
-                                   : take_back(node, status);
+                                   : capture_nodes_take_back(node, status);
 }
 
 kiln_status_t kiln_graph_builder_add_conditional(
@@ -200,10 +203,10 @@ kiln_status_t kiln_graph_builder_add_conditional(
       "is 0, or over the limit of 1024", "set it to 1 to 1024");
   for (uint32_t i = 0; i < count; i++) out_bodies[i] = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_free(builder, "no choice can be captured"));
+      kilni_graph_builder_check_free(builder, "no choice can be captured"));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       builder->device->table, KILNI_CUDA_ROW_cuStreamBeginCaptureToGraph));
-  KILNI_RETURN_IF_ERROR(make_bodies(builder, count, out_bodies));
+  KILNI_RETURN_IF_ERROR(capture_nodes_make_bodies(builder, count, out_bodies));
   tail_t tail;
   memset(&tail, 0, sizeof(tail));
   kiln_status_t status = add_choice(builder, conditional, &tail, out_bodies);
@@ -237,17 +240,17 @@ static kiln_status_t call_embed(const kiln_graph_t* graph, const tail_t* tail,
 
 // A place for what the child keeps, which the node shares from now on.
 static kiln_status_t prepare_embed(kiln_graph_t* graph, kiln_graph_t* child,
-                                   kilni_wanted_t* wanted,
-                                   kilni_bundle_t** out_bundle) {
-  KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
-  kilni_hold_t* hold = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_hold_make(child->root, &hold));
+                                   kilni_graph_wanted_t* wanted,
+                                   kilni_graph_bundle_t** out_bundle) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_reserve(graph));
+  kilni_graph_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_hold_make(child->root, &hold));
   memset(wanted, 0, sizeof(*wanted));
   wanted->count = hold->count > 0 ? 1 : 0;
   wanted->items[0].object = hold;
   wanted->items[0].kind = KILNI_OWNED_HOLD;
-  kiln_status_t status = kilni_owners_prepare(graph, wanted, out_bundle);
-  kilni_hold_release(hold);  // the bundle has it
+  kiln_status_t status = kilni_graph_owners_prepare(graph, wanted, out_bundle);
+  kilni_graph_hold_release(hold);  // the bundle has it
   return status;
 }
 
@@ -255,20 +258,21 @@ static kiln_status_t embed(kiln_graph_builder_t* builder, kiln_graph_t* child,
                            tail_t* tail) {
   kiln_graph_t* graph = builder->capture->graph;
   KILNI_RETURN_IF_ERROR(take_tail(builder, tail));
-  kilni_wanted_t wanted;
-  kilni_bundle_t* bundle = NULL;
+  kilni_graph_wanted_t wanted;
+  kilni_graph_bundle_t* bundle = NULL;
   KILNI_RETURN_IF_ERROR(prepare_embed(graph, child, &wanted, &bundle));
   kiln_cu_graph_node_t handle = NULL;
   kiln_status_t status = call_embed(graph, tail, child, &handle);
   if (!kiln_status_is_ok(status)) {
-    kilni_owners_cancel(bundle);
+    kilni_graph_owners_cancel(bundle);
     return status;
   }
-  kilni_owners_commit(graph, bundle, &wanted);
-  kiln_graph_node_t* node = kilni_node_take(graph, handle, KILN_GRAPH_CHILD);
+  kilni_graph_owners_commit(graph, bundle, &wanted);
+  kiln_graph_node_t* node =
+      kilni_graph_node_take(graph, handle, KILN_GRAPH_CHILD);
   node->bundle = bundle;
   // From here on the node shares what the child keeps.
-  kilni_owners_seal(child);
+  kilni_graph_owners_seal(child);
   return put_in_order(builder, node);
 }
 
@@ -277,7 +281,7 @@ kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(child != NULL, "child");
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_free(builder, "no graph can be captured"));
+      kilni_graph_builder_check_free(builder, "no graph can be captured"));
   KILNI_RETURN_IF_ERROR(kilni_graph_check(child));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(builder->device, child->device, "the child"));
@@ -301,15 +305,17 @@ kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,
 
 // The node that the call became, so that its data goes when it goes. Where it
 // cannot be told, the data stays as long as the graph.
-static void find_node(kiln_graph_builder_t* builder, kilni_bundle_t* bundle) {
+static void find_node(kiln_graph_builder_t* builder,
+                      kilni_graph_bundle_t* bundle) {
   kiln_graph_t* graph = builder->capture->graph;
   tail_t tail;
   kiln_status_t status = ask_tail(builder, &tail);
   if (kiln_status_is_ok(status) && tail.count == 1) {
     kiln_cu_graph_node_t handle = tail.nodes[0];
-    status = kilni_node_reserve(graph);
+    status = kilni_graph_node_reserve(graph);
     if (kiln_status_is_ok(status)) {
-      kiln_graph_node_t* node = kilni_node_take(graph, handle, KILN_GRAPH_HOST);
+      kiln_graph_node_t* node =
+          kilni_graph_node_take(graph, handle, KILN_GRAPH_HOST);
       node->bundle = bundle;
     }
   }
@@ -317,20 +323,20 @@ static void find_node(kiln_graph_builder_t* builder, kilni_bundle_t* bundle) {
 }
 
 static kiln_status_t call_host(kiln_graph_builder_t* builder,
-                               kilni_work_t* work) {
-  kilni_bundle_t* bundle = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_owners_prepare(builder->capture->graph, &work->wanted, &bundle));
-  kilni_work_use_copy(work, bundle);
+                               kilni_graph_work_t* work) {
+  kilni_graph_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_owners_prepare(builder->capture->graph,
+                                                   &work->wanted, &bundle));
+  kilni_graph_work_use_copy(work, bundle);
   kiln_stream_t* stream = builder->stream;
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuLaunchHostFunc, stream->handle,
                     work->to.host.fn, work->to.host.user);
   if (!kiln_status_is_ok(status)) {
-    kilni_owners_cancel(bundle);
+    kilni_graph_owners_cancel(bundle);
     return status;
   }
-  kilni_owners_commit(builder->capture->graph, bundle, &work->wanted);
+  kilni_graph_owners_commit(builder->capture->graph, bundle, &work->wanted);
   if (bundle != NULL) find_node(builder, bundle);
   return kiln_ok();
 }
@@ -339,16 +345,16 @@ kiln_status_t kiln_graph_builder_call_host(kiln_graph_builder_t* builder,
                                            const kiln_graph_host_t* host) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(host != NULL, "host");
-  KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_free(builder, "no host function can be captured"));
+  KILNI_RETURN_IF_ERROR(kilni_graph_builder_check_free(
+      builder, "no host function can be captured"));
   kiln_graph_work_t given;
   given.kind = KILN_GRAPH_HOST;
   given.reserved = 0;
   given.as.host = *host;
-  kilni_work_t work;
+  kilni_graph_work_t work;
   kiln_status_t status =
-      kilni_work_init(&work, builder->capture->graph, &given);
+      kilni_graph_work_init(&work, builder->capture->graph, &given);
   if (kiln_status_is_ok(status)) status = call_host(builder, &work);
-  kilni_work_deinit(&work, builder->capture->graph);
+  kilni_graph_work_deinit(&work, builder->capture->graph);
   return KILNI_ANNOTATE(status, "capturing a host function");
 }

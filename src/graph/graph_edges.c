@@ -13,11 +13,11 @@
 #include "graph/graph_inside.h"
 #include "kiln/graph.h"
 
-static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
+static kiln_allocator_t edges_allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;
 }
 
-static bool has_kinds(const kiln_graph_t* graph) {
+static bool edges_has_kinds(const kiln_graph_t* graph) {
   return kilni_table_cuda_has(graph->device->table,
                               KILNI_CUDA_ROW_cuGraphGetEdges_v2);
 }
@@ -31,7 +31,7 @@ typedef struct ends_t {
 } ends_t;
 
 static void ends_deinit(ends_t* ends, const kiln_graph_t* graph) {
-  kiln_allocator_t allocator = allocator_of(graph);
+  kiln_allocator_t allocator = edges_allocator_of(graph);
   kilni_base_free_array(allocator, ends->from, ends->room,
                         sizeof(ends->from[0]));
   kilni_base_free_array(allocator, ends->to, ends->room, sizeof(ends->to[0]));
@@ -41,7 +41,7 @@ static void ends_deinit(ends_t* ends, const kiln_graph_t* graph) {
 
 static kiln_status_t ends_init(ends_t* ends, const kiln_graph_t* graph,
                                size_t room) {
-  kiln_allocator_t allocator = allocator_of(graph);
+  kiln_allocator_t allocator = edges_allocator_of(graph);
   void* block = NULL;
   memset(ends, 0, sizeof(*ends));
   ends->room = room;
@@ -62,7 +62,7 @@ static kiln_status_t ends_init(ends_t* ends, const kiln_graph_t* graph,
 static kiln_status_t check_node(const kiln_graph_t* graph,
                                 const kiln_graph_node_t* node, uint32_t index,
                                 const char* end) {
-  if (node != NULL && node->graph == graph) return kilni_node_check(node);
+  if (node != NULL && node->graph == graph) return kilni_graph_node_check(node);
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "edge %u: `%s` is %s", (unsigned)index, end,
                  node == NULL ? "NULL" : "a node of another graph"),
@@ -80,7 +80,7 @@ static kiln_status_t take_edge(const kiln_graph_t* graph,
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "edge %u: the node \"%s\" would wait for itself",
-                   (unsigned)index, kilni_node_says(edge->to, text)),
+                   (unsigned)index, kilni_graph_node_says(edge->to, text)),
         "connect two nodes");
   }
   if (edge->from_port > KILN_GRAPH_PORT_START || edge->to_port != 0 ||
@@ -100,8 +100,8 @@ static kiln_status_t take_edge(const kiln_graph_t* graph,
   return kiln_ok();
 }
 
-static kiln_status_t call(kiln_graph_t* graph, const ends_t* ends, bool plain,
-                          bool add) {
+static kiln_status_t edges_call(kiln_graph_t* graph, const ends_t* ends,
+                                bool plain, bool add) {
   kiln_device_t* device = graph->device;
   const kiln_cuda_table_t* table = device->table;
   kiln_status_t s;
@@ -125,8 +125,9 @@ static kiln_status_t call(kiln_graph_t* graph, const ends_t* ends, bool plain,
   return s;
 }
 
-static kiln_status_t change(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
-                            uint32_t count, bool add) {
+static kiln_status_t edges_change(kiln_graph_t* graph,
+                                  const kiln_graph_edge_t* edges,
+                                  uint32_t count, bool add) {
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   KILNI_CHECK_ARGUMENT(edges != NULL || count == 0, "edges");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
@@ -139,7 +140,7 @@ static kiln_status_t change(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
   }
   if (kiln_status_is_ok(status)) {
     status = kilni_graph_why_no_edge(graph, edges, count, add,
-                                     call(graph, &ends, plain, add));
+                                     edges_call(graph, &ends, plain, add));
   }
   ends_deinit(&ends, graph);
   return KILNI_ANNOTATE(status, "%s %u edge%s", add ? "adding" : "taking away",
@@ -149,13 +150,13 @@ static kiln_status_t change(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
 kiln_status_t kiln_graph_connect(kiln_graph_t* graph,
                                  const kiln_graph_edge_t* edges,
                                  uint32_t edge_count) {
-  return change(graph, edges, edge_count, true);
+  return edges_change(graph, edges, edge_count, true);
 }
 
 kiln_status_t kiln_graph_disconnect(kiln_graph_t* graph,
                                     const kiln_graph_edge_t* edges,
                                     uint32_t edge_count) {
-  return change(graph, edges, edge_count, false);
+  return edges_change(graph, edges, edge_count, false);
 }
 
 // ---- Listed ----
@@ -164,7 +165,7 @@ static kiln_status_t ask_edges(kiln_graph_t* graph, ends_t* ends,
                                size_t* inout_count) {
   kiln_status_t status;
   kiln_device_t* device = graph->device;
-  if (has_kinds(graph)) {
+  if (edges_has_kinds(graph)) {
     KILNI_DEVICE_CALL(status, device, cuGraphGetEdges_v2, graph->handle,
                       ends->from, ends->to, ends->edges, inout_count);
   } else {
@@ -219,7 +220,7 @@ static kiln_status_t ask_beside(const kiln_graph_node_t* node, bool before,
                                 ends_t* ends, size_t* inout_count) {
   kiln_device_t* device = node->graph->device;
   kiln_status_t s;
-  bool kinds = has_kinds(node->graph);
+  bool kinds = edges_has_kinds(node->graph);
   if (kinds && before) {
     KILNI_DEVICE_CALL(s, device, cuGraphNodeGetDependencies_v2, node->handle,
                       ends->from, ends->edges, inout_count);
@@ -243,7 +244,7 @@ static kiln_status_t beside(kiln_graph_node_t* node, bool before,
   *out_count = 0;
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(out_nodes != NULL || capacity == 0, "out_nodes");
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   ends_t ends;
   memset(&ends, 0, sizeof(ends));
   size_t count = 0;

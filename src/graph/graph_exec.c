@@ -16,7 +16,7 @@
 #include "graph/graph_inside.h"
 #include "kiln/graph.h"
 
-static kiln_status_t check_source(const kiln_graph_t* graph) {
+static kiln_status_t exec_check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (graph->inside == NULL) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -28,27 +28,27 @@ static kiln_status_t check_source(const kiln_graph_t* graph) {
 // What an executable is to hold. Where kernels launch it, the driver gets it
 // from the graph, on which it hangs for the one call.
 static kiln_status_t begin_hold(kiln_graph_t* graph, bool device_launch,
-                                kilni_hold_t** out_hold) {
-  KILNI_RETURN_IF_ERROR(kilni_hold_make(graph, out_hold));
+                                kilni_graph_hold_t** out_hold) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_hold_make(graph, out_hold));
   if (!device_launch) return kiln_ok();
-  return kilni_hold_hang(*out_hold, graph->handle);
+  return kilni_graph_hold_hang(*out_hold, graph->handle);
 }
 
 // Behind the call: with the executable it stays, without one it ends.
-static void end_hold(kiln_graph_t* graph, kilni_hold_t* hold, bool used) {
+static void end_hold(kiln_graph_t* graph, kilni_graph_hold_t* hold, bool used) {
   if (hold->object != NULL) {
-    kilni_hold_unhang(hold, graph->handle);
+    kilni_graph_hold_unhang(hold, graph->handle);
   } else if (!used) {
-    kilni_hold_release(hold);
+    kilni_graph_hold_release(hold);
   }
 }
 
 // ---- Making ----
 
-static kiln_status_t read_options(const kiln_graph_t* graph,
-                                  const kiln_graph_exec_options_t* options,
-                                  kiln_graph_exec_options_t* given,
-                                  kiln_cu_graph_instantiate_t* params) {
+static kiln_status_t exec_read_options(const kiln_graph_t* graph,
+                                       const kiln_graph_exec_options_t* options,
+                                       kiln_graph_exec_options_t* given,
+                                       kiln_cu_graph_instantiate_t* params) {
   KILNI_RETURN_IF_ERROR(kilni_base_options_read(
       options, "kiln_graph_exec_options_t", sizeof(*given), given));
   KILNI_CHECK_ARGUMENT(given->free_on_launch <= KILN_SWITCH_ON,
@@ -81,7 +81,7 @@ static kiln_status_t read_options(const kiln_graph_t* graph,
                                    "`upload`");
 }
 
-static const char* why_not(kiln_cu_graph_instantiate_result_t result) {
+static const char* exec_why_not(kiln_cu_graph_instantiate_result_t result) {
   switch (result) {
     case KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE:
       return "its nodes wait for each other in a cycle, or it is malformed";
@@ -97,10 +97,10 @@ static const char* why_not(kiln_cu_graph_instantiate_result_t result) {
 }
 
 // The reason that the driver gives beside its result.
-static kiln_status_t explain(kiln_graph_t* graph,
-                             const kiln_cu_graph_instantiate_t* params,
-                             kiln_status_t status) {
-  const char* why = why_not(params->result);
+static kiln_status_t exec_explain(kiln_graph_t* graph,
+                                  const kiln_cu_graph_instantiate_t* params,
+                                  kiln_status_t status) {
+  const char* why = exec_why_not(params->result);
   kiln_status_native_t native = {0};
   bool told = kiln_status_native(status, &native);
   if (why == NULL && told && native.number == KILN_CU_ERROR_NOT_SUPPORTED &&
@@ -136,7 +136,7 @@ static kiln_status_t explain(kiln_graph_t* graph,
   if (node == NULL) return said;
   return KILNI_ANNOTATE(said, "at the %s node \"%s\"",
                         kilni_graph_kind_name(node->kind),
-                        kilni_node_says(node, text));
+                        kilni_graph_node_says(node, text));
 }
 
 static kiln_status_t instantiate(kiln_graph_exec_t* exec, kiln_graph_t* graph,
@@ -153,22 +153,22 @@ static kiln_status_t instantiate(kiln_graph_exec_t* exec, kiln_graph_t* graph,
     exec->handle = handle;
     if (kiln_status_is_ok(status)) return kiln_ok();
   }
-  return explain(graph, params, status);
+  return exec_explain(graph, params, status);
 }
 
-static kiln_status_t make(kiln_graph_t* graph,
-                          const kiln_graph_exec_options_t* given,
-                          kiln_cu_graph_instantiate_t* params,
-                          kiln_graph_exec_t* exec) {
+static kiln_status_t exec_make(kiln_graph_t* graph,
+                               const kiln_graph_exec_options_t* given,
+                               kiln_cu_graph_instantiate_t* params,
+                               kiln_graph_exec_t* exec) {
   exec->device_launch = given->device_launch == KILN_SWITCH_ON;
   exec->allocates = graph->root->allocates;
-  kilni_hold_t* hold = NULL;
+  kilni_graph_hold_t* hold = NULL;
   KILNI_RETURN_IF_ERROR(begin_hold(graph, exec->device_launch, &hold));
   kiln_status_t status = instantiate(exec, graph, given, params);
   bool used = exec->handle != NULL;
   if (used) {
     exec->hold = hold;
-    kilni_owners_seal(graph);
+    kilni_graph_owners_seal(graph);
   }
   end_hold(graph, hold, used);
   return status;
@@ -180,10 +180,10 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
   KILNI_CHECK_ARGUMENT(out_exec != NULL, "out_exec");
   *out_exec = NULL;
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
-  KILNI_RETURN_IF_ERROR(check_source(graph));
+  KILNI_RETURN_IF_ERROR(exec_check_source(graph));
   kiln_graph_exec_options_t given;
   kiln_cu_graph_instantiate_t params;
-  KILNI_RETURN_IF_ERROR(read_options(graph, options, &given, &params));
+  KILNI_RETURN_IF_ERROR(exec_read_options(graph, options, &given, &params));
   kiln_device_t* device = graph->device;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
@@ -197,7 +197,7 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
   atomic_init(&exec->references, 1);
   kiln_device_retain(device);
   kilni_device_late_add_user(exec->late);
-  kiln_status_t status = make(graph, &given, &params, exec);
+  kiln_status_t status = exec_make(graph, &given, &params, exec);
   if (!kiln_status_is_ok(status)) {
     kiln_graph_exec_release(exec);
     return status;
@@ -222,11 +222,11 @@ void kiln_graph_exec_release(kiln_graph_exec_t* exec) {
   kiln_device_t* device = exec->device;
   kilni_device_late_t* late = exec->late;
   if (exec->handle != NULL) {
-    kilni_marks_t marks;
+    kilni_graph_marks_t marks;
     kilni_device_late_begin(late);
-    kilni_hold_mark(exec->hold, exec, &marks);
+    kilni_graph_hold_mark(exec->hold, exec, &marks);
     KILNI_DEVICE_END(device, cuGraphExecDestroy, exec->handle);
-    kilni_hold_end_behind(exec->hold, &marks);
+    kilni_graph_hold_end_behind(exec->hold, &marks);
     kilni_device_late_end(late);
   }
   for (int i = 0; i < KILNI_GRAPH_STREAMS; i++) {
@@ -248,8 +248,8 @@ void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec) {
 
 // ---- Running ----
 
-static kiln_status_t check_stream(const kiln_graph_exec_t* exec,
-                                  const kiln_stream_t* stream) {
+static kiln_status_t exec_check_stream(const kiln_graph_exec_t* exec,
+                                       const kiln_stream_t* stream) {
   if (stream->device == exec->device) return kiln_ok();
   return kilni_device_check_memory(exec->device, stream->device, "the stream");
 }
@@ -293,7 +293,7 @@ static __attribute__((noinline)) kiln_status_t
 launch_anyhow(kiln_graph_exec_t* exec, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
+  KILNI_RETURN_IF_ERROR(exec_check_stream(exec, stream));
   if (stream != exec->streams[0]) note_stream(exec, stream);
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuGraphLaunch, exec->handle,
@@ -319,7 +319,7 @@ kiln_status_t kiln_graph_exec_upload(kiln_graph_exec_t* exec,
                                      kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
+  KILNI_RETURN_IF_ERROR(exec_check_stream(exec, stream));
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuGraphUpload, exec->handle,
                     stream->handle);
@@ -343,10 +343,10 @@ static const char* reason_text(uint32_t reason) {
   return kTexts[reason < sizeof(kTexts) / sizeof(kTexts[0]) ? reason : 1];
 }
 
-static kiln_status_t refused(kiln_graph_t* graph,
-                             const kiln_cu_graph_update_t* outcome,
-                             kiln_status_t status,
-                             kiln_graph_update_t* out_update) {
+static kiln_status_t exec_refused(kiln_graph_t* graph,
+                                  const kiln_cu_graph_update_t* outcome,
+                                  kiln_status_t status,
+                                  kiln_graph_update_t* out_update) {
   kiln_status_native_t native;
   kiln_status_t said = kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -367,18 +367,18 @@ static kiln_status_t refused(kiln_graph_t* graph,
   char text[KILNI_NODE_TEXT];
   return KILNI_ANNOTATE(said, "at the %s node \"%s\"",
                         kilni_graph_kind_name(out_update->node->kind),
-                        kilni_node_says(out_update->node, text));
+                        kilni_graph_node_says(out_update->node, text));
 }
 
 // What it held goes behind the launches that may use it.
-static void change_hold(kiln_graph_exec_t* exec, kilni_hold_t* hold) {
-  kilni_hold_t* before = exec->hold;
-  kilni_marks_t marks;
+static void change_hold(kiln_graph_exec_t* exec, kilni_graph_hold_t* hold) {
+  kilni_graph_hold_t* before = exec->hold;
+  kilni_graph_marks_t marks;
   hold->elsewhere = before->elsewhere;
   exec->hold = hold;
   kilni_device_late_begin(exec->late);
-  kilni_hold_mark(before, exec, &marks);
-  kilni_hold_end_behind(before, &marks);
+  kilni_graph_hold_mark(before, exec, &marks);
+  kilni_graph_hold_end_behind(before, &marks);
   kilni_device_late_end(exec->late);
   exec->has_last = false;
 }
@@ -391,12 +391,12 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
   memset(out_update, 0, sizeof(*out_update));
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
-  KILNI_RETURN_IF_ERROR(check_source(graph));
+  KILNI_RETURN_IF_ERROR(exec_check_source(graph));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(exec->device, graph->device, "the graph"));
   KILNI_RETURN_IF_ERROR(kilni_table_cuda_need(
       exec->device->table, KILNI_CUDA_ROW_cuGraphExecUpdate));
-  kilni_hold_t* hold = NULL;
+  kilni_graph_hold_t* hold = NULL;
   KILNI_RETURN_IF_ERROR(begin_hold(graph, exec->device_launch, &hold));
   kiln_cu_graph_update_t outcome = {0};
   kiln_status_t status;
@@ -408,10 +408,10 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
     bool told = outcome.result != KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS &&
                 kiln_status_code(status) != KILN_STATUS_DEVICE_OUT_OF_MEMORY &&
                 !kilni_device_is_lost(exec->device);
-    if (told) return refused(graph, &outcome, status, out_update);
+    if (told) return exec_refused(graph, &outcome, status, out_update);
     return KILNI_ANNOTATE(status, "updating the executable of a graph");
   }
-  kilni_owners_seal(graph);
+  kilni_graph_owners_seal(graph);
   end_hold(graph, hold, true);
   change_hold(exec, hold);
   return kiln_ok();
@@ -419,9 +419,9 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
 
 // ---- Node by node ----
 
-static kiln_status_t call_set(const kiln_graph_exec_t* exec,
-                              const kiln_graph_node_t* node,
-                              const kilni_work_t* work) {
+static kiln_status_t exec_call_set(const kiln_graph_exec_t* exec,
+                                   const kiln_graph_node_t* node,
+                                   const kilni_graph_work_t* work) {
   kiln_device_t* device = exec->device;
   kiln_status_t s;
 #define SET(row, ...) \
@@ -479,7 +479,7 @@ static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
                  "the %s node \"%s\" of an executable takes work of one "
                  "dimension only",
                  kilni_graph_kind_name(node->kind),
-                 kilni_node_says(node, text)),
+                 kilni_graph_node_says(node, text)),
       "change the node in its graph (kiln_graph_node_set) and update the "
       "executable as a whole");
 }
@@ -512,36 +512,37 @@ static kiln_status_t check_set(const kiln_graph_exec_t* exec,
   if (work->kind != node->kind || node->kind == KILN_GRAPH_EMPTY ||
       node->kind == KILN_GRAPH_ALLOCATE || node->kind == KILN_GRAPH_FREE ||
       node->kind >= KILN_GRAPH_CONDITIONAL) {
-    return kilni_work_wrong_kind(node, work->kind);
+    return kilni_graph_work_wrong_kind(node, work->kind);
   }
   KILNI_RETURN_IF_ERROR(need_set(exec, node->kind));
   return check_dimensions(node, work);
 }
 
-static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
-                                  kiln_graph_node_t* node, kilni_work_t* work) {
-  kilni_bundle_t* bundle = NULL;
-  kilni_hold_t* hold = exec->hold;
-  kilni_hold_t* child = NULL;
+static kiln_status_t exec_set_prepared(kiln_graph_exec_t* exec,
+                                       kiln_graph_node_t* node,
+                                       kilni_graph_work_t* work) {
+  kilni_graph_bundle_t* bundle = NULL;
+  kilni_graph_hold_t* hold = exec->hold;
+  kilni_graph_hold_t* child = NULL;
   if (hold->own == NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_segment_make(exec->device, &hold->own));
+    KILNI_RETURN_IF_ERROR(kilni_graph_segment_make(exec->device, &hold->own));
   }
-  KILNI_RETURN_IF_ERROR(kilni_work_want_child(work, &child));
+  KILNI_RETURN_IF_ERROR(kilni_graph_work_want_child(work, &child));
   kiln_status_t prepared =
-      kilni_keeper_prepare(hold->own, &work->wanted, &bundle);
-  kilni_hold_release(child);  // the bundle has it
+      kilni_graph_keeper_prepare(hold->own, &work->wanted, &bundle);
+  kilni_graph_hold_release(child);  // the bundle has it
   KILNI_RETURN_IF_ERROR(prepared);
-  kilni_work_use_copy(work, bundle);
-  kiln_status_t status = call_set(exec, node, work);
+  kilni_graph_work_use_copy(work, bundle);
+  kiln_status_t status = exec_call_set(exec, node, work);
   if (!kiln_status_is_ok(status)) {
-    kilni_owners_cancel(bundle);
+    kilni_graph_owners_cancel(bundle);
     char text[KILNI_NODE_TEXT];
     return KILNI_ANNOTATE(
         status, "changing the %s node \"%s\" of an executable",
-        kilni_graph_kind_name(node->kind), kilni_node_says(node, text));
+        kilni_graph_kind_name(node->kind), kilni_graph_node_says(node, text));
   }
-  kilni_keeper_commit(hold->own, bundle, &work->wanted);
-  kilni_work_taken(work);
+  kilni_graph_keeper_commit(hold->own, bundle, &work->wanted);
+  kilni_graph_work_taken(work);
   const kiln_launch_t* launch = work->wanted.launch;
   if (launch == NULL) return kiln_ok();
   exec->has_last = true;
@@ -582,24 +583,24 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
                                const kiln_launch_t* launch) {
   const kiln_graph_t* graph = node->graph;
   if (!is_last(exec, launch) || !takes_calls(exec, graph) ||
-      !kilni_is_current(&exec->current)) {
+      !kilni_graph_is_current(&exec->current)) {
     return false;
   }
   return call_shortly(exec, node, launch);
 }
 
 static __attribute__((noinline)) kiln_status_t
-set_anyhow(kiln_graph_exec_t* exec, kiln_graph_node_t* node,
-           const kiln_graph_work_t* work) {
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+exec_set_anyhow(kiln_graph_exec_t* exec, kiln_graph_node_t* node,
+                const kiln_graph_work_t* work) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   KILNI_RETURN_IF_ERROR(check_set(exec, node, work));
-  kilni_work_t made;
-  kiln_status_t status = kilni_work_init(&made, node->graph, work);
+  kilni_graph_work_t made;
+  kiln_status_t status = kilni_graph_work_init(&made, node->graph, work);
   if (kiln_status_is_ok(status) && node->kind == KILN_GRAPH_KERNEL) {
-    status = kilni_work_same_how(node, work->as.launch);
+    status = kilni_graph_work_same_how(node, work->as.launch);
   }
-  if (kiln_status_is_ok(status)) status = set_prepared(exec, node, &made);
-  kilni_work_deinit(&made, node->graph);
+  if (kiln_status_is_ok(status)) status = exec_set_prepared(exec, node, &made);
+  kilni_graph_work_deinit(&made, node->graph);
   return status;
 }
 
@@ -609,15 +610,16 @@ kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(work != NULL, "work");
-  if (kilni_work_is_launch(work) && set_shortly(exec, node, work->as.launch)) {
+  if (kilni_graph_work_is_launch(work) &&
+      set_shortly(exec, node, work->as.launch)) {
     return kiln_ok();
   }
-  return set_anyhow(exec, node, work);
+  return exec_set_anyhow(exec, node, work);
 }
 
 // ---- Many nodes ----
 
-static kiln_status_t give_arguments(const kiln_graph_change_t* c) {
+static kiln_status_t exec_give_arguments(const kiln_graph_change_t* c) {
   KILNI_CHECK_ARGUMENT(c->arguments != NULL, "arguments");
   if (c->work->kind != KILN_GRAPH_KERNEL || c->work->as.launch == NULL) {
     return kilni_base_status_with_fix(
@@ -638,8 +640,8 @@ static __attribute__((noinline)) kiln_status_t
 change_anyhow(kiln_graph_exec_t* exec, const kiln_graph_change_t* c) {
   KILNI_CHECK_ARGUMENT(c->node != NULL, "node");
   KILNI_CHECK_ARGUMENT(c->work != NULL, "work");
-  if (c->argument_count > 0) KILNI_RETURN_IF_ERROR(give_arguments(c));
-  return set_anyhow(exec, c->node, c->work);
+  if (c->argument_count > 0) KILNI_RETURN_IF_ERROR(exec_give_arguments(c));
+  return exec_set_anyhow(exec, c->node, c->work);
 }
 
 // What was found out about the changes in front: of one launch, and nodes of
@@ -653,7 +655,8 @@ typedef struct known_t {
 // True if such nodes may go the short way with this work, and why is kept.
 static bool get_to_know(const kiln_graph_exec_t* exec,
                         const kiln_graph_change_t* c, known_t* known) {
-  if (c->node == NULL || c->work == NULL || !kilni_work_is_launch(c->work)) {
+  if (c->node == NULL || c->work == NULL ||
+      !kilni_graph_work_is_launch(c->work)) {
     return false;
   }
   kiln_launch_t* launch = c->work->as.launch;
@@ -725,9 +728,9 @@ kiln_status_t kiln_graph_exec_set_all(kiln_graph_exec_t* exec,
 
 // ---- On and off ----
 
-static kiln_status_t check_switch(const kiln_graph_exec_t* exec,
-                                  const kiln_graph_node_t* node) {
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+static kiln_status_t exec_check_switch(const kiln_graph_exec_t* exec,
+                                       const kiln_graph_node_t* node) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(exec->device, node->graph->device, "the node"));
   if (node->kind <= KILN_GRAPH_FILL) return kiln_ok();
@@ -735,7 +738,7 @@ static kiln_status_t check_switch(const kiln_graph_exec_t* exec,
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the %s node \"%s\" cannot be switched off",
                  kilni_graph_kind_name(node->kind),
-                 kilni_node_says(node, text)),
+                 kilni_graph_node_says(node, text)),
       "switch kernel, copy and fill nodes");
 }
 
@@ -743,7 +746,7 @@ kiln_status_t kiln_graph_exec_enable(kiln_graph_exec_t* exec,
                                      kiln_graph_node_t* node, bool enabled) {
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
-  KILNI_RETURN_IF_ERROR(check_switch(exec, node));
+  KILNI_RETURN_IF_ERROR(exec_check_switch(exec, node));
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, exec->device, cuGraphNodeSetEnabled, exec->handle,
                     node->handle, enabled ? 1 : 0);
@@ -757,7 +760,7 @@ kiln_status_t kiln_graph_exec_is_enabled(kiln_graph_exec_t* exec,
   *out_enabled = false;
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
-  KILNI_RETURN_IF_ERROR(check_switch(exec, node));
+  KILNI_RETURN_IF_ERROR(exec_check_switch(exec, node));
   unsigned int enabled = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, exec->device, cuGraphNodeGetEnabled, exec->handle,

@@ -22,21 +22,22 @@
 #include "graph/graph_inside.h"
 #include "kiln/graph.h"
 
-static kiln_allocator_t allocator_of(const kilni_hold_t* hold) {
+static kiln_allocator_t hold_allocator_of(const kilni_graph_hold_t* hold) {
   return hold->device->host->allocator;
 }
 
 // ---- Made and ended ----
 
-static kiln_status_t make(kiln_graph_t* root, uint32_t count,
-                          kilni_hold_t** out_hold) {
+static kiln_status_t hold_make(kiln_graph_t* root, uint32_t count,
+                               kilni_graph_hold_t** out_hold) {
   *out_hold = NULL;
   kiln_device_t* device = root->device;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(
       device->host->allocator,
-      sizeof(kilni_hold_t) + count * sizeof(kilni_segment_t*), &block));
-  kilni_hold_t* hold = block;
+      sizeof(kilni_graph_hold_t) + count * sizeof(kilni_graph_segment_t*),
+      &block));
+  kilni_graph_hold_t* hold = block;
   hold->device = device;
   hold->thread = root->late;
   hold->room = count;
@@ -47,81 +48,84 @@ static kiln_status_t make(kiln_graph_t* root, uint32_t count,
   return kiln_ok();
 }
 
-static void end(kilni_hold_t* hold) {
+static void hold_end(kilni_graph_hold_t* hold) {
   kiln_device_t* device = hold->device;
   if (hold->late.let_go != NULL) {
     kilni_device_late_leave(hold->thread, &hold->late);
   }
   for (uint32_t i = 0; i < hold->count; i++) {
-    kilni_segment_release(hold->segments[i]);
+    kilni_graph_segment_release(hold->segments[i]);
   }
-  kilni_segment_release(hold->own);
+  kilni_graph_segment_release(hold->own);
   if (hold->waits != NULL) kilni_device_stream_recycle(device, hold->waits);
-  kilni_base_free(allocator_of(hold), hold,
-                  sizeof(*hold) + hold->room * sizeof(kilni_segment_t*));
+  kilni_base_free(hold_allocator_of(hold), hold,
+                  sizeof(*hold) + hold->room * sizeof(kilni_graph_segment_t*));
   kiln_device_release(device);
 }
 
-void kilni_hold_retain(kilni_hold_t* hold) {
+void kilni_graph_hold_retain(kilni_graph_hold_t* hold) {
   atomic_fetch_add_explicit(&hold->references, 1, memory_order_relaxed);
 }
 
-void kilni_hold_release(kilni_hold_t* hold) {
+void kilni_graph_hold_release(kilni_graph_hold_t* hold) {
   if (hold == NULL) return;
   if (atomic_fetch_sub_explicit(&hold->references, 1, memory_order_acq_rel) ==
       1) {
-    end(hold);
+    hold_end(hold);
   }
 }
 
-static void let_go(kilni_device_late_entry_t* entry) {
-  kilni_hold_release((kilni_hold_t*)entry);
+static void hold_let_go(kilni_device_late_entry_t* entry) {
+  kilni_graph_hold_release((kilni_graph_hold_t*)entry);
 }
 
 // On a thread of the driver's, which may not call it.
 static void nobody_needs(void* user) {
-  kilni_hold_t* hold = user;
+  kilni_graph_hold_t* hold = user;
   kilni_device_late_push(hold->thread, &hold->late);
 }
 
 // From here on somebody calls `nobody_needs`, and that lets it go.
-static void await(kilni_hold_t* hold) {
-  hold->late.let_go = let_go;
+static void await(kilni_graph_hold_t* hold) {
+  hold->late.let_go = hold_let_go;
   kilni_device_late_enter(hold->thread, &hold->late);
 }
 
 // ---- What it holds ----
 
-static void put(kilni_hold_t* hold, kilni_segment_t* segment) {
-  kilni_segment_retain(segment);
+static void hold_put(kilni_graph_hold_t* hold, kilni_graph_segment_t* segment) {
+  kilni_graph_segment_retain(segment);
   hold->segments[hold->count++] = segment;
 }
 
 // `all`: the open one too where it has nothing yet.
-static kiln_status_t take(kiln_graph_t* root, bool all,
-                          kilni_hold_t** out_hold) {
+static kiln_status_t hold_take(kiln_graph_t* root, bool all,
+                               kilni_graph_hold_t** out_hold) {
   bool open = root->open != NULL && (all || root->open->live > 0);
   uint32_t count = open ? 1 : 0;
-  for (kilni_segment_t* s = root->sealed; s != NULL; s = s->next) count++;
+  for (kilni_graph_segment_t* s = root->sealed; s != NULL; s = s->next) count++;
   if (root->source != NULL) count += root->source->count;
-  KILNI_RETURN_IF_ERROR(make(root, count, out_hold));
-  kilni_hold_t* hold = *out_hold;
-  if (open) put(hold, root->open);
-  for (kilni_segment_t* s = root->sealed; s != NULL; s = s->next) put(hold, s);
+  KILNI_RETURN_IF_ERROR(hold_make(root, count, out_hold));
+  kilni_graph_hold_t* hold = *out_hold;
+  if (open) hold_put(hold, root->open);
+  for (kilni_graph_segment_t* s = root->sealed; s != NULL; s = s->next)
+    hold_put(hold, s);
   for (uint32_t i = 0; root->source != NULL && i < root->source->count; i++) {
-    put(hold, root->source->segments[i]);
+    hold_put(hold, root->source->segments[i]);
   }
   return kiln_ok();
 }
 
-kiln_status_t kilni_hold_make(kiln_graph_t* root, kilni_hold_t** out_hold) {
-  return take(root, false, out_hold);
+kiln_status_t kilni_graph_hold_make(kiln_graph_t* root,
+                                    kilni_graph_hold_t** out_hold) {
+  return hold_take(root, false, out_hold);
 }
 
 // ---- On a driver's graph ----
 
 // Behind a failure: the driver has the object, and may tell so at once.
-static void undo_object(kilni_hold_t* hold, kiln_cu_user_object_t object) {
+static void undo_object(kilni_graph_hold_t* hold,
+                        kiln_cu_user_object_t object) {
   kiln_device_t* device = hold->device;
   if (kilni_device_is_lost(device)) return;  // known, and so not forgotten
   kilni_device_late_t* late = hold->thread;
@@ -133,7 +137,7 @@ static void undo_object(kilni_hold_t* hold, kiln_cu_user_object_t object) {
 }
 
 // Its reference goes to the driver, also where that fails half-way.
-static kiln_status_t hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
+static kiln_status_t hang(kilni_graph_hold_t* hold, kiln_cu_graph_t graph) {
   kiln_device_t* device = hold->device;
   kiln_cu_user_object_t object = NULL;
   kiln_status_t status;
@@ -141,7 +145,7 @@ static kiln_status_t hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
   KILNI_DEVICE_CREATE(status, device, &object, cuUserObjectCreate, hold,
                       nobody_needs, 1, KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
   if (object == NULL) {
-    kilni_hold_release(hold);
+    kilni_graph_hold_release(hold);
     return status;
   }
   hold->object = object;
@@ -153,12 +157,13 @@ static kiln_status_t hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
   return status;
 }
 
-kiln_status_t kilni_hold_hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
+kiln_status_t kilni_graph_hold_hang(kilni_graph_hold_t* hold,
+                                    kiln_cu_graph_t graph) {
   return hang(hold, graph);
 }
 
 // What a driver refuses is kept too long and no more.
-void kilni_hold_unhang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
+void kilni_graph_hold_unhang(kilni_graph_hold_t* hold, kiln_cu_graph_t graph) {
   kiln_device_t* device = hold->device;
   if (kilni_device_is_lost(device)) return;
   kilni_device_late_t* late = hold->thread;
@@ -180,16 +185,16 @@ static kiln_graph_t* own_object(const kiln_graph_t* graph) {
   return view;
 }
 
-bool kilni_hold_guard(const kiln_graph_t* graph) {
+bool kilni_graph_hold_guard(const kiln_graph_t* graph) {
   kiln_graph_t* root = graph->root;
   if (graph->given || graph->handle == NULL ||
       kilni_device_is_lost(graph->device)) {
     return true;
   }
-  kilni_hold_t* hold = NULL;
-  kiln_status_t status = take(root, true, &hold);
+  kilni_graph_hold_t* hold = NULL;
+  kiln_status_t status = hold_take(root, true, &hold);
   if (kiln_status_is_ok(status) && hold->count == 0) {
-    kilni_hold_release(hold);
+    kilni_graph_hold_release(hold);
   } else if (kiln_status_is_ok(status)) {
     status = hang(hold, graph->handle);
   }
@@ -202,16 +207,16 @@ bool kilni_hold_guard(const kiln_graph_t* graph) {
 }
 
 static kiln_status_t guard_segment(kiln_graph_t* graph,
-                                   kilni_segment_t* segment) {
+                                   kilni_graph_segment_t* segment) {
   if (!graph->given || graph->handle == NULL) return kiln_ok();
-  kilni_hold_t* hold = NULL;
-  KILNI_RETURN_IF_ERROR(make(graph->root, 1, &hold));
-  put(hold, segment);
+  kilni_graph_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(hold_make(graph->root, 1, &hold));
+  hold_put(hold, segment);
   return hang(hold, graph->handle);
 }
 
-kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
-                                       kilni_segment_t* segment) {
+kiln_status_t kilni_graph_hold_guard_segment(kiln_graph_t* root,
+                                             kilni_graph_segment_t* segment) {
   KILNI_RETURN_IF_ERROR(guard_segment(root, segment));
   for (kiln_graph_t* view = root->views; view != NULL; view = view->next_view) {
     KILNI_RETURN_IF_ERROR(guard_segment(view, segment));
@@ -221,7 +226,8 @@ kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
 
 // ---- Behind launches ----
 
-static kiln_status_t record(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
+static kiln_status_t hold_record(kiln_stream_t* stream,
+                                 kiln_cu_event_t* out_event) {
   kiln_device_t* device = stream->device;
   KILNI_RETURN_IF_ERROR(kilni_device_event_acquire(device, false, out_event));
   kiln_status_t status;
@@ -247,7 +253,7 @@ static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
   KILNI_STREAM_CALL(status, stream, cuStreamQuery, stream->handle);
   if (kiln_status_code(status) == KILN_STATUS_NOT_READY) {
     kiln_status_free(status);
-    status = record(stream, out_event);
+    status = hold_record(stream, out_event);
   }
   good = kiln_status_is_ok(status);
   kiln_status_free(status);
@@ -255,7 +261,8 @@ static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
 }
 
 // An upload on a stream of our own: the driver puts it behind every launch.
-static bool mark_by_upload(kilni_hold_t* hold, const kiln_graph_exec_t* exec) {
+static bool mark_by_upload(kilni_graph_hold_t* hold,
+                           const kiln_graph_exec_t* exec) {
   kiln_status_t status =
       kilni_device_stream_acquire(hold->device, &hold->waits);
   if (kiln_status_is_ok(status)) {
@@ -267,8 +274,9 @@ static bool mark_by_upload(kilni_hold_t* hold, const kiln_graph_exec_t* exec) {
   return good;
 }
 
-void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
-                     kilni_marks_t* out_marks) {
+void kilni_graph_hold_mark(kilni_graph_hold_t* hold,
+                           const kiln_graph_exec_t* exec,
+                           kilni_graph_marks_t* out_marks) {
   memset(out_marks, 0, sizeof(*out_marks));
   out_marks->certain = true;
   if (hold->object != NULL || kilni_device_is_lost(hold->device)) return;
@@ -285,7 +293,8 @@ void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
 }
 
 // The stream that waits, made when something has to be waited for.
-static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
+static kiln_status_t hold_wait_for(kilni_graph_hold_t* hold,
+                                   const kilni_graph_marks_t* marks) {
   for (uint32_t i = 0; i < marks->count; i++) {
     if (hold->waits == NULL) {
       KILNI_RETURN_IF_ERROR(
@@ -301,7 +310,7 @@ static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
 
 // OK: the driver will call back, and may have done so: another thread then ends
 // the hold while this one is inside the call. The executable keeps the device.
-static kiln_status_t call_back(kilni_hold_t* hold) {
+static kiln_status_t call_back(kilni_graph_hold_t* hold) {
   kiln_device_t* device = hold->device;
   kiln_cu_stream_t waits = hold->waits;
   kiln_status_t status;
@@ -311,13 +320,14 @@ static kiln_status_t call_back(kilni_hold_t* hold) {
   return status;
 }
 
-void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks) {
+void kilni_graph_hold_end_behind(kilni_graph_hold_t* hold,
+                                 kilni_graph_marks_t* marks) {
   kiln_device_t* device = hold->device;
   if (hold->object != NULL) {
     // The driver tells; one that is lost does not, and the thread sees to it.
     return;
   }
-  kiln_status_t status = marks->certain ? wait_for(hold, marks) : NULL;
+  kiln_status_t status = marks->certain ? hold_wait_for(hold, marks) : NULL;
   for (uint32_t i = 0; i < marks->count; i++) {
     kilni_device_event_recycle(marks->devices[i], false, marks->events[i]);
   }
@@ -331,5 +341,5 @@ void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks) {
   }
   // Nothing could be put behind the launches: wait here, for everything.
   if (!certain) kilni_device_wait_end(device);
-  kilni_hold_release(hold);
+  kilni_graph_hold_release(hold);
 }

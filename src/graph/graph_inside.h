@@ -31,86 +31,88 @@ enum {
 };
 
 // thread-compatible
-typedef struct kilni_owned_t {
+typedef struct kilni_graph_owned_t {
   void* object;
   uint32_t kind;
   uint32_t reserved;
-} kilni_owned_t;
+} kilni_graph_owned_t;
 
-typedef struct kilni_segment_t kilni_segment_t;
+typedef struct kilni_graph_segment_t kilni_graph_segment_t;
 
 // What the nodes of one work keep alive together. thread-compatible
-typedef struct kilni_bundle_t {
-  kilni_segment_t* segment;
-  struct kilni_bundle_t* next;  // in its segment
-  uint32_t uses;                // nodes; 0: nothing is held
-  uint32_t count;               // of `items`
-  uint32_t room;                // for them
+typedef struct kilni_graph_bundle_t {
+  kilni_graph_segment_t* segment;
+  struct kilni_graph_bundle_t* next;  // in its segment
+  uint32_t uses;                      // nodes; 0: nothing is held
+  uint32_t count;                     // of `items`
+  uint32_t room;                      // for them
   uint32_t reserved;
   kiln_owner_t owner;   // of host data; told once
   void* data;           // copied host data
   uint64_t data_bytes;  //
-  kilni_owned_t items[];
-} kilni_bundle_t;
+  kilni_graph_owned_t items[];
+} kilni_graph_bundle_t;
 
 // What a work wants kept. one-thread
-typedef struct kilni_wanted_t {
+typedef struct kilni_graph_wanted_t {
   uint32_t count;
   uint32_t reserved;
-  kilni_owned_t items[2];
+  kilni_graph_owned_t items[2];
   const kiln_launch_t* launch;         // its kernel and buffers
   const kiln_graph_memory_ops_t* ops;  // their buffers
   kiln_owner_t owner;
   const void* data;  // to be copied
   uint64_t data_bytes;
-} kilni_wanted_t;
+} kilni_graph_wanted_t;
 
-typedef struct kilni_chunk_t kilni_chunk_t;
+typedef struct kilni_graph_chunk_t kilni_graph_chunk_t;
 
 // The owners of many nodes. Its references are the graph's that it was made
 // for, and since it is sealed those of holds: of clones, executables, nodes of
 // other graphs. thread-compatible, references thread-safe
-struct kilni_segment_t {
+struct kilni_graph_segment_t {
   kiln_device_t* device;
   atomic_uint references;
-  uint32_t live;          // bundles with uses
-  kilni_segment_t* next;  // of its graph
-  kilni_bundle_t* bundles;
-  kilni_chunk_t* chunks;
+  uint32_t live;                // bundles with uses
+  kilni_graph_segment_t* next;  // of its graph
+  kilni_graph_bundle_t* bundles;
+  kilni_graph_chunk_t* chunks;
   // Of an executable: what is held already, each once.
-  kilni_owned_t* known;
+  kilni_graph_owned_t* known;
   size_t known_count;
   size_t known_room;
 };
 
 // With one reference.
-kiln_status_t kilni_segment_make(kiln_device_t* device,
-                                 kilni_segment_t** out_segment);
-void kilni_segment_retain(kilni_segment_t* segment);
-void kilni_segment_release(kilni_segment_t* segment);
+kiln_status_t kilni_graph_segment_make(kiln_device_t* device,
+                                       kilni_graph_segment_t** out_segment);
+void kilni_graph_segment_retain(kilni_graph_segment_t* segment);
+void kilni_graph_segment_release(kilni_graph_segment_t* segment);
 
 // Everything that can fail before a driver is told of a node: a bundle with
 // what is wanted, which is NULL if that is nothing. Then one of the others.
-kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
-                                   const kilni_wanted_t* wanted,
-                                   kilni_bundle_t** out_bundle);
-void kilni_owners_commit(kiln_graph_t* graph, kilni_bundle_t* bundle,
-                         const kilni_wanted_t* wanted);
-void kilni_owners_cancel(kilni_bundle_t* bundle);
+kiln_status_t kilni_graph_owners_prepare(kiln_graph_t* graph,
+                                         const kilni_graph_wanted_t* wanted,
+                                         kilni_graph_bundle_t** out_bundle);
+void kilni_graph_owners_commit(kiln_graph_t* graph,
+                               kilni_graph_bundle_t* bundle,
+                               const kilni_graph_wanted_t* wanted);
+void kilni_graph_owners_cancel(kilni_graph_bundle_t* bundle);
 // A node has it no more. Cannot fail: what the driver refuses is a leak.
-void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle);
+void kilni_graph_owners_drop(kiln_graph_t* graph, kilni_graph_bundle_t* bundle);
 // From now on somebody may share what the graph keeps.
-void kilni_owners_seal(kiln_graph_t* graph);
+void kilni_graph_owners_seal(kiln_graph_t* graph);
 
 // All that the graph keeps goes; nobody may use it through the graph any more.
-void kilni_owners_end(kiln_graph_t* root);
+void kilni_graph_owners_end(kiln_graph_t* root);
 
 // The same for an executable's; what it has it keeps.
-kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
-                                   const kilni_wanted_t* wanted,
-                                   kilni_bundle_t** out_bundle);
-void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
-                         const kilni_wanted_t* wanted);
+kiln_status_t kilni_graph_keeper_prepare(kilni_graph_segment_t* keeper,
+                                         const kilni_graph_wanted_t* wanted,
+                                         kilni_graph_bundle_t** out_bundle);
+void kilni_graph_keeper_commit(kilni_graph_segment_t* keeper,
+                               kilni_graph_bundle_t* bundle,
+                               const kilni_graph_wanted_t* wanted);
 
 // ---- Holds (graph_hold.c) ----
 
@@ -118,7 +120,7 @@ void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
 // executable may have to outlive it until its launches are done, one of a graph
 // whose handle was given out until the driver needs it no more: the thread for
 // late releases ends them. thread-compatible, references thread-safe
-typedef struct kilni_hold_t {
+typedef struct kilni_graph_hold_t {
   kilni_device_late_entry_t late;
   kiln_device_t* device;
   kilni_device_late_t* thread;  // its device's
@@ -127,58 +129,63 @@ typedef struct kilni_hold_t {
   uint32_t room;
   uint32_t reserved;
   // Of an executable.
-  kilni_segment_t* own;    // what its nodes were given later; NULL: nothing
+  kilni_graph_segment_t* own;  // what its nodes were given later; NULL: nothing
   bool elsewhere;          // it may have been launched on streams unknown here
   kiln_cu_stream_t waits;  // of the pool: calls back behind the launches
   // NULL, or what makes the driver tell that nobody needs it.
   kiln_cu_user_object_t object;
-  kilni_segment_t* segments[];
-} kilni_hold_t;
+  kilni_graph_segment_t* segments[];
+} kilni_graph_hold_t;
 
 // What the graph keeps now, with one reference. What comes later is not in it;
 // the caller seals the graph once the hold is in use.
-kiln_status_t kilni_hold_make(kiln_graph_t* root, kilni_hold_t** out_hold);
-void kilni_hold_retain(kilni_hold_t* hold);
-void kilni_hold_release(kilni_hold_t* hold);
+kiln_status_t kilni_graph_hold_make(kiln_graph_t* root,
+                                    kilni_graph_hold_t** out_hold);
+void kilni_graph_hold_retain(kilni_graph_hold_t* hold);
+void kilni_graph_hold_release(kilni_graph_hold_t* hold);
 // Hangs it on a driver's graph: that one, what is copied of it and launches of
 // those have it from then on, and its reference is theirs.
-kiln_status_t kilni_hold_hang(kilni_hold_t* hold, kiln_cu_graph_t graph);
+kiln_status_t kilni_graph_hold_hang(kilni_graph_hold_t* hold,
+                                    kiln_cu_graph_t graph);
 // That graph has it no more; others may.
-void kilni_hold_unhang(kilni_hold_t* hold, kiln_cu_graph_t graph);
+void kilni_graph_hold_unhang(kilni_graph_hold_t* hold, kiln_cu_graph_t graph);
 // What a host program may copy by the graph's handle keeps its owners from now
 // on. False if that cannot be had.
-bool kilni_hold_guard(const kiln_graph_t* graph);
+bool kilni_graph_hold_guard(const kiln_graph_t* graph);
 // The same for a segment more of a graph whose handles were given out.
-kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
-                                       kilni_segment_t* segment);
+kiln_status_t kilni_graph_hold_guard_segment(kiln_graph_t* root,
+                                             kilni_graph_segment_t* segment);
 
 // What stands for the launches of an executable so far. one-thread
-typedef struct kilni_marks_t {
+typedef struct kilni_graph_marks_t {
   uint32_t count;
   bool certain;  // false: nothing could be asked, and nothing runs any more
   kiln_device_t* devices[KILNI_GRAPH_STREAMS];
   kiln_cu_event_t events[KILNI_GRAPH_STREAMS];
-} kilni_marks_t;
+} kilni_graph_marks_t;
 
 // The end of a hold of an executable, in two steps, between which that may end:
 // what was launched until now is marked, and the hold goes behind it.
-void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
-                     kilni_marks_t* out_marks);
-void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks);
+void kilni_graph_hold_mark(kilni_graph_hold_t* hold,
+                           const kiln_graph_exec_t* exec,
+                           kilni_graph_marks_t* out_marks);
+void kilni_graph_hold_end_behind(kilni_graph_hold_t* hold,
+                                 kilni_graph_marks_t* marks);
 
 // ---- Whether a kernel may go the short way ----
 
 // Whether a call that needs the device's context may be made as things are.
 // Copied to where it is asked, next to what else is looked at there.
 // thread-safe
-typedef struct kilni_current_t {
+typedef struct kilni_graph_current_t {
   kilni_device_alive_t alive;
   kiln_cu_context_t context;
   kilni_cuCtxGetCurrent_fn_t ask;
-} kilni_current_t;
+} kilni_graph_current_t;
 
 // Neither a forked child nor lost, and its context is current already.
-static inline bool kilni_is_current(const kilni_current_t* current) {
+static inline bool kilni_graph_is_current(
+    const kilni_graph_current_t* current) {
   kiln_cu_context_t is = NULL;
   return kilni_device_is_alive(&current->alive) &&
          current->ask(&is) == KILN_CU_SUCCESS && is == current->context;
@@ -187,24 +194,24 @@ static inline bool kilni_is_current(const kilni_current_t* current) {
 // ---- Graphs and nodes (graph_make.c, graph_nodes.c) ----
 
 // What few nodes have. thread-compatible
-typedef struct kilni_node_more_t {
-  struct kilni_node_more_t* next;  // of its graph
-  char* name;                      // NULL: none
-  uint64_t address;                // of an allocation
-  kilni_device_launch_how_t* how;  // attributes of a kernel; NULL: none
-  char* kernel;                    // its name, once it was asked for
-  uint64_t asks;                   // of a conditional node: its condition
-  uint32_t condition;              // KILN_GRAPH_IF, ...
-  uint32_t inner_count;            //
+typedef struct kilni_graph_node_more_t {
+  struct kilni_graph_node_more_t* next;  // of its graph
+  char* name;                            // NULL: none
+  uint64_t address;                      // of an allocation
+  kilni_device_launch_how_t* how;        // attributes of a kernel; NULL: none
+  char* kernel;                          // its name, once it was asked for
+  uint64_t asks;                         // of a conditional node: its condition
+  uint32_t condition;                    // KILN_GRAPH_IF, ...
+  uint32_t inner_count;                  //
   kiln_graph_t** inner;            // views, each NULL before it is asked for
   kiln_cu_graph_t* inner_handles;  // of a conditional node
-} kilni_node_more_t;
+} kilni_graph_node_more_t;
 
 struct kiln_graph_node_t {
   kiln_graph_t* graph;
-  kiln_cu_graph_node_t handle;  // NULL: removed
-  kilni_bundle_t* bundle;       // NULL: keeps nothing
-  kilni_node_more_t* more;      // NULL: nothing
+  kiln_cu_graph_node_t handle;    // NULL: removed
+  kilni_graph_bundle_t* bundle;   // NULL: keeps nothing
+  kilni_graph_node_more_t* more;  // NULL: nothing
   uint32_t index;
   uint32_t kind;
 };
@@ -220,7 +227,7 @@ struct kiln_graph_t {
   // What adding a kernel looks at, together.
   kiln_device_t* device;
   kiln_graph_t* root;  // of a view; a graph of its own is its own
-  kilni_current_t current;
+  kilni_graph_current_t current;
   kilni_cuGraphAddKernelNode_fn_t add_kernel;  // of the device's table
   uint32_t refuses;                            // KILNI_GRAPH_*
   uint32_t node_count;                         // removed ones too
@@ -229,7 +236,8 @@ struct kiln_graph_t {
   kiln_cu_graph_t handle;
   kiln_graph_node_t* free_node;  // of the last chunk; at `free_end`: none
   kiln_graph_node_t* free_end;
-  kilni_bundle_t* last;  // of a root: that a launch has made, and of which
+  kilni_graph_bundle_t*
+      last;  // of a root: that a launch has made, and of which
   uint64_t last_number;
   uint64_t last_version;
 
@@ -241,7 +249,7 @@ struct kiln_graph_t {
   uint32_t reserved;           //
   kiln_graph_node_t** chunks;  // of KILNI_GRAPH_CHUNK_NODES each
   size_t chunk_room;
-  kilni_node_more_t* mores;
+  kilni_graph_node_more_t* mores;
 
   // From handle to index + 1, of the first `hashed` nodes; handles of removed
   // ones may still be there.
@@ -252,11 +260,11 @@ struct kiln_graph_t {
 
   bool given;  // somebody else has had the handle
   // Of a root.
-  bool any_given;           // of it or a graph inside
-  bool allocates;           // a node was told to
-  kilni_segment_t* open;    // takes owners
-  kilni_segment_t* sealed;  // list
-  kilni_hold_t* source;     // of a clone: what it was made with; or NULL
+  bool any_given;                 // of it or a graph inside
+  bool allocates;                 // a node was told to
+  kilni_graph_segment_t* open;    // takes owners
+  kilni_graph_segment_t* sealed;  // list
+  kilni_graph_hold_t* source;     // of a clone: what it was made with; or NULL
 };
 
 // A root without a handle, and its end. The thread for late releases runs.
@@ -271,22 +279,24 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
 kiln_status_t kilni_graph_check(const kiln_graph_t* graph);
 kiln_status_t kilni_graph_refused(const kiln_graph_t* graph);
 
-// Room for one node more, so that kilni_node_take cannot fail.
-kiln_status_t kilni_node_reserve(kiln_graph_t* graph);
-kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
-                                   kiln_cu_graph_node_t handle, uint32_t kind);
-kiln_status_t kilni_more_make(kiln_graph_t* graph,
-                              kilni_node_more_t** out_more);
-kiln_status_t kilni_node_check(const kiln_graph_node_t* node);
+// Room for one node more, so that kilni_graph_node_take cannot fail.
+kiln_status_t kilni_graph_node_reserve(kiln_graph_t* graph);
+kiln_graph_node_t* kilni_graph_node_take(kiln_graph_t* graph,
+                                         kiln_cu_graph_node_t handle,
+                                         uint32_t kind);
+kiln_status_t kilni_graph_more_make(kiln_graph_t* graph,
+                                    kilni_graph_node_more_t** out_more);
+kiln_status_t kilni_graph_node_check(const kiln_graph_node_t* node);
 // For messages: its name, or its number, after that of the node that it is
 // inside
 // ("loop/step"), on one line.
 enum { KILNI_NODE_TEXT = 640 };
-const char* kilni_node_says(const kiln_graph_node_t* node,
-                            char buffer[KILNI_NODE_TEXT]);
-kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index);
+const char* kilni_graph_node_says(const kiln_graph_node_t* node,
+                                  char buffer[KILNI_NODE_TEXT]);
+kiln_graph_node_t* kilni_graph_node_at(const kiln_graph_t* graph,
+                                       uint32_t index);
 // Marks it removed, with what is inside; lets go of what it kept.
-void kilni_node_forget(kiln_graph_node_t* node);
+void kilni_graph_node_forget(kiln_graph_node_t* node);
 
 // Objects for all nodes that the driver knows.
 kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph);
@@ -299,9 +309,9 @@ kiln_status_t kilni_graph_lookup(kiln_graph_t* graph,
 // ---- Work (graph_work.c) ----
 
 // Work as the driver takes it. one-thread
-typedef struct kilni_work_t {
+typedef struct kilni_graph_work_t {
   const kiln_graph_work_t* given;
-  kilni_wanted_t wanted;
+  kilni_graph_wanted_t wanted;
   void* allocated;  // for lists; NULL: none
   size_t allocated_bytes;
   union {
@@ -318,40 +328,43 @@ typedef struct kilni_work_t {
     kiln_cu_event_t event;
     kiln_cu_deviceptr_t address;
   } to;
-} kilni_work_t;
+} kilni_graph_work_t;
 
 // What the short ways take: a launch that is given as it shall be.
-static inline bool kilni_work_is_launch(const kiln_graph_work_t* given) {
+static inline bool kilni_graph_work_is_launch(const kiln_graph_work_t* given) {
   return given->kind == KILN_GRAPH_KERNEL && given->reserved == 0 &&
          given->as.launch != NULL;
 }
 
 // Checks it, and puts it into the driver's words.
-kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
-                              const kiln_graph_work_t* given);
-void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph);
+kiln_status_t kilni_graph_work_init(kilni_graph_work_t* work,
+                                    kiln_graph_t* graph,
+                                    const kiln_graph_work_t* given);
+void kilni_graph_work_deinit(kilni_graph_work_t* work,
+                             const kiln_graph_t* graph);
 // The work's bundle is made: host data moves to its copy.
-void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle);
+void kilni_graph_work_use_copy(kilni_graph_work_t* work,
+                               const kilni_graph_bundle_t* bundle);
 // A node does the work from now on. Its event counts as recorded, since whether
 // a launch has recorded it yet only the driver knows; its child shares what it
 // keeps.
-void kilni_work_taken(const kilni_work_t* work);
+void kilni_graph_work_taken(const kilni_graph_work_t* work);
 // A child is copied, so that what it keeps is wanted too: `*out_hold`, which
 // the caller releases once a bundle has it. NULL for other work.
-kiln_status_t kilni_work_want_child(kilni_work_t* work,
-                                    kilni_hold_t** out_hold);
+kiln_status_t kilni_graph_work_want_child(kilni_graph_work_t* work,
+                                          kilni_graph_hold_t** out_hold);
 // A kernel's parameters; the same without the union.
-kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
-                                kiln_launch_t* launch,
-                                kiln_cu_kernel_node_t* out_kernel);
+kiln_status_t kilni_graph_work_kernel(const kiln_graph_t* graph,
+                                      kiln_launch_t* launch,
+                                      kiln_cu_kernel_node_t* out_kernel);
 const char* kilni_graph_kind_name(uint32_t kind);
 const char* kilni_graph_kind_article(uint32_t kind);  // "a" or "an"
 // What a copy, fill, ... of this kind cannot be, with what to do.
-kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
-                                    uint32_t kind);
+kiln_status_t kilni_graph_work_wrong_kind(const kiln_graph_node_t* node,
+                                          uint32_t kind);
 // OK if a launch has the attributes that a node was made with.
-kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
-                                  const kiln_launch_t* launch);
+kiln_status_t kilni_graph_work_same_how(const kiln_graph_node_t* node,
+                                        const kiln_launch_t* launch);
 
 // Calls a row of the table around which owners may be let go.
 #define KILNI_GRAPH_CALL(out_status, graph_, call, ...)                 \
@@ -384,7 +397,7 @@ struct kiln_graph_exec_t {
   // What launches and changes of kernels look at, together.
   kiln_device_t* device;
   kiln_cu_graph_exec_t handle;
-  kilni_current_t current;
+  kilni_graph_current_t current;
   kilni_cuGraphLaunch_fn_t launch;  // of the device's table
   kilni_cuGraphExecKernelNodeSetParams_fn_t set_kernel;
   // Where it was launched, the last one first: retained, so that what runs can
@@ -399,7 +412,7 @@ struct kiln_graph_exec_t {
   bool allocates;  // a node was told to, by Kiln
   atomic_uint references;
   kilni_device_late_t* late;
-  kilni_hold_t* hold;
+  kilni_graph_hold_t* hold;
 };
 
 // ---- Why not (graph_why.c) ----
@@ -432,7 +445,7 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
 // ---- Captures (graph_capture.c) ----
 
 // What the builders of one capture share. thread-compatible
-typedef struct kilni_capture_t {
+typedef struct kilni_graph_capture_t {
   kilni_device_left_t left;  // once its builder was released on a wrong thread
   atomic_uint references;
   bool active;
@@ -448,9 +461,9 @@ typedef struct kilni_capture_t {
   size_t stream_count;
   size_t stream_room;
   // Of a body: where it is inside, and the stream of that; references.
-  struct kilni_capture_t* outer;
+  struct kilni_graph_capture_t* outer;
   kiln_stream_t* outer_stream;
-} kilni_capture_t;
+} kilni_graph_capture_t;
 
 struct kiln_graph_builder_t {
   kiln_device_t* device;
@@ -458,24 +471,24 @@ struct kiln_graph_builder_t {
   uint32_t kind;
   uint32_t state;
   uint32_t reserved;
-  kiln_stream_t* stream;     // NULL: closed
-  kilni_capture_t* capture;  // NULL: not begun, or over
-  kiln_graph_t* graph;       // a reference; NULL: none
+  kiln_stream_t* stream;           // NULL: closed
+  kilni_graph_capture_t* capture;  // NULL: not begun, or over
+  kiln_graph_t* graph;             // a reference; NULL: none
   // Of a body: what captured its node; references.
-  kilni_capture_t* outer;
+  kilni_graph_capture_t* outer;
   kiln_stream_t* outer_stream;
 };
 
-kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
-                                 kiln_stream_t* stream,
-                                 kiln_graph_builder_t** out_builder);
+kiln_status_t kilni_graph_builder_make(kiln_device_t* device, uint32_t kind,
+                                       kiln_stream_t* stream,
+                                       kiln_graph_builder_t** out_builder);
 // OK if it is capturing; `doing` is what cannot be done.
-kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
-                                            const char* doing);
+kiln_status_t kilni_graph_builder_check_capturing(
+    const kiln_graph_builder_t* builder, const char* doing);
 // The same, and no conditional body of it is captured now.
-kiln_status_t kilni_builder_check_free(const kiln_graph_builder_t* builder,
-                                       const char* doing);
-void kilni_capture_retain(kilni_capture_t* capture);
+kiln_status_t kilni_graph_builder_check_free(
+    const kiln_graph_builder_t* builder, const char* doing);
+void kilni_graph_capture_retain(kilni_graph_capture_t* capture);
 
 // Calls a row about a builder's own stream, which the builder may ask and
 // change while a body of it is captured, and when it was left.

@@ -14,13 +14,13 @@
 #include "graph/graph_inside.h"
 #include "kiln/graph.h"
 
-static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
+static kiln_allocator_t make_allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;
 }
 
-static kilni_current_t current_of(const kiln_device_t* device) {
-  kilni_current_t current = {kilni_device_alive(device), device->context,
-                             device->table->cuCtxGetCurrent};
+static kilni_graph_current_t current_of(const kiln_device_t* device) {
+  kilni_graph_current_t current = {kilni_device_alive(device), device->context,
+                                   device->table->cuCtxGetCurrent};
   return current;
 }
 
@@ -66,8 +66,9 @@ kiln_status_t kiln_graph_create(kiln_device_t* device,
 
 // ---- The end ----
 
-static void free_more(const kiln_graph_t* graph, kilni_node_more_t* more) {
-  kiln_allocator_t allocator = allocator_of(graph);
+static void free_more(const kiln_graph_t* graph,
+                      kilni_graph_node_more_t* more) {
+  kiln_allocator_t allocator = make_allocator_of(graph);
   kilni_base_strfree(allocator, more->name);
   kilni_base_strfree(allocator, more->kernel);
   kilni_base_free(allocator, more->how, sizeof(*more->how));
@@ -79,14 +80,14 @@ static void free_more(const kiln_graph_t* graph, kilni_node_more_t* more) {
 }
 
 static void free_graph(kiln_graph_t* graph) {
-  kiln_allocator_t allocator = allocator_of(graph);
+  kiln_allocator_t allocator = make_allocator_of(graph);
   for (uint32_t i = 0; i < graph->chunk_count; i++) {
     kilni_device_spare_give(graph->device, graph->chunks[i]);
   }
   kilni_base_free_array(allocator, graph->chunks, graph->chunk_room,
                         sizeof(*graph->chunks));
   while (graph->mores != NULL) {
-    kilni_node_more_t* more = graph->mores;
+    kilni_graph_node_more_t* more = graph->mores;
     graph->mores = more->next;
     free_more(graph, more);
   }
@@ -95,7 +96,7 @@ static void free_graph(kiln_graph_t* graph) {
   kilni_base_free(allocator, graph, sizeof(*graph));
 }
 
-static void end(kiln_graph_t* graph) {
+static void make_end(kiln_graph_t* graph) {
   kiln_device_t* device = graph->device;
   kilni_device_late_t* late = graph->late;
   if (graph->handle != NULL) {
@@ -103,7 +104,7 @@ static void end(kiln_graph_t* graph) {
     KILNI_DEVICE_END(device, cuGraphDestroy, graph->handle);
     kilni_device_late_end(late);
   }
-  kilni_owners_end(graph);
+  kilni_graph_owners_end(graph);
   while (graph->views != NULL) {
     kiln_graph_t* view = graph->views;
     graph->views = view->next_view;
@@ -124,7 +125,7 @@ void kiln_graph_release(kiln_graph_t* graph) {
   kiln_graph_t* root = graph->root;
   if (atomic_fetch_sub_explicit(&root->references, 1, memory_order_acq_rel) ==
       1) {
-    end(root);
+    make_end(root);
   }
 }
 
@@ -133,10 +134,10 @@ void kilni_graph_forget(kiln_graph_t* graph) {
   graph->refuses = KILNI_GRAPH_GONE;
   graph->handle = NULL;
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    kiln_graph_node_t* node = kilni_node_at(graph, i);
-    if (node->handle != NULL) kilni_node_forget(node);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
+    if (node->handle != NULL) kilni_graph_node_forget(node);
   }
-  if (graph->root == graph) kilni_owners_end(graph);
+  if (graph->root == graph) kilni_graph_owners_end(graph);
 }
 
 // ---- What it is ----
@@ -146,7 +147,7 @@ kiln_device_t* kiln_graph_device(const kiln_graph_t* graph) {
 }
 
 void* kiln_graph_handle(const kiln_graph_t* graph) {
-  return kilni_hold_guard(graph) ? graph->handle : NULL;
+  return kilni_graph_hold_guard(graph) ? graph->handle : NULL;
 }
 
 kiln_graph_node_t* kiln_graph_inside(const kiln_graph_t* graph) {
@@ -157,7 +158,7 @@ kilni_graph_counts_t kilni_graph_counts(const kiln_graph_t* graph) {
   const kiln_graph_t* root = graph->root;
   kilni_graph_counts_t counts = {graph->node_count, 0, 0, root->segments_made};
   if (root->open != NULL) counts.live = root->open->live;
-  for (kilni_segment_t* s = root->sealed; s != NULL; s = s->next) {
+  for (kilni_graph_segment_t* s = root->sealed; s != NULL; s = s->next) {
     counts.sealed++;
     counts.live += s->live;
   }
@@ -197,7 +198,7 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
   kiln_graph_t* root = node->graph->root;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator_of(root), sizeof(kiln_graph_t), &block));
+      kilni_base_alloc(make_allocator_of(root), sizeof(kiln_graph_t), &block));
   kiln_graph_t* view = block;
   view->device = root->device;
   view->late = root->late;
@@ -214,8 +215,8 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
 
 // ---- Clones ----
 
-static kiln_status_t copy_name(const kiln_graph_node_t* node,
-                               kiln_graph_t* clone) {
+static kiln_status_t make_copy_name(const kiln_graph_node_t* node,
+                                    kiln_graph_t* clone) {
   kiln_cu_graph_node_t handle = NULL;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, clone->device, cuGraphNodeFindInClone, &handle,
@@ -230,14 +231,14 @@ static kiln_status_t copy_name(const kiln_graph_node_t* node,
 static kiln_status_t copy_names(kiln_graph_t* graph, kiln_graph_t* clone) {
   bool met = false;
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    const kiln_graph_node_t* node = kilni_node_at(graph, i);
+    const kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
     if (node->handle == NULL || node->more == NULL ||
         node->more->name == NULL) {
       continue;
     }
     if (!met) KILNI_RETURN_IF_ERROR(kilni_graph_meet_all(clone));
     met = true;
-    KILNI_RETURN_IF_ERROR(copy_name(node, clone));
+    KILNI_RETURN_IF_ERROR(make_copy_name(node, clone));
   }
   return kiln_ok();
 }
@@ -249,14 +250,14 @@ kiln_status_t kiln_graph_clone(kiln_graph_t* graph, kiln_graph_t** out_graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   kiln_graph_t* clone = NULL;
   KILNI_RETURN_IF_ERROR(kilni_graph_make(graph->device, &clone));
-  kiln_status_t status = kilni_hold_make(graph->root, &clone->source);
+  kiln_status_t status = kilni_graph_hold_make(graph->root, &clone->source);
   if (kiln_status_is_ok(status)) {
     KILNI_DEVICE_CREATE(status, graph->device, &clone->handle, cuGraphClone,
                         graph->handle);
     status = kilni_graph_why_no_copy(graph, "no copy is made of a graph",
                                      "make the graph a second time", status);
   }
-  if (clone->handle != NULL) kilni_owners_seal(graph);
+  if (clone->handle != NULL) kilni_graph_owners_seal(graph);
   if (kiln_status_is_ok(status)) status = copy_names(graph, clone);
   if (!kiln_status_is_ok(status)) {
     kiln_graph_release(clone);

@@ -10,15 +10,15 @@
 #include "device/device_scope.h"
 #include "kiln/graph.h"
 
-static kiln_status_t need(const kiln_device_t* device,
-                          kilni_cuda_row_id_t row) {
+static kiln_status_t memory_need(const kiln_device_t* device,
+                                 kilni_cuda_row_id_t row) {
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   return kilni_table_cuda_need(device->table, row);
 }
 
-static kiln_status_t ask(kiln_device_t* device,
-                         kiln_cu_graph_mem_attribute_t attribute,
-                         uint64_t* out_bytes) {
+static kiln_status_t memory_ask(kiln_device_t* device,
+                                kiln_cu_graph_mem_attribute_t attribute,
+                                uint64_t* out_bytes) {
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuDeviceGetGraphMemAttribute,
                     device->handle, attribute, out_bytes);
@@ -30,16 +30,16 @@ kiln_status_t kiln_graph_memory_describe(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(out_memory != NULL, "out_memory");
   memset(out_memory, 0, sizeof(*out_memory));
   KILNI_RETURN_IF_ERROR(
-      need(device, KILNI_CUDA_ROW_cuDeviceGetGraphMemAttribute));
+      memory_need(device, KILNI_CUDA_ROW_cuDeviceGetGraphMemAttribute));
   kiln_graph_memory_t memory = {0, 0, 0, 0};
-  KILNI_RETURN_IF_ERROR(
-      ask(device, KILN_CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &memory.used));
-  KILNI_RETURN_IF_ERROR(
-      ask(device, KILN_CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &memory.used_peak));
-  KILNI_RETURN_IF_ERROR(ask(device, KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-                            &memory.reserved));
-  KILNI_RETURN_IF_ERROR(ask(device, KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
-                            &memory.reserved_peak));
+  KILNI_RETURN_IF_ERROR(memory_ask(
+      device, KILN_CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &memory.used));
+  KILNI_RETURN_IF_ERROR(memory_ask(device, KILN_CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+                                   &memory.used_peak));
+  KILNI_RETURN_IF_ERROR(memory_ask(
+      device, KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &memory.reserved));
+  KILNI_RETURN_IF_ERROR(memory_ask(
+      device, KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, &memory.reserved_peak));
   *out_memory = memory;
   return kiln_ok();
 }
@@ -55,13 +55,14 @@ static kiln_status_t reset(kiln_device_t* device,
 
 kiln_status_t kiln_graph_memory_reset_peaks(kiln_device_t* device) {
   KILNI_RETURN_IF_ERROR(
-      need(device, KILNI_CUDA_ROW_cuDeviceSetGraphMemAttribute));
+      memory_need(device, KILNI_CUDA_ROW_cuDeviceSetGraphMemAttribute));
   KILNI_RETURN_IF_ERROR(reset(device, KILN_CU_GRAPH_MEM_ATTR_USED_MEM_HIGH));
   return reset(device, KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH);
 }
 
 kiln_status_t kiln_graph_memory_trim(kiln_device_t* device) {
-  KILNI_RETURN_IF_ERROR(need(device, KILNI_CUDA_ROW_cuDeviceGraphMemTrim));
+  KILNI_RETURN_IF_ERROR(
+      memory_need(device, KILNI_CUDA_ROW_cuDeviceGraphMemTrim));
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuDeviceGraphMemTrim, device->handle);
   return status;

@@ -19,17 +19,17 @@ _Static_assert(KILNI_GRAPH_CHUNK_NODES * sizeof(kiln_graph_node_t) <=
                    KILNI_SPARE_BYTES,
                "nodes lie in the device's spare blocks");
 
-static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
+static kiln_allocator_t nodes_allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;
 }
 
 // ---- Where they lie ----
 
-kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
+kiln_status_t kilni_graph_node_reserve(kiln_graph_t* graph) {
   if (graph->free_node != graph->free_end) return kiln_ok();
   void* chunks = graph->chunks;
   kiln_status_t status =
-      kilni_base_grow(allocator_of(graph), graph->chunk_count + 1,
+      kilni_base_grow(nodes_allocator_of(graph), graph->chunk_count + 1,
                       sizeof(*graph->chunks), &graph->chunk_room, &chunks);
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
@@ -41,13 +41,15 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   return kiln_ok();
 }
 
-kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index) {
+kiln_graph_node_t* kilni_graph_node_at(const kiln_graph_t* graph,
+                                       uint32_t index) {
   return &graph->chunks[index / KILNI_GRAPH_CHUNK_NODES]
                        [index % KILNI_GRAPH_CHUNK_NODES];
 }
 
-kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
-                                   kiln_cu_graph_node_t handle, uint32_t kind) {
+kiln_graph_node_t* kilni_graph_node_take(kiln_graph_t* graph,
+                                         kiln_cu_graph_node_t handle,
+                                         uint32_t kind) {
   kiln_graph_node_t* node = graph->free_node++;
   node->graph = graph;
   node->handle = handle;
@@ -59,11 +61,11 @@ kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
   return node;
 }
 
-kiln_status_t kilni_more_make(kiln_graph_t* graph,
-                              kilni_node_more_t** out_more) {
+kiln_status_t kilni_graph_more_make(kiln_graph_t* graph,
+                                    kilni_graph_node_more_t** out_more) {
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator_of(graph), sizeof(kilni_node_more_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      nodes_allocator_of(graph), sizeof(kilni_graph_node_more_t), &block));
   *out_more = block;
   (*out_more)->next = graph->mores;
   graph->mores = *out_more;
@@ -72,10 +74,11 @@ kiln_status_t kilni_more_make(kiln_graph_t* graph,
 
 static kiln_status_t need_more(kiln_graph_node_t* node) {
   if (node->more != NULL) return kiln_ok();
-  return kilni_more_make(node->graph, &node->more);
+  return kilni_graph_more_make(node->graph, &node->more);
 }
 
-static size_t say_one(const kiln_graph_node_t* node, size_t room, char* out) {
+static size_t nodes_say_one(const kiln_graph_node_t* node, size_t room,
+                            char* out) {
   if (node->more != NULL && node->more->name != NULL) {
     return kilni_base_show(node->more->name, room, out);
   }
@@ -86,8 +89,8 @@ static size_t say_one(const kiln_graph_node_t* node, size_t room, char* out) {
 // The node that `graph` is inside of, and which of its bodies it is.
 static size_t say_around(const kiln_graph_t* graph, size_t room, char* out) {
   const kiln_graph_node_t* node = graph->inside;
-  const kilni_node_more_t* more = node->more;
-  size_t used = say_one(node, room, out);
+  const kilni_graph_node_more_t* more = node->more;
+  size_t used = nodes_say_one(node, room, out);
   int size = 0;
   if (more != NULL && more->inner_count > 1) {
     uint32_t index = 0;
@@ -100,8 +103,8 @@ static size_t say_around(const kiln_graph_t* graph, size_t room, char* out) {
   return used < room ? used : room - 1;
 }
 
-const char* kilni_node_says(const kiln_graph_node_t* node,
-                            char buffer[KILNI_NODE_TEXT]) {
+const char* kilni_graph_node_says(const kiln_graph_node_t* node,
+                                  char buffer[KILNI_NODE_TEXT]) {
   enum { MOST_DEPTH = 8 };
   const kiln_graph_t* around[MOST_DEPTH];
   size_t depth = 0;
@@ -114,44 +117,45 @@ const char* kilni_node_says(const kiln_graph_node_t* node,
   while (depth-- > 0) {
     used += say_around(around[depth], KILNI_NODE_TEXT - used, buffer + used);
   }
-  (void)say_one(node, KILNI_NODE_TEXT - used, buffer + used);
+  (void)nodes_say_one(node, KILNI_NODE_TEXT - used, buffer + used);
   return buffer;
 }
 
-kiln_status_t kilni_node_check(const kiln_graph_node_t* node) {
+kiln_status_t kilni_graph_node_check(const kiln_graph_node_t* node) {
   if (node->handle != NULL) return kilni_graph_check(node->graph);
   char text[KILNI_NODE_TEXT];
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the %s node \"%s\" was removed from its graph",
                  kilni_graph_kind_name(node->kind),
-                 kilni_node_says(node, text)),
+                 kilni_graph_node_says(node, text)),
       "use nodes that are in the graph (kiln_graph_node_is_valid)");
 }
 
-void kilni_node_forget(kiln_graph_node_t* node) {
+void kilni_graph_node_forget(kiln_graph_node_t* node) {
   node->handle = NULL;
   node->graph->live_count--;
-  kilni_node_more_t* more = node->more;
+  kilni_graph_node_more_t* more = node->more;
   for (uint32_t i = 0; more != NULL && i < more->inner_count; i++) {
     if (more->inner[i] != NULL) kilni_graph_forget(more->inner[i]);
   }
-  kilni_bundle_t* bundle = node->bundle;
+  kilni_graph_bundle_t* bundle = node->bundle;
   node->bundle = NULL;
   // The driver has let go of it all where the whole graph is gone.
   if (node->graph->root->refuses != KILNI_GRAPH_GONE) {
-    kilni_owners_drop(node->graph, bundle);
+    kilni_graph_owners_drop(node->graph, bundle);
   }
 }
 
 // ---- From handle to node ----
 
-static size_t place_of(const kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
+static size_t nodes_place_of(const kiln_graph_t* graph,
+                             kiln_cu_graph_node_t handle) {
   uint64_t mixed = ((uintptr_t)handle >> 4) * UINT64_C(0x9e3779b97f4a7c15);
   return (size_t)(mixed >> 32) & (graph->hash_room - 1);
 }
 
-static void enter(kiln_graph_t* graph, const kiln_graph_node_t* node) {
-  size_t at = place_of(graph, node->handle);
+static void nodes_enter(kiln_graph_t* graph, const kiln_graph_node_t* node) {
+  size_t at = nodes_place_of(graph, node->handle);
   while (graph->hash[at] != 0) at = (at + 1) & (graph->hash_room - 1);
   graph->hash[at] = node->index + 1;
 }
@@ -161,26 +165,26 @@ static kiln_status_t need_hash(kiln_graph_t* graph, size_t nodes) {
     size_t room = 64;
     while (room / 2 < nodes) room *= 2;
     void* block = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator_of(graph), room,
-                                                 sizeof(*graph->hash), &block));
-    kilni_base_free_array(allocator_of(graph), graph->hash, graph->hash_room,
-                          sizeof(*graph->hash));
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+        nodes_allocator_of(graph), room, sizeof(*graph->hash), &block));
+    kilni_base_free_array(nodes_allocator_of(graph), graph->hash,
+                          graph->hash_room, sizeof(*graph->hash));
     graph->hash = block;
     graph->hash_room = room;
     graph->hashed = 0;
   }
   for (; graph->hashed < graph->node_count; graph->hashed++) {
-    const kiln_graph_node_t* node = kilni_node_at(graph, graph->hashed);
-    if (node->handle != NULL) enter(graph, node);
+    const kiln_graph_node_t* node = kilni_graph_node_at(graph, graph->hashed);
+    if (node->handle != NULL) nodes_enter(graph, node);
   }
   return kiln_ok();
 }
 
-static kiln_graph_node_t* find(const kiln_graph_t* graph,
-                               kiln_cu_graph_node_t handle) {
-  size_t at = place_of(graph, handle);
+static kiln_graph_node_t* nodes_find(const kiln_graph_t* graph,
+                                     kiln_cu_graph_node_t handle) {
+  size_t at = nodes_place_of(graph, handle);
   while (graph->hash[at] != 0) {
-    kiln_graph_node_t* node = kilni_node_at(graph, graph->hash[at] - 1);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, graph->hash[at] - 1);
     if (node->handle == handle) return node;
     at = (at + 1) & (graph->hash_room - 1);
   }
@@ -193,38 +197,39 @@ kiln_status_t kilni_graph_lookup(kiln_graph_t* graph,
   *out_node = NULL;
   if (handle == NULL) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_hash(graph, graph->node_count + 1));
-  *out_node = find(graph, handle);
+  *out_node = nodes_find(graph, handle);
   return kiln_ok();
 }
 
-static kiln_status_t meet(kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
-  KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
+static kiln_status_t nodes_meet(kiln_graph_t* graph,
+                                kiln_cu_graph_node_t handle) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_reserve(graph));
   kiln_cu_graph_node_type_t type = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphNodeGetType, handle, &type);
   KILNI_RETURN_IF_ERROR(status);
-  enter(graph, kilni_node_take(graph, handle, type));
+  nodes_enter(graph, kilni_graph_node_take(graph, handle, type));
   graph->hashed = graph->node_count;
   return kiln_ok();
 }
 
 // What is there is met; what a host program has removed by its handle is
 // forgotten here too. `seen` has a place for each of the `known` nodes.
-static kiln_status_t compare(kiln_graph_t* graph,
-                             const kiln_cu_graph_node_t* handles, size_t count,
-                             uint32_t known, bool* seen) {
+static kiln_status_t nodes_compare(kiln_graph_t* graph,
+                                   const kiln_cu_graph_node_t* handles,
+                                   size_t count, uint32_t known, bool* seen) {
   KILNI_RETURN_IF_ERROR(need_hash(graph, graph->node_count + count));
   for (size_t i = 0; i < count; i++) {
-    const kiln_graph_node_t* node = find(graph, handles[i]);
+    const kiln_graph_node_t* node = nodes_find(graph, handles[i]);
     if (node != NULL) {
       if (node->index < known) seen[node->index] = true;
     } else {
-      KILNI_RETURN_IF_ERROR(meet(graph, handles[i]));
+      KILNI_RETURN_IF_ERROR(nodes_meet(graph, handles[i]));
     }
   }
   for (uint32_t i = 0; i < known && graph->given; i++) {
-    kiln_graph_node_t* node = kilni_node_at(graph, i);
-    if (node->handle != NULL && !seen[i]) kilni_node_forget(node);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
+    if (node->handle != NULL && !seen[i]) kilni_graph_node_forget(node);
   }
   return kiln_ok();
 }
@@ -237,7 +242,7 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(status);
   // With the handle somebody may have removed as many as were added.
   if (count == graph->live_count && !graph->given) return kiln_ok();
-  kiln_allocator_t allocator = allocator_of(graph);
+  kiln_allocator_t allocator = nodes_allocator_of(graph);
   size_t room = count;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
@@ -251,7 +256,7 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
     status = kilni_base_alloc_array(allocator, known, sizeof(bool), &seen);
   }
   if (kiln_status_is_ok(status)) {
-    status = compare(graph, handles, count, known, seen);
+    status = nodes_compare(graph, handles, count, known, seen);
   }
   kilni_base_free_array(allocator, seen, known, sizeof(bool));
   kilni_base_free_array(allocator, handles, room, sizeof(kiln_cu_graph_node_t));
@@ -268,7 +273,7 @@ kiln_status_t kiln_graph_nodes(kiln_graph_t* graph, uint32_t capacity,
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   KILNI_RETURN_IF_ERROR(kilni_graph_meet_all(graph));
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
     if (node->handle == NULL) continue;
     if (*out_count < capacity) out_nodes[*out_count] = node;
     ++*out_count;
@@ -306,7 +311,7 @@ const char* kiln_graph_node_name(const kiln_graph_node_t* node) {
 kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
                                        const char* name) {
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   kiln_string_view_t text = kilni_base_sv(name == NULL ? "" : name);
   if (text.size > KILNI_GRAPH_NAME_BYTES) {
     return kilni_base_status_with_fix(
@@ -318,9 +323,9 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
   char* copy = NULL;
   if (text.size > 0) {
     KILNI_RETURN_IF_ERROR(
-        kilni_base_strdup(allocator_of(node->graph), text, &copy));
+        kilni_base_strdup(nodes_allocator_of(node->graph), text, &copy));
   }
-  kilni_base_strfree(allocator_of(node->graph), node->more->name);
+  kilni_base_strfree(nodes_allocator_of(node->graph), node->more->name);
   node->more->name = copy;
   const kiln_device_t* device = node->graph->device;
   if (device->name_node != NULL) {
@@ -337,7 +342,7 @@ kiln_status_t kiln_graph_find(kiln_graph_t* graph, const char* name,
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
     if (node->handle == NULL || name[0] == 0) continue;
     if (strcmp(kiln_graph_node_name(node), name) != 0) continue;
     *out_node = node;
@@ -360,19 +365,19 @@ static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the %s node \"%s\" has no graph %u inside that is known",
-                 kilni_graph_kind_name(node->kind), kilni_node_says(node, text),
-                 (unsigned)index),
+                 kilni_graph_kind_name(node->kind),
+                 kilni_graph_node_says(node, text), (unsigned)index),
       "ask child nodes, and conditional nodes that kiln_graph_add or a builder "
       "gave, for the graphs that kiln_graph_node_inner_count counts");
 }
 
 static kiln_status_t meet_child(kiln_graph_node_t* node) {
   KILNI_RETURN_IF_ERROR(need_more(node));
-  kilni_node_more_t* more = node->more;
+  kilni_graph_node_more_t* more = node->more;
   if (more->inner != NULL) return kiln_ok();
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator_of(node->graph), 1,
-                                               sizeof(kiln_graph_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      nodes_allocator_of(node->graph), 1, sizeof(kiln_graph_t*), &block));
   more->inner = block;
   more->inner_count = 1;
   return kiln_ok();
@@ -395,7 +400,7 @@ kiln_status_t kiln_graph_node_inner(kiln_graph_node_t* node, uint32_t index,
   KILNI_CHECK_ARGUMENT(out_graph != NULL, "out_graph");
   *out_graph = NULL;
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   if (index >= kiln_graph_node_inner_count(node)) return no_inner(node, index);
   if (node->kind == KILN_GRAPH_CHILD) KILNI_RETURN_IF_ERROR(meet_child(node));
   kiln_graph_t** place = &node->more->inner[index];
@@ -427,8 +432,8 @@ static kiln_status_t name_kernel(kiln_graph_node_t* node,
     KILNI_DEVICE_CALL(status, device, cuFuncGetName, &name, function);
     KILNI_RETURN_IF_ERROR(status);
     KILNI_RETURN_IF_ERROR(kilni_base_strdup(
-        allocator_of(node->graph), kilni_base_sv(name == NULL ? "" : name),
-        &node->more->kernel));
+        nodes_allocator_of(node->graph),
+        kilni_base_sv(name == NULL ? "" : name), &node->more->kernel));
   }
   *out_name = node->more->kernel;
   return kiln_ok();
@@ -507,7 +512,7 @@ kiln_status_t kiln_graph_node_describe(kiln_graph_node_t* node,
   memset(out_info, 0, sizeof(*out_info));
   out_info->kernel = "";
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
-  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(kilni_graph_node_check(node));
   out_info->kind = node->kind;
   out_info->inner_count = kiln_graph_node_inner_count(node);
   switch (node->kind) {

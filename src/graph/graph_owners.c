@@ -16,20 +16,21 @@
 enum { KNOWN_FEW = 32 };
 
 // Memory of bundles; ends with its segment. thread-compatible
-struct kilni_chunk_t {
-  struct kilni_chunk_t* next;
+struct kilni_graph_chunk_t {
+  struct kilni_graph_chunk_t* next;
   size_t room;
   size_t used;
   size_t reserved;
 };
 
-static kiln_allocator_t allocator_of(const kilni_segment_t* segment) {
+static kiln_allocator_t owners_allocator_of(
+    const kilni_graph_segment_t* segment) {
   return segment->device->host->allocator;
 }
 
 // ---- Bundles ----
 
-static void retain(const kilni_owned_t* owned) {
+static void retain(const kilni_graph_owned_t* owned) {
   switch (owned->kind) {
     case KILNI_OWNED_KERNEL:
       kiln_kernel_retain(owned->object);
@@ -44,12 +45,12 @@ static void retain(const kilni_owned_t* owned) {
       kiln_event_retain(owned->object);
       break;
     default:
-      kilni_hold_retain(owned->object);
+      kilni_graph_hold_retain(owned->object);
       break;
   }
 }
 
-static void release(const kilni_owned_t* owned) {
+static void release(const kilni_graph_owned_t* owned) {
   switch (owned->kind) {
     case KILNI_OWNED_KERNEL:
       kiln_kernel_release(owned->object);
@@ -64,33 +65,34 @@ static void release(const kilni_owned_t* owned) {
       kiln_event_release(owned->object);
       break;
     default:
-      kilni_hold_release(owned->object);
+      kilni_graph_hold_release(owned->object);
       break;
   }
 }
 
 // Lets go of all that a bundle holds; its place may then be used again.
-static void empty(kilni_bundle_t* bundle) {
+static void owners_empty(kilni_graph_bundle_t* bundle) {
   kiln_owner_t owner = bundle->owner;
   memset(&bundle->owner, 0, sizeof(bundle->owner));
   uint32_t count = bundle->count;
   bundle->count = 0;
   for (uint32_t i = 0; i < count; i++) release(&bundle->items[i]);
   kilni_device_owner_release(owner);
-  kilni_base_free(allocator_of(bundle->segment), bundle->data,
+  kilni_base_free(owners_allocator_of(bundle->segment), bundle->data,
                   bundle->data_bytes);
   bundle->data = NULL;
   bundle->data_bytes = 0;
 }
 
-static bool is_empty(const kilni_bundle_t* bundle) {
+static bool owners_is_empty(const kilni_graph_bundle_t* bundle) {
   return bundle->uses == 0 && bundle->count == 0 && bundle->data == NULL;
 }
 
-static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
-                                kilni_bundle_t** out_bundle) {
-  size_t bytes = sizeof(kilni_bundle_t) + room * sizeof(kilni_owned_t);
-  kilni_chunk_t* chunk = segment->chunks;
+static kiln_status_t new_bundle(kilni_graph_segment_t* segment, uint32_t room,
+                                kilni_graph_bundle_t** out_bundle) {
+  size_t bytes =
+      sizeof(kilni_graph_bundle_t) + room * sizeof(kilni_graph_owned_t);
+  kilni_graph_chunk_t* chunk = segment->chunks;
   if (chunk == NULL || chunk->room - chunk->used < bytes) {
     size_t size = sizeof(*chunk) + bytes;
     void* block = NULL;
@@ -99,7 +101,7 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
       KILNI_RETURN_IF_ERROR(kilni_device_spare_take(segment->device, &block));
     } else {
       KILNI_RETURN_IF_ERROR(
-          kilni_base_alloc_unset(allocator_of(segment), size, &block));
+          kilni_base_alloc_unset(owners_allocator_of(segment), size, &block));
     }
     chunk = block;
     chunk->room = size;
@@ -107,7 +109,7 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
     chunk->next = segment->chunks;
     segment->chunks = chunk;
   }
-  kilni_bundle_t* bundle = (void*)((char*)chunk + chunk->used);
+  kilni_graph_bundle_t* bundle = (void*)((char*)chunk + chunk->used);
   memset(bundle, 0, sizeof(*bundle));
   chunk->used += (bytes + 15) / 16 * 16;
   if (chunk->used > chunk->room) chunk->used = chunk->room;
@@ -121,11 +123,11 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
 
 // One that was emptied and has room, else a new one. The last one emptied is
 // found first: giving a node other work again and again takes two places.
-static kiln_status_t get_bundle(kilni_segment_t* segment, uint32_t room,
-                                kilni_bundle_t** out_bundle) {
-  kilni_bundle_t* bundle = segment->bundles;
+static kiln_status_t get_bundle(kilni_graph_segment_t* segment, uint32_t room,
+                                kilni_graph_bundle_t** out_bundle) {
+  kilni_graph_bundle_t* bundle = segment->bundles;
   for (int i = 0; i < 4 && bundle != NULL; i++, bundle = bundle->next) {
-    if (!is_empty(bundle) || bundle->room < room) continue;
+    if (!owners_is_empty(bundle) || bundle->room < room) continue;
     *out_bundle = bundle;
     return kiln_ok();
   }
@@ -134,7 +136,7 @@ static kiln_status_t get_bundle(kilni_segment_t* segment, uint32_t room,
 
 // ---- What a work wants ----
 
-static uint32_t wanted_count(const kilni_wanted_t* wanted) {
+static uint32_t wanted_count(const kilni_graph_wanted_t* wanted) {
   uint32_t count = wanted->count;
   if (wanted->launch != NULL) {
     count += 1 + (uint32_t)wanted->launch->buffer_room;
@@ -143,14 +145,14 @@ static uint32_t wanted_count(const kilni_wanted_t* wanted) {
   return count;
 }
 
-static bool wants_nothing(const kilni_wanted_t* wanted) {
+static bool wants_nothing(const kilni_graph_wanted_t* wanted) {
   return wanted->count == 0 && wanted->launch == NULL && wanted->ops == NULL &&
          wanted->owner.release == NULL && wanted->data_bytes == 0;
 }
 
-static const kilni_owned_t* find_known(const kilni_segment_t* keeper,
-                                       const kilni_owned_t* owned,
-                                       size_t* out_at) {
+static const kilni_graph_owned_t* find_known(
+    const kilni_graph_segment_t* keeper, const kilni_graph_owned_t* owned,
+    size_t* out_at) {
   size_t mask = keeper->known_room - 1;
   size_t at = ((uintptr_t)owned->object >> 4) * 0x9e3779b1u & mask;
   while (keeper->known[at].object != NULL) {
@@ -161,8 +163,9 @@ static const kilni_owned_t* find_known(const kilni_segment_t* keeper,
   return NULL;
 }
 
-static void put(kilni_bundle_t* bundle, kilni_owned_t owned) {
-  const kilni_segment_t* segment = bundle->segment;
+static void owners_put(kilni_graph_bundle_t* bundle,
+                       kilni_graph_owned_t owned) {
+  const kilni_graph_segment_t* segment = bundle->segment;
   size_t at = 0;
   if (owned.object == NULL) return;
   if (segment->known != NULL && find_known(segment, &owned, &at) != NULL) {
@@ -177,49 +180,54 @@ static void put(kilni_bundle_t* bundle, kilni_owned_t owned) {
 
 // A bundle is given its objects; the owner of host data comes last, since it
 // is only taken when nothing can fail any more.
-static kiln_status_t fill(kilni_bundle_t* bundle,
-                          const kilni_wanted_t* wanted) {
+static kiln_status_t owners_fill(kilni_graph_bundle_t* bundle,
+                                 const kilni_graph_wanted_t* wanted) {
   if (wanted->data_bytes > 0) {
-    KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(
-        allocator_of(bundle->segment), wanted->data_bytes, &bundle->data));
+    KILNI_RETURN_IF_ERROR(
+        kilni_base_alloc_unset(owners_allocator_of(bundle->segment),
+                               wanted->data_bytes, &bundle->data));
     bundle->data_bytes = wanted->data_bytes;
     memcpy(bundle->data, wanted->data, wanted->data_bytes);
   }
-  for (uint32_t i = 0; i < wanted->count; i++) put(bundle, wanted->items[i]);
+  for (uint32_t i = 0; i < wanted->count; i++)
+    owners_put(bundle, wanted->items[i]);
   if (wanted->launch != NULL) {
     const kiln_launch_t* launch = wanted->launch;
-    put(bundle, (kilni_owned_t){launch->kernel, KILNI_OWNED_KERNEL, 0});
+    owners_put(bundle,
+               (kilni_graph_owned_t){launch->kernel, KILNI_OWNED_KERNEL, 0});
     for (size_t i = 0; i < launch->buffer_room; i++) {
-      put(bundle, (kilni_owned_t){launch->buffers[i], KILNI_OWNED_BUFFER, 0});
+      owners_put(bundle, (kilni_graph_owned_t){launch->buffers[i],
+                                               KILNI_OWNED_BUFFER, 0});
     }
   }
   if (wanted->ops != NULL) {
     for (uint64_t i = 0; i < wanted->ops->count; i++) {
-      put(bundle,
-          (kilni_owned_t){wanted->ops->ops[i].buffer, KILNI_OWNED_BUFFER, 0});
+      owners_put(bundle, (kilni_graph_owned_t){wanted->ops->ops[i].buffer,
+                                               KILNI_OWNED_BUFFER, 0});
     }
   }
   return kiln_ok();
 }
 
-static kiln_status_t make_bundle(kilni_segment_t* segment,
-                                 const kilni_wanted_t* wanted,
-                                 kilni_bundle_t** out_bundle) {
-  kilni_bundle_t* bundle = NULL;
+static kiln_status_t make_bundle(kilni_graph_segment_t* segment,
+                                 const kilni_graph_wanted_t* wanted,
+                                 kilni_graph_bundle_t** out_bundle) {
+  kilni_graph_bundle_t* bundle = NULL;
   KILNI_RETURN_IF_ERROR(get_bundle(segment, wanted_count(wanted), &bundle));
-  KILNI_RETURN_IF_ERROR(fill(bundle, wanted));
+  KILNI_RETURN_IF_ERROR(owners_fill(bundle, wanted));
   *out_bundle = bundle;
   return kiln_ok();
 }
 
 // ---- Segments ----
 
-static void end(kilni_segment_t* segment) {
+static void owners_end(kilni_graph_segment_t* segment) {
   kiln_device_t* device = segment->device;
   kiln_allocator_t allocator = device->host->allocator;
-  for (kilni_bundle_t* b = segment->bundles; b != NULL; b = b->next) empty(b);
+  for (kilni_graph_bundle_t* b = segment->bundles; b != NULL; b = b->next)
+    owners_empty(b);
   while (segment->chunks != NULL) {
-    kilni_chunk_t* chunk = segment->chunks;
+    kilni_graph_chunk_t* chunk = segment->chunks;
     segment->chunks = chunk->next;
     if (chunk->room == KILNI_SPARE_BYTES) {
       kilni_device_spare_give(device, chunk);
@@ -233,13 +241,13 @@ static void end(kilni_segment_t* segment) {
   kiln_device_release(device);
 }
 
-kiln_status_t kilni_segment_make(kiln_device_t* device,
-                                 kilni_segment_t** out_segment) {
+kiln_status_t kilni_graph_segment_make(kiln_device_t* device,
+                                       kilni_graph_segment_t** out_segment) {
   *out_segment = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc(device->host->allocator,
-                                         sizeof(kilni_segment_t), &block));
-  kilni_segment_t* segment = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      device->host->allocator, sizeof(kilni_graph_segment_t), &block));
+  kilni_graph_segment_t* segment = block;
   segment->device = device;
   atomic_init(&segment->references, 1);
   kiln_device_retain(device);
@@ -247,15 +255,15 @@ kiln_status_t kilni_segment_make(kiln_device_t* device,
   return kiln_ok();
 }
 
-void kilni_segment_retain(kilni_segment_t* segment) {
+void kilni_graph_segment_retain(kilni_graph_segment_t* segment) {
   atomic_fetch_add_explicit(&segment->references, 1, memory_order_relaxed);
 }
 
-void kilni_segment_release(kilni_segment_t* segment) {
+void kilni_graph_segment_release(kilni_graph_segment_t* segment) {
   if (segment == NULL) return;
   if (atomic_fetch_sub_explicit(&segment->references, 1,
                                 memory_order_acq_rel) == 1) {
-    end(segment);
+    owners_end(segment);
   }
 }
 
@@ -263,12 +271,12 @@ void kilni_segment_release(kilni_segment_t* segment) {
 
 static kiln_status_t need_open(kiln_graph_t* root) {
   if (root->open != NULL) return kiln_ok();
-  kilni_segment_t* made = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_segment_make(root->device, &made));
+  kilni_graph_segment_t* made = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_graph_segment_make(root->device, &made));
   kiln_status_t status =
-      root->any_given ? kilni_hold_guard_segment(root, made) : NULL;
+      root->any_given ? kilni_graph_hold_guard_segment(root, made) : NULL;
   if (!kiln_status_is_ok(status)) {
-    kilni_segment_release(made);
+    kilni_graph_segment_release(made);
     return status;
   }
   root->segments_made++;
@@ -276,9 +284,9 @@ static kiln_status_t need_open(kiln_graph_t* root) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
-                                   const kilni_wanted_t* wanted,
-                                   kilni_bundle_t** out_bundle) {
+kiln_status_t kilni_graph_owners_prepare(kiln_graph_t* graph,
+                                         const kilni_graph_wanted_t* wanted,
+                                         kilni_graph_bundle_t** out_bundle) {
   *out_bundle = NULL;
   if (wants_nothing(wanted)) return kiln_ok();
   kiln_graph_t* root = graph->root;
@@ -294,8 +302,9 @@ kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
   return make_bundle(root->open, wanted, out_bundle);
 }
 
-void kilni_owners_commit(kiln_graph_t* graph, kilni_bundle_t* bundle,
-                         const kilni_wanted_t* wanted) {
+void kilni_graph_owners_commit(kiln_graph_t* graph,
+                               kilni_graph_bundle_t* bundle,
+                               const kilni_graph_wanted_t* wanted) {
   if (bundle == NULL) return;
   if (bundle->uses++ > 0) return;
   bundle->segment->live++;
@@ -307,33 +316,34 @@ void kilni_owners_commit(kiln_graph_t* graph, kilni_bundle_t* bundle,
   graph->root->last_version = launch->version;
 }
 
-void kilni_owners_cancel(kilni_bundle_t* bundle) {
-  if (bundle != NULL && bundle->uses == 0) empty(bundle);
+void kilni_graph_owners_cancel(kilni_graph_bundle_t* bundle) {
+  if (bundle != NULL && bundle->uses == 0) owners_empty(bundle);
 }
 
-static void unlink_sealed(kiln_graph_t* root, kilni_segment_t* segment) {
-  kilni_segment_t** place = &root->sealed;
+static void unlink_sealed(kiln_graph_t* root, kilni_graph_segment_t* segment) {
+  kilni_graph_segment_t** place = &root->sealed;
   while (*place != segment) place = &(*place)->next;
   *place = segment->next;
 }
 
-void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle) {
+void kilni_graph_owners_drop(kiln_graph_t* graph,
+                             kilni_graph_bundle_t* bundle) {
   if (bundle == NULL || --bundle->uses > 0) return;
   kiln_graph_t* root = graph->root;
-  kilni_segment_t* segment = bundle->segment;
+  kilni_graph_segment_t* segment = bundle->segment;
   segment->live--;
   if (bundle == root->last) root->last = NULL;
   if (segment == root->open) {
     // Somebody who has had the handle may have made a copy.
-    if (!root->any_given) empty(bundle);
+    if (!root->any_given) owners_empty(bundle);
     return;
   }
   if (segment->live > 0) return;
   unlink_sealed(root, segment);
-  kilni_segment_release(segment);
+  kilni_graph_segment_release(segment);
 }
 
-void kilni_owners_seal(kiln_graph_t* graph) {
+void kilni_graph_owners_seal(kiln_graph_t* graph) {
   kiln_graph_t* root = graph->root;
   if (root->open == NULL || root->open->live == 0) return;
   root->open->next = root->sealed;
@@ -342,32 +352,32 @@ void kilni_owners_seal(kiln_graph_t* graph) {
   root->last = NULL;
 }
 
-void kilni_owners_end(kiln_graph_t* root) {
-  kilni_segment_t* segment = root->sealed;
-  kilni_segment_release(root->open);
+void kilni_graph_owners_end(kiln_graph_t* root) {
+  kilni_graph_segment_t* segment = root->sealed;
+  kilni_graph_segment_release(root->open);
   root->open = NULL;
   root->sealed = NULL;
   root->last = NULL;
   while (segment != NULL) {
-    kilni_segment_t* next = segment->next;
-    kilni_segment_release(segment);
+    kilni_graph_segment_t* next = segment->next;
+    kilni_graph_segment_release(segment);
     segment = next;
   }
-  kilni_hold_release(root->source);
+  kilni_graph_hold_release(root->source);
   root->source = NULL;
 }
 
 // ---- Of executables ----
 
-static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
+static kiln_status_t need_known(kilni_graph_segment_t* keeper, size_t more) {
   size_t room = keeper->known_room == 0 ? KNOWN_FEW : keeper->known_room;
   while (room / 2 < keeper->known_count + more) room *= 2;
   if (room == keeper->known_room) return kiln_ok();
-  kilni_owned_t* before = keeper->known;
+  kilni_graph_owned_t* before = keeper->known;
   size_t before_room = keeper->known_room;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator_of(keeper), room,
-                                               sizeof(*before), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(owners_allocator_of(keeper),
+                                               room, sizeof(*before), &block));
   keeper->known = block;
   keeper->known_room = room;
   for (size_t i = 0; i < before_room; i++) {
@@ -376,22 +386,23 @@ static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
     (void)find_known(keeper, &before[i], &at);
     keeper->known[at] = before[i];
   }
-  kilni_base_free_array(allocator_of(keeper), before, before_room,
+  kilni_base_free_array(owners_allocator_of(keeper), before, before_room,
                         sizeof(*before));
   return kiln_ok();
 }
 
-kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
-                                   const kilni_wanted_t* wanted,
-                                   kilni_bundle_t** out_bundle) {
+kiln_status_t kilni_graph_keeper_prepare(kilni_graph_segment_t* keeper,
+                                         const kilni_graph_wanted_t* wanted,
+                                         kilni_graph_bundle_t** out_bundle) {
   *out_bundle = NULL;
   if (wants_nothing(wanted)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(need_known(keeper, wanted_count(wanted)));
   return make_bundle(keeper, wanted, out_bundle);
 }
 
-void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
-                         const kilni_wanted_t* wanted) {
+void kilni_graph_keeper_commit(kilni_graph_segment_t* keeper,
+                               kilni_graph_bundle_t* bundle,
+                               const kilni_graph_wanted_t* wanted) {
   if (bundle == NULL) return;
   bundle->owner = wanted->owner;
   if (bundle->count == 0 && bundle->data == NULL &&

@@ -31,8 +31,8 @@ static size_t character_bytes(const unsigned char* text) {
 }
 
 // `before` is put before '"' and '\\'; '&' becomes `amp`.
-static void add_escaped(kilni_base_str_t* out, const char* text,
-                        const char* amp) {
+static void picture_add_escaped(kilni_base_str_t* out, const char* text,
+                                const char* amp) {
   const unsigned char* at = (const unsigned char*)text;
   while (*at != 0) {
     size_t size = character_bytes(at);
@@ -50,16 +50,17 @@ static void add_escaped(kilni_base_str_t* out, const char* text,
 }
 
 // Graphviz takes "&lt;" and the like for characters.
-void kilni_picture_add_dot(kilni_base_str_t* out, const char* text) {
-  add_escaped(out, text, "&amp;");
+void kilni_graph_picture_add_dot(kilni_base_str_t* out, const char* text) {
+  picture_add_escaped(out, text, "&amp;");
 }
 
-void kilni_picture_add_json(kilni_base_str_t* out, const char* text) {
-  add_escaped(out, text, "&");
+void kilni_graph_picture_add_json(kilni_base_str_t* out, const char* text) {
+  picture_add_escaped(out, text, "&");
 }
 
-void kilni_picture_add_name(kilni_base_str_t* out,
-                            const kiln_graph_node_t* node, uint32_t number) {
+void kilni_graph_picture_add_name(kilni_base_str_t* out,
+                                  const kiln_graph_node_t* node,
+                                  uint32_t number) {
   const char* name = kiln_graph_node_name(node);
   if (name[0] != 0) {
     kilni_base_str_add_cstr(out, name);
@@ -79,7 +80,8 @@ typedef struct index_t {
   size_t room;
 } index_t;
 
-static size_t slot_of(const index_t* index, const kiln_graph_node_t* node) {
+static size_t picture_slot_of(const index_t* index,
+                              const kiln_graph_node_t* node) {
   uint64_t hash = (uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15u;
   size_t at = (size_t)(hash >> 20) & (index->room - 1);
   while (index->keys[at] != NULL && index->keys[at] != node) {
@@ -96,7 +98,7 @@ static void index_deinit(index_t* index, kiln_allocator_t allocator) {
 }
 
 static kiln_status_t index_init(index_t* index,
-                                const kilni_picture_graph_t* graph) {
+                                const kilni_graph_picture_graph_t* graph) {
   memset(index, 0, sizeof(*index));
   size_t room = 16;
   while (room < 2 * (size_t)graph->node_count) room *= 2;
@@ -114,7 +116,7 @@ static kiln_status_t index_init(index_t* index,
   index->values = values;
   index->room = room;
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    size_t at = slot_of(index, graph->nodes[i]);
+    size_t at = picture_slot_of(index, graph->nodes[i]);
     index->keys[at] = graph->nodes[i];
     index->values[at] = i;
   }
@@ -122,22 +124,22 @@ static kiln_status_t index_init(index_t* index,
 }
 
 static bool comes_before(const void* left, const void* right) {
-  const kilni_picture_edge_t* a = left;
-  const kilni_picture_edge_t* b = right;
+  const kilni_graph_picture_edge_t* a = left;
+  const kilni_graph_picture_edge_t* b = right;
   if (a->from != b->from) return a->from < b->from;
   if (a->to != b->to) return a->to < b->to;
   return a->from_port < b->from_port;
 }
 
-static kiln_status_t take_edges(kilni_picture_graph_t* out,
+static kiln_status_t take_edges(kilni_graph_picture_graph_t* out,
                                 const kiln_graph_edge_t* edges,
                                 uint32_t count) {
   index_t index;
   KILNI_RETURN_IF_ERROR(index_init(&index, out));
   for (uint32_t i = 0; i < count; i++) {
-    kilni_picture_edge_t* edge = &out->edges[i];
-    edge->from = index.values[slot_of(&index, edges[i].from)];
-    edge->to = index.values[slot_of(&index, edges[i].to)];
+    kilni_graph_picture_edge_t* edge = &out->edges[i];
+    edge->from = index.values[picture_slot_of(&index, edges[i].from)];
+    edge->to = index.values[picture_slot_of(&index, edges[i].to)];
     edge->from_port = edges[i].from_port;
     edge->to_port = edges[i].to_port;
     edge->type = edges[i].type;
@@ -148,8 +150,8 @@ static kiln_status_t take_edges(kilni_picture_graph_t* out,
   return kiln_ok();
 }
 
-static kiln_status_t read_edges(kiln_graph_t* graph,
-                                kilni_picture_graph_t* out) {
+static kiln_status_t picture_read_edges(kiln_graph_t* graph,
+                                        kilni_graph_picture_graph_t* out) {
   uint32_t count = 0;
   KILNI_RETURN_IF_ERROR(kiln_graph_edges(graph, 0, NULL, &count));
   if (count == 0) return kiln_ok();
@@ -170,8 +172,8 @@ static kiln_status_t read_edges(kiln_graph_t* graph,
   return status;
 }
 
-kiln_status_t kilni_picture_read(kiln_graph_t* graph,
-                                 kilni_picture_graph_t* out) {
+kiln_status_t kilni_graph_picture_read(kiln_graph_t* graph,
+                                       kilni_graph_picture_graph_t* out) {
   memset(out, 0, sizeof(*out));
   out->allocator = kiln_graph_device(graph)->host->allocator;
   uint32_t count = 0;
@@ -184,10 +186,10 @@ kiln_status_t kilni_picture_read(kiln_graph_t* graph,
   out->node_count = count;
   uint32_t again = 0;
   KILNI_RETURN_IF_ERROR(kiln_graph_nodes(graph, count, out->nodes, &again));
-  return read_edges(graph, out);
+  return picture_read_edges(graph, out);
 }
 
-void kilni_picture_deinit(kilni_picture_graph_t* graph) {
+void kilni_graph_picture_deinit(kilni_graph_picture_graph_t* graph) {
   void* nodes = (void*)graph->nodes;
   kilni_base_free_array(graph->allocator, nodes, graph->node_count,
                         sizeof(*graph->nodes));
@@ -197,8 +199,8 @@ void kilni_picture_deinit(kilni_picture_graph_t* graph) {
 
 // ---- Out ----
 
-kiln_status_t kilni_picture_give(const kilni_base_str_t* text,
-                                 kiln_write_fn_t write, void* user_data) {
+kiln_status_t kilni_graph_picture_give(const kilni_base_str_t* text,
+                                       kiln_write_fn_t write, void* user_data) {
   KILNI_RETURN_IF_ERROR(kilni_base_str_status(text));
   if (write(kilni_base_str_cstr(text), text->size, user_data)) return kiln_ok();
   return kilni_base_status_with_fix(

@@ -14,40 +14,41 @@ enum {
 
 // Adds text as it stands between the quotes of a DOT label, and of a JSON
 // string. Control characters and bytes that are no UTF-8 become '?'.
-void kilni_picture_add_dot(kilni_base_str_t* out, const char* text);
-void kilni_picture_add_json(kilni_base_str_t* out, const char* text);
+void kilni_graph_picture_add_dot(kilni_base_str_t* out, const char* text);
+void kilni_graph_picture_add_json(kilni_base_str_t* out, const char* text);
 
 // What a node is called: its name, or kind and number. In `out`, ended by the
 // caller.
-void kilni_picture_add_name(kilni_base_str_t* out,
-                            const kiln_graph_node_t* node, uint32_t number);
+void kilni_graph_picture_add_name(kilni_base_str_t* out,
+                                  const kiln_graph_node_t* node,
+                                  uint32_t number);
 
 // All nodes of a graph, and all its edges as indices of these, sorted by where
 // they begin and end. one-thread
-typedef struct kilni_picture_edge_t {
+typedef struct kilni_graph_picture_edge_t {
   uint32_t from;
   uint32_t to;
   uint32_t from_port;
   uint32_t to_port;
   uint32_t type;
-} kilni_picture_edge_t;
+} kilni_graph_picture_edge_t;
 
 // one-thread
-typedef struct kilni_picture_graph_t {
+typedef struct kilni_graph_picture_graph_t {
   kiln_allocator_t allocator;
   kiln_graph_node_t** nodes;
-  kilni_picture_edge_t* edges;
+  kilni_graph_picture_edge_t* edges;
   uint32_t node_count;
   uint32_t edge_count;
-} kilni_picture_graph_t;
+} kilni_graph_picture_graph_t;
 
 // Ended by deinit, also after a failure.
-kiln_status_t kilni_picture_read(kiln_graph_t* graph,
-                                 kilni_picture_graph_t* out);
-void kilni_picture_deinit(kilni_picture_graph_t* graph);
+kiln_status_t kilni_graph_picture_read(kiln_graph_t* graph,
+                                       kilni_graph_picture_graph_t* out);
+void kilni_graph_picture_deinit(kilni_graph_picture_graph_t* graph);
 
 // Gives the text to a writer, or to a file.
-kiln_status_t kilni_picture_give(const kilni_base_str_t* text,
-                                 kiln_write_fn_t write, void* user_data);
+kiln_status_t kilni_graph_picture_give(const kilni_base_str_t* text,
+                                       kiln_write_fn_t write, void* user_data);
 
 #endif  // KILN_SRC_GRAPH_GRAPH_PICTURE_H_

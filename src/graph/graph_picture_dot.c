@@ -63,7 +63,7 @@ static void add_details(drawing_t* d, const kiln_graph_node_info_t* info) {
   switch (info->kind) {
     case KILN_GRAPH_KERNEL:
       kilni_base_str_add_cstr(&d->out, "\\n");
-      kilni_picture_add_dot(&d->out, info->kernel);
+      kilni_graph_picture_add_dot(&d->out, info->kernel);
       kilni_base_str_addf(&d->out, "\\ngrid %u,%u,%u\\nblock %u,%u,%u", grid[0],
                           grid[1], grid[2], block[0], block[1], block[2]);
       if (info->shared_bytes != 0) {
@@ -84,7 +84,7 @@ static void add_details(drawing_t* d, const kiln_graph_node_info_t* info) {
   }
 }
 
-static const char* kind_of(const kiln_graph_node_info_t* info) {
+static const char* picture_dot_kind_of(const kiln_graph_node_info_t* info) {
   static const char* const CHOICES[] = {"if", "while", "switch"};
   if (info->kind == KILN_GRAPH_CONDITIONAL && info->condition <= 2) {
     return CHOICES[info->condition];
@@ -119,15 +119,15 @@ static void draw_node(drawing_t* d, const kiln_graph_node_t* node,
   indent(d, depth);
   kilni_base_str_addf(&d->out, "n%s [label=\"", d->path);
   if (name[0] != 0) {
-    kilni_picture_add_dot(&d->out, name);
+    kilni_graph_picture_add_dot(&d->out, name);
     kilni_base_str_add_cstr(&d->out, "\\n");
   }
-  kilni_base_str_add_cstr(&d->out, kind_of(info));
+  kilni_base_str_add_cstr(&d->out, picture_dot_kind_of(info));
   if (!d->brief) add_details(d, info);
   kilni_base_str_addf(&d->out, "\", %s];\n", look_of(info->kind));
 }
 
-static void add_label(drawing_t* d, const kilni_picture_edge_t* edge) {
+static void add_label(drawing_t* d, const kilni_graph_picture_edge_t* edge) {
   static const char* const PORTS[] = {"", "trigger", "start"};
   kilni_base_str_add_cstr(&d->out, "style=dashed, label=\"");
   if (edge->from_port <= KILN_GRAPH_PORT_START) {
@@ -147,8 +147,8 @@ static void add_label(drawing_t* d, const kilni_picture_edge_t* edge) {
 }
 
 // An edge to or from a node with something inside touches its frame.
-static void draw_edge(drawing_t* d, const kilni_picture_graph_t* all,
-                      const kilni_picture_edge_t* edge, uint32_t depth) {
+static void draw_edge(drawing_t* d, const kilni_graph_picture_graph_t* all,
+                      const kilni_graph_picture_edge_t* edge, uint32_t depth) {
   bool from_frame = kiln_graph_node_inner_count(all->nodes[edge->from]) != 0;
   bool to_frame = kiln_graph_node_inner_count(all->nodes[edge->to]) != 0;
   bool plain = edge->from_port == 0 && edge->to_port == 0 && edge->type == 0;
@@ -250,8 +250,8 @@ static kiln_status_t draw_all(drawing_t* d, kiln_graph_node_t* node,
 
 static kiln_status_t draw_graph(drawing_t* d, kiln_graph_t* graph,
                                 uint32_t depth) {
-  kilni_picture_graph_t all;
-  kiln_status_t status = kilni_picture_read(graph, &all);
+  kilni_graph_picture_graph_t all;
+  kiln_status_t status = kilni_graph_picture_read(graph, &all);
   for (uint32_t i = 0; i < all.node_count && kiln_status_is_ok(status); i++) {
     size_t outer = go_in(d, i);
     status = draw_all(d, all.nodes[i], depth);
@@ -261,14 +261,14 @@ static kiln_status_t draw_graph(drawing_t* d, kiln_graph_t* graph,
   for (uint32_t i = 0; i < all.edge_count && kiln_status_is_ok(status); i++) {
     draw_edge(d, &all, &all.edges[i], depth);
   }
-  kilni_picture_deinit(&all);
+  kilni_graph_picture_deinit(&all);
   return status;
 }
 
 // The whole text; `out` is ended by the caller.
-static kiln_status_t draw(kiln_graph_t* graph,
-                          const kiln_graph_draw_options_t* options,
-                          drawing_t* d) {
+static kiln_status_t picture_dot_draw(kiln_graph_t* graph,
+                                      const kiln_graph_draw_options_t* options,
+                                      drawing_t* d) {
   d->path[0] = 0;
   d->path_size = 0;
   d->brief = false;
@@ -282,7 +282,7 @@ static kiln_status_t draw(kiln_graph_t* graph,
   kilni_base_str_add_cstr(&d->out, "digraph graph_ {\n  compound=true;\n");
   if (given.title != NULL) {
     kilni_base_str_add_cstr(&d->out, "  labelloc=t;\n  label=\"");
-    kilni_picture_add_dot(&d->out, given.title);
+    kilni_graph_picture_add_dot(&d->out, given.title);
     kilni_base_str_add_cstr(&d->out, "\";\n");
   }
   kilni_base_str_add_cstr(&d->out,
@@ -300,9 +300,9 @@ kiln_status_t kiln_graph_draw(kiln_graph_t* graph,
   KILNI_CHECK_ARGUMENT(write != NULL, "write");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   drawing_t drawing;
-  kiln_status_t status = draw(graph, options, &drawing);
+  kiln_status_t status = picture_dot_draw(graph, options, &drawing);
   if (kiln_status_is_ok(status)) {
-    status = kilni_picture_give(&drawing.out, write, user_data);
+    status = kilni_graph_picture_give(&drawing.out, write, user_data);
   }
   kilni_base_str_deinit(&drawing.out);
   return status;
@@ -315,7 +315,7 @@ kiln_status_t kiln_graph_draw_file(kiln_graph_t* graph,
   KILNI_CHECK_ARGUMENT(path != NULL, "path");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   drawing_t drawing;
-  kiln_status_t status = draw(graph, options, &drawing);
+  kiln_status_t status = picture_dot_draw(graph, options, &drawing);
   if (kiln_status_is_ok(status)) {
     status = kilni_base_file_write(graph->device->host->allocator, path,
                                    kilni_base_str_cstr(&drawing.out),

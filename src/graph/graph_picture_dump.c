@@ -31,7 +31,7 @@ typedef struct beside_t {
   bool is_there;
 } beside_t;
 
-static kiln_status_t fail_open(const char* path, int error) {
+static kiln_status_t picture_dump_fail_open(const char* path, int error) {
   char text[96];
   (void)kilni_base_error_text(error, sizeof(text), text);
   if (error == ENOENT || error == ENOTDIR) {
@@ -51,8 +51,8 @@ static kiln_status_t fail_open(const char* path, int error) {
       "check the folder and the disk it lies on");
 }
 
-static int try_name(beside_t* b, size_t name_at, const void* key,
-                    unsigned attempt) {
+static int picture_dump_try_name(beside_t* b, size_t name_at, const void* key,
+                                 unsigned attempt) {
   (void)snprintf(b->path + name_at, SUFFIX_BYTES, ".%llx-%u",
                  (unsigned long long)(uintptr_t)key & 0xffffffffffffu, attempt);
   int file = b->calls.open(b->calls.user, b->folder, b->name, KILNI_OPEN_NEW);
@@ -80,14 +80,14 @@ static kiln_status_t beside_init(beside_t* b, kiln_allocator_t allocator,
   int folder =
       b->calls.open_folder(b->calls.user, slash == NULL ? "." : b->path);
   memcpy(b->path, path, size + 1);
-  if (folder < 0) return fail_open(path, -folder);
+  if (folder < 0) return picture_dump_fail_open(path, -folder);
   b->folder = folder;
   b->name = slash == NULL ? b->path : slash + 1;
   int error = EEXIST;
   for (unsigned i = 0; i < TRIES && error == EEXIST; i++) {
-    error = try_name(b, size, b, i);
+    error = picture_dump_try_name(b, size, b, i);
   }
-  return error == 0 ? kiln_ok() : fail_open(path, error);
+  return error == 0 ? kiln_ok() : picture_dump_fail_open(path, error);
 }
 
 static void beside_deinit(beside_t* b, kiln_allocator_t allocator) {

@@ -13,7 +13,7 @@
 #include "kiln/graph.h"
 
 // The capture has the stream until it ends.
-static kiln_status_t lend_stream(kilni_capture_t* capture,
+static kiln_status_t lend_stream(kilni_graph_capture_t* capture,
                                  kiln_stream_t* stream) {
   void* streams = capture->streams;
   kiln_status_t status = kilni_base_grow(
@@ -28,9 +28,9 @@ static kiln_status_t lend_stream(kilni_capture_t* capture,
 
 static kiln_status_t make_fork(kiln_graph_builder_t* builder,
                                kiln_graph_builder_t** out_fork) {
-  kilni_capture_t* capture = builder->capture;
+  kilni_graph_capture_t* capture = builder->capture;
   kiln_graph_builder_t* fork = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_builder_make(
+  KILNI_RETURN_IF_ERROR(kilni_graph_builder_make(
       builder->device, KILN_GRAPH_BUILDER_FORKED, NULL, &fork));
   kiln_status_t status = lend_stream(capture, fork->stream);
   if (kiln_status_is_ok(status)) {
@@ -45,7 +45,7 @@ static kiln_status_t make_fork(kiln_graph_builder_t* builder,
   }
   fork->state = KILN_GRAPH_BUILDER_CAPTURING;
   fork->capture = capture;
-  kilni_capture_retain(capture);
+  kilni_graph_capture_retain(capture);
   fork->graph = builder->graph;
   kiln_graph_retain(fork->graph);
   capture->forks++;
@@ -85,7 +85,7 @@ kiln_status_t kiln_graph_builder_split(kiln_graph_builder_t* builder,
   }
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_RETURN_IF_ERROR(
-      kilni_builder_check_free(builder, "nothing can be split"));
+      kilni_graph_builder_check_free(builder, "nothing can be split"));
   if (count < 2 || count > KILNI_GRAPH_BRANCHES) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a split into %u branches",
@@ -116,7 +116,7 @@ static kiln_status_t check_join(kiln_graph_builder_t* const* builders,
     const kiln_graph_builder_t* builder = builders[i];
     if (builder == NULL) return not_joined(i, "is NULL");
     KILNI_RETURN_IF_ERROR(
-        kilni_builder_check_free(builder, "nothing can be joined"));
+        kilni_graph_builder_check_free(builder, "nothing can be joined"));
     if (builder->capture != builders[0]->capture) {
       return not_joined(i, "is of another capture than the first");
     }

@@ -15,7 +15,8 @@
 
 // ---- Records ----
 
-static kiln_status_t make_event(kiln_device_t* device, kiln_event_t** out) {
+static kiln_status_t trace_make_event(kiln_device_t* device,
+                                      kiln_event_t** out) {
   kiln_event_options_t timing = kiln_event_options_default();
   timing.timing = KILN_SWITCH_ON;
   return kiln_event_create(device, &timing, out);
@@ -26,7 +27,7 @@ static kiln_status_t add_record(kiln_graph_t* graph,
                                 kiln_graph_node_t* const* after, uint32_t count,
                                 kiln_event_t** out_event,
                                 kiln_graph_node_t** out_node) {
-  KILNI_RETURN_IF_ERROR(make_event(graph->device, out_event));
+  KILNI_RETURN_IF_ERROR(trace_make_event(graph->device, out_event));
   kiln_graph_work_t work = kiln_graph_work_record(*out_event);
   return kiln_graph_add(graph, after, count, &work, out_node);
 }
@@ -34,7 +35,7 @@ static kiln_status_t add_record(kiln_graph_t* graph,
 // Between what the node waits for and the node.
 static kiln_status_t add_start(kiln_graph_t* graph, kiln_graph_node_t* node,
                                kiln_graph_node_t* const* after, uint32_t count,
-                               kilni_slice_t* slice) {
+                               kilni_graph_slice_t* slice) {
   kiln_graph_node_t* record = NULL;
   KILNI_RETURN_IF_ERROR(
       add_record(graph, after, count, &slice->start, &record));
@@ -50,21 +51,23 @@ static kiln_status_t add_start(kiln_graph_t* graph, kiln_graph_node_t* node,
 
 // ---- Slices ----
 
-static kiln_status_t add_name(kiln_graph_trace_t* trace, kilni_slice_t* slice,
-                              const kiln_graph_node_t* node, const char* above,
-                              uint32_t number) {
+static kiln_status_t trace_add_name(kiln_graph_trace_t* trace,
+                                    kilni_graph_slice_t* slice,
+                                    const kiln_graph_node_t* node,
+                                    const char* above, uint32_t number) {
   kilni_base_str_t name;
   kilni_base_str_init(&name, trace->allocator, KILNI_TRACE_MAX_NAME);
   if (above != NULL) {
     kilni_base_str_add_cstr(&name, above);
     kilni_base_str_add_char(&name, '/');
   }
-  kilni_picture_add_name(&name, node, number);
+  kilni_graph_picture_add_name(&name, node, number);
   return kilni_base_str_take(&name, &slice->name);
 }
 
-static kiln_status_t add_kernel(kiln_graph_trace_t* trace, kilni_slice_t* slice,
-                                kiln_graph_node_t* node) {
+static kiln_status_t trace_add_kernel(kiln_graph_trace_t* trace,
+                                      kilni_graph_slice_t* slice,
+                                      kiln_graph_node_t* node) {
   if (slice->kind != KILN_GRAPH_KERNEL) return kiln_ok();
   kiln_graph_node_info_t info;
   KILNI_RETURN_IF_ERROR(kiln_graph_node_describe(node, &info));
@@ -72,7 +75,7 @@ static kiln_status_t add_kernel(kiln_graph_trace_t* trace, kilni_slice_t* slice,
                            &slice->kernel);
 }
 
-static kiln_status_t grow(kiln_graph_trace_t* trace) {
+static kiln_status_t trace_grow(kiln_graph_trace_t* trace) {
   if (trace->count < trace->room) return kiln_ok();
   uint32_t room = trace->room == 0 ? 64 : trace->room * 2;
   void* block = NULL;
@@ -88,12 +91,13 @@ static kiln_status_t grow(kiln_graph_trace_t* trace) {
   return kiln_ok();
 }
 
-static kiln_status_t take_graph(kiln_graph_trace_t* trace, kiln_graph_t* graph,
-                                const uint32_t* above, uint32_t depth);
+static kiln_status_t trace_take_graph(kiln_graph_trace_t* trace,
+                                      kiln_graph_t* graph,
+                                      const uint32_t* above, uint32_t depth);
 
-static kiln_status_t take_child(kiln_graph_trace_t* trace,
-                                kiln_graph_node_t* node, uint32_t slice,
-                                uint32_t depth) {
+static kiln_status_t trace_take_child(kiln_graph_trace_t* trace,
+                                      kiln_graph_node_t* node, uint32_t slice,
+                                      uint32_t depth) {
   if (depth + 1 >= KILNI_PICTURE_MAX_DEPTH) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "graphs inside of each other, more than %d",
@@ -102,7 +106,7 @@ static kiln_status_t take_child(kiln_graph_trace_t* trace,
   }
   kiln_graph_t* inner = NULL;
   KILNI_RETURN_IF_ERROR(kiln_graph_node_inner(node, 0, &inner));
-  kiln_status_t status = take_graph(trace, inner, &slice, depth + 1);
+  kiln_status_t status = trace_take_graph(trace, inner, &slice, depth + 1);
   kiln_graph_release(inner);
   return status;
 }
@@ -111,7 +115,7 @@ static kiln_status_t take_child(kiln_graph_trace_t* trace,
 typedef struct taking_t {
   kiln_graph_trace_t* trace;
   kiln_graph_t* graph;
-  const kilni_picture_graph_t* all;
+  const kilni_graph_picture_graph_t* all;
   uint32_t* first;             // edges that end at node n: first[n] to
   uint32_t* list;              // first[n + 1] of `list`
   uint32_t* slices;            // of each node, or KILNI_TRACE_NONE
@@ -126,15 +130,15 @@ static kiln_status_t take_node(const taking_t* t, uint32_t number,
   uint32_t kind = kiln_graph_node_kind(node);
   t->slices[number] = KILNI_TRACE_NONE;
   if (kind == KILN_GRAPH_EMPTY) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(grow(trace));
+  KILNI_RETURN_IF_ERROR(trace_grow(trace));
   t->slices[number] = trace->count++;
-  kilni_slice_t* slice = &trace->slices[t->slices[number]];
+  kilni_graph_slice_t* slice = &trace->slices[t->slices[number]];
   memset(slice, 0, sizeof(*slice));
   slice->kind = kind;
   slice->depth = depth;
   const char* path = above == NULL ? NULL : trace->slices[*above].name;
-  KILNI_RETURN_IF_ERROR(add_name(trace, slice, node, path, number));
-  KILNI_RETURN_IF_ERROR(add_kernel(trace, slice, node));
+  KILNI_RETURN_IF_ERROR(trace_add_name(trace, slice, node, path, number));
+  KILNI_RETURN_IF_ERROR(trace_add_kernel(trace, slice, node));
   return add_record(t->graph, &node, 1, &slice->end, &slice->end_record);
 }
 
@@ -143,7 +147,7 @@ static kiln_status_t take_node(const taking_t* t, uint32_t number,
 static bool find_before(const taking_t* t, uint32_t node, uint32_t* out_count) {
   uint32_t count = 0;
   for (uint32_t i = t->first[node]; i < t->first[node + 1]; i++) {
-    const kilni_picture_edge_t* edge = &t->all->edges[t->list[i]];
+    const kilni_graph_picture_edge_t* edge = &t->all->edges[t->list[i]];
     if (edge->from_port != 0 || edge->to_port != 0 || edge->type != 0) {
       return false;
     }
@@ -168,12 +172,12 @@ static kiln_status_t finish_node(const taking_t* t, uint32_t number,
         add_start(t->graph, node, t->before, count, &t->trace->slices[slice]));
   }
   return kiln_graph_node_kind(node) == KILN_GRAPH_CHILD
-             ? take_child(t->trace, node, slice, depth)
+             ? trace_take_child(t->trace, node, slice, depth)
              : NULL;
 }
 
 static void sort_by_end(const taking_t* t) {
-  const kilni_picture_graph_t* all = t->all;
+  const kilni_graph_picture_graph_t* all = t->all;
   uint32_t* first = t->first;
   for (uint32_t i = 0; i < all->edge_count; i++) first[all->edges[i].to + 1]++;
   for (uint32_t i = 0; i < all->node_count; i++) first[i + 1] += first[i];
@@ -197,9 +201,10 @@ static kiln_status_t take_nodes(const taking_t* t, const uint32_t* above,
   return kiln_ok();
 }
 
-static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
-                              const kilni_picture_graph_t* all,
-                              const uint32_t* above, uint32_t depth) {
+static kiln_status_t trace_take_all(kiln_graph_trace_t* trace,
+                                    kiln_graph_t* graph,
+                                    const kilni_graph_picture_graph_t* all,
+                                    const uint32_t* above, uint32_t depth) {
   size_t words = 2 * (size_t)all->node_count + 2 + all->edge_count;
   void* numbers = NULL;
   void* nodes = NULL;
@@ -225,23 +230,24 @@ static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
   return status;
 }
 
-static kiln_status_t take_graph(kiln_graph_trace_t* trace, kiln_graph_t* graph,
-                                const uint32_t* above, uint32_t depth) {
-  kilni_picture_graph_t all;
-  kiln_status_t status = kilni_picture_read(graph, &all);
+static kiln_status_t trace_take_graph(kiln_graph_trace_t* trace,
+                                      kiln_graph_t* graph,
+                                      const uint32_t* above, uint32_t depth) {
+  kilni_graph_picture_graph_t all;
+  kiln_status_t status = kilni_graph_picture_read(graph, &all);
   if (kiln_status_is_ok(status)) {
-    status = take_all(trace, graph, &all, above, depth);
+    status = trace_take_all(trace, graph, &all, above, depth);
   }
-  kilni_picture_deinit(&all);
+  kilni_graph_picture_deinit(&all);
   return status;
 }
 
 // ---- Making and ending ----
 
 // A graph that was to have records and got only some of them is as it was.
-static void take_back(kiln_graph_trace_t* trace) {
+static void trace_take_back(kiln_graph_trace_t* trace) {
   for (uint32_t i = trace->count; i-- > 0;) {
-    kilni_slice_t* slice = &trace->slices[i];
+    kilni_graph_slice_t* slice = &trace->slices[i];
     if (slice->end_record != NULL) {
       kiln_status_free(kiln_graph_node_remove(slice->end_record));
     }
@@ -269,21 +275,21 @@ static void trace_end(kiln_graph_trace_t* trace) {
   kiln_device_release(device);
 }
 
-static kiln_status_t fill(kiln_graph_trace_t* trace, kiln_graph_t* graph,
-                          const kiln_graph_trace_options_t* given) {
+static kiln_status_t trace_fill(kiln_graph_trace_t* trace, kiln_graph_t* graph,
+                                const kiln_graph_trace_options_t* given) {
   kiln_graph_exec_options_t options = kiln_graph_exec_options_default();
   options.free_on_launch = given->free_on_launch;
-  KILNI_RETURN_IF_ERROR(make_event(trace->device, &trace->begin));
-  KILNI_RETURN_IF_ERROR(make_event(trace->device, &trace->done));
-  kiln_status_t status = take_graph(trace, graph, NULL, 0);
+  KILNI_RETURN_IF_ERROR(trace_make_event(trace->device, &trace->begin));
+  KILNI_RETURN_IF_ERROR(trace_make_event(trace->device, &trace->done));
+  kiln_status_t status = trace_take_graph(trace, graph, NULL, 0);
   if (kiln_status_is_ok(status)) {
     status = kiln_graph_exec_create(graph, &options, &trace->exec);
   }
-  if (!kiln_status_is_ok(status)) take_back(trace);
+  if (!kiln_status_is_ok(status)) trace_take_back(trace);
   return status;
 }
 
-static kiln_status_t check_source(const kiln_graph_t* graph) {
+static kiln_status_t trace_check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (graph->inside == NULL) return kiln_ok();
   return kilni_base_status_with_fix(
@@ -298,7 +304,7 @@ kiln_status_t kiln_graph_trace_create(kiln_graph_t* graph,
   KILNI_CHECK_ARGUMENT(out_trace != NULL, "out_trace");
   *out_trace = NULL;
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
-  KILNI_RETURN_IF_ERROR(check_source(graph));
+  KILNI_RETURN_IF_ERROR(trace_check_source(graph));
   kiln_graph_trace_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_graph_trace_options_t, &given));
@@ -321,7 +327,7 @@ kiln_status_t kiln_graph_trace_create(kiln_graph_t* graph,
     kiln_graph_release(graph);
     status = kiln_graph_clone(graph, &source);
   }
-  if (kiln_status_is_ok(status)) status = fill(trace, source, &given);
+  if (kiln_status_is_ok(status)) status = trace_fill(trace, source, &given);
   kiln_graph_release(source);
   if (!kiln_status_is_ok(status)) {
     trace_end(trace);
@@ -362,7 +368,7 @@ kiln_status_t kiln_graph_trace_launch(kiln_graph_trace_t* trace,
 
 // Of a node without a record before it only the end is known.
 static kiln_status_t read_slice(const kiln_graph_trace_t* trace,
-                                kilni_slice_t* slice) {
+                                kilni_graph_slice_t* slice) {
   bool known = slice->start != NULL;
   KILNI_RETURN_IF_ERROR(kiln_event_elapsed(
       trace->begin, known ? slice->start : slice->end, &slice->start_ns));
@@ -377,8 +383,8 @@ static kiln_status_t read_slice(const kiln_graph_trace_t* trace,
 }
 
 static bool starts_before(const void* left, const void* right) {
-  const kilni_slice_t* a = *(kilni_slice_t* const*)left;
-  const kilni_slice_t* b = *(kilni_slice_t* const*)right;
+  const kilni_graph_slice_t* a = *(kilni_graph_slice_t* const*)left;
+  const kilni_graph_slice_t* b = *(kilni_graph_slice_t* const*)right;
   if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
   return a < b;
 }
@@ -390,12 +396,12 @@ static kiln_status_t set_lanes(kiln_graph_trace_t* trace) {
   if (count == 0) return kiln_ok();
   void* block = NULL;
   void* free_at_block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(trace->allocator, count,
-                                               sizeof(kilni_slice_t*), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      trace->allocator, count, sizeof(kilni_graph_slice_t*), &block));
   kiln_status_t status = kilni_base_alloc_array(
       trace->allocator, count, sizeof(uint64_t), &free_at_block);
   if (kiln_status_is_ok(status)) {
-    kilni_slice_t** order = block;
+    kilni_graph_slice_t** order = block;
     uint64_t* free_at = free_at_block;
     for (size_t i = 0; i < count; i++) order[i] = &trace->slices[i];
     kilni_base_sort(order, count, sizeof(order[0]), starts_before);
@@ -409,11 +415,12 @@ static kiln_status_t set_lanes(kiln_graph_trace_t* trace) {
     }
     kilni_base_free_array(trace->allocator, free_at, count, sizeof(uint64_t));
   }
-  kilni_base_free_array(trace->allocator, block, count, sizeof(kilni_slice_t*));
+  kilni_base_free_array(trace->allocator, block, count,
+                        sizeof(kilni_graph_slice_t*));
   return status;
 }
 
-static kiln_status_t read_all(kiln_graph_trace_t* trace) {
+static kiln_status_t trace_read_all(kiln_graph_trace_t* trace) {
   KILNI_RETURN_IF_ERROR(
       kiln_event_elapsed(trace->begin, trace->done, &trace->elapsed_ns));
   for (uint32_t i = 0; i < trace->count; i++) {
@@ -431,7 +438,7 @@ kiln_status_t kiln_graph_trace_read(kiln_graph_trace_t* trace) {
         KILNI_FAIL(INVALID_STATE, "no run of the trace was launched"),
         "call kiln_graph_trace_launch and wait for the stream");
   }
-  kiln_status_t status = read_all(trace);
+  kiln_status_t status = trace_read_all(trace);
   trace->is_read = kiln_status_is_ok(status);
   return status;
 }
@@ -453,7 +460,7 @@ kiln_status_t kiln_graph_trace_slice(const kiln_graph_trace_t* trace,
   out_slice->kernel = "";
   KILNI_CHECK_ARGUMENT(trace != NULL, "trace");
   KILNI_CHECK_ARGUMENT(index < trace->count, "index");
-  const kilni_slice_t* slice = &trace->slices[index];
+  const kilni_graph_slice_t* slice = &trace->slices[index];
   out_slice->name = slice->name;
   if (slice->kernel != NULL) out_slice->kernel = slice->kernel;
   out_slice->kind = slice->kind;

@@ -12,7 +12,7 @@ enum { KILNI_TRACE_MAX_NAME = 64 << 10 };
 #define KILNI_TRACE_NONE UINT32_MAX
 
 // A node that is timed. thread-compatible
-typedef struct kilni_slice_t {
+typedef struct kilni_graph_slice_t {
   char* name;
   char* kernel;         // NULL: none
   kiln_event_t* start;  // NULL: not known
@@ -25,7 +25,7 @@ typedef struct kilni_slice_t {
   uint32_t reserved;
   uint64_t start_ns;
   uint64_t end_ns;
-} kilni_slice_t;
+} kilni_graph_slice_t;
 
 struct kiln_graph_trace_t {
   kiln_allocator_t allocator;
@@ -35,7 +35,7 @@ struct kiln_graph_trace_t {
   kiln_graph_exec_t* exec;
   kiln_event_t* begin;  // on the stream, before the launch and behind it
   kiln_event_t* done;   //
-  kilni_slice_t* slices;
+  kilni_graph_slice_t* slices;
   uint32_t count;
   uint32_t room;
   uint64_t elapsed_ns;

@@ -24,7 +24,7 @@ static void add_track(kilni_base_str_t* out, uint32_t track, const char* name,
       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%u,"
       "\"args\":{\"name\":\"",
       PROCESS, (unsigned)track);
-  kilni_picture_add_json(out, name);
+  kilni_graph_picture_add_json(out, name);
   if (track != STREAM_TRACK) kilni_base_str_addf(out, " %u", (unsigned)number);
   // Perfetto sorts tracks by name else, and lane 10 before lane 2.
   kilni_base_str_addf(out,
@@ -33,14 +33,15 @@ static void add_track(kilni_base_str_t* out, uint32_t track, const char* name,
                       PROCESS, (unsigned)track, (unsigned)track);
 }
 
-static void add_head(kilni_base_str_t* out, const kiln_graph_trace_t* trace) {
+static void trace_text_add_head(kilni_base_str_t* out,
+                                const kiln_graph_trace_t* trace) {
   kilni_base_str_addf(
       out,
       "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n"
       "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,"
       "\"args\":{\"name\":\"",
       PROCESS);
-  kilni_picture_add_json(out, kiln_device_info(trace->device)->model);
+  kilni_graph_picture_add_json(out, kiln_device_info(trace->device)->model);
   kilni_base_str_add_cstr(out, "\"}},\n");
   add_track(out, STREAM_TRACK, "stream", 0);
   for (uint32_t i = 0; i < trace->lanes; i++) {
@@ -55,9 +56,9 @@ static void add_head(kilni_base_str_t* out, const kiln_graph_trace_t* trace) {
   kilni_base_str_addf(out, ",\"args\":{\"nodes\":%u}}", (unsigned)trace->count);
 }
 
-static void add_slice(kilni_base_str_t* out, const kilni_slice_t* slice) {
+static void add_slice(kilni_base_str_t* out, const kilni_graph_slice_t* slice) {
   kilni_base_str_add_cstr(out, ",\n{\"name\":\"");
-  kilni_picture_add_json(out, slice->name);
+  kilni_graph_picture_add_json(out, slice->name);
   kilni_base_str_addf(out,
                       "\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%u",
                       kilni_graph_kind_name(slice->kind), PROCESS,
@@ -68,7 +69,7 @@ static void add_slice(kilni_base_str_t* out, const kilni_slice_t* slice) {
                       kilni_graph_kind_name(slice->kind));
   if (slice->kernel != NULL && slice->kernel[0] != 0) {
     kilni_base_str_add_cstr(out, ",\"kernel\":\"");
-    kilni_picture_add_json(out, slice->kernel);
+    kilni_graph_picture_add_json(out, slice->kernel);
     kilni_base_str_add_char(out, '"');
   }
   if (slice->start == NULL)
@@ -77,15 +78,15 @@ static void add_slice(kilni_base_str_t* out, const kilni_slice_t* slice) {
 }
 
 // The whole text; `out` is ended by the caller.
-static kiln_status_t write_all(const kiln_graph_trace_t* trace,
-                               kilni_base_str_t* out) {
+static kiln_status_t trace_text_write_all(const kiln_graph_trace_t* trace,
+                                          kilni_base_str_t* out) {
   kilni_base_str_init(out, trace->allocator, KILNI_PICTURE_MAX_BYTES);
   if (!trace->is_read) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the trace has no times"),
         "launch it, wait for the stream, and call kiln_graph_trace_read");
   }
-  add_head(out, trace);
+  trace_text_add_head(out, trace);
   for (uint32_t i = 0; i < trace->count; i++) {
     add_slice(out, &trace->slices[i]);
   }
@@ -98,9 +99,9 @@ kiln_status_t kiln_graph_trace_write(kiln_graph_trace_t* trace,
   KILNI_CHECK_ARGUMENT(trace != NULL, "trace");
   KILNI_CHECK_ARGUMENT(write != NULL, "write");
   kilni_base_str_t text;
-  kiln_status_t status = write_all(trace, &text);
+  kiln_status_t status = trace_text_write_all(trace, &text);
   if (kiln_status_is_ok(status)) {
-    status = kilni_picture_give(&text, write, user_data);
+    status = kilni_graph_picture_give(&text, write, user_data);
   }
   kilni_base_str_deinit(&text);
   return status;
@@ -111,7 +112,7 @@ kiln_status_t kiln_graph_trace_write_file(kiln_graph_trace_t* trace,
   KILNI_CHECK_ARGUMENT(trace != NULL, "trace");
   KILNI_CHECK_ARGUMENT(path != NULL, "path");
   kilni_base_str_t text;
-  kiln_status_t status = write_all(trace, &text);
+  kiln_status_t status = trace_text_write_all(trace, &text);
   if (kiln_status_is_ok(status)) {
     status = kilni_base_file_write(trace->allocator, path,
                                    kilni_base_str_cstr(&text), text.size);

@@ -33,16 +33,16 @@ static kiln_status_t has_it(kiln_status_t status, const kiln_graph_node_t* node,
                             const char* fix) {
   char text[KILNI_NODE_TEXT];
   kiln_status_t better = KILNI_FAIL(INVALID_ARGUMENT, "%s node \"%s\"%s", what,
-                                    kilni_node_says(node, text), how);
+                                    kilni_graph_node_says(node, text), how);
   return instead(status, kilni_base_status_with_fix(better, "%s", fix));
 }
 
 // The first node of one of two kinds; NULL if there is none.
-static kiln_graph_node_t* first_of(kiln_graph_t* graph, uint32_t kind,
-                                   uint32_t other) {
+static kiln_graph_node_t* why_first_of(kiln_graph_t* graph, uint32_t kind,
+                                       uint32_t other) {
   kiln_status_free(kilni_graph_meet_all(graph));
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
     if (node->handle == NULL) continue;
     if (node->kind == kind || node->kind == other) return node;
   }
@@ -53,9 +53,9 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
                                       const char* fix, kiln_status_t status) {
   if (!is_result(status, KILN_CU_ERROR_NOT_SUPPORTED)) return status;
   kiln_graph_node_t* node =
-      first_of(graph, KILN_GRAPH_ALLOCATE, KILN_GRAPH_FREE);
+      why_first_of(graph, KILN_GRAPH_ALLOCATE, KILN_GRAPH_FREE);
   if (node == NULL) {
-    node = first_of(graph, KILN_GRAPH_CONDITIONAL, KILN_GRAPH_CONDITIONAL);
+    node = why_first_of(graph, KILN_GRAPH_CONDITIONAL, KILN_GRAPH_CONDITIONAL);
   }
   if (node == NULL) return status;
   char text[KILNI_NODE_TEXT];
@@ -65,17 +65,17 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
                                 "%s whose nodes allocate memory, free it or "
                                 "choose: it has the %s node \"%s\"",
                                 what, kilni_graph_kind_name(node->kind),
-                                kilni_node_says(node, text)),
+                                kilni_graph_node_says(node, text)),
                      "%s", fix));
 }
 
 // ---- Conditions ----
 
 // The node of the graph that uses this condition; NULL: none does.
-static const kiln_graph_node_t* user_of(const kiln_graph_t* graph,
-                                        uint64_t condition) {
+static const kiln_graph_node_t* why_user_of(const kiln_graph_t* graph,
+                                            uint64_t condition) {
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    const kiln_graph_node_t* node = kilni_node_at(graph, i);
+    const kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
     if (node->handle == NULL || node->kind != KILN_GRAPH_CONDITIONAL) continue;
     if (node->more != NULL && node->more->asks == condition) return node;
   }
@@ -85,10 +85,10 @@ static const kiln_graph_node_t* user_of(const kiln_graph_t* graph,
 // The same of all that is inside of the outermost graph.
 static const kiln_graph_node_t* user_in_all(const kiln_graph_t* graph,
                                             uint64_t condition) {
-  const kiln_graph_node_t* node = user_of(graph->root, condition);
+  const kiln_graph_node_t* node = why_user_of(graph->root, condition);
   for (const kiln_graph_t* view = graph->root->views;
        view != NULL && node == NULL; view = view->next_view) {
-    node = user_of(view, condition);
+    node = why_user_of(view, condition);
   }
   return node;
 }
@@ -119,7 +119,7 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
 // ---- Edges ----
 
 // Whether `to` waits for `from`; false too where the driver does not say.
-static bool is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
+static bool why_is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
   kiln_allocator_t allocator = graph->device->host->allocator;
   uint32_t count = 0;
   void* block = NULL;
@@ -156,8 +156,8 @@ static kiln_status_t wrong_edge(const kiln_graph_edge_t* edge, uint32_t index,
                                 bool add) {
   char from[KILNI_NODE_TEXT];
   char to[KILNI_NODE_TEXT];
-  kilni_node_says(edge->from, from);
-  kilni_node_says(edge->to, to);
+  kilni_graph_node_says(edge->from, from);
+  kilni_graph_node_says(edge->to, to);
   if (add) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "edge %u: \"%s\" waits for \"%s\" already",
@@ -182,7 +182,7 @@ kiln_status_t kilni_graph_why_no_edge(kiln_graph_t* graph,
   }
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
   for (uint32_t i = 0; i < count; i++) {
-    if (stands_before(edges, i) || is_edge(graph, &edges[i]) == add) {
+    if (stands_before(edges, i) || why_is_edge(graph, &edges[i]) == add) {
       return instead(status, wrong_edge(&edges[i], i, add));
     }
   }
@@ -203,7 +203,7 @@ kiln_status_t kilni_graph_why_no_after(kiln_graph_node_t* const* after,
                   INVALID_ARGUMENT,
                   "`after[%zu]`, the %s node \"%s\", is `after[%zu]` too", i,
                   kilni_graph_kind_name(after[i]->kind),
-                  kilni_node_says(after[i], text), k),
+                  kilni_graph_node_says(after[i], text), k),
               "give each node once"));
     }
   }
@@ -259,7 +259,8 @@ kiln_status_t kilni_graph_why_no_body(kiln_graph_t* graph, uint32_t kind,
       kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED,
                      "a body of the conditional node \"%s\" has no %s nodes",
-                     kilni_node_says(node, text), kilni_graph_kind_name(kind)),
+                     kilni_graph_node_says(node, text),
+                     kilni_graph_kind_name(kind)),
           "add it to the graph that the conditional node is in, before that "
           "node or after it"));
 }
@@ -267,7 +268,7 @@ kiln_status_t kilni_graph_why_no_body(kiln_graph_t* graph, uint32_t kind,
 // The node of the graph that frees an address already.
 static kiln_graph_node_t* freed_by(kiln_graph_t* graph, uint64_t address) {
   for (uint32_t i = 0; i < graph->node_count; i++) {
-    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    kiln_graph_node_t* node = kilni_graph_node_at(graph, i);
     if (node->handle == NULL || node->kind != KILN_GRAPH_FREE) continue;
     kiln_cu_deviceptr_t freed = 0;
     kiln_status_t status;

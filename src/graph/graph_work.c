@@ -29,13 +29,13 @@ const char* kilni_graph_kind_article(uint32_t kind) {
   return first == 'a' || first == 'e' || first == 'u' ? "an" : "a";
 }
 
-static void want(kilni_work_t* work, void* object, uint32_t kind) {
+static void work_want(kilni_graph_work_t* work, void* object, uint32_t kind) {
   if (object == NULL) return;
-  kilni_owned_t owned = {object, kind, 0};
+  kilni_graph_owned_t owned = {object, kind, 0};
   work->wanted.items[work->wanted.count++] = owned;
 }
 
-static kiln_status_t bad(const char* what, const char* fix) {
+static kiln_status_t work_bad(const char* what, const char* fix) {
   return kilni_base_status_with_fix(KILNI_FAIL(INVALID_ARGUMENT, "%s", what),
                                     "%s", fix);
 }
@@ -72,9 +72,9 @@ static kiln_status_t check_how(const kilni_device_launch_how_t* how) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
-                                kiln_launch_t* launch,
-                                kiln_cu_kernel_node_t* out_kernel) {
+kiln_status_t kilni_graph_work_kernel(const kiln_graph_t* graph,
+                                      kiln_launch_t* launch,
+                                      kiln_cu_kernel_node_t* out_kernel) {
   if (launch->missing != 0) return kilni_device_launch_check_given(launch);
   if (launch->device != graph->device) {
     KILNI_RETURN_IF_ERROR(
@@ -85,8 +85,8 @@ kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
   return kiln_ok();
 }
 
-kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
-                                  const kiln_launch_t* launch) {
+kiln_status_t kilni_graph_work_same_how(const kiln_graph_node_t* node,
+                                        const kiln_launch_t* launch) {
   const kilni_device_launch_how_t* how =
       node->more == NULL ? NULL : node->more->how;
   uint32_t count = how == NULL ? 0 : how->count;
@@ -100,7 +100,7 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the launch has other attributes than the kernel node \"%s\" "
                  "was added with, and those stay",
-                 kilni_node_says(node, text)),
+                 kilni_graph_node_says(node, text)),
       "give a launch with the same attributes, or remove the node and add "
       "another");
 }
@@ -137,25 +137,28 @@ static bool span_of(uint64_t bytes, uint64_t rows, uint64_t slices,
   return true;
 }
 
-static kiln_status_t check_buffer(const kiln_graph_t* graph,
-                                  const kiln_buffer_t* buffer, const char* what,
-                                  uint64_t offset, uint64_t span) {
+static kiln_status_t work_check_buffer(const kiln_graph_t* graph,
+                                       const kiln_buffer_t* buffer,
+                                       const char* what, uint64_t offset,
+                                       uint64_t span) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(graph->device, buffer->device, what));
   if (offset <= buffer->size && span <= buffer->size - offset) return kiln_ok();
   return out_of(what, offset, span, buffer->size);
 }
 
-static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
-                                const kiln_graph_place_t* place,
-                                const char* what, kiln_cu_copy_side_t* side) {
+static kiln_status_t work_take_place(kilni_graph_work_t* work,
+                                     const kiln_graph_t* graph,
+                                     const kiln_graph_place_t* place,
+                                     const char* what,
+                                     kiln_cu_copy_side_t* side) {
   const kiln_graph_copy_t* copy = &work->given->as.copy;
   uint64_t rows = copy->rows == 0 ? 1 : copy->rows;
   uint64_t slices = copy->slices == 0 ? 1 : copy->slices;
   int given = (place->buffer != NULL) + (place->array != NULL) +
               (place->host.from != NULL);
   if (given != 1) {
-    return bad(
+    return work_bad(
         "each side of a copy is one of a buffer, an array and host "
         "memory",
         "make places with the kiln_graph_place_... functions");
@@ -168,7 +171,7 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
     side->x_bytes = place->x_bytes;
     side->y = place->y;
     side->z = place->z;
-    want(work, place->array, KILNI_OWNED_ARRAY);
+    work_want(work, place->array, KILNI_OWNED_ARRAY);
     return kiln_ok();
   }
   side->row_bytes = place->row_bytes == 0 ? copy->bytes : place->row_bytes;
@@ -176,9 +179,10 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   uint64_t span = 0;
   if (side->row_bytes < copy->bytes || side->rows < rows ||
       !span_of(copy->bytes, rows, slices, side->row_bytes, side->rows, &span)) {
-    return bad("rows or slices of a copy overlap, or are more than can be",
-               "give `row_bytes` of at least a row, and `rows` of at least a "
-               "slice");
+    return work_bad(
+        "rows or slices of a copy overlap, or are more than can be",
+        "give `row_bytes` of at least a row, and `rows` of at least a "
+        "slice");
   }
   if (place->buffer == NULL) {
     side->type = KILN_CU_MEMORYTYPE_HOST;
@@ -186,7 +190,7 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
     return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(
-      check_buffer(graph, place->buffer, what, place->offset, span));
+      work_check_buffer(graph, place->buffer, what, place->offset, span));
   bool pinned = place->buffer->kind == KILN_MEMORY_PINNED;
   side->type = pinned ? KILN_CU_MEMORYTYPE_HOST : KILN_CU_MEMORYTYPE_DEVICE;
   if (place->buffer->kind == KILN_MEMORY_MANAGED) {
@@ -194,13 +198,13 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   }
   if (pinned) side->host = (const char*)place->buffer->host + place->offset;
   if (!pinned) side->device = place->buffer->address + place->offset;
-  want(work, place->buffer, KILNI_OWNED_BUFFER);
+  work_want(work, place->buffer, KILNI_OWNED_BUFFER);
   return kiln_ok();
 }
 
 // Of one dimension, as the stream operation has it: rows may lie between each
 // other.
-static kiln_status_t check_apart(const kiln_graph_copy_t* copy) {
+static kiln_status_t work_check_apart(const kiln_graph_copy_t* copy) {
   uint64_t to = copy->to.offset;
   uint64_t from = copy->from.offset;
   uint64_t distance = to > from ? to - from : from - to;
@@ -217,54 +221,58 @@ static kiln_status_t check_apart(const kiln_graph_copy_t* copy) {
       "copy through another buffer");
 }
 
-static kiln_status_t take_copy(kilni_work_t* work, const kiln_graph_t* graph) {
+static kiln_status_t work_take_copy(kilni_graph_work_t* work,
+                                    const kiln_graph_t* graph) {
   const kiln_graph_copy_t* copy = &work->given->as.copy;
   kiln_cu_copy_3d_t* to = &work->to.copy;
   memset(to, 0, sizeof(*to));
   if (copy->bytes == 0) {
-    return bad("a copy of 0 bytes is no node",
-               "leave it out, or add an EMPTY "
-               "node");
+    return work_bad("a copy of 0 bytes is no node",
+                    "leave it out, or add an EMPTY "
+                    "node");
   }
+  KILNI_RETURN_IF_ERROR(work_take_place(work, graph, &copy->from,
+                                        "the copy's source", &to->from));
   KILNI_RETURN_IF_ERROR(
-      take_place(work, graph, &copy->from, "the copy's source", &to->from));
-  KILNI_RETURN_IF_ERROR(
-      take_place(work, graph, &copy->to, "the copy's target", &to->to));
-  KILNI_RETURN_IF_ERROR(check_apart(copy));
+      work_take_place(work, graph, &copy->to, "the copy's target", &to->to));
+  KILNI_RETURN_IF_ERROR(work_check_apart(copy));
   to->width_bytes = copy->bytes;
   to->height = copy->rows == 0 ? 1 : copy->rows;
   to->depth = copy->slices == 0 ? 1 : copy->slices;
   return kiln_ok();
 }
 
-static kiln_status_t take_fill(kilni_work_t* work, const kiln_graph_t* graph) {
+static kiln_status_t take_fill(kilni_graph_work_t* work,
+                               const kiln_graph_t* graph) {
   const kiln_graph_fill_t* fill = &work->given->as.fill;
   uint64_t rows = fill->rows == 0 ? 1 : fill->rows;
   uint64_t bytes;
   uint64_t span = 0;
   if (fill->buffer == NULL) {
-    return bad("a fill without a buffer", "give the buffer that is filled");
+    return work_bad("a fill without a buffer",
+                    "give the buffer that is filled");
   }
   if (fill->value_bytes != 1 && fill->value_bytes != 2 &&
       fill->value_bytes != 4) {
-    return bad("a fill's value has 1, 2 or 4 bytes", "give `value_bytes` so");
+    return work_bad("a fill's value has 1, 2 or 4 bytes",
+                    "give `value_bytes` so");
   }
   if (fill->count == 0 ||
       __builtin_mul_overflow(fill->count, fill->value_bytes, &bytes)) {
-    return bad("a fill of no values, or of more than can be",
-               "give the count of values in a row");
+    return work_bad("a fill of no values, or of more than can be",
+                    "give the count of values in a row");
   }
   uint64_t row_bytes = fill->row_bytes == 0 ? bytes : fill->row_bytes;
   if (row_bytes < bytes || row_bytes % fill->value_bytes != 0 ||
       fill->offset % fill->value_bytes != 0 ||
       !span_of(bytes, rows, 1, row_bytes, rows, &span)) {
-    return bad(
+    return work_bad(
         "a fill's offset and rows are multiples of its value, and its "
         "rows do not overlap",
         "give `offset` and `row_bytes` so");
   }
   KILNI_RETURN_IF_ERROR(
-      check_buffer(graph, fill->buffer, "the fill", fill->offset, span));
+      work_check_buffer(graph, fill->buffer, "the fill", fill->offset, span));
   uint32_t value = fill->value;
   if (fill->value_bytes < 4) value &= (1u << (8 * fill->value_bytes)) - 1;
   work->to.fill.to = fill->buffer->address + fill->offset;
@@ -273,20 +281,20 @@ static kiln_status_t take_fill(kilni_work_t* work, const kiln_graph_t* graph) {
   work->to.fill.element_bytes = fill->value_bytes;
   work->to.fill.width = fill->count;
   work->to.fill.height = rows;
-  want(work, fill->buffer, KILNI_OWNED_BUFFER);
+  work_want(work, fill->buffer, KILNI_OWNED_BUFFER);
   return kiln_ok();
 }
 
 // ---- Hosts, events, graphs ----
 
-static kiln_status_t take_host(kilni_work_t* work) {
+static kiln_status_t work_take_host(kilni_graph_work_t* work) {
   const kiln_graph_host_t* host = &work->given->as.host;
   if (host->fn == NULL) {
-    return bad("a host node without a function", "give the function");
+    return work_bad("a host node without a function", "give the function");
   }
   if (host->copied_bytes > 0 && host->user_data == NULL) {
-    return bad("a host node copies bytes from NULL",
-               "give `user_data`, or 0 for `copied_bytes`");
+    return work_bad("a host node copies bytes from NULL",
+                    "give `user_data`, or 0 for `copied_bytes`");
   }
   work->to.host.fn = host->fn;
   work->to.host.user = host->user_data;
@@ -296,15 +304,18 @@ static kiln_status_t take_host(kilni_work_t* work) {
   return kiln_ok();
 }
 
-void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle) {
+void kilni_graph_work_use_copy(kilni_graph_work_t* work,
+                               const kilni_graph_bundle_t* bundle) {
   if (work->given->kind != KILN_GRAPH_HOST || bundle == NULL) return;
   if (bundle->data != NULL) work->to.host.user = bundle->data;
 }
 
-static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
+static kiln_status_t work_take_event(kilni_graph_work_t* work,
+                                     const kiln_graph_t* graph) {
   kiln_event_t* event = work->given->as.event;
   if (event == NULL) {
-    return bad("a node that records or waits for no event", "give the event");
+    return work_bad("a node that records or waits for no event",
+                    "give the event");
   }
   bool records = work->given->kind == KILN_GRAPH_RECORD;
   KILNI_RETURN_IF_ERROR(
@@ -313,49 +324,51 @@ static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
           : kilni_device_check_driver(graph->device, event->device,
                                       "the event"));
   work->to.event = event->handle;
-  want(work, event, KILNI_OWNED_EVENT);
+  work_want(work, event, KILNI_OWNED_EVENT);
   return kiln_ok();
 }
 
-void kilni_work_taken(const kilni_work_t* work) {
+void kilni_graph_work_taken(const kilni_graph_work_t* work) {
   const kiln_graph_work_t* given = work->given;
-  if (given->kind == KILN_GRAPH_CHILD) kilni_owners_seal(given->as.child);
+  if (given->kind == KILN_GRAPH_CHILD) kilni_graph_owners_seal(given->as.child);
   if (given->kind != KILN_GRAPH_RECORD) return;
   atomic_store(&given->as.event->recorded, true);
 }
 
-kiln_status_t kilni_work_want_child(kilni_work_t* work,
-                                    kilni_hold_t** out_hold) {
+kiln_status_t kilni_graph_work_want_child(kilni_graph_work_t* work,
+                                          kilni_graph_hold_t** out_hold) {
   *out_hold = NULL;
   if (work->given->kind != KILN_GRAPH_CHILD) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_hold_make(work->given->as.child->root, out_hold));
-  if ((*out_hold)->count > 0) want(work, *out_hold, KILNI_OWNED_HOLD);
+  KILNI_RETURN_IF_ERROR(
+      kilni_graph_hold_make(work->given->as.child->root, out_hold));
+  if ((*out_hold)->count > 0) work_want(work, *out_hold, KILNI_OWNED_HOLD);
   return kiln_ok();
 }
 
-static kiln_status_t take_child(kilni_work_t* work, const kiln_graph_t* graph) {
+static kiln_status_t work_take_child(kilni_graph_work_t* work,
+                                     const kiln_graph_t* graph) {
   kiln_graph_t* child = work->given->as.child;
   if (child == NULL) {
-    return bad("a child node without a graph", "give the graph");
+    return work_bad("a child node without a graph", "give the graph");
   }
   KILNI_RETURN_IF_ERROR(kilni_graph_check(child));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(graph->device, child->device, "the child"));
   if (child->root == graph->root) {
-    return bad("a graph cannot be a node of itself, nor of what is inside",
-               "clone it first (kiln_graph_clone)");
+    return work_bad("a graph cannot be a node of itself, nor of what is inside",
+                    "clone it first (kiln_graph_clone)");
   }
   work->to.child = child->handle;
   return kiln_ok();
 }
 
-static kiln_status_t take_allocation(kilni_work_t* work,
+static kiln_status_t take_allocation(kilni_graph_work_t* work,
                                      const kiln_graph_t* graph) {
   const kiln_graph_allocation_t* given = &work->given->as.allocation;
   kiln_cu_alloc_node_t* to = &work->to.allocation;
   memset(to, 0, sizeof(*to));
   if (given->bytes == 0) {
-    return bad("an allocation of 0 bytes", "give the number of bytes");
+    return work_bad("an allocation of 0 bytes", "give the number of bytes");
   }
   to->pool.allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED;
   to->pool.location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
@@ -363,7 +376,7 @@ static kiln_status_t take_allocation(kilni_work_t* work,
   to->bytes = given->bytes;
   if (given->peer_count == 0) return kiln_ok();
   if (given->peers == NULL) {
-    return bad("`peers` is NULL", "give as many devices as `peer_count`");
+    return work_bad("`peers` is NULL", "give as many devices as `peer_count`");
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -374,7 +387,8 @@ static kiln_status_t take_allocation(kilni_work_t* work,
   kiln_cu_mem_access_desc_t* list = block;
   for (uint64_t i = 0; i < given->peer_count; i++) {
     if (given->peers[i] == NULL) {
-      return bad("a peer is NULL", "give the devices that may use the memory");
+      return work_bad("a peer is NULL",
+                      "give the devices that may use the memory");
     }
     KILNI_RETURN_IF_ERROR(
         kilni_device_check_driver(graph->device, given->peers[i], "a peer"));
@@ -389,8 +403,9 @@ static kiln_status_t take_allocation(kilni_work_t* work,
 
 // ---- Lists ----
 
-static kiln_status_t take_list(kilni_work_t* work, const kiln_graph_t* graph,
-                               const void* list, uint64_t count, size_t bytes) {
+static kiln_status_t work_take_list(kilni_graph_work_t* work,
+                                    const kiln_graph_t* graph, const void* list,
+                                    uint64_t count, size_t bytes) {
   if (list == NULL || count == 0 || count > KILNI_GRAPH_OPS) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
@@ -416,13 +431,13 @@ static kiln_status_t take_op(const kiln_graph_t* graph,
   if (op->buffer == NULL || op->kind > KILN_GRAPH_WAIT_NOR ||
       (op->word_bytes != 4 && op->word_bytes != 8) ||
       op->offset % op->word_bytes != 0) {
-    return bad(
+    return work_bad(
         "a memory operation without a buffer, of no kind that is known, "
         "or of words that are not 4 or 8 bytes at a multiple of that",
         "give `buffer`, `kind`, `word_bytes` and `offset` so");
   }
-  KILNI_RETURN_IF_ERROR(check_buffer(graph, op->buffer, "the memory operation",
-                                     op->offset, op->word_bytes));
+  KILNI_RETURN_IF_ERROR(work_check_buffer(
+      graph, op->buffer, "the memory operation", op->offset, op->word_bytes));
   bool wide = op->word_bytes == 8;
   to->value.operation = writes ? (wide ? KILN_CU_STREAM_MEM_OP_WRITE_VALUE_64
                                        : KILN_CU_STREAM_MEM_OP_WRITE_VALUE_32)
@@ -434,10 +449,11 @@ static kiln_status_t take_op(const kiln_graph_t* graph,
   return kiln_ok();
 }
 
-static kiln_status_t take_ops(kilni_work_t* work, const kiln_graph_t* graph) {
+static kiln_status_t take_ops(kilni_graph_work_t* work,
+                              const kiln_graph_t* graph) {
   const kiln_graph_memory_ops_t* given = &work->given->as.memory_ops;
-  KILNI_RETURN_IF_ERROR(take_list(work, graph, given->ops, given->count,
-                                  sizeof(kiln_cu_mem_op_t)));
+  KILNI_RETURN_IF_ERROR(work_take_list(work, graph, given->ops, given->count,
+                                       sizeof(kiln_cu_mem_op_t)));
   kiln_cu_mem_op_t* list = work->allocated;
   for (uint64_t i = 0; i < given->count; i++) {
     KILNI_RETURN_IF_ERROR(take_op(graph, &given->ops[i], &list[i]));
@@ -451,19 +467,19 @@ static kiln_status_t take_ops(kilni_work_t* work, const kiln_graph_t* graph) {
 }
 
 // Handles, and behind them what each is told.
-static kiln_status_t take_semaphores(kilni_work_t* work,
+static kiln_status_t take_semaphores(kilni_graph_work_t* work,
                                      const kiln_graph_t* graph) {
   const kiln_graph_semaphores_t* given = &work->given->as.semaphores;
   bool signals = work->given->kind == KILN_GRAPH_SIGNAL_SEMAPHORES;
   size_t bytes = signals ? sizeof(kiln_cu_semaphore_signal_t)
                          : sizeof(kiln_cu_semaphore_wait_t);
-  KILNI_RETURN_IF_ERROR(take_list(work, graph, given->list, given->count,
-                                  bytes + sizeof(kiln_cu_semaphore_t)));
+  KILNI_RETURN_IF_ERROR(work_take_list(work, graph, given->list, given->count,
+                                       bytes + sizeof(kiln_cu_semaphore_t)));
   kiln_cu_semaphore_t* handles = work->allocated;
   char* params = (char*)(handles + given->count);
   for (uint64_t i = 0; i < given->count; i++) {
     if (given->list[i].handle == NULL) {
-      return bad("a semaphore is NULL", "give the driver's handle");
+      return work_bad("a semaphore is NULL", "give the driver's handle");
     }
     handles[i] = given->list[i].handle;
     unsigned long long value = given->list[i].value;
@@ -484,29 +500,30 @@ static kiln_status_t take_semaphores(kilni_work_t* work,
 
 // ---- All ----
 
-static kiln_status_t take(kilni_work_t* work, kiln_graph_t* graph) {
+static kiln_status_t work_take(kilni_graph_work_t* work, kiln_graph_t* graph) {
   switch (work->given->kind) {
     case KILN_GRAPH_KERNEL:
       if (work->given->as.launch == NULL) {
-        return bad("a kernel node without a launch",
-                   "prepare one with kiln_launch_create");
+        return work_bad("a kernel node without a launch",
+                        "prepare one with kiln_launch_create");
       }
       work->wanted.launch = work->given->as.launch;
-      return kilni_work_kernel(graph, work->given->as.launch, &work->to.kernel);
+      return kilni_graph_work_kernel(graph, work->given->as.launch,
+                                     &work->to.kernel);
     case KILN_GRAPH_COPY:
-      return take_copy(work, graph);
+      return work_take_copy(work, graph);
     case KILN_GRAPH_FILL:
       return take_fill(work, graph);
     case KILN_GRAPH_HOST:
-      return take_host(work);
+      return work_take_host(work);
     case KILN_GRAPH_CHILD:
-      return take_child(work, graph);
+      return work_take_child(work, graph);
     case KILN_GRAPH_EMPTY:
     case KILN_GRAPH_CONDITIONAL:
       return kiln_ok();
     case KILN_GRAPH_WAIT:
     case KILN_GRAPH_RECORD:
-      return take_event(work, graph);
+      return work_take_event(work, graph);
     case KILN_GRAPH_SIGNAL_SEMAPHORES:
     case KILN_GRAPH_WAIT_SEMAPHORES:
       return take_semaphores(work, graph);
@@ -515,45 +532,47 @@ static kiln_status_t take(kilni_work_t* work, kiln_graph_t* graph) {
     case KILN_GRAPH_FREE:
       work->to.address = work->given->as.address;
       if (work->to.address != 0) return kiln_ok();
-      return bad("a free of address 0",
-                 "give kiln_graph_node_address of an ALLOCATE node");
+      return work_bad("a free of address 0",
+                      "give kiln_graph_node_address of an ALLOCATE node");
     case KILN_GRAPH_MEMORY_OPS:
       return take_ops(work, graph);
     default:
-      return bad("work of no kind that is known",
-                 "make work with the kiln_graph_work_... functions");
+      return work_bad("work of no kind that is known",
+                      "make work with the kiln_graph_work_... functions");
   }
 }
 
-kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
-                              const kiln_graph_work_t* given) {
+kiln_status_t kilni_graph_work_init(kilni_graph_work_t* work,
+                                    kiln_graph_t* graph,
+                                    const kiln_graph_work_t* given) {
   work->given = given;
   memset(&work->wanted, 0, sizeof(work->wanted));
   work->allocated = NULL;
   work->allocated_bytes = 0;
   KILNI_CHECK_RESERVED(given->reserved, kiln_graph_work_t);
-  return take(work, graph);
+  return work_take(work, graph);
 }
 
-void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph) {
+void kilni_graph_work_deinit(kilni_graph_work_t* work,
+                             const kiln_graph_t* graph) {
   kilni_base_free(graph->device->host->allocator, work->allocated,
                   work->allocated_bytes);
 }
 
-kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
-                                    uint32_t kind) {
+kiln_status_t kilni_graph_work_wrong_kind(const kiln_graph_node_t* node,
+                                          uint32_t kind) {
   char text[KILNI_NODE_TEXT];
   const char* is = kilni_graph_kind_name(node->kind);
   if (node->kind != kind) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "the %s node \"%s\" cannot become %s %s node", is,
-                   kilni_node_says(node, text), kilni_graph_kind_article(kind),
-                   kilni_graph_kind_name(kind)),
+                   kilni_graph_node_says(node, text),
+                   kilni_graph_kind_article(kind), kilni_graph_kind_name(kind)),
         "give it work of its own kind, or remove it and add another");
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "what the %s node \"%s\" does cannot change",
-                 is, kilni_node_says(node, text)),
+                 is, kilni_graph_node_says(node, text)),
       "remove it and add another");
 }

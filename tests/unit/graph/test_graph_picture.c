@@ -105,7 +105,8 @@ static void test_escapes(void** state) {
   (void)state;
   kilni_base_str_t out;
   kilni_base_str_init(&out, kiln_allocator_libc(), 4096);
-  kilni_picture_add_json(&out, "a\"\\&\n\x1f\xf4\x90\x80\x80\xe2\x82\xac");
+  kilni_graph_picture_add_json(&out,
+                               "a\"\\&\n\x1f\xf4\x90\x80\x80\xe2\x82\xac");
   assert_string_equal(kilni_base_str_cstr(&out),
                       "a\\\"\\\\&??????\xe2\x82\xac");
   kilni_base_str_deinit(&out);
