@@ -170,11 +170,12 @@ static bool report(const job_t* job, bench_report_t* out, int ways,
 // No option of a dispatcher says it: it has to be shown what it costs.
 static void write_past_caches(job_t* job, const way_t* way,
                               kiln_dispatcher_t* dispatcher) {
-  kilni_staging_options_t options = {(uint64_t)way->chunks * way->chunk_bytes,
-                                     way->chunk_bytes, way->threads, 1, NULL};
-  kilni_staging_destroy(dispatcher->staging);
-  bench_expect(
-      kilni_staging_create(job->device, &options, &dispatcher->staging));
+  kilni_dispatch_staging_options_t options = {
+      (uint64_t)way->chunks * way->chunk_bytes, way->chunk_bytes, way->threads,
+      1, NULL};
+  kilni_dispatch_staging_destroy(dispatcher->staging);
+  bench_expect(kilni_dispatch_staging_create(job->device, &options,
+                                             &dispatcher->staging));
 }
 
 static void make(job_t* job, int ways, uint64_t most) {

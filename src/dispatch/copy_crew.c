@@ -55,7 +55,7 @@ typedef struct place_t {
   bool past_caches;
 } place_t;
 
-struct kilni_crew_t {
+struct kilni_dispatch_crew_t {
   kiln_allocator_t allocator;
   uint32_t threads;  // to start: all but who asks
   bool looks;        // there are cores for looking round
@@ -86,8 +86,8 @@ static inline void pause_a_little(void) {
 
 // Past the caches: a target as large as those would drive everything out of
 // them, and each of its lines would be read before it is written.
-static void copy_bytes(char* to, const char* from, size_t bytes,
-                       bool past_caches) {
+static void copy_crew_copy_bytes(char* to, const char* from, size_t bytes,
+                                 bool past_caches) {
 #if defined(__SSE2__)
   if (past_caches && bytes >= STREAMED_BYTES) {
     size_t head = (64 - ((uintptr_t)to & 63)) & 63;
@@ -132,17 +132,18 @@ static void work_at(place_t* place, uint32_t first_slice) {
       size_t at = slice * place->slice + share * place->share;
       if (at >= end) continue;
       size_t bytes = end - at < place->share ? end - at : place->share;
-      copy_bytes(place->to + at, place->from + at, bytes, place->past_caches);
+      copy_crew_copy_bytes(place->to + at, place->from + at, bytes,
+                           place->past_caches);
     }
   }
 }
 
-static bool has_work(place_t* place) {
+static bool copy_crew_has_work(place_t* place) {
   return atomic_load(&place->open) &&
          atomic_load_explicit(&place->left, memory_order_relaxed) > 0;
 }
 
-static void leave(kilni_crew_t* crew, place_t* place) {
+static void copy_crew_leave(kilni_dispatch_crew_t* crew, place_t* place) {
   if (atomic_fetch_sub(&place->workers, 1) != 1) return;
   if (!atomic_load(&place->awaited)) return;
   kilni_base_mutex_lock(&crew->lock);
@@ -151,12 +152,13 @@ static void leave(kilni_crew_t* crew, place_t* place) {
 }
 
 // The oldest copy that has something left, among those behind `above`.
-static place_t* find_work(kilni_crew_t* crew, unsigned long long* above) {
+static place_t* copy_crew_find_work(kilni_dispatch_crew_t* crew,
+                                    unsigned long long* above) {
   place_t* oldest = NULL;
   unsigned long long number = 0;
   for (uint32_t i = 0; i < PLACES; i++) {
     place_t* place = &crew->places[i];
-    if (!has_work(place)) continue;
+    if (!copy_crew_has_work(place)) continue;
     unsigned long long its =
         atomic_load_explicit(&place->number, memory_order_relaxed);
     if (its <= *above || (oldest != NULL && its >= number)) continue;
@@ -168,40 +170,41 @@ static place_t* find_work(kilni_crew_t* crew, unsigned long long* above) {
 }
 
 // A place to work at, with the caller counted in; NULL if there is none.
-static place_t* enter(kilni_crew_t* crew) {
+static place_t* copy_crew_enter(kilni_dispatch_crew_t* crew) {
   unsigned long long above = 0;
   for (;;) {
-    place_t* place = find_work(crew, &above);
+    place_t* place = copy_crew_find_work(crew, &above);
     if (place == NULL) return NULL;
     atomic_fetch_add(&place->workers, 1);
-    if (has_work(place)) return place;
-    leave(crew, place);
+    if (copy_crew_has_work(place)) return place;
+    copy_crew_leave(crew, place);
   }
 }
 
 // ---- Threads ----
 
-static void sleep_until_work(kilni_crew_t* crew) {
+static void sleep_until_work(kilni_dispatch_crew_t* crew) {
   kilni_base_mutex_lock(&crew->lock);
   atomic_fetch_add(&crew->sleepers, 1);
   for (;;) {
     unsigned long long above = 0;
-    if (atomic_load(&crew->ends) || find_work(crew, &above) != NULL) break;
+    if (atomic_load(&crew->ends) || copy_crew_find_work(crew, &above) != NULL)
+      break;
     kilni_base_cond_wait(&crew->work, &crew->lock);
   }
   atomic_fetch_sub(&crew->sleepers, 1);
   kilni_base_mutex_unlock(&crew->lock);
 }
 
-static void thread_main(void* user) {
-  kilni_crew_t* crew = user;
+static void copy_crew_thread_main(void* user) {
+  kilni_dispatch_crew_t* crew = user;
   uint32_t number = atomic_fetch_add(&crew->numbered, 1);
   uint64_t since = kilni_base_time_ns();
   for (uint32_t looks = 1; !atomic_load(&crew->ends); looks++) {
-    place_t* place = enter(crew);
+    place_t* place = copy_crew_enter(crew);
     if (place != NULL) {
       work_at(place, number);
-      leave(crew, place);
+      copy_crew_leave(crew, place);
       since = kilni_base_time_ns();
     } else if (!crew->looks || (looks % LOOKS == 0 &&
                                 kilni_base_time_ns() - since > LOOKING_NS)) {
@@ -214,7 +217,7 @@ static void thread_main(void* user) {
 }
 
 // Under the roster.
-static void end_threads(kilni_crew_t* crew) {
+static void end_threads(kilni_dispatch_crew_t* crew) {
   atomic_store(&crew->ends, true);
   kilni_base_mutex_lock(&crew->lock);
   kilni_base_cond_broadcast(&crew->work);
@@ -227,14 +230,14 @@ static void end_threads(kilni_crew_t* crew) {
   atomic_store(&crew->ends, false);
 }
 
-kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
+kiln_status_t kilni_dispatch_crew_start(kilni_dispatch_crew_t* crew) {
   kiln_status_t status = kiln_ok();
   if (atomic_load(&crew->running) == crew->threads) return kiln_ok();
   kilni_base_mutex_lock(&crew->roster);
   uint32_t running = atomic_load(&crew->running);
   while (running < crew->threads && kiln_status_is_ok(status)) {
     status = kilni_base_thread_start(&crew->handles[running], "kiln-copy",
-                                     thread_main, crew);
+                                     copy_crew_thread_main, crew);
     if (kiln_status_is_ok(status)) running++;
   }
   if (kiln_status_is_ok(status)) {
@@ -250,19 +253,19 @@ kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
       "ask for fewer `copy_threads`, or allow the process more threads");
 }
 
-void kilni_crew_rest(kilni_crew_t* crew) {
+void kilni_dispatch_crew_rest(kilni_dispatch_crew_t* crew) {
   kilni_base_mutex_lock(&crew->roster);
   if (atomic_load(&crew->running) > 0) end_threads(crew);
   kilni_base_mutex_unlock(&crew->roster);
 }
 
-uint32_t kilni_crew_running(const kilni_crew_t* crew) {
+uint32_t kilni_dispatch_crew_running(const kilni_dispatch_crew_t* crew) {
   return atomic_load(&crew->running);
 }
 
 // ---- Making and ending ----
 
-static kiln_status_t make_locks(kilni_crew_t* crew) {
+static kiln_status_t copy_crew_make_locks(kilni_dispatch_crew_t* crew) {
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&crew->lock));
   crew->has_lock = true;
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&crew->roster));
@@ -274,28 +277,29 @@ static kiln_status_t make_locks(kilni_crew_t* crew) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
-                                kilni_crew_t** out_crew) {
+kiln_status_t kilni_dispatch_crew_create(kiln_allocator_t allocator,
+                                         uint32_t threads,
+                                         kilni_dispatch_crew_t** out_crew) {
   void* block = NULL;
   *out_crew = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator, sizeof(kilni_crew_t), &block));
-  kilni_crew_t* crew = block;
+      kilni_base_alloc(allocator, sizeof(kilni_dispatch_crew_t), &block));
+  kilni_dispatch_crew_t* crew = block;
   crew->allocator = allocator;
   crew->threads = threads > 1 ? threads - 1 : 0;
   if (crew->threads > 0) crew->looks = kilni_base_core_count() > crew->threads;
-  kiln_status_t status = make_locks(crew);
+  kiln_status_t status = copy_crew_make_locks(crew);
   if (!kiln_status_is_ok(status)) {
-    kilni_crew_destroy(crew);
+    kilni_dispatch_crew_destroy(crew);
     return status;
   }
   *out_crew = crew;
   return kiln_ok();
 }
 
-void kilni_crew_destroy(kilni_crew_t* crew) {
+void kilni_dispatch_crew_destroy(kilni_dispatch_crew_t* crew) {
   if (crew == NULL) return;
-  if (crew->has_roster) kilni_crew_rest(crew);
+  if (crew->has_roster) kilni_dispatch_crew_rest(crew);
   if (crew->has_done) kilni_base_cond_deinit(&crew->done);
   if (crew->has_work) kilni_base_cond_deinit(&crew->work);
   if (crew->has_roster) kilni_base_mutex_deinit(&crew->roster);
@@ -305,7 +309,7 @@ void kilni_crew_destroy(kilni_crew_t* crew) {
 
 // ---- Copies ----
 
-static uint32_t take_place(kilni_crew_t* crew) {
+static uint32_t copy_crew_take_place(kilni_dispatch_crew_t* crew) {
   for (uint32_t i = 0; i < PLACES; i++) {
     bool taken = false;
     if (atomic_compare_exchange_strong(&crew->places[i].taken, &taken, true)) {
@@ -315,16 +319,17 @@ static uint32_t take_place(kilni_crew_t* crew) {
   return 0;
 }
 
-static size_t whole_pages(size_t bytes) {
+static size_t copy_crew_whole_pages(size_t bytes) {
   return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static void divide(const kilni_crew_t* crew, place_t* place) {
+static void copy_crew_divide(const kilni_dispatch_crew_t* crew,
+                             place_t* place) {
   place->slices = crew->threads + 1;
   place->slice =
-      whole_pages((place->bytes + place->slices - 1) / place->slices);
+      copy_crew_whole_pages((place->bytes + place->slices - 1) / place->slices);
   if (place->slice < LEAST_SHARE) place->slice = LEAST_SHARE;
-  place->share = whole_pages(place->slice / SHARES);
+  place->share = copy_crew_whole_pages(place->slice / SHARES);
   if (place->share < LEAST_SHARE) place->share = LEAST_SHARE;
   if (place->share > LARGEST_SHARE) place->share = LARGEST_SHARE;
   place->shares = (uint32_t)((place->slice + place->share - 1) / place->share);
@@ -335,17 +340,18 @@ static void divide(const kilni_crew_t* crew, place_t* place) {
                         memory_order_relaxed);
 }
 
-void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
+void kilni_dispatch_crew_begin(kilni_dispatch_crew_t* crew,
+                               kilni_dispatch_copy_t* copy) {
   copy->place = 0;
   if (copy->bytes < ALONE_BYTES || atomic_load(&crew->running) == 0) return;
-  copy->place = take_place(crew);
+  copy->place = copy_crew_take_place(crew);
   if (copy->place == 0) return;
   place_t* place = &crew->places[copy->place - 1];
   place->to = copy->to;
   place->from = copy->from;
   place->bytes = copy->bytes;
   place->past_caches = copy->past_caches;
-  divide(crew, place);
+  copy_crew_divide(crew, place);
   atomic_store_explicit(&place->number, atomic_fetch_add(&crew->number, 1) + 1,
                         memory_order_relaxed);
   atomic_store(&place->open, true);
@@ -355,7 +361,7 @@ void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
   kilni_base_mutex_unlock(&crew->lock);
 }
 
-static void wait_for_workers(kilni_crew_t* crew, place_t* place) {
+static void wait_for_workers(kilni_dispatch_crew_t* crew, place_t* place) {
   uint64_t since = kilni_base_time_ns();
   for (uint32_t looks = 1; atomic_load(&place->workers) != 0; looks++) {
     if (crew->looks &&
@@ -373,9 +379,10 @@ static void wait_for_workers(kilni_crew_t* crew, place_t* place) {
   }
 }
 
-void kilni_crew_finish(kilni_crew_t* crew, kilni_copy_t* copy) {
+void kilni_dispatch_crew_finish(kilni_dispatch_crew_t* crew,
+                                kilni_dispatch_copy_t* copy) {
   if (copy->place == 0) {
-    copy_bytes(copy->to, copy->from, copy->bytes, copy->past_caches);
+    copy_crew_copy_bytes(copy->to, copy->from, copy->bytes, copy->past_caches);
     return;
   }
   place_t* place = &crew->places[copy->place - 1];

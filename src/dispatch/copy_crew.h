@@ -17,35 +17,38 @@
 enum { KILNI_CREW_THREADS = 16 };  // most of one, with the one who asks
 
 // Threads, and the copies they are at. thread-safe
-typedef struct kilni_crew_t kilni_crew_t;
+typedef struct kilni_dispatch_crew_t kilni_dispatch_crew_t;
 
 // One copy. one-thread
-typedef struct kilni_copy_t {
+typedef struct kilni_dispatch_copy_t {
   void* to;
   const void* from;
   size_t bytes;
   uint32_t place;    // where the threads see it; 0: they do not
   bool past_caches;  // nobody reads it soon
-} kilni_copy_t;
+} kilni_dispatch_copy_t;
 
 // `threads` copy together: who asks, and all others, which are to be started;
 // 1: who asks copies alone. Starts none now.
-kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
-                                kilni_crew_t** out_crew);
+kiln_status_t kilni_dispatch_crew_create(kiln_allocator_t allocator,
+                                         uint32_t threads,
+                                         kilni_dispatch_crew_t** out_crew);
 // Nobody may use it any more. NULL is accepted.
-void kilni_crew_destroy(kilni_crew_t* crew);
+void kilni_dispatch_crew_destroy(kilni_dispatch_crew_t* crew);
 
 // Starts the threads that are not there; all of them, or none and a status.
-kiln_status_t kilni_crew_start(kilni_crew_t* crew);
+kiln_status_t kilni_dispatch_crew_start(kilni_dispatch_crew_t* crew);
 // Ends the threads behind what they are doing; a start makes others.
-void kilni_crew_rest(kilni_crew_t* crew);
+void kilni_dispatch_crew_rest(kilni_dispatch_crew_t* crew);
 // How many threads run, without askers.
-uint32_t kilni_crew_running(const kilni_crew_t* crew);
+uint32_t kilni_dispatch_crew_running(const kilni_dispatch_crew_t* crew);
 
 // Lets the threads begin; does nothing itself. The memory is theirs until
 // finish.
-void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy);
+void kilni_dispatch_crew_begin(kilni_dispatch_crew_t* crew,
+                               kilni_dispatch_copy_t* copy);
 // Does what is left of it and returns when all is done.
-void kilni_crew_finish(kilni_crew_t* crew, kilni_copy_t* copy);
+void kilni_dispatch_crew_finish(kilni_dispatch_crew_t* crew,
+                                kilni_dispatch_copy_t* copy);
 
 #endif  // KILN_SRC_DISPATCH_COPY_CREW_H_

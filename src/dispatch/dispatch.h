@@ -14,6 +14,6 @@
 // To be called before the first use of a pipeline that whoever binds memory to
 // it did not make: what is wrong with a binding is not repaired by an option of
 // the pipeline then, and no Fix names one.
-void kilni_pipeline_keep_options(kiln_pipeline_t* pipeline);
+void kilni_dispatch_pipeline_keep_options(kiln_pipeline_t* pipeline);
 
 #endif  // KILN_SRC_DISPATCH_DISPATCH_H_

@@ -6,26 +6,27 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 
-kiln_status_t kilni_counters_create(kiln_allocator_t allocator,
-                                    kilni_counters_t** out_counters) {
+kiln_status_t kilni_dispatch_counters_create(
+    kiln_allocator_t allocator, kilni_dispatch_counters_t** out_counters) {
   void* block = NULL;
   *out_counters = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_aligned(
-      allocator, sizeof(kilni_counters_t), alignof(kilni_counters_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc_aligned(allocator, sizeof(kilni_dispatch_counters_t),
+                               alignof(kilni_dispatch_counters_t), &block));
   *out_counters = block;
-  kilni_counters_reset(*out_counters);
+  kilni_dispatch_counters_reset(*out_counters);
   return kiln_ok();
 }
 
-void kilni_counters_destroy(kiln_allocator_t allocator,
-                            kilni_counters_t* counters) {
+void kilni_dispatch_counters_destroy(kiln_allocator_t allocator,
+                                     kilni_dispatch_counters_t* counters) {
   if (counters == NULL) return;
   kilni_base_free_aligned(allocator, counters, sizeof(*counters),
-                          alignof(kilni_counters_t));
+                          alignof(kilni_dispatch_counters_t));
 }
 
-uint64_t kilni_counters_read(const kilni_counters_t* counters,
-                             uint32_t counter) {
+uint64_t kilni_dispatch_counters_read(const kilni_dispatch_counters_t* counters,
+                                      uint32_t counter) {
   uint64_t sum = 0;
   if (counters == NULL) return 0;
   for (uint32_t i = 0; i < KILNI_COUNTER_SHARDS; i++) {
@@ -35,7 +36,7 @@ uint64_t kilni_counters_read(const kilni_counters_t* counters,
   return sum;
 }
 
-void kilni_counters_reset(kilni_counters_t* counters) {
+void kilni_dispatch_counters_reset(kilni_dispatch_counters_t* counters) {
   if (counters == NULL) return;
   for (uint32_t i = 0; i < KILNI_COUNTER_SHARDS; i++) {
     for (uint32_t j = 0; j < KILNI_COUNTER_COUNT; j++) {
@@ -46,7 +47,8 @@ void kilni_counters_reset(kilni_counters_t* counters) {
   atomic_store_explicit(&counters->longest_ns, 0, memory_order_relaxed);
 }
 
-void kilni_counters_longest(kilni_counters_t* counters, uint64_t ns) {
+void kilni_dispatch_counters_longest(kilni_dispatch_counters_t* counters,
+                                     uint64_t ns) {
   unsigned long long longest =
       atomic_load_explicit(&counters->longest_ns, memory_order_relaxed);
   while (ns > longest && !atomic_compare_exchange_weak_explicit(

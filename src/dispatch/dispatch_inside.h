@@ -19,9 +19,9 @@
 enum { KILNI_RANGE_DISPATCH = 1, KILNI_RANGE_PIPELINE = 2 };
 
 // On the calling thread. Only where `ranges` is not NULL.
-void kilni_range_begin(const kiln_nvtx_table_t* ranges, uint32_t category,
-                       const char* label);
-void kilni_range_end(const kiln_nvtx_table_t* ranges);
+void kilni_dispatch_range_begin(const kiln_nvtx_table_t* ranges,
+                                uint32_t category, const char* label);
+void kilni_dispatch_range_end(const kiln_nvtx_table_t* ranges);
 
 // ---- Own streams (dispatch_streams.c) ----
 
@@ -35,23 +35,23 @@ enum {
 //
 // `store` is for one thread at a time: who takes it leaves NULL, and who finds
 // NULL does without.
-typedef struct kilni_own_stream_t {
+typedef struct kilni_dispatch_own_stream_t {
   _Atomic(kiln_stream_t*) stream;    // NULL: not made yet
   _Atomic(kiln_transient_t*) store;  // NULL: not made yet, or taken
   atomic_bool has_store;             // it was made
   atomic_bool given_out;             // others may put work on it
-} kilni_own_stream_t;
+} kilni_dispatch_own_stream_t;
 
 // Streams of callers that work was put on. thread-safe
 //
 // Looked through without a lock, changed under one, which is not held over a
 // driver call.
-typedef struct kilni_seen_t {
+typedef struct kilni_dispatch_seen_t {
   kilni_base_mutex_t lock;
   atomic_uint count;
   uint32_t next;  // to make way
   _Atomic(kiln_stream_t*) streams[KILNI_SEEN_STREAMS];
-} kilni_seen_t;
+} kilni_dispatch_seen_t;
 
 // ---- Resident buffers (resident_table.c) ----
 
@@ -65,17 +65,17 @@ enum {
 //
 // `id` is 0 while nothing is there. Who reads the others asks for it before and
 // behind; who changes them has the lock.
-typedef struct kilni_resident_slot_t {
+typedef struct kilni_dispatch_resident_slot_t {
   atomic_ullong id;
   atomic_ullong address;
   atomic_ullong bytes;
   kiln_buffer_t* buffer;  // under the lock
   uint32_t generation;    // under the lock
   uint32_t next_free;     // under the lock: index + 1
-} kilni_resident_slot_t;
+} kilni_dispatch_resident_slot_t;
 
 // thread-safe
-typedef struct kilni_residents_t {
+typedef struct kilni_dispatch_residents_t {
   kilni_base_mutex_t lock;  // held for a few loads, and never over a call
   uint64_t tag;     // of this dispatcher, in the bits above the generation
   uint64_t budget;  // under the lock, as all up to `made`
@@ -86,14 +86,14 @@ typedef struct kilni_residents_t {
   uint32_t first_free;  // index + 1
   uint32_t made;        // slots that were ever used
   atomic_uint frees;    // ever: what was found is still there if it is the same
-  _Atomic(kilni_resident_slot_t*) chunks[KILNI_RESIDENT_CHUNKS];
-} kilni_residents_t;
+  _Atomic(kilni_dispatch_resident_slot_t*) chunks[KILNI_RESIDENT_CHUNKS];
+} kilni_dispatch_residents_t;
 
 // What a name stands for. thread-compatible
-typedef struct kilni_resident_view_t {
+typedef struct kilni_dispatch_resident_view_t {
   uint64_t address;
   uint64_t bytes;
-} kilni_resident_view_t;
+} kilni_dispatch_resident_view_t;
 
 // ---- Trap records (dispatch_traps.c) ----
 
@@ -103,45 +103,46 @@ enum {
 };
 
 // A record in pinned memory, and its place in a list. thread-compatible
-typedef struct kilni_trap_record_t {
+typedef struct kilni_dispatch_trap_record_t {
   kiln_program_trap_t* host;
   uint64_t address;
-  struct kilni_trap_page_t* page;
-  struct kilni_trap_record_t* next;
-} kilni_trap_record_t;
+  struct kilni_dispatch_trap_page_t* page;
+  struct kilni_dispatch_trap_record_t* next;
+} kilni_dispatch_trap_record_t;
 
 // Pinned memory for many of them. thread-compatible
-typedef struct kilni_trap_page_t {
+typedef struct kilni_dispatch_trap_page_t {
   kiln_buffer_t* buffer;
-  struct kilni_trap_page_t* next;
+  struct kilni_dispatch_trap_page_t* next;
   uint32_t in_use;  // records that were taken
   uint32_t reserved;
-  kilni_trap_record_t records[KILNI_TRAP_RECORDS];
-} kilni_trap_page_t;
+  kilni_dispatch_trap_record_t records[KILNI_TRAP_RECORDS];
+} kilni_dispatch_trap_page_t;
 
 // Whether a thread has trapped; the device may be writing it.
-static inline bool kilni_trap_is_set(const kilni_trap_record_t* record) {
+static inline bool kilni_dispatch_trap_is_set(
+    const kilni_dispatch_trap_record_t* record) {
   return __atomic_load_n(&record->host->set, __ATOMIC_ACQUIRE) != 0;
 }
 
 // Records that nobody uses, and the pages that they are of. thread-safe under
 // the lock, which is not held over a driver call
-typedef struct kilni_traps_t {
+typedef struct kilni_dispatch_traps_t {
   kilni_base_mutex_t lock;
-  kilni_trap_record_t* free;
-  kilni_trap_page_t* pages;
+  kilni_dispatch_trap_record_t* free;
+  kilni_dispatch_trap_page_t* pages;
   uint32_t page_count;
   uint32_t reserved;
-} kilni_traps_t;
+} kilni_dispatch_traps_t;
 
 // ---- The dispatcher ----
 
 // Pendings that were released before they were done. thread-safe
-typedef struct kilni_limbo_t {
+typedef struct kilni_dispatch_limbo_t {
   kilni_base_mutex_t lock;
   kiln_pending_t* first;
   kiln_pending_t* last;  // where there is a first one
-} kilni_limbo_t;
+} kilni_dispatch_limbo_t;
 
 struct kiln_dispatcher_t {
   kiln_device_t* device;
@@ -155,25 +156,26 @@ struct kiln_dispatcher_t {
   uint64_t transient_bytes;  // of the stores of all own streams
   kiln_cache_t* cache;
   kiln_linker_t* linker;
-  kilni_counters_t* counters;       // NULL: off
-  const kiln_nvtx_table_t* ranges;  // NULL: off, or nobody listens
-  kilni_staging_t* staging;
+  kilni_dispatch_counters_t* counters;  // NULL: off
+  const kiln_nvtx_table_t* ranges;      // NULL: off, or nobody listens
+  kilni_dispatch_staging_t* staging;
   atomic_uint pipelines;
   atomic_uint pendings;
-  kilni_limbo_t limbo;
-  kilni_traps_t traps;
-  kilni_seen_t seen;
-  kilni_residents_t residents;
-  kilni_own_stream_t own[KILNI_OWN_STREAMS + KILNI_MEMORY_STREAMS];
+  kilni_dispatch_limbo_t limbo;
+  kilni_dispatch_traps_t traps;
+  kilni_dispatch_seen_t seen;
+  kilni_dispatch_residents_t residents;
+  kilni_dispatch_own_stream_t own[KILNI_OWN_STREAMS + KILNI_MEMORY_STREAMS];
 };
 
 // The one of that number, made if it is not there yet.
-kiln_status_t kilni_own_stream(kiln_dispatcher_t* dispatcher, uint32_t index,
-                               kiln_stream_t** out_stream);
+kiln_status_t kilni_dispatch_own_stream(kiln_dispatcher_t* dispatcher,
+                                        uint32_t index,
+                                        kiln_stream_t** out_stream);
 // Whether it is one that only this dispatcher puts work on: launches may then
 // overlap each other by default, since all that is in front of them waits.
-bool kilni_stream_is_ours(const kiln_dispatcher_t* dispatcher,
-                          const kiln_stream_t* stream);
+bool kilni_dispatch_stream_is_ours(const kiln_dispatcher_t* dispatcher,
+                                   const kiln_stream_t* stream);
 // The caller's stream after a look at it, or for NULL the first own one; and
 // remembers it.
 kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
@@ -181,37 +183,39 @@ kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
                                     kiln_stream_t** out_stream);
 // Later work on `stream` waits for all work on streams of this dispatcher, and
 // on those it has seen.
-kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
-                                 kiln_stream_t* stream);
+kiln_status_t kilni_dispatch_streams_join(kiln_dispatcher_t* dispatcher,
+                                          kiln_stream_t* stream);
 // Device memory for work on `stream`, freed behind it by its release.
-kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
-                                     kiln_stream_t* stream, uint64_t bytes,
-                                     kiln_buffer_t** out_buffer);
+kiln_status_t kilni_dispatch_transient_buffer(kiln_dispatcher_t* dispatcher,
+                                              kiln_stream_t* stream,
+                                              uint64_t bytes,
+                                              kiln_buffer_t** out_buffer);
 // What is kept for own streams goes back.
-void kilni_streams_trim(kiln_dispatcher_t* dispatcher);
+void kilni_dispatch_streams_trim(kiln_dispatcher_t* dispatcher);
 // Callers' streams are remembered no more: the stream of frees waits for what
 // is on them by now.
-kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher);
-void kilni_streams_count(kiln_dispatcher_t* dispatcher,
-                         kiln_dispatcher_counts_t* counts);
-void kilni_streams_deinit(kiln_dispatcher_t* dispatcher);
+kiln_status_t kilni_dispatch_streams_forget(kiln_dispatcher_t* dispatcher);
+void kilni_dispatch_streams_count(kiln_dispatcher_t* dispatcher,
+                                  kiln_dispatcher_counts_t* counts);
+void kilni_dispatch_streams_deinit(kiln_dispatcher_t* dispatcher);
 
 // ---- The table ----
 
-static inline kilni_resident_slot_t* kilni_resident_slot(
-    kilni_residents_t* table, kiln_resident_t resident) {
+static inline kilni_dispatch_resident_slot_t* kilni_dispatch_resident_slot(
+    kilni_dispatch_residents_t* table, kiln_resident_t resident) {
   uint32_t index =
       (uint32_t)(resident.id & ((1u << KILNI_RESIDENT_INDEX_BITS) - 1));
-  kilni_resident_slot_t* chunk = atomic_load_explicit(
+  kilni_dispatch_resident_slot_t* chunk = atomic_load_explicit(
       &table->chunks[index / KILNI_RESIDENT_CHUNK], memory_order_acquire);
   return chunk == NULL ? NULL : &chunk[index % KILNI_RESIDENT_CHUNK];
 }
 
 // Reads what a name stands for, without a lock; false: it is none.
-static inline bool kilni_resident_find(kilni_residents_t* table,
-                                       kiln_resident_t resident,
-                                       kilni_resident_view_t* out_view) {
-  kilni_resident_slot_t* slot = kilni_resident_slot(table, resident);
+static inline bool kilni_dispatch_resident_find(
+    kilni_dispatch_residents_t* table, kiln_resident_t resident,
+    kilni_dispatch_resident_view_t* out_view) {
+  kilni_dispatch_resident_slot_t* slot =
+      kilni_dispatch_resident_slot(table, resident);
   if (slot == NULL || resident.id == 0 ||
       atomic_load_explicit(&slot->id, memory_order_acquire) != resident.id) {
     return false;
@@ -226,20 +230,21 @@ static inline bool kilni_resident_find(kilni_residents_t* table,
 
 // The same with a status. INVALID_ARGUMENT, for a name
 // that is none, without a word about whose.
-kiln_status_t kilni_resident_look(kiln_dispatcher_t* dispatcher,
-                                  kiln_resident_t resident,
-                                  kilni_resident_view_t* out_view);
+kiln_status_t kilni_dispatch_resident_look(
+    kiln_dispatcher_t* dispatcher, kiln_resident_t resident,
+    kilni_dispatch_resident_view_t* out_view);
 // Its buffer, with a reference more; NULL for one of no bytes.
-kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
-                                 kiln_resident_t resident,
-                                 kiln_buffer_t** out_buffer);
+kiln_status_t kilni_dispatch_resident_get(kiln_dispatcher_t* dispatcher,
+                                          kiln_resident_t resident,
+                                          kiln_buffer_t** out_buffer);
 // Gives that back behind work on `stream`, which may have been freed meanwhile.
-kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
-                                 kiln_resident_t resident,
-                                 kiln_buffer_t* buffer, kiln_stream_t* stream,
-                                 kiln_status_t status);
+kiln_status_t kilni_dispatch_resident_put(kiln_dispatcher_t* dispatcher,
+                                          kiln_resident_t resident,
+                                          kiln_buffer_t* buffer,
+                                          kiln_stream_t* stream,
+                                          kiln_status_t status);
 // Without references to the dispatcher: frees what was not freed.
-void kilni_residents_deinit(kiln_dispatcher_t* dispatcher);
+void kilni_dispatch_residents_deinit(kiln_dispatcher_t* dispatcher);
 
 // ---- Pendings (dispatch_pending.c) ----
 
@@ -252,19 +257,20 @@ enum {
 };
 
 // How work of many steps has ended. thread-compatible
-typedef struct kilni_pending_end_t {
+typedef struct kilni_dispatch_pending_end_t {
   uint32_t state;     // KILNI_PENDING_DONE, _TRAPPED or _UNCONVERGED
   uint32_t rounds;    // of a fixpoint that reached its limit
   kiln_trap_t trap;   //
   const char* label;  // of the step; lives as long as the work's object
-} kilni_pending_end_t;
+} kilni_dispatch_pending_end_t;
 
 // What a pending of many steps is of. thread-compatible
-typedef struct kilni_pending_of_t {
+typedef struct kilni_dispatch_pending_of_t {
   void* object;  // NULL: of a dispatch; else with a reference
-  void (*look)(void* object, kilni_pending_end_t* out_end);  // it is done
+  void (*look)(void* object,
+               kilni_dispatch_pending_end_t* out_end);  // it is done
   void (*release)(void* object);
-} kilni_pending_of_t;
+} kilni_dispatch_pending_of_t;
 
 struct kiln_pending_t {
   kiln_dispatcher_t* dispatcher;
@@ -276,42 +282,44 @@ struct kiln_pending_t {
   uint64_t enqueue_ns;  //
   uint64_t timeout_ns;  // 0: none
   atomic_ullong wait_ns;
-  kilni_pending_of_t of;
-  kilni_pending_end_t how;      // once the state says so
-  kilni_trap_record_t* record;  // NULL: the code cannot trap
-  kiln_kernel_t* kernel;        // kept loaded; may be NULL
-  char* label;                  // for messages
-  kiln_pending_t* next;         // in limbo
+  kilni_dispatch_pending_of_t of;
+  kilni_dispatch_pending_end_t how;      // once the state says so
+  kilni_dispatch_trap_record_t* record;  // NULL: the code cannot trap
+  kiln_kernel_t* kernel;                 // kept loaded; may be NULL
+  char* label;                           // for messages
+  kiln_pending_t* next;                  // in limbo
 };
 
 // One with its events, which nobody has recorded yet. `label` is copied.
-kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
-                                   const char* label, bool timed,
-                                   kiln_pending_t** out_pending);
+kiln_status_t kilni_dispatch_pending_create(kiln_dispatcher_t* dispatcher,
+                                            const char* label, bool timed,
+                                            kiln_pending_t** out_pending);
 // Behind the last operation: records its end.
-kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
-                                   kiln_stream_t* stream);
+kiln_status_t kilni_dispatch_pending_finish(kiln_pending_t* pending,
+                                            kiln_stream_t* stream);
 // A record of zeroes, and its way back: behind the work that it was for.
-kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
-                              kilni_trap_record_t** out_record);
-void kilni_trap_give(kiln_dispatcher_t* dispatcher,
-                     kilni_trap_record_t* record);
+kiln_status_t kilni_dispatch_trap_take(
+    kiln_dispatcher_t* dispatcher, kilni_dispatch_trap_record_t** out_record);
+void kilni_dispatch_trap_give(kiln_dispatcher_t* dispatcher,
+                              kilni_dispatch_trap_record_t* record);
 // The same behind all that is on streams by now, without waiting for it.
-void kilni_trap_retire(kiln_dispatcher_t* dispatcher,
-                       kilni_trap_record_t* record);
+void kilni_dispatch_trap_retire(kiln_dispatcher_t* dispatcher,
+                                kilni_dispatch_trap_record_t* record);
 // Pages that no record of is in use go back.
-void kilni_traps_trim(kiln_dispatcher_t* dispatcher);
-uint32_t kilni_traps_count(kiln_dispatcher_t* dispatcher);
-void kilni_traps_deinit(kiln_dispatcher_t* dispatcher);
+void kilni_dispatch_traps_trim(kiln_dispatcher_t* dispatcher);
+uint32_t kilni_dispatch_traps_count(kiln_dispatcher_t* dispatcher);
+void kilni_dispatch_traps_deinit(kiln_dispatcher_t* dispatcher);
 // What a record says, and as a status.
-void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap);
-kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap);
+void kilni_dispatch_trap_read(const kiln_program_trap_t* record,
+                              kiln_trap_t* out_trap);
+kiln_status_t kilni_dispatch_trap_status(const char* label,
+                                         const kiln_trap_t* trap);
 // A fixpoint that reached its limit.
-kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds);
+kiln_status_t kilni_dispatch_rounds_status(const char* label, uint32_t rounds);
 // Ends some of those whose work is done: what every call can bear.
-void kilni_limbo_look(kiln_dispatcher_t* dispatcher);
+void kilni_dispatch_limbo_look(kiln_dispatcher_t* dispatcher);
 // Ends those whose work is done; `all`: waits for the others too, unless the
 // device is lost.
-void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all);
+void kilni_dispatch_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all);
 
 #endif  // KILN_SRC_DISPATCH_DISPATCH_INSIDE_H_

@@ -21,14 +21,14 @@ enum {
 #define LARGEST_CHUNK     (1ull << 30)
 #define DEFAULT_TRANSIENT (256ull << 20)
 
-static void destroy(kiln_dispatcher_t* dispatcher) {
+static void make_destroy(kiln_dispatcher_t* dispatcher) {
   kiln_device_t* device = dispatcher->device;
-  if (dispatcher->has_limbo_lock) kilni_limbo_sweep(dispatcher, true);
-  kilni_traps_deinit(dispatcher);
-  kilni_residents_deinit(dispatcher);
-  kilni_staging_destroy(dispatcher->staging);
-  kilni_streams_deinit(dispatcher);
-  kilni_counters_destroy(dispatcher->allocator, dispatcher->counters);
+  if (dispatcher->has_limbo_lock) kilni_dispatch_limbo_sweep(dispatcher, true);
+  kilni_dispatch_traps_deinit(dispatcher);
+  kilni_dispatch_residents_deinit(dispatcher);
+  kilni_dispatch_staging_destroy(dispatcher->staging);
+  kilni_dispatch_streams_deinit(dispatcher);
+  kilni_dispatch_counters_destroy(dispatcher->allocator, dispatcher->counters);
   if (dispatcher->has_limbo_lock)
     kilni_base_mutex_deinit(&dispatcher->limbo.lock);
   if (dispatcher->has_seen_lock)
@@ -68,7 +68,7 @@ static kiln_status_t check_staging(kiln_dispatcher_options_t* given) {
       LEAST_CHUNK, LARGEST_CHUNK);
 }
 
-static kiln_status_t check_options(kiln_dispatcher_options_t* given) {
+static kiln_status_t make_check_options(kiln_dispatcher_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->telemetry <= KILN_SWITCH_ON, "options.telemetry");
   KILNI_CHECK_ARGUMENT(given->ranges <= KILN_SWITCH_ON, "options.ranges");
   if (given->streams == 0) given->streams = DEFAULT_STREAMS;
@@ -98,7 +98,7 @@ static kiln_status_t check_options(kiln_dispatcher_options_t* given) {
 
 // ---- Making ----
 
-static kiln_status_t make_locks(kiln_dispatcher_t* dispatcher) {
+static kiln_status_t dispatch_make_make_locks(kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&dispatcher->limbo.lock));
   dispatcher->has_limbo_lock = true;
   KILNI_RETURN_IF_ERROR(kilni_base_mutex_init(&dispatcher->traps.lock));
@@ -120,18 +120,18 @@ static uint64_t make_tag(const kiln_dispatcher_t* dispatcher) {
   return ((mixed >> (64 - TAG_BITS)) + number) & ((1u << TAG_BITS) - 1);
 }
 
-static kiln_status_t make_parts(kiln_dispatcher_t* dispatcher,
-                                const kiln_dispatcher_options_t* given) {
-  KILNI_RETURN_IF_ERROR(make_locks(dispatcher));
+static kiln_status_t dispatch_make_make_parts(
+    kiln_dispatcher_t* dispatcher, const kiln_dispatcher_options_t* given) {
+  KILNI_RETURN_IF_ERROR(dispatch_make_make_locks(dispatcher));
   if (given->telemetry == KILN_SWITCH_ON) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_counters_create(dispatcher->allocator, &dispatcher->counters));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_counters_create(
+        dispatcher->allocator, &dispatcher->counters));
   }
   if (given->ranges != KILN_SWITCH_OFF) {
     dispatcher->ranges = kilni_table_nvtx_table_open(
         dispatcher->device->host, given->ranges == KILN_SWITCH_ON);
   }
-  kilni_residents_t* residents = &dispatcher->residents;
+  kilni_dispatch_residents_t* residents = &dispatcher->residents;
   residents->tag = make_tag(dispatcher);
   residents->budget = given->resident_bytes;
   residents->asks = given->resident_bytes == 0;
@@ -141,13 +141,13 @@ static kiln_status_t make_parts(kiln_dispatcher_t* dispatcher,
         kiln_device_query_free(dispatcher->device, &free_bytes));
     residents->budget = free_bytes / 10 * 9;
   }
-  kilni_staging_options_t staging = {
+  kilni_dispatch_staging_options_t staging = {
       given->staging_bytes, given->staging_chunk_bytes, given->copy_threads, 0,
       dispatcher->counters};
-  KILNI_RETURN_IF_ERROR(
-      kilni_staging_create(dispatcher->device, &staging, &dispatcher->staging));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_staging_create(
+      dispatcher->device, &staging, &dispatcher->staging));
   kiln_stream_t* first = NULL;
-  return kilni_own_stream(dispatcher, 0, &first);
+  return kilni_dispatch_own_stream(dispatcher, 0, &first);
 }
 
 kiln_status_t kiln_dispatcher_create(kiln_device_t* device,
@@ -159,7 +159,7 @@ kiln_status_t kiln_dispatcher_create(kiln_device_t* device,
   kiln_dispatcher_options_t given;
   KILNI_RETURN_IF_ERROR(
       KILNI_OPTIONS_READ(options, kiln_dispatcher_options_t, &given));
-  KILNI_RETURN_IF_ERROR(check_options(&given));
+  KILNI_RETURN_IF_ERROR(make_check_options(&given));
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   void* block = NULL;
@@ -176,9 +176,9 @@ kiln_status_t kiln_dispatcher_create(kiln_device_t* device,
   kiln_cache_retain(given.cache);
   kiln_linker_retain(given.linker);
   atomic_init(&dispatcher->references, 1);
-  kiln_status_t status = make_parts(dispatcher, &given);
+  kiln_status_t status = dispatch_make_make_parts(dispatcher, &given);
   if (!kiln_status_is_ok(status)) {
-    destroy(dispatcher);
+    make_destroy(dispatcher);
     return status;
   }
   *out_dispatcher = dispatcher;
@@ -194,7 +194,7 @@ void kiln_dispatcher_release(kiln_dispatcher_t* dispatcher) {
   if (dispatcher == NULL || kilni_device_is_forked(dispatcher->device)) return;
   if (atomic_fetch_sub_explicit(&dispatcher->references, 1,
                                 memory_order_acq_rel) == 1) {
-    destroy(dispatcher);
+    make_destroy(dispatcher);
   }
 }
 
@@ -204,7 +204,7 @@ kiln_device_t* kiln_dispatcher_device(const kiln_dispatcher_t* dispatcher) {
 
 // ---- All at once ----
 
-static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
+static kiln_status_t make_check_usable(const kiln_dispatcher_t* dispatcher) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
@@ -212,33 +212,34 @@ static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
 }
 
 kiln_status_t kiln_dispatcher_warm(kiln_dispatcher_t* dispatcher) {
-  KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
+  KILNI_RETURN_IF_ERROR(make_check_usable(dispatcher));
   uint32_t all = dispatcher->stream_count + KILNI_MEMORY_STREAMS;
   for (uint32_t i = 0; i < all; i++) {
     kiln_stream_t* stream = NULL;
     kiln_buffer_t* buffer = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_own_stream(dispatcher, i, &stream));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_own_stream(dispatcher, i, &stream));
     // The driver sets a stream up when it is first used.
     if (i < dispatcher->stream_count) {
       KILNI_RETURN_IF_ERROR(
-          kilni_transient_buffer(dispatcher, stream, 1, &buffer));
+          kilni_dispatch_transient_buffer(dispatcher, stream, 1, &buffer));
     }
     kiln_buffer_release(buffer);
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
   }
-  return kilni_staging_warm(dispatcher->staging);
+  return kilni_dispatch_staging_warm(dispatcher->staging);
 }
 
 kiln_status_t kiln_dispatcher_synchronize(kiln_dispatcher_t* dispatcher) {
-  KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
-  uint64_t began = kilni_count_clock(dispatcher->counters);
-  kilni_count(dispatcher->counters, KILNI_COUNTER_WAITS, 1);
+  KILNI_RETURN_IF_ERROR(make_check_usable(dispatcher));
+  uint64_t began = kilni_dispatch_count_clock(dispatcher->counters);
+  kilni_dispatch_count(dispatcher->counters, KILNI_COUNTER_WAITS, 1);
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
     kiln_stream_t* stream = atomic_load(&dispatcher->own[i].stream);
     if (stream == NULL) continue;
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
   }
-  (void)kilni_count_since(dispatcher->counters, KILNI_COUNTER_WAIT_NS, began);
+  (void)kilni_dispatch_count_since(dispatcher->counters, KILNI_COUNTER_WAIT_NS,
+                                   began);
   return kiln_ok();
 }
 
@@ -250,12 +251,12 @@ kiln_status_t kiln_dispatcher_clean(kiln_dispatcher_t* dispatcher) {
     if (stream == NULL) continue;
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
   }
-  kilni_limbo_sweep(dispatcher, false);
-  kilni_traps_trim(dispatcher);
-  kiln_status_t status = kilni_streams_forget(dispatcher);
-  kilni_streams_trim(dispatcher);
-  status =
-      kilni_base_status_join(status, kilni_staging_trim(dispatcher->staging));
+  kilni_dispatch_limbo_sweep(dispatcher, false);
+  kilni_dispatch_traps_trim(dispatcher);
+  kiln_status_t status = kilni_dispatch_streams_forget(dispatcher);
+  kilni_dispatch_streams_trim(dispatcher);
+  status = kilni_base_status_join(
+      status, kilni_dispatch_staging_trim(dispatcher->staging));
   // The device's own, which its other users make again as well.
   kilni_device_pools_drain(dispatcher->device);
   kilni_device_spares_drain(dispatcher->device->whole);
@@ -270,16 +271,16 @@ void kiln_dispatcher_counts(kiln_dispatcher_t* dispatcher,
                             kiln_dispatcher_counts_t* out_counts) {
   memset(out_counts, 0, sizeof(*out_counts));
   if (dispatcher == NULL) return;
-  kilni_residents_t* residents = &dispatcher->residents;
+  kilni_dispatch_residents_t* residents = &dispatcher->residents;
   kilni_base_mutex_lock(&residents->lock);
   out_counts->resident_bytes = residents->bytes;
   out_counts->resident_peak = residents->peak;
   out_counts->resident_budget = residents->budget;
   out_counts->residents = residents->count;
   kilni_base_mutex_unlock(&residents->lock);
-  kilni_staging_count(dispatcher->staging, out_counts);
-  kilni_streams_count(dispatcher, out_counts);
+  kilni_dispatch_staging_count(dispatcher->staging, out_counts);
+  kilni_dispatch_streams_count(dispatcher, out_counts);
   out_counts->pipelines = atomic_load(&dispatcher->pipelines);
   out_counts->pendings = atomic_load(&dispatcher->pendings);
-  out_counts->trap_pages = kilni_traps_count(dispatcher);
+  out_counts->trap_pages = kilni_dispatch_traps_count(dispatcher);
 }

@@ -16,19 +16,19 @@ enum {
   LOOKS = 2,  // at what is not over, by one call
 };
 
-static kiln_status_t make_event(kiln_dispatcher_t* dispatcher, bool timed,
-                                kiln_event_t** out_event) {
+static kiln_status_t pending_make_event(kiln_dispatcher_t* dispatcher,
+                                        bool timed, kiln_event_t** out_event) {
   kiln_event_options_t options = kiln_event_options_default();
   if (timed) options.timing = KILN_SWITCH_ON;
   return kiln_event_create(dispatcher->device, &options, out_event);
 }
 
 // Ends one that nobody refers to and whose work is done, or was never begun.
-static void destroy(kiln_pending_t* pending) {
+static void pending_destroy(kiln_pending_t* pending) {
   kiln_dispatcher_t* dispatcher = pending->dispatcher;
   kiln_event_release(pending->start);
   kiln_event_release(pending->end);
-  kilni_trap_give(dispatcher, pending->record);
+  kilni_dispatch_trap_give(dispatcher, pending->record);
   kiln_kernel_release(pending->kernel);
   if (pending->of.object != NULL) pending->of.release(pending->of.object);
   kilni_base_strfree(dispatcher->allocator, pending->label);
@@ -36,12 +36,12 @@ static void destroy(kiln_pending_t* pending) {
   atomic_fetch_sub(&dispatcher->pendings, 1);
 }
 
-kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
-                                   const char* label, bool timed,
-                                   kiln_pending_t** out_pending) {
+kiln_status_t kilni_dispatch_pending_create(kiln_dispatcher_t* dispatcher,
+                                            const char* label, bool timed,
+                                            kiln_pending_t** out_pending) {
   void* block = NULL;
   *out_pending = NULL;
-  kilni_limbo_look(dispatcher);
+  kilni_dispatch_limbo_look(dispatcher);
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(dispatcher->allocator, sizeof(kiln_pending_t), &block));
   kiln_pending_t* pending = block;
@@ -54,13 +54,13 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
   kiln_status_t status = kilni_base_strdup(
       dispatcher->allocator, kilni_base_sv(label), &pending->label);
   if (kiln_status_is_ok(status)) {
-    status = make_event(dispatcher, timed, &pending->end);
+    status = pending_make_event(dispatcher, timed, &pending->end);
   }
   if (kiln_status_is_ok(status) && timed) {
-    status = make_event(dispatcher, timed, &pending->start);
+    status = pending_make_event(dispatcher, timed, &pending->start);
   }
   if (!kiln_status_is_ok(status)) {
-    destroy(pending);
+    pending_destroy(pending);
     return status;
   }
   kiln_dispatcher_retain(dispatcher);
@@ -68,20 +68,21 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
   return kiln_ok();
 }
 
-kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
-                                   kiln_stream_t* stream) {
+kiln_status_t kilni_dispatch_pending_finish(kiln_pending_t* pending,
+                                            kiln_stream_t* stream) {
   kiln_status_t status = kiln_event_record(pending->end, stream);
   pending->enqueue_ns = kilni_base_time_ns() - pending->began_ns;
   if (pending->start == NULL) return status;
-  kilni_counters_t* counters = pending->dispatcher->counters;
-  kilni_count(counters, KILNI_COUNTER_TIMED_DISPATCHES, 1);
-  kilni_count(counters, KILNI_COUNTER_TIMED_ENQUEUE_NS, pending->enqueue_ns);
+  kilni_dispatch_counters_t* counters = pending->dispatcher->counters;
+  kilni_dispatch_count(counters, KILNI_COUNTER_TIMED_DISPATCHES, 1);
+  kilni_dispatch_count(counters, KILNI_COUNTER_TIMED_ENQUEUE_NS,
+                       pending->enqueue_ns);
   return status;
 }
 
 // ---- Limbo ----
 
-static bool is_over(kiln_pending_t* pending) {
+static bool pending_is_over(kiln_pending_t* pending) {
   bool ready = true;
   if (kilni_device_is_lost(pending->dispatcher->device)) return false;
   kiln_status_t status = kiln_event_query(pending->end, &ready);
@@ -91,7 +92,7 @@ static bool is_over(kiln_pending_t* pending) {
 }
 
 // Behind those that wait there.
-static void put_last(kilni_limbo_t* limbo, kiln_pending_t* pending) {
+static void put_last(kilni_dispatch_limbo_t* limbo, kiln_pending_t* pending) {
   pending->next = NULL;
   kilni_base_mutex_lock(&limbo->lock);
   if (limbo->first == NULL) {
@@ -103,7 +104,7 @@ static void put_last(kilni_limbo_t* limbo, kiln_pending_t* pending) {
   kilni_base_mutex_unlock(&limbo->lock);
 }
 
-static kiln_pending_t* take_first(kilni_limbo_t* limbo) {
+static kiln_pending_t* take_first(kilni_dispatch_limbo_t* limbo) {
   kilni_base_mutex_lock(&limbo->lock);
   kiln_pending_t* pending = limbo->first;
   if (pending != NULL) limbo->first = pending->next;
@@ -113,12 +114,12 @@ static kiln_pending_t* take_first(kilni_limbo_t* limbo) {
 
 // Each call looks at others, so that none is forgotten behind work that takes
 // long, and no call at many that are not over.
-void kilni_limbo_look(kiln_dispatcher_t* dispatcher) {
+void kilni_dispatch_limbo_look(kiln_dispatcher_t* dispatcher) {
   for (int waits = 0; waits < LOOKS;) {
     kiln_pending_t* pending = take_first(&dispatcher->limbo);
     if (pending == NULL) return;
-    if (is_over(pending)) {
-      destroy(pending);
+    if (pending_is_over(pending)) {
+      pending_destroy(pending);
     } else {
       put_last(&dispatcher->limbo, pending);
       waits++;
@@ -126,8 +127,8 @@ void kilni_limbo_look(kiln_dispatcher_t* dispatcher) {
   }
 }
 
-void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
-  kilni_limbo_t* limbo = &dispatcher->limbo;
+void kilni_dispatch_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
+  kilni_dispatch_limbo_t* limbo = &dispatcher->limbo;
   kilni_base_mutex_lock(&limbo->lock);
   kiln_pending_t* list = limbo->first;
   limbo->first = NULL;
@@ -137,8 +138,8 @@ void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
     if (all && !kilni_device_is_lost(dispatcher->device)) {
       kiln_status_free(kiln_event_synchronize(list->end));
     }
-    if (all || is_over(list)) {
-      destroy(list);
+    if (all || pending_is_over(list)) {
+      pending_destroy(list);
     } else {
       put_last(limbo, list);
     }
@@ -161,8 +162,8 @@ void kiln_pending_release(kiln_pending_t* pending) {
   }
   kiln_dispatcher_t* dispatcher = pending->dispatcher;
   if (atomic_load(&pending->state) != KILNI_PENDING_RUNS ||
-      pending->record == NULL || is_over(pending)) {
-    destroy(pending);
+      pending->record == NULL || pending_is_over(pending)) {
+    pending_destroy(pending);
   } else {
     put_last(&dispatcher->limbo, pending);
   }
@@ -172,29 +173,30 @@ void kiln_pending_release(kiln_pending_t* pending) {
 // ---- How it ended ----
 
 static void count_end(kiln_pending_t* pending, bool traps) {
-  kilni_counters_t* counters = pending->dispatcher->counters;
+  kilni_dispatch_counters_t* counters = pending->dispatcher->counters;
   uint64_t device_ns = 0;
   if (counters == NULL) return;
-  if (traps) kilni_count(counters, KILNI_COUNTER_TRAPS, 1);
+  if (traps) kilni_dispatch_count(counters, KILNI_COUNTER_TRAPS, 1);
   if (pending->start == NULL) return;
   kiln_status_t status =
       kiln_event_elapsed(pending->start, pending->end, &device_ns);
   if (kiln_status_is_ok(status)) {
-    kilni_count(counters, KILNI_COUNTER_MEASURED, 1);
-    kilni_count(counters, KILNI_COUNTER_MEASURED_NS, device_ns);
-    kilni_counters_longest(counters, device_ns);
+    kilni_dispatch_count(counters, KILNI_COUNTER_MEASURED, 1);
+    kilni_dispatch_count(counters, KILNI_COUNTER_MEASURED_NS, device_ns);
+    kilni_dispatch_counters_longest(counters, device_ns);
   }
   kiln_status_free(status);
 }
 
-static void look(kiln_pending_t* pending) {
-  kilni_pending_end_t* how = &pending->how;
+static void pending_look(kiln_pending_t* pending) {
+  kilni_dispatch_pending_end_t* how = &pending->how;
   how->state = KILNI_PENDING_DONE;
   how->label = pending->label;
   if (pending->of.object != NULL) {
     pending->of.look(pending->of.object, how);
-  } else if (pending->record != NULL && kilni_trap_is_set(pending->record)) {
-    kilni_trap_read(pending->record->host, &how->trap);
+  } else if (pending->record != NULL &&
+             kilni_dispatch_trap_is_set(pending->record)) {
+    kilni_dispatch_trap_read(pending->record->host, &how->trap);
     how->state = KILNI_PENDING_TRAPPED;
   }
 }
@@ -205,7 +207,7 @@ static void find_end(kiln_pending_t* pending) {
   kilni_base_mutex_lock(lock);
   bool first = atomic_load(&pending->state) == KILNI_PENDING_RUNS;
   if (first) {
-    look(pending);
+    pending_look(pending);
     atomic_store(&pending->state, pending->how.state);
   }
   kilni_base_mutex_unlock(lock);
@@ -254,10 +256,11 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
   }
   *out_ready = true;
   if (state == KILNI_PENDING_TRAPPED) {
-    return kilni_trap_status(pending->how.label, &pending->how.trap);
+    return kilni_dispatch_trap_status(pending->how.label, &pending->how.trap);
   }
   if (state == KILNI_PENDING_UNCONVERGED) {
-    return kilni_rounds_status(pending->how.label, pending->how.rounds);
+    return kilni_dispatch_rounds_status(pending->how.label,
+                                        pending->how.rounds);
   }
   return state == KILNI_PENDING_LOST ? kilni_device_lost_status(device)
                                      : kiln_ok();
@@ -280,7 +283,7 @@ kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
   KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
   uint64_t began = kilni_base_time_ns();
   bool ready = false;
-  kilni_count(pending->dispatcher->counters, KILNI_COUNTER_WAITS, 1);
+  kilni_dispatch_count(pending->dispatcher->counters, KILNI_COUNTER_WAITS, 1);
   kiln_status_t status = kiln_pending_query(pending, &ready);
   if (ready || !kiln_status_is_ok(status)) return status;
   if (timeout_ns == KILN_PENDING_FOREVER && pending->timeout_ns == 0) {
@@ -290,7 +293,8 @@ kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
     status = poll(pending, began, timeout_ns);
   }
   uint64_t waited = kilni_base_time_ns() - began;
-  kilni_count(pending->dispatcher->counters, KILNI_COUNTER_WAIT_NS, waited);
+  kilni_dispatch_count(pending->dispatcher->counters, KILNI_COUNTER_WAIT_NS,
+                       waited);
   unsigned long long longest = atomic_load(&pending->wait_ns);
   while (waited > longest &&
          !atomic_compare_exchange_weak(&pending->wait_ns, &longest, waited)) {

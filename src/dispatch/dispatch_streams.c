@@ -12,8 +12,8 @@
 
 // ---- Own streams ----
 
-static kiln_status_t make(kiln_dispatcher_t* dispatcher, uint32_t index,
-                          kiln_stream_t** out_stream) {
+static kiln_status_t streams_make(kiln_dispatcher_t* dispatcher, uint32_t index,
+                                  kiln_stream_t** out_stream) {
   kiln_stream_t* made = NULL;
   kiln_stream_t* first = NULL;
   KILNI_RETURN_IF_ERROR(kiln_stream_create(dispatcher->device, NULL, &made));
@@ -26,11 +26,13 @@ static kiln_status_t make(kiln_dispatcher_t* dispatcher, uint32_t index,
   return kiln_ok();
 }
 
-kiln_status_t kilni_own_stream(kiln_dispatcher_t* dispatcher, uint32_t index,
-                               kiln_stream_t** out_stream) {
+kiln_status_t kilni_dispatch_own_stream(kiln_dispatcher_t* dispatcher,
+                                        uint32_t index,
+                                        kiln_stream_t** out_stream) {
   *out_stream = atomic_load_explicit(&dispatcher->own[index].stream,
                                      memory_order_acquire);
-  return *out_stream != NULL ? kiln_ok() : make(dispatcher, index, out_stream);
+  return *out_stream != NULL ? kiln_ok()
+                             : streams_make(dispatcher, index, out_stream);
 }
 
 uint32_t kiln_dispatcher_stream_count(const kiln_dispatcher_t* dispatcher) {
@@ -54,13 +56,13 @@ kiln_status_t kiln_dispatcher_stream(kiln_dispatcher_t* dispatcher,
     return kilni_device_lost_status(dispatcher->device);
   }
   atomic_store(&dispatcher->own[index].given_out, true);
-  return kilni_own_stream(dispatcher, index, out_stream);
+  return kilni_dispatch_own_stream(dispatcher, index, out_stream);
 }
 
-bool kilni_stream_is_ours(const kiln_dispatcher_t* dispatcher,
-                          const kiln_stream_t* stream) {
+bool kilni_dispatch_stream_is_ours(const kiln_dispatcher_t* dispatcher,
+                                   const kiln_stream_t* stream) {
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-    const kilni_own_stream_t* own = &dispatcher->own[i];
+    const kilni_dispatch_own_stream_t* own = &dispatcher->own[i];
     if (atomic_load_explicit(&own->stream, memory_order_relaxed) == stream) {
       return !atomic_load_explicit(&own->given_out, memory_order_relaxed);
     }
@@ -70,7 +72,8 @@ bool kilni_stream_is_ours(const kiln_dispatcher_t* dispatcher,
 
 // ---- Streams of callers ----
 
-static bool is_own(kiln_dispatcher_t* dispatcher, const kiln_stream_t* stream) {
+static bool streams_is_own(kiln_dispatcher_t* dispatcher,
+                           const kiln_stream_t* stream) {
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
     if (atomic_load_explicit(&dispatcher->own[i].stream,
                              memory_order_relaxed) == stream) {
@@ -80,7 +83,7 @@ static bool is_own(kiln_dispatcher_t* dispatcher, const kiln_stream_t* stream) {
   return false;
 }
 
-static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
+static bool was_seen(kilni_dispatch_seen_t* seen, const kiln_stream_t* stream) {
   uint32_t count = atomic_load_explicit(&seen->count, memory_order_acquire);
   for (uint32_t i = 0; i < count; i++) {
     if (atomic_load_explicit(&seen->streams[i], memory_order_relaxed) ==
@@ -93,7 +96,8 @@ static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
 
 // What a graph under capture will do is its owner's to order. The stream of a
 // graph builder that is not capturing has nothing on it, and takes nothing.
-static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
+static kiln_status_t streams_wait_for(kiln_stream_t* stream,
+                                      kiln_stream_t* other) {
   bool captured = false;
   if ((kilni_device_stream_way(other) & (KILNI_WAY_IDLE | KILNI_WAY_LEFT)) !=
       0) {
@@ -105,7 +109,7 @@ static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
 
 static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
                               kiln_stream_t* stream) {
-  kilni_seen_t* seen = &dispatcher->seen;
+  kilni_dispatch_seen_t* seen = &dispatcher->seen;
   kiln_stream_t* leaves = NULL;
   kilni_base_mutex_lock(&seen->lock);
   if (!was_seen(seen, stream)) {
@@ -125,9 +129,9 @@ static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
   kilni_base_mutex_unlock(&seen->lock);
   if (leaves == NULL) return kiln_ok();
   kiln_stream_t* frees = NULL;
-  kiln_status_t status =
-      kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
-  if (kiln_status_is_ok(status)) status = wait_for(frees, leaves);
+  kiln_status_t status = kilni_dispatch_own_stream(
+      dispatcher, dispatcher->stream_count + 1, &frees);
+  if (kiln_status_is_ok(status)) status = streams_wait_for(frees, leaves);
   kiln_stream_release(leaves);
   return status;
 }
@@ -136,19 +140,21 @@ kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
                                     kiln_stream_t* stream,
                                     kiln_stream_t** out_stream) {
   *out_stream = stream;
-  if (stream == NULL) return kilni_own_stream(dispatcher, 0, out_stream);
+  if (stream == NULL)
+    return kilni_dispatch_own_stream(dispatcher, 0, out_stream);
   if (stream->device != dispatcher->device) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         dispatcher->device, stream->device, "the stream"));
   }
-  if (was_seen(&dispatcher->seen, stream) || is_own(dispatcher, stream)) {
+  if (was_seen(&dispatcher->seen, stream) ||
+      streams_is_own(dispatcher, stream)) {
     return kiln_ok();
   }
   return remember(dispatcher, stream);
 }
 
-kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
-                                 kiln_stream_t* stream) {
+kiln_status_t kilni_dispatch_streams_join(kiln_dispatcher_t* dispatcher,
+                                          kiln_stream_t* stream) {
   kiln_stream_t* all[KILNI_OWN_STREAMS + KILNI_SEEN_STREAMS];
   uint32_t count = 0;
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
@@ -165,7 +171,7 @@ kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
   kilni_base_mutex_unlock(&dispatcher->seen.lock);
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < count; i++) {
-    status = kilni_base_status_join(status, wait_for(stream, all[i]));
+    status = kilni_base_status_join(status, streams_wait_for(stream, all[i]));
     kiln_stream_release(all[i]);
   }
   return status;
@@ -182,8 +188,8 @@ static kiln_status_t make_store(kiln_dispatcher_t* dispatcher,
   return kiln_transient_create(stream, &options, out_store);
 }
 
-static kilni_own_stream_t* find_own(kiln_dispatcher_t* dispatcher,
-                                    const kiln_stream_t* stream) {
+static kilni_dispatch_own_stream_t* streams_find_own(
+    kiln_dispatcher_t* dispatcher, const kiln_stream_t* stream) {
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
     if (atomic_load_explicit(&dispatcher->own[i].stream,
                              memory_order_relaxed) == stream) {
@@ -198,7 +204,7 @@ static kiln_status_t make_plainly(kiln_dispatcher_t* dispatcher,
                                   kiln_buffer_t** out_buffer) {
   kiln_buffer_options_t options = kiln_buffer_options_default();
   options.stream = stream;
-  kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_MISSES, 1);
+  kilni_dispatch_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_MISSES, 1);
   return kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer);
 }
 
@@ -213,17 +219,18 @@ static kiln_status_t acquire(kiln_dispatcher_t* dispatcher,
   kiln_transient_stats(store, &before);
   kiln_status_t status = kiln_transient_acquire(store, bytes, out_buffer);
   kiln_transient_stats(store, &after);
-  kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_HITS,
-              after.hits - before.hits);
-  kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_MISSES,
-              after.misses - before.misses);
+  kilni_dispatch_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_HITS,
+                       after.hits - before.hits);
+  kilni_dispatch_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_MISSES,
+                       after.misses - before.misses);
   return status;
 }
 
-kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
-                                     kiln_stream_t* stream, uint64_t bytes,
-                                     kiln_buffer_t** out_buffer) {
-  kilni_own_stream_t* own = find_own(dispatcher, stream);
+kiln_status_t kilni_dispatch_transient_buffer(kiln_dispatcher_t* dispatcher,
+                                              kiln_stream_t* stream,
+                                              uint64_t bytes,
+                                              kiln_buffer_t** out_buffer) {
+  kilni_dispatch_own_stream_t* own = streams_find_own(dispatcher, stream);
   *out_buffer = NULL;
   if (own == NULL) {
     return make_plainly(dispatcher, stream, bytes, out_buffer);
@@ -244,7 +251,7 @@ kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
   return status;
 }
 
-void kilni_streams_trim(kiln_dispatcher_t* dispatcher) {
+void kilni_dispatch_streams_trim(kiln_dispatcher_t* dispatcher) {
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
     kiln_transient_t* store = atomic_exchange(&dispatcher->own[i].store, NULL);
     if (store == NULL) continue;
@@ -255,8 +262,8 @@ void kilni_streams_trim(kiln_dispatcher_t* dispatcher) {
 
 // Prepared dispatches that remember one look again, before its memory may be
 // another stream's.
-kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher) {
-  kilni_seen_t* seen = &dispatcher->seen;
+kiln_status_t kilni_dispatch_streams_forget(kiln_dispatcher_t* dispatcher) {
+  kilni_dispatch_seen_t* seen = &dispatcher->seen;
   kiln_stream_t* leave[KILNI_SEEN_STREAMS];
   kiln_stream_t* frees = NULL;
   kilni_base_mutex_lock(&seen->lock);
@@ -269,21 +276,22 @@ kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher) {
   if (count > 0) atomic_fetch_add(&dispatcher->residents.frees, 1);
   kilni_base_mutex_unlock(&seen->lock);
   if (count == 0) return kiln_ok();
-  kiln_status_t status =
-      kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
+  kiln_status_t status = kilni_dispatch_own_stream(
+      dispatcher, dispatcher->stream_count + 1, &frees);
   for (uint32_t i = 0; i < count; i++) {
     if (frees != NULL) {
-      status = kilni_base_status_join(status, wait_for(frees, leave[i]));
+      status =
+          kilni_base_status_join(status, streams_wait_for(frees, leave[i]));
     }
     kiln_stream_release(leave[i]);
   }
   return status;
 }
 
-void kilni_streams_count(kiln_dispatcher_t* dispatcher,
-                         kiln_dispatcher_counts_t* counts) {
+void kilni_dispatch_streams_count(kiln_dispatcher_t* dispatcher,
+                                  kiln_dispatcher_counts_t* counts) {
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-    kilni_own_stream_t* own = &dispatcher->own[i];
+    kilni_dispatch_own_stream_t* own = &dispatcher->own[i];
     counts->streams += atomic_load(&own->stream) != NULL;
     kiln_transient_t* store = atomic_exchange(&own->store, NULL);
     if (store == NULL) continue;
@@ -297,7 +305,7 @@ void kilni_streams_count(kiln_dispatcher_t* dispatcher,
   }
 }
 
-void kilni_streams_deinit(kiln_dispatcher_t* dispatcher) {
+void kilni_dispatch_streams_deinit(kiln_dispatcher_t* dispatcher) {
   for (uint32_t i = 0; i < KILNI_OWN_STREAMS + KILNI_MEMORY_STREAMS; i++) {
     kiln_transient_release(atomic_load(&dispatcher->own[i].store));
     kiln_stream_release(atomic_load(&dispatcher->own[i].stream));

@@ -9,8 +9,8 @@
 #include "table/nvtx_table.h"
 
 // Copies what the caller's struct has room for, and keeps its size.
-static kiln_status_t hand_out(const void* ours, size_t our_size,
-                              const char* name, void* out) {
+static kiln_status_t telemetry_hand_out(const void* ours, size_t our_size,
+                                        const char* name, void* out) {
   uint32_t size = 0;
   memcpy(&size, out, sizeof(size));
   if (size < our_size)
@@ -24,7 +24,8 @@ static kiln_status_t hand_out(const void* ours, size_t our_size,
   return kiln_ok();
 }
 
-static void read_now(kiln_dispatcher_t* dispatcher, kiln_telemetry_t* t) {
+static void telemetry_read_now(kiln_dispatcher_t* dispatcher,
+                               kiln_telemetry_t* t) {
   kiln_dispatcher_counts_t now;
   kiln_dispatcher_counts(dispatcher, &now);
   t->resident_held_bytes = now.resident_bytes;
@@ -45,14 +46,14 @@ static void read_now(kiln_dispatcher_t* dispatcher, kiln_telemetry_t* t) {
   t->cache_misses = cache.misses;
 }
 
-static void read_counters(const kilni_counters_t* counters,
+static void read_counters(const kilni_dispatch_counters_t* counters,
                           kiln_telemetry_t* t) {
   if (counters == NULL) return;
   t->enabled = 1;
   t->measured_device_max_ns =
       atomic_load_explicit(&counters->longest_ns, memory_order_relaxed);
 #define READ(NAME, field, what) \
-  t->field = kilni_counters_read(counters, KILNI_COUNTER_##NAME);
+  t->field = kilni_dispatch_counters_read(counters, KILNI_COUNTER_##NAME);
   KILNI_TELEMETRY_COUNTERS(READ)
 #undef READ
 }
@@ -61,26 +62,27 @@ kiln_status_t kiln_telemetry_read(kiln_dispatcher_t* dispatcher,
                                   kiln_telemetry_t* out_telemetry) {
   KILNI_CHECK_ARGUMENT(out_telemetry != NULL, "out_telemetry");
   kiln_telemetry_t ours = kiln_telemetry_default();
-  kiln_status_t status =
-      hand_out(&ours, sizeof(ours), "kiln_telemetry_t", out_telemetry);
+  kiln_status_t status = telemetry_hand_out(&ours, sizeof(ours),
+                                            "kiln_telemetry_t", out_telemetry);
   if (!kiln_status_is_ok(status)) return status;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  read_now(dispatcher, &ours);
+  telemetry_read_now(dispatcher, &ours);
   read_counters(dispatcher->counters, &ours);
-  return hand_out(&ours, sizeof(ours), "kiln_telemetry_t", out_telemetry);
+  return telemetry_hand_out(&ours, sizeof(ours), "kiln_telemetry_t",
+                            out_telemetry);
 }
 
 void kiln_telemetry_reset(kiln_dispatcher_t* dispatcher) {
   if (dispatcher == NULL) return;
-  kilni_counters_reset(dispatcher->counters);
+  kilni_dispatch_counters_reset(dispatcher->counters);
 }
 
 kiln_status_t kiln_pipeline_trace(const kiln_pipeline_t* pipeline,
                                   kiln_pipeline_trace_t* out_trace) {
   KILNI_CHECK_ARGUMENT(out_trace != NULL, "out_trace");
   const kiln_pipeline_trace_t zero = kiln_pipeline_trace_default();
-  KILNI_RETURN_IF_ERROR(
-      hand_out(&zero, sizeof(zero), "kiln_pipeline_trace_t", out_trace));
+  KILNI_RETURN_IF_ERROR(telemetry_hand_out(&zero, sizeof(zero),
+                                           "kiln_pipeline_trace_t", out_trace));
   KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
   if (pipeline->dispatcher->counters == NULL) {
     return kilni_base_status_with_fix(
@@ -88,31 +90,32 @@ kiln_status_t kiln_pipeline_trace(const kiln_pipeline_t* pipeline,
                    pipeline->label),
         "make its dispatcher with `telemetry`");
   }
-  return hand_out(&pipeline->trace, sizeof(pipeline->trace),
-                  "kiln_pipeline_trace_t", out_trace);
+  return telemetry_hand_out(&pipeline->trace, sizeof(pipeline->trace),
+                            "kiln_pipeline_trace_t", out_trace);
 }
 
 // ---- Taking the times of a pipeline ----
 
-void kilni_trace_phase(kiln_pipeline_t* pipeline, uint32_t counter,
-                       uint64_t* out_ns, uint64_t began) {
-  *out_ns = kilni_count_since(pipeline->dispatcher->counters, counter, began);
+void kilni_dispatch_trace_phase(kiln_pipeline_t* pipeline, uint32_t counter,
+                                uint64_t* out_ns, uint64_t began) {
+  *out_ns = kilni_dispatch_count_since(pipeline->dispatcher->counters, counter,
+                                       began);
 }
 
-void kilni_trace_code(kiln_pipeline_t* pipeline, uint64_t ptx_bytes,
-                      uint64_t code_bytes) {
-  kilni_counters_t* counters = pipeline->dispatcher->counters;
+void kilni_dispatch_trace_code(kiln_pipeline_t* pipeline, uint64_t ptx_bytes,
+                               uint64_t code_bytes) {
+  kilni_dispatch_counters_t* counters = pipeline->dispatcher->counters;
   if (counters == NULL) return;
   pipeline->trace.ptx_bytes = ptx_bytes;
   pipeline->trace.code_bytes = code_bytes;
-  kilni_count(counters, KILNI_COUNTER_PTX_BYTES, ptx_bytes);
-  kilni_count(counters, KILNI_COUNTER_CODE_BYTES, code_bytes);
+  kilni_dispatch_count(counters, KILNI_COUNTER_PTX_BYTES, ptx_bytes);
+  kilni_dispatch_count(counters, KILNI_COUNTER_CODE_BYTES, code_bytes);
 }
 
 // ---- Ranges of a profiler ----
 
-void kilni_range_begin(const kiln_nvtx_table_t* ranges, uint32_t category,
-                       const char* label) {
+void kilni_dispatch_range_begin(const kiln_nvtx_table_t* ranges,
+                                uint32_t category, const char* label) {
   kiln_nvtx_attributes_t attributes;
   memset(&attributes, 0, sizeof(attributes));
   attributes.version = KILN_NVTX_VERSION;
@@ -123,6 +126,6 @@ void kilni_range_begin(const kiln_nvtx_table_t* ranges, uint32_t category,
   (void)ranges->nvtxDomainRangePushEx(ranges->domain, &attributes);
 }
 
-void kilni_range_end(const kiln_nvtx_table_t* ranges) {
+void kilni_dispatch_range_end(const kiln_nvtx_table_t* ranges) {
   (void)ranges->nvtxDomainRangePop(ranges->domain);
 }

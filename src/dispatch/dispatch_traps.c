@@ -13,9 +13,9 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   void* block = NULL;
   kiln_buffer_options_t options = kiln_buffer_options_default();
   options.kind = KILN_MEMORY_PINNED;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc(dispatcher->allocator,
-                                         sizeof(kilni_trap_page_t), &block));
-  kilni_trap_page_t* page = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      dispatcher->allocator, sizeof(kilni_dispatch_trap_page_t), &block));
+  kilni_dispatch_trap_page_t* page = block;
   kiln_status_t status =
       kiln_buffer_create(dispatcher->device,
                          (uint64_t)KILNI_TRAP_RECORDS * KILNI_TRAP_RECORD_BYTES,
@@ -28,7 +28,7 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   uint64_t address = kiln_buffer_address(page->buffer);
   kilni_base_mutex_lock(&dispatcher->traps.lock);
   for (uint32_t i = 0; i < KILNI_TRAP_RECORDS; i++) {
-    kilni_trap_record_t* record = &page->records[i];
+    kilni_dispatch_trap_record_t* record = &page->records[i];
     void* at = host + (size_t)i * KILNI_TRAP_RECORD_BYTES;
     record->host = at;
     record->page = page;
@@ -43,13 +43,13 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
-                              kilni_trap_record_t** out_record) {
-  kilni_traps_t* traps = &dispatcher->traps;
+kiln_status_t kilni_dispatch_trap_take(
+    kiln_dispatcher_t* dispatcher, kilni_dispatch_trap_record_t** out_record) {
+  kilni_dispatch_traps_t* traps = &dispatcher->traps;
   *out_record = NULL;
   for (;;) {
     kilni_base_mutex_lock(&traps->lock);
-    kilni_trap_record_t* record = traps->free;
+    kilni_dispatch_trap_record_t* record = traps->free;
     if (record != NULL) {
       traps->free = record->next;
       record->page->in_use++;
@@ -64,8 +64,8 @@ kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
   }
 }
 
-void kilni_trap_give(kiln_dispatcher_t* dispatcher,
-                     kilni_trap_record_t* record) {
+void kilni_dispatch_trap_give(kiln_dispatcher_t* dispatcher,
+                              kilni_dispatch_trap_record_t* record) {
   if (record == NULL) return;
   kilni_base_mutex_lock(&dispatcher->traps.lock);
   record->next = dispatcher->traps.free;
@@ -75,25 +75,28 @@ void kilni_trap_give(kiln_dispatcher_t* dispatcher,
 }
 
 // What cannot be guarded is not used again before the dispatcher ends.
-void kilni_trap_retire(kiln_dispatcher_t* dispatcher,
-                       kilni_trap_record_t* record) {
+void kilni_dispatch_trap_retire(kiln_dispatcher_t* dispatcher,
+                                kilni_dispatch_trap_record_t* record) {
   kiln_pending_t* pending = NULL;
   kiln_stream_t* frees = NULL;
-  kiln_status_t status =
-      kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
-  if (kiln_status_is_ok(status)) status = kilni_streams_join(dispatcher, frees);
+  kiln_status_t status = kilni_dispatch_own_stream(
+      dispatcher, dispatcher->stream_count + 1, &frees);
+  if (kiln_status_is_ok(status))
+    status = kilni_dispatch_streams_join(dispatcher, frees);
   if (kiln_status_is_ok(status)) {
-    status = kilni_pending_create(dispatcher, "", false, &pending);
+    status = kilni_dispatch_pending_create(dispatcher, "", false, &pending);
   }
-  if (kiln_status_is_ok(status)) status = kilni_pending_finish(pending, frees);
+  if (kiln_status_is_ok(status))
+    status = kilni_dispatch_pending_finish(pending, frees);
   if (kiln_status_is_ok(status)) pending->record = record;
   kiln_status_free(status);
   kiln_pending_release(pending);
 }
 
-static void end_pages(kiln_dispatcher_t* dispatcher, kilni_trap_page_t* page) {
+static void end_pages(kiln_dispatcher_t* dispatcher,
+                      kilni_dispatch_trap_page_t* page) {
   while (page != NULL) {
-    kilni_trap_page_t* next = page->next;
+    kilni_dispatch_trap_page_t* next = page->next;
     kiln_buffer_release(page->buffer);
     kilni_base_free(dispatcher->allocator, page, sizeof(*page));
     page = next;
@@ -101,9 +104,10 @@ static void end_pages(kiln_dispatcher_t* dispatcher, kilni_trap_page_t* page) {
 }
 
 // Under the lock: pages that nobody uses, taken out of both lists.
-static kilni_trap_page_t* take_out_pages(kilni_traps_t* traps) {
-  kilni_trap_page_t* idle = NULL;
-  kilni_trap_record_t** at = &traps->free;
+static kilni_dispatch_trap_page_t* take_out_pages(
+    kilni_dispatch_traps_t* traps) {
+  kilni_dispatch_trap_page_t* idle = NULL;
+  kilni_dispatch_trap_record_t** at = &traps->free;
   while (*at != NULL) {
     if ((*at)->page->in_use == 0) {
       *at = (*at)->next;
@@ -111,9 +115,9 @@ static kilni_trap_page_t* take_out_pages(kilni_traps_t* traps) {
       at = &(*at)->next;
     }
   }
-  kilni_trap_page_t** page_at = &traps->pages;
+  kilni_dispatch_trap_page_t** page_at = &traps->pages;
   while (*page_at != NULL) {
-    kilni_trap_page_t* page = *page_at;
+    kilni_dispatch_trap_page_t* page = *page_at;
     if (page->in_use != 0) {
       page_at = &page->next;
       continue;
@@ -126,27 +130,28 @@ static kilni_trap_page_t* take_out_pages(kilni_traps_t* traps) {
   return idle;
 }
 
-void kilni_traps_trim(kiln_dispatcher_t* dispatcher) {
+void kilni_dispatch_traps_trim(kiln_dispatcher_t* dispatcher) {
   kilni_base_mutex_lock(&dispatcher->traps.lock);
-  kilni_trap_page_t* idle = take_out_pages(&dispatcher->traps);
+  kilni_dispatch_trap_page_t* idle = take_out_pages(&dispatcher->traps);
   kilni_base_mutex_unlock(&dispatcher->traps.lock);
   end_pages(dispatcher, idle);
 }
 
-uint32_t kilni_traps_count(kiln_dispatcher_t* dispatcher) {
+uint32_t kilni_dispatch_traps_count(kiln_dispatcher_t* dispatcher) {
   kilni_base_mutex_lock(&dispatcher->traps.lock);
   uint32_t count = dispatcher->traps.page_count;
   kilni_base_mutex_unlock(&dispatcher->traps.lock);
   return count;
 }
 
-void kilni_traps_deinit(kiln_dispatcher_t* dispatcher) {
+void kilni_dispatch_traps_deinit(kiln_dispatcher_t* dispatcher) {
   end_pages(dispatcher, dispatcher->traps.pages);
   if (dispatcher->has_trap_lock)
     kilni_base_mutex_deinit(&dispatcher->traps.lock);
 }
 
-void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap) {
+void kilni_dispatch_trap_read(const kiln_program_trap_t* record,
+                              kiln_trap_t* out_trap) {
   memset(out_trap, 0, sizeof(*out_trap));
   out_trap->tag = record->tag;
   out_trap->address = record->address;
@@ -154,7 +159,8 @@ void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap) {
   memcpy(out_trap->thread, record->thread, sizeof(out_trap->thread));
 }
 
-kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap) {
+kiln_status_t kilni_dispatch_trap_status(const char* label,
+                                         const kiln_trap_t* trap) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LAUNCH_FAILED,
                  "\"%s\" trapped with tag %u and address 0x%llx in thread "

@@ -23,8 +23,9 @@ typedef struct reading_t {
   uint32_t places[KILNI_PIPELINE_ARGUMENTS];  // by position in the kernel
 } reading_t;
 
-static kiln_status_t refuse(const reading_t* r, uint32_t position,
-                            const char* why) {
+static kiln_status_t pipeline_kernel_refuse(const reading_t* r,
+                                            uint32_t position,
+                                            const char* why) {
   const char* name = r->given->parameters[position].name;
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "parameter %u%s%s%s of \"%s\": %s",
@@ -41,7 +42,7 @@ static bool is_scalar_type(uint32_t type) {
   return kiln_program_type_name(type)[0] != 0;
 }
 
-static uint32_t type_bytes(uint32_t type) {
+static uint32_t pipeline_kernel_type_bytes(uint32_t type) {
   static const uint8_t kBytes[] = {
       [KILN_PROGRAM_TYPE_U8] = 1,   [KILN_PROGRAM_TYPE_I8] = 1,
       [KILN_PROGRAM_TYPE_U16] = 2,  [KILN_PROGRAM_TYPE_I16] = 2,
@@ -54,27 +55,30 @@ static uint32_t type_bytes(uint32_t type) {
   return is_scalar_type(type) && type < sizeof(kBytes) ? kBytes[type] : 0;
 }
 
-static bool is_word(uint32_t type) {
+static bool pipeline_kernel_is_word(uint32_t type) {
   return type == KILN_PROGRAM_TYPE_U32 || type == KILN_PROGRAM_TYPE_U64 ||
          type == KILN_PROGRAM_TYPE_I32 || type == KILN_PROGRAM_TYPE_I64;
 }
 
-static bool is_bound(uint32_t kind) {
+static bool pipeline_kernel_is_bound(uint32_t kind) {
   return kind == KILN_INTERFACE_BUFFER || kind == KILN_INTERFACE_SCALAR;
 }
 
 // How many bytes the kernel is given; 0 for what contradicts itself.
-static uint32_t argument_bytes(const kiln_interface_parameter_t* p) {
+static uint32_t pipeline_kernel_argument_bytes(
+    const kiln_interface_parameter_t* p) {
   switch (p->kind) {
     case KILN_INTERFACE_BUFFER:
     case KILN_INTERFACE_TRAP:
     case KILN_INTERFACE_GRID:
       return 8;
     case KILN_INTERFACE_SCALAR:
-      return type_bytes(p->type);
+      return pipeline_kernel_type_bytes(p->type);
     case KILN_INTERFACE_LENGTH:
     case KILN_INTERFACE_WORK:
-      return is_word(p->type) ? type_bytes(p->type) : 0;
+      return pipeline_kernel_is_word(p->type)
+                 ? pipeline_kernel_type_bytes(p->type)
+                 : 0;
     case KILN_INTERFACE_BYTES:
       return p->value != NULL ? p->value_bytes : 0;
     default:
@@ -82,35 +86,41 @@ static uint32_t argument_bytes(const kiln_interface_parameter_t* p) {
   }
 }
 
-static kiln_status_t check_buffer(const reading_t* r, uint32_t position) {
+static kiln_status_t pipeline_kernel_check_buffer(const reading_t* r,
+                                                  uint32_t position) {
   const kiln_interface_parameter_t* p = &r->given->parameters[position];
   if (p->role != KILN_PROGRAM_ROLE_IN && p->role != KILN_PROGRAM_ROLE_OUT &&
       p->role != KILN_PROGRAM_ROLE_INOUT) {
-    return refuse(r, position, "a buffer whose role is not IN, OUT or INOUT");
+    return pipeline_kernel_refuse(
+        r, position, "a buffer whose role is not IN, OUT or INOUT");
   }
   if ((p->type == KILN_PROGRAM_TYPE_NONE) == (p->element_bytes == 0) ||
-      (p->type != KILN_PROGRAM_TYPE_NONE && type_bytes(p->type) == 0)) {
-    return refuse(r, position,
-                  "a buffer needs a type, or `element_bytes` without one");
+      (p->type != KILN_PROGRAM_TYPE_NONE &&
+       pipeline_kernel_type_bytes(p->type) == 0)) {
+    return pipeline_kernel_refuse(
+        r, position, "a buffer needs a type, or `element_bytes` without one");
   }
   if (p->writes_all == KILN_SWITCH_ON && p->role != KILN_PROGRAM_ROLE_OUT) {
-    return refuse(r, position, "`writes_all` is of OUT buffers");
+    return pipeline_kernel_refuse(r, position,
+                                  "`writes_all` is of OUT buffers");
   }
   return kiln_ok();
 }
 
-static kiln_status_t check_one(const reading_t* r, uint32_t position) {
+static kiln_status_t pipeline_kernel_check_one(const reading_t* r,
+                                               uint32_t position) {
   const kiln_interface_parameter_t* p = &r->given->parameters[position];
   if (p->kind == KILN_INTERFACE_BUFFER) {
-    KILNI_RETURN_IF_ERROR(check_buffer(r, position));
+    KILNI_RETURN_IF_ERROR(pipeline_kernel_check_buffer(r, position));
   }
   KILNI_CHECK_RESERVED(p->reserved, kiln_interface_parameter_t);
   if (p->writes_all > KILN_SWITCH_ON) {
-    return refuse(r, position, "a field out of its range");
+    return pipeline_kernel_refuse(r, position, "a field out of its range");
   }
-  uint32_t bytes = argument_bytes(p);
+  uint32_t bytes = pipeline_kernel_argument_bytes(p);
   if (bytes == 0) {
-    return refuse(r, position, "its kind and its type do not fit");
+    return pipeline_kernel_refuse(r, position,
+                                  "its kind and its type do not fit");
   }
   if (!r->kernel->info.params_known) return kiln_ok();
   uint32_t has = r->kernel->params[position].bytes;
@@ -149,9 +159,9 @@ static kiln_status_t check_parameters(reading_t* r) {
   }
   for (uint32_t i = 0; i < given->parameter_count; i++) {
     const kiln_interface_parameter_t* p = &given->parameters[i];
-    KILNI_RETURN_IF_ERROR(check_one(r, i));
+    KILNI_RETURN_IF_ERROR(pipeline_kernel_check_one(r, i));
     r->places[i] = UINT32_MAX;
-    if (is_bound(p->kind)) r->places[i] = r->bound++;
+    if (pipeline_kernel_is_bound(p->kind)) r->places[i] = r->bound++;
     if (p->kind == KILN_INTERFACE_BYTES) {
       r->constant_bytes += ((size_t)p->value_bytes + 15) / 16 * 16;
     }
@@ -164,9 +174,9 @@ static kiln_status_t check_parameters(reading_t* r) {
 
 // Checks where a number comes from, and turns a position in the kernel into
 // that of what is bound. `depth` bounds how often counts lead to counts.
-static kiln_status_t take_number(const reading_t* r, const char* what,
-                                 const kiln_interface_number_t* number,
-                                 kiln_interface_number_t* out_number) {
+static kiln_status_t pipeline_kernel_take_number(
+    const reading_t* r, const char* what, const kiln_interface_number_t* number,
+    kiln_interface_number_t* out_number) {
   *out_number = *number;
   if (number->from <= KILN_INTERFACE_BY_VALUE) return kiln_ok();
   uint32_t kind = number->of < r->given->parameter_count
@@ -176,7 +186,8 @@ static kiln_status_t take_number(const reading_t* r, const char* what,
                   ? kind == KILN_INTERFACE_BUFFER
                   : number->from == KILN_INTERFACE_BY_SCALAR &&
                         kind == KILN_INTERFACE_SCALAR &&
-                        type_bytes(r->given->parameters[number->of].type) > 0;
+                        pipeline_kernel_type_bytes(
+                            r->given->parameters[number->of].type) > 0;
   if (fits && number->from == KILN_INTERFACE_BY_BUFFER &&
       r->given->parameters[number->of].count.from == KILN_INTERFACE_BY_BUFFER) {
     fits = false;
@@ -193,12 +204,12 @@ static kiln_status_t take_number(const reading_t* r, const char* what,
   return kiln_ok();
 }
 
-static kiln_status_t take_work(reading_t* r) {
+static kiln_status_t pipeline_kernel_take_work(reading_t* r) {
   kiln_pipeline_t* pipeline = r->pipeline;
   uint32_t said = 0;
   for (uint32_t i = 0; i < 3; i++) {
-    KILNI_RETURN_IF_ERROR(take_number(r, "the work size", &r->given->work[i],
-                                      &pipeline->work[i]));
+    KILNI_RETURN_IF_ERROR(pipeline_kernel_take_number(
+        r, "the work size", &r->given->work[i], &pipeline->work[i]));
     if (r->given->work[i].from != KILN_INTERFACE_BY_CALLER) said = i + 1;
     pipeline->info.work_per_thread[i] =
         r->given->work_per_thread[i] != 0 ? r->given->work_per_thread[i] : 1;
@@ -209,8 +220,8 @@ static kiln_status_t take_work(reading_t* r) {
 
 // ---- Filling in ----
 
-static kiln_status_t take_name(reading_t* r, uint32_t position,
-                               kilni_place_t* place) {
+static kiln_status_t pipeline_kernel_take_name(reading_t* r, uint32_t position,
+                                               kilni_dispatch_place_t* place) {
   const char* name = r->given->parameters[position].name;
   char own[NAME_BYTES];
   void* block = NULL;
@@ -225,27 +236,29 @@ static kiln_status_t take_name(reading_t* r, uint32_t position,
   return kiln_ok();
 }
 
-static kiln_status_t take_place(reading_t* r, uint32_t position) {
+static kiln_status_t pipeline_kernel_take_place(reading_t* r,
+                                                uint32_t position) {
   const kiln_interface_parameter_t* p = &r->given->parameters[position];
-  kilni_place_t* place = &r->pipeline->places[r->places[position]];
+  kilni_dispatch_place_t* place = &r->pipeline->places[r->places[position]];
   place->is_buffer = p->kind == KILN_INTERFACE_BUFFER;
   place->info.type = p->type;
   place->info.type_bytes = p->type == KILN_PROGRAM_TYPE_NONE
                                ? p->element_bytes
-                               : type_bytes(p->type);
-  KILNI_RETURN_IF_ERROR(take_name(r, position, place));
+                               : pipeline_kernel_type_bytes(p->type);
+  KILNI_RETURN_IF_ERROR(pipeline_kernel_take_name(r, position, place));
   if (!place->is_buffer) return kiln_ok();
   place->info.role = p->role;
   place->info.is_counted = p->count.from != KILN_INTERFACE_BY_CALLER;
   place->info.writes_all = p->writes_all == KILN_SWITCH_ON;
-  return take_number(r, "a count", &p->count, &place->count);
+  return pipeline_kernel_take_number(r, "a count", &p->count, &place->count);
 }
 
 static kiln_status_t take_argument(reading_t* r, uint32_t position) {
   const kiln_interface_parameter_t* p = &r->given->parameters[position];
-  kilni_argument_source_t* argument = &r->pipeline->arguments[position];
+  kilni_dispatch_argument_source_t* argument =
+      &r->pipeline->arguments[position];
   argument->kind = p->kind;
-  argument->bytes = argument_bytes(p);
+  argument->bytes = pipeline_kernel_argument_bytes(p);
   switch (p->kind) {
     case KILN_INTERFACE_BUFFER:
     case KILN_INTERFACE_SCALAR:
@@ -254,12 +267,14 @@ static kiln_status_t take_argument(reading_t* r, uint32_t position) {
     case KILN_INTERFACE_LENGTH:
       if (p->of >= r->given->parameter_count ||
           r->given->parameters[p->of].kind != KILN_INTERFACE_BUFFER) {
-        return refuse(r, position, "the length of what is not a buffer");
+        return pipeline_kernel_refuse(r, position,
+                                      "the length of what is not a buffer");
       }
       argument->of = r->places[p->of];
       break;
     case KILN_INTERFACE_WORK:
-      if (p->of > 2) return refuse(r, position, "an axis above 2");
+      if (p->of > 2)
+        return pipeline_kernel_refuse(r, position, "an axis above 2");
       argument->of = p->of;
       break;
     case KILN_INTERFACE_BYTES:
@@ -292,7 +307,7 @@ static void take_block(reading_t* r) {
   }
 }
 
-static kiln_status_t fill(reading_t* r) {
+static kiln_status_t pipeline_kernel_fill(reading_t* r) {
   kiln_pipeline_t* pipeline = r->pipeline;
   void* block = NULL;
   pipeline->kernel = r->kernel;
@@ -304,9 +319,10 @@ static kiln_status_t fill(reading_t* r) {
   r->constant_bytes = 0;
   for (uint32_t i = 0; i < r->given->parameter_count; i++) {
     KILNI_RETURN_IF_ERROR(take_argument(r, i));
-    if (r->places[i] != UINT32_MAX) KILNI_RETURN_IF_ERROR(take_place(r, i));
+    if (r->places[i] != UINT32_MAX)
+      KILNI_RETURN_IF_ERROR(pipeline_kernel_take_place(r, i));
   }
-  KILNI_RETURN_IF_ERROR(take_work(r));
+  KILNI_RETURN_IF_ERROR(pipeline_kernel_take_work(r));
   take_block(r);
   kiln_pipeline_info_t* info = &pipeline->info;
   info->dynamic_shared_bytes = r->given->shared_bytes;
@@ -314,11 +330,11 @@ static kiln_status_t fill(reading_t* r) {
   info->cooperative = info->grid_barrier;
   info->overlapping = r->given->overlapping == KILN_SWITCH_ON;
   info->waits = r->given->waits == KILN_SWITCH_ON;
-  return kilni_pipeline_finish(pipeline);
+  return kilni_dispatch_pipeline_finish(pipeline);
 }
 
-static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher,
-                                  const kiln_kernel_t* kernel) {
+static kiln_status_t pipeline_kernel_check_usable(
+    const kiln_dispatcher_t* dispatcher, const kiln_kernel_t* kernel) {
   kiln_device_t* device = dispatcher->device;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
@@ -344,17 +360,17 @@ kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(given.waits <= KILN_SWITCH_ON, "interface.waits");
   KILNI_CHECK_ARGUMENT(given.overlapping <= KILN_SWITCH_ON,
                        "interface.overlapping");
-  KILNI_RETURN_IF_ERROR(check_usable(dispatcher, kernel));
-  uint64_t began = kilni_count_clock(dispatcher->counters);
+  KILNI_RETURN_IF_ERROR(pipeline_kernel_check_usable(dispatcher, kernel));
+  uint64_t began = kilni_dispatch_count_clock(dispatcher->counters);
   reading_t r;
   memset(&r, 0, sizeof(r));
   r.given = &given;
   r.kernel = kernel;
   r.label = given.label != NULL ? given.label : kernel->name;
   KILNI_RETURN_IF_ERROR(check_parameters(&r));
-  KILNI_RETURN_IF_ERROR(kilni_pipeline_make(
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_pipeline_make(
       dispatcher, r.label, r.bound, given.parameter_count, &r.pipeline));
-  kiln_status_t status = fill(&r);
+  kiln_status_t status = pipeline_kernel_fill(&r);
   if (!kiln_status_is_ok(status)) {
     kiln_pipeline_release(r.pipeline);
     return status;

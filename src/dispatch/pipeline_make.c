@@ -15,22 +15,23 @@ enum { ARCH_BYTES = 32 };
 
 // ---- Objects ----
 
-static void destroy(kiln_pipeline_t* pipeline) {
+static void pipeline_make_destroy(kiln_pipeline_t* pipeline) {
   kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
   kiln_allocator_t allocator = dispatcher->allocator;
   for (uint32_t i = 0;
        pipeline->places != NULL && i < pipeline->info.parameter_count; i++) {
-    kilni_place_t* place = &pipeline->places[i];
+    kilni_dispatch_place_t* place = &pipeline->places[i];
     if (!place->has_own_name) continue;
     char* name = NULL;
     memcpy(&name, &place->info.name, sizeof(name));
     kilni_base_free(allocator, name, strlen(name) + 1);
   }
   kilni_base_free_array(allocator, pipeline->places,
-                        pipeline->info.parameter_count, sizeof(kilni_place_t));
+                        pipeline->info.parameter_count,
+                        sizeof(kilni_dispatch_place_t));
   kilni_base_free_array(allocator, pipeline->arguments,
                         pipeline->argument_count,
-                        sizeof(kilni_argument_source_t));
+                        sizeof(kilni_dispatch_argument_source_t));
   kilni_base_free(allocator, pipeline->constants, pipeline->constant_bytes);
   if (pipeline->label != NULL) {
     kilni_base_free(allocator, pipeline->label, strlen(pipeline->label) + 1);
@@ -43,7 +44,8 @@ static void destroy(kiln_pipeline_t* pipeline) {
   kiln_dispatcher_release(dispatcher);
 }
 
-static kiln_status_t fill(kiln_pipeline_t* pipeline, const char* label) {
+static kiln_status_t pipeline_make_fill(kiln_pipeline_t* pipeline,
+                                        const char* label) {
   kiln_allocator_t allocator = pipeline->dispatcher->allocator;
   void* block = NULL;
   size_t size = strlen(label) + 1;
@@ -51,21 +53,22 @@ static kiln_status_t fill(kiln_pipeline_t* pipeline, const char* label) {
   pipeline->label = block;
   memcpy(pipeline->label, label, size);
   pipeline->info.label = pipeline->label;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator,
-                                               pipeline->info.parameter_count,
-                                               sizeof(kilni_place_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_base_alloc_array(allocator, pipeline->info.parameter_count,
+                             sizeof(kilni_dispatch_place_t), &block));
   pipeline->places = block;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(allocator, pipeline->argument_count,
-                             sizeof(kilni_argument_source_t), &block));
+                             sizeof(kilni_dispatch_argument_source_t), &block));
   pipeline->arguments = block;
   return kiln_ok();
 }
 
-kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
-                                  const char* label, uint32_t parameters,
-                                  uint32_t arguments,
-                                  kiln_pipeline_t** out_pipeline) {
+kiln_status_t kilni_dispatch_pipeline_make(kiln_dispatcher_t* dispatcher,
+                                           const char* label,
+                                           uint32_t parameters,
+                                           uint32_t arguments,
+                                           kiln_pipeline_t** out_pipeline) {
   void* block = NULL;
   *out_pipeline = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -79,9 +82,9 @@ kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
   atomic_init(&pipeline->references, 1);
   kiln_dispatcher_retain(dispatcher);
   atomic_fetch_add(&dispatcher->pipelines, 1);
-  kiln_status_t status = fill(pipeline, label);
+  kiln_status_t status = pipeline_make_fill(pipeline, label);
   if (!kiln_status_is_ok(status)) {
-    destroy(pipeline);
+    pipeline_make_destroy(pipeline);
     return status;
   }
   *out_pipeline = pipeline;
@@ -100,7 +103,7 @@ void kiln_pipeline_release(kiln_pipeline_t* pipeline) {
   }
   if (atomic_fetch_sub_explicit(&pipeline->references, 1,
                                 memory_order_acq_rel) == 1) {
-    destroy(pipeline);
+    pipeline_make_destroy(pipeline);
   }
 }
 
@@ -112,29 +115,32 @@ static void note_use(kiln_pipeline_t* pipeline,
 }
 
 // Where a plan has the value of an argument.
-static uint32_t offset_of(const kilni_argument_source_t* argument) {
-  size_t bound = offsetof(kilni_plan_t, bound);
+static uint32_t pipeline_make_offset_of(
+    const kilni_dispatch_argument_source_t* argument) {
+  size_t bound = offsetof(kilni_dispatch_plan_t, bound);
   size_t at = 0;
   switch (argument->kind) {
     case KILN_INTERFACE_BUFFER:
-      at = bound + argument->of * sizeof(kilni_bound_t) +
-           offsetof(kilni_bound_t, address);
+      at = bound + argument->of * sizeof(kilni_dispatch_bound_t) +
+           offsetof(kilni_dispatch_bound_t, address);
       break;
     case KILN_INTERFACE_SCALAR:
     case KILN_INTERFACE_LENGTH:
-      at = bound + argument->of * sizeof(kilni_bound_t) +
-           offsetof(kilni_bound_t, value);
+      at = bound + argument->of * sizeof(kilni_dispatch_bound_t) +
+           offsetof(kilni_dispatch_bound_t, value);
       break;
     case KILN_INTERFACE_WORK:
-      at = offsetof(kilni_plan_t, shown) +
+      at = offsetof(kilni_dispatch_plan_t, shown) +
            offsetof(kiln_dispatch_plan_t, work) +
            argument->of * sizeof(uint64_t);
       break;
     case KILN_INTERFACE_TRAP:
-      at = offsetof(kilni_plan_t, extras) + offsetof(kilni_extras_t, trap);
+      at = offsetof(kilni_dispatch_plan_t, extras) +
+           offsetof(kilni_dispatch_extras_t, trap);
       break;
     default:
-      at = offsetof(kilni_plan_t, extras) + offsetof(kilni_extras_t, grid);
+      at = offsetof(kilni_dispatch_plan_t, extras) +
+           offsetof(kilni_dispatch_extras_t, grid);
       break;
   }
   return (uint32_t)at;
@@ -151,13 +157,14 @@ static void see_scalars(kiln_pipeline_t* pipeline) {
     if (pipeline->arguments[i].kind == KILN_INTERFACE_SCALAR) {
       pipeline->places[pipeline->arguments[i].of].argument = i;
     }
-    pipeline->arguments[i].offset = offset_of(&pipeline->arguments[i]);
+    pipeline->arguments[i].offset =
+        pipeline_make_offset_of(&pipeline->arguments[i]);
   }
 }
 
 static void see_elements(kiln_pipeline_t* pipeline) {
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
-    kilni_place_t* place = &pipeline->places[i];
+    kilni_dispatch_place_t* place = &pipeline->places[i];
     uint32_t size = place->info.type_bytes;
     place->shift = KILNI_NO_SHIFT;
     // Structs are as their compiler lays them out; elements of a type, as long
@@ -189,7 +196,7 @@ static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
   return kiln_ok();
 }
 
-kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
+kiln_status_t kilni_dispatch_pipeline_finish(kiln_pipeline_t* pipeline) {
   kiln_pipeline_info_t* info = &pipeline->info;
   kiln_launch_config_t config = kiln_launch_config_default();
   kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
@@ -205,8 +212,9 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   info->static_shared_bytes = pipeline->kernel->info.static_shared_bytes;
   see_scalars(pipeline);
   see_elements(pipeline);
-  kilni_quick_see(pipeline);
-  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
+  kilni_dispatch_quick_see(pipeline);
+  kilni_dispatch_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES,
+                       1);
   if (!info->cooperative) return kiln_ok();
   if (!kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
     return kilni_base_status_with_fix(
@@ -263,18 +271,18 @@ kiln_program_code_t* kiln_pipeline_code(const kiln_pipeline_t* pipeline) {
 // ---- Of a program ----
 
 // The index-th buffer or scalar among the parameters.
-static uint32_t nth(const kiln_pipeline_t* pipeline, uint32_t index,
-                    bool buffer) {
+static uint32_t pipeline_make_nth(const kiln_pipeline_t* pipeline,
+                                  uint32_t index, bool buffer) {
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
     if (pipeline->places[i].is_buffer == buffer && index-- == 0) return i;
   }
   return 0;
 }
 
-static void take_parameters(kiln_pipeline_t* pipeline) {
+static void pipeline_make_take_parameters(kiln_pipeline_t* pipeline) {
   kiln_program_parameter_info_t p;
   for (uint32_t i = 0; kiln_program_parameter(pipeline->program, i, &p); i++) {
-    kilni_place_t* place = &pipeline->places[i];
+    kilni_dispatch_place_t* place = &pipeline->places[i];
     place->is_buffer = p.role != KILN_PROGRAM_ROLE_NONE;
     place->info.name = p.name;
     place->info.type = p.type;
@@ -300,9 +308,10 @@ static kiln_status_t see_relied_on(kiln_pipeline_t* pipeline) {
 // Turns a number of the program into one that a dispatch reads without asking
 // it; false for one that is more than a length, a scalar or a value. What comes
 // from a length is known when its buffer stands before, or is as long as bound.
-static bool take_number(const kiln_pipeline_t* pipeline, uint32_t place,
-                        kilni_program_number_t number,
-                        kiln_interface_number_t* out_number) {
+static bool pipeline_make_take_number(const kiln_pipeline_t* pipeline,
+                                      uint32_t place,
+                                      kilni_program_number_t number,
+                                      kiln_interface_number_t* out_number) {
   out_number->of = number.of;
   out_number->value = number.value;
   switch (number.kind) {
@@ -323,19 +332,21 @@ static bool take_number(const kiln_pipeline_t* pipeline, uint32_t place,
   }
 }
 
-static void take_numbers(kiln_pipeline_t* pipeline) {
+static void pipeline_make_take_numbers(kiln_pipeline_t* pipeline) {
   uint32_t count = pipeline->info.parameter_count;
   pipeline->simple = true;
   for (uint32_t i = 0; i < count; i++) {
     if (!pipeline->places[i].is_buffer) continue;
-    if (!take_number(pipeline, i, kilni_program_count(pipeline->program, i),
-                     &pipeline->places[i].count)) {
+    if (!pipeline_make_take_number(pipeline, i,
+                                   kilni_program_count(pipeline->program, i),
+                                   &pipeline->places[i].count)) {
       pipeline->simple = false;
     }
   }
   for (uint32_t i = 0; i < 3; i++) {
-    if (!take_number(pipeline, count, kilni_program_work(pipeline->program, i),
-                     &pipeline->work[i])) {
+    if (!pipeline_make_take_number(pipeline, count,
+                                   kilni_program_work(pipeline->program, i),
+                                   &pipeline->work[i])) {
       pipeline->simple = false;
     }
   }
@@ -353,21 +364,21 @@ static void take_arguments(kiln_pipeline_t* pipeline) {
   kiln_program_parameter_t p;
   for (uint32_t i = 0; kiln_program_code_parameter(pipeline->code, i, &p);
        i++) {
-    kilni_argument_source_t* argument = &pipeline->arguments[i];
+    kilni_dispatch_argument_source_t* argument = &pipeline->arguments[i];
     argument->kind = kKinds[p.kind];
     argument->bytes = 8;
     if (p.kind == KILN_PROGRAM_PARAMETER_WORK) {
       argument->of = p.index;
       argument->bytes = 4;
     } else if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR) {
-      argument->of = nth(pipeline, p.index, false);
+      argument->of = pipeline_make_nth(pipeline, p.index, false);
       argument->bytes = pipeline->places[argument->of].info.type_bytes;
     } else if (p.kind == KILN_PROGRAM_PARAMETER_TRAP) {
       pipeline->info.traps = 1;
     } else if (p.kind == KILN_PROGRAM_PARAMETER_GRID) {
       pipeline->info.grid_barrier = 1;
     } else {
-      argument->of = nth(pipeline, p.index, true);
+      argument->of = pipeline_make_nth(pipeline, p.index, true);
     }
   }
 }
@@ -408,10 +419,10 @@ static kiln_status_t cannot_wait(const kiln_dispatcher_t* dispatcher,
       "leave `overlap` away");
 }
 
-static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
-                           const kiln_program_t* program,
-                           const kiln_pipeline_options_t* given,
-                           kiln_program_code_t** out_code) {
+static kiln_status_t pipeline_make_lower(kiln_dispatcher_t* dispatcher,
+                                         const kiln_program_t* program,
+                                         const kiln_pipeline_options_t* given,
+                                         kiln_program_code_t** out_code) {
   bool waits =
       given->overlap != KILN_SWITCH_OFF && can_wait(&dispatcher->device->info);
   if (given->overlap == KILN_SWITCH_ON && !waits) {
@@ -434,9 +445,10 @@ static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
 
 // Machine code of `text` by the linker, which asks the cache first. What cannot
 // be linked the driver may still load, or say better why not.
-static kiln_status_t link_text(const kiln_pipeline_t* pipeline,
-                               kiln_code_t* text, bool* out_cached,
-                               kiln_code_t** out_code) {
+static kiln_status_t pipeline_make_link_text(const kiln_pipeline_t* pipeline,
+                                             kiln_code_t* text,
+                                             bool* out_cached,
+                                             kiln_code_t** out_code) {
   kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
   const kiln_device_info_t* device = &dispatcher->device->info;
   kiln_link_options_t options = kiln_link_options_default();
@@ -466,18 +478,18 @@ static kiln_status_t link_text(const kiln_pipeline_t* pipeline,
 }
 
 static void note_link(kiln_pipeline_t* pipeline, bool cached, uint64_t began) {
-  kilni_counters_t* counters = pipeline->dispatcher->counters;
-  kilni_count(
+  kilni_dispatch_counters_t* counters = pipeline->dispatcher->counters;
+  kilni_dispatch_count(
       counters,
       cached ? KILNI_COUNTER_CACHED_PIPELINES : KILNI_COUNTER_LINKED_PIPELINES,
       1);
-  kilni_trace_phase(pipeline,
-                    cached ? KILNI_COUNTER_CACHE_NS : KILNI_COUNTER_LINK_NS,
-                    &pipeline->trace.link_ns, began);
+  kilni_dispatch_trace_phase(
+      pipeline, cached ? KILNI_COUNTER_CACHE_NS : KILNI_COUNTER_LINK_NS,
+      &pipeline->trace.link_ns, began);
   pipeline->trace.from_cache = cached;
 }
 
-static kiln_status_t load(kiln_pipeline_t* pipeline) {
+static kiln_status_t pipeline_make_load(kiln_pipeline_t* pipeline) {
   kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
   kiln_string_view_t view = kiln_program_code_text(pipeline->code);
   kiln_bytes_view_t bytes = {(const uint8_t*)view.data, view.size};
@@ -490,10 +502,11 @@ static kiln_status_t load(kiln_pipeline_t* pipeline) {
   how.format = KILN_CODE_FORMAT_PTX;
   how.allocator = &dispatcher->allocator;
   KILNI_RETURN_IF_ERROR(kiln_code_create(bytes, &how, &text));
-  uint64_t began = kilni_count_clock(dispatcher->counters);
-  kiln_status_t status = link_text(pipeline, text, &cached, &machine);
+  uint64_t began = kilni_dispatch_count_clock(dispatcher->counters);
+  kiln_status_t status =
+      pipeline_make_link_text(pipeline, text, &cached, &machine);
   if (machine != NULL) note_link(pipeline, cached, began);
-  began = kilni_count_clock(dispatcher->counters);
+  began = kilni_dispatch_count_clock(dispatcher->counters);
   if (kiln_status_is_ok(status)) {
     kiln_module_options_t options = kiln_module_options_default();
     options.name = pipeline->label;
@@ -506,9 +519,9 @@ static kiln_status_t load(kiln_pipeline_t* pipeline) {
     pipeline->info.from_cache = cached;
     status = kiln_kernel_create(module, kiln_program_code_entry(pipeline->code),
                                 &pipeline->kernel);
-    kilni_trace_phase(pipeline, KILNI_COUNTER_LOAD_NS, &pipeline->trace.load_ns,
-                      began);
-    kilni_trace_code(
+    kilni_dispatch_trace_phase(pipeline, KILNI_COUNTER_LOAD_NS,
+                               &pipeline->trace.load_ns, began);
+    kilni_dispatch_trace_code(
         pipeline, view.size,
         machine != NULL ? kiln_code_bytes(machine).size : view.size);
   }
@@ -542,8 +555,8 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
   kiln_program_launch_t launch;
   kiln_pipeline_info_t* info = &pipeline->info;
   kiln_program_code_launch(pipeline->code, &launch);
-  take_parameters(pipeline);
-  take_numbers(pipeline);
+  pipeline_make_take_parameters(pipeline);
+  pipeline_make_take_numbers(pipeline);
   take_arguments(pipeline);
   memcpy(info->block, launch.block, sizeof(info->block));
   info->work_per_thread[0] = launch.elements;
@@ -554,12 +567,13 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
   info->overlapping = given->overlapping == KILN_SWITCH_ON;
   info->work_dimensions = kiln_program_work_dimensions(pipeline->program);
   KILNI_RETURN_IF_ERROR(see_relied_on(pipeline));
-  KILNI_RETURN_IF_ERROR(load(pipeline));
-  KILNI_RETURN_IF_ERROR(kilni_pipeline_finish(pipeline));
+  KILNI_RETURN_IF_ERROR(pipeline_make_load(pipeline));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_pipeline_finish(pipeline));
   return info->waits == 0 ? kiln_ok() : see_overlap(pipeline, given);
 }
 
-static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
+static kiln_status_t pipeline_make_check_usable(
+    const kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
@@ -572,11 +586,11 @@ static kiln_status_t make_of_program(kiln_dispatcher_t* dispatcher,
                                      kiln_pipeline_t** out_pipeline) {
   kiln_program_code_t* code = NULL;
   kiln_pipeline_t* pipeline = NULL;
-  uint64_t began = kilni_count_clock(dispatcher->counters);
-  KILNI_RETURN_IF_ERROR(lower(dispatcher, program, given, &code));
-  uint64_t lower_ns =
-      kilni_count_since(dispatcher->counters, KILNI_COUNTER_LOWER_NS, began);
-  kiln_status_t status = kilni_pipeline_make(
+  uint64_t began = kilni_dispatch_count_clock(dispatcher->counters);
+  KILNI_RETURN_IF_ERROR(pipeline_make_lower(dispatcher, program, given, &code));
+  uint64_t lower_ns = kilni_dispatch_count_since(dispatcher->counters,
+                                                 KILNI_COUNTER_LOWER_NS, began);
+  kiln_status_t status = kilni_dispatch_pipeline_make(
       dispatcher, label, kiln_program_parameter_count(program),
       kiln_program_code_parameter_count(code), &pipeline);
   if (!kiln_status_is_ok(status)) {
@@ -591,7 +605,7 @@ static kiln_status_t make_of_program(kiln_dispatcher_t* dispatcher,
   status = fill_program(pipeline, given);
   if (!kiln_status_is_ok(status)) {
     status = KILNI_ANNOTATE(status, "making pipeline \"%s\"", pipeline->label);
-    destroy(pipeline);
+    pipeline_make_destroy(pipeline);
     return status;
   }
   if (began != 0) pipeline->trace.total_ns = kilni_base_time_ns() - began;
@@ -613,22 +627,23 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(given.overlapping <= KILN_SWITCH_ON,
                        "options.overlapping");
   KILNI_CHECK_ARGUMENT(given.overlap <= KILN_SWITCH_ON, "options.overlap");
-  KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
+  KILNI_RETURN_IF_ERROR(pipeline_make_check_usable(dispatcher));
   const char* label =
       given.label != NULL ? given.label : kiln_program_name(program);
   if (dispatcher->ranges == NULL) {
     return make_of_program(dispatcher, program, &given, label, out_pipeline);
   }
-  kilni_range_begin(dispatcher->ranges, KILNI_RANGE_PIPELINE, label);
+  kilni_dispatch_range_begin(dispatcher->ranges, KILNI_RANGE_PIPELINE, label);
   kiln_status_t status =
       make_of_program(dispatcher, program, &given, label, out_pipeline);
-  kilni_range_end(dispatcher->ranges);
+  kilni_dispatch_range_end(dispatcher->ranges);
   return status;
 }
 
-kiln_status_t kilni_pipeline_repeat(kiln_pipeline_t* pipeline, uint32_t flag,
-                                    kiln_program_code_t** out_code,
-                                    kiln_kernel_t** out_kernel) {
+kiln_status_t kilni_dispatch_pipeline_repeat(kiln_pipeline_t* pipeline,
+                                             uint32_t flag,
+                                             kiln_program_code_t** out_code,
+                                             kiln_kernel_t** out_kernel) {
   kiln_pipeline_options_t given = kiln_pipeline_options_default();
   kiln_pipeline_t other;
   given.max_ulp = pipeline->info.max_ulp;
@@ -641,7 +656,7 @@ kiln_status_t kilni_pipeline_repeat(kiln_pipeline_t* pipeline, uint32_t flag,
   other.dispatcher = pipeline->dispatcher;
   other.label = pipeline->label;
   other.code = *out_code;
-  kiln_status_t status = load(&other);
+  kiln_status_t status = pipeline_make_load(&other);
   *out_kernel = other.kernel;
   return status;
 }

@@ -13,15 +13,15 @@
 
 // ---- Options ----
 
-static kiln_status_t unsupported(const kilni_plan_t* plan, const char* option,
-                                 const char* fix) {
+static kiln_status_t unsupported(const kilni_dispatch_plan_t* plan,
+                                 const char* option, const char* fix) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`%s` for \"%s\"", option, plan->label), "%s",
       fix);
 }
 
 static kiln_status_t check_ulp(const kiln_pipeline_t* pipeline,
-                               const kilni_plan_t* plan) {
+                               const kilni_dispatch_plan_t* plan) {
   uint32_t wanted = plan->options.max_ulp;
   uint32_t has = pipeline->info.max_ulp;
   if (wanted == 0 || wanted == has ||
@@ -34,8 +34,8 @@ static kiln_status_t check_ulp(const kiln_pipeline_t* pipeline,
       "make another pipeline with the `max_ulp` that is wanted");
 }
 
-static kiln_status_t check_block(const kiln_pipeline_t* pipeline,
-                                 kilni_plan_t* plan) {
+static kiln_status_t pipeline_plan_check_block(const kiln_pipeline_t* pipeline,
+                                               kilni_dispatch_plan_t* plan) {
   uint32_t* block = plan->shown.block;
   const uint32_t* wanted = plan->options.block;
   memcpy(block, pipeline->info.block, sizeof(plan->shown.block));
@@ -55,7 +55,7 @@ static kiln_status_t check_block(const kiln_pipeline_t* pipeline,
   return kilni_device_launch_check_shape(pipeline->kernel, &config);
 }
 
-static kiln_status_t check_prepared(const kilni_plan_t* plan) {
+static kiln_status_t check_prepared(const kilni_dispatch_plan_t* plan) {
   const kiln_dispatch_options_t* options = &plan->options;
   const char* what = options->wait_count > 0    ? "waits"
                      : options->record != NULL  ? "record"
@@ -69,7 +69,8 @@ static kiln_status_t check_prepared(const kilni_plan_t* plan) {
                      "without preparing");
 }
 
-static kiln_status_t check_switches(const kilni_plan_t* plan) {
+static kiln_status_t pipeline_plan_check_switches(
+    const kilni_dispatch_plan_t* plan) {
   const kiln_dispatch_options_t* options = &plan->options;
   KILNI_CHECK_ARGUMENT(options->cooperative <= KILN_SWITCH_ON,
                        "options.cooperative");
@@ -86,9 +87,9 @@ static kiln_status_t check_switches(const kilni_plan_t* plan) {
   return kiln_ok();
 }
 
-static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
-                                  const kiln_dispatch_options_t* options,
-                                  bool prepares, kilni_plan_t* plan) {
+static kiln_status_t pipeline_plan_read_options(
+    const kiln_pipeline_t* pipeline, const kiln_dispatch_options_t* options,
+    bool prepares, kilni_dispatch_plan_t* plan) {
   if (options != NULL) {
     KILNI_RETURN_IF_ERROR(
         KILNI_OPTIONS_READ(options, kiln_dispatch_options_t, &plan->options));
@@ -100,7 +101,7 @@ static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
     plan->options.iterations = 1;
     return kiln_ok();
   }
-  KILNI_RETURN_IF_ERROR(check_switches(plan));
+  KILNI_RETURN_IF_ERROR(pipeline_plan_check_switches(plan));
   if (plan->options.profile != NULL) {
     return unsupported(plan, "profile",
                        "make another pipeline on the device that it is for");
@@ -114,22 +115,25 @@ static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
   if (plan->options.iterations == 0) plan->options.iterations = 1;
   if (prepares) KILNI_RETURN_IF_ERROR(check_prepared(plan));
   KILNI_RETURN_IF_ERROR(check_ulp(pipeline, plan));
-  return check_block(pipeline, plan);
+  return pipeline_plan_check_block(pipeline, plan);
 }
 
 // ---- Bindings ----
 
-static kiln_status_t refuse(const kiln_pipeline_t* pipeline, uint32_t index,
-                            const char* why, const char* fix) {
+static kiln_status_t pipeline_plan_refuse(const kiln_pipeline_t* pipeline,
+                                          uint32_t index, const char* why,
+                                          const char* fix) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "parameter %u (\"%s\") of \"%s\": %s",
                  (unsigned)index, NAME(pipeline, index), pipeline->label, why),
       "%s", fix);
 }
 
-static kiln_status_t check_range(const kiln_pipeline_t* pipeline,
-                                 uint32_t index, const kiln_binding_t* binding,
-                                 uint64_t size, kilni_bound_t* bound) {
+static kiln_status_t pipeline_plan_check_range(const kiln_pipeline_t* pipeline,
+                                               uint32_t index,
+                                               const kiln_binding_t* binding,
+                                               uint64_t size,
+                                               kilni_dispatch_bound_t* bound) {
   uint64_t offset = binding->offset;
   bound->open = binding->bytes == 0;
   if (offset <= size && binding->bytes <= size - offset) {
@@ -149,25 +153,25 @@ static kiln_status_t check_range(const kiln_pipeline_t* pipeline,
 static kiln_status_t bind_resident(const kiln_pipeline_t* pipeline,
                                    uint32_t index,
                                    const kiln_binding_t* binding,
-                                   kilni_bound_t* bound) {
-  kilni_resident_view_t view = {0, 0};
-  kiln_status_t status =
-      kilni_resident_look(pipeline->dispatcher, binding->value.resident, &view);
+                                   kilni_dispatch_bound_t* bound) {
+  kilni_dispatch_resident_view_t view = {0, 0};
+  kiln_status_t status = kilni_dispatch_resident_look(
+      pipeline->dispatcher, binding->value.resident, &view);
   if (!kiln_status_is_ok(status)) {
     return KILNI_ANNOTATE(status, "parameter %u (\"%s\") of \"%s\"",
                           (unsigned)index, NAME(pipeline, index),
                           pipeline->label);
   }
   bound->address = view.address + binding->offset;
-  return check_range(pipeline, index, binding, view.bytes, bound);
+  return pipeline_plan_check_range(pipeline, index, binding, view.bytes, bound);
 }
 
 static kiln_status_t bind_buffer(const kiln_pipeline_t* pipeline,
                                  uint32_t index, const kiln_binding_t* binding,
-                                 kilni_bound_t* bound) {
+                                 kilni_dispatch_bound_t* bound) {
   const kiln_buffer_t* buffer = binding->value.buffer;
   if (buffer == NULL) {
-    return refuse(pipeline, index, "no buffer", "bind one");
+    return pipeline_plan_refuse(pipeline, index, "no buffer", "bind one");
   }
   kiln_device_t* device = pipeline->dispatcher->device;
   if (buffer->device != device) {
@@ -180,48 +184,54 @@ static kiln_status_t bind_buffer(const kiln_pipeline_t* pipeline,
     }
   }
   bound->address = buffer->address + binding->offset;
-  return check_range(pipeline, index, binding, buffer->size, bound);
+  return pipeline_plan_check_range(pipeline, index, binding, buffer->size,
+                                   bound);
 }
 
-static bool is_read(uint32_t role) {
+static bool pipeline_plan_is_read(uint32_t role) {
   return role != KILN_PROGRAM_ROLE_OUT;
 }
 
-static bool is_written(uint32_t role) {
+static bool pipeline_plan_is_written(uint32_t role) {
   return role == KILN_PROGRAM_ROLE_OUT || role == KILN_PROGRAM_ROLE_INOUT ||
          role == KILN_PROGRAM_ROLE_RESIDENT;
 }
 
 static kiln_status_t bind_host(const kiln_pipeline_t* pipeline, uint32_t index,
                                const kiln_binding_t* binding,
-                               kilni_plan_t* plan) {
+                               kilni_dispatch_plan_t* plan) {
   uint32_t role = pipeline->places[index].info.role;
-  kilni_bound_t* bound = &plan->bound[index];
+  kilni_dispatch_bound_t* bound = &plan->bound[index];
   bound->uploads = binding->kind != KILN_BINDING_HOST_OUT;
   bound->downloads = binding->kind == KILN_BINDING_HOST_OUT ||
                      binding->kind == KILN_BINDING_HOST_INOUT;
   bound->bytes = binding->bytes;
   plan->has_host = plan->has_host || binding->bytes > 0;
   if (binding->value.in == NULL && binding->bytes > 0) {
-    return refuse(pipeline, index, "no memory", "bind memory of so many bytes");
+    return pipeline_plan_refuse(pipeline, index, "no memory",
+                                "bind memory of so many bytes");
   }
   if (role == KILN_PROGRAM_ROLE_RESIDENT) {
-    return refuse(pipeline, index, "host memory for what stays on the device",
-                  "bind a resident buffer");
+    return pipeline_plan_refuse(pipeline, index,
+                                "host memory for what stays on the device",
+                                "bind a resident buffer");
   }
-  if (is_written(role) && !bound->downloads) {
-    return refuse(pipeline, index, "memory that is only read is written",
-                  "bind it with kiln_bind_host_out or kiln_bind_host_inout");
+  if (pipeline_plan_is_written(role) && !bound->downloads) {
+    return pipeline_plan_refuse(
+        pipeline, index, "memory that is only read is written",
+        "bind it with kiln_bind_host_out or kiln_bind_host_inout");
   }
-  if (is_read(role) && !bound->uploads) {
-    return refuse(pipeline, index, "memory that is only written is read",
-                  "bind it with kiln_bind_host_in or kiln_bind_host_inout");
+  if (pipeline_plan_is_read(role) && !bound->uploads) {
+    return pipeline_plan_refuse(
+        pipeline, index, "memory that is only written is read",
+        "bind it with kiln_bind_host_in or kiln_bind_host_inout");
   }
-  if (!is_written(role) && bound->downloads) {
-    return refuse(pipeline, index, "it is only read, and was to be fetched",
-                  "bind it with kiln_bind_host_in");
+  if (!pipeline_plan_is_written(role) && bound->downloads) {
+    return pipeline_plan_refuse(pipeline, index,
+                                "it is only read, and was to be fetched",
+                                "bind it with kiln_bind_host_in");
   }
-  if (!is_read(role)) bound->uploads = false;
+  if (!pipeline_plan_is_read(role)) bound->uploads = false;
   return kiln_ok();
 }
 
@@ -234,21 +244,23 @@ static kiln_status_t check_extent(const kiln_pipeline_t* pipeline,
                          ? binding->value.address
                          : (uintptr_t)binding->value.in;
   if (binding->bytes <= UINT64_MAX - 3 - address) return kiln_ok();
-  return refuse(pipeline, index, "more bytes than there are behind its address",
-                "say how many bytes there are");
+  return pipeline_plan_refuse(pipeline, index,
+                              "more bytes than there are behind its address",
+                              "say how many bytes there are");
 }
 
 static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
                               const kiln_binding_t* binding, bool prepares,
-                              kilni_plan_t* plan) {
-  const kilni_place_t* place = &pipeline->places[index];
-  kilni_bound_t* bound = &plan->bound[index];
+                              kilni_dispatch_plan_t* plan) {
+  const kilni_dispatch_place_t* place = &pipeline->places[index];
+  kilni_dispatch_bound_t* bound = &plan->bound[index];
   memset(bound, 0, sizeof(*bound));
   if (binding->kind == KILN_BINDING_SCALAR) {
     if (place->is_buffer) {
-      return refuse(pipeline, index, "a scalar for a buffer",
-                    "bind a buffer there; bindings stand in the order of the "
-                    "parameters");
+      return pipeline_plan_refuse(
+          pipeline, index, "a scalar for a buffer",
+          "bind a buffer there; bindings stand in the order of the "
+          "parameters");
     }
     if (binding->type != place->info.type) {
       return kilni_base_status_with_fix(
@@ -266,8 +278,8 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     return kiln_ok();
   }
   if (!place->is_buffer) {
-    return refuse(pipeline, index, "not a scalar",
-                  "bind a value there (kiln_bind_scalar)");
+    return pipeline_plan_refuse(pipeline, index, "not a scalar",
+                                "bind a value there (kiln_bind_scalar)");
   }
   if (binding->kind == KILN_BINDING_RESIDENT) {
     return bind_resident(pipeline, index, binding, bound);
@@ -281,8 +293,8 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
       bound->address = binding->value.address;
       bound->bytes = binding->bytes;
       if (bound->address != 0 || bound->bytes == 0) return kiln_ok();
-      return refuse(pipeline, index, "bytes at address 0",
-                    "bind the address of device memory");
+      return pipeline_plan_refuse(pipeline, index, "bytes at address 0",
+                                  "bind the address of device memory");
     case KILN_BINDING_HOST_IN:
     case KILN_BINDING_HOST_OUT:
     case KILN_BINDING_HOST_INOUT:
@@ -295,25 +307,30 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
           "bind a resident buffer, or kiln_bind_static for what never changes");
     case KILN_BINDING_STATIC:
       if (!prepares) {
-        return refuse(pipeline, index, "STATIC outside of a prepared dispatch",
-                      "prepare it, or bind it with kiln_bind_host_in");
+        return pipeline_plan_refuse(
+            pipeline, index, "STATIC outside of a prepared dispatch",
+            "prepare it, or bind it with kiln_bind_host_in");
       }
-      if (is_written(place->info.role)) {
-        return refuse(pipeline, index, "STATIC for what is written",
-                      "bind a resident buffer");
+      if (pipeline_plan_is_written(place->info.role)) {
+        return pipeline_plan_refuse(pipeline, index,
+                                    "STATIC for what is written",
+                                    "bind a resident buffer");
       }
       bound->uploads = true;
       bound->bytes = binding->bytes;
       if (binding->value.in != NULL || binding->bytes == 0) return kiln_ok();
-      return refuse(pipeline, index, "no memory", "bind so many bytes");
+      return pipeline_plan_refuse(pipeline, index, "no memory",
+                                  "bind so many bytes");
     default:
-      return refuse(pipeline, index, "no binding of a kind that is known",
-                    "make it with a kiln_bind_... function");
+      return pipeline_plan_refuse(pipeline, index,
+                                  "no binding of a kind that is known",
+                                  "make it with a kiln_bind_... function");
   }
 }
 
 static kiln_status_t badly_aligned(const kiln_pipeline_t* pipeline,
-                                   uint32_t index, const kilni_bound_t* bound) {
+                                   uint32_t index,
+                                   const kilni_dispatch_bound_t* bound) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\": address 0x%llx is no "
@@ -324,9 +341,10 @@ static kiln_status_t badly_aligned(const kiln_pipeline_t* pipeline,
       "bind it at an offset that is a multiple of its elements");
 }
 
-static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
-                                    uint32_t index, kilni_bound_t* bound) {
-  const kilni_place_t* place = &pipeline->places[index];
+static kiln_status_t pipeline_plan_check_elements(
+    const kiln_pipeline_t* pipeline, uint32_t index,
+    kilni_dispatch_bound_t* bound) {
+  const kilni_dispatch_place_t* place = &pipeline->places[index];
   uint32_t size = place->info.type_bytes;
   if ((bound->address & (place->align - 1)) != 0) {
     return badly_aligned(pipeline, index, bound);
@@ -346,9 +364,10 @@ static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
       "bind a multiple of the element's size");
 }
 
-static kiln_status_t bind_all(const kiln_pipeline_t* pipeline,
-                              const kiln_binding_t* bindings, uint32_t count,
-                              bool prepares, kilni_plan_t* plan) {
+static kiln_status_t pipeline_plan_bind_all(const kiln_pipeline_t* pipeline,
+                                            const kiln_binding_t* bindings,
+                                            uint32_t count, bool prepares,
+                                            kilni_dispatch_plan_t* plan) {
   if (count != pipeline->info.parameter_count) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u binding%s, not %u",
@@ -361,7 +380,8 @@ static kiln_status_t bind_all(const kiln_pipeline_t* pipeline,
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(bind_one(pipeline, i, &bindings[i], prepares, plan));
     if (!pipeline->places[i].is_buffer) continue;
-    KILNI_RETURN_IF_ERROR(check_elements(pipeline, i, &plan->bound[i]));
+    KILNI_RETURN_IF_ERROR(
+        pipeline_plan_check_elements(pipeline, i, &plan->bound[i]));
   }
   return kiln_ok();
 }
@@ -369,7 +389,7 @@ static kiln_status_t bind_all(const kiln_pipeline_t* pipeline,
 // ---- Sizes ----
 
 static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
-                                uint64_t count, kilni_bound_t* bound) {
+                                uint64_t count, kilni_dispatch_bound_t* bound) {
   uint32_t size = pipeline->places[index].info.type_bytes;
   if (count == bound->value) {
     // The pipeline says how many; what there is beyond, is nobody's.
@@ -391,7 +411,7 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
 }
 
 // A number that does not come from the caller; false for one that does.
-static bool find_number(const kilni_plan_t* plan,
+static bool find_number(const kilni_dispatch_plan_t* plan,
                         const kiln_interface_number_t* number,
                         uint64_t* out_value) {
   *out_value = number->value;
@@ -403,10 +423,10 @@ static bool find_number(const kilni_plan_t* plan,
 }
 
 static kiln_status_t numbers(const kiln_pipeline_t* pipeline,
-                             kilni_plan_t* plan) {
+                             kilni_dispatch_plan_t* plan) {
   uint64_t value;
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
-    const kilni_place_t* place = &pipeline->places[i];
+    const kilni_dispatch_place_t* place = &pipeline->places[i];
     if (!place->is_buffer) continue;
     if (!find_number(plan, &place->count, &value)) {
       value = plan->bound[i].value;
@@ -426,7 +446,7 @@ static kiln_status_t numbers(const kiln_pipeline_t* pipeline,
 // Whether the numbers are such that nothing else has to be asked of a program:
 // what is large it refuses in its own words.
 static bool all_small(const kiln_pipeline_t* pipeline,
-                      const kilni_plan_t* plan) {
+                      const kilni_dispatch_plan_t* plan) {
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
     if (pipeline->places[i].is_buffer && plan->bound[i].value > UINT32_MAX) {
       return false;
@@ -437,7 +457,7 @@ static bool all_small(const kiln_pipeline_t* pipeline,
 }
 
 static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
-                                   kilni_plan_t* plan) {
+                                   kilni_dispatch_plan_t* plan) {
   if (pipeline->simple) {
     KILNI_RETURN_IF_ERROR(numbers(pipeline, plan));
     if (all_small(pipeline, plan)) return kiln_ok();
@@ -445,7 +465,7 @@ static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
   kiln_program_size_t sizes[KILNI_PIPELINE_PARAMETERS];
   uint32_t count = pipeline->info.parameter_count;
   for (uint32_t i = 0; i < count; i++) {
-    const kilni_place_t* place = &pipeline->places[i];
+    const kilni_dispatch_place_t* place = &pipeline->places[i];
     sizes[i].bits = place->is_buffer ? 0 : plan->bound[i].value;
     sizes[i].count = !place->is_buffer || (place->info.is_counted != 0 &&
                                            plan->bound[i].open)
@@ -466,7 +486,7 @@ static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
 
 // An option says it: the work size, or the grid alone.
 static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
-                                    kilni_plan_t* plan) {
+                                    kilni_dispatch_plan_t* plan) {
   const kiln_dispatch_options_t* options = &plan->options;
   bool has_grid = false;
   bool has_work = false;
@@ -499,7 +519,7 @@ static bool takes_work(const kiln_pipeline_t* pipeline) {
 }
 
 static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
-                                kilni_plan_t* plan) {
+                                kilni_dispatch_plan_t* plan) {
   if (pipeline->info.work_dimensions == 0) {
     KILNI_RETURN_IF_ERROR(work_of_caller(pipeline, plan));
   } else if (plan->options.work[0] != 0 || plan->options.work[1] != 0 ||
@@ -520,7 +540,7 @@ static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
   return kiln_ok();
 }
 
-static kiln_status_t too_few_blocks(const kilni_plan_t* plan, int axis,
+static kiln_status_t too_few_blocks(const kilni_dispatch_plan_t* plan, int axis,
                                     uint64_t needed) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -531,8 +551,8 @@ static kiln_status_t too_few_blocks(const kilni_plan_t* plan, int axis,
       "leave `grid` away, or give as many as are needed");
 }
 
-static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
-                               kilni_plan_t* plan) {
+static kiln_status_t pipeline_plan_make_grid(const kiln_pipeline_t* pipeline,
+                                             kilni_dispatch_plan_t* plan) {
   const kiln_device_info_t* device = &pipeline->dispatcher->device->info;
   static const char* const kNames[] = {"grid.x", "grid.y", "grid.z"};
   for (int i = 0; i < 3; i++) {
@@ -559,7 +579,7 @@ static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
 // ---- How it is launched ----
 
 static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
-                                          const kilni_plan_t* plan) {
+                                          const kilni_dispatch_plan_t* plan) {
   if (plan->options.overlap != KILN_SWITCH_ON) return kiln_ok();
   if (plan->shown.cooperative != 0) {
     return unsupported(plan, "overlap",
@@ -575,7 +595,7 @@ static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
 }
 
 static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
-                                       kilni_plan_t* plan) {
+                                       kilni_dispatch_plan_t* plan) {
   uint32_t option = plan->options.cooperative;
   plan->shown.cooperative =
       pipeline->info.cooperative != 0 || option == KILN_SWITCH_ON;
@@ -598,7 +618,8 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
       "leave `cooperative` away, or use another device");
 }
 
-static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
+static kiln_status_t make_how(kiln_pipeline_t* pipeline,
+                              kilni_dispatch_plan_t* plan) {
   const kiln_dispatch_options_t* options = &plan->options;
   KILNI_RETURN_IF_ERROR(check_cooperative(pipeline, plan));
   KILNI_RETURN_IF_ERROR(check_overlap_option(pipeline, plan));
@@ -634,7 +655,7 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
 
 // ---- Buffers among each other, and what is moved ----
 
-void kilni_pipeline_keep_options(kiln_pipeline_t* pipeline) {
+void kilni_dispatch_pipeline_keep_options(kiln_pipeline_t* pipeline) {
   pipeline->keeps_options = true;
 }
 
@@ -664,15 +685,16 @@ static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
 }
 
 static kiln_status_t check_overlaps(const kiln_pipeline_t* pipeline,
-                                    const kilni_plan_t* plan) {
+                                    const kilni_dispatch_plan_t* plan) {
   bool apart = pipeline->info.overlapping == 0;
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
-    const kilni_bound_t* a = &plan->bound[i];
-    if (!is_written(pipeline->places[i].info.role) || a->address == 0) {
+    const kilni_dispatch_bound_t* a = &plan->bound[i];
+    if (!pipeline_plan_is_written(pipeline->places[i].info.role) ||
+        a->address == 0) {
       continue;
     }
     for (uint32_t j = 0; j < pipeline->info.parameter_count; j++) {
-      const kilni_bound_t* b = &plan->bound[j];
+      const kilni_dispatch_bound_t* b = &plan->bound[j];
       if (i == j || b->address == 0 || a->address >= b->address + b->bytes ||
           b->address >= a->address + a->bytes) {
         continue;
@@ -690,12 +712,12 @@ static uint64_t whole_words(uint64_t bytes) {
 }
 
 static kiln_status_t add_up(const kiln_pipeline_t* pipeline,
-                            kilni_plan_t* plan) {
+                            kilni_dispatch_plan_t* plan) {
   kiln_dispatch_plan_t* shown = &plan->shown;
   uint32_t clear = plan->options.clear_outputs;
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
-    const kilni_place_t* place = &pipeline->places[i];
-    kilni_bound_t* bound = &plan->bound[i];
+    const kilni_dispatch_place_t* place = &pipeline->places[i];
+    kilni_dispatch_bound_t* bound = &plan->bound[i];
     if (!place->is_buffer) continue;
     if (place->info.role == KILN_PROGRAM_ROLE_OUT && bound->bytes > 0 &&
         (clear == KILN_SWITCH_ON ||
@@ -726,29 +748,34 @@ static kiln_status_t add_up(const kiln_pipeline_t* pipeline,
 
 // In pieces: compilers make stores of them, and of more a string instruction,
 // which takes longer to begin than this takes in all.
-static void begin_plan(kilni_plan_t* plan) {
-  enum { PIECE = 64, PIECES = offsetof(kilni_plan_t, how) / PIECE };
+static void begin_plan(kilni_dispatch_plan_t* plan) {
+  enum { PIECE = 64, PIECES = offsetof(kilni_dispatch_plan_t, how) / PIECE };
   uint8_t* at = (uint8_t*)plan;
-  memset(at + PIECE * PIECES, 0, offsetof(kilni_plan_t, how) % PIECE);
+  memset(at + PIECE * PIECES, 0, offsetof(kilni_dispatch_plan_t, how) % PIECE);
   for (uint32_t i = 0; i < PIECES; i++, at += PIECE) memset(at, 0, PIECE);
 }
 
-kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
-                              const kiln_binding_t* bindings, uint32_t count,
-                              const kiln_dispatch_options_t* options,
-                              bool prepares, kilni_plan_t* plan) {
+kiln_status_t kilni_dispatch_plan_make(kiln_pipeline_t* pipeline,
+                                       const kiln_binding_t* bindings,
+                                       uint32_t count,
+                                       const kiln_dispatch_options_t* options,
+                                       bool prepares,
+                                       kilni_dispatch_plan_t* plan) {
   begin_plan(plan);
-  if (options == NULL && kilni_quick_plan(pipeline, bindings, count, plan)) {
+  if (options == NULL &&
+      kilni_dispatch_quick_plan(pipeline, bindings, count, plan)) {
     return kiln_ok();
   }
   begin_plan(plan);
-  KILNI_RETURN_IF_ERROR(read_options(pipeline, options, prepares, plan));
-  KILNI_RETURN_IF_ERROR(bind_all(pipeline, bindings, count, prepares, plan));
+  KILNI_RETURN_IF_ERROR(
+      pipeline_plan_read_options(pipeline, options, prepares, plan));
+  KILNI_RETURN_IF_ERROR(
+      pipeline_plan_bind_all(pipeline, bindings, count, prepares, plan));
   KILNI_RETURN_IF_ERROR(pipeline->program != NULL
                             ? program_sizes(pipeline, plan)
                             : numbers(pipeline, plan));
   KILNI_RETURN_IF_ERROR(check_work(pipeline, plan));
-  KILNI_RETURN_IF_ERROR(make_grid(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(pipeline_plan_make_grid(pipeline, plan));
   KILNI_RETURN_IF_ERROR(make_how(pipeline, plan));
   KILNI_RETURN_IF_ERROR(check_overlaps(pipeline, plan));
   return add_up(pipeline, plan);
@@ -762,17 +789,17 @@ kiln_status_t kiln_pipeline_plan(kiln_pipeline_t* pipeline,
   KILNI_CHECK_ARGUMENT(out_plan != NULL, "out_plan");
   memset(out_plan, 0, sizeof(*out_plan));
   KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
-  kilni_plan_t plan;
-  KILNI_RETURN_IF_ERROR(kilni_plan_make(pipeline, bindings, binding_count,
-                                        options, false, &plan));
+  kilni_dispatch_plan_t plan;
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_plan_make(
+      pipeline, bindings, binding_count, options, false, &plan));
   *out_plan = plan.shown;
   return kiln_ok();
 }
 
-void kilni_plan_launch(const kiln_pipeline_t* pipeline,
-                       const kilni_plan_t* plan,
-                       kiln_launch_config_t* out_config,
-                       kiln_launch_attributes_t* out_attributes) {
+void kilni_dispatch_plan_launch(const kiln_pipeline_t* pipeline,
+                                const kilni_dispatch_plan_t* plan,
+                                kiln_launch_config_t* out_config,
+                                kiln_launch_attributes_t* out_attributes) {
   *out_config = kiln_launch_config_default();
   *out_attributes = kiln_launch_attributes_default();
   memcpy(out_config->grid, plan->shown.grid, sizeof(out_config->grid));

@@ -13,14 +13,15 @@
 
 // ---- Buffers ----
 
-kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
-                                 const kiln_binding_t* binding,
-                                 kiln_buffer_t** out_buffer) {
+kiln_status_t kilni_dispatch_binding_keep(kiln_dispatcher_t* dispatcher,
+                                          const kiln_binding_t* binding,
+                                          kiln_buffer_t** out_buffer) {
   *out_buffer = NULL;
   // Every binding has been checked.
   // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
   if (binding->kind == KILN_BINDING_RESIDENT) {
-    return kilni_resident_get(dispatcher, binding->value.resident, out_buffer);
+    return kilni_dispatch_resident_get(dispatcher, binding->value.resident,
+                                       out_buffer);
   }
   if (binding->kind == KILN_BINDING_BUFFER) {
     *out_buffer = binding->value.buffer;
@@ -31,12 +32,12 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
   }
   kiln_stream_t* stream = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
-  KILNI_RETURN_IF_ERROR(kilni_memory_allocate(
+      kilni_dispatch_own_stream(dispatcher, dispatcher->stream_count, &stream));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_memory_allocate(
       dispatcher, (binding->bytes + 3) / 4 * 4, out_buffer));
   kiln_status_t status =
-      kilni_staging_upload(dispatcher->staging, stream, *out_buffer, 0,
-                           binding->bytes, binding->value.in);
+      kilni_dispatch_staging_upload(dispatcher->staging, stream, *out_buffer, 0,
+                                    binding->bytes, binding->value.in);
   status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
   if (kiln_status_is_ok(status)) return kiln_ok();
   kiln_buffer_release(*out_buffer);
@@ -44,21 +45,21 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
   return status;
 }
 
-void kilni_binding_let_go(kiln_dispatcher_t* dispatcher,
-                          const kiln_binding_t* binding,
-                          kiln_buffer_t* buffer) {
+void kilni_dispatch_binding_let_go(kiln_dispatcher_t* dispatcher,
+                                   const kiln_binding_t* binding,
+                                   kiln_buffer_t* buffer) {
   if (buffer == NULL) return;
   bool is_last = binding->kind == KILN_BINDING_STATIC;
   if (binding->kind == KILN_BINDING_RESIDENT) {
     // As long as the table has it, a free that comes will see to the order.
-    kilni_resident_view_t view = {0, 0};
-    kiln_status_t status =
-        kilni_resident_look(dispatcher, binding->value.resident, &view);
+    kilni_dispatch_resident_view_t view = {0, 0};
+    kiln_status_t status = kilni_dispatch_resident_look(
+        dispatcher, binding->value.resident, &view);
     is_last = !kiln_status_is_ok(status);
     kiln_status_free(status);
   }
   if (is_last) {
-    kiln_status_free(kilni_memory_let_go(dispatcher, buffer));
+    kiln_status_free(kilni_dispatch_memory_let_go(dispatcher, buffer));
   } else {
     kiln_buffer_release(buffer);
   }
@@ -66,8 +67,8 @@ void kilni_binding_let_go(kiln_dispatcher_t* dispatcher,
 
 // ---- Putting a plan into the launch ----
 
-static kiln_status_t give_arguments(kiln_prepared_t* prepared,
-                                    kilni_plan_t* plan) {
+static kiln_status_t pipeline_prepared_give_arguments(
+    kiln_prepared_t* prepared, kilni_dispatch_plan_t* plan) {
   kiln_pipeline_t* pipeline = prepared->pipeline;
   const void* list[KILNI_PIPELINE_ARGUMENTS];
   kiln_argument_t arguments[KILNI_PIPELINE_ARGUMENTS];
@@ -75,9 +76,9 @@ static kiln_status_t give_arguments(kiln_prepared_t* prepared,
   if (prepared->grid != NULL) {
     plan->extras.grid = kiln_buffer_address(prepared->grid);
   }
-  kilni_plan_arguments(pipeline, plan, list);
+  kilni_dispatch_plan_arguments(pipeline, plan, list);
   for (uint32_t i = 0; i < pipeline->argument_count; i++) {
-    const kilni_argument_source_t* source = &pipeline->arguments[i];
+    const kilni_dispatch_argument_source_t* source = &pipeline->arguments[i];
     arguments[i] = kiln_arg_bytes(list[i], source->bytes);
     if (source->kind != KILN_INTERFACE_BUFFER) continue;
     // Graphs keep the buffers of a launch, where it names them.
@@ -92,19 +93,21 @@ static kiln_status_t give_arguments(kiln_prepared_t* prepared,
                              pipeline->argument_count);
 }
 
-static void take_clears(kiln_prepared_t* prepared, const kilni_plan_t* plan) {
+static void take_clears(kiln_prepared_t* prepared,
+                        const kilni_dispatch_plan_t* plan) {
   prepared->clear_count = 0;
   for (uint32_t i = 0; i < prepared->count; i++) {
-    const kilni_bound_t* bound = &plan->bound[i];
+    const kilni_dispatch_bound_t* bound = &plan->bound[i];
     if (!bound->clears) continue;
-    kilni_clear_t* clear = &prepared->clears[prepared->clear_count++];
+    kilni_dispatch_clear_t* clear = &prepared->clears[prepared->clear_count++];
     clear->index = i;
     clear->address = bound->address;
     clear->bytes = bound->bytes;
   }
 }
 
-static void take_plan(kiln_prepared_t* prepared, const kilni_plan_t* plan) {
+static void take_plan(kiln_prepared_t* prepared,
+                      const kilni_dispatch_plan_t* plan) {
   prepared->plan = plan->shown;
   prepared->idle = plan->idle;
   prepared->threads = 1;
@@ -117,7 +120,8 @@ static void take_plan(kiln_prepared_t* prepared, const kilni_plan_t* plan) {
 }
 
 // The address of what was uploaded when it was bound.
-static void take_statics(const kiln_prepared_t* prepared, kilni_plan_t* plan) {
+static void take_statics(const kiln_prepared_t* prepared,
+                         kilni_dispatch_plan_t* plan) {
   for (uint32_t i = 0; i < prepared->count; i++) {
     if (prepared->bindings[i].kind != KILN_BINDING_STATIC) continue;
     plan->bound[i].address = prepared->buffers[i] == NULL
@@ -128,22 +132,22 @@ static void take_statics(const kiln_prepared_t* prepared, kilni_plan_t* plan) {
 
 // ---- Making and ending ----
 
-static void destroy(kiln_prepared_t* prepared) {
+static void pipeline_prepared_destroy(kiln_prepared_t* prepared) {
   kiln_dispatcher_t* dispatcher = prepared->dispatcher;
   kiln_pipeline_t* pipeline = prepared->pipeline;
   kiln_allocator_t allocator = dispatcher->allocator;
   for (uint32_t i = 0; prepared->buffers != NULL && i < prepared->count; i++) {
-    kilni_binding_let_go(dispatcher, &prepared->bindings[i],
-                         prepared->buffers[i]);
+    kilni_dispatch_binding_let_go(dispatcher, &prepared->bindings[i],
+                                  prepared->buffers[i]);
   }
-  kiln_status_free(kilni_memory_let_go(dispatcher, prepared->grid));
+  kiln_status_free(kilni_dispatch_memory_let_go(dispatcher, prepared->grid));
   if (prepared->record != NULL) {
-    kilni_trap_retire(dispatcher, prepared->record);
+    kilni_dispatch_trap_retire(dispatcher, prepared->record);
   }
   kiln_stream_release(prepared->grid_stream);
   kiln_launch_release(prepared->launch);
   kilni_base_free_array(allocator, prepared->clears, prepared->count,
-                        sizeof(kilni_clear_t));
+                        sizeof(kilni_dispatch_clear_t));
   kilni_base_free_array(allocator, prepared->buffers, prepared->count,
                         sizeof(kiln_buffer_t*));
   kilni_base_free_array(allocator, prepared->bindings, prepared->count,
@@ -155,9 +159,9 @@ static void destroy(kiln_prepared_t* prepared) {
   kiln_pipeline_release(pipeline);
 }
 
-static kiln_status_t make_lists(kiln_prepared_t* prepared,
-                                const kiln_binding_t* bindings,
-                                const kilni_plan_t* plan) {
+static kiln_status_t pipeline_prepared_make_lists(
+    kiln_prepared_t* prepared, const kiln_binding_t* bindings,
+    const kilni_dispatch_plan_t* plan) {
   kiln_allocator_t allocator = prepared->dispatcher->allocator;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, prepared->count,
@@ -166,8 +170,8 @@ static kiln_status_t make_lists(kiln_prepared_t* prepared,
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, prepared->count,
                                                sizeof(kiln_buffer_t*), &block));
   prepared->buffers = block;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(allocator, prepared->count,
-                                               sizeof(kilni_clear_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, prepared->count, sizeof(kilni_dispatch_clear_t), &block));
   prepared->clears = block;
   if (prepared->count > 0) {
     memcpy(prepared->bindings, bindings, prepared->count * sizeof(*bindings));
@@ -185,14 +189,15 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
   kiln_dispatcher_t* dispatcher = prepared->dispatcher;
   kiln_stream_t* stream = NULL;
   if (prepared->pipeline->info.traps) {
-    KILNI_RETURN_IF_ERROR(kilni_trap_take(dispatcher, &prepared->record));
+    KILNI_RETURN_IF_ERROR(
+        kilni_dispatch_trap_take(dispatcher, &prepared->record));
   }
   if (!prepared->pipeline->info.grid_barrier) return kiln_ok();
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_memory_allocate(
+      dispatcher, KILNI_GRID_BYTES, &prepared->grid));
   KILNI_RETURN_IF_ERROR(
-      kilni_memory_allocate(dispatcher, KILNI_GRID_BYTES, &prepared->grid));
-  KILNI_RETURN_IF_ERROR(
-      kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
-  kiln_status_t status = kilni_clear(
+      kilni_dispatch_own_stream(dispatcher, dispatcher->stream_count, &stream));
+  kiln_status_t status = kilni_dispatch_clear(
       stream, kiln_buffer_address(prepared->grid), KILNI_GRID_BYTES);
   if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
   if (kiln_status_is_ok(status)) return kiln_ok();
@@ -203,32 +208,34 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
   return status;
 }
 
-static kiln_status_t make_launch(kiln_prepared_t* prepared,
-                                 const kilni_plan_t* plan) {
+static kiln_status_t pipeline_prepared_make_launch(
+    kiln_prepared_t* prepared, const kilni_dispatch_plan_t* plan) {
   kiln_launch_config_t config;
   kiln_launch_attributes_t attributes;
-  kilni_plan_launch(prepared->pipeline, plan, &config, &attributes);
+  kilni_dispatch_plan_launch(prepared->pipeline, plan, &config, &attributes);
   return kiln_launch_create(prepared->pipeline->kernel, &config,
                             &prepared->launch);
 }
 
-static kiln_status_t fill(kiln_prepared_t* prepared,
-                          const kiln_binding_t* bindings, kilni_plan_t* plan) {
+static kiln_status_t pipeline_prepared_fill(kiln_prepared_t* prepared,
+                                            const kiln_binding_t* bindings,
+                                            kilni_dispatch_plan_t* plan) {
   kiln_dispatcher_t* dispatcher = prepared->dispatcher;
-  KILNI_RETURN_IF_ERROR(make_lists(prepared, bindings, plan));
+  KILNI_RETURN_IF_ERROR(pipeline_prepared_make_lists(prepared, bindings, plan));
   atomic_store(&prepared->frees, atomic_load(&dispatcher->residents.frees));
   for (uint32_t i = 0; i < prepared->count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_binding_keep(dispatcher, &bindings[i], &prepared->buffers[i]));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_binding_keep(dispatcher, &bindings[i],
+                                                      &prepared->buffers[i]));
   }
   KILNI_RETURN_IF_ERROR(make_own(prepared));
-  KILNI_RETURN_IF_ERROR(make_launch(prepared, plan));
+  KILNI_RETURN_IF_ERROR(pipeline_prepared_make_launch(prepared, plan));
   take_statics(prepared, plan);
   take_plan(prepared, plan);
-  return give_arguments(prepared, plan);
+  return pipeline_prepared_give_arguments(prepared, plan);
 }
 
-static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
+static kiln_status_t pipeline_prepared_check_usable(
+    const kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (!kilni_device_is_lost(dispatcher->device)) return kiln_ok();
   return kilni_device_lost_status(dispatcher->device);
@@ -243,10 +250,10 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
   *out_prepared = NULL;
   KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
   kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
-  KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
-  kilni_plan_t plan;
-  KILNI_RETURN_IF_ERROR(
-      kilni_plan_make(pipeline, bindings, binding_count, options, true, &plan));
+  KILNI_RETURN_IF_ERROR(pipeline_prepared_check_usable(dispatcher));
+  kilni_dispatch_plan_t plan;
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_plan_make(
+      pipeline, bindings, binding_count, options, true, &plan));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(dispatcher->allocator, sizeof(kiln_prepared_t), &block));
@@ -260,17 +267,18 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
                        plan.options.overlap != KILN_SWITCH_OFF;
   atomic_init(&prepared->references, 1);
   kiln_pipeline_retain(pipeline);
-  kiln_status_t status = fill(prepared, bindings, &plan);
+  kiln_status_t status = pipeline_prepared_fill(prepared, bindings, &plan);
   if (!kiln_status_is_ok(status)) {
-    destroy(prepared);
+    pipeline_prepared_destroy(prepared);
     return KILNI_ANNOTATE(status, "preparing \"%s\"", pipeline->label);
   }
   *out_prepared = prepared;
   return kiln_ok();
 }
 
-kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared, bool for_graph,
-                                   kiln_prepared_t** out_prepared) {
+kiln_status_t kilni_dispatch_prepared_clone(kiln_prepared_t* prepared,
+                                            bool for_graph,
+                                            kiln_prepared_t** out_prepared) {
   kiln_binding_t bindings[KILNI_PIPELINE_PARAMETERS];
   kiln_dispatch_options_t options = prepared->options;
   if (for_graph) options.overlap = KILN_SWITCH_OFF;
@@ -299,21 +307,21 @@ void kiln_prepared_release(kiln_prepared_t* prepared) {
   }
   if (atomic_fetch_sub_explicit(&prepared->references, 1,
                                 memory_order_acq_rel) == 1) {
-    destroy(prepared);
+    pipeline_prepared_destroy(prepared);
   }
 }
 
 // ---- Running ----
 
 // Something was freed, perhaps not what this one uses; or a stream forgotten.
-kiln_status_t kilni_prepared_check_freed(kiln_prepared_t* prepared) {
+kiln_status_t kilni_dispatch_prepared_check_freed(kiln_prepared_t* prepared) {
   uint32_t frees = atomic_load(&prepared->dispatcher->residents.frees);
   for (uint32_t i = 0; i < prepared->count; i++) {
     const kiln_binding_t* binding = &prepared->bindings[i];
-    kilni_resident_view_t view = {0, 0};
+    kilni_dispatch_resident_view_t view = {0, 0};
     if (binding->kind != KILN_BINDING_RESIDENT) continue;
-    kiln_status_t status = kilni_resident_look(prepared->dispatcher,
-                                               binding->value.resident, &view);
+    kiln_status_t status = kilni_dispatch_resident_look(
+        prepared->dispatcher, binding->value.resident, &view);
     if (kiln_status_is_ok(status)) continue;
     kiln_status_free(status);
     return kilni_base_status_with_fix(
@@ -329,7 +337,8 @@ kiln_status_t kilni_prepared_check_freed(kiln_prepared_t* prepared) {
   return kiln_ok();
 }
 
-static kiln_status_t has_trapped(const kiln_prepared_t* prepared) {
+static kiln_status_t pipeline_prepared_has_trapped(
+    const kiln_prepared_t* prepared) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "a run of the prepared \"%s\" has trapped",
                  prepared->pipeline->label),
@@ -350,8 +359,8 @@ static kiln_status_t order_grid(kiln_prepared_t* prepared,
   return kiln_ok();
 }
 
-static kiln_status_t find_stream(kiln_prepared_t* prepared,
-                                 kiln_stream_t* stream) {
+static kiln_status_t pipeline_prepared_find_stream(kiln_prepared_t* prepared,
+                                                   kiln_stream_t* stream) {
   KILNI_RETURN_IF_ERROR(
       kilni_dispatch_stream(prepared->dispatcher, stream, &stream));
   atomic_store_explicit(&prepared->last, stream, memory_order_relaxed);
@@ -360,25 +369,25 @@ static kiln_status_t find_stream(kiln_prepared_t* prepared,
 
 static void count_run(const kiln_prepared_t* prepared) {
   const uint32_t* each = prepared->pipeline->info.work_per_thread;
-  kilni_counter_shard_t* shard =
-      kilni_count_shard(prepared->dispatcher->counters);
-  kilni_count_in(shard, KILNI_COUNTER_PREPARED_RUNS, 1);
-  kilni_count_in(shard, KILNI_COUNTER_CLEARED_BYTES,
-                 prepared->plan.cleared_bytes);
+  kilni_dispatch_counter_shard_t* shard =
+      kilni_dispatch_count_shard(prepared->dispatcher->counters);
+  kilni_dispatch_count_in(shard, KILNI_COUNTER_PREPARED_RUNS, 1);
+  kilni_dispatch_count_in(shard, KILNI_COUNTER_CLEARED_BYTES,
+                          prepared->plan.cleared_bytes);
   if (prepared->idle) return;
-  kilni_count_in(shard, KILNI_COUNTER_LAUNCHES, 1);
-  kilni_count_in(shard, KILNI_COUNTER_THREADS, prepared->threads);
-  kilni_count_in(shard, KILNI_COUNTER_WORK, prepared->work);
-  kilni_count_in(shard, KILNI_COUNTER_WORK_SLOTS,
-                 prepared->threads * each[0] * each[1] * each[2]);
+  kilni_dispatch_count_in(shard, KILNI_COUNTER_LAUNCHES, 1);
+  kilni_dispatch_count_in(shard, KILNI_COUNTER_THREADS, prepared->threads);
+  kilni_dispatch_count_in(shard, KILNI_COUNTER_WORK, prepared->work);
+  kilni_dispatch_count_in(shard, KILNI_COUNTER_WORK_SLOTS,
+                          prepared->threads * each[0] * each[1] * each[2]);
 }
 
-static kiln_status_t put(kiln_prepared_t* prepared, kiln_stream_t* stream,
-                         bool early) {
+static kiln_status_t pipeline_prepared_put(kiln_prepared_t* prepared,
+                                           kiln_stream_t* stream, bool early) {
   kiln_dispatcher_t* dispatcher = prepared->dispatcher;
   for (uint32_t i = 0; i < prepared->clear_count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_clear(stream, prepared->clears[i].address,
-                                      prepared->clears[i].bytes));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_clear(
+        stream, prepared->clears[i].address, prepared->clears[i].bytes));
   }
   if (prepared->grid != NULL) {
     KILNI_RETURN_IF_ERROR(order_grid(prepared, stream));
@@ -389,19 +398,19 @@ static kiln_status_t put(kiln_prepared_t* prepared, kiln_stream_t* stream,
                : kiln_launch_run(prepared->launch, stream);
 }
 
-kiln_status_t kilni_prepared_put(kiln_prepared_t* prepared,
-                                 kiln_stream_t* stream) {
-  return put(prepared, stream, false);
+kiln_status_t kilni_dispatch_prepared_put(kiln_prepared_t* prepared,
+                                          kiln_stream_t* stream) {
+  return pipeline_prepared_put(prepared, stream, false);
 }
 
 static kiln_status_t put_in_range(kiln_prepared_t* prepared,
                                   kiln_stream_t* stream, bool early) {
   const kiln_nvtx_table_t* ranges = prepared->dispatcher->ranges;
-  kilni_range_begin(
+  kilni_dispatch_range_begin(
       ranges, KILNI_RANGE_DISPATCH,
       prepared->label != NULL ? prepared->label : prepared->pipeline->label);
-  kiln_status_t status = put(prepared, stream, early);
-  kilni_range_end(ranges);
+  kiln_status_t status = pipeline_prepared_put(prepared, stream, early);
+  kilni_dispatch_range_end(ranges);
   return status;
 }
 
@@ -412,66 +421,68 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
   if (atomic_load_explicit(&dispatcher->residents.frees,
                            memory_order_relaxed) !=
       atomic_load_explicit(&prepared->frees, memory_order_relaxed)) {
-    KILNI_RETURN_IF_ERROR(kilni_prepared_check_freed(prepared));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_prepared_check_freed(prepared));
   }
-  if (prepared->record != NULL && kilni_trap_is_set(prepared->record)) {
-    return has_trapped(prepared);
+  if (prepared->record != NULL &&
+      kilni_dispatch_trap_is_set(prepared->record)) {
+    return pipeline_prepared_has_trapped(prepared);
   }
   bool early = false;
   if (stream == NULL) {
-    const kilni_own_stream_t* own = &dispatcher->own[0];
+    const kilni_dispatch_own_stream_t* own = &dispatcher->own[0];
     stream = atomic_load_explicit(&own->stream, memory_order_relaxed);
     early = prepared->overlaps &&
             !atomic_load_explicit(&own->given_out, memory_order_relaxed);
   } else if (stream !=
              atomic_load_explicit(&prepared->last, memory_order_relaxed)) {
-    KILNI_RETURN_IF_ERROR(find_stream(prepared, stream));
+    KILNI_RETURN_IF_ERROR(pipeline_prepared_find_stream(prepared, stream));
   }
   if (dispatcher->ranges != NULL) {
     return put_in_range(prepared, stream, early);
   }
-  return put(prepared, stream, early);
+  return pipeline_prepared_put(prepared, stream, early);
 }
 
 // ---- Changing ----
 
 // Plans with one binding changed, and takes it over if all of it is right.
-static kiln_status_t change(kiln_prepared_t* prepared, uint32_t index,
-                            const kiln_binding_t* binding) {
+static kiln_status_t pipeline_prepared_change(kiln_prepared_t* prepared,
+                                              uint32_t index,
+                                              const kiln_binding_t* binding) {
   kiln_dispatcher_t* dispatcher = prepared->dispatcher;
   kiln_binding_t before = prepared->bindings[index];
   kiln_buffer_t* buffer_before = prepared->buffers[index];
   kiln_buffer_t* buffer = NULL;
-  kilni_plan_t plan;
+  kilni_dispatch_plan_t plan;
   prepared->bindings[index] = *binding;
-  kiln_status_t status =
-      kilni_plan_make(prepared->pipeline, prepared->bindings, prepared->count,
-                      &prepared->options, true, &plan);
+  kiln_status_t status = kilni_dispatch_plan_make(
+      prepared->pipeline, prepared->bindings, prepared->count,
+      &prepared->options, true, &plan);
   if (kiln_status_is_ok(status)) {
-    status = kilni_binding_keep(dispatcher, binding, &buffer);
+    status = kilni_dispatch_binding_keep(dispatcher, binding, &buffer);
   }
   if (kiln_status_is_ok(status)) {
     status = kiln_launch_set_grid(prepared->launch, plan.shown.grid[0],
                                   plan.shown.grid[1], plan.shown.grid[2]);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_binding_let_go(dispatcher, binding, buffer);
+    kilni_dispatch_binding_let_go(dispatcher, binding, buffer);
     prepared->bindings[index] = before;
     return status;
   }
   prepared->buffers[index] = buffer;
   take_statics(prepared, &plan);
   take_plan(prepared, &plan);
-  kilni_binding_let_go(dispatcher, &before, buffer_before);
+  kilni_dispatch_binding_let_go(dispatcher, &before, buffer_before);
   // What the kernel takes was compared when the pipeline was made.
-  return give_arguments(prepared, &plan);
+  return pipeline_prepared_give_arguments(prepared, &plan);
 }
 
 kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
                                    const kiln_binding_t* binding) {
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
   KILNI_CHECK_ARGUMENT(binding != NULL, "binding");
-  KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
+  KILNI_RETURN_IF_ERROR(pipeline_prepared_check_usable(prepared->dispatcher));
   if (index >= prepared->count) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u bindings; number %u",
@@ -479,14 +490,14 @@ kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
                    (unsigned)index),
         "count its parameters from 0");
   }
-  return change(prepared, index, binding);
+  return pipeline_prepared_change(prepared, index, binding);
 }
 
 kiln_status_t kiln_prepared_set_scalar(kiln_prepared_t* prepared,
                                        uint32_t index, uint64_t bits) {
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
   const kiln_pipeline_t* pipeline = prepared->pipeline;
-  const kilni_place_t* place =
+  const kilni_dispatch_place_t* place =
       index < prepared->count ? &pipeline->places[index] : NULL;
   uint32_t type = place != NULL ? place->info.type : 0;
   kiln_binding_t binding = kiln_bind_scalar(type, bits);
@@ -510,20 +521,21 @@ kiln_status_t kiln_prepared_check(kiln_prepared_t* prepared,
   memset(&trap, 0, sizeof(trap));
   if (out_trap != NULL) *out_trap = trap;
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
-  KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
-  if (prepared->record == NULL || !kilni_trap_is_set(prepared->record)) {
+  KILNI_RETURN_IF_ERROR(pipeline_prepared_check_usable(prepared->dispatcher));
+  if (prepared->record == NULL ||
+      !kilni_dispatch_trap_is_set(prepared->record)) {
     return kiln_ok();
   }
-  kilni_trap_read(prepared->record->host, &trap);
+  kilni_dispatch_trap_read(prepared->record->host, &trap);
   if (out_trap != NULL) *out_trap = trap;
-  kilni_count(prepared->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);
+  kilni_dispatch_count(prepared->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);
   if (prepared->grid != NULL) {
     // Blocks that left early may have left the count as it was.
     KILNI_RETURN_IF_ERROR(
         kiln_buffer_fill(prepared->grid, 0, KILNI_GRID_BYTES, 0, 1));
   }
   memset(prepared->record->host, 0, sizeof(*prepared->record->host));
-  return kilni_trap_status(prepared->pipeline->label, &trap);
+  return kilni_dispatch_trap_status(prepared->pipeline->label, &trap);
 }
 
 void kiln_prepared_plan(const kiln_prepared_t* prepared,

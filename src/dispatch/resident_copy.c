@@ -5,8 +5,9 @@
 #include "device/device_scope.h"
 #include "dispatch/dispatch_inside.h"
 
-static kiln_status_t begin(kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
-                           kiln_stream_t** out_stream) {
+static kiln_status_t resident_copy_begin(kiln_dispatcher_t* dispatcher,
+                                         kiln_stream_t* stream,
+                                         kiln_stream_t** out_stream) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
@@ -15,11 +16,13 @@ static kiln_status_t begin(kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
   return kilni_dispatch_stream(dispatcher, stream, out_stream);
 }
 
-static kiln_status_t check_range(kiln_dispatcher_t* dispatcher,
-                                 kiln_resident_t resident, uint64_t offset,
-                                 uint64_t bytes) {
-  kilni_resident_view_t view = {0, 0};
-  KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
+static kiln_status_t resident_copy_check_range(kiln_dispatcher_t* dispatcher,
+                                               kiln_resident_t resident,
+                                               uint64_t offset,
+                                               uint64_t bytes) {
+  kilni_dispatch_resident_view_t view = {0, 0};
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_resident_look(dispatcher, resident, &view));
   if (offset <= view.bytes && bytes <= view.bytes - offset) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
@@ -36,15 +39,17 @@ static kiln_status_t check_data(const void* data, uint64_t bytes) {
 
 // ---- Up ----
 
-static kiln_status_t upload(kiln_dispatcher_t* dispatcher,
-                            kiln_stream_t* stream,
-                            const kiln_resident_upload_t* one) {
+static kiln_status_t resident_copy_upload(kiln_dispatcher_t* dispatcher,
+                                          kiln_stream_t* stream,
+                                          const kiln_resident_upload_t* one) {
   kiln_buffer_t* buffer = NULL;
   if (one->bytes == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, one->resident, &buffer));
-  kiln_status_t status = kilni_staging_upload(
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_resident_get(dispatcher, one->resident, &buffer));
+  kiln_status_t status = kilni_dispatch_staging_upload(
       dispatcher->staging, stream, buffer, one->offset, one->bytes, one->data);
-  return kilni_resident_put(dispatcher, one->resident, buffer, stream, status);
+  return kilni_dispatch_resident_put(dispatcher, one->resident, buffer, stream,
+                                     status);
 }
 
 kiln_status_t kiln_resident_upload(kiln_dispatcher_t* dispatcher,
@@ -52,10 +57,11 @@ kiln_status_t kiln_resident_upload(kiln_dispatcher_t* dispatcher,
                                    kiln_resident_t resident, uint64_t offset,
                                    uint64_t bytes, const void* data) {
   kiln_resident_upload_t one = {resident, offset, bytes, data};
-  KILNI_RETURN_IF_ERROR(begin(dispatcher, stream, &stream));
-  KILNI_RETURN_IF_ERROR(check_range(dispatcher, resident, offset, bytes));
+  KILNI_RETURN_IF_ERROR(resident_copy_begin(dispatcher, stream, &stream));
+  KILNI_RETURN_IF_ERROR(
+      resident_copy_check_range(dispatcher, resident, offset, bytes));
   KILNI_RETURN_IF_ERROR(check_data(data, bytes));
-  return upload(dispatcher, stream, &one);
+  return resident_copy_upload(dispatcher, stream, &one);
 }
 
 // Two that are one: behind each other on both sides.
@@ -70,12 +76,12 @@ kiln_status_t kiln_resident_upload_many(kiln_dispatcher_t* dispatcher,
                                         kiln_stream_t* stream,
                                         const kiln_resident_upload_t* uploads,
                                         uint32_t count) {
-  KILNI_RETURN_IF_ERROR(begin(dispatcher, stream, &stream));
+  KILNI_RETURN_IF_ERROR(resident_copy_begin(dispatcher, stream, &stream));
   KILNI_CHECK_ARGUMENT(uploads != NULL || count == 0, "uploads");
   for (uint32_t i = 0; i < count; i++) {
     const kiln_resident_upload_t* one = &uploads[i];
-    kiln_status_t status =
-        check_range(dispatcher, one->resident, one->offset, one->bytes);
+    kiln_status_t status = resident_copy_check_range(dispatcher, one->resident,
+                                                     one->offset, one->bytes);
     if (kiln_status_is_ok(status)) status = check_data(one->data, one->bytes);
     if (!kiln_status_is_ok(status)) {
       return KILNI_ANNOTATE(status, "upload number %u", (unsigned)i);
@@ -86,7 +92,7 @@ kiln_status_t kiln_resident_upload_many(kiln_dispatcher_t* dispatcher,
     while (++i < count && joins_up(&one, &uploads[i])) {
       one.bytes += uploads[i].bytes;
     }
-    KILNI_RETURN_IF_ERROR(upload(dispatcher, stream, &one));
+    KILNI_RETURN_IF_ERROR(resident_copy_upload(dispatcher, stream, &one));
   }
   return kiln_ok();
 }
@@ -98,11 +104,13 @@ static kiln_status_t download(kiln_dispatcher_t* dispatcher,
                               const kiln_resident_download_t* one) {
   kiln_buffer_t* buffer = NULL;
   if (one->bytes == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, one->resident, &buffer));
-  kiln_status_t status =
-      kilni_staging_download(dispatcher->staging, stream, buffer, one->offset,
-                             one->bytes, one->out_data, waits);
-  return kilni_resident_put(dispatcher, one->resident, buffer, stream, status);
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_resident_get(dispatcher, one->resident, &buffer));
+  kiln_status_t status = kilni_dispatch_staging_download(
+      dispatcher->staging, stream, buffer, one->offset, one->bytes,
+      one->out_data, waits);
+  return kilni_dispatch_resident_put(dispatcher, one->resident, buffer, stream,
+                                     status);
 }
 
 static bool joins_down(const kiln_resident_download_t* a,
@@ -139,8 +147,8 @@ static kiln_status_t check_downloads(kiln_dispatcher_t* dispatcher,
                                      uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const kiln_resident_download_t* one = &downloads[i];
-    kiln_status_t status =
-        check_range(dispatcher, one->resident, one->offset, one->bytes);
+    kiln_status_t status = resident_copy_check_range(dispatcher, one->resident,
+                                                     one->offset, one->bytes);
     if (kiln_status_is_ok(status)) {
       status = check_data(one->out_data, one->bytes);
     }
@@ -158,21 +166,21 @@ kiln_status_t kiln_resident_download_many(
     const kiln_resident_download_t* downloads, uint32_t count,
     kiln_pending_t** out_pending) {
   if (out_pending != NULL) *out_pending = NULL;
-  KILNI_RETURN_IF_ERROR(begin(dispatcher, stream, &stream));
+  KILNI_RETURN_IF_ERROR(resident_copy_begin(dispatcher, stream, &stream));
   KILNI_CHECK_ARGUMENT(downloads != NULL || count == 0, "downloads");
   KILNI_RETURN_IF_ERROR(check_downloads(dispatcher, downloads, count));
   kiln_pending_t* pending = NULL;
   if (out_pending != NULL) {
     KILNI_RETURN_IF_ERROR(
-        kilni_pending_create(dispatcher, "download", false, &pending));
+        kilni_dispatch_pending_create(dispatcher, "download", false, &pending));
   }
   kiln_status_t status =
       download_all(dispatcher, stream, pending == NULL, downloads, count);
   if (pending == NULL) {
     return kilni_base_status_join(status, kiln_stream_synchronize(stream));
   }
-  status =
-      kilni_base_status_join(status, kilni_pending_finish(pending, stream));
+  status = kilni_base_status_join(
+      status, kilni_dispatch_pending_finish(pending, stream));
   if (!kiln_status_is_ok(status)) {
     kiln_pending_release(pending);
     // Some of the caller's memory may be written later: not behind our back.
@@ -189,18 +197,21 @@ kiln_status_t kiln_resident_fill(kiln_dispatcher_t* dispatcher,
                                  kiln_resident_t resident,
                                  kiln_resident_range_t range, uint32_t value,
                                  uint32_t value_bytes) {
-  KILNI_RETURN_IF_ERROR(begin(dispatcher, stream, &stream));
-  kilni_resident_view_t view = {0, 0};
-  KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
+  KILNI_RETURN_IF_ERROR(resident_copy_begin(dispatcher, stream, &stream));
+  kilni_dispatch_resident_view_t view = {0, 0};
   KILNI_RETURN_IF_ERROR(
-      check_range(dispatcher, resident, range.offset, range.bytes));
+      kilni_dispatch_resident_look(dispatcher, resident, &view));
+  KILNI_RETURN_IF_ERROR(resident_copy_check_range(dispatcher, resident,
+                                                  range.offset, range.bytes));
   if (range.bytes == 0) range.bytes = view.bytes - range.offset;
   kiln_buffer_t* buffer = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, resident, &buffer));
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_resident_get(dispatcher, resident, &buffer));
   if (buffer == NULL) return kiln_ok();
   kiln_status_t status = kiln_buffer_fill_async(
       buffer, stream, range.offset, range.bytes, value, value_bytes);
-  return kilni_resident_put(dispatcher, resident, buffer, stream, status);
+  return kilni_dispatch_resident_put(dispatcher, resident, buffer, stream,
+                                     status);
 }
 
 // ---- Pinning ----
@@ -208,7 +219,8 @@ kiln_status_t kiln_resident_fill(kiln_dispatcher_t* dispatcher,
 // What locks memory twice, and what was not locked, drivers tell by a number.
 enum { ALREADY_REGISTERED = 712, NOT_REGISTERED = 713 };
 
-static kiln_status_t explain(kiln_status_t status, const void* data) {
+static kiln_status_t resident_copy_explain(kiln_status_t status,
+                                           const void* data) {
   kiln_status_native_t native;
   if (!kiln_status_native(status, &native)) return status;
   if (native.number != ALREADY_REGISTERED && native.number != NOT_REGISTERED) {
@@ -246,7 +258,7 @@ kiln_status_t kiln_resident_pin(kiln_dispatcher_t* dispatcher, void* data,
   if (made && !kiln_status_is_ok(status)) {
     KILNI_DEVICE_END(device, cuMemHostUnregister, data);
   }
-  return explain(status, data);
+  return resident_copy_explain(status, data);
 }
 
 kiln_status_t kiln_resident_unpin(kiln_dispatcher_t* dispatcher, void* data) {
@@ -261,6 +273,6 @@ kiln_status_t kiln_resident_unpin(kiln_dispatcher_t* dispatcher, void* data) {
   }
   kiln_cu_result_t result = device->table->cuMemHostUnregister(data);
   kilni_device_scope_leave_end(&scope, KILN_CU_SUCCESS, "cuMemHostUnregister");
-  return explain(KILNI_DEVICE_CHECK(device, result, "cuMemHostUnregister"),
-                 data);
+  return resident_copy_explain(
+      KILNI_DEVICE_CHECK(device, result, "cuMemHostUnregister"), data);
 }

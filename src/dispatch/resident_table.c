@@ -20,10 +20,10 @@ enum {
   TAG_SHIFT = KILNI_RESIDENT_INDEX_BITS + GENERATION_BITS,
 };
 
-static kilni_resident_slot_t* slot_at(kilni_residents_t* table,
-                                      uint32_t index) {
+static kilni_dispatch_resident_slot_t* slot_at(
+    kilni_dispatch_residents_t* table, uint32_t index) {
   kiln_resident_t resident = {index};
-  return kilni_resident_slot(table, resident);
+  return kilni_dispatch_resident_slot(table, resident);
 }
 
 static uint32_t index_of(kiln_resident_t resident) {
@@ -32,8 +32,8 @@ static uint32_t index_of(kiln_resident_t resident) {
 
 // ---- Looking ----
 
-static kiln_status_t no_such(const kilni_residents_t* table,
-                             kiln_resident_t resident) {
+static kiln_status_t resident_table_no_such(
+    const kilni_dispatch_residents_t* table, kiln_resident_t resident) {
   if (resident.id == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "resident buffer 0, which is none"),
@@ -52,22 +52,24 @@ static kiln_status_t no_such(const kilni_residents_t* table,
       "free it behind its last use, or allocate another one");
 }
 
-kiln_status_t kilni_resident_look(kiln_dispatcher_t* dispatcher,
-                                  kiln_resident_t resident,
-                                  kilni_resident_view_t* out_view) {
-  if (kilni_resident_find(&dispatcher->residents, resident, out_view)) {
+kiln_status_t kilni_dispatch_resident_look(
+    kiln_dispatcher_t* dispatcher, kiln_resident_t resident,
+    kilni_dispatch_resident_view_t* out_view) {
+  if (kilni_dispatch_resident_find(&dispatcher->residents, resident,
+                                   out_view)) {
     return kiln_ok();
   }
-  return no_such(&dispatcher->residents, resident);
+  return resident_table_no_such(&dispatcher->residents, resident);
 }
 
-kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
-                                 kiln_resident_t resident,
-                                 kiln_buffer_t** out_buffer) {
-  kilni_residents_t* table = &dispatcher->residents;
-  kilni_resident_slot_t* slot = slot_at(table, index_of(resident));
+kiln_status_t kilni_dispatch_resident_get(kiln_dispatcher_t* dispatcher,
+                                          kiln_resident_t resident,
+                                          kiln_buffer_t** out_buffer) {
+  kilni_dispatch_residents_t* table = &dispatcher->residents;
+  kilni_dispatch_resident_slot_t* slot = slot_at(table, index_of(resident));
   *out_buffer = NULL;
-  if (slot == NULL || resident.id == 0) return no_such(table, resident);
+  if (slot == NULL || resident.id == 0)
+    return resident_table_no_such(table, resident);
   kilni_base_mutex_lock(&table->lock);
   bool there = atomic_load(&slot->id) == resident.id;
   if (there) {
@@ -75,7 +77,7 @@ kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
     kiln_buffer_retain(slot->buffer);
   }
   kilni_base_mutex_unlock(&table->lock);
-  return there ? kiln_ok() : no_such(table, resident);
+  return there ? kiln_ok() : resident_table_no_such(table, resident);
 }
 
 // What cannot be ordered is freed by the call that waits by itself.
@@ -83,18 +85,20 @@ static void free_by_waiting(kiln_buffer_t* buffer) {
   if (buffer->end == KILNI_BUFFER_ASYNC) buffer->end = KILNI_BUFFER_FREE;
 }
 
-kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
-                                 kiln_resident_t resident,
-                                 kiln_buffer_t* buffer, kiln_stream_t* stream,
-                                 kiln_status_t status) {
+kiln_status_t kilni_dispatch_resident_put(kiln_dispatcher_t* dispatcher,
+                                          kiln_resident_t resident,
+                                          kiln_buffer_t* buffer,
+                                          kiln_stream_t* stream,
+                                          kiln_status_t status) {
   if (buffer == NULL) return status;
-  kilni_resident_view_t view = {0, 0};
-  kiln_status_t look = kilni_resident_look(dispatcher, resident, &view);
+  kilni_dispatch_resident_view_t view = {0, 0};
+  kiln_status_t look =
+      kilni_dispatch_resident_look(dispatcher, resident, &view);
   if (!kiln_status_is_ok(look)) {
     // It was freed meanwhile, and this may be the last reference.
     kiln_stream_t* frees = NULL;
-    kiln_status_t order =
-        kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
+    kiln_status_t order = kilni_dispatch_own_stream(
+        dispatcher, dispatcher->stream_count + 1, &frees);
     if (kiln_status_is_ok(order)) {
       order = kiln_stream_wait_stream(frees, stream);
     }
@@ -117,8 +121,8 @@ static kiln_status_t over_budget(uint64_t bytes, uint64_t left) {
       "`resident_bytes`");
 }
 
-static bool reserve(kilni_residents_t* table, uint64_t bytes,
-                    uint64_t* out_left) {
+static bool resident_table_reserve(kilni_dispatch_residents_t* table,
+                                   uint64_t bytes, uint64_t* out_left) {
   kilni_base_mutex_lock(&table->lock);
   *out_left = table->bytes < table->budget ? table->budget - table->bytes : 0;
   bool fits = bytes <= *out_left;
@@ -128,7 +132,7 @@ static bool reserve(kilni_residents_t* table, uint64_t bytes,
   return fits;
 }
 
-static void unreserve(kilni_residents_t* table, uint64_t bytes) {
+static void unreserve(kilni_dispatch_residents_t* table, uint64_t bytes) {
   kilni_base_mutex_lock(&table->lock);
   table->bytes -= bytes;
   kilni_base_mutex_unlock(&table->lock);
@@ -137,9 +141,9 @@ static void unreserve(kilni_residents_t* table, uint64_t bytes) {
 // The budget that nobody gave follows what the device has.
 static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
                                     uint64_t bytes) {
-  kilni_residents_t* table = &dispatcher->residents;
+  kilni_dispatch_residents_t* table = &dispatcher->residents;
   uint64_t left = 0;
-  if (reserve(table, bytes, &left)) return kiln_ok();
+  if (resident_table_reserve(table, bytes, &left)) return kiln_ok();
   if (!table->asks) return over_budget(bytes, left);
   uint64_t free_bytes = 0;
   KILNI_RETURN_IF_ERROR(
@@ -147,17 +151,18 @@ static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
   kilni_base_mutex_lock(&table->lock);
   table->budget = table->bytes + free_bytes / 10 * 9;
   kilni_base_mutex_unlock(&table->lock);
-  return reserve(table, bytes, &left) ? kiln_ok() : over_budget(bytes, left);
+  return resident_table_reserve(table, bytes, &left) ? kiln_ok()
+                                                     : over_budget(bytes, left);
 }
 
-kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
-                                    uint64_t bytes,
-                                    kiln_buffer_t** out_buffer) {
+kiln_status_t kilni_dispatch_memory_allocate(kiln_dispatcher_t* dispatcher,
+                                             uint64_t bytes,
+                                             kiln_buffer_t** out_buffer) {
   kiln_buffer_options_t options = kiln_buffer_options_default();
   *out_buffer = NULL;
   if (bytes == 0) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(
-      kilni_own_stream(dispatcher, dispatcher->stream_count, &options.stream));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_own_stream(
+      dispatcher, dispatcher->stream_count, &options.stream));
   KILNI_RETURN_IF_ERROR(
       kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer));
   kiln_status_t status = kiln_stream_synchronize(options.stream);
@@ -170,13 +175,13 @@ kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
 
 // A place that nobody has; under the lock. NULL: `*out_chunk` more are needed,
 // or there are too many.
-static kilni_resident_slot_t* take_place(kilni_residents_t* table,
-                                         uint32_t* out_index) {
+static kilni_dispatch_resident_slot_t* resident_table_take_place(
+    kilni_dispatch_residents_t* table, uint32_t* out_index) {
   uint32_t index = table->first_free - 1;
   if (table->first_free == 0) index = table->made;
   *out_index = index;
   if (index >= KILNI_RESIDENT_CHUNK * KILNI_RESIDENT_CHUNKS) return NULL;
-  kilni_resident_slot_t* slot = slot_at(table, index);
+  kilni_dispatch_resident_slot_t* slot = slot_at(table, index);
   if (slot == NULL) return NULL;
   if (table->first_free == 0) {
     table->made++;
@@ -194,27 +199,28 @@ static kiln_status_t add_chunk(kiln_dispatcher_t* dispatcher, uint32_t index) {
         "free some, or put several into one");
   }
   void* block = NULL;
-  kilni_resident_slot_t* none = NULL;
+  kilni_dispatch_resident_slot_t* none = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(dispatcher->allocator, KILNI_RESIDENT_CHUNK,
-                             sizeof(kilni_resident_slot_t), &block));
+                             sizeof(kilni_dispatch_resident_slot_t), &block));
   if (!atomic_compare_exchange_strong(
           &dispatcher->residents.chunks[index / KILNI_RESIDENT_CHUNK], &none,
-          (kilni_resident_slot_t*)block)) {
+          (kilni_dispatch_resident_slot_t*)block)) {
     kilni_base_free_array(dispatcher->allocator, block, KILNI_RESIDENT_CHUNK,
-                          sizeof(kilni_resident_slot_t));
+                          sizeof(kilni_dispatch_resident_slot_t));
   }
   return kiln_ok();
 }
 
-static kiln_status_t enter(kiln_dispatcher_t* dispatcher, uint64_t bytes,
-                           kiln_buffer_t* buffer,
-                           kiln_resident_t* out_resident) {
-  kilni_residents_t* table = &dispatcher->residents;
+static kiln_status_t resident_table_enter(kiln_dispatcher_t* dispatcher,
+                                          uint64_t bytes, kiln_buffer_t* buffer,
+                                          kiln_resident_t* out_resident) {
+  kilni_dispatch_residents_t* table = &dispatcher->residents;
   for (;;) {
     uint32_t index = 0;
     kilni_base_mutex_lock(&table->lock);
-    kilni_resident_slot_t* slot = take_place(table, &index);
+    kilni_dispatch_resident_slot_t* slot =
+        resident_table_take_place(table, &index);
     if (slot != NULL) {
       // Never 0, so that no name is.
       if (++slot->generation == 0) slot->generation = 1;
@@ -251,29 +257,31 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
   kiln_buffer_t* buffer = NULL;
   // Whole words: atomics on narrow elements use those around them.
   kiln_status_t status =
-      kilni_memory_allocate(dispatcher, (bytes + 3) / 4 * 4, &buffer);
+      kilni_dispatch_memory_allocate(dispatcher, (bytes + 3) / 4 * 4, &buffer);
   if (kiln_status_is_ok(status)) {
-    status = enter(dispatcher, bytes, buffer, out_resident);
+    status = resident_table_enter(dispatcher, bytes, buffer, out_resident);
   }
   if (!kiln_status_is_ok(status)) {
     unreserve(&dispatcher->residents, bytes);
     kiln_buffer_release(buffer);
     return status;
   }
-  kilni_count(dispatcher->counters, KILNI_COUNTER_RESIDENTS, 1);
-  kilni_count(dispatcher->counters, KILNI_COUNTER_RESIDENT_BYTES, bytes);
+  kilni_dispatch_count(dispatcher->counters, KILNI_COUNTER_RESIDENTS, 1);
+  kilni_dispatch_count(dispatcher->counters, KILNI_COUNTER_RESIDENT_BYTES,
+                       bytes);
   return kiln_ok();
 }
 
 // ---- Ending ----
 
-kiln_status_t kilni_memory_let_go(kiln_dispatcher_t* dispatcher,
-                                  kiln_buffer_t* buffer) {
+kiln_status_t kilni_dispatch_memory_let_go(kiln_dispatcher_t* dispatcher,
+                                           kiln_buffer_t* buffer) {
   kiln_stream_t* frees = NULL;
   if (buffer == NULL) return kiln_ok();
-  kiln_status_t status =
-      kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
-  if (kiln_status_is_ok(status)) status = kilni_streams_join(dispatcher, frees);
+  kiln_status_t status = kilni_dispatch_own_stream(
+      dispatcher, dispatcher->stream_count + 1, &frees);
+  if (kiln_status_is_ok(status))
+    status = kilni_dispatch_streams_join(dispatcher, frees);
   // Refused on a device without pools, whose memory is freed by waiting.
   if (kiln_status_is_ok(status) && atomic_load(&buffer->stream) != NULL) {
     status = kiln_buffer_set_stream(buffer, frees);
@@ -287,10 +295,11 @@ kiln_status_t kiln_resident_free(kiln_dispatcher_t* dispatcher,
                                  kiln_resident_t resident) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
-  kilni_residents_t* table = &dispatcher->residents;
+  kilni_dispatch_residents_t* table = &dispatcher->residents;
   uint32_t index = index_of(resident);
-  kilni_resident_slot_t* slot = slot_at(table, index);
-  if (slot == NULL || resident.id == 0) return no_such(table, resident);
+  kilni_dispatch_resident_slot_t* slot = slot_at(table, index);
+  if (slot == NULL || resident.id == 0)
+    return resident_table_no_such(table, resident);
   kilni_base_mutex_lock(&table->lock);
   bool there = atomic_load(&slot->id) == resident.id;
   kiln_buffer_t* buffer = NULL;
@@ -305,19 +314,19 @@ kiln_status_t kiln_resident_free(kiln_dispatcher_t* dispatcher,
     atomic_fetch_add(&table->frees, 1);
   }
   kilni_base_mutex_unlock(&table->lock);
-  return there ? kilni_memory_let_go(dispatcher, buffer)
-               : no_such(table, resident);
+  return there ? kilni_dispatch_memory_let_go(dispatcher, buffer)
+               : resident_table_no_such(table, resident);
 }
 
-void kilni_residents_deinit(kiln_dispatcher_t* dispatcher) {
-  kilni_residents_t* table = &dispatcher->residents;
+void kilni_dispatch_residents_deinit(kiln_dispatcher_t* dispatcher) {
+  kilni_dispatch_residents_t* table = &dispatcher->residents;
   for (uint32_t i = 0; i < table->made; i++) {
-    kilni_resident_slot_t* slot = slot_at(table, i);
+    kilni_dispatch_resident_slot_t* slot = slot_at(table, i);
     if (atomic_load(&slot->id) == 0) continue;
-    kiln_status_free(kilni_memory_let_go(dispatcher, slot->buffer));
+    kiln_status_free(kilni_dispatch_memory_let_go(dispatcher, slot->buffer));
   }
   for (uint32_t i = 0; i < KILNI_RESIDENT_CHUNKS; i++) {
-    kilni_resident_slot_t* chunk = atomic_load(&table->chunks[i]);
+    kilni_dispatch_resident_slot_t* chunk = atomic_load(&table->chunks[i]);
     kilni_base_free_array(dispatcher->allocator, chunk, KILNI_RESIDENT_CHUNK,
                           sizeof(*chunk));
   }
@@ -332,8 +341,9 @@ kiln_status_t kiln_resident_size(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(out_bytes != NULL, "out_bytes");
   *out_bytes = 0;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  kilni_resident_view_t view = {0, 0};
-  KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
+  kilni_dispatch_resident_view_t view = {0, 0};
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_resident_look(dispatcher, resident, &view));
   *out_bytes = view.bytes;
   return kiln_ok();
 }
@@ -344,8 +354,9 @@ kiln_status_t kiln_resident_address(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(out_address != NULL, "out_address");
   *out_address = 0;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  kilni_resident_view_t view = {0, 0};
-  KILNI_RETURN_IF_ERROR(kilni_resident_look(dispatcher, resident, &view));
+  kilni_dispatch_resident_view_t view = {0, 0};
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_resident_look(dispatcher, resident, &view));
   *out_address = view.address;
   return kiln_ok();
 }

@@ -7,8 +7,8 @@
 #include "dispatch/sequence_layout.h"
 
 // one-thread
-struct kilni_build_t {
-  kilni_instance_t* instance;
+struct kilni_dispatch_build_t {
+  kilni_dispatch_instance_t* instance;
   kiln_allocator_t allocator;
   uint32_t nodes;  // that there are by now, in all graphs
   bool early;      // where `overlap` was asked for, edges are programmatic
@@ -16,14 +16,15 @@ struct kilni_build_t {
 
 // Adds the nodes of `layout` to `graph`, which has none: `nodes` gets one for
 // each, where its units say.
-kiln_status_t kilni_layout_build(kilni_build_t* build,
-                                 const kilni_layout_t* layout,
-                                 kiln_graph_t* graph,
-                                 kiln_graph_node_t** nodes);
+kiln_status_t kilni_dispatch_layout_build(kilni_dispatch_build_t* build,
+                                          const kilni_dispatch_layout_t* layout,
+                                          kiln_graph_t* graph,
+                                          kiln_graph_node_t** nodes);
 
 // Gives the nodes of one unit of an executable what its step does by now.
-kiln_status_t kilni_unit_set(const kilni_instance_t* instance,
-                             const kilni_unit_t* unit, kiln_graph_exec_t* exec,
-                             kiln_graph_node_t* const* nodes);
+kiln_status_t kilni_dispatch_unit_set(const kilni_dispatch_instance_t* instance,
+                                      const kilni_dispatch_unit_t* unit,
+                                      kiln_graph_exec_t* exec,
+                                      kiln_graph_node_t* const* nodes);
 
 #endif  // KILN_SRC_DISPATCH_SEQUENCE_BUILD_H_

@@ -21,7 +21,7 @@ static kiln_status_t out_of_place(const kiln_binding_t* place, uint64_t size) {
 // A pointer's memory belongs to somebody else; the driver says what it is.
 static kiln_status_t find_pointer(kiln_device_t* device,
                                   const kiln_binding_t* place,
-                                  kilni_span_t* out_span) {
+                                  kilni_dispatch_span_t* out_span) {
   out_span->address = place->value.address;
   out_span->bytes = place->bytes;
   if (place->bytes == 0) return kiln_ok();
@@ -32,8 +32,8 @@ static kiln_status_t find_pointer(kiln_device_t* device,
 // Finds what a place stands for.
 static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
                                const kiln_binding_t* place,
-                               kilni_span_t* out_span) {
-  kilni_span_t span;
+                               kilni_dispatch_span_t* out_span) {
+  kilni_dispatch_span_t span;
   uint64_t size = 0;
   memset(&span, 0, sizeof(span));
   memset(out_span, 0, sizeof(*out_span));
@@ -41,9 +41,9 @@ static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
     return find_pointer(dispatcher->device, place, out_span);
   }
   if (place->kind == KILN_BINDING_RESIDENT) {
-    kilni_resident_view_t view = {0, 0};
+    kilni_dispatch_resident_view_t view = {0, 0};
     KILNI_RETURN_IF_ERROR(
-        kilni_resident_look(dispatcher, place->value.resident, &view));
+        kilni_dispatch_resident_look(dispatcher, place->value.resident, &view));
     size = view.bytes;
   } else if (place->kind == KILN_BINDING_BUFFER) {
     KILNI_CHECK_ARGUMENT(place->value.buffer != NULL, "buffer");
@@ -61,7 +61,8 @@ static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
   if (place->offset > size || place->bytes > size - place->offset) {
     return out_of_place(place, size);
   }
-  KILNI_RETURN_IF_ERROR(kilni_binding_keep(dispatcher, place, &span.buffer));
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_binding_keep(dispatcher, place, &span.buffer));
   if (place->kind == KILN_BINDING_RESIDENT) {
     span.resident = place->value.resident;
   }
@@ -74,7 +75,7 @@ static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
   return kiln_ok();
 }
 
-static kiln_status_t check_sizes(kilni_step_t* step) {
+static kiln_status_t check_sizes(kilni_dispatch_step_t* step) {
   if (step->places[0].bytes == 0 && step->from.bytes <= step->to.bytes) {
     step->to.bytes = step->from.bytes;
   }
@@ -99,7 +100,8 @@ static kiln_status_t check_sizes(kilni_step_t* step) {
       "copy by way of another buffer");
 }
 
-static kiln_status_t check_values(const kilni_step_t* step) {
+static kiln_status_t sequence_finish_check_values(
+    const kilni_dispatch_step_t* step) {
   if (step->to.bytes % step->value_bytes == 0 &&
       step->to.address % step->value_bytes == 0) {
     return kiln_ok();
@@ -112,7 +114,8 @@ static kiln_status_t check_values(const kilni_step_t* step) {
       "begin and end at multiples of `value_bytes`");
 }
 
-static kiln_status_t check_flag(const kilni_step_t* step) {
+static kiln_status_t sequence_finish_check_flag(
+    const kilni_dispatch_step_t* step) {
   if (step->to.bytes == 4 && step->to.address % 4 == 0) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "a flag of %llu bytes at 0x%llx",
@@ -122,7 +125,7 @@ static kiln_status_t check_flag(const kilni_step_t* step) {
 }
 
 static kiln_status_t find_places(kiln_sequence_t* sequence,
-                                 kilni_step_t* step) {
+                                 kilni_dispatch_step_t* step) {
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
   if (step->places[0].kind != KILN_BINDING_NONE ||
       step->kind == KILN_STEP_FIXPOINT) {
@@ -135,9 +138,9 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
     case KILN_STEP_COPY:
       return check_sizes(step);
     case KILN_STEP_FILL:
-      return check_values(step);
+      return sequence_finish_check_values(step);
     case KILN_STEP_FIXPOINT:
-      return check_flag(step);
+      return sequence_finish_check_flag(step);
     default:
       return kiln_ok();
   }
@@ -146,7 +149,7 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
 // ---- Instances ----
 
 // What is in front of a round is the round before, or nobody knows what.
-static kiln_status_t check_overlap(const kilni_step_t* step) {
+static kiln_status_t check_overlap(const kilni_dispatch_step_t* step) {
   const kiln_dispatch_options_t* options =
       step->given != NULL ? &step->given->options : &step->recorded->options;
   if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON) {
@@ -160,11 +163,12 @@ static kiln_status_t check_overlap(const kilni_step_t* step) {
 // The prepared dispatch of a step: from another instance, or from what was
 // recorded, which goes then.
 static kiln_status_t make_prepared(kiln_sequence_t* sequence, uint32_t index,
-                                   const kilni_instance_t* from,
+                                   const kilni_dispatch_instance_t* from,
                                    kiln_prepared_t** out_prepared) {
-  kilni_step_t* step = &sequence->steps[index];
+  kilni_dispatch_step_t* step = &sequence->steps[index];
   if (from != NULL) {
-    return kilni_prepared_clone(from->prepared[index], true, out_prepared);
+    return kilni_dispatch_prepared_clone(from->prepared[index], true,
+                                         out_prepared);
   }
   KILNI_RETURN_IF_ERROR(check_overlap(step));
   if (step->given != NULL) {
@@ -172,16 +176,17 @@ static kiln_status_t make_prepared(kiln_sequence_t* sequence, uint32_t index,
     step->given = NULL;
     return kiln_ok();
   }
-  kilni_recorded_t* recorded = step->recorded;
+  kilni_dispatch_recorded_t* recorded = step->recorded;
   return kiln_pipeline_prepare(recorded->pipeline, recorded->bindings,
                                recorded->count, &recorded->options,
                                out_prepared);
 }
 
-static kiln_status_t make_step(kilni_instance_t* instance, uint32_t index,
-                               const kilni_instance_t* from) {
+static kiln_status_t sequence_finish_make_step(
+    kilni_dispatch_instance_t* instance, uint32_t index,
+    const kilni_dispatch_instance_t* from) {
   kiln_sequence_t* sequence = instance->sequence;
-  kilni_step_t* step = &sequence->steps[index];
+  kilni_dispatch_step_t* step = &sequence->steps[index];
   kiln_status_t status = kiln_ok();
   if (step->kind == KILN_STEP_DISPATCH) {
     status = make_prepared(sequence, index, from, &instance->prepared[index]);
@@ -191,21 +196,23 @@ static kiln_status_t make_step(kilni_instance_t* instance, uint32_t index,
   }
   if (kiln_status_is_ok(status)) return kiln_ok();
   char text[KILNI_STEP_TEXT];
-  return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, index, text));
+  return KILNI_ANNOTATE(status, "%s",
+                        kilni_dispatch_step_text(sequence, index, text));
 }
 
-static kiln_status_t make_fixpoint(kilni_instance_t* instance, uint32_t index) {
-  kiln_status_t status =
-      kilni_fixpoint_create(instance, index, &instance->fixpoints[index]);
+static kiln_status_t make_fixpoint(kilni_dispatch_instance_t* instance,
+                                   uint32_t index) {
+  kiln_status_t status = kilni_dispatch_fixpoint_create(
+      instance, index, &instance->fixpoints[index]);
   if (kiln_status_is_ok(status)) return kiln_ok();
   char text[KILNI_STEP_TEXT];
-  return KILNI_ANNOTATE(status, "%s",
-                        kilni_step_text(instance->sequence, index, text));
+  return KILNI_ANNOTATE(
+      status, "%s", kilni_dispatch_step_text(instance->sequence, index, text));
 }
 
-kiln_status_t kilni_instance_init(kilni_instance_t* instance,
-                                  kiln_sequence_t* sequence,
-                                  const kilni_instance_t* from) {
+kiln_status_t kilni_dispatch_instance_init(
+    kilni_dispatch_instance_t* instance, kiln_sequence_t* sequence,
+    const kilni_dispatch_instance_t* from) {
   kiln_allocator_t allocator = sequence->dispatcher->allocator;
   uint32_t count = sequence->step_count;
   void* block = NULL;
@@ -218,10 +225,10 @@ kiln_status_t kilni_instance_init(kilni_instance_t* instance,
       allocator, count, sizeof(kiln_prepared_t*), &block));
   instance->prepared = block;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-      allocator, count, sizeof(kilni_fixpoint_t*), &block));
+      allocator, count, sizeof(kilni_dispatch_fixpoint_t*), &block));
   instance->fixpoints = block;
   for (uint32_t i = 0; i < count; i++) {
-    KILNI_RETURN_IF_ERROR(make_step(instance, i, from));
+    KILNI_RETURN_IF_ERROR(sequence_finish_make_step(instance, i, from));
   }
   // Those inside first.
   for (uint32_t i = count; i-- > 0;) {
@@ -231,19 +238,19 @@ kiln_status_t kilni_instance_init(kilni_instance_t* instance,
   return kiln_ok();
 }
 
-void kilni_instance_deinit(kilni_instance_t* instance) {
+void kilni_dispatch_instance_deinit(kilni_dispatch_instance_t* instance) {
   kiln_sequence_t* sequence = instance->sequence;
   if (sequence == NULL) return;
   kiln_allocator_t allocator = sequence->dispatcher->allocator;
   uint32_t count = sequence->step_count;
   for (uint32_t i = 0; instance->fixpoints != NULL && i < count; i++) {
-    kilni_fixpoint_destroy(instance->fixpoints[i]);
+    kilni_dispatch_fixpoint_destroy(instance->fixpoints[i]);
   }
   for (uint32_t i = 0; instance->prepared != NULL && i < count; i++) {
     kiln_prepared_release(instance->prepared[i]);
   }
   kilni_base_free_array(allocator, instance->fixpoints, count,
-                        sizeof(kilni_fixpoint_t*));
+                        sizeof(kilni_dispatch_fixpoint_t*));
   kilni_base_free_array(allocator, instance->prepared, count,
                         sizeof(kiln_prepared_t*));
   memset(instance, 0, sizeof(*instance));
@@ -253,9 +260,10 @@ void kilni_instance_deinit(kilni_instance_t* instance) {
 
 static void look_over(kiln_sequence_t* sequence) {
   for (uint32_t i = 0; i < sequence->step_count; i++) {
-    kilni_step_t* step = &sequence->steps[i];
+    kilni_dispatch_step_t* step = &sequence->steps[i];
     const kiln_prepared_t* prepared = sequence->own.prepared[i];
-    kilni_recorded_free(sequence->dispatcher->allocator, step->recorded);
+    kilni_dispatch_recorded_free(sequence->dispatcher->allocator,
+                                 step->recorded);
     step->recorded = NULL;
     if (prepared != NULL && prepared->grid != NULL) sequence->has_grids = true;
     if (step->kind == KILN_STEP_UPLOAD || step->kind == KILN_STEP_DOWNLOAD) {
@@ -265,7 +273,7 @@ static void look_over(kiln_sequence_t* sequence) {
     // A WHILE node stands in a graph of its own, which is launched: no capture
     // takes that, and one that tries is lost.
     if (step->kind == KILN_STEP_FIXPOINT &&
-        kilni_fixpoint_strategy(sequence->own.fixpoints[i]) !=
+        kilni_dispatch_fixpoint_strategy(sequence->own.fixpoints[i]) !=
             KILN_FIXPOINT_COOPERATIVE) {
       sequence->refuses_capture = true;
     }
@@ -302,7 +310,8 @@ kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
   kiln_device_t* device = sequence->dispatcher->device;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  kiln_status_t status = kilni_instance_init(&sequence->own, sequence, NULL);
+  kiln_status_t status =
+      kilni_dispatch_instance_init(&sequence->own, sequence, NULL);
   if (!kiln_status_is_ok(status)) {
     sequence->failed = true;
     return record_anew(status);
@@ -314,23 +323,24 @@ kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
 
 // ---- How runs end ----
 
-kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
+kiln_status_t kilni_dispatch_instance_check_freed(
+    kilni_dispatch_instance_t* instance) {
   kiln_sequence_t* sequence = instance->sequence;
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
   char text[KILNI_STEP_TEXT];
   uint32_t frees = atomic_load(&dispatcher->residents.frees);
   if (frees == atomic_load(&instance->frees)) return kiln_ok();
   for (uint32_t i = 0; i < sequence->step_count; i++) {
-    const kilni_step_t* step = &sequence->steps[i];
+    const kilni_dispatch_step_t* step = &sequence->steps[i];
     const kiln_resident_t* names[] = {&step->to.resident, &step->from.resident};
     kiln_status_t status = kiln_ok();
     if (instance->prepared[i] != NULL) {
-      status = kilni_prepared_check_freed(instance->prepared[i]);
+      status = kilni_dispatch_prepared_check_freed(instance->prepared[i]);
     }
     for (int j = 0; j < 2 && kiln_status_is_ok(status); j++) {
-      kilni_resident_view_t view = {0, 0};
+      kilni_dispatch_resident_view_t view = {0, 0};
       if (names[j]->id == 0) continue;
-      status = kilni_resident_look(dispatcher, *names[j], &view);
+      status = kilni_dispatch_resident_look(dispatcher, *names[j], &view);
       if (kiln_status_is_ok(status)) continue;
       kiln_status_free(status);
       status = kilni_base_status_with_fix(
@@ -338,13 +348,14 @@ kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
           "free it behind the last run, or record another sequence");
     }
     if (kiln_status_is_ok(status)) continue;
-    return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, i, text));
+    return KILNI_ANNOTATE(status, "%s",
+                          kilni_dispatch_step_text(sequence, i, text));
   }
   atomic_store(&instance->frees, frees);
   return kiln_ok();
 }
 
-kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds) {
+kiln_status_t kilni_dispatch_rounds_status(const char* label, uint32_t rounds) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_CONVERGED,
                  "\"%s\": a fixpoint had not come to an end after %u rounds",
@@ -353,28 +364,30 @@ kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds) {
       "flag 0");
 }
 
-bool kilni_instance_find_trap(kilni_instance_t* instance, kiln_trap_t* out_trap,
-                              uint32_t* out_step) {
+bool kilni_dispatch_instance_find_trap(kilni_dispatch_instance_t* instance,
+                                       kiln_trap_t* out_trap,
+                                       uint32_t* out_step) {
   const kiln_sequence_t* sequence = instance->sequence;
   for (uint32_t i = 0; i < sequence->step_count; i++) {
     const kiln_prepared_t* prepared = instance->prepared[i];
     if (prepared == NULL || prepared->record == NULL) continue;
-    if (!kilni_trap_is_set(prepared->record)) continue;
-    kilni_trap_read(prepared->record->host, out_trap);
+    if (!kilni_dispatch_trap_is_set(prepared->record)) continue;
+    kilni_dispatch_trap_read(prepared->record->host, out_trap);
     *out_step = i;
     return true;
   }
   return false;
 }
 
-bool kilni_instance_find_limit(kilni_instance_t* instance, uint32_t* out_rounds,
-                               uint32_t* out_step) {
+bool kilni_dispatch_instance_find_limit(kilni_dispatch_instance_t* instance,
+                                        uint32_t* out_rounds,
+                                        uint32_t* out_step) {
   const kiln_sequence_t* sequence = instance->sequence;
   if (!sequence->has_fixpoints) return false;
   for (uint32_t i = 0; i < sequence->step_count; i++) {
-    kilni_fixpoint_end_t end = {0, false};
+    kilni_dispatch_fixpoint_end_t end = {0, false};
     if (instance->fixpoints[i] == NULL) continue;
-    kilni_fixpoint_end(instance->fixpoints[i], &end);
+    kilni_dispatch_fixpoint_end(instance->fixpoints[i], &end);
     if (!end.reached_limit) continue;
     *out_rounds = end.rounds;
     *out_step = i;
@@ -383,8 +396,9 @@ bool kilni_instance_find_limit(kilni_instance_t* instance, uint32_t* out_rounds,
   return false;
 }
 
-kiln_status_t kilni_instance_check(kilni_instance_t* instance,
-                                   kiln_trap_t* out_trap, uint32_t* out_step) {
+kiln_status_t kilni_dispatch_instance_check(kilni_dispatch_instance_t* instance,
+                                            kiln_trap_t* out_trap,
+                                            uint32_t* out_step) {
   const kiln_sequence_t* sequence = instance->sequence;
   char text[KILNI_STEP_TEXT];
   kiln_status_t first = kiln_ok();
@@ -399,13 +413,14 @@ kiln_status_t kilni_instance_check(kilni_instance_t* instance,
     }
     if (out_trap != NULL) *out_trap = trap;
     if (out_step != NULL) *out_step = i;
-    first = KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, i, text));
+    first = KILNI_ANNOTATE(status, "%s",
+                           kilni_dispatch_step_text(sequence, i, text));
   }
   return first;
 }
 
-kiln_status_t kilni_instance_rounds(kilni_instance_t* instance, uint32_t step,
-                                    uint32_t* out_rounds) {
+kiln_status_t kilni_dispatch_instance_rounds(
+    kilni_dispatch_instance_t* instance, uint32_t step, uint32_t* out_rounds) {
   const kiln_sequence_t* sequence = instance->sequence;
   if (step >= sequence->step_count || instance->fixpoints[step] == NULL) {
     return kilni_base_status_with_fix(
@@ -413,8 +428,8 @@ kiln_status_t kilni_instance_rounds(kilni_instance_t* instance, uint32_t step,
                    (unsigned)step, sequence->label),
         "ask with the number that kiln_sequence_begin_fixpoint told");
   }
-  kilni_fixpoint_end_t end = {0, false};
-  kilni_fixpoint_end(instance->fixpoints[step], &end);
+  kilni_dispatch_fixpoint_end_t end = {0, false};
+  kilni_dispatch_fixpoint_end(instance->fixpoints[step], &end);
   *out_rounds = end.rounds;
   return kiln_ok();
 }

@@ -15,31 +15,34 @@
 
 #include "dispatch/sequence_build.h"
 
-kiln_program_rounds_t* kilni_fixpoint_host(const kilni_fixpoint_t* fixpoint) {
+kiln_program_rounds_t* kilni_dispatch_fixpoint_host(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
   return (void*)((char*)(void*)fixpoint->record->host + KILNI_FIXPOINT_TOLD);
 }
 
-const kilni_fixpoint_t* kilni_fixpoint_first(const kilni_fixpoint_t* fixpoint) {
-  const kilni_instance_t* own = &fixpoint->instance->sequence->own;
-  const kilni_fixpoint_t* first =
+const kilni_dispatch_fixpoint_t* kilni_dispatch_fixpoint_first(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
+  const kilni_dispatch_instance_t* own = &fixpoint->instance->sequence->own;
+  const kilni_dispatch_fixpoint_t* first =
       own == fixpoint->instance ? NULL : own->fixpoints[fixpoint->step];
   if (first == NULL || first->strategy != fixpoint->strategy) return NULL;
   return first;
 }
 
-kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
-                                   uint64_t bytes) {
+kiln_status_t kilni_dispatch_fixpoint_state(kilni_dispatch_fixpoint_t* fixpoint,
+                                            const void* more, uint64_t bytes) {
   kiln_dispatcher_t* dispatcher = fixpoint->dispatcher;
   kiln_stream_t* stream = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_memory_allocate(
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_memory_allocate(
       dispatcher, KILNI_FIXPOINT_STATE + bytes, &fixpoint->state));
   KILNI_RETURN_IF_ERROR(
-      kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
-  kiln_status_t status = kilni_clear(
+      kilni_dispatch_own_stream(dispatcher, dispatcher->stream_count, &stream));
+  kiln_status_t status = kilni_dispatch_clear(
       stream, kiln_buffer_address(fixpoint->state), KILNI_FIXPOINT_STATE);
   if (kiln_status_is_ok(status) && bytes > 0) {
-    status = kilni_staging_upload(dispatcher->staging, stream, fixpoint->state,
-                                  KILNI_FIXPOINT_STATE, bytes, more);
+    status = kilni_dispatch_staging_upload(dispatcher->staging, stream,
+                                           fixpoint->state,
+                                           KILNI_FIXPOINT_STATE, bytes, more);
   }
   status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
   if (kiln_status_is_ok(status)) return kiln_ok();
@@ -50,8 +53,8 @@ kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
   return status;
 }
 
-kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
-                                   kiln_stream_t* stream) {
+kiln_status_t kilni_dispatch_fixpoint_order(kilni_dispatch_fixpoint_t* fixpoint,
+                                            kiln_stream_t* stream) {
   if (fixpoint->last == stream) return kiln_ok();
   if (fixpoint->last != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_stream_wait_stream(stream, fixpoint->last));
@@ -65,31 +68,33 @@ kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
 // ---- Choosing ----
 
 // What a strategy has made goes: behind the runs that may use it.
-static void forget(kilni_fixpoint_t* fixpoint) {
+static void sequence_fixpoint_forget(kilni_dispatch_fixpoint_t* fixpoint) {
   kiln_graph_exec_release(fixpoint->exec);
   kiln_launch_release(fixpoint->launch);
   kiln_launch_release(fixpoint->begin);
   kiln_launch_release(fixpoint->round);
   kiln_program_code_release(fixpoint->code);
-  kiln_status_free(kilni_memory_let_go(fixpoint->dispatcher, fixpoint->state));
+  kiln_status_free(
+      kilni_dispatch_memory_let_go(fixpoint->dispatcher, fixpoint->state));
   fixpoint->exec = NULL;
   fixpoint->launch = fixpoint->begin = fixpoint->round = NULL;
   fixpoint->code = NULL;
   fixpoint->state = NULL;
 }
 
-static kiln_status_t make(kilni_fixpoint_t* fixpoint, uint32_t strategy) {
+static kiln_status_t sequence_fixpoint_make(kilni_dispatch_fixpoint_t* fixpoint,
+                                            uint32_t strategy) {
   fixpoint->strategy = strategy;
   if (strategy == KILN_FIXPOINT_COOPERATIVE) {
-    return kilni_fixpoint_make_cooperative(fixpoint);
+    return kilni_dispatch_fixpoint_make_cooperative(fixpoint);
   }
   if (strategy == KILN_FIXPOINT_WHILE) {
-    return kilni_fixpoint_make_while(fixpoint);
+    return kilni_dispatch_fixpoint_make_while(fixpoint);
   }
-  return kilni_fixpoint_make_poll(fixpoint);
+  return kilni_dispatch_fixpoint_make_poll(fixpoint);
 }
 
-static const char* name_of(uint32_t strategy) {
+static const char* sequence_fixpoint_name_of(uint32_t strategy) {
   return strategy == KILN_FIXPOINT_COOPERATIVE ? "COOPERATIVE"
          : strategy == KILN_FIXPOINT_WHILE     ? "WHILE"
                                                : "POLL";
@@ -103,97 +108,107 @@ static bool is_refusal(kiln_status_t status) {
 }
 
 // Remembers why a better one cannot be.
-static void note(kilni_fixpoint_t* fixpoint, kiln_status_t status) {
+static void sequence_fixpoint_note(kilni_dispatch_fixpoint_t* fixpoint,
+                                   kiln_status_t status) {
   size_t length = strlen(fixpoint->why);
   (void)snprintf(fixpoint->why + length, sizeof(fixpoint->why) - length,
                  "%s%s: %s", length == 0 ? "" : "; ",
-                 name_of(fixpoint->strategy), kiln_status_message(status));
+                 sequence_fixpoint_name_of(fixpoint->strategy),
+                 kiln_status_message(status));
 }
 
-static kiln_status_t choose(kilni_fixpoint_t* fixpoint, uint32_t wanted) {
+static kiln_status_t sequence_fixpoint_choose(
+    kilni_dispatch_fixpoint_t* fixpoint, uint32_t wanted) {
   if (wanted != KILN_FIXPOINT_AUTO) {
-    kiln_status_t status = make(fixpoint, wanted);
-    return KILNI_ANNOTATE(status, "a fixpoint by %s", name_of(wanted));
+    kiln_status_t status = sequence_fixpoint_make(fixpoint, wanted);
+    return KILNI_ANNOTATE(status, "a fixpoint by %s",
+                          sequence_fixpoint_name_of(wanted));
   }
   for (uint32_t strategy = KILN_FIXPOINT_COOPERATIVE;; strategy++) {
-    kiln_status_t status = make(fixpoint, strategy);
+    kiln_status_t status = sequence_fixpoint_make(fixpoint, strategy);
     if (strategy == KILN_FIXPOINT_POLL || !is_refusal(status)) return status;
-    note(fixpoint, status);
+    sequence_fixpoint_note(fixpoint, status);
     kiln_status_free(status);
-    forget(fixpoint);
+    sequence_fixpoint_forget(fixpoint);
   }
 }
 
 // ---- Making and ending ----
 
-kiln_status_t kilni_fixpoint_create(kilni_instance_t* instance, uint32_t step,
-                                    kilni_fixpoint_t** out_fixpoint) {
+kiln_status_t kilni_dispatch_fixpoint_create(
+    kilni_dispatch_instance_t* instance, uint32_t step,
+    kilni_dispatch_fixpoint_t** out_fixpoint) {
   kiln_dispatcher_t* dispatcher = instance->sequence->dispatcher;
-  const kilni_step_t* what = &instance->sequence->steps[step];
+  const kilni_dispatch_step_t* what = &instance->sequence->steps[step];
   void* block = NULL;
   *out_fixpoint = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc(dispatcher->allocator,
-                                         sizeof(kilni_fixpoint_t), &block));
-  kilni_fixpoint_t* fixpoint = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(
+      dispatcher->allocator, sizeof(kilni_dispatch_fixpoint_t), &block));
+  kilni_dispatch_fixpoint_t* fixpoint = block;
   fixpoint->instance = instance;
   fixpoint->dispatcher = dispatcher;
   fixpoint->step = step;
   fixpoint->limit = what->count;
-  kiln_status_t status = kilni_trap_take(dispatcher, &fixpoint->record);
+  kiln_status_t status =
+      kilni_dispatch_trap_take(dispatcher, &fixpoint->record);
   if (kiln_status_is_ok(status)) {
-    memset(kilni_fixpoint_host(fixpoint), 0, sizeof(kiln_program_rounds_t));
-    status = choose(fixpoint, what->strategy);
+    memset(kilni_dispatch_fixpoint_host(fixpoint), 0,
+           sizeof(kiln_program_rounds_t));
+    status = sequence_fixpoint_choose(fixpoint, what->strategy);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_fixpoint_destroy(fixpoint);
+    kilni_dispatch_fixpoint_destroy(fixpoint);
     return status;
   }
   *out_fixpoint = fixpoint;
   return kiln_ok();
 }
 
-void kilni_fixpoint_destroy(kilni_fixpoint_t* fixpoint) {
+void kilni_dispatch_fixpoint_destroy(kilni_dispatch_fixpoint_t* fixpoint) {
   if (fixpoint == NULL) return;
-  forget(fixpoint);
+  sequence_fixpoint_forget(fixpoint);
   if (fixpoint->record != NULL) {
-    kilni_trap_retire(fixpoint->dispatcher, fixpoint->record);
+    kilni_dispatch_trap_retire(fixpoint->dispatcher, fixpoint->record);
   }
   kiln_stream_release(fixpoint->last);
   kilni_base_free(fixpoint->dispatcher->allocator, fixpoint, sizeof(*fixpoint));
 }
 
-uint32_t kilni_fixpoint_strategy(const kilni_fixpoint_t* fixpoint) {
+uint32_t kilni_dispatch_fixpoint_strategy(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
   return fixpoint->strategy;
 }
 
-const char* kilni_fixpoint_why(const kilni_fixpoint_t* fixpoint) {
+const char* kilni_dispatch_fixpoint_why(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
   return fixpoint->why[0] != 0 ? fixpoint->why : NULL;
 }
 
 // ---- Runs ----
 
-kiln_status_t kilni_fixpoint_put(kilni_fixpoint_t* fixpoint,
-                                 kiln_stream_t* stream) {
+kiln_status_t kilni_dispatch_fixpoint_put(kilni_dispatch_fixpoint_t* fixpoint,
+                                          kiln_stream_t* stream) {
   switch (fixpoint->strategy) {
     case KILN_FIXPOINT_COOPERATIVE:
-      KILNI_RETURN_IF_ERROR(kilni_fixpoint_order(fixpoint, stream));
+      KILNI_RETURN_IF_ERROR(kilni_dispatch_fixpoint_order(fixpoint, stream));
       return kiln_launch_run(fixpoint->launch, stream);
     case KILN_FIXPOINT_WHILE:
-      return kilni_fixpoint_put_while(fixpoint, stream);
+      return kilni_dispatch_fixpoint_put_while(fixpoint, stream);
     default:
-      return kilni_fixpoint_put_poll(fixpoint, stream);
+      return kilni_dispatch_fixpoint_put_poll(fixpoint, stream);
   }
 }
 
-kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
-                                   kilni_build_t* build, kiln_graph_t* graph,
-                                   kiln_graph_node_t* const* after,
-                                   uint32_t after_count,
-                                   kiln_graph_node_t** out_last) {
+kiln_status_t kilni_dispatch_fixpoint_build(kilni_dispatch_fixpoint_t* fixpoint,
+                                            kilni_dispatch_build_t* build,
+                                            kiln_graph_t* graph,
+                                            kiln_graph_node_t* const* after,
+                                            uint32_t after_count,
+                                            kiln_graph_node_t** out_last) {
   *out_last = NULL;
   if (fixpoint->strategy == KILN_FIXPOINT_WHILE) {
-    return kilni_fixpoint_build_while(fixpoint, build, graph, after,
-                                      after_count, out_last);
+    return kilni_dispatch_fixpoint_build_while(fixpoint, build, graph, after,
+                                               after_count, out_last);
   }
   kiln_graph_work_t work = kiln_graph_work_launch(fixpoint->launch);
   KILNI_RETURN_IF_ERROR(
@@ -202,20 +217,22 @@ kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
   return kiln_graph_node_set_name(*out_last, "fixpoint");
 }
 
-kiln_status_t kilni_fixpoint_check_change(const kilni_fixpoint_t* fixpoint,
-                                          uint32_t index,
-                                          const kiln_binding_t* binding) {
+kiln_status_t kilni_dispatch_fixpoint_check_change(
+    const kilni_dispatch_fixpoint_t* fixpoint, uint32_t index,
+    const kiln_binding_t* binding) {
   if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return kiln_ok();
-  return kilni_fixpoint_check_cooperative(fixpoint, index, binding);
+  return kilni_dispatch_fixpoint_check_cooperative(fixpoint, index, binding);
 }
 
-kiln_status_t kilni_fixpoint_changed(kilni_fixpoint_t* fixpoint) {
+kiln_status_t kilni_dispatch_fixpoint_changed(
+    kilni_dispatch_fixpoint_t* fixpoint) {
   if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return kiln_ok();
-  return kilni_fixpoint_bind_cooperative(fixpoint);
+  return kilni_dispatch_fixpoint_bind_cooperative(fixpoint);
 }
 
-void kilni_fixpoint_end(kilni_fixpoint_t* fixpoint, kilni_fixpoint_end_t* out) {
-  const kiln_program_rounds_t* host = kilni_fixpoint_host(fixpoint);
+void kilni_dispatch_fixpoint_end(kilni_dispatch_fixpoint_t* fixpoint,
+                                 kilni_dispatch_fixpoint_end_t* out) {
+  const kiln_program_rounds_t* host = kilni_dispatch_fixpoint_host(fixpoint);
   out->rounds = __atomic_load_n(&host->rounds, __ATOMIC_RELAXED);
   out->reached_limit = __atomic_load_n(&host->end, __ATOMIC_RELAXED) ==
                        KILN_PROGRAM_ROUNDS_LIMIT;

@@ -20,8 +20,8 @@ enum {
 // What one launch needs is `launch`; what a WHILE node needs is `begin` in
 // front of it and `round` at the end of its body; what the host needs is
 // `round`.
-struct kilni_fixpoint_t {
-  kilni_instance_t* instance;
+struct kilni_dispatch_fixpoint_t {
+  kilni_dispatch_instance_t* instance;
   kiln_dispatcher_t* dispatcher;
   uint32_t step;
   uint32_t strategy;
@@ -35,31 +35,34 @@ struct kilni_fixpoint_t {
   kiln_stream_t* last;      // that a run was put on; retained
   kiln_buffer_t* state;     // device memory
   uint32_t trap_count;      // WHILE: records that the rounds look at
-  kilni_trap_record_t* record;   // pinned memory
+  kilni_dispatch_trap_record_t* record;  // pinned memory
   char why[KILNI_FIXPOINT_WHY];  // no better strategy; "": there is none
 };
 
 // Where the device tells how the rounds ended, and what it told.
-static inline uint64_t kilni_fixpoint_told(const kilni_fixpoint_t* fixpoint) {
+static inline uint64_t kilni_dispatch_fixpoint_told(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
   return fixpoint->record->address + KILNI_FIXPOINT_TOLD;
 }
-kiln_program_rounds_t* kilni_fixpoint_host(const kilni_fixpoint_t* fixpoint);
+kiln_program_rounds_t* kilni_dispatch_fixpoint_host(
+    const kilni_dispatch_fixpoint_t* fixpoint);
 
-static inline const kilni_step_t* kilni_fixpoint_step(
-    const kilni_fixpoint_t* fixpoint) {
+static inline const kilni_dispatch_step_t* kilni_dispatch_fixpoint_step(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
   return &fixpoint->instance->sequence->steps[fixpoint->step];
 }
 
 // The same fixpoint of the sequence itself, whose code a replay uses; NULL if
 // there is none or it runs in another way.
-const kilni_fixpoint_t* kilni_fixpoint_first(const kilni_fixpoint_t* fixpoint);
+const kilni_dispatch_fixpoint_t* kilni_dispatch_fixpoint_first(
+    const kilni_dispatch_fixpoint_t* fixpoint);
 
 // `KILNI_FIXPOINT_STATE` zeroes of device memory, and `more` bytes behind them.
-kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
-                                   uint64_t bytes);
+kiln_status_t kilni_dispatch_fixpoint_state(kilni_dispatch_fixpoint_t* fixpoint,
+                                            const void* more, uint64_t bytes);
 // Runs on streams share that: one behind the other.
-kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
-                                   kiln_stream_t* stream);
+kiln_status_t kilni_dispatch_fixpoint_order(kilni_dispatch_fixpoint_t* fixpoint,
+                                            kiln_stream_t* stream);
 
 // ---- The strategies ----
 //
@@ -67,26 +70,28 @@ kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
 // LIMIT_EXCEEDED, make the next one be tried. What a failed one has made is
 // ended with the fixpoint.
 
-kiln_status_t kilni_fixpoint_make_cooperative(kilni_fixpoint_t* fixpoint);
-kiln_status_t kilni_fixpoint_check_cooperative(const kilni_fixpoint_t* fixpoint,
-                                               uint32_t index,
-                                               const kiln_binding_t* binding);
+kiln_status_t kilni_dispatch_fixpoint_make_cooperative(
+    kilni_dispatch_fixpoint_t* fixpoint);
+kiln_status_t kilni_dispatch_fixpoint_check_cooperative(
+    const kilni_dispatch_fixpoint_t* fixpoint, uint32_t index,
+    const kiln_binding_t* binding);
 // Gives the launch what its step is bound to.
-kiln_status_t kilni_fixpoint_bind_cooperative(kilni_fixpoint_t* fixpoint);
+kiln_status_t kilni_dispatch_fixpoint_bind_cooperative(
+    kilni_dispatch_fixpoint_t* fixpoint);
 
-kiln_status_t kilni_fixpoint_make_while(kilni_fixpoint_t* fixpoint);
-kiln_status_t kilni_fixpoint_build_while(kilni_fixpoint_t* fixpoint,
-                                         kilni_build_t* build,
-                                         kiln_graph_t* graph,
-                                         kiln_graph_node_t* const* after,
-                                         uint32_t after_count,
-                                         kiln_graph_node_t** out_last);
-kiln_status_t kilni_fixpoint_put_while(kilni_fixpoint_t* fixpoint,
-                                       kiln_stream_t* stream);
+kiln_status_t kilni_dispatch_fixpoint_make_while(
+    kilni_dispatch_fixpoint_t* fixpoint);
+kiln_status_t kilni_dispatch_fixpoint_build_while(
+    kilni_dispatch_fixpoint_t* fixpoint, kilni_dispatch_build_t* build,
+    kiln_graph_t* graph, kiln_graph_node_t* const* after, uint32_t after_count,
+    kiln_graph_node_t** out_last);
+kiln_status_t kilni_dispatch_fixpoint_put_while(
+    kilni_dispatch_fixpoint_t* fixpoint, kiln_stream_t* stream);
 
-kiln_status_t kilni_fixpoint_make_poll(kilni_fixpoint_t* fixpoint);
-kiln_status_t kilni_fixpoint_put_poll(kilni_fixpoint_t* fixpoint,
-                                      kiln_stream_t* stream);
+kiln_status_t kilni_dispatch_fixpoint_make_poll(
+    kilni_dispatch_fixpoint_t* fixpoint);
+kiln_status_t kilni_dispatch_fixpoint_put_poll(
+    kilni_dispatch_fixpoint_t* fixpoint, kiln_stream_t* stream);
 
 // ---- Their code (sequence_fixpoint_code.c) ----
 
@@ -98,7 +103,8 @@ enum {
 };
 
 // A launch of one thread.
-kiln_status_t kilni_fixpoint_kernel(kiln_dispatcher_t* dispatcher,
-                                    uint32_t which, kiln_launch_t** out_launch);
+kiln_status_t kilni_dispatch_fixpoint_kernel(kiln_dispatcher_t* dispatcher,
+                                             uint32_t which,
+                                             kiln_launch_t** out_launch);
 
 #endif  // KILN_SRC_DISPATCH_SEQUENCE_FIXPOINT_H_

@@ -126,8 +126,10 @@ static const char kPoll[] =
     "  ret;\n"
     "}\n";
 
-static kiln_status_t load(kiln_dispatcher_t* dispatcher, const char* text,
-                          const char* entry, kiln_kernel_t** out_kernel) {
+static kiln_status_t sequence_fixpoint_code_load(kiln_dispatcher_t* dispatcher,
+                                                 const char* text,
+                                                 const char* entry,
+                                                 kiln_kernel_t** out_kernel) {
   kiln_bytes_view_t bytes = {(const uint8_t*)text, strlen(text)};
   kiln_module_options_t options = kiln_module_options_default();
   kiln_module_t* module = NULL;
@@ -139,17 +141,17 @@ static kiln_status_t load(kiln_dispatcher_t* dispatcher, const char* text,
   return status;
 }
 
-kiln_status_t kilni_fixpoint_kernel(kiln_dispatcher_t* dispatcher,
-                                    uint32_t which,
-                                    kiln_launch_t** out_launch) {
+kiln_status_t kilni_dispatch_fixpoint_kernel(kiln_dispatcher_t* dispatcher,
+                                             uint32_t which,
+                                             kiln_launch_t** out_launch) {
   static const char* const kEntries[] = {
       "kiln_fixpoint_begin", "kiln_fixpoint_round", "kiln_fixpoint_tell"};
   kiln_launch_config_t config = kiln_launch_config_default();
   kiln_kernel_t* kernel = NULL;
   *out_launch = NULL;
-  KILNI_RETURN_IF_ERROR(load(dispatcher,
-                             which == KILNI_FIXPOINT_TELL ? kPoll : kWhile,
-                             kEntries[which], &kernel));
+  KILNI_RETURN_IF_ERROR(sequence_fixpoint_code_load(
+      dispatcher, which == KILNI_FIXPOINT_TELL ? kPoll : kWhile,
+      kEntries[which], &kernel));
   kiln_status_t status = kiln_launch_create(kernel, &config, out_launch);
   kiln_kernel_release(kernel);
   return status;

@@ -13,8 +13,9 @@ static kiln_status_t cannot(const char* why, const char* fix) {
 
 // ---- Whether it can be ----
 
-static kiln_status_t check_body(const kilni_fixpoint_t* fixpoint) {
-  const kilni_step_t* step = kilni_fixpoint_step(fixpoint);
+static kiln_status_t cooperative_check_body(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
+  const kilni_dispatch_step_t* step = kilni_dispatch_fixpoint_step(fixpoint);
   const kiln_prepared_t* prepared =
       fixpoint->instance->prepared[fixpoint->step + 1];
   if (step->body != 1 || prepared == NULL) {
@@ -45,10 +46,10 @@ static kiln_status_t check_body(const kilni_fixpoint_t* fixpoint) {
 // The plan of the dispatch, with what was uploaded for it.
 static kiln_status_t make_plan_of(const kiln_prepared_t* prepared,
                                   const kiln_binding_t* bindings,
-                                  kilni_plan_t* plan) {
-  KILNI_RETURN_IF_ERROR(kilni_plan_make(prepared->pipeline, bindings,
-                                        prepared->count, &prepared->options,
-                                        true, plan));
+                                  kilni_dispatch_plan_t* plan) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_plan_make(prepared->pipeline, bindings, prepared->count,
+                               &prepared->options, true, plan));
   for (uint32_t i = 0; i < prepared->count; i++) {
     if (bindings[i].kind != KILN_BINDING_STATIC) continue;
     plan->bound[i].address = prepared->buffers[i] == NULL
@@ -58,20 +59,21 @@ static kiln_status_t make_plan_of(const kiln_prepared_t* prepared,
   return kiln_ok();
 }
 
-static kiln_status_t make_plan(const kiln_prepared_t* prepared,
-                               kilni_plan_t* plan) {
+static kiln_status_t cooperative_make_plan(const kiln_prepared_t* prepared,
+                                           kilni_dispatch_plan_t* plan) {
   return make_plan_of(prepared, prepared->bindings, plan);
 }
 
-static kiln_status_t find_flag(const kilni_fixpoint_t* fixpoint,
-                               const kilni_plan_t* plan, uint32_t* out_flag) {
-  const kilni_step_t* step = kilni_fixpoint_step(fixpoint);
+static kiln_status_t find_flag(const kilni_dispatch_fixpoint_t* fixpoint,
+                               const kilni_dispatch_plan_t* plan,
+                               uint32_t* out_flag) {
+  const kilni_dispatch_step_t* step = kilni_dispatch_fixpoint_step(fixpoint);
   const kiln_prepared_t* prepared =
       fixpoint->instance->prepared[fixpoint->step + 1];
   const kiln_pipeline_t* pipeline = prepared->pipeline;
   *out_flag = UINT32_MAX;
   for (uint32_t i = 0; i < prepared->count; i++) {
-    const kilni_bound_t* bound = &plan->bound[i];
+    const kilni_dispatch_bound_t* bound = &plan->bound[i];
     if (pipeline->places[i].is_buffer && bound->address == step->to.address &&
         bound->bytes == 4) {
       *out_flag = i;
@@ -93,11 +95,12 @@ static kiln_status_t find_flag(const kilni_fixpoint_t* fixpoint,
 
 // ---- Code ----
 
-static kiln_status_t make_code(kilni_fixpoint_t* fixpoint,
-                               kiln_kernel_t** out_kernel) {
+static kiln_status_t cooperative_make_code(kilni_dispatch_fixpoint_t* fixpoint,
+                                           kiln_kernel_t** out_kernel) {
   const kiln_prepared_t* prepared =
       fixpoint->instance->prepared[fixpoint->step + 1];
-  const kilni_fixpoint_t* first = kilni_fixpoint_first(fixpoint);
+  const kilni_dispatch_fixpoint_t* first =
+      kilni_dispatch_fixpoint_first(fixpoint);
   if (first != NULL && first->flag == fixpoint->flag) {
     fixpoint->code = first->code;
     kiln_program_code_retain(fixpoint->code);
@@ -105,14 +108,15 @@ static kiln_status_t make_code(kilni_fixpoint_t* fixpoint,
     kiln_kernel_retain(*out_kernel);
     return kiln_ok();
   }
-  return kilni_pipeline_repeat(prepared->pipeline, fixpoint->flag,
-                               &fixpoint->code, out_kernel);
+  return kilni_dispatch_pipeline_repeat(prepared->pipeline, fixpoint->flag,
+                                        &fixpoint->code, out_kernel);
 }
 
 // As many blocks as run at once, and no more than there is work for.
-static kiln_status_t choose_grid(const kilni_fixpoint_t* fixpoint,
+static kiln_status_t choose_grid(const kilni_dispatch_fixpoint_t* fixpoint,
                                  kiln_kernel_t* kernel,
-                                 const kilni_plan_t* plan, uint32_t* out_grid) {
+                                 const kilni_dispatch_plan_t* plan,
+                                 uint32_t* out_grid) {
   kiln_program_launch_t launch;
   uint32_t grid[3], each = 0;
   uint64_t blocks = 1;
@@ -138,9 +142,9 @@ static kiln_status_t choose_grid(const kilni_fixpoint_t* fixpoint,
   return kiln_ok();
 }
 
-static kiln_status_t make_launch(kilni_fixpoint_t* fixpoint,
-                                 kiln_kernel_t* kernel,
-                                 const kilni_plan_t* plan) {
+static kiln_status_t cooperative_make_launch(
+    kilni_dispatch_fixpoint_t* fixpoint, kiln_kernel_t* kernel,
+    const kilni_dispatch_plan_t* plan) {
   kiln_launch_config_t config = kiln_launch_config_default();
   kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
   kiln_program_launch_t launch;
@@ -160,8 +164,8 @@ static kiln_status_t make_launch(kilni_fixpoint_t* fixpoint,
 // ---- Arguments ----
 
 // The index-th buffer or scalar among the parameters.
-static uint32_t nth(const kiln_pipeline_t* pipeline, uint32_t index,
-                    bool buffer) {
+static uint32_t cooperative_nth(const kiln_pipeline_t* pipeline, uint32_t index,
+                                bool buffer) {
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
     if (pipeline->places[i].is_buffer == buffer && index-- == 0) return i;
   }
@@ -169,8 +173,9 @@ static uint32_t nth(const kiln_pipeline_t* pipeline, uint32_t index,
 }
 
 // A buffer by its name where it is all of it, so that graphs keep it.
-static kiln_argument_t address_of(const kiln_prepared_t* prepared,
-                                  const kilni_plan_t* plan, uint32_t place) {
+static kiln_argument_t cooperative_address_of(const kiln_prepared_t* prepared,
+                                              const kilni_dispatch_plan_t* plan,
+                                              uint32_t place) {
   kiln_buffer_t* buffer = prepared->buffers[place];
   uint64_t address = plan->bound[place].address;
   if (buffer != NULL && address != 0 &&
@@ -180,17 +185,17 @@ static kiln_argument_t address_of(const kiln_prepared_t* prepared,
   return kiln_arg_u64(address);
 }
 
-static kiln_argument_t argument_of(const kilni_fixpoint_t* fixpoint,
-                                   const kilni_plan_t* plan,
-                                   const kiln_program_parameter_t* p) {
+static kiln_argument_t cooperative_argument_of(
+    const kilni_dispatch_fixpoint_t* fixpoint,
+    const kilni_dispatch_plan_t* plan, const kiln_program_parameter_t* p) {
   const kiln_prepared_t* prepared =
       fixpoint->instance->prepared[fixpoint->step + 1];
   const kiln_pipeline_t* pipeline = prepared->pipeline;
-  uint32_t buffer = nth(pipeline, p->index, true);
-  uint32_t scalar = nth(pipeline, p->index, false);
+  uint32_t buffer = cooperative_nth(pipeline, p->index, true);
+  uint32_t scalar = cooperative_nth(pipeline, p->index, false);
   switch (p->kind) {
     case KILN_PROGRAM_PARAMETER_ADDRESS:
-      return address_of(prepared, plan, buffer);
+      return cooperative_address_of(prepared, plan, buffer);
     case KILN_PROGRAM_PARAMETER_LENGTH:
       return kiln_arg_u64(plan->bound[buffer].value);
     case KILN_PROGRAM_PARAMETER_SCALAR:
@@ -203,43 +208,46 @@ static kiln_argument_t argument_of(const kilni_fixpoint_t* fixpoint,
     case KILN_PROGRAM_PARAMETER_MEET:
       return kiln_arg_buffer(fixpoint->state);
     case KILN_PROGRAM_PARAMETER_ROUNDS:
-      return kiln_arg_u64(kilni_fixpoint_told(fixpoint));
+      return kiln_arg_u64(kilni_dispatch_fixpoint_told(fixpoint));
     default:
       return kiln_arg_u32(fixpoint->limit);
   }
 }
 
-static kiln_status_t give_arguments(const kilni_fixpoint_t* fixpoint,
-                                    const kilni_plan_t* plan) {
+static kiln_status_t cooperative_give_arguments(
+    const kilni_dispatch_fixpoint_t* fixpoint,
+    const kilni_dispatch_plan_t* plan) {
   kiln_argument_t arguments[KILNI_PIPELINE_ARGUMENTS];
   kiln_program_parameter_t p;
   uint32_t count = 0;
   while (kiln_program_code_parameter(fixpoint->code, count, &p)) {
-    arguments[count++] = argument_of(fixpoint, plan, &p);
+    arguments[count++] = cooperative_argument_of(fixpoint, plan, &p);
   }
   return kiln_launch_set_all(fixpoint->launch, arguments, count);
 }
 
 // ---- The strategy ----
 
-kiln_status_t kilni_fixpoint_make_cooperative(kilni_fixpoint_t* fixpoint) {
-  kilni_plan_t plan;
+kiln_status_t kilni_dispatch_fixpoint_make_cooperative(
+    kilni_dispatch_fixpoint_t* fixpoint) {
+  kilni_dispatch_plan_t plan;
   kiln_kernel_t* kernel = NULL;
-  KILNI_RETURN_IF_ERROR(check_body(fixpoint));
-  KILNI_RETURN_IF_ERROR(
-      make_plan(fixpoint->instance->prepared[fixpoint->step + 1], &plan));
+  KILNI_RETURN_IF_ERROR(cooperative_check_body(fixpoint));
+  KILNI_RETURN_IF_ERROR(cooperative_make_plan(
+      fixpoint->instance->prepared[fixpoint->step + 1], &plan));
   KILNI_RETURN_IF_ERROR(find_flag(fixpoint, &plan, &fixpoint->flag));
-  KILNI_RETURN_IF_ERROR(make_code(fixpoint, &kernel));
-  kiln_status_t status = make_launch(fixpoint, kernel, &plan);
+  KILNI_RETURN_IF_ERROR(cooperative_make_code(fixpoint, &kernel));
+  kiln_status_t status = cooperative_make_launch(fixpoint, kernel, &plan);
   kiln_kernel_release(kernel);
   KILNI_RETURN_IF_ERROR(status);
-  KILNI_RETURN_IF_ERROR(kilni_fixpoint_state(fixpoint, NULL, 0));
-  return give_arguments(fixpoint, &plan);
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_fixpoint_state(fixpoint, NULL, 0));
+  return cooperative_give_arguments(fixpoint, &plan);
 }
 
 // Whether the flag is where it was.
-static kiln_status_t check_flag(const kilni_fixpoint_t* fixpoint,
-                                const kilni_plan_t* plan) {
+static kiln_status_t cooperative_check_flag(
+    const kilni_dispatch_fixpoint_t* fixpoint,
+    const kilni_dispatch_plan_t* plan) {
   uint32_t flag = 0;
   KILNI_RETURN_IF_ERROR(find_flag(fixpoint, plan, &flag));
   if (flag == fixpoint->flag) return kiln_ok();
@@ -247,30 +255,31 @@ static kiln_status_t check_flag(const kilni_fixpoint_t* fixpoint,
                 "bind the flag where it was");
 }
 
-kiln_status_t kilni_fixpoint_check_cooperative(const kilni_fixpoint_t* fixpoint,
-                                               uint32_t index,
-                                               const kiln_binding_t* binding) {
+kiln_status_t kilni_dispatch_fixpoint_check_cooperative(
+    const kilni_dispatch_fixpoint_t* fixpoint, uint32_t index,
+    const kiln_binding_t* binding) {
   const kiln_prepared_t* prepared =
       fixpoint->instance->prepared[fixpoint->step + 1];
   kiln_binding_t bindings[KILNI_PIPELINE_PARAMETERS];
-  kilni_plan_t plan;
+  kilni_dispatch_plan_t plan;
   if (index >= prepared->count) return kiln_ok();
   memcpy(bindings, prepared->bindings, prepared->count * sizeof(bindings[0]));
   bindings[index] = *binding;
   kiln_status_t status = make_plan_of(prepared, bindings, &plan);
-  if (kiln_status_is_ok(status)) return check_flag(fixpoint, &plan);
+  if (kiln_status_is_ok(status)) return cooperative_check_flag(fixpoint, &plan);
   kiln_status_free(status);
   return kiln_ok();
 }
 
-kiln_status_t kilni_fixpoint_bind_cooperative(kilni_fixpoint_t* fixpoint) {
-  kilni_plan_t plan;
+kiln_status_t kilni_dispatch_fixpoint_bind_cooperative(
+    kilni_dispatch_fixpoint_t* fixpoint) {
+  kilni_dispatch_plan_t plan;
   uint32_t grid = 0;
-  KILNI_RETURN_IF_ERROR(
-      make_plan(fixpoint->instance->prepared[fixpoint->step + 1], &plan));
-  KILNI_RETURN_IF_ERROR(check_flag(fixpoint, &plan));
+  KILNI_RETURN_IF_ERROR(cooperative_make_plan(
+      fixpoint->instance->prepared[fixpoint->step + 1], &plan));
+  KILNI_RETURN_IF_ERROR(cooperative_check_flag(fixpoint, &plan));
   KILNI_RETURN_IF_ERROR(choose_grid(
       fixpoint, kiln_launch_kernel(fixpoint->launch), &plan, &grid));
   KILNI_RETURN_IF_ERROR(kiln_launch_set_grid(fixpoint->launch, grid, 1, 1));
-  return give_arguments(fixpoint, &plan);
+  return cooperative_give_arguments(fixpoint, &plan);
 }

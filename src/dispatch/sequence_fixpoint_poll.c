@@ -12,7 +12,8 @@
 // How often the host looks before it asks the driver whether all is well.
 enum { LOOKS = 64 };
 
-kiln_status_t kilni_fixpoint_make_poll(kilni_fixpoint_t* fixpoint) {
+kiln_status_t kilni_dispatch_fixpoint_make_poll(
+    kilni_dispatch_fixpoint_t* fixpoint) {
   if (fixpoint->instance->is_replay) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
@@ -20,14 +21,16 @@ kiln_status_t kilni_fixpoint_make_poll(kilni_fixpoint_t* fixpoint) {
                    "starts"),
         "run the sequence on a stream");
   }
-  return kilni_fixpoint_kernel(fixpoint->dispatcher, KILNI_FIXPOINT_TELL,
-                               &fixpoint->round);
+  return kilni_dispatch_fixpoint_kernel(fixpoint->dispatcher,
+                                        KILNI_FIXPOINT_TELL, &fixpoint->round);
 }
 
 // What round `number` has told, or what kept it from doing so.
-static kiln_status_t wait_for(kilni_fixpoint_t* fixpoint, kiln_stream_t* stream,
-                              uint32_t number, bool* out_changed) {
-  const uint64_t* told = (const void*)kilni_fixpoint_host(fixpoint);
+static kiln_status_t fixpoint_poll_wait_for(kilni_dispatch_fixpoint_t* fixpoint,
+                                            kiln_stream_t* stream,
+                                            uint32_t number,
+                                            bool* out_changed) {
+  const uint64_t* told = (const void*)kilni_dispatch_fixpoint_host(fixpoint);
   bool ready = false;
   for (;;) {
     uint64_t word = 0;
@@ -45,49 +48,52 @@ static kiln_status_t wait_for(kilni_fixpoint_t* fixpoint, kiln_stream_t* stream,
   }
 }
 
-static bool has_trapped(const kilni_fixpoint_t* fixpoint) {
-  const kilni_step_t* step = kilni_fixpoint_step(fixpoint);
+static bool fixpoint_poll_has_trapped(
+    const kilni_dispatch_fixpoint_t* fixpoint) {
+  const kilni_dispatch_step_t* step = kilni_dispatch_fixpoint_step(fixpoint);
   for (uint32_t i = 1; i <= step->body; i++) {
     const kiln_prepared_t* prepared =
         fixpoint->instance->prepared[fixpoint->step + i];
     if (prepared != NULL && prepared->record != NULL &&
-        kilni_trap_is_set(prepared->record)) {
+        kilni_dispatch_trap_is_set(prepared->record)) {
       return true;
     }
   }
   return false;
 }
 
-static kiln_status_t put_round(kilni_fixpoint_t* fixpoint,
+static kiln_status_t put_round(kilni_dispatch_fixpoint_t* fixpoint,
                                kiln_stream_t* stream, uint32_t number) {
-  const kilni_step_t* step = kilni_fixpoint_step(fixpoint);
+  const kilni_dispatch_step_t* step = kilni_dispatch_fixpoint_step(fixpoint);
   uint32_t first = fixpoint->step + 1;
   const kiln_argument_t arguments[] = {
       kiln_arg_u64(step->to.address),
-      kiln_arg_u64(kilni_fixpoint_told(fixpoint)), kiln_arg_u32(number),
-      kiln_arg_u32(number < fixpoint->limit)};
-  KILNI_RETURN_IF_ERROR(
-      kilni_steps_put(fixpoint->instance, first, first + step->body, stream));
+      kiln_arg_u64(kilni_dispatch_fixpoint_told(fixpoint)),
+      kiln_arg_u32(number), kiln_arg_u32(number < fixpoint->limit)};
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_steps_put(fixpoint->instance, first,
+                                                 first + step->body, stream));
   KILNI_RETURN_IF_ERROR(kiln_launch_set_all(fixpoint->round, arguments, 4));
   return kiln_launch_run(fixpoint->round, stream);
 }
 
-kiln_status_t kilni_fixpoint_put_poll(kilni_fixpoint_t* fixpoint,
-                                      kiln_stream_t* stream) {
-  const kilni_step_t* step = kilni_fixpoint_step(fixpoint);
-  kiln_program_rounds_t* host = kilni_fixpoint_host(fixpoint);
+kiln_status_t kilni_dispatch_fixpoint_put_poll(
+    kilni_dispatch_fixpoint_t* fixpoint, kiln_stream_t* stream) {
+  const kilni_dispatch_step_t* step = kilni_dispatch_fixpoint_step(fixpoint);
+  kiln_program_rounds_t* host = kilni_dispatch_fixpoint_host(fixpoint);
   uint32_t number = 0;
   bool changed = true;
   memset(host, 0, sizeof(*host));
   KILNI_RETURN_IF_ERROR(kiln_buffer_fill_async(step->to.buffer, stream,
                                                step->to.offset, 4, 0, 4));
-  while (changed && number < fixpoint->limit && !has_trapped(fixpoint)) {
+  while (changed && number < fixpoint->limit &&
+         !fixpoint_poll_has_trapped(fixpoint)) {
     number++;
     KILNI_RETURN_IF_ERROR(put_round(fixpoint, stream, number));
-    KILNI_RETURN_IF_ERROR(wait_for(fixpoint, stream, number, &changed));
+    KILNI_RETURN_IF_ERROR(
+        fixpoint_poll_wait_for(fixpoint, stream, number, &changed));
   }
-  host->end = has_trapped(fixpoint) ? KILN_PROGRAM_ROUNDS_TRAPPED
-              : changed             ? KILN_PROGRAM_ROUNDS_LIMIT
-                                    : KILN_PROGRAM_ROUNDS_SETTLED;
+  host->end = fixpoint_poll_has_trapped(fixpoint) ? KILN_PROGRAM_ROUNDS_TRAPPED
+              : changed                           ? KILN_PROGRAM_ROUNDS_LIMIT
+                                                  : KILN_PROGRAM_ROUNDS_SETTLED;
   return kiln_ok();
 }

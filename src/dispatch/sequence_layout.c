@@ -11,27 +11,27 @@
 
 // What is needed while units are added. one-thread
 typedef struct laying_t {
-  kilni_layout_t* layout;
-  const kilni_instance_t* instance;
+  kilni_dispatch_layout_t* layout;
+  const kilni_dispatch_instance_t* instance;
   kiln_allocator_t allocator;
   uint32_t most;
-  kilni_order_t order;
-  kilni_access_t* accesses;
+  kilni_dispatch_order_t order;
+  kilni_dispatch_access_t* accesses;
   size_t access_capacity;
   uint32_t access_count;
 } laying_t;
 
 // ---- What a step touches ----
 
-static kiln_status_t touch(laying_t* laying, uint64_t address, uint64_t bytes,
-                           bool writes) {
+static kiln_status_t sequence_layout_touch(laying_t* laying, uint64_t address,
+                                           uint64_t bytes, bool writes) {
   void* block = laying->accesses;
   if (bytes == 0) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_base_grow(
       laying->allocator, (size_t)laying->access_count + 1,
-      sizeof(kilni_access_t), &laying->access_capacity, &block));
+      sizeof(kilni_dispatch_access_t), &laying->access_capacity, &block));
   laying->accesses = block;
-  kilni_access_t* access = &laying->accesses[laying->access_count++];
+  kilni_dispatch_access_t* access = &laying->accesses[laying->access_count++];
   access->address = address;
   access->bytes = bytes;
   access->writes = writes;
@@ -42,7 +42,7 @@ static kiln_status_t touch_binding(laying_t* laying,
                                    const kiln_prepared_t* prepared,
                                    uint32_t index) {
   const kiln_binding_t* binding = &prepared->bindings[index];
-  const kilni_place_t* place = &prepared->pipeline->places[index];
+  const kilni_dispatch_place_t* place = &prepared->pipeline->places[index];
   const kiln_buffer_t* buffer = prepared->buffers[index];
   uint32_t role = place->info.role;
   bool writes = role == KILN_PROGRAM_ROLE_OUT ||
@@ -50,22 +50,23 @@ static kiln_status_t touch_binding(laying_t* laying,
                 role == KILN_PROGRAM_ROLE_RESIDENT;
   if (!place->is_buffer) return kiln_ok();
   if (binding->kind == KILN_BINDING_POINTER) {
-    return touch(laying, binding->value.address, binding->bytes, writes);
+    return sequence_layout_touch(laying, binding->value.address, binding->bytes,
+                                 writes);
   }
   if (buffer == NULL) return kiln_ok();
   if (binding->kind == KILN_BINDING_STATIC) {
-    return touch(laying, kiln_buffer_address(buffer), kiln_buffer_size(buffer),
-                 writes);
+    return sequence_layout_touch(laying, kiln_buffer_address(buffer),
+                                 kiln_buffer_size(buffer), writes);
   }
   uint64_t bytes = binding->bytes != 0
                        ? binding->bytes
                        : kiln_buffer_size(buffer) - binding->offset;
-  return touch(laying, kiln_buffer_address(buffer) + binding->offset, bytes,
-               writes);
+  return sequence_layout_touch(
+      laying, kiln_buffer_address(buffer) + binding->offset, bytes, writes);
 }
 
 static kiln_status_t touch_step(laying_t* laying, uint32_t index) {
-  const kilni_step_t* step = &laying->instance->sequence->steps[index];
+  const kilni_dispatch_step_t* step = &laying->instance->sequence->steps[index];
   const kiln_prepared_t* prepared = laying->instance->prepared[index];
   if (prepared != NULL) {
     for (uint32_t i = 0; i < prepared->count; i++) {
@@ -73,17 +74,20 @@ static kiln_status_t touch_step(laying_t* laying, uint32_t index) {
     }
     if (prepared->grid == NULL) return kiln_ok();
     // Its blocks count there: not two of its launches at once.
-    return touch(laying, kiln_buffer_address(prepared->grid), KILNI_GRID_BYTES,
-                 true);
+    return sequence_layout_touch(laying, kiln_buffer_address(prepared->grid),
+                                 KILNI_GRID_BYTES, true);
   }
-  KILNI_RETURN_IF_ERROR(touch(laying, step->to.address, step->to.bytes, true));
   KILNI_RETURN_IF_ERROR(
-      touch(laying, step->from.address, step->from.bytes, false));
+      sequence_layout_touch(laying, step->to.address, step->to.bytes, true));
+  KILNI_RETURN_IF_ERROR(sequence_layout_touch(laying, step->from.address,
+                                              step->from.bytes, false));
   if (step->kind == KILN_STEP_UPLOAD && step->pinned == NULL) {
-    return touch(laying, (uintptr_t)step->in, step->to.bytes, false);
+    return sequence_layout_touch(laying, (uintptr_t)step->in, step->to.bytes,
+                                 false);
   }
   if (step->kind != KILN_STEP_DOWNLOAD) return kiln_ok();
-  return touch(laying, (uintptr_t)step->out, step->from.bytes, true);
+  return sequence_layout_touch(laying, (uintptr_t)step->out, step->from.bytes,
+                               true);
 }
 
 // A loop or a fixpoint as one: all that is inside.
@@ -91,7 +95,7 @@ static kiln_status_t touch_all(laying_t* laying, uint32_t index) {
   uint32_t behind = index + 1 + laying->instance->sequence->steps[index].body;
   laying->access_count = 0;
   if (laying->instance->sequence->order == KILN_SEQUENCE_IN_LINE) {
-    return touch(laying, 0, UINT64_MAX, true);
+    return sequence_layout_touch(laying, 0, UINT64_MAX, true);
   }
   for (uint32_t i = index; i < behind; i++) {
     KILNI_RETURN_IF_ERROR(touch_step(laying, i));
@@ -110,16 +114,18 @@ static kiln_status_t check_limit(const laying_t* laying, uint32_t more) {
 }
 
 static kiln_status_t add_unit(laying_t* laying, uint32_t step,
-                              const kilni_access_t* accesses, uint32_t count,
-                              kilni_unit_t** out_unit) {
-  kilni_layout_t* layout = laying->layout;
+                              const kilni_dispatch_access_t* accesses,
+                              uint32_t count,
+                              kilni_dispatch_unit_t** out_unit) {
+  kilni_dispatch_layout_t* layout = laying->layout;
   void* block = layout->units;
   KILNI_RETURN_IF_ERROR(check_limit(laying, 1));
-  KILNI_RETURN_IF_ERROR(
-      kilni_base_grow(laying->allocator, (size_t)layout->unit_count + 1,
-                      sizeof(kilni_unit_t), &layout->unit_capacity, &block));
+  KILNI_RETURN_IF_ERROR(kilni_base_grow(
+      laying->allocator, (size_t)layout->unit_count + 1,
+      sizeof(kilni_dispatch_unit_t), &layout->unit_capacity, &block));
   layout->units = block;
-  KILNI_RETURN_IF_ERROR(kilni_order_add(&laying->order, accesses, count));
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_order_add(&laying->order, accesses, count));
   uint32_t after_count = laying->order.after_count;
   block = layout->after;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(
@@ -130,7 +136,7 @@ static kiln_status_t add_unit(laying_t* laying, uint32_t step,
     memcpy(layout->after + layout->after_count, laying->order.after,
            after_count * sizeof(uint32_t));
   }
-  kilni_unit_t* unit = &layout->units[layout->unit_count++];
+  kilni_dispatch_unit_t* unit = &layout->units[layout->unit_count++];
   memset(unit, 0, sizeof(*unit));
   unit->step = step;
   unit->first_after = layout->after_count;
@@ -141,12 +147,13 @@ static kiln_status_t add_unit(laying_t* laying, uint32_t step,
   return kiln_ok();
 }
 
-static kiln_status_t add_step(laying_t* laying, uint32_t index) {
-  const kilni_step_t* step = &laying->instance->sequence->steps[index];
+static kiln_status_t sequence_layout_add_step(laying_t* laying,
+                                              uint32_t index) {
+  const kilni_dispatch_step_t* step = &laying->instance->sequence->steps[index];
   const kiln_prepared_t* prepared = laying->instance->prepared[index];
-  kilni_unit_t* unit = NULL;
-  if (kilni_order_is_full(&laying->order)) {
-    kilni_access_t all = kilni_access_all();
+  kilni_dispatch_unit_t* unit = NULL;
+  if (kilni_dispatch_order_is_full(&laying->order)) {
+    kilni_dispatch_access_t all = kilni_dispatch_access_all();
     KILNI_RETURN_IF_ERROR(add_unit(laying, KILNI_NO_STEP, &all, 1, &unit));
   }
   KILNI_RETURN_IF_ERROR(touch_all(laying, index));
@@ -167,9 +174,9 @@ static kiln_status_t add_step(laying_t* laying, uint32_t index) {
 static kiln_status_t lay(laying_t* laying, uint32_t first, uint32_t behind) {
   const kiln_sequence_t* sequence = laying->instance->sequence;
   for (uint32_t i = first; i < behind; i += 1 + sequence->steps[i].body) {
-    const kilni_step_t* step = &sequence->steps[i];
+    const kilni_dispatch_step_t* step = &sequence->steps[i];
     if (step->kind != KILN_STEP_LOOP) {
-      KILNI_RETURN_IF_ERROR(add_step(laying, i));
+      KILNI_RETURN_IF_ERROR(sequence_layout_add_step(laying, i));
       continue;
     }
     for (uint32_t round = 0; round < step->count; round++) {
@@ -179,10 +186,9 @@ static kiln_status_t lay(laying_t* laying, uint32_t first, uint32_t behind) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_layout_init(kilni_layout_t* layout,
-                                const kilni_instance_t* instance,
-                                uint32_t first, uint32_t behind,
-                                uint32_t most) {
+kiln_status_t kilni_dispatch_layout_init(
+    kilni_dispatch_layout_t* layout, const kilni_dispatch_instance_t* instance,
+    uint32_t first, uint32_t behind, uint32_t most) {
   laying_t laying;
   memset(layout, 0, sizeof(*layout));
   memset(&laying, 0, sizeof(laying));
@@ -190,23 +196,26 @@ kiln_status_t kilni_layout_init(kilni_layout_t* layout,
   laying.instance = instance;
   laying.allocator = instance->sequence->dispatcher->allocator;
   laying.most = most;
-  kilni_order_init(&laying.order, laying.allocator);
+  kilni_dispatch_order_init(&laying.order, laying.allocator);
   kiln_status_t status = lay(&laying, first, behind);
-  kilni_order_deinit(&laying.order);
+  kilni_dispatch_order_deinit(&laying.order);
   kilni_base_free_array(laying.allocator, laying.accesses,
-                        laying.access_capacity, sizeof(kilni_access_t));
+                        laying.access_capacity,
+                        sizeof(kilni_dispatch_access_t));
   return status;
 }
 
-void kilni_layout_deinit(kilni_layout_t* layout, kiln_allocator_t allocator) {
+void kilni_dispatch_layout_deinit(kilni_dispatch_layout_t* layout,
+                                  kiln_allocator_t allocator) {
   kilni_base_free_array(allocator, layout->units, layout->unit_capacity,
-                        sizeof(kilni_unit_t));
+                        sizeof(kilni_dispatch_unit_t));
   kilni_base_free_array(allocator, layout->after, layout->after_capacity,
                         sizeof(uint32_t));
   memset(layout, 0, sizeof(*layout));
 }
 
-bool kilni_layout_is_same(const kilni_layout_t* a, const kilni_layout_t* b) {
+bool kilni_dispatch_layout_is_same(const kilni_dispatch_layout_t* a,
+                                   const kilni_dispatch_layout_t* b) {
   return a->unit_count == b->unit_count && a->after_count == b->after_count &&
          (a->unit_count == 0 ||
           memcmp(a->units, b->units, a->unit_count * sizeof(*a->units)) == 0) &&

@@ -12,41 +12,43 @@
 #include "base/status_make.h"
 
 // Bytes from `begin` up to `end`, which a unit touches. thread-compatible
-typedef struct kilni_order_entry_t {
+typedef struct kilni_dispatch_order_entry_t {
   uint64_t begin;
   uint64_t end;
   uint32_t unit;
   bool writes;
-} kilni_order_entry_t;
+} kilni_dispatch_order_entry_t;
 
-void kilni_order_init(kilni_order_t* order, kiln_allocator_t allocator) {
+void kilni_dispatch_order_init(kilni_dispatch_order_t* order,
+                               kiln_allocator_t allocator) {
   memset(order, 0, sizeof(*order));
   order->allocator = allocator;
 }
 
-void kilni_order_deinit(kilni_order_t* order) {
+void kilni_dispatch_order_deinit(kilni_dispatch_order_t* order) {
   kilni_base_free_array(order->allocator, order->entries, order->entry_capacity,
-                        sizeof(kilni_order_entry_t));
+                        sizeof(kilni_dispatch_order_entry_t));
   kilni_base_free_array(order->allocator, order->after, order->after_capacity,
                         sizeof(uint32_t));
 }
 
-bool kilni_order_is_full(const kilni_order_t* order) {
+bool kilni_dispatch_order_is_full(const kilni_dispatch_order_t* order) {
   return order->entry_count > KILNI_ORDER_ENTRIES;
 }
 
-static uint64_t end_of(const kilni_access_t* access) {
+static uint64_t end_of(const kilni_dispatch_access_t* access) {
   return access->bytes > UINT64_MAX - access->address
              ? UINT64_MAX
              : access->address + access->bytes;
 }
 
-static kiln_status_t make_room(kilni_order_t* order, uint32_t count) {
+static kiln_status_t sequence_order_make_room(kilni_dispatch_order_t* order,
+                                              uint32_t count) {
   void* entries = order->entries;
   void* after = order->after;
   kiln_status_t status = kilni_base_grow(
       order->allocator, (size_t)order->entry_count + count,
-      sizeof(kilni_order_entry_t), &order->entry_capacity, &entries);
+      sizeof(kilni_dispatch_order_entry_t), &order->entry_capacity, &entries);
   order->entries = entries;
   if (kiln_status_is_ok(status)) {
     status = kilni_base_grow(order->allocator, (size_t)order->entry_count + 1,
@@ -57,11 +59,12 @@ static kiln_status_t make_room(kilni_order_t* order, uint32_t count) {
 }
 
 // Who is in the way of one of the accesses; each once, ascending.
-static void find(kilni_order_t* order, const kilni_access_t* accesses,
-                 uint32_t count) {
+static void sequence_order_find(kilni_dispatch_order_t* order,
+                                const kilni_dispatch_access_t* accesses,
+                                uint32_t count) {
   uint32_t found = 0;
   for (uint32_t i = 0; i < order->entry_count; i++) {
-    const kilni_order_entry_t* entry = &order->entries[i];
+    const kilni_dispatch_order_entry_t* entry = &order->entries[i];
     bool waits = false;
     for (uint32_t j = 0; j < count && !waits; j++) {
       waits = accesses[j].bytes > 0 && (entry->writes || accesses[j].writes) &&
@@ -77,7 +80,7 @@ static void find(kilni_order_t* order, const kilni_access_t* accesses,
 }
 
 // Leaves out who is waited for by others among them.
-static void reduce(kilni_order_t* order) {
+static void sequence_order_reduce(kilni_dispatch_order_t* order) {
   uint32_t unit = order->unit_count;
   uint64_t through = 0;
   uint64_t all = 0;
@@ -100,11 +103,12 @@ static void reduce(kilni_order_t* order) {
 }
 
 // What a write covers is not asked for any more.
-static void forget(kilni_order_t* order, const kilni_access_t* accesses,
-                   uint32_t count) {
+static void sequence_order_forget(kilni_dispatch_order_t* order,
+                                  const kilni_dispatch_access_t* accesses,
+                                  uint32_t count) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < order->entry_count; i++) {
-    const kilni_order_entry_t* entry = &order->entries[i];
+    const kilni_dispatch_order_entry_t* entry = &order->entries[i];
     bool covered = false;
     for (uint32_t j = 0; j < count && !covered; j++) {
       covered = accesses[j].writes && accesses[j].address <= entry->begin &&
@@ -115,15 +119,16 @@ static void forget(kilni_order_t* order, const kilni_access_t* accesses,
   order->entry_count = kept;
 }
 
-kiln_status_t kilni_order_add(kilni_order_t* order,
-                              const kilni_access_t* accesses, uint32_t count) {
-  KILNI_RETURN_IF_ERROR(make_room(order, count));
-  find(order, accesses, count);
-  reduce(order);
-  forget(order, accesses, count);
+kiln_status_t kilni_dispatch_order_add(kilni_dispatch_order_t* order,
+                                       const kilni_dispatch_access_t* accesses,
+                                       uint32_t count) {
+  KILNI_RETURN_IF_ERROR(sequence_order_make_room(order, count));
+  sequence_order_find(order, accesses, count);
+  sequence_order_reduce(order);
+  sequence_order_forget(order, accesses, count);
   for (uint32_t i = 0; i < count; i++) {
     if (accesses[i].bytes == 0) continue;
-    kilni_order_entry_t* entry = &order->entries[order->entry_count++];
+    kilni_dispatch_order_entry_t* entry = &order->entries[order->entry_count++];
     entry->begin = accesses[i].address;
     entry->end = end_of(&accesses[i]);
     entry->unit = order->unit_count;

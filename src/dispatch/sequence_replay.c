@@ -24,15 +24,15 @@ struct kiln_replay_t {
   kiln_graph_exec_t* exec;
   kiln_graph_node_t** nodes;
   bool* changes;  // of each step
-  kilni_layout_t layout;
-  kilni_instance_t instance;
+  kilni_dispatch_layout_t layout;
+  kilni_dispatch_instance_t instance;
 };
 
 // ---- The graph ----
 
 // One that is being made. one-thread
 typedef struct made_t {
-  kilni_layout_t layout;
+  kilni_dispatch_layout_t layout;
   kiln_graph_node_t** nodes;
   kiln_graph_t* graph;
   kiln_graph_exec_t* exec;
@@ -43,14 +43,15 @@ static void end_graph(kiln_allocator_t allocator, made_t* made) {
   kiln_graph_release(made->graph);
   kilni_base_free_array(allocator, made->nodes, made->layout.node_count,
                         sizeof(kiln_graph_node_t*));
-  kilni_layout_deinit(&made->layout, allocator);
+  kilni_dispatch_layout_deinit(&made->layout, allocator);
 }
 
 // Everything but the layout, which is there.
-static kiln_status_t make_graph(kiln_replay_t* replay, kiln_stream_t* upload,
-                                made_t* made) {
+static kiln_status_t sequence_replay_make_graph(kiln_replay_t* replay,
+                                                kiln_stream_t* upload,
+                                                made_t* made) {
   kiln_dispatcher_t* dispatcher = replay->dispatcher;
-  kilni_build_t build = {
+  kilni_dispatch_build_t build = {
       &replay->instance, dispatcher->allocator, 0,
       kilni_table_cuda_has(dispatcher->device->table,
                            KILNI_CUDA_ROW_cuGraphAddDependencies_v2)};
@@ -60,19 +61,21 @@ static kiln_status_t make_graph(kiln_replay_t* replay, kiln_stream_t* upload,
                              sizeof(kiln_graph_node_t*), &block));
   made->nodes = block;
   KILNI_RETURN_IF_ERROR(kiln_graph_create(dispatcher->device, &made->graph));
-  KILNI_RETURN_IF_ERROR(
-      kilni_layout_build(&build, &made->layout, made->graph, made->nodes));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_layout_build(&build, &made->layout,
+                                                    made->graph, made->nodes));
   kiln_graph_exec_options_t options = kiln_graph_exec_options_default();
   options.upload = upload;
   return kiln_graph_exec_create(made->graph, &options, &made->exec);
 }
 
-static kiln_status_t lay_out(kiln_replay_t* replay, kilni_layout_t* layout) {
-  return kilni_layout_init(layout, &replay->instance, 0,
-                           replay->sequence->step_count, KILNI_SEQUENCE_NODES);
+static kiln_status_t sequence_replay_lay_out(kiln_replay_t* replay,
+                                             kilni_dispatch_layout_t* layout) {
+  return kilni_dispatch_layout_init(layout, &replay->instance, 0,
+                                    replay->sequence->step_count,
+                                    KILNI_SEQUENCE_NODES);
 }
 
-static void take_graph(kiln_replay_t* replay, made_t* made) {
+static void sequence_replay_take_graph(kiln_replay_t* replay, made_t* made) {
   replay->layout = made->layout;
   replay->nodes = made->nodes;
   replay->graph = made->graph;
@@ -81,12 +84,12 @@ static void take_graph(kiln_replay_t* replay, made_t* made) {
 
 // ---- Making and ending ----
 
-static void destroy(kiln_replay_t* replay) {
+static void sequence_replay_destroy(kiln_replay_t* replay) {
   kiln_sequence_t* sequence = replay->sequence;
   kiln_allocator_t allocator = replay->dispatcher->allocator;
   made_t made = {replay->layout, replay->nodes, replay->graph, replay->exec};
   end_graph(allocator, &made);
-  kilni_instance_deinit(&replay->instance);
+  kilni_dispatch_instance_deinit(&replay->instance);
   kilni_base_free_array(allocator, replay->changes, sequence->step_count,
                         sizeof(bool));
   kiln_stream_release(replay->last);
@@ -94,7 +97,8 @@ static void destroy(kiln_replay_t* replay) {
   kiln_sequence_release(sequence);
 }
 
-static kiln_status_t fill(kiln_replay_t* replay, uint32_t upload) {
+static kiln_status_t sequence_replay_fill(kiln_replay_t* replay,
+                                          uint32_t upload) {
   kiln_sequence_t* sequence = replay->sequence;
   kiln_dispatcher_t* dispatcher = replay->dispatcher;
   kiln_stream_t* stream = NULL;
@@ -102,21 +106,22 @@ static kiln_status_t fill(kiln_replay_t* replay, uint32_t upload) {
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       dispatcher->allocator, sequence->step_count, sizeof(bool), &block));
   replay->changes = block;
-  KILNI_RETURN_IF_ERROR(
-      kilni_instance_init(&replay->instance, sequence, &sequence->own));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_instance_init(&replay->instance,
+                                                     sequence, &sequence->own));
   if (upload != KILN_SWITCH_OFF) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_own_stream(
+        dispatcher, dispatcher->stream_count, &stream));
   }
   made_t made;
   memset(&made, 0, sizeof(made));
-  kiln_status_t status = lay_out(replay, &made.layout);
-  if (kiln_status_is_ok(status)) status = make_graph(replay, stream, &made);
+  kiln_status_t status = sequence_replay_lay_out(replay, &made.layout);
+  if (kiln_status_is_ok(status))
+    status = sequence_replay_make_graph(replay, stream, &made);
   if (!kiln_status_is_ok(status)) {
     end_graph(dispatcher->allocator, &made);
     return status;
   }
-  take_graph(replay, &made);
+  sequence_replay_take_graph(replay, &made);
   return kiln_ok();
 }
 
@@ -132,13 +137,13 @@ kiln_status_t kiln_sequence_instantiate(kiln_sequence_t* sequence,
         options, "kiln_replay_options_t", sizeof(given), &given));
   }
   KILNI_CHECK_ARGUMENT(given.upload <= KILN_SWITCH_ON, "options.upload");
-  KILNI_RETURN_IF_ERROR(kilni_sequence_check_finished(sequence));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_sequence_check_finished(sequence));
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
-  KILNI_RETURN_IF_ERROR(kilni_instance_check_freed(&sequence->own));
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_instance_check_freed(&sequence->own));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(dispatcher->allocator, sizeof(kiln_replay_t), &block));
@@ -147,9 +152,9 @@ kiln_status_t kiln_sequence_instantiate(kiln_sequence_t* sequence,
   replay->dispatcher = dispatcher;
   atomic_init(&replay->references, 1);
   kiln_sequence_retain(sequence);
-  kiln_status_t status = fill(replay, given.upload);
+  kiln_status_t status = sequence_replay_fill(replay, given.upload);
   if (!kiln_status_is_ok(status)) {
-    destroy(replay);
+    sequence_replay_destroy(replay);
     return KILNI_ANNOTATE(status, "making a replay of \"%s\"", sequence->label);
   }
   *out_replay = replay;
@@ -167,16 +172,16 @@ void kiln_replay_release(kiln_replay_t* replay) {
   }
   if (atomic_fetch_sub_explicit(&replay->references, 1, memory_order_acq_rel) ==
       1) {
-    destroy(replay);
+    sequence_replay_destroy(replay);
   }
 }
 
 // ---- Changes ----
 
 static kiln_status_t make_anew(kiln_replay_t* replay, made_t* made) {
-  KILNI_RETURN_IF_ERROR(make_graph(replay, NULL, made));
+  KILNI_RETURN_IF_ERROR(sequence_replay_make_graph(replay, NULL, made));
   made_t before = {replay->layout, replay->nodes, replay->graph, replay->exec};
-  take_graph(replay, made);
+  sequence_replay_take_graph(replay, made);
   end_graph(replay->dispatcher->allocator, &before);
   memset(made, 0, sizeof(*made));
   replay->behind_last = replay->last != NULL;
@@ -185,10 +190,10 @@ static kiln_status_t make_anew(kiln_replay_t* replay, made_t* made) {
 
 static kiln_status_t set_nodes(kiln_replay_t* replay) {
   for (uint32_t i = 0; i < replay->layout.unit_count; i++) {
-    const kilni_unit_t* unit = &replay->layout.units[i];
+    const kilni_dispatch_unit_t* unit = &replay->layout.units[i];
     if (unit->step == KILNI_NO_STEP || !replay->changes[unit->step]) continue;
-    KILNI_RETURN_IF_ERROR(
-        kilni_unit_set(&replay->instance, unit, replay->exec, replay->nodes));
+    KILNI_RETURN_IF_ERROR(kilni_dispatch_unit_set(&replay->instance, unit,
+                                                  replay->exec, replay->nodes));
   }
   return kiln_ok();
 }
@@ -196,14 +201,14 @@ static kiln_status_t set_nodes(kiln_replay_t* replay) {
 // Fixpoints around steps that have changed are told so.
 static kiln_status_t tell_fixpoints(kiln_replay_t* replay) {
   const kiln_sequence_t* sequence = replay->sequence;
-  kilni_instance_t* instance = &replay->instance;
+  kilni_dispatch_instance_t* instance = &replay->instance;
   for (uint32_t i = 0; i < sequence->step_count; i++) {
     if (!replay->changes[i] || !sequence->steps[i].in_fixpoint) continue;
     for (uint32_t around = sequence->steps[i].parent; around != KILNI_NO_STEP;
          around = sequence->steps[around].parent) {
       if (instance->fixpoints[around] == NULL) continue;
       KILNI_RETURN_IF_ERROR(
-          kilni_fixpoint_changed(instance->fixpoints[around]));
+          kilni_dispatch_fixpoint_changed(instance->fixpoints[around]));
     }
   }
   return kiln_ok();
@@ -213,9 +218,11 @@ static kiln_status_t tell_driver(kiln_replay_t* replay) {
   made_t made;
   memset(&made, 0, sizeof(made));
   kiln_status_t status = tell_fixpoints(replay);
-  if (kiln_status_is_ok(status)) status = lay_out(replay, &made.layout);
+  if (kiln_status_is_ok(status))
+    status = sequence_replay_lay_out(replay, &made.layout);
   if (kiln_status_is_ok(status)) {
-    if (replay->anew || !kilni_layout_is_same(&made.layout, &replay->layout)) {
+    if (replay->anew ||
+        !kilni_dispatch_layout_is_same(&made.layout, &replay->layout)) {
       status = make_anew(replay, &made);
     } else {
       status = set_nodes(replay);
@@ -246,7 +253,7 @@ static kiln_status_t find_dispatch(const kiln_replay_t* replay, uint32_t step) {
 }
 
 // The step is bound to something else now.
-static void note(kiln_replay_t* replay, uint32_t index) {
+static void sequence_replay_note(kiln_replay_t* replay, uint32_t index) {
   replay->changed = true;
   replay->changes[index] = true;
   // What is inside of a conditional node cannot be told by itself.
@@ -254,27 +261,28 @@ static void note(kiln_replay_t* replay, uint32_t index) {
 }
 
 // What fixpoints around the step would say, before anything has changed.
-static kiln_status_t check_change(const kiln_replay_t* replay, uint32_t step,
-                                  uint32_t index,
-                                  const kiln_binding_t* binding) {
+static kiln_status_t sequence_replay_check_change(
+    const kiln_replay_t* replay, uint32_t step, uint32_t index,
+    const kiln_binding_t* binding) {
   const kiln_sequence_t* sequence = replay->sequence;
   if (binding == NULL) return kiln_ok();
   for (uint32_t i = sequence->steps[step].parent; i != KILNI_NO_STEP;
        i = sequence->steps[i].parent) {
-    const kilni_fixpoint_t* fixpoint = replay->instance.fixpoints[i];
+    const kilni_dispatch_fixpoint_t* fixpoint = replay->instance.fixpoints[i];
     if (fixpoint == NULL) continue;
     KILNI_RETURN_IF_ERROR(
-        kilni_fixpoint_check_change(fixpoint, index, binding));
+        kilni_dispatch_fixpoint_check_change(fixpoint, index, binding));
   }
   return kiln_ok();
 }
 
-static kiln_status_t explain(const kiln_replay_t* replay, uint32_t step,
-                             kiln_status_t status) {
+static kiln_status_t sequence_replay_explain(const kiln_replay_t* replay,
+                                             uint32_t step,
+                                             kiln_status_t status) {
   char text[KILNI_STEP_TEXT];
   if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(status, "%s",
-                        kilni_step_text(replay->sequence, step, text));
+                        kilni_dispatch_step_text(replay->sequence, step, text));
 }
 
 kiln_status_t kiln_replay_rebind(kiln_replay_t* replay, uint32_t step,
@@ -282,13 +290,14 @@ kiln_status_t kiln_replay_rebind(kiln_replay_t* replay, uint32_t step,
                                  const kiln_binding_t* binding) {
   KILNI_CHECK_ARGUMENT(replay != NULL, "replay");
   KILNI_RETURN_IF_ERROR(find_dispatch(replay, step));
-  kiln_status_t status = check_change(replay, step, index, binding);
+  kiln_status_t status =
+      sequence_replay_check_change(replay, step, index, binding);
   if (kiln_status_is_ok(status)) {
     status =
         kiln_prepared_rebind(replay->instance.prepared[step], index, binding);
   }
-  if (kiln_status_is_ok(status)) note(replay, step);
-  return explain(replay, step, status);
+  if (kiln_status_is_ok(status)) sequence_replay_note(replay, step);
+  return sequence_replay_explain(replay, step, status);
 }
 
 kiln_status_t kiln_replay_set_scalar(kiln_replay_t* replay, uint32_t step,
@@ -297,8 +306,8 @@ kiln_status_t kiln_replay_set_scalar(kiln_replay_t* replay, uint32_t step,
   KILNI_RETURN_IF_ERROR(find_dispatch(replay, step));
   kiln_status_t status =
       kiln_prepared_set_scalar(replay->instance.prepared[step], index, bits);
-  if (kiln_status_is_ok(status)) note(replay, step);
-  return explain(replay, step, status);
+  if (kiln_status_is_ok(status)) sequence_replay_note(replay, step);
+  return sequence_replay_explain(replay, step, status);
 }
 
 // ---- Runs ----
@@ -328,30 +337,32 @@ static kiln_status_t prepare_run(kiln_replay_t* replay, kiln_stream_t* given,
     KILNI_RETURN_IF_ERROR(kilni_dispatch_stream(dispatcher, given, out_stream));
   }
   if (freed) {
-    KILNI_RETURN_IF_ERROR(kilni_instance_check_freed(&replay->instance));
+    KILNI_RETURN_IF_ERROR(
+        kilni_dispatch_instance_check_freed(&replay->instance));
   }
   if (replay->changed) KILNI_RETURN_IF_ERROR(tell_driver(replay));
   if (*out_stream == replay->last && !replay->behind_last) return kiln_ok();
   return take_stream(replay, *out_stream);
 }
 
-static void look(void* object, kilni_pending_end_t* out_end) {
+static void sequence_replay_look(void* object,
+                                 kilni_dispatch_pending_end_t* out_end) {
   kiln_replay_t* replay = object;
-  kilni_instance_look(&replay->instance, out_end);
+  kilni_dispatch_instance_look(&replay->instance, out_end);
 }
 
-static void let_go(void* object) {
+static void sequence_replay_let_go(void* object) {
   kiln_replay_release(object);
 }
 
-static kiln_status_t make_pending(kiln_replay_t* replay,
-                                  kiln_pending_t** out_pending) {
-  KILNI_RETURN_IF_ERROR(kilni_pending_create(
+static kiln_status_t sequence_replay_make_pending(
+    kiln_replay_t* replay, kiln_pending_t** out_pending) {
+  KILNI_RETURN_IF_ERROR(kilni_dispatch_pending_create(
       replay->dispatcher, replay->sequence->label, false, out_pending));
   kiln_replay_retain(replay);
   (*out_pending)->of.object = replay;
-  (*out_pending)->of.look = look;
-  (*out_pending)->of.release = let_go;
+  (*out_pending)->of.look = sequence_replay_look;
+  (*out_pending)->of.release = sequence_replay_let_go;
   return kiln_ok();
 }
 
@@ -362,11 +373,11 @@ kiln_status_t kiln_replay_run(kiln_replay_t* replay, kiln_stream_t* stream,
   kiln_pending_t* pending = NULL;
   KILNI_RETURN_IF_ERROR(prepare_run(replay, stream, &stream));
   if (out_pending != NULL) {
-    KILNI_RETURN_IF_ERROR(make_pending(replay, &pending));
+    KILNI_RETURN_IF_ERROR(sequence_replay_make_pending(replay, &pending));
   }
   kiln_status_t status = kiln_graph_exec_launch(replay->exec, stream);
   if (pending != NULL && kiln_status_is_ok(status)) {
-    status = kilni_pending_finish(pending, stream);
+    status = kilni_dispatch_pending_finish(pending, stream);
     if (!kiln_status_is_ok(status)) {
       status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
     }
@@ -376,7 +387,8 @@ kiln_status_t kiln_replay_run(kiln_replay_t* replay, kiln_stream_t* stream,
     return KILNI_ANNOTATE(status, "running a replay of \"%s\"",
                           replay->sequence->label);
   }
-  kilni_count(replay->dispatcher->counters, KILNI_COUNTER_REPLAY_RUNS, 1);
+  kilni_dispatch_count(replay->dispatcher->counters, KILNI_COUNTER_REPLAY_RUNS,
+                       1);
   if (out_pending != NULL) *out_pending = pending;
   return kiln_ok();
 }
@@ -388,7 +400,7 @@ kiln_status_t kiln_replay_check(kiln_replay_t* replay, kiln_trap_t* out_trap,
   if (out_trap != NULL) memset(out_trap, 0, sizeof(*out_trap));
   if (out_step != NULL) *out_step = 0;
   KILNI_CHECK_ARGUMENT(replay != NULL, "replay");
-  return kilni_instance_check(&replay->instance, out_trap, out_step);
+  return kilni_dispatch_instance_check(&replay->instance, out_trap, out_step);
 }
 
 kiln_status_t kiln_replay_rounds(kiln_replay_t* replay, uint32_t step,
@@ -396,7 +408,7 @@ kiln_status_t kiln_replay_rounds(kiln_replay_t* replay, uint32_t step,
   KILNI_CHECK_ARGUMENT(out_rounds != NULL, "out_rounds");
   *out_rounds = 0;
   KILNI_CHECK_ARGUMENT(replay != NULL, "replay");
-  return kilni_instance_rounds(&replay->instance, step, out_rounds);
+  return kilni_dispatch_instance_rounds(&replay->instance, step, out_rounds);
 }
 
 kiln_graph_t* kiln_replay_graph(const kiln_replay_t* replay) {

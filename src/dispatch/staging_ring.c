@@ -33,13 +33,13 @@ typedef struct chunk_t {
   bool taken;             // under the lock
   // May use it still, where no event could say until when. Kept for it.
   kiln_stream_t* stray;
-  kilni_crew_t* crew;
-  kilni_copy_t copy;  // by the host, in or out
+  kilni_dispatch_crew_t* crew;
+  kilni_dispatch_copy_t copy;  // by the host, in or out
 } chunk_t;
 
-struct kilni_staging_t {
+struct kilni_dispatch_staging_t {
   kiln_device_t* device;
-  kilni_counters_t* counters;
+  kilni_dispatch_counters_t* counters;
   kilni_base_mutex_t lock;
   kilni_base_cond_t changed;
   uint64_t chunk_bytes;
@@ -52,7 +52,7 @@ struct kilni_staging_t {
   bool crowd;        // more than one thread copies
   bool past_caches;  // uploads too
   atomic_uint made;
-  kilni_crew_t* crew;
+  kilni_dispatch_crew_t* crew;
   chunk_t* chunks;
 };
 
@@ -60,7 +60,7 @@ struct kilni_staging_t {
 
 // Until nothing uses a chunk that the caller has taken. What cannot be waited
 // for uses it still.
-static kiln_status_t wait_for(chunk_t* chunk) {
+static kiln_status_t staging_ring_wait_for(chunk_t* chunk) {
   if (chunk->stray != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(chunk->stray));
     kiln_stream_release(chunk->stray);
@@ -75,15 +75,15 @@ static kiln_status_t wait_for(chunk_t* chunk) {
 
 // ---- Making and ending ----
 
-kiln_status_t kilni_staging_create(kiln_device_t* device,
-                                   const kilni_staging_options_t* options,
-                                   kilni_staging_t** out_staging) {
+kiln_status_t kilni_dispatch_staging_create(
+    kiln_device_t* device, const kilni_dispatch_staging_options_t* options,
+    kilni_dispatch_staging_t** out_staging) {
   kiln_allocator_t allocator = device->host->allocator;
   void* block = NULL;
   *out_staging = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc(allocator, sizeof(kilni_staging_t), &block));
-  kilni_staging_t* staging = block;
+      kilni_base_alloc(allocator, sizeof(kilni_dispatch_staging_t), &block));
+  kilni_dispatch_staging_t* staging = block;
   staging->device = device;
   staging->counters = options->counters;
   staging->chunk_bytes = options->chunk_bytes;
@@ -91,7 +91,7 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
   staging->crowd = options->threads > 1;
   staging->past_caches = options->past_caches != 0;
   kiln_status_t status =
-      kilni_crew_create(allocator, options->threads, &staging->crew);
+      kilni_dispatch_crew_create(allocator, options->threads, &staging->crew);
   if (kiln_status_is_ok(status)) {
     status = kilni_base_alloc_array(allocator, staging->count, sizeof(chunk_t),
                                     &block);
@@ -109,7 +109,7 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
     staging->has_cond = kiln_status_is_ok(status);
   }
   if (!kiln_status_is_ok(status)) {
-    kilni_staging_destroy(staging);
+    kilni_dispatch_staging_destroy(staging);
     return status;
   }
   *out_staging = staging;
@@ -117,7 +117,8 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
 }
 
 // Ends the memory of a chunk that the caller has taken.
-static void drop(kilni_staging_t* staging, chunk_t* chunk) {
+static void staging_ring_drop(kilni_dispatch_staging_t* staging,
+                              chunk_t* chunk) {
   if (chunk->buffer == NULL) return;
   kiln_stream_release(chunk->stray);
   kiln_event_release(chunk->free);
@@ -129,14 +130,14 @@ static void drop(kilni_staging_t* staging, chunk_t* chunk) {
   atomic_fetch_sub(&staging->made, 1);
 }
 
-void kilni_staging_destroy(kilni_staging_t* staging) {
+void kilni_dispatch_staging_destroy(kilni_dispatch_staging_t* staging) {
   if (staging == NULL) return;
   kiln_allocator_t allocator = staging->device->host->allocator;
   for (uint32_t i = 0; staging->chunks != NULL && i < staging->count; i++) {
-    kiln_status_free(wait_for(&staging->chunks[i]));
-    drop(staging, &staging->chunks[i]);
+    kiln_status_free(staging_ring_wait_for(&staging->chunks[i]));
+    staging_ring_drop(staging, &staging->chunks[i]);
   }
-  kilni_crew_destroy(staging->crew);  // what is under way has used it
+  kilni_dispatch_crew_destroy(staging->crew);  // what is under way has used it
   if (staging->has_cond) kilni_base_cond_deinit(&staging->changed);
   if (staging->has_lock) kilni_base_mutex_deinit(&staging->lock);
   kilni_base_free_array(allocator, staging->chunks, staging->count,
@@ -147,7 +148,7 @@ void kilni_staging_destroy(kilni_staging_t* staging) {
 // ---- Chunks ----
 
 // Under the lock.
-static chunk_t* find_free(kilni_staging_t* staging) {
+static chunk_t* find_free(kilni_dispatch_staging_t* staging) {
   for (uint32_t i = 0; i < staging->count; i++) {
     uint32_t at = (staging->next + i) % staging->count;
     if (staging->chunks[at].taken) continue;
@@ -159,7 +160,8 @@ static chunk_t* find_free(kilni_staging_t* staging) {
 
 // NULL where there is none at the moment. Who holds some already must not wait
 // for one, and leaves those that are free to who does wait.
-static chunk_t* take(kilni_staging_t* staging, bool may_wait) {
+static chunk_t* staging_ring_take(kilni_dispatch_staging_t* staging,
+                                  bool may_wait) {
   chunk_t* chunk = NULL;
   kilni_base_mutex_lock(&staging->lock);
   if (may_wait) {
@@ -179,7 +181,7 @@ static chunk_t* take(kilni_staging_t* staging, bool may_wait) {
   return chunk;
 }
 
-static bool take_this(kilni_staging_t* staging, chunk_t* chunk) {
+static bool take_this(kilni_dispatch_staging_t* staging, chunk_t* chunk) {
   kilni_base_mutex_lock(&staging->lock);
   bool ours = !chunk->taken;
   if (ours) staging->taken++;
@@ -188,7 +190,8 @@ static bool take_this(kilni_staging_t* staging, chunk_t* chunk) {
   return ours;
 }
 
-static void give(kilni_staging_t* staging, chunk_t* chunk) {
+static void staging_ring_give(kilni_dispatch_staging_t* staging,
+                              chunk_t* chunk) {
   kilni_base_mutex_lock(&staging->lock);
   chunk->taken = false;
   staging->taken--;
@@ -197,8 +200,9 @@ static void give(kilni_staging_t* staging, chunk_t* chunk) {
 }
 
 // Memory for a chunk that was taken, which nobody uses any more.
-static kiln_status_t make_ready(kilni_staging_t* staging, chunk_t* chunk) {
-  if (chunk->buffer != NULL) return wait_for(chunk);
+static kiln_status_t staging_ring_make_ready(kilni_dispatch_staging_t* staging,
+                                             chunk_t* chunk) {
+  if (chunk->buffer != NULL) return staging_ring_wait_for(chunk);
   kiln_buffer_options_t options = kiln_buffer_options_default();
   options.kind = KILN_MEMORY_PINNED;
   KILNI_RETURN_IF_ERROR(kiln_event_create(staging->device, NULL, &chunk->free));
@@ -213,27 +217,27 @@ static kiln_status_t make_ready(kilni_staging_t* staging, chunk_t* chunk) {
   return kiln_ok();
 }
 
-kiln_status_t kilni_staging_warm(kilni_staging_t* staging) {
+kiln_status_t kilni_dispatch_staging_warm(kilni_dispatch_staging_t* staging) {
   for (uint32_t i = 0; i < staging->count; i++) {
-    chunk_t* chunk = take(staging, true);
-    kiln_status_t status = make_ready(staging, chunk);
-    give(staging, chunk);
+    chunk_t* chunk = staging_ring_take(staging, true);
+    kiln_status_t status = staging_ring_make_ready(staging, chunk);
+    staging_ring_give(staging, chunk);
     KILNI_RETURN_IF_ERROR(status);
   }
-  return kilni_crew_start(staging->crew);
+  return kilni_dispatch_crew_start(staging->crew);
 }
 
-kiln_status_t kilni_staging_trim(kilni_staging_t* staging) {
+kiln_status_t kilni_dispatch_staging_trim(kilni_dispatch_staging_t* staging) {
   kiln_status_t status = kiln_ok();
   for (uint32_t i = 0; i < staging->count; i++) {
     chunk_t* chunk = &staging->chunks[i];
     if (!take_this(staging, chunk)) continue;
-    kiln_status_t waited = wait_for(chunk);
-    if (kiln_status_is_ok(waited)) drop(staging, chunk);
+    kiln_status_t waited = staging_ring_wait_for(chunk);
+    if (kiln_status_is_ok(waited)) staging_ring_drop(staging, chunk);
     status = kilni_base_status_join(status, waited);
-    give(staging, chunk);
+    staging_ring_give(staging, chunk);
   }
-  kilni_crew_rest(staging->crew);
+  kilni_dispatch_crew_rest(staging->crew);
   return status;
 }
 
@@ -249,25 +253,25 @@ static bool is_idle(chunk_t* chunk) {
   return idle;
 }
 
-void kilni_staging_count(kilni_staging_t* staging,
-                         kiln_dispatcher_counts_t* counts) {
+void kilni_dispatch_staging_count(kilni_dispatch_staging_t* staging,
+                                  kiln_dispatcher_counts_t* counts) {
   uint64_t idle = 0;
   for (uint32_t i = 0; i < staging->count; i++) {
     chunk_t* chunk = &staging->chunks[i];
     if (!take_this(staging, chunk)) continue;
     idle += chunk->buffer != NULL && is_idle(chunk);
-    give(staging, chunk);
+    staging_ring_give(staging, chunk);
   }
   uint64_t made = atomic_load(&staging->made);
   counts->staging_bytes = made * staging->chunk_bytes;
   counts->staging_idle = (idle < made ? idle : made) * staging->chunk_bytes;
-  counts->copy_threads = kilni_crew_running(staging->crew);
+  counts->copy_threads = kilni_dispatch_crew_running(staging->crew);
 }
 
 // ---- Before a copy ----
 
 // Whether the driver knows the memory, and so copies it by itself.
-static bool is_pinned(kilni_staging_t* staging, const void* data) {
+static bool is_pinned(kilni_dispatch_staging_t* staging, const void* data) {
   uint32_t type = 0;
   kiln_cu_pointer_attribute_t names[] = {KILN_CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
   void* values[] = {&type};
@@ -279,7 +283,7 @@ static bool is_pinned(kilni_staging_t* staging, const void* data) {
   return known;
 }
 
-static kiln_status_t check_capture(kiln_stream_t* stream) {
+static kiln_status_t staging_ring_check_capture(kiln_stream_t* stream) {
   bool captured = false;
   KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
   if (!captured) return kiln_ok();
@@ -289,18 +293,18 @@ static kiln_status_t check_capture(kiln_stream_t* stream) {
       "pin the memory (kiln_resident_pin), or copy it before the capture");
 }
 
-static kiln_status_t begin_staged(kilni_staging_t* staging,
+static kiln_status_t begin_staged(kilni_dispatch_staging_t* staging,
                                   kiln_stream_t* stream, uint64_t bytes) {
-  KILNI_RETURN_IF_ERROR(check_capture(stream));
-  kilni_count(staging->counters, KILNI_COUNTER_STAGED_BYTES, bytes);
-  return kilni_crew_start(staging->crew);
+  KILNI_RETURN_IF_ERROR(staging_ring_check_capture(stream));
+  kilni_dispatch_count(staging->counters, KILNI_COUNTER_STAGED_BYTES, bytes);
+  return kilni_dispatch_crew_start(staging->crew);
 }
 
 // ---- Parts of a copy ----
 
 // One copy, and its parts under way, the oldest first. one-thread
 typedef struct transfer_t {
-  kilni_staging_t* staging;
+  kilni_dispatch_staging_t* staging;
   kiln_stream_t* stream;
   kiln_buffer_t* buffer;
   uint64_t offset;
@@ -324,7 +328,7 @@ static kiln_status_t guard(chunk_t* chunk, kiln_stream_t* stream) {
   if (chunk->used) return kiln_ok();
   kiln_stream_retain(stream);
   chunk->stray = stream;
-  return kilni_base_status_join(status, wait_for(chunk));
+  return kilni_base_status_join(status, staging_ring_wait_for(chunk));
 }
 
 static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
@@ -336,7 +340,7 @@ static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
     chunk->copy.from = t->from + at;
     // The device reads it from the caches, and the next one is written there.
     chunk->copy.past_caches = t->staging->past_caches;
-    kilni_crew_begin(chunk->crew, &chunk->copy);
+    kilni_dispatch_crew_begin(chunk->crew, &chunk->copy);
     return kiln_ok();
   }
   chunk->copy.to = t->to + at;
@@ -349,13 +353,13 @@ static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
 
 static void copy_out(void* user) {
   chunk_t* chunk = user;
-  kilni_crew_begin(chunk->crew, &chunk->copy);
-  kilni_crew_finish(chunk->crew, &chunk->copy);
+  kilni_dispatch_crew_begin(chunk->crew, &chunk->copy);
+  kilni_dispatch_crew_finish(chunk->crew, &chunk->copy);
 }
 
 // Ends the oldest part. `good`: nothing has failed; else what it began is only
 // waited for.
-static kiln_status_t end_part(transfer_t* t, bool good) {
+static kiln_status_t staging_ring_end_part(transfer_t* t, bool good) {
   chunk_t* chunk = t->parts[t->first].chunk;
   uint64_t at = t->parts[t->first].offset;
   kiln_status_t status = kiln_ok();
@@ -363,17 +367,17 @@ static kiln_status_t end_part(transfer_t* t, bool good) {
   t->first = (t->first + 1) % UNDER_WAY;
   t->count--;
   if (t->from != NULL) {
-    kilni_crew_finish(chunk->crew, &chunk->copy);
+    kilni_dispatch_crew_finish(chunk->crew, &chunk->copy);
     if (good) {
       status = kiln_buffer_write_async(t->buffer, t->stream, t->offset + at,
                                        chunk->copy.bytes, chunk->copy.to);
       status = kilni_base_status_join(status, guard(chunk, t->stream));
     }
   } else if (good) {
-    status = wait_for(chunk);
+    status = staging_ring_wait_for(chunk);
     if (kiln_status_is_ok(status)) copy_out(chunk);
   }
-  give(t->staging, chunk);
+  staging_ring_give(t->staging, chunk);
   return status;
 }
 
@@ -382,12 +386,12 @@ static kiln_status_t leave_part(transfer_t* t) {
   chunk_t* chunk = t->parts[t->first].chunk;
   kiln_status_t status = kiln_stream_call_host(t->stream, copy_out, chunk);
   if (!kiln_status_is_ok(status)) {
-    return kilni_base_status_join(status, end_part(t, false));
+    return kilni_base_status_join(status, staging_ring_end_part(t, false));
   }
   t->first = (t->first + 1) % UNDER_WAY;
   t->count--;
   status = guard(chunk, t->stream);
-  give(t->staging, chunk);
+  staging_ring_give(t->staging, chunk);
   return status;
 }
 
@@ -395,13 +399,14 @@ static kiln_status_t leave_part(transfer_t* t) {
 static kiln_status_t next_chunk(transfer_t* t, chunk_t** out_chunk) {
   chunk_t* chunk = NULL;
   for (;;) {
-    if (t->count < t->most) chunk = take(t->staging, t->count == 0);
+    if (t->count < t->most)
+      chunk = staging_ring_take(t->staging, t->count == 0);
     if (chunk != NULL) break;
-    KILNI_RETURN_IF_ERROR(end_part(t, true));
+    KILNI_RETURN_IF_ERROR(staging_ring_end_part(t, true));
   }
-  kiln_status_t status = make_ready(t->staging, chunk);
+  kiln_status_t status = staging_ring_make_ready(t->staging, chunk);
   if (!kiln_status_is_ok(status)) {
-    give(t->staging, chunk);
+    staging_ring_give(t->staging, chunk);
     return status;
   }
   *out_chunk = chunk;
@@ -422,7 +427,8 @@ static kiln_status_t move_parts(transfer_t* t, uint64_t bytes) {
   }
   while (t->count > 0) {
     bool leaves = t->to != NULL && !t->waits;
-    KILNI_RETURN_IF_ERROR(leaves ? leave_part(t) : end_part(t, true));
+    KILNI_RETURN_IF_ERROR(leaves ? leave_part(t)
+                                 : staging_ring_end_part(t, true));
   }
   return kiln_ok();
 }
@@ -430,19 +436,20 @@ static kiln_status_t move_parts(transfer_t* t, uint64_t bytes) {
 static kiln_status_t move_all(transfer_t* t, uint64_t bytes) {
   kiln_status_t status = move_parts(t, bytes);
   while (t->count > 0) {
-    status = kilni_base_status_join(status, end_part(t, false));
+    status = kilni_base_status_join(status, staging_ring_end_part(t, false));
   }
   return status;
 }
 
 // ---- Copies ----
 
-kiln_status_t kilni_staging_upload(kilni_staging_t* staging,
-                                   kiln_stream_t* stream, kiln_buffer_t* buffer,
-                                   uint64_t offset, uint64_t bytes,
-                                   const void* data) {
-  kilni_count(staging->counters, KILNI_COUNTER_UPLOADS, 1);
-  kilni_count(staging->counters, KILNI_COUNTER_UPLOADED_BYTES, bytes);
+kiln_status_t kilni_dispatch_staging_upload(kilni_dispatch_staging_t* staging,
+                                            kiln_stream_t* stream,
+                                            kiln_buffer_t* buffer,
+                                            uint64_t offset, uint64_t bytes,
+                                            const void* data) {
+  kilni_dispatch_count(staging->counters, KILNI_COUNTER_UPLOADS, 1);
+  kilni_dispatch_count(staging->counters, KILNI_COUNTER_UPLOADED_BYTES, bytes);
   if (is_pinned(staging, data)) {
     return kiln_buffer_write_async(buffer, stream, offset, (size_t)bytes, data);
   }
@@ -459,13 +466,14 @@ kiln_status_t kilni_staging_upload(kilni_staging_t* staging,
   return move_all(&t, bytes);
 }
 
-kiln_status_t kilni_staging_download(kilni_staging_t* staging,
-                                     kiln_stream_t* stream,
-                                     kiln_buffer_t* buffer, uint64_t offset,
-                                     uint64_t bytes, void* out_data,
-                                     bool waits) {
-  kilni_count(staging->counters, KILNI_COUNTER_DOWNLOADS, 1);
-  kilni_count(staging->counters, KILNI_COUNTER_DOWNLOADED_BYTES, bytes);
+kiln_status_t kilni_dispatch_staging_download(kilni_dispatch_staging_t* staging,
+                                              kiln_stream_t* stream,
+                                              kiln_buffer_t* buffer,
+                                              uint64_t offset, uint64_t bytes,
+                                              void* out_data, bool waits) {
+  kilni_dispatch_count(staging->counters, KILNI_COUNTER_DOWNLOADS, 1);
+  kilni_dispatch_count(staging->counters, KILNI_COUNTER_DOWNLOADED_BYTES,
+                       bytes);
   if (is_pinned(staging, out_data)) {
     return kiln_buffer_read_async(buffer, stream, offset, (size_t)bytes,
                                   out_data);

@@ -18,7 +18,7 @@ enum { MAX_LABELS = 32, MAX_TEXT = 1 << 20, METRIC_BYTES = 96 };
 // ---- Characters ----
 
 // The bytes of the UTF-8 character at `text`, 0 if there is none.
-static size_t utf8_length(const unsigned char* text) {
+static size_t telemetry_text_utf8_length(const unsigned char* text) {
   unsigned first = text[0];
   if (first < 0x80) return 1;
   size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -34,9 +34,10 @@ static size_t utf8_length(const unsigned char* text) {
   return length;
 }
 
-static void add_escaped(kilni_base_str_t* out, const char* text, bool json) {
+static void telemetry_text_add_escaped(kilni_base_str_t* out, const char* text,
+                                       bool json) {
   while (*text != 0) {
-    size_t length = utf8_length((const unsigned char*)text);
+    size_t length = telemetry_text_utf8_length((const unsigned char*)text);
     if (length == 0) {
       kilni_base_str_add_cstr(out, "\xef\xbf\xbd");
       length = 1;
@@ -106,7 +107,7 @@ typedef struct writer_t {
   const char* between;  // of JSON: what comes before the next member
 } writer_t;
 
-static bool ends_with(const char* text, const char* end) {
+static bool telemetry_text_ends_with(const char* text, const char* end) {
   size_t a = strlen(text), b = strlen(end);
   return a >= b && strcmp(text + a - b, end) == 0;
 }
@@ -117,9 +118,10 @@ static void add_seconds(kilni_base_str_t* out, uint64_t ns) {
 }
 
 // kiln_NAME, with seconds for nanoseconds and _total behind a counter.
-static void sample(writer_t* w, const char* field, const char* what,
-                   bool is_counter, uint64_t value) {
-  bool is_time = ends_with(field, "_ns");
+static void telemetry_text_sample(writer_t* w, const char* field,
+                                  const char* what, bool is_counter,
+                                  uint64_t value) {
+  bool is_time = telemetry_text_ends_with(field, "_ns");
   char metric[METRIC_BYTES];
   kilni_base_str_t* out = w->out;
   size_t size = strlen(field) - (is_time ? 3 : 0);
@@ -130,7 +132,7 @@ static void sample(writer_t* w, const char* field, const char* what,
   for (uint32_t i = 0; i < w->format->label_count; i++) {
     kilni_base_str_addf(out, "%s%s=\"", i == 0 ? "{" : ",",
                         w->format->labels[i].name);
-    add_escaped(out, w->format->labels[i].value, false);
+    telemetry_text_add_escaped(out, w->format->labels[i].value, false);
     kilni_base_str_add_char(out, '"');
   }
   kilni_base_str_add_cstr(out, w->format->label_count != 0 ? "} " : " ");
@@ -143,15 +145,18 @@ static void sample(writer_t* w, const char* field, const char* what,
 }
 
 static void write_prometheus(writer_t* w, const kiln_telemetry_t* t) {
-  sample(w, "telemetry_enabled", "1 where a dispatcher counts", false,
-         t->enabled);
-#define GAUGE(field, what) sample(w, #field, what, false, t->field);
+  telemetry_text_sample(w, "telemetry_enabled", "1 where a dispatcher counts",
+                        false, t->enabled);
+#define GAUGE(field, what) \
+  telemetry_text_sample(w, #field, what, false, t->field);
   KILNI_TELEMETRY_GAUGES(GAUGE)
 #undef GAUGE
-#define COUNTER(field, what) sample(w, #field, what, true, t->field);
+#define COUNTER(field, what) \
+  telemetry_text_sample(w, #field, what, true, t->field);
   KILNI_TELEMETRY_CACHE(COUNTER)
 #undef COUNTER
-#define COUNTER(NAME, field, what) sample(w, #field, what, true, t->field);
+#define COUNTER(NAME, field, what) \
+  telemetry_text_sample(w, #field, what, true, t->field);
   KILNI_TELEMETRY_COUNTERS(COUNTER)
 #undef COUNTER
 }
@@ -186,14 +191,14 @@ static void rate(writer_t* w, const char* name, uint64_t part, uint64_t whole) {
                       share % 1000000u);
 }
 
-static void write_json(writer_t* w, const kiln_telemetry_t* t) {
+static void telemetry_text_write_json(writer_t* w, const kiln_telemetry_t* t) {
   kilni_base_str_addf(w->out, "{\"enabled\":%s", t->enabled ? "true" : "false");
   w->between = ",";
   open_object(w, "labels");
   for (uint32_t i = 0; i < w->format->label_count; i++) {
     kilni_base_str_addf(w->out, "%s\"%s\":\"", w->between,
                         w->format->labels[i].name);
-    add_escaped(w->out, w->format->labels[i].value, true);
+    telemetry_text_add_escaped(w->out, w->format->labels[i].value, true);
     kilni_base_str_add_char(w->out, '"');
     w->between = ",";
   }
@@ -227,8 +232,9 @@ static void write_json(writer_t* w, const kiln_telemetry_t* t) {
 
 // ---- All together ----
 
-static void hand_out(const kilni_base_str_t* text, size_t capacity,
-                     char* buffer, size_t* out_length) {
+static void telemetry_text_hand_out(const kilni_base_str_t* text,
+                                    size_t capacity, char* buffer,
+                                    size_t* out_length) {
   if (out_length != NULL) *out_length = text->size;
   if (capacity == 0) return;
   size_t fits = text->size < capacity ? text->size : capacity - 1;
@@ -256,13 +262,13 @@ kiln_status_t kiln_telemetry_format(const kiln_telemetry_t* telemetry,
       MAX_TEXT);
   writer_t writer = {&text, &given, ""};
   if (given.format == KILN_TELEMETRY_JSON) {
-    write_json(&writer, &t);
+    telemetry_text_write_json(&writer, &t);
   } else {
     write_prometheus(&writer, &t);
   }
   kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
-    hand_out(&text, capacity, buffer, out_length);
+    telemetry_text_hand_out(&text, capacity, buffer, out_length);
   }
   kilni_base_str_deinit(&text);
   return status;

@@ -85,7 +85,7 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   if (plan->dispatcher != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_pipeline_create(plan->dispatcher, program,
                                                &options, &step->pipeline));
-    kilni_pipeline_keep_options(step->pipeline);
+    kilni_dispatch_pipeline_keep_options(step->pipeline);
   }
   uint32_t taken = kiln_program_parameter_count(program);
   if (place_count == KILNI_LIBRARY_EVERY && taken <= KILNI_LIBRARY_PLACES) {

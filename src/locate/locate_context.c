@@ -425,7 +425,7 @@ kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
 kiln_status_t kilni_locate_site(kiln_locate_t* locate, uint32_t index,
                                 const char** out_path) {
   *out_path = NULL;
-  kilni_place_t* place = NULL;
+  kilni_dispatch_place_t* place = NULL;
   kilni_base_mutex_lock(&locate->lock);
   kiln_status_t status =
       kilni_locate_place_get(locate, KILN_LOCATE_SCOPE_WHEEL, &place);

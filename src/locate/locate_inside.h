@@ -32,14 +32,14 @@ typedef struct kilni_locate_root_t {
 } kilni_locate_root_t;
 
 // The folders of a scope, once they are known. one-thread
-typedef struct kilni_place_t {
+typedef struct kilni_dispatch_place_t {
   bool ready;
   void* roots;  // kilni_locate_root_t
   size_t count;
   size_t capacity;
   kilni_locate_trail_t notes;  // what was looked at to know them
   const char* warning;         // one sentence, or NULL
-} kilni_place_t;
+} kilni_dispatch_place_t;
 
 // The system's ld.so.cache, read when it is first needed. one-thread
 typedef struct kilni_locate_loader_t {
@@ -48,7 +48,7 @@ typedef struct kilni_locate_loader_t {
   size_t size;
   const char* why;  // the cache cannot be used: why; else NULL
   const char* path;
-  kilni_place_t defaults;  // the folders that are built into it
+  kilni_dispatch_place_t defaults;  // the folders that are built into it
 } kilni_locate_loader_t;
 
 struct kiln_locate_t {
@@ -82,7 +82,7 @@ struct kiln_locate_t {
 
   kilni_locate_disk_t disk;
   kilni_locate_trail_t spare;  // memory for the trail of the next search
-  kilni_place_t places[KILNI_SCOPE_COUNT];
+  kilni_dispatch_place_t places[KILNI_SCOPE_COUNT];
   kilni_locate_loader_t loader;
   kilni_locate_reader_t* reader;  // made when a RECORD is first needed
   kiln_locate_item_t** finds;     // one for each row of the catalog
@@ -100,15 +100,17 @@ size_t kilni_locate_scope_order(const kiln_locate_t* locate,
 
 // The roots of a scope; worked out once.
 kiln_status_t kilni_locate_place_get(kiln_locate_t* locate, uint32_t scope,
-                                     kilni_place_t** out_place);
-void kilni_locate_place_deinit(kiln_locate_t* locate, kilni_place_t* place);
+                                     kilni_dispatch_place_t** out_place);
+void kilni_locate_place_deinit(kiln_locate_t* locate,
+                               kilni_dispatch_place_t* place);
 // Adds a root, unless it is there by this spelling.
 kiln_status_t kilni_locate_place_add(kiln_locate_t* locate,
-                                     kilni_place_t* place, const char* path,
-                                     const char* via, uint32_t layout);
+                                     kilni_dispatch_place_t* place,
+                                     const char* path, const char* via,
+                                     uint32_t layout);
 // Fills the roots of the scope `wheel`.
 kiln_status_t kilni_locate_sites_fill(kiln_locate_t* locate,
-                                      kilni_place_t* place);
+                                      kilni_dispatch_place_t* place);
 // The toolkit that a library at this real path belongs to, by the rule
 // <root>/lib64, <root>/lib, <root>/targets/<target>/lib[64]; "" if it lies
 // otherwise. Lives as long as the disk.
@@ -135,7 +137,7 @@ kiln_status_t kilni_locate_place_each_version(
 // Adds a folder that the loader searches, behind those of its subfolders that
 // the loader takes first: glibc-hwcaps/* for this CPU.
 kiln_status_t kilni_locate_loader_add_folder(kiln_locate_t* locate,
-                                             kilni_place_t* place,
+                                             kilni_dispatch_place_t* place,
                                              const char* path, const char* via);
 // The file that the loader would take for a name, as far as it can be told
 // from the disk; `*out_path` NULL if it would find none. `trail` may be NULL.
@@ -146,7 +148,7 @@ kiln_status_t kilni_locate_loader_find(kiln_locate_t* locate, const char* name,
 void kilni_locate_loader_deinit(kiln_locate_t* locate);
 // The folders that come before the cache, with what was passed over.
 kiln_status_t kilni_locate_loader_folders(kiln_locate_t* locate,
-                                          kilni_place_t** out_place);
+                                          kilni_dispatch_place_t** out_place);
 
 // The path of a mapped object that is called `name`, by its file or its
 // SONAME; NULL if there is none. Lives as long as the disk.

@@ -198,7 +198,7 @@ static kiln_status_t add_defaults(kiln_locate_t* locate) {
 }
 
 static kiln_status_t fill_defaults(kiln_locate_t* locate) {
-  kilni_place_t* place = &locate->loader.defaults;
+  kilni_dispatch_place_t* place = &locate->loader.defaults;
   if (place->ready) return kiln_ok();
   kilni_locate_trail_init(&place->notes, locate->allocator);
   place->ready = true;
@@ -207,7 +207,8 @@ static kiln_status_t fill_defaults(kiln_locate_t* locate) {
   return status;
 }
 
-static kiln_status_t in_place(kiln_locate_t* locate, const kilni_place_t* place,
+static kiln_status_t in_place(kiln_locate_t* locate,
+                              const kilni_dispatch_place_t* place,
                               const char* name, kilni_locate_trail_t* trail,
                               const char** out_path, const char** out_via) {
   const kilni_locate_root_t* roots = place->roots;
@@ -227,7 +228,7 @@ kiln_status_t kilni_locate_loader_find(kiln_locate_t* locate, const char* name,
                                        const char** out_via) {
   *out_path = NULL;
   *out_via = "";
-  kilni_place_t* place = NULL;
+  kilni_dispatch_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_loader_folders(locate, &place));
   KILNI_RETURN_IF_ERROR(
       in_place(locate, place, name, trail, out_path, out_via));

@@ -133,7 +133,7 @@ static void find_tokens(const kiln_locate_t* locate, tokens_t* tokens) {
 // ---- Folders ----
 
 kiln_status_t kilni_locate_loader_add_folder(kiln_locate_t* locate,
-                                             kilni_place_t* place,
+                                             kilni_dispatch_place_t* place,
                                              const char* path,
                                              const char* via) {
   char text[KILNI_DISK_PATH_LIMIT];
@@ -159,7 +159,8 @@ kiln_status_t kilni_locate_loader_add_folder(kiln_locate_t* locate,
   return kilni_locate_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
 }
 
-static kiln_status_t add_part(kiln_locate_t* locate, kilni_place_t* place,
+static kiln_status_t add_part(kiln_locate_t* locate,
+                              kilni_dispatch_place_t* place,
                               const tokens_t* tokens, kiln_string_view_t part,
                               const char* via) {
   if (part.size == 0) {
@@ -183,9 +184,12 @@ static kiln_status_t add_part(kiln_locate_t* locate, kilni_place_t* place,
   return kiln_ok();
 }
 
-static kiln_status_t loader_path_add_parts(
-    kiln_locate_t* locate, kilni_place_t* place, const tokens_t* tokens,
-    const char* text, const char* separators, const char* via) {
+static kiln_status_t loader_path_add_parts(kiln_locate_t* locate,
+                                           kilni_dispatch_place_t* place,
+                                           const tokens_t* tokens,
+                                           const char* text,
+                                           const char* separators,
+                                           const char* via) {
   while (text != NULL && text[0] != 0) {
     size_t size = strcspn(text, separators);
     KILNI_RETURN_IF_ERROR(
@@ -284,7 +288,8 @@ static const char kHere = 0;
 
 // DT_RPATH of an object, of those that brought it, and of the program. Who
 // opened an object that nobody was linked with is not known.
-static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
+static kiln_status_t add_rpaths(kiln_locate_t* locate,
+                                kilni_dispatch_place_t* place,
                                 const tokens_t* machine,
                                 const object_t* caller) {
   object_t object = *caller;
@@ -307,7 +312,7 @@ static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
 }
 
 static kiln_status_t loader_path_add_variable(kiln_locate_t* locate,
-                                              kilni_place_t* place,
+                                              kilni_dispatch_place_t* place,
                                               const tokens_t* machine) {
   const char* text = kilni_locate_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH);
   if (text == NULL || text[0] == 0) return kiln_ok();
@@ -321,7 +326,8 @@ static kiln_status_t loader_path_add_variable(kiln_locate_t* locate,
                                "LD_LIBRARY_PATH");
 }
 
-static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
+static kiln_status_t fill_folders(kiln_locate_t* locate,
+                                  kilni_dispatch_place_t* place) {
   tokens_t tokens;
   find_tokens(locate, &tokens);
   object_t caller;
@@ -339,8 +345,8 @@ static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
 }
 
 kiln_status_t kilni_locate_loader_folders(kiln_locate_t* locate,
-                                          kilni_place_t** out_place) {
-  kilni_place_t* place = &locate->places[KILN_LOCATE_SCOPE_LOADER];
+                                          kilni_dispatch_place_t** out_place) {
+  kilni_dispatch_place_t* place = &locate->places[KILN_LOCATE_SCOPE_LOADER];
   *out_place = place;
   if (place->ready) return kiln_ok();
   kilni_locate_trail_init(&place->notes, locate->allocator);

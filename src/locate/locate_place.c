@@ -41,8 +41,9 @@ kiln_status_t kilni_locate_place_below_system(kiln_locate_t* locate,
 }
 
 kiln_status_t kilni_locate_place_add(kiln_locate_t* locate,
-                                     kilni_place_t* place, const char* path,
-                                     const char* via, uint32_t layout) {
+                                     kilni_dispatch_place_t* place,
+                                     const char* path, const char* via,
+                                     uint32_t layout) {
   if (path[0] != '/') {
     kilni_locate_trail_add(
         &place->notes, path,
@@ -71,7 +72,8 @@ kiln_status_t kilni_locate_place_add(kiln_locate_t* locate,
   return kiln_ok();
 }
 
-void kilni_locate_place_deinit(kiln_locate_t* locate, kilni_place_t* place) {
+void kilni_locate_place_deinit(kiln_locate_t* locate,
+                               kilni_dispatch_place_t* place) {
   if (place->ready) kilni_locate_trail_deinit(&place->notes);
   kilni_base_free_array(locate->allocator, place->roots, place->capacity,
                         sizeof(kilni_locate_root_t));
@@ -183,7 +185,8 @@ static bool place_same_folder(const char* a, const char* b) {
          x.device == y.device && x.inode == y.inode;
 }
 
-static kiln_status_t warn_of_two(kiln_locate_t* locate, kilni_place_t* place,
+static kiln_status_t warn_of_two(kiln_locate_t* locate,
+                                 kilni_dispatch_place_t* place,
                                  const char* path, const char* home) {
   kilni_base_str_t text;
   kilni_base_str_init(&text, locate->allocator, 4 * KILNI_DISK_PATH_LIMIT);
@@ -202,7 +205,7 @@ static kiln_status_t warn_of_two(kiln_locate_t* locate, kilni_place_t* place,
 }
 
 static kiln_status_t fill_cuda_path(kiln_locate_t* locate,
-                                    kilni_place_t* place) {
+                                    kilni_dispatch_place_t* place) {
   const char* path = kilni_locate_place_env(locate, KILNI_ENV_CUDA_PATH);
   const char* home = kilni_locate_place_env(locate, KILNI_ENV_CUDA_HOME);
   if (path == NULL) {
@@ -217,7 +220,7 @@ static kiln_status_t fill_cuda_path(kiln_locate_t* locate,
 }
 
 static kiln_status_t fill_cuda_home(kiln_locate_t* locate,
-                                    kilni_place_t* place) {
+                                    kilni_dispatch_place_t* place) {
   const char* home = kilni_locate_place_env(locate, KILNI_ENV_CUDA_HOME);
   if (kilni_locate_place_env(locate, KILNI_ENV_CUDA_PATH) != NULL) {
     if (home != NULL) {
@@ -234,7 +237,8 @@ static kiln_status_t fill_cuda_home(kiln_locate_t* locate,
                                 KILNI_LAYOUT_TOOLKIT);
 }
 
-static kiln_status_t fill_conda(kiln_locate_t* locate, kilni_place_t* place) {
+static kiln_status_t fill_conda(kiln_locate_t* locate,
+                                kilni_dispatch_place_t* place) {
   const char* prefix = kilni_locate_place_env(locate, KILNI_ENV_CONDA_PREFIX);
   if (prefix == NULL) {
     kilni_locate_trail_add(&place->notes, "CONDA_PREFIX", "not set");
@@ -275,7 +279,7 @@ kiln_status_t kilni_locate_place_toolkit_of(kiln_locate_t* locate,
 }
 
 static kiln_status_t fill_loader_root(kiln_locate_t* locate,
-                                      kilni_place_t* place) {
+                                      kilni_dispatch_place_t* place) {
   const kiln_locate_entry_t* cudart =
       kiln_locate_entry_find(KILN_LOCATE_KIND_LIB, "cudart");
   uint32_t count = kiln_locate_entry_list_count(cudart, KILN_LOCATE_LIST_FILES);
@@ -311,7 +315,7 @@ static kiln_status_t fill_loader_root(kiln_locate_t* locate,
 // What a folder's names are added to. one-thread
 typedef struct adding_t {
   kiln_locate_t* locate;
-  kilni_place_t* place;
+  kilni_dispatch_place_t* place;
   const char* above;
   uint32_t layout;
 } adding_t;
@@ -333,7 +337,8 @@ static kiln_status_t place_add_version(const char* name, void* user) {
                                 adding->layout);
 }
 
-static kiln_status_t fill_system(kiln_locate_t* locate, kilni_place_t* place) {
+static kiln_status_t fill_system(kiln_locate_t* locate,
+                                 kilni_dispatch_place_t* place) {
   const char* path = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_locate_place_below_system(locate, "/usr/local/cuda", &path));
@@ -349,7 +354,8 @@ static kiln_status_t fill_system(kiln_locate_t* locate, kilni_place_t* place) {
   return kilni_locate_place_add(locate, place, path, "", KILNI_LAYOUT_TOOLKIT);
 }
 
-static kiln_status_t fill_hpc_sdk(kiln_locate_t* locate, kilni_place_t* place) {
+static kiln_status_t fill_hpc_sdk(kiln_locate_t* locate,
+                                  kilni_dispatch_place_t* place) {
   bool arm = strncmp(locate->target, "x86_64", 6) != 0;
   adding_t adding = {locate, place, NULL, KILNI_LAYOUT_HPC_SDK};
   KILNI_RETURN_IF_ERROR(
@@ -366,15 +372,17 @@ static kiln_status_t fill_hpc_sdk(kiln_locate_t* locate, kilni_place_t* place) {
   return kiln_ok();
 }
 
-static kiln_status_t fill_fixed(kiln_locate_t* locate, kilni_place_t* place,
-                                const char* path, uint32_t layout) {
+static kiln_status_t fill_fixed(kiln_locate_t* locate,
+                                kilni_dispatch_place_t* place, const char* path,
+                                uint32_t layout) {
   const char* whole = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_place_below_system(locate, path, &whole));
   return kilni_locate_place_add(locate, place, whole[0] ? whole : "/", "",
                                 layout);
 }
 
-static kiln_status_t fill_roots(kiln_locate_t* locate, kilni_place_t* place) {
+static kiln_status_t fill_roots(kiln_locate_t* locate,
+                                kilni_dispatch_place_t* place) {
   for (uint32_t i = 0; i < locate->root_count; i++) {
     KILNI_RETURN_IF_ERROR(kilni_locate_place_add(
         locate, place, locate->roots[i], "", KILNI_LAYOUT_ANY));
@@ -383,7 +391,7 @@ static kiln_status_t fill_roots(kiln_locate_t* locate, kilni_place_t* place) {
 }
 
 static kiln_status_t place_fill(kiln_locate_t* locate, uint32_t scope,
-                                kilni_place_t* place) {
+                                kilni_dispatch_place_t* place) {
   switch (scope) {
     case KILN_LOCATE_SCOPE_ROOT:
       return fill_roots(locate, place);
@@ -411,8 +419,8 @@ static kiln_status_t place_fill(kiln_locate_t* locate, uint32_t scope,
 }
 
 kiln_status_t kilni_locate_place_get(kiln_locate_t* locate, uint32_t scope,
-                                     kilni_place_t** out_place) {
-  kilni_place_t* place = &locate->places[scope];
+                                     kilni_dispatch_place_t** out_place) {
+  kilni_dispatch_place_t* place = &locate->places[scope];
   *out_place = place;
   if (place->ready) return kiln_ok();
   kilni_locate_trail_init(&place->notes, locate->allocator);

@@ -273,7 +273,7 @@ static kiln_status_t run_scope(kilni_locate_search_t* search, uint32_t scope) {
     default:
       break;
   }
-  kilni_place_t* place = NULL;
+  kilni_dispatch_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_place_get(search->locate, scope, &place));
   kilni_locate_trail_append(&search->trail, &place->notes);
   kilni_locate_search_warn(search, place->warning);

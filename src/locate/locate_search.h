@@ -73,7 +73,7 @@ kiln_status_t kilni_locate_search_loaded(kilni_locate_search_t* search);
 kiln_status_t kilni_locate_search_product(kilni_locate_search_t* search);
 kiln_status_t kilni_locate_search_loader(kilni_locate_search_t* search);
 kiln_status_t kilni_locate_search_wheels(kilni_locate_search_t* search,
-                                         const kilni_place_t* place);
+                                         const kilni_dispatch_place_t* place);
 kiln_status_t kilni_locate_search_root(kilni_locate_search_t* search,
                                        uint32_t scope,
                                        const kilni_locate_root_t* root);

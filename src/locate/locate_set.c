@@ -300,7 +300,7 @@ static kiln_status_t try_root(looking_t* looking,
 
 static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
                                bool* out_complete) {
-  kilni_place_t* place = NULL;
+  kilni_dispatch_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_place_get(looking->locate, scope, &place));
   kilni_locate_trail_append(&looking->notes, &place->notes);
   for (size_t i = 0; i < place->count; i++) {

@@ -17,7 +17,7 @@ enum { VERSION_BYTES = 32 };
 // What is being worked out. one-thread
 typedef struct sites_t {
   kiln_locate_t* locate;
-  kilni_place_t* place;
+  kilni_dispatch_place_t* place;
   const char* via;
   const char* prefix;              // whose versions are visited
   char python[2 * VERSION_BYTES];  // "python3.11"; "" where it is not known
@@ -379,7 +379,7 @@ static kiln_status_t add_python_path(sites_t* sites) {
 }
 
 kiln_status_t kilni_locate_sites_fill(kiln_locate_t* locate,
-                                      kilni_place_t* place) {
+                                      kilni_dispatch_place_t* place) {
   sites_t sites;
   memset(&sites, 0, sizeof(sites));
   sites.locate = locate;

@@ -207,7 +207,7 @@ kiln_status_t kilni_locate_search_root(kilni_locate_search_t* search,
 // The folders outside, the roots inside: a CUDA 13 wheel of any root comes
 // before a CUDA 12 wheel of the first one, as for cuda-pathfinder.
 kiln_status_t kilni_locate_search_wheels(kilni_locate_search_t* search,
-                                         const kilni_place_t* place) {
+                                         const kilni_dispatch_place_t* place) {
   uint32_t count = kiln_locate_entry_list_count(search->plan->entry,
                                                 KILN_LOCATE_LIST_WHEEL_DIRS);
   const kilni_locate_root_t* roots = place->roots;
@@ -239,7 +239,7 @@ kiln_status_t kilni_locate_search_product(kilni_locate_search_t* search) {
       continue;
     }
     // Through a place of its own, for the same checks as everywhere.
-    kilni_place_t place;
+    kilni_dispatch_place_t place;
     memset(&place, 0, sizeof(place));
     kilni_locate_trail_init(&place.notes, search->locate->allocator);
     place.ready = true;
@@ -279,7 +279,7 @@ static kiln_status_t take_named(kilni_locate_search_t* search, uint32_t scope,
 kiln_status_t kilni_locate_search_loader(kilni_locate_search_t* search) {
   const kiln_locate_entry_t* entry = search->plan->entry;
   if (!search->locate->is_native) return kiln_ok();
-  kilni_place_t* place = NULL;
+  kilni_dispatch_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_loader_folders(search->locate, &place));
   kilni_locate_trail_append(&search->trail, &place->notes);
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);

@@ -6,13 +6,13 @@
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
 
-kilni_place_t* kilni_program_place(kilni_program_lowering_t* w,
-                                   uint32_t buffer) {
-  kilni_place_t* place = &w->places[buffer];
+kilni_dispatch_place_t* kilni_program_place(kilni_program_lowering_t* w,
+                                            uint32_t buffer) {
+  kilni_dispatch_place_t* place = &w->places[buffer];
   return &w->places[place->same];
 }
 
-static bool is_global(const kilni_place_t* place) {
+static bool is_global(const kilni_dispatch_place_t* place) {
   return place->role != KILN_PROGRAM_ROLE_SHARED &&
          place->role != KILN_PROGRAM_ROLE_PRIVATE;
 }
@@ -31,14 +31,15 @@ static kilni_program_value_t parameter(kilni_program_lowering_t* w,
 }
 
 kilni_program_value_t kilni_program_base(kilni_program_lowering_t* w,
-                                         const kilni_place_t* place) {
+                                         const kilni_dispatch_place_t* place) {
   return parameter(w, place->number);
 }
 
 // ---- Lengths ----
 
 kilni_program_value_t kilni_program_length(kilni_program_lowering_t* w,
-                                           kilni_place_t* place, uint8_t type) {
+                                           kilni_dispatch_place_t* place,
+                                           uint8_t type) {
   if (place->count != 0) return kilni_program_const(w, type, place->count);
   const kilni_program_buffer_record_t* buffer =
       &w->program->buffers.items[place->same];
@@ -75,7 +76,7 @@ kilni_program_value_t kilni_program_index64(kilni_program_lowering_t* w,
 // Whether a buffer has less than 2^32 elements: it says so, or what its count
 // is made of does.
 static bool has_length32(const kilni_program_lowering_t* w,
-                         const kilni_place_t* place) {
+                         const kilni_dispatch_place_t* place) {
   if (place->length32 != 0) return true;
   uint32_t count = w->program->buffers.items[place->same].count;
   if (count == 0) return false;
@@ -85,7 +86,8 @@ static bool has_length32(const kilni_program_lowering_t* w,
 
 // An index that is certainly not negative, or any below a count that is small
 // enough, compares in 32 bits.
-static bool is_short(kilni_program_lowering_t* w, const kilni_place_t* place,
+static bool is_short(kilni_program_lowering_t* w,
+                     const kilni_dispatch_place_t* place,
                      kilni_program_value_t index) {
   uint8_t type = kilni_program_value_type(w, index);
   if (kilni_program_type_bytes(type) == 8) return false;
@@ -115,7 +117,7 @@ static bool known_below(kilni_program_lowering_t* w, kilni_program_value_t a,
 // As kilni_program_in_range; `out_region` is the outermost one in which the
 // answer holds, 0 where that is everywhere.
 static kilni_program_value_t in_range(kilni_program_lowering_t* w,
-                                      kilni_place_t* place,
+                                      kilni_dispatch_place_t* place,
                                       kilni_program_value_t index,
                                       uint32_t* out_region) {
   *out_region = 0;
@@ -146,7 +148,7 @@ static kilni_program_value_t in_range(kilni_program_lowering_t* w,
 }
 
 kilni_program_value_t kilni_program_in_range(kilni_program_lowering_t* w,
-                                             kilni_place_t* place,
+                                             kilni_dispatch_place_t* place,
                                              kilni_program_value_t index) {
   uint32_t region;
   return in_range(w, place, index, &region);
@@ -187,7 +189,8 @@ static kilni_program_value_t offset64(kilni_program_lowering_t* w,
 
 // Where an index is a value and a constant that do not wrap, the address may be
 // that value's and a constant too; `*index` becomes the value.
-static bool has_known_offset(kilni_program_lowering_t* w, kilni_place_t* place,
+static bool has_known_offset(kilni_program_lowering_t* w,
+                             kilni_dispatch_place_t* place,
                              kilni_program_value_t* index,
                              uint32_t* out_offset) {
   if (!is_global(place) || w->facts.count == 0 ||
@@ -202,7 +205,7 @@ static bool has_known_offset(kilni_program_lowering_t* w, kilni_place_t* place,
 }
 
 kilni_program_value_t kilni_program_address(kilni_program_lowering_t* w,
-                                            kilni_place_t* place,
+                                            kilni_dispatch_place_t* place,
                                             kilni_program_value_t index) {
   uint32_t size = kilni_program_type_bytes(place->type);
   if (place->role == KILN_PROGRAM_ROLE_SHARED) {
@@ -269,7 +272,7 @@ static const memory_form_t kForms[KILNI_TYPE_COUNT] = {
     [T(F64)] = FORM(T(F64), "f64"),
 };
 
-static uint32_t access_space_of(const kilni_place_t* place) {
+static uint32_t access_space_of(const kilni_dispatch_place_t* place) {
   if (place->role == KILN_PROGRAM_ROLE_SHARED) return SPACE_SHARED;
   if (place->role == KILN_PROGRAM_ROLE_PRIVATE) return SPACE_PRIVATE;
   return SPACE_GLOBAL;
@@ -293,7 +296,7 @@ kilni_program_value_t kilni_program_from_memory(kilni_program_lowering_t* w,
 
 // Nobody writes it once the program's own accesses have begun.
 static bool read_only(const kilni_program_lowering_t* w,
-                      const kilni_place_t* place) {
+                      const kilni_dispatch_place_t* place) {
   return is_global(place) && place->written == 0 &&
          (w->off & KILN_PROGRAM_WITHOUT_READ_ONLY) == 0;
 }
@@ -301,25 +304,25 @@ static bool read_only(const kilni_program_lowering_t* w,
 // ld.global.nc asks more: that nobody writes it as long as the kernel runs,
 // which may be before what is in front of it has ended.
 static bool never_written(const kilni_program_lowering_t* w,
-                          const kilni_place_t* place) {
+                          const kilni_dispatch_place_t* place) {
   return read_only(w, place) && !w->waits;
 }
 
 const char* kilni_program_vector_load_name(const kilni_program_lowering_t* w,
-                                           const kilni_place_t* place,
+                                           const kilni_dispatch_place_t* place,
                                            uint32_t lanes) {
   uint32_t space =
       never_written(w, place) ? SPACE_READ_ONLY : access_space_of(place);
   return kForms[place->type].vectors[lanes == 4][space];
 }
 
-const char* kilni_program_vector_store_name(const kilni_place_t* place,
+const char* kilni_program_vector_store_name(const kilni_dispatch_place_t* place,
                                             uint32_t lanes) {
   return kForms[place->type].vector_stores[lanes == 4][access_space_of(place)];
 }
 
 const char* kilni_program_word_load_name(const kilni_program_lowering_t* w,
-                                         const kilni_place_t* place,
+                                         const kilni_dispatch_place_t* place,
                                          uint32_t words) {
   const memory_form_t* form = &kForms[T(U32)];
   uint32_t space =
@@ -327,14 +330,14 @@ const char* kilni_program_word_load_name(const kilni_program_lowering_t* w,
   return words == 1 ? form->load[space] : form->vectors[words == 4][space];
 }
 
-uint8_t kilni_program_memory_type(const kilni_place_t* place) {
+uint8_t kilni_program_memory_type(const kilni_dispatch_place_t* place) {
   return kForms[place->type].type;
 }
 
 kilni_program_value_t kilni_program_load(kilni_program_lowering_t* w,
                                          uint32_t buffer,
                                          kilni_program_value_t index) {
-  kilni_place_t* place = kilni_program_place(w, buffer);
+  kilni_dispatch_place_t* place = kilni_program_place(w, buffer);
   const memory_form_t* form = &kForms[place->type];
   uint8_t type = place->type;
   if (place->first != 0) {
@@ -420,7 +423,7 @@ void kilni_program_store(kilni_program_lowering_t* w, uint32_t buffer,
                          kilni_program_value_t index,
                          kilni_program_value_t value,
                          kilni_program_value_t guard) {
-  kilni_place_t* place = kilni_program_place(w, buffer);
+  kilni_dispatch_place_t* place = kilni_program_place(w, buffer);
   if (place->first != 0) {
     if (place->first == UINT32_MAX || !kilni_program_value_is_const(w, index)) {
       place->first = UINT32_MAX;
@@ -508,7 +511,7 @@ void kilni_program_private_clear(kilni_program_lowering_t* w,
         buffer->function != function) {
       continue;
     }
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     if (place->same != i) continue;
     if (place->first != 0) {
       for (uint64_t k = 0; k < place->count && place->first != UINT32_MAX;
@@ -541,7 +544,7 @@ void kilni_program_private_clear(kilni_program_lowering_t* w,
 enum { CLEAR_BYTES = 16, CLEAR_ROUNDS = 4 };
 
 static void clear_shared(kilni_program_lowering_t* w,
-                         const kilni_place_t* place,
+                         const kilni_dispatch_place_t* place,
                          kilni_program_value_t local) {
   static const char kStore[] = "st.shared.v4.u32";
   uint64_t size = place->count * kilni_program_type_bytes(place->type);
@@ -576,7 +579,7 @@ void kilni_program_shared_clear(kilni_program_lowering_t* w) {
   if (w->clear_bytes == 0) return;
   kilni_program_value_t local = kilni_program_local_index(w);
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     if (w->program->buffers.items[i].role != KILN_PROGRAM_ROLE_SHARED ||
         place->count == 0) {
       continue;
@@ -593,7 +596,7 @@ void kilni_program_shared_clear(kilni_program_lowering_t* w) {
 void kilni_program_shared_keep(kilni_program_lowering_t* w) {
   w->clear_bytes = 0;
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     if (place->clear == 0) continue;
     if (place->pays != 0) {
       uint64_t size = place->count * kilni_program_type_bytes(place->type);

@@ -12,7 +12,7 @@
 #define A(NAME) KILN_PROGRAM_ATOMIC_##NAME
 
 typedef struct atomic_t {
-  kilni_place_t* place;
+  kilni_dispatch_place_t* place;
   uint32_t op;
   uint32_t ordering;
   uint8_t type;

@@ -247,13 +247,14 @@ static const uint32_t* in_threads(kilni_program_lowering_t* w,
 // ---- Stores and barriers ----
 
 static bool is_looked_at(const kilni_program_lowering_t* w,
-                         const kilni_place_t* place) {
+                         const kilni_dispatch_place_t* place) {
   return w->covers && place->role == KILN_PROGRAM_ROLE_SHARED &&
          place->pays == 0 && place->count <= MOST_ELEMENTS;
 }
 
 static kilni_program_cover_t* cover_in(kilni_program_lowering_t* w,
-                                       kilni_place_t* place, uint32_t region) {
+                                       kilni_dispatch_place_t* place,
+                                       uint32_t region) {
   for (kilni_program_cover_t* c = place->cover; c != NULL; c = c->next) {
     if (c->region == region && c->passed == 0) return c;
   }
@@ -271,7 +272,7 @@ static kilni_program_cover_t* cover_in(kilni_program_lowering_t* w,
 enum { MOST_CONDITIONS = 8 };
 
 void kilni_program_cover_store(kilni_program_lowering_t* w,
-                               kilni_place_t* place,
+                               kilni_dispatch_place_t* place,
                                kilni_program_value_t index,
                                kilni_program_value_t guard) {
   if (!is_looked_at(w, place)) return;
@@ -343,7 +344,8 @@ static bool cover_has_all(const kilni_program_cover_t* cover, uint32_t limit,
   return true;
 }
 
-static bool is_good(kilni_program_lowering_t* w, const kilni_place_t* place,
+static bool is_good(kilni_program_lowering_t* w,
+                    const kilni_dispatch_place_t* place,
                     kilni_program_value_t index) {
   const kilni_program_cover_t* c;
   for (c = place->cover; c != NULL; c = c->next) {
@@ -362,7 +364,8 @@ static bool is_good(kilni_program_lowering_t* w, const kilni_place_t* place,
   return false;
 }
 
-void kilni_program_cover_load(kilni_program_lowering_t* w, kilni_place_t* place,
+void kilni_program_cover_load(kilni_program_lowering_t* w,
+                              kilni_dispatch_place_t* place,
                               kilni_program_value_t index) {
   if (place->role != KILN_PROGRAM_ROLE_SHARED || place->pays != 0) return;
   if (!is_looked_at(w, place) || !is_good(w, place, index)) place->pays = 1;

@@ -141,7 +141,7 @@ static uint32_t mark_buffers(kilni_program_lowering_t* w) {
   count_accesses(ir, variables, accesses);
   uint32_t widest = 0;
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     const access_t* access = &accesses[i];
     if (ir->buffers.items[i].function != 0 || access->own == 0 ||
         place->role == KILN_PROGRAM_ROLE_PRIVATE) {
@@ -191,13 +191,13 @@ void kilni_program_elements_choose(kilni_program_lowering_t* w,
 
 // How many elements of a buffer are in one.
 static uint32_t elements_width_of(const kilni_program_lowering_t* w,
-                                  const kilni_place_t* place) {
+                                  const kilni_dispatch_place_t* place) {
   uint32_t most = VECTOR_BYTES / kilni_program_type_bytes(place->type);
   return w->elements.lanes < most ? w->elements.lanes : most;
 }
 
 static kilni_program_value_t elements_address_of(kilni_program_lowering_t* w,
-                                                 kilni_place_t* place,
+                                                 kilni_dispatch_place_t* place,
                                                  uint32_t element) {
   uint32_t lane = element % w->elements.lanes;
   kilni_program_value_t address =
@@ -213,7 +213,8 @@ static kilni_program_value_t* new_values(kilni_program_lowering_t* w) {
   return values;
 }
 
-static void load_all(kilni_program_lowering_t* w, kilni_place_t* place) {
+static void load_all(kilni_program_lowering_t* w,
+                     kilni_dispatch_place_t* place) {
   place->loaded = new_values(w);
   if (place->loaded == NULL) return;
   uint32_t width = elements_width_of(w, place);
@@ -234,7 +235,7 @@ static void load_all(kilni_program_lowering_t* w, kilni_place_t* place) {
 }
 
 kilni_program_value_t kilni_program_elements_load(kilni_program_lowering_t* w,
-                                                  kilni_place_t* place,
+                                                  kilni_dispatch_place_t* place,
                                                   kilni_program_value_t index) {
   const kilni_program_elements_t* e = &w->elements;
   if (e->region == 0 || place->vectors == 0 || index != e->id) return 0;
@@ -253,7 +254,7 @@ kilni_program_value_t kilni_program_elements_load(kilni_program_lowering_t* w,
 }
 
 bool kilni_program_elements_store(kilni_program_lowering_t* w,
-                                  kilni_place_t* place,
+                                  kilni_dispatch_place_t* place,
                                   kilni_program_value_t index,
                                   kilni_program_value_t value) {
   const kilni_program_elements_t* e = &w->elements;
@@ -267,7 +268,8 @@ bool kilni_program_elements_store(kilni_program_lowering_t* w,
   return true;
 }
 
-static void store_all(kilni_program_lowering_t* w, kilni_place_t* place) {
+static void store_all(kilni_program_lowering_t* w,
+                      kilni_dispatch_place_t* place) {
   uint32_t width = elements_width_of(w, place);
   for (uint32_t at = 0; at < w->elements.count; at += width) {
     kilni_program_value_t operands[KILNI_OPERANDS_MAX];
@@ -307,7 +309,7 @@ static void body_for(kilni_program_lowering_t* w, kilni_program_value_t id) {
 static kilni_program_value_t are_aligned(kilni_program_lowering_t* w) {
   kilni_program_value_t all = kilni_program_const(w, T(U64), 0);
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     if (place->vectors)
       all = KILNI_BIN(BIT_OR, all, kilni_program_base(w, place));
   }
@@ -322,7 +324,7 @@ static void elements_together(kilni_program_lowering_t* w) {
   e->region = w->region;
   for (e->at = 0; e->at < e->count; e->at++) body_for(w, e->ids[e->at]);
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     if (place->stored != NULL && w->failed == KILN_STATUS_OK) {
       store_all(w, place);
     }

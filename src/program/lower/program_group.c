@@ -136,7 +136,8 @@ static uint32_t zeros_of(const kilni_program_lowering_t* w,
 }
 
 static bool may_group(const kilni_program_lowering_t* w,
-                      const kilni_place_t* place, kilni_program_value_t index) {
+                      const kilni_dispatch_place_t* place,
+                      kilni_program_value_t index) {
   const uint32_t off =
       KILN_PROGRAM_WITHOUT_VECTORS | KILN_PROGRAM_WITHOUT_READ_ONLY;
   return (w->off & off) == 0 && w->version != KILNI_VERSION_APART &&
@@ -145,11 +146,11 @@ static bool may_group(const kilni_program_lowering_t* w,
          !kilni_program_value_is_const(w, index) && w->ir == w->program;
 }
 
-static bool group_is_shared(const kilni_place_t* place) {
+static bool group_is_shared(const kilni_dispatch_place_t* place) {
   return place->role == KILN_PROGRAM_ROLE_SHARED;
 }
 
-static bool group_is_packed(const kilni_place_t* place) {
+static bool group_is_packed(const kilni_dispatch_place_t* place) {
   return place->type == T(U8);
 }
 
@@ -161,7 +162,7 @@ static bool is_multiple(const kilni_program_lowering_t* w,
 }
 
 // How many elements are a vector.
-static uint32_t lanes_of(const kilni_place_t* place) {
+static uint32_t lanes_of(const kilni_dispatch_place_t* place) {
   uint32_t lanes = VECTOR_BYTES / kilni_program_type_bytes(place->type);
   return lanes > MOST_LANES ? MOST_LANES : lanes;
 }
@@ -171,7 +172,7 @@ static uint32_t lanes_of(const kilni_place_t* place) {
 // for.
 static bool group_is_pair(kilni_program_lowering_t* w,
                           const kilni_program_group_t* group) {
-  const kilni_place_t* place = group->place;
+  const kilni_dispatch_place_t* place = group->place;
   const kilni_program_instruction_t* all = w->instructions.items;
   const uint32_t* at = group->instructions;
   if (group->count != 2 ||
@@ -205,7 +206,8 @@ static bool may_grow(const kilni_program_lowering_t* w,
 
 // The run that the instruction `at` belongs to, as its last or its first one.
 static void group_take(kilni_program_lowering_t* w,
-                       kilni_program_group_t* group, const kilni_place_t* place,
+                       kilni_program_group_t* group,
+                       const kilni_dispatch_place_t* place,
                        kilni_program_value_t index,
                        kilni_program_value_t predicate, uint32_t at) {
   sum_t sum = group_sum_of(w, index);
@@ -386,9 +388,9 @@ typedef struct ways_t {
   bool both;     // all are done in one of the two
 } ways_t;
 
-kilni_program_value_t kilni_program_group_aligned(kilni_program_lowering_t* w,
-                                                  const kilni_place_t* place,
-                                                  uint32_t bytes) {
+kilni_program_value_t kilni_program_group_aligned(
+    kilni_program_lowering_t* w, const kilni_dispatch_place_t* place,
+    uint32_t bytes) {
   kilni_program_value_t low =
       KILNI_BIN(BIT_AND, kilni_program_base(w, place),
                 kilni_program_const(w, T(U64), bytes - 1));
@@ -557,7 +559,8 @@ static bool keep_last_pair(kilni_program_lowering_t* w,
       w, group);  // which grows no more: its index is another one's
 }
 
-void kilni_program_group_load(kilni_program_lowering_t* w, kilni_place_t* place,
+void kilni_program_group_load(kilni_program_lowering_t* w,
+                              kilni_dispatch_place_t* place,
                               kilni_program_value_t index, uint32_t at) {
   if (!may_group(w, place, index)) return;
   kilni_program_group_t* group = &w->loads;
@@ -624,7 +627,7 @@ static void group_store_lanes(kilni_program_lowering_t* w,
 }
 
 void kilni_program_group_store(kilni_program_lowering_t* w,
-                               kilni_place_t* place,
+                               kilni_dispatch_place_t* place,
                                kilni_program_value_t index,
                                kilni_program_value_t predicate, uint32_t at) {
   if (!may_group(w, place, index)) return;
@@ -641,7 +644,7 @@ void kilni_program_group_store(kilni_program_lowering_t* w,
 }
 
 void kilni_program_group_end(kilni_program_lowering_t* w,
-                             const kilni_place_t* place) {
+                             const kilni_dispatch_place_t* place) {
   if (w->stores.place == place) w->stores.count = 0;
 }
 

@@ -64,8 +64,8 @@ bool kilni_program_is_passed_on(const kilni_program_ir_t* ir, uint32_t buffer) {
 static const char kTooMuchShared[] =
     "needs more than 232448 bytes of shared memory";
 
-static void place_shared(kilni_program_lowering_t* w, kilni_place_t* place,
-                         uint64_t* bytes) {
+static void place_shared(kilni_program_lowering_t* w,
+                         kilni_dispatch_place_t* place, uint64_t* bytes) {
   uint64_t size = place->count * kilni_program_type_bytes(place->type);
   place->number = (uint32_t)*bytes;
   *bytes += (size + 15) / 16 * 16;
@@ -77,7 +77,7 @@ static void place_shared(kilni_program_lowering_t* w, kilni_place_t* place,
 
 static void place_private(kilni_program_lowering_t* w, uint32_t buffer,
                           uint32_t* variables) {
-  kilni_place_t* place = &w->places[buffer];
+  kilni_dispatch_place_t* place = &w->places[buffer];
   place->number = w->private_count++;
   uint64_t size = place->count * kilni_program_type_bytes(place->type);
   bool scalars = place->first != UINT32_MAX && place->count <= MAX_SCALARS &&
@@ -121,7 +121,7 @@ static void place_buffers(kilni_program_lowering_t* w, uint32_t* variables) {
   uint32_t index = 0;
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
     const kilni_program_buffer_record_t* buffer = &ir->buffers.items[i];
-    kilni_place_t* place = &w->places[i];
+    kilni_dispatch_place_t* place = &w->places[i];
     uint32_t first = place->first;
     memset(place, 0, sizeof(*place));
     place->first = first;
@@ -505,7 +505,7 @@ static void start_again(kilni_program_lowering_t* w) {
   const uint32_t* grouped = w->versions != 0 ? w->grouped : NULL;
   memset(&fresh, 0, sizeof(fresh));
   const kilni_program_ir_t* ir = w->program;
-  kilni_place_t* before = w->places;
+  kilni_dispatch_place_t* before = w->places;
   fresh.arena = w->arena;
   fresh.program = fresh.ir = ir;
   fresh.library = w->library;

@@ -146,7 +146,7 @@ typedef struct kilni_program_change_t {
 typedef struct kilni_program_cover_t kilni_program_cover_t;
 
 // A buffer of the kernel, or what a function's parameter stands for.
-typedef struct kilni_place_t {
+typedef struct kilni_dispatch_place_t {
   uint8_t role;
   uint8_t type;
   uint8_t written;   // anything in the program writes it
@@ -167,7 +167,7 @@ typedef struct kilni_place_t {
   kilni_program_cover_t* cover;
   uint32_t pays;
   uint32_t clear, clear_end;
-} kilni_place_t;
+} kilni_dispatch_place_t;
 
 // A loop or an inlined function that statements may leave.
 typedef struct kilni_device_scope_t {
@@ -202,7 +202,7 @@ typedef struct kilni_program_elements_t {
 enum { KILNI_GROUP_MOST = 16 };
 
 typedef struct kilni_program_group_t {
-  const kilni_place_t* place;
+  const kilni_dispatch_place_t* place;
   uint32_t count;
   uint32_t region;
   kilni_program_value_t predicate;  // of the first; 0: none
@@ -269,7 +269,7 @@ typedef struct kilni_program_lowering_t {
 
   kilni_program_value_t* bindings;  // of variables
   uint32_t binding_count;
-  kilni_place_t* places;  // by buffer
+  kilni_dispatch_place_t* places;  // by buffer
   kilni_program_value_t* scalars;
   uint8_t* levels;  // by statement: what meets in it
   uint8_t* function_levels;
@@ -508,19 +508,20 @@ kilni_program_value_t kilni_program_index64(kilni_program_lowering_t* w,
                                             kilni_program_value_t index);
 // Whether `index` is in range: 0 if it surely is, else a bool.
 kilni_program_value_t kilni_program_in_range(kilni_program_lowering_t* w,
-                                             kilni_place_t* place,
+                                             kilni_dispatch_place_t* place,
                                              kilni_program_value_t index);
 // The address of an element, in its space.
 kilni_program_value_t kilni_program_address(kilni_program_lowering_t* w,
-                                            kilni_place_t* place,
+                                            kilni_dispatch_place_t* place,
                                             kilni_program_value_t index);
-kilni_place_t* kilni_program_place(kilni_program_lowering_t* w,
-                                   uint32_t buffer);
+kilni_dispatch_place_t* kilni_program_place(kilni_program_lowering_t* w,
+                                            uint32_t buffer);
 // The address of a buffer as it was given.
 kilni_program_value_t kilni_program_base(kilni_program_lowering_t* w,
-                                         const kilni_place_t* place);
+                                         const kilni_dispatch_place_t* place);
 kilni_program_value_t kilni_program_length(kilni_program_lowering_t* w,
-                                           kilni_place_t* place, uint8_t type);
+                                           kilni_dispatch_place_t* place,
+                                           uint8_t type);
 kilni_program_value_t kilni_program_load(kilni_program_lowering_t* w,
                                          uint32_t buffer,
                                          kilni_program_value_t index);
@@ -531,15 +532,15 @@ void kilni_program_store(kilni_program_lowering_t* w, uint32_t buffer,
 // The names of vector instructions of 2 or 4 elements, the type of their
 // registers, and values as memory has them.
 const char* kilni_program_vector_load_name(const kilni_program_lowering_t* w,
-                                           const kilni_place_t* place,
+                                           const kilni_dispatch_place_t* place,
                                            uint32_t lanes);
-const char* kilni_program_vector_store_name(const kilni_place_t* place,
+const char* kilni_program_vector_store_name(const kilni_dispatch_place_t* place,
                                             uint32_t lanes);
 // The same for 1, 2 or 4 words of bytes.
 const char* kilni_program_word_load_name(const kilni_program_lowering_t* w,
-                                         const kilni_place_t* place,
+                                         const kilni_dispatch_place_t* place,
                                          uint32_t words);
-uint8_t kilni_program_memory_type(const kilni_place_t* place);
+uint8_t kilni_program_memory_type(const kilni_dispatch_place_t* place);
 kilni_program_value_t kilni_program_from_memory(kilni_program_lowering_t* w,
                                                 uint8_t type,
                                                 kilni_program_value_t x);
@@ -577,26 +578,27 @@ void kilni_program_elements_choose(kilni_program_lowering_t* w,
 void kilni_program_elements_body(kilni_program_lowering_t* w);
 // An element of the thread's own from a vector; 0: not one.
 kilni_program_value_t kilni_program_elements_load(kilni_program_lowering_t* w,
-                                                  kilni_place_t* place,
+                                                  kilni_dispatch_place_t* place,
                                                   kilni_program_value_t index);
 // Whether the store is kept, to be part of a vector.
 bool kilni_program_elements_store(kilni_program_lowering_t* w,
-                                  kilni_place_t* place,
+                                  kilni_dispatch_place_t* place,
                                   kilni_program_value_t index,
                                   kilni_program_value_t value);
 
 // ---- program_group.c: consecutive accesses ----
 
 // The instruction `at` is a load from a buffer that nobody writes, or a store.
-void kilni_program_group_load(kilni_program_lowering_t* w, kilni_place_t* place,
+void kilni_program_group_load(kilni_program_lowering_t* w,
+                              kilni_dispatch_place_t* place,
                               kilni_program_value_t index, uint32_t at);
 void kilni_program_group_store(kilni_program_lowering_t* w,
-                               kilni_place_t* place,
+                               kilni_dispatch_place_t* place,
                                kilni_program_value_t index,
                                kilni_program_value_t predicate, uint32_t at);
 // Something else happens to a buffer.
 void kilni_program_group_end(kilni_program_lowering_t* w,
-                             const kilni_place_t* place);
+                             const kilni_dispatch_place_t* place);
 // Whether facts say that index < length, where index is a value and a constant
 // more: value < length - n and n <= length, and the constant is n at most.
 bool kilni_program_group_below(const kilni_program_lowering_t* w,
@@ -605,9 +607,9 @@ bool kilni_program_group_below(const kilni_program_lowering_t* w,
                                kilni_program_value_t* out_root,
                                uint32_t* out_offset);
 // Whether a buffer's address is a multiple of `bytes`.
-kilni_program_value_t kilni_program_group_aligned(kilni_program_lowering_t* w,
-                                                  const kilni_place_t* place,
-                                                  uint32_t bytes);
+kilni_program_value_t kilni_program_group_aligned(
+    kilni_program_lowering_t* w, const kilni_dispatch_place_t* place,
+    uint32_t bytes);
 // x | y where both are fields of one word, side by side; 0 if they are not.
 kilni_program_value_t kilni_program_group_join(kilni_program_lowering_t* w,
                                                kilni_program_value_t x,
@@ -618,11 +620,12 @@ kilni_program_value_t kilni_program_group_join(kilni_program_lowering_t* w,
 // A store, a barrier of the block and a load (or whatever else reads), as they
 // are written. `guard`: 0, or where it is stored; `index` 0: any.
 void kilni_program_cover_store(kilni_program_lowering_t* w,
-                               kilni_place_t* place,
+                               kilni_dispatch_place_t* place,
                                kilni_program_value_t index,
                                kilni_program_value_t guard);
 void kilni_program_cover_barrier(kilni_program_lowering_t* w);
-void kilni_program_cover_load(kilni_program_lowering_t* w, kilni_place_t* place,
+void kilni_program_cover_load(kilni_program_lowering_t* w,
+                              kilni_dispatch_place_t* place,
                               kilni_program_value_t index);
 
 // ---- program_atomic.c, program_lanes.c ----
@@ -771,7 +774,7 @@ void kilni_program_rounds_place(kilni_program_lowering_t* w);
 // A thread writes `value` to the flag, where `guard` holds or is 0; false if
 // this is no flag that a thread keeps to itself.
 bool kilni_program_rounds_tell(kilni_program_lowering_t* w,
-                               const kilni_place_t* place,
+                               const kilni_dispatch_place_t* place,
                                kilni_program_value_t value,
                                kilni_program_value_t guard);
 // All rounds; `item` writes what a block does in one of them. Threads that are

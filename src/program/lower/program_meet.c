@@ -280,8 +280,8 @@ void kilni_program_grid_leave(kilni_program_lowering_t* w) {
 // ---- Copies by the block ----
 
 typedef struct copy_t {
-  kilni_place_t* to;
-  kilni_place_t* from;
+  kilni_dispatch_place_t* to;
+  kilni_dispatch_place_t* from;
   kilni_program_value_t to_index, from_index,
       count;  // u64; the count as an i64
 } copy_t;

@@ -203,7 +203,7 @@ uint32_t kilni_program_rounds_flag(kilni_program_lowering_t* w,
 }
 
 void kilni_program_rounds_place(kilni_program_lowering_t* w) {
-  kilni_place_t* place = &w->places[w->rounds.flag];
+  kilni_dispatch_place_t* place = &w->places[w->rounds.flag];
   w->rounds.address = place->number;
   w->rounds.told = kilni_program_register(w, T(BOOL));
   w->rounds.trapped = kilni_program_register(w, T(BOOL));
@@ -215,7 +215,7 @@ void kilni_program_rounds_place(kilni_program_lowering_t* w) {
 }
 
 bool kilni_program_rounds_tell(kilni_program_lowering_t* w,
-                               const kilni_place_t* place,
+                               const kilni_dispatch_place_t* place,
                                kilni_program_value_t value,
                                kilni_program_value_t guard) {
   if (!w->rounds.votes || place != &w->places[w->rounds.flag]) return false;

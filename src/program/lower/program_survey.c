@@ -279,7 +279,7 @@ static void survey_add(assigned_t* to, uint32_t variable) {
 }
 
 static void survey_add_buffer(assigned_t* to, uint32_t buffer) {
-  kilni_place_t* place = kilni_program_place(to->w, buffer);
+  kilni_dispatch_place_t* place = kilni_program_place(to->w, buffer);
   if (place->first == 0 || place->first == UINT32_MAX) return;
   for (uint64_t i = 0; i < place->count; i++) {
     survey_add(to, place->first + (uint32_t)i);

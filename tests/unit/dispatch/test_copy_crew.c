@@ -40,7 +40,7 @@ int __wrap_pthread_create(pthread_t* out, const pthread_attr_t* attributes,
 typedef struct kit_t {
   fault_alloc_t watch;
   kiln_allocator_t allocator;
-  kilni_crew_t* crew;
+  kilni_dispatch_crew_t* crew;
 } kit_t;
 
 static void open_kit(kit_t* kit, uint32_t threads) {
@@ -48,12 +48,12 @@ static void open_kit(kit_t* kit, uint32_t threads) {
   atomic_store(&g_starts_left, INT32_MAX);
   fault_alloc_init(&kit->watch);
   kit->allocator = fault_alloc_allocator(&kit->watch);
-  assert_null(kilni_crew_create(kit->allocator, threads, &kit->crew));
-  assert_int_equal(kilni_crew_running(kit->crew), 0);
+  assert_null(kilni_dispatch_crew_create(kit->allocator, threads, &kit->crew));
+  assert_int_equal(kilni_dispatch_crew_running(kit->crew), 0);
 }
 
 static void close_kit(kit_t* kit) {
-  kilni_crew_destroy(kit->crew);
+  kilni_dispatch_crew_destroy(kit->crew);
   fault_alloc_assert_clean(&kit->watch);
   fault_alloc_deinit(&kit->watch);
 }
@@ -63,12 +63,13 @@ static uint8_t byte_at(size_t i) {
 }
 
 // Copies, and whether that and nothing else was written.
-static bool copies(kilni_crew_t* crew, uint8_t* to, const uint8_t* from,
-                   size_t bytes) {
-  kilni_copy_t copy = {to, from, bytes, 0, bytes % 2 != 0 || bytes >= 1 << 20};
+static bool copies(kilni_dispatch_crew_t* crew, uint8_t* to,
+                   const uint8_t* from, size_t bytes) {
+  kilni_dispatch_copy_t copy = {to, from, bytes, 0,
+                                bytes % 2 != 0 || bytes >= 1 << 20};
   memset(to - 1, 0xa5, bytes + 2);
-  kilni_crew_begin(crew, &copy);
-  kilni_crew_finish(crew, &copy);
+  kilni_dispatch_crew_begin(crew, &copy);
+  kilni_dispatch_crew_finish(crew, &copy);
   return to[-1] == 0xa5 && to[bytes] == 0xa5 && memcmp(to, from, bytes) == 0;
 }
 
@@ -89,9 +90,9 @@ static void test_sizes(void** state) {
   for (size_t t = 0; t < sizeof(kThreads) / sizeof(kThreads[0]); t++) {
     kit_t kit;
     open_kit(&kit, kThreads[t]);
-    assert_null(kilni_crew_start(kit.crew));
-    assert_null(kilni_crew_start(kit.crew));
-    assert_int_equal(kilni_crew_running(kit.crew), kThreads[t] - 1);
+    assert_null(kilni_dispatch_crew_start(kit.crew));
+    assert_null(kilni_dispatch_crew_start(kit.crew));
+    assert_int_equal(kilni_dispatch_crew_running(kit.crew), kThreads[t] - 1);
     for (size_t i = 0; i < sizeof(kSizes) / sizeof(kSizes[0]); i++) {
       size_t a = kOffsets[i % 5];
       size_t b = kOffsets[(i / 5 + t) % 5];
@@ -109,20 +110,20 @@ static void test_many(void** state) {
   (void)state;
   enum { COPIES = 48, BYTES = (64 << 10) + 17 };
   static uint8_t from[COPIES][BYTES], to[COPIES][BYTES];
-  kilni_copy_t list[COPIES];
+  kilni_dispatch_copy_t list[COPIES];
   kit_t kit;
   open_kit(&kit, 4);
-  assert_null(kilni_crew_start(kit.crew));
+  assert_null(kilni_dispatch_crew_start(kit.crew));
   uint32_t without = 0;
   for (uint32_t i = 0; i < COPIES; i++) {
     for (size_t k = 0; k < BYTES; k++) from[i][k] = byte_at(k + i);
-    list[i] = (kilni_copy_t){to[i], from[i], BYTES, 0, i % 2 != 0};
-    kilni_crew_begin(kit.crew, &list[i]);
+    list[i] = (kilni_dispatch_copy_t){to[i], from[i], BYTES, 0, i % 2 != 0};
+    kilni_dispatch_crew_begin(kit.crew, &list[i]);
     without += list[i].place == 0;
   }
   assert_int_equal(without, COPIES - 2 * KILNI_CREW_THREADS);
   for (uint32_t i = 0; i < COPIES; i++) {
-    kilni_crew_finish(kit.crew, &list[(i * 7) % COPIES]);
+    kilni_dispatch_crew_finish(kit.crew, &list[(i * 7) % COPIES]);
   }
   assert_memory_equal(from, to, sizeof(from));
   close_kit(&kit);
@@ -131,7 +132,7 @@ static void test_many(void** state) {
 // ---- Several askers, and threads that come and go ----
 
 typedef struct crowd_t {
-  kilni_crew_t* crew;
+  kilni_dispatch_crew_t* crew;
   atomic_uint wrong;
   atomic_uint left;
 } crowd_t;
@@ -167,9 +168,9 @@ static void test_come_and_go(void** state) {
   }
   // A start and a rest are about as long as a copy.
   while (atomic_load(&crowd.left) > 0) {
-    assert_null(kilni_crew_start(kit.crew));
-    kilni_crew_rest(kit.crew);
-    assert_int_equal(kilni_crew_running(kit.crew), 0);
+    assert_null(kilni_dispatch_crew_start(kit.crew));
+    kilni_dispatch_crew_rest(kit.crew);
+    assert_int_equal(kilni_dispatch_crew_running(kit.crew), 0);
   }
   for (int i = 0; i < ASKERS; i++) pthread_join(threads[i], NULL);
   assert_int_equal(atomic_load(&crowd.wrong), 0);
@@ -181,8 +182,8 @@ static void test_start_fails(void** state) {
   static uint8_t from[100002], to[100002];
   kit_t kit;
   open_kit(&kit, 8);
-  assert_null(kilni_crew_start(kit.crew));
-  kilni_crew_rest(kit.crew);
+  assert_null(kilni_dispatch_crew_start(kit.crew));
+  kilni_dispatch_crew_rest(kit.crew);
   if (atomic_load(&g_starts_left) == INT32_MAX) {
     close_kit(&kit);
     print_message("the linker does not lead the library's calls here\n");
@@ -190,15 +191,15 @@ static void test_start_fails(void** state) {
   }
   for (int left = 0; left < 7; left++) {
     atomic_store(&g_starts_left, left);
-    assert_says(kilni_crew_start(kit.crew), KILN_STATUS_LIMIT_EXCEEDED,
+    assert_says(kilni_dispatch_crew_start(kit.crew), KILN_STATUS_LIMIT_EXCEEDED,
                 "7 threads that copy");
-    assert_int_equal(kilni_crew_running(kit.crew), 0);
+    assert_int_equal(kilni_dispatch_crew_running(kit.crew), 0);
     assert_true(copies(kit.crew, to + 1, from, 100000));
   }
   atomic_store(&g_starts_left, INT32_MAX);
-  assert_null(kilni_crew_start(kit.crew));
+  assert_null(kilni_dispatch_crew_start(kit.crew));
   // Who asks is the eighth.
-  assert_int_equal(kilni_crew_running(kit.crew), 7);
+  assert_int_equal(kilni_dispatch_crew_running(kit.crew), 7);
   assert_true(copies(kit.crew, to + 1, from, 100000));
   close_kit(&kit);
 }

@@ -176,8 +176,8 @@ static void test_streams(void** state) {
   // Behind the gate, which is behind the clean.
   kiln_buffer_t* buffer = NULL;
   kiln_buffer_t* target = NULL;
-  assert_null(kilni_resident_get(kit.dispatcher, r, &buffer));
-  assert_null(kilni_resident_get(kit.dispatcher, copy, &target));
+  assert_null(kilni_dispatch_resident_get(kit.dispatcher, r, &buffer));
+  assert_null(kilni_dispatch_resident_get(kit.dispatcher, copy, &target));
   assert_null(
       kiln_buffer_copy_async(target, stream, 0, buffer, 0, sizeof(got)));
   kiln_buffer_release(buffer);

@@ -315,11 +315,11 @@ static void test_too_many_nodes(void** state) {
   add_count(&b, s, count, b.flag);
   (void)finish(s);
   for (uint32_t more = 0; more < 4; more++) {
-    kilni_build_t build = {&s->own, b.kit.allocator, 0, false};
+    kilni_dispatch_build_t build = {&s->own, b.kit.allocator, 0, false};
     build.nodes = KILNI_SEQUENCE_NODES - 1 + more;
     assert_null(kiln_graph_create(b.kit.device, &graph));
     kiln_status_t status =
-        kilni_steps_build(&build, graph, 1, 2, NULL, 0, NULL);
+        kilni_dispatch_steps_build(&build, graph, 1, 2, NULL, 0, NULL);
     if (more == 0) {
       assert_null(status);
     } else {

@@ -66,13 +66,13 @@ static kiln_binding_t draw_binding(world_t* w, bool buffer) {
 // Whether the quick one said yes.
 static bool compare(kiln_pipeline_t* pipeline, const kiln_binding_t* bindings,
                     uint32_t count) {
-  static kilni_plan_t quick, whole;
+  static kilni_dispatch_plan_t quick, whole;
   kiln_dispatch_options_t options = kiln_dispatch_options_default();
   memset(&quick, 0, sizeof(quick));
   memset(&whole, 0, sizeof(whole));
-  bool yes = kilni_quick_plan(pipeline, bindings, count, &quick);
-  kiln_status_t status =
-      kilni_plan_make(pipeline, bindings, count, &options, false, &whole);
+  bool yes = kilni_dispatch_quick_plan(pipeline, bindings, count, &quick);
+  kiln_status_t status = kilni_dispatch_plan_make(pipeline, bindings, count,
+                                                  &options, false, &whole);
   bool right = kiln_status_is_ok(status);
   kiln_dispatch_plan_t shown;
   kiln_status_t other =
@@ -92,8 +92,8 @@ static bool compare(kiln_pipeline_t* pipeline, const kiln_binding_t* bindings,
   assert_ptr_equal(quick.label, whole.label);
   assert_false(whole.idle || whole.has_how || whole.has_host);
   for (uint32_t i = 0; i < count; i++) {
-    const kilni_bound_t* a = &quick.bound[i];
-    const kilni_bound_t* b = &whole.bound[i];
+    const kilni_dispatch_bound_t* a = &quick.bound[i];
+    const kilni_dispatch_bound_t* b = &whole.bound[i];
     assert_int_equal(a->address, b->address);
     assert_int_equal(a->bytes, b->bytes);
     assert_int_equal(a->value, b->value);

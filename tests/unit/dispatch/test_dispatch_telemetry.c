@@ -474,9 +474,9 @@ static void test_threads(void** state) {
 // What threads count lies on lines of their own.
 static void test_lines(void** state) {
   (void)state;
-  assert_int_equal(sizeof(kilni_counter_shard_t) % 64, 0);
-  assert_int_equal(alignof(kilni_counter_shard_t), 64);
-  assert_int_equal(offsetof(kilni_counters_t, longest_ns) % 64, 0);
+  assert_int_equal(sizeof(kilni_dispatch_counter_shard_t) % 64, 0);
+  assert_int_equal(alignof(kilni_dispatch_counter_shard_t), 64);
+  assert_int_equal(offsetof(kilni_dispatch_counters_t, longest_ns) % 64, 0);
 }
 
 // ---- For the readers of formats ----
