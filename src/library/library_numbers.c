@@ -12,7 +12,8 @@
 #define MEMORY(index) {KILNI_PLACE_MEMORY, index}
 #define COUNT(array)  ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
-static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
+static uint32_t numbers_type_or(const kilni_library_make_t* make,
+                                uint32_t type) {
   return make->options.type != 0 ? make->options.type : type;
 }
 
@@ -20,7 +21,7 @@ static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
 
 // Says T, a type of floats.
 static kiln_status_t define_float(kilni_library_make_t* make) {
-  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
+  uint32_t type = numbers_type_or(make, KILN_PROGRAM_TYPE_F32);
   if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64 &&
       type != KILN_PROGRAM_TYPE_F16 && type != KILN_PROGRAM_TYPE_BF16) {
     return kilni_library_alien_type(make, type, "f32, f64, f16 and bf16");
@@ -80,7 +81,7 @@ enum { WIDTH_MOST = 128 };
 kiln_status_t kilni_library_make_attention(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(
       kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_SEGMENT));
-  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
+  uint32_t type = numbers_type_or(make, KILN_PROGRAM_TYPE_F32);
   if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F16 &&
       type != KILN_PROGRAM_TYPE_BF16) {
     return kilni_library_alien_type(make, type, "f32, f16 and bf16");
@@ -114,7 +115,7 @@ enum { BINS_MOST = 12288, BINS_DEFAULT = 256 };
 kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(
       kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_BINS));
-  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U8);
+  uint32_t type = numbers_type_or(make, KILN_PROGRAM_TYPE_U8);
   if (type != KILN_PROGRAM_TYPE_U8 && type != KILN_PROGRAM_TYPE_U16 &&
       type != KILN_PROGRAM_TYPE_U32) {
     return kilni_library_alien_type(make, type, "u8, u16 and u32");
@@ -233,7 +234,7 @@ static kiln_status_t make_long_fft(kilni_library_make_t* make, uint32_t log) {
 kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(kilni_library_uses(
       make, KILNI_USES_TYPE | KILNI_USES_SEGMENT | KILNI_USES_COUNT));
-  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
+  uint32_t type = numbers_type_or(make, KILN_PROGRAM_TYPE_F32);
   if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64) {
     return kilni_library_alien_type(make, type, "f32 and f64");
   }

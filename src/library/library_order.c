@@ -22,7 +22,7 @@ static const char kTail[] = "\n}\n";
 
 // One pair of braces may not be closed inside: what stands behind it would be a
 // part of the text, and not of the function.
-static kiln_status_t check_body(const char* order) {
+static kiln_status_t order_check_body(const char* order) {
   int depth = 0;
   for (const char* at = order; *at != 0 && depth >= 0; at++) {
     if (at[0] == '/' && at[1] == '/') {
@@ -41,7 +41,7 @@ kiln_status_t kilni_library_reorder(const kilni_library_make_t* make,
                                     const kiln_library_entry_t* entry,
                                     char** out_text, size_t* out_bytes) {
   const char* order = make->options.order;
-  KILNI_RETURN_IF_ERROR(check_body(order));
+  KILNI_RETURN_IF_ERROR(order_check_body(order));
   const char* head = strstr(entry->text.data, kHead);
   const char* tail = head != NULL ? strstr(head, kTail) : NULL;
   if (tail == NULL) {
@@ -68,7 +68,7 @@ kiln_status_t kilni_library_reorder(const kilni_library_make_t* make,
 // Memory of a sort, by its number. Values are there for pairs only.
 enum { SORT_SPLITS, SORT_KEYS, SORT_VALUES };
 
-static uint32_t type_bytes(uint32_t type) {
+static uint32_t order_type_bytes(uint32_t type) {
 #define BYTES(name, spelling, bytes, kind) \
   if (type == KILN_PROGRAM_TYPE_##name) return bytes;
   KILN_PROGRAM_TYPES(BYTES)
@@ -89,13 +89,15 @@ static const sort_tile_t* tile_of(const kilni_library_make_t* make) {
       {{"15", "3840", 3840}, {"13", "3328", 3328}},
       {{"11", "2816", 2816}, {"9", "2304", 2304}}};
   const kiln_library_options_t* o = &make->options;
-  bool wide = type_bytes(o->type) > 4 || type_bytes(o->value_type) > 4;
+  bool wide =
+      order_type_bytes(o->type) > 4 || order_type_bytes(o->value_type) > 4;
   return &kTiles[wide][o->value_type != 0];
 }
 
-static kiln_status_t check_type(const kilni_library_make_t* make,
-                                uint32_t type) {
-  if (type != KILN_PROGRAM_TYPE_BOOL && type_bytes(type) != 0) return kiln_ok();
+static kiln_status_t order_check_type(const kilni_library_make_t* make,
+                                      uint32_t type) {
+  if (type != KILN_PROGRAM_TYPE_BOOL && order_type_bytes(type) != 0)
+    return kiln_ok();
   return kilni_library_alien_type(make, type, "the types of numbers");
 }
 
@@ -138,8 +140,8 @@ static void place_pass(const kilni_library_make_t* make, uint32_t pass,
   places[3] = to[1];
 }
 
-static kiln_status_t add_pass(kilni_library_make_t* make, uint32_t pass,
-                              uint32_t passes) {
+static kiln_status_t order_add_pass(kilni_library_make_t* make, uint32_t pass,
+                                    uint32_t passes) {
   uint32_t width = tile_of(make)->keys << (pass - 1);
   kilni_library_place_t places[6];
   place_pass(make, pass, passes, places);
@@ -166,24 +168,24 @@ static uint64_t words(uint64_t bytes) {
 
 static kiln_status_t make_memory(kilni_library_make_t* make) {
   const kiln_library_options_t* o = &make->options;
-  uint32_t key_bytes = o->type == 0 ? 4 : type_bytes(o->type);
+  uint32_t key_bytes = o->type == 0 ? 4 : order_type_bytes(o->type);
   KILNI_RETURN_IF_ERROR(
       kilni_library_memory(make, (o->count / tile_of(make)->keys + 1) * 4));
   KILNI_RETURN_IF_ERROR(
       kilni_library_memory(make, words(o->count * key_bytes)));
   if (o->value_type == 0) return kiln_ok();
-  return kilni_library_memory(make,
-                              words(o->count * type_bytes(o->value_type)));
+  return kilni_library_memory(
+      make, words(o->count * order_type_bytes(o->value_type)));
 }
 
-static kiln_status_t check_options(const kilni_library_make_t* make) {
+static kiln_status_t order_check_options(const kilni_library_make_t* make) {
   const kiln_library_options_t* o = &make->options;
   KILNI_RETURN_IF_ERROR(kilni_library_uses(
       make, KILNI_USES_TYPE | KILNI_USES_VALUE | KILNI_USES_DESCENDING |
                 KILNI_USES_COUNT | KILNI_USES_ORDER));
-  if (o->type != 0) KILNI_RETURN_IF_ERROR(check_type(make, o->type));
+  if (o->type != 0) KILNI_RETURN_IF_ERROR(order_check_type(make, o->type));
   if (o->value_type != 0) {
-    KILNI_RETURN_IF_ERROR(check_type(make, o->value_type));
+    KILNI_RETURN_IF_ERROR(order_check_type(make, o->value_type));
   }
   if (o->count >= SORT_MOST) {
     return kilni_base_status_with_fix(
@@ -201,7 +203,7 @@ static kiln_status_t check_options(const kilni_library_make_t* make) {
 kiln_status_t kilni_library_make_merge_sort(kilni_library_make_t* make) {
   kilni_library_place_t places[4];
   uint32_t passes = 0;
-  KILNI_RETURN_IF_ERROR(check_options(make));
+  KILNI_RETURN_IF_ERROR(order_check_options(make));
   KILNI_RETURN_IF_ERROR(make_memory(make));
   while (((uint64_t)tile_of(make)->keys << passes) < make->options.count) {
     passes++;
@@ -211,7 +213,7 @@ kiln_status_t kilni_library_make_merge_sort(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(
       kilni_library_add(make, "merge_sort_tiles", places, 4, KILN_SWITCH_OFF));
   for (uint32_t pass = 1; pass <= passes; pass++) {
-    KILNI_RETURN_IF_ERROR(add_pass(make, pass, passes));
+    KILNI_RETURN_IF_ERROR(order_add_pass(make, pass, passes));
   }
   return kiln_ok();
 }

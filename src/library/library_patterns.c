@@ -58,8 +58,8 @@ static kiln_status_t too_large(const char* what, uint64_t most) {
       "divide them into several sets");
 }
 
-static kiln_status_t take_numbers(tree_t* tree, uint64_t count,
-                                  uint32_t** out) {
+static kiln_status_t patterns_take_numbers(tree_t* tree, uint64_t count,
+                                           uint32_t** out) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(tree->allocator, (size_t)count,
                                                sizeof(uint32_t), &block));
@@ -75,12 +75,12 @@ static void give_numbers(kiln_allocator_t allocator, uint32_t* numbers,
 static kiln_status_t open_tree(tree_t* tree) {
   uint64_t states = tree->most;
   KILNI_RETURN_IF_ERROR(
-      take_numbers(tree, states * tree->classes, &tree->next));
-  KILNI_RETURN_IF_ERROR(take_numbers(tree, states, &tree->fall));
-  KILNI_RETURN_IF_ERROR(take_numbers(tree, states, &tree->order));
-  KILNI_RETURN_IF_ERROR(take_numbers(tree, states, &tree->first));
-  KILNI_RETURN_IF_ERROR(take_numbers(tree, states, &tree->pairs));
-  KILNI_RETURN_IF_ERROR(take_numbers(tree, tree->count, &tree->other));
+      patterns_take_numbers(tree, states * tree->classes, &tree->next));
+  KILNI_RETURN_IF_ERROR(patterns_take_numbers(tree, states, &tree->fall));
+  KILNI_RETURN_IF_ERROR(patterns_take_numbers(tree, states, &tree->order));
+  KILNI_RETURN_IF_ERROR(patterns_take_numbers(tree, states, &tree->first));
+  KILNI_RETURN_IF_ERROR(patterns_take_numbers(tree, states, &tree->pairs));
+  KILNI_RETURN_IF_ERROR(patterns_take_numbers(tree, tree->count, &tree->other));
   for (uint64_t s = 0; s < states; s++) tree->first[s] = NONE;
   return kiln_ok();
 }
@@ -191,17 +191,18 @@ static void fill_tables(const tree_t* tree, const uint32_t* renamed,
 static kiln_status_t make_tables(tree_t* tree, uint64_t pairs,
                                  kiln_library_patterns_t* made) {
   uint32_t* renamed = NULL;
-  KILNI_RETURN_IF_ERROR(take_numbers(tree, tree->states, &renamed));
+  KILNI_RETURN_IF_ERROR(patterns_take_numbers(tree, tree->states, &renamed));
   number_states(tree, renamed, &made->quiet);
   made->next_count = (uint64_t)tree->states * tree->classes;
   made->end_count = (uint64_t)tree->states - made->quiet + 1;
   made->pair_count = pairs * 2;
-  kiln_status_t status = take_numbers(tree, made->next_count, &made->next);
+  kiln_status_t status =
+      patterns_take_numbers(tree, made->next_count, &made->next);
   if (kiln_status_is_ok(status)) {
-    status = take_numbers(tree, made->end_count, &made->ends);
+    status = patterns_take_numbers(tree, made->end_count, &made->ends);
   }
   if (kiln_status_is_ok(status)) {
-    status = take_numbers(tree, made->pair_count, &made->pairs);
+    status = patterns_take_numbers(tree, made->pair_count, &made->pairs);
   }
   if (kiln_status_is_ok(status)) fill_tables(tree, renamed, made);
   give_numbers(tree->allocator, renamed, tree->states);
@@ -244,7 +245,8 @@ static kiln_status_t survey(tree_t* tree, kiln_library_patterns_t* made) {
   return kiln_ok();
 }
 
-static kiln_status_t make_all(tree_t* tree, kiln_library_patterns_t* made) {
+static kiln_status_t patterns_make_all(tree_t* tree,
+                                       kiln_library_patterns_t* made) {
   KILNI_RETURN_IF_ERROR(survey(tree, made));
   kiln_status_t status = open_tree(tree);
   if (kiln_status_is_ok(status)) {
@@ -275,7 +277,7 @@ kiln_status_t kiln_library_patterns_create(
   kiln_library_patterns_t* made = block;
   made->allocator = tree.allocator;
   atomic_init(&made->references, 1);
-  kiln_status_t status = make_all(&tree, made);
+  kiln_status_t status = patterns_make_all(&tree, made);
   if (!kiln_status_is_ok(status)) {
     kiln_library_patterns_release(made);
     return status;

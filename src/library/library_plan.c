@@ -24,8 +24,9 @@ void kilni_library_define(kilni_library_make_t* make, const char* name,
   make->define_count++;
 }
 
-static kiln_status_t read_program(kilni_library_make_t* make, const char* name,
-                                  kiln_program_t** out_program) {
+static kiln_status_t plan_read_program(kilni_library_make_t* make,
+                                       const char* name,
+                                       kiln_program_t** out_program) {
   kiln_library_entry_t entry;
   if (!kiln_library_find(name, &entry)) {
     return KILNI_FAIL(INTERNAL, "the library has no text \"%s\"", name);
@@ -76,7 +77,7 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
                                 uint32_t place_count, uint32_t clears) {
   kiln_library_plan_t* plan = make->plan;
   kiln_program_t* program = NULL;
-  KILNI_RETURN_IF_ERROR(read_program(make, name, &program));
+  KILNI_RETURN_IF_ERROR(plan_read_program(make, name, &program));
   kiln_pipeline_options_t options = kiln_pipeline_options_default();
   options.max_ulp = make->options.max_ulp;
   kilni_library_step_t* step = &plan->steps[plan->step_count];
@@ -166,7 +167,7 @@ kiln_status_t kilni_library_need_count(const kilni_library_make_t* make) {
       "say how many elements a run has at most: fewer than 2^32 - 2^16");
 }
 
-static void destroy(kiln_library_plan_t* plan) {
+static void plan_destroy(kiln_library_plan_t* plan) {
   kiln_dispatcher_t* dispatcher = plan->dispatcher;
   kiln_sequence_release(plan->rounds.sequence);
   for (uint32_t i = 0; i < KILNI_LIBRARY_STEPS; i++) {
@@ -180,10 +181,10 @@ static void destroy(kiln_library_plan_t* plan) {
 }
 
 // Makes a plan; `dispatcher` NULL makes one that can do nothing.
-static kiln_status_t create(kiln_dispatcher_t* dispatcher,
-                            kiln_allocator_t allocator, const char* name,
-                            const kiln_library_options_t* options,
-                            kiln_library_plan_t** out_plan) {
+static kiln_status_t plan_create(kiln_dispatcher_t* dispatcher,
+                                 kiln_allocator_t allocator, const char* name,
+                                 const kiln_library_options_t* options,
+                                 kiln_library_plan_t** out_plan) {
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   kilni_library_make_t make;
   memset(&make, 0, sizeof(make));
@@ -213,7 +214,7 @@ static kiln_status_t create(kiln_dispatcher_t* dispatcher,
   make.plan = plan;
   kiln_status_t status = kilni_library_recipe(&make);
   if (!kiln_status_is_ok(status)) {
-    destroy(plan);
+    plan_destroy(plan);
     return KILNI_ANNOTATE(status, "a plan of the library's \"%s\"",
                           make.entry.name);
   }
@@ -228,8 +229,9 @@ kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(out_plan != NULL, "out_plan");
   *out_plan = NULL;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  return create(dispatcher, kiln_dispatcher_device(dispatcher)->host->allocator,
-                name, options, out_plan);
+  return plan_create(dispatcher,
+                     kiln_dispatcher_device(dispatcher)->host->allocator, name,
+                     options, out_plan);
 }
 
 kiln_status_t kiln_library_check(const char* name,
@@ -237,7 +239,7 @@ kiln_status_t kiln_library_check(const char* name,
                                  const kiln_allocator_t* allocator) {
   kiln_library_plan_t* plan = NULL;
   kiln_allocator_t own = allocator != NULL ? *allocator : kiln_allocator_libc();
-  KILNI_RETURN_IF_ERROR(create(NULL, own, name, options, &plan));
+  KILNI_RETURN_IF_ERROR(plan_create(NULL, own, name, options, &plan));
   kiln_library_plan_release(plan);
   return kiln_ok();
 }
@@ -248,7 +250,7 @@ void kiln_library_plan_retain(kiln_library_plan_t* plan) {
 
 void kiln_library_plan_release(kiln_library_plan_t* plan) {
   if (plan != NULL && atomic_fetch_sub(&plan->references, 1) == 1) {
-    destroy(plan);
+    plan_destroy(plan);
   }
 }
 
@@ -276,9 +278,9 @@ static kiln_status_t find_bytes(const kiln_library_plan_t* plan,
 
 // Its whole words; none where it stands between words. What Kiln allocates
 // begins at a word's place.
-static kiln_status_t find_words(const kiln_library_plan_t* plan,
-                                const kiln_binding_t* binding,
-                                kiln_binding_t* out_words) {
+static kiln_status_t plan_find_words(const kiln_library_plan_t* plan,
+                                     const kiln_binding_t* binding,
+                                     kiln_binding_t* out_words) {
   uint64_t bytes = 0;
   KILNI_RETURN_IF_ERROR(find_bytes(plan, binding, &bytes));
   uint64_t place = binding->kind == KILN_BINDING_POINTER
@@ -304,7 +306,7 @@ kiln_status_t kilni_library_bind(const kiln_library_plan_t* plan,
     } else if (step->places[i].kind == KILNI_PLACE_VALUE) {
       bound[i] = kiln_bind_u32(index);
     } else if (step->places[i].kind == KILNI_PLACE_WORDS) {
-      KILNI_RETURN_IF_ERROR(find_words(plan, &bindings[index], &bound[i]));
+      KILNI_RETURN_IF_ERROR(plan_find_words(plan, &bindings[index], &bound[i]));
     } else if (step->places[i].kind == KILNI_PLACE_ALIKE) {
       KILNI_RETURN_IF_ERROR(find_bytes(plan, &bindings[0], &bytes));
       kiln_buffer_t* memory = plan->memories[index];
@@ -356,8 +358,8 @@ static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
 }
 
 // No more elements than its memory is for.
-static kiln_status_t check_count(const kiln_library_plan_t* plan,
-                                 const kiln_binding_t* bindings) {
+static kiln_status_t plan_check_count(const kiln_library_plan_t* plan,
+                                      const kiln_binding_t* bindings) {
   kiln_pipeline_parameter_t first;
   uint64_t bytes = 0;
   if (plan->count == 0 || !kiln_library_plan_parameter(plan, 0, &first) ||
@@ -392,8 +394,8 @@ static kiln_status_t find_address(const kiln_library_plan_t* plan,
 }
 
 // Each launch sees to what it is bound to itself.
-static kiln_status_t check_apart(const kiln_library_plan_t* plan,
-                                 const kiln_binding_t* bindings) {
+static kiln_status_t plan_check_apart(const kiln_library_plan_t* plan,
+                                      const kiln_binding_t* bindings) {
   uint64_t begins[2], bytes[2];
   if (plan->apart[0] == plan->apart[1]) return kiln_ok();
   for (uint32_t i = 0; i < 2; i++) {
@@ -416,9 +418,10 @@ static kiln_status_t check_apart(const kiln_library_plan_t* plan,
 }
 
 // The pending, where one is wanted, is that of what comes last.
-static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
-                             const kiln_binding_t* bindings,
-                             kiln_pending_t** out_pending) {
+static kiln_status_t plan_run_all(kiln_library_plan_t* plan,
+                                  kiln_stream_t* stream,
+                                  const kiln_binding_t* bindings,
+                                  kiln_pending_t** out_pending) {
   bool has_rounds = plan->rounds.count != 0;
   uint32_t count = has_rounds ? plan->rounds.first : plan->step_count;
   for (uint32_t i = 0; i < count; i++) {
@@ -433,8 +436,9 @@ static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
 // Before anything is put on it, so that a graph has all of a run or nothing:
 // the last step would refuse a pending, and rounds may be a graph of their own,
 // which no other one can hold.
-static kiln_status_t check_capture(const kiln_library_plan_t* plan,
-                                   kiln_stream_t* stream, bool wants_pending) {
+static kiln_status_t plan_check_capture(const kiln_library_plan_t* plan,
+                                        kiln_stream_t* stream,
+                                        bool wants_pending) {
   bool has_rounds = plan->rounds.count != 0, captured = false;
   if (stream == NULL || (!wants_pending && !has_rounds)) return kiln_ok();
   KILNI_RETURN_IF_ERROR(kilni_device_stream_ask_capture(stream, &captured));
@@ -448,15 +452,17 @@ static kiln_status_t check_capture(const kiln_library_plan_t* plan,
                  : "call kiln_library_plan_run, which has none");
 }
 
-static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
-                         const kiln_binding_t* bindings, uint32_t count,
-                         kiln_pending_t** out_pending) {
+static kiln_status_t library_plan_run(kiln_library_plan_t* plan,
+                                      kiln_stream_t* stream,
+                                      const kiln_binding_t* bindings,
+                                      uint32_t count,
+                                      kiln_pending_t** out_pending) {
   KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
   KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, count));
-  KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
-  KILNI_RETURN_IF_ERROR(check_apart(plan, bindings));
-  KILNI_RETURN_IF_ERROR(check_capture(plan, stream, out_pending != NULL));
-  kiln_status_t status = run_all(plan, stream, bindings, out_pending);
+  KILNI_RETURN_IF_ERROR(plan_check_count(plan, bindings));
+  KILNI_RETURN_IF_ERROR(plan_check_apart(plan, bindings));
+  KILNI_RETURN_IF_ERROR(plan_check_capture(plan, stream, out_pending != NULL));
+  kiln_status_t status = plan_run_all(plan, stream, bindings, out_pending);
   if (kiln_status_is_ok(status)) return kiln_ok();
   return KILNI_ANNOTATE(
       status, "the library's \"%s\", planned for at most %llu elements",
@@ -467,7 +473,7 @@ kiln_status_t kiln_library_plan_run(kiln_library_plan_t* plan,
                                     kiln_stream_t* stream,
                                     const kiln_binding_t* bindings,
                                     uint32_t binding_count) {
-  return run(plan, stream, bindings, binding_count, NULL);
+  return library_plan_run(plan, stream, bindings, binding_count, NULL);
 }
 
 kiln_status_t kiln_library_plan_begin(kiln_library_plan_t* plan,
@@ -477,7 +483,7 @@ kiln_status_t kiln_library_plan_begin(kiln_library_plan_t* plan,
                                       kiln_pending_t** out_pending) {
   KILNI_CHECK_ARGUMENT(out_pending != NULL, "out_pending");
   *out_pending = NULL;
-  return run(plan, stream, bindings, binding_count, out_pending);
+  return library_plan_run(plan, stream, bindings, binding_count, out_pending);
 }
 
 // ---- Questions ----

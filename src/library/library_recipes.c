@@ -91,7 +91,7 @@ kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
 
 // ---- Types ----
 
-static bool is_float(uint32_t type) {
+static bool recipes_is_float(uint32_t type) {
   return type == KILN_PROGRAM_TYPE_F32 || type == KILN_PROGRAM_TYPE_F64;
 }
 
@@ -122,20 +122,21 @@ static kiln_status_t define_type(kilni_library_make_t* make, uint32_t type) {
   return kiln_ok();
 }
 
-static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
+static uint32_t recipes_type_or(const kilni_library_make_t* make,
+                                uint32_t type) {
   return make->options.type != 0 ? make->options.type : type;
 }
 
 // ---- Entries ----
 
 static kiln_status_t make_scan(kilni_library_make_t* make) {
-  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U32);
+  uint32_t type = recipes_type_or(make, KILN_PROGRAM_TYPE_U32);
   KILNI_RETURN_IF_ERROR(kilni_library_uses(
       make, KILNI_USES_TYPE | KILNI_USES_EXCLUSIVE | KILNI_USES_COUNT));
   KILNI_RETURN_IF_ERROR(define_type(make, type));
   uint32_t words = bytes_of(type) / 4;
   kilni_library_define(make, "WORDS", words == 2 ? "2" : "1");
-  kilni_library_define(make, "ORDERED", is_float(type) ? "1" : "0");
+  kilni_library_define(make, "ORDERED", recipes_is_float(type) ? "1" : "0");
   kilni_library_define(make, "EXCLUSIVE",
                        make->options.exclusive == KILN_SWITCH_ON ? "1" : "0");
   uint64_t states = tiles(make->options.count) * words + 1;
@@ -313,9 +314,9 @@ static kiln_status_t define_keys(kilni_library_make_t* make, uint32_t type) {
       type == KILN_PROGRAM_TYPE_I32 || type == KILN_PROGRAM_TYPE_I64;
   kilni_library_define(make, "BITS", bytes_of(type) == 8 ? "64" : "32");
   kilni_library_define(make, "KIND",
-                       is_float(type) ? "2"
-                       : is_signed    ? "1"
-                                      : "0");
+                       recipes_is_float(type) ? "2"
+                       : is_signed            ? "1"
+                                              : "0");
   kilni_library_define(make, "DESCENDING",
                        make->options.descending == KILN_SWITCH_ON ? "1" : "0");
   return kiln_ok();
@@ -390,7 +391,7 @@ static kiln_status_t make_sort_pass(kilni_library_make_t* make, uint32_t type,
 }
 
 static kiln_status_t make_sort(kilni_library_make_t* make) {
-  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U32);
+  uint32_t type = recipes_type_or(make, KILN_PROGRAM_TYPE_U32);
   uint32_t key_bytes = bytes_of(type);
   KILNI_RETURN_IF_ERROR(
       kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_VALUE |

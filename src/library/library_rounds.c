@@ -41,9 +41,9 @@ static kiln_status_t record_step(const kiln_library_plan_t* plan,
                                     step->place_count, &options, NULL);
 }
 
-static kiln_status_t record(const kiln_library_plan_t* plan,
-                            const kiln_binding_t* bindings,
-                            kiln_sequence_t* sequence) {
+static kiln_status_t rounds_record(const kiln_library_plan_t* plan,
+                                   const kiln_binding_t* bindings,
+                                   kiln_sequence_t* sequence) {
   const kilni_library_rounds_t* rounds = &plan->rounds;
   kiln_fixpoint_options_t options = kiln_fixpoint_options_default();
   options.flag = kiln_bind_buffer_range(plan->memories[rounds->flag], 0, 4);
@@ -59,14 +59,15 @@ static kiln_status_t record(const kiln_library_plan_t* plan,
   return kiln_sequence_finish(sequence);
 }
 
-static bool is_same(const kiln_binding_t* a, const kiln_binding_t* b) {
+static bool rounds_is_same(const kiln_binding_t* a, const kiln_binding_t* b) {
   return a->kind == b->kind && a->type == b->type &&
          a->value.bits == b->value.bits && a->offset == b->offset &&
          a->bytes == b->bytes;
 }
 
 // The binding of a run that a place is about; false where there is none.
-static bool is_given(const kilni_library_place_t* place, uint32_t* out_index) {
+static bool rounds_is_given(const kilni_library_place_t* place,
+                            uint32_t* out_index) {
   *out_index = place->kind == KILNI_PLACE_ALIKE ? 0 : place->index;
   return place->kind == KILNI_PLACE_GIVEN || place->kind == KILNI_PLACE_WORDS ||
          place->kind == KILNI_PLACE_ALIKE;
@@ -81,8 +82,8 @@ static bool is_for(const kiln_library_plan_t* plan,
     const kilni_library_step_t* step = &plan->steps[i];
     for (uint32_t k = 0; k < step->place_count; k++) {
       uint32_t at = 0;
-      if (is_given(&step->places[k], &at) &&
-          !is_same(&bindings[at], &rounds->bindings[at])) {
+      if (rounds_is_given(&step->places[k], &at) &&
+          !rounds_is_same(&bindings[at], &rounds->bindings[at])) {
         return false;
       }
     }
@@ -98,7 +99,7 @@ static kiln_status_t make_sequence(kiln_library_plan_t* plan,
   kiln_sequence_t* sequence = NULL;
   KILNI_RETURN_IF_ERROR(
       kiln_sequence_create(plan->dispatcher, &options, &sequence));
-  kiln_status_t status = record(plan, bindings, sequence);
+  kiln_status_t status = rounds_record(plan, bindings, sequence);
   if (!kiln_status_is_ok(status)) {
     kiln_sequence_release(sequence);
     return status;
