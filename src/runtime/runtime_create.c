@@ -20,7 +20,7 @@ void kiln_runtime_retain(kiln_runtime_t* runtime) {
   atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
 }
 
-static void destroy(kiln_runtime_t* runtime) {
+static void runtime_create_destroy(kiln_runtime_t* runtime) {
   kiln_allocator_t allocator = runtime->host.allocator;
   kilni_runtime_stop_providers(runtime);
   kiln_toolkit_release(runtime->toolkit);
@@ -39,7 +39,7 @@ void kiln_runtime_release(kiln_runtime_t* runtime) {
   if (runtime == NULL || kilni_base_host_is_forked(&runtime->host)) return;
   if (atomic_fetch_sub_explicit(&runtime->references, 1,
                                 memory_order_acq_rel) == 1) {
-    destroy(runtime);
+    runtime_create_destroy(runtime);
   }
 }
 
@@ -57,7 +57,8 @@ kilni_base_keep_t kilni_runtime_keep(kiln_runtime_t* runtime) {
 
 // ---- Options, each falling back to its variable ----
 
-static kiln_status_t bad_option(const char* name, const char* wanted) {
+static kiln_status_t runtime_create_bad_option(const char* name,
+                                               const char* wanted) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "kiln_runtime_options_t has a bad `%s`",
                  name),
@@ -65,7 +66,8 @@ static kiln_status_t bad_option(const char* name, const char* wanted) {
 }
 
 static kiln_status_t take_switch(uint32_t given, const char* name, bool* out) {
-  if (given > KILN_SWITCH_ON) return bad_option(name, "KILN_SWITCH_*");
+  if (given > KILN_SWITCH_ON)
+    return runtime_create_bad_option(name, "KILN_SWITCH_*");
   if (given != KILN_SWITCH_DEFAULT) *out = given == KILN_SWITCH_ON;
   return kiln_ok();
 }
@@ -136,8 +138,8 @@ static kiln_status_t take_devices(kiln_runtime_t* runtime,
   return kiln_ok();
 }
 
-static kiln_status_t take_numbers(kiln_runtime_t* runtime,
-                                  const kiln_runtime_options_t* options) {
+static kiln_status_t create_take_numbers(
+    kiln_runtime_t* runtime, const kiln_runtime_options_t* options) {
   uint64_t workers = 0;
   KILNI_RETURN_IF_ERROR(
       kilni_base_env_u64(&runtime->env, KILNI_ENV_KILN_SOFT_WORKERS, &workers));
@@ -189,8 +191,8 @@ kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime) {
   return runtime->toolkit;
 }
 
-static kiln_status_t take_options(kiln_runtime_t* runtime,
-                                  const kiln_runtime_options_t* options) {
+static kiln_status_t runtime_create_take_options(
+    kiln_runtime_t* runtime, const kiln_runtime_options_t* options) {
   kiln_allocator_t allocator = runtime->host.allocator;
   KILNI_RETURN_IF_ERROR(kilni_base_env_init(&runtime->env, allocator));
   runtime->host.env = &runtime->env;
@@ -201,7 +203,7 @@ static kiln_status_t take_options(kiln_runtime_t* runtime,
   KILNI_RETURN_IF_ERROR(take_switch(options->trace, "trace", &runtime->trace));
   KILNI_RETURN_IF_ERROR(take_page_check(runtime, options));
   KILNI_RETURN_IF_ERROR(take_lanes(runtime, options));
-  KILNI_RETURN_IF_ERROR(take_numbers(runtime, options));
+  KILNI_RETURN_IF_ERROR(create_take_numbers(runtime, options));
   runtime->print = options->print;
   runtime->print_user = options->print_user;
   if (options->cuda_library != NULL) {
@@ -231,7 +233,8 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
   }
   kiln_allocator_t allocator =
       given.allocator ? *given.allocator : kiln_allocator_libc();
-  if (allocator.fn == NULL) return bad_option("allocator", "a function");
+  if (allocator.fn == NULL)
+    return runtime_create_bad_option("allocator", "a function");
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kiln_runtime_t), &block));
@@ -246,7 +249,8 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
   if (hooks != NULL) runtime->hooks = *hooks;
   kiln_status_t status = kilni_base_mutex_init(&runtime->lock);
   runtime->has_lock = kiln_status_is_ok(status);
-  if (kiln_status_is_ok(status)) status = take_options(runtime, &given);
+  if (kiln_status_is_ok(status))
+    status = runtime_create_take_options(runtime, &given);
   if (!kiln_status_is_ok(status)) {
     kiln_runtime_release(runtime);
     return status;

@@ -15,7 +15,7 @@
 
 // A driver, once it has been started. Under the runtime's lock while it is
 // started, const afterwards. one-thread
-typedef struct kilni_provider_t {
+typedef struct kilni_runtime_provider_t {
   bool started;
   bool is_soft;
   bool traced;
@@ -26,7 +26,7 @@ typedef struct kilni_provider_t {
   kiln_cuda_table_t traced_table;   // what kilni_table_cuda_trace_remove wants
   kiln_cuda_table_t wrapped_table;  // what hooks.unwrap wants
   kilni_base_dynlib_t* library;     // of the driver; NULL for the others
-} kilni_provider_t;
+} kilni_runtime_provider_t;
 
 struct kiln_runtime_t {
   kiln_host_t host;
@@ -48,8 +48,8 @@ struct kiln_runtime_t {
   void* print_user;
   kiln_toolkit_t* toolkit;  // the process's context of finds and loads
   kiln_cache_t* cache;
-  kilni_provider_t cuda;
-  kilni_provider_t soft;
+  kilni_runtime_provider_t cuda;
+  kilni_runtime_provider_t soft;
 };
 
 // What objects opened from the runtime hold it with.

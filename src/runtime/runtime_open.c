@@ -116,7 +116,7 @@ static bool read_hex(const char** inout_at, uint32_t* out_value) {
 }
 
 // "[domain:]bus:device[.0]" as three numbers.
-static bool read_address(const char* text, uint32_t out_address[3]) {
+static bool open_read_address(const char* text, uint32_t out_address[3]) {
   uint32_t part[3] = {0, 0, 0};
   uint32_t function = 0;
   uint32_t count = 0;
@@ -148,8 +148,8 @@ static bool begins_so(const char* uuid, const char* label) {
   return true;
 }
 
-static bool is_named(const kiln_cuda_table_t* table, kiln_cu_device_t device,
-                     const char* label) {
+static bool open_is_named(const kiln_cuda_table_t* table,
+                          kiln_cu_device_t device, const char* label) {
   uint32_t wanted[3];
   uint32_t has[3];
   char address[32] = "";
@@ -160,10 +160,11 @@ static bool is_named(const kiln_cuda_table_t* table, kiln_cu_device_t device,
     kilni_table_cuda_uuid_text(&uuid, "GPU", text);
     return begins_so(text, label);
   }
-  return read_address(label, wanted) &&
+  return open_read_address(label, wanted) &&
          table->cuDeviceGetPCIBusId(address, (int)sizeof(address), device) ==
              KILN_CU_SUCCESS &&
-         read_address(address, has) && memcmp(wanted, has, sizeof(has)) == 0;
+         open_read_address(address, has) &&
+         memcmp(wanted, has, sizeof(has)) == 0;
 }
 
 static kiln_status_t find_named(kiln_runtime_t* runtime, const char* label,
@@ -178,7 +179,7 @@ static kiln_status_t find_named(kiln_runtime_t* runtime, const char* label,
   for (int i = 0; i < count; i++) {
     kiln_cu_device_t device = 0;
     if (table->cuDeviceGet(&device, i) != KILN_CU_SUCCESS ||
-        !is_named(table, device, label)) {
+        !open_is_named(table, device, label)) {
       continue;
     }
     if (found++ == 0) *out_ordinal = (uint32_t)i;
@@ -227,7 +228,7 @@ kiln_status_t kiln_runtime_open_device(kiln_runtime_t* runtime,
     return open_cuda(runtime, ordinal, out_device);
   }
   uint32_t address[3];
-  if (is_uuid(label) || read_address(label, address)) {
+  if (is_uuid(label) || open_read_address(label, address)) {
     KILNI_RETURN_IF_ERROR(find_named(runtime, label, &ordinal));
     return open_cuda(runtime, ordinal, out_device);
   }

@@ -12,7 +12,8 @@
 #include "soft/soft.h"
 #include "table/cuda_table.h"
 
-static void unwrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
+static void unwrap(kiln_runtime_t* runtime,
+                   kilni_runtime_provider_t* provider) {
   if (provider->wrapped) {
     if (runtime->hooks.unwrap != NULL) {
       runtime->hooks.unwrap(runtime->hooks.user, &provider->wrapped_table);
@@ -25,7 +26,8 @@ static void unwrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
   }
 }
 
-static kiln_status_t wrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
+static kiln_status_t wrap(kiln_runtime_t* runtime,
+                          kilni_runtime_provider_t* provider) {
   if (runtime->trace) {
     KILNI_RETURN_IF_ERROR(kilni_table_cuda_trace_install(
         &provider->table, runtime->host.log, &provider->traced_table));
@@ -43,7 +45,7 @@ static kiln_status_t wrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
 }
 
 static kiln_status_t fill_cuda(kiln_runtime_t* runtime) {
-  kilni_provider_t* provider = &runtime->cuda;
+  kilni_runtime_provider_t* provider = &runtime->cuda;
   if (runtime->hooks.cuda_table != NULL) {
     provider->table = *runtime->hooks.cuda_table;
     return kiln_ok();
@@ -67,7 +69,7 @@ static kiln_status_t fill_soft(kiln_runtime_t* runtime) {
   return kilni_soft_start(&runtime->soft_host, &options, &runtime->soft.table);
 }
 
-static void empty(kilni_provider_t* provider) {
+static void provider_empty(kilni_runtime_provider_t* provider) {
   bool lost = atomic_load(&provider->lost);
   // A lost device's driver may still have threads inside the library.
   if (provider->library != NULL && !lost) {
@@ -82,7 +84,7 @@ static kiln_status_t start_cuda(kiln_runtime_t* runtime) {
   kiln_status_t status = wrap(runtime, &runtime->cuda);
   if (!kiln_status_is_ok(status)) {
     unwrap(runtime, &runtime->cuda);
-    empty(&runtime->cuda);
+    provider_empty(&runtime->cuda);
     return status;
   }
   runtime->cuda.started = true;
@@ -97,7 +99,7 @@ static kiln_status_t start_soft(kiln_runtime_t* runtime) {
   if (!kiln_status_is_ok(status)) {
     unwrap(runtime, &runtime->soft);
     kilni_soft_stop();
-    empty(&runtime->soft);
+    provider_empty(&runtime->soft);
     return status;
   }
   runtime->soft.started = true;
@@ -105,7 +107,7 @@ static kiln_status_t start_soft(kiln_runtime_t* runtime) {
 }
 
 static kiln_status_t start_once(kiln_runtime_t* runtime,
-                                kilni_provider_t* provider,
+                                kilni_runtime_provider_t* provider,
                                 kiln_status_t (*start)(kiln_runtime_t*)) {
   kilni_base_mutex_lock(&runtime->lock);
   kiln_status_t status = kiln_ok();
@@ -131,11 +133,11 @@ void kilni_runtime_stop_providers(kiln_runtime_t* runtime) {
   kilni_device_peer_book_deinit(&runtime->soft.peers);
   if (runtime->cuda.started) {
     unwrap(runtime, &runtime->cuda);
-    empty(&runtime->cuda);
+    provider_empty(&runtime->cuda);
   }
   if (runtime->soft.started) {
     unwrap(runtime, &runtime->soft);
     kilni_soft_stop();
-    empty(&runtime->soft);
+    provider_empty(&runtime->soft);
   }
 }
