@@ -18,7 +18,7 @@
 #define MAX_RUNS    1000u
 #define FLOOR_BATCH 20u
 
-static const char NOTHING[] = "program nothing() work 1 block 32 { }\n";
+static const char kNothing[] = "program nothing() work 1 block 32 { }\n";
 
 // ---- Making ready ----
 
@@ -94,7 +94,7 @@ static bool prepare_nothing(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   kiln_event_options_t timing = kiln_event_options_default();
   kilni_cli_session_t* s = &b->files[0].session;
   kiln_program_t* program = NULL;
-  kiln_string_view_t text = {NOTHING, sizeof(NOTHING) - 1};
+  kiln_string_view_t text = {kNothing, sizeof(kNothing) - 1};
   timing.timing = KILN_SWITCH_ON;
   b->simulated = kiln_device_info(s->device)->kind == KILN_DEVICE_KIND_SOFT;
   bool ok =
@@ -139,22 +139,23 @@ typedef struct sample_t {
 } sample_t;
 
 // Puts one run on the stream; without a file one that does nothing.
-static kiln_status_t run_once(kilni_cli_bench_t* b,
-                              const kilni_cli_bench_file_t* f) {
+static kiln_status_t bench_job_run_once(kilni_cli_bench_t* b,
+                                        const kilni_cli_bench_file_t* f) {
   kiln_stream_t* stream = b->files[0].session.stream;
   if (f == NULL) return kiln_prepared_run(b->nothing_prepared, stream);
   if (f->entry == NULL) return kiln_prepared_run(f->prepared, stream);
   return kiln_library_plan_run(f->entry, stream, f->bindings, f->plan.count);
 }
 
-static bool take(kilni_cli_bench_t* b, const kilni_cli_bench_file_t* f,
-                 uint32_t runs, sample_t* out, kilni_cli_error_t* error) {
+static bool bench_job_take(kilni_cli_bench_t* b,
+                           const kilni_cli_bench_file_t* f, uint32_t runs,
+                           sample_t* out, kilni_cli_error_t* error) {
   kiln_stream_t* stream = b->files[0].session.stream;
   uint64_t device_ns = 0;
   kiln_status_t status = kiln_event_record(b->start, stream);
   uint64_t began = kilni_cli_now_ns();
   for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); i++) {
-    status = run_once(b, f);
+    status = bench_job_run_once(b, f);
   }
   uint64_t called = kilni_cli_now_ns();
   if (kiln_status_is_ok(status)) status = kiln_event_record(b->end, stream);
@@ -170,7 +171,7 @@ static bool take(kilni_cli_bench_t* b, const kilni_cli_bench_file_t* f,
   return true;
 }
 
-static void keep(kilni_cli_samples_t* samples, double value) {
+static void bench_job_keep(kilni_cli_samples_t* samples, double value) {
   if (samples->count < KILNI_CLI_BENCH_MAX_SAMPLES) {
     samples->values[samples->count++] = value;
   }
@@ -193,7 +194,7 @@ static bool first_run(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
   if (f->entry != NULL) {
     ok = kilni_cli_library_wait(s, f->entry, f->bindings, f->plan.count, error);
   } else {
-    kiln_status_t status = run_once(b, f);
+    kiln_status_t status = bench_job_run_once(b, f);
     if (kiln_status_is_ok(status)) {
       status = limit == 0 ? kiln_stream_synchronize(s->stream)
                           : kiln_stream_wait(s->stream, limit);
@@ -218,7 +219,7 @@ static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
   sample_t sample = {0, 0, 0};
   if (!first_run(b, f, error)) return false;
   uint32_t more = b->limits.warmup == 0 ? 0 : b->limits.warmup - 1;
-  if (more != 0 && !take(b, f, more, &sample, error)) return false;
+  if (more != 0 && !bench_job_take(b, f, more, &sample, error)) return false;
   double each = more != 0 ? sample.wall : (double)f->first_ns;
   double runs = each < 1 ? MAX_RUNS : SAMPLE_NS / each;
   f->runs = b->limits.runs != 0 ? b->limits.runs
@@ -233,13 +234,13 @@ static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   sample_t sample;
   for (size_t i = 0; i < b->count; i++) {
     kilni_cli_bench_file_t* f = &b->files[(i + b->rounds) % b->count];
-    if (!take(b, f, f->runs, &sample, error)) return false;
-    keep(&f->device, sample.device);
-    keep(&f->wall, sample.wall);
-    keep(&f->enqueue, sample.enqueue);
+    if (!bench_job_take(b, f, f->runs, &sample, error)) return false;
+    bench_job_keep(&f->device, sample.device);
+    bench_job_keep(&f->wall, sample.wall);
+    bench_job_keep(&f->enqueue, sample.enqueue);
   }
-  if (!take(b, NULL, FLOOR_BATCH, &sample, error)) return false;
-  keep(&b->floor, sample.device);
+  if (!bench_job_take(b, NULL, FLOOR_BATCH, &sample, error)) return false;
+  bench_job_keep(&b->floor, sample.device);
   b->rounds++;
   return true;
 }

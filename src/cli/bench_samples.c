@@ -8,7 +8,7 @@
 
 enum { LEAST_SAMPLES = 10 };
 
-static int compare(const void* a, const void* b) {
+static int bench_samples_compare(const void* a, const void* b) {
   double x = *(const double*)a;
   double y = *(const double*)b;
   return (x > y) - (x < y);
@@ -33,7 +33,7 @@ void kilni_cli_samples_sum(const kilni_cli_samples_t* samples,
   memset(out_summary, 0, sizeof(*out_summary));
   if (n == 0) return;
   memcpy(sorted, samples->values, n * sizeof(sorted[0]));
-  qsort(sorted, n, sizeof(sorted[0]), compare);
+  qsort(sorted, n, sizeof(sorted[0]), bench_samples_compare);
   out_summary->median = middle(sorted, n);
   out_summary->least = sorted[0];
   out_summary->most = sorted[n - 1];

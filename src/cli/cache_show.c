@@ -48,9 +48,9 @@ static json_t* problem_json(const kiln_cache_t* cache) {
 
 // A walk over the folder. A folder that cannot be used is no failure where that
 // is what is to be shown.
-static bool walk(kilni_cli_cache_run_t* run, uint32_t flags,
-                 kiln_cache_item_fn_t fn, void* user,
-                 kiln_cache_report_t* out_report) {
+static bool cache_show_walk(kilni_cli_cache_run_t* run, uint32_t flags,
+                            kiln_cache_item_fn_t fn, void* user,
+                            kiln_cache_report_t* out_report) {
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "looking through %s",
                            kiln_cache_directory(run->cache));
@@ -77,7 +77,7 @@ typedef struct sums_t {
   uint64_t newest_s;
 } sums_t;
 
-static bool add_item(void* user, const kiln_cache_item_t* item) {
+static bool cache_show_add_item(void* user, const kiln_cache_item_t* item) {
   sums_t* sums = user;
   const char* name = item->state == KILN_CACHE_STATE_GOOD ? item->kind : "?";
   size_t i = 0;
@@ -175,7 +175,7 @@ bool kilni_cli_cache_stats(kilni_cli_cache_run_t* run) {
   sums_t sums;
   memset(&sums, 0, sizeof(sums));
   // What keeps it from being used is what is asked for here.
-  if (!walk(run, 0, add_item, &sums, &report) &&
+  if (!cache_show_walk(run, 0, cache_show_add_item, &sums, &report) &&
       kiln_cache_disk_problem(run->cache)[0] == 0) {
     return false;
   }
@@ -207,37 +207,38 @@ static const char* action_word(uint32_t action) {
                                                : "other";
 }
 
-static json_t* line_json(uint32_t line) {
+static json_t* cache_show_line_json(uint32_t line) {
   return line == 0 ? json_null()
                    : json_sprintf("%" PRIu32 ".%" PRIu32, line / 1000,
                                   line % 1000 / 10);
 }
 
-static json_t* item_json(const kiln_cache_item_t* item,
-                         const kiln_compile_entry_t* entry, const char* state,
-                         const char* why) {
+static json_t* cache_show_item_json(const kiln_cache_item_t* item,
+                                    const kiln_compile_entry_t* entry,
+                                    const char* state, const char* why) {
   return json_pack(
       "{s:s,s:s,s:s?,s:s,s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:o,s:o}", "name",
       item->name, "state", state, "why", why[0] != 0 ? why : NULL, "kind",
       item->kind, "made", action_word(entry->action), "source",
       view_json(entry->name), "target", view_json(entry->arch), "tool",
-      view_json(entry->tool), "tool_version", line_json(entry->line), "files",
-      (json_int_t)entry->file_count, "source_bytes",
+      view_json(entry->tool), "tool_version", cache_show_line_json(entry->line),
+      "files", (json_int_t)entry->file_count, "source_bytes",
       (json_int_t)entry->source_bytes, "payload_bytes",
       (json_int_t)item->payload_bytes, "bytes", (json_int_t)item->file_bytes,
       "created", seconds_json(item->created_s), "used",
       seconds_json(item->used_s));
 }
 
-static bool append(shown_t* shown, json_t* item) {
+static bool cache_show_append(shown_t* shown, json_t* item) {
   if (json_array_append_new(shown->items, item) == 0) return true;
   return kilni_cli_fail(shown->run->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                         "no memory for the list");
 }
 
 // Says whether what an entry was made of is as it was: "" if it is.
-static bool check_files(const shown_t* shown, const kiln_cache_entry_t* entry,
-                        char why[TEXT_BYTES]) {
+static bool cache_show_check_files(const shown_t* shown,
+                                   const kiln_cache_entry_t* entry,
+                                   char why[TEXT_BYTES]) {
   kiln_string_view_t changed;
   why[0] = 0;
   if (!shown->verifies || kiln_compile_entry_holds(entry, NULL, &changed)) {
@@ -263,11 +264,12 @@ static bool show_good(shown_t* shown, const kiln_cache_item_t* item,
   char why[TEXT_BYTES] = "";
   char clean[TEXT_BYTES];
   bool known = kiln_compile_entry_read(entry, &inside);
-  bool holds = !known || check_files(shown, entry, why);
+  bool holds = !known || cache_show_check_files(shown, entry, why);
   kilni_cli_copy_text(clean, sizeof(clean), why);
   ++*(holds ? &shown->good : &shown->stale);
-  if (!append(shown,
-              item_json(item, &inside, holds ? "good" : "stale", clean))) {
+  if (!cache_show_append(
+          shown, cache_show_item_json(item, &inside, holds ? "good" : "stale",
+                                      clean))) {
     return false;
   }
   return holds || !shown->repairs || remove_entry(shown, entry);
@@ -291,27 +293,28 @@ static bool show_item(void* user, const kiln_cache_item_t* item) {
   // Gone by now, or not read so far that it was seen to be bad.
   if (item->state == KILN_CACHE_STATE_GOOD) return true;
   (void)kiln_compile_entry_read(NULL, &unknown);
-  return append(shown,
-                item_json(item, &unknown, state_word(item->state), item->why));
+  return cache_show_append(
+      shown,
+      cache_show_item_json(item, &unknown, state_word(item->state), item->why));
 }
 
 static bool show_all(shown_t* shown, uint32_t flags,
                      kiln_cache_report_t* out_report) {
   shown->run->error->code = KILN_STATUS_OK;
   shown->items = json_array();
-  return walk(shown->run, flags, show_item, shown, out_report) &&
+  return cache_show_walk(shown->run, flags, show_item, shown, out_report) &&
          shown->run->error->code == KILN_STATUS_OK;
 }
 
 // ---- list ----
 
-static const char* text_of(const json_t* item, const char* key,
-                           const char* none) {
+static const char* cache_show_text_of(const json_t* item, const char* key,
+                                      const char* none) {
   const char* text = json_string_value(json_object_get(item, key));
   return text != NULL ? text : none;
 }
 
-static uint64_t number_of(const json_t* item, const char* key) {
+static uint64_t cache_show_number_of(const json_t* item, const char* key) {
   return (uint64_t)json_integer_value(json_object_get(item, key));
 }
 
@@ -319,20 +322,21 @@ static void print_item(FILE* out, const json_t* item, uint64_t now) {
   char size[KILNI_CLI_CACHE_TEXT_BYTES];
   char age[KILNI_CLI_CACHE_TEXT_BYTES];
   char by[64];
-  uint64_t used = number_of(item, "used");
-  kilni_cli_size_text(number_of(item, "bytes"), size);
+  uint64_t used = cache_show_number_of(item, "used");
+  kilni_cli_size_text(cache_show_number_of(item, "bytes"), size);
   kilni_cli_age_text(now > used ? now - used : 0, age);
   (void)snprintf(
-      by, sizeof(by), "%s%s%s", text_of(item, "tool", "-"),
+      by, sizeof(by), "%s%s%s", cache_show_text_of(item, "tool", "-"),
       json_is_string(json_object_get(item, "tool_version")) ? " " : "",
-      text_of(item, "tool_version", ""));
+      cache_show_text_of(item, "tool_version", ""));
   (void)fprintf(out, "%s  %-11s %-11s %-15s %10s %10s  %s",
-                text_of(item, "name", ""), text_of(item, "kind", ""),
-                text_of(item, "target", "-"), by, size, age,
-                text_of(item, "source", "-"));
-  if (strcmp(text_of(item, "state", ""), "good") != 0) {
-    (void)fprintf(out, "  (%s: %s)", text_of(item, "state", ""),
-                  text_of(item, "why", ""));
+                cache_show_text_of(item, "name", ""),
+                cache_show_text_of(item, "kind", ""),
+                cache_show_text_of(item, "target", "-"), by, size, age,
+                cache_show_text_of(item, "source", "-"));
+  if (strcmp(cache_show_text_of(item, "state", ""), "good") != 0) {
+    (void)fprintf(out, "  (%s: %s)", cache_show_text_of(item, "state", ""),
+                  cache_show_text_of(item, "why", ""));
   }
   (void)fputc('\n', out);
 }
@@ -370,7 +374,7 @@ static json_t* not_good(const json_t* items) {
   json_t* list = json_array();
   for (size_t i = 0; i < json_array_size(items); i++) {
     json_t* item = json_array_get(items, i);
-    if (strcmp(text_of(item, "state", ""), "good") != 0) {
+    if (strcmp(cache_show_text_of(item, "state", ""), "good") != 0) {
       (void)json_array_append(list, item);
     }
   }
@@ -382,8 +386,9 @@ static void print_verified(FILE* out, const shown_t* shown,
                            const json_t* items) {
   for (size_t i = 0; i < json_array_size(items); i++) {
     const json_t* item = json_array_get(items, i);
-    (void)fprintf(out, "%s  %s: %s\n", text_of(item, "name", ""),
-                  text_of(item, "state", ""), text_of(item, "why", ""));
+    (void)fprintf(out, "%s  %s: %s\n", cache_show_text_of(item, "name", ""),
+                  cache_show_text_of(item, "state", ""),
+                  cache_show_text_of(item, "why", ""));
   }
   (void)fprintf(out,
                 "%" PRIu64 " good, %" PRIu64 " out of date, %" PRIu64

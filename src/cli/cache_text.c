@@ -41,8 +41,8 @@ void kilni_cli_age_text(uint64_t seconds,
 }
 
 // A whole number with at most one letter of `letters` after it.
-static bool parse(const char* text, const char* letters,
-                  const uint64_t* factors, uint64_t* out) {
+static bool cache_text_parse(const char* text, const char* letters,
+                             const uint64_t* factors, uint64_t* out) {
   size_t digits = strspn(text, "0123456789");
   uint64_t number = 0;
   uint64_t factor = 1;
@@ -64,7 +64,8 @@ bool kilni_cli_size_parse(const char* option, const char* text,
                           uint64_t* out_bytes, kilni_cli_error_t* error) {
   static const uint64_t FACTORS[] = {UINT64_C(1) << 10, UINT64_C(1) << 20,
                                      UINT64_C(1) << 30, UINT64_C(1) << 40};
-  if (parse(text, "KMGT", FACTORS, out_bytes) && *out_bytes > 0) return true;
+  if (cache_text_parse(text, "KMGT", FACTORS, out_bytes) && *out_bytes > 0)
+    return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write bytes, such as 500M or 2G",
                         "--%s \"%s\" is not a size above 0", option, text);
@@ -75,7 +76,7 @@ bool kilni_cli_age_parse(const char* option, const char* text,
   static const uint64_t FACTORS[] = {1, 60, 3600, 86400, 604800};
   size_t size = strlen(text);
   bool has_unit = size > 0 && strchr("smhdw", text[size - 1]) != NULL;
-  if (has_unit && parse(text, "smhdw", FACTORS, out_seconds) &&
+  if (has_unit && cache_text_parse(text, "smhdw", FACTORS, out_seconds) &&
       *out_seconds > 0) {
     return true;
   }

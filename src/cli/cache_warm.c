@@ -29,9 +29,9 @@ typedef struct warm_t {
   kiln_status_code_t failed;  // of the first file that failed
 } warm_t;
 
-static bool add_made(warm_t* warm, const char* file, uint32_t compile,
-                     const char* compile_reason, uint32_t link,
-                     const char* link_reason) {
+static bool cache_warm_add_made(warm_t* warm, const char* file,
+                                uint32_t compile, const char* compile_reason,
+                                uint32_t link, const char* link_reason) {
   json_t* name = json_string(file);
   if (name == NULL) name = json_string_nocheck("?");
   if (json_array_append_new(
@@ -112,14 +112,14 @@ static bool warm_device(warm_t* warm, const char* file,
     code.program = program;
   }
   ok = ok && kilni_cli_code_make(&code, error) &&
-       add_made(warm, file, code.compile_cache, code.compile_reason,
-                code.link_cache, code.link_reason);
+       cache_warm_add_made(warm, file, code.compile_cache, code.compile_reason,
+                           code.link_cache, code.link_reason);
   kilni_cli_code_deinit(&code);
   kiln_program_release(program);
   return ok;
 }
 
-static bool open_device(warm_t* warm) {
+static bool cache_warm_open_device(warm_t* warm) {
   kilni_cli_cache_run_t* run = warm->run;
   warm->request.cache = run->where;
   if (!kilni_cli_device_read(&warm->request,
@@ -144,18 +144,18 @@ static bool warm_options(warm_t* warm, const char* file,
   bool ok = kilni_cli_compile_read(job, warm->run->call, file, NULL, error) &&
             kilni_cli_compile_make(job, warm->runtime, warm->cache, error);
   if (ok && job->is_ptx) {
-    ok = add_made(warm, file, KILN_COMPILE_CACHE_NONE, "", job->cache,
-                  job->cache_reason);
+    ok = cache_warm_add_made(warm, file, KILN_COMPILE_CACHE_NONE, "",
+                             job->cache, job->cache_reason);
   } else if (ok) {
-    ok = add_made(warm, file, job->cache, job->cache_reason,
-                  KILN_LINK_CACHE_NONE, "");
+    ok = cache_warm_add_made(warm, file, job->cache, job->cache_reason,
+                             KILN_LINK_CACHE_NONE, "");
   }
   kilni_cli_compile_deinit(job);
   free(job);
   return ok;
 }
 
-static bool open_runtime(warm_t* warm) {
+static bool cache_warm_open_runtime(warm_t* warm) {
   kiln_log_sink_t log = kilni_cli_cache_log();
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.log = &log;
@@ -166,7 +166,7 @@ static bool open_runtime(warm_t* warm) {
 
 // ---- Both ----
 
-static bool open_all(warm_t* warm) {
+static bool cache_warm_open_all(warm_t* warm) {
   const kilni_cli_call_t* call = warm->run->call;
   bool has_device = kilni_cli_option_value(call, "device") != NULL;
   warm->compiles = kilni_cli_compile_is_asked(call) && !has_device;
@@ -179,7 +179,9 @@ static bool open_all(warm_t* warm) {
   if (!kilni_cli_source_read(&warm->asked, call, NULL, warm->run->error)) {
     return false;
   }
-  if (!(warm->compiles ? open_runtime(warm) : open_device(warm))) return false;
+  if (!(warm->compiles ? cache_warm_open_runtime(warm)
+                       : cache_warm_open_device(warm)))
+    return false;
   warm->cache = kiln_runtime_cache(warm->runtime);
   if (kiln_cache_directory(warm->cache)[0] != 0) return true;
   return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_STATE,
@@ -187,7 +189,7 @@ static bool open_all(warm_t* warm) {
                         "there is no folder to keep anything in");
 }
 
-static bool make_all(warm_t* warm) {
+static bool cache_warm_make_all(warm_t* warm) {
   const kilni_cli_call_t* call = warm->run->call;
   for (size_t i = 1; i < call->operand_count; i++) {
     const char* file = call->operands[i];
@@ -203,7 +205,7 @@ static bool make_all(warm_t* warm) {
                         "name another folder with --cache-dir", "%s", problem);
 }
 
-static bool report(warm_t* warm) {
+static bool cache_warm_report(warm_t* warm) {
   kilni_cli_cache_run_t* run = warm->run;
   if (run->call->json &&
       !kilni_cli_json_write(
@@ -225,7 +227,8 @@ bool kilni_cli_cache_warm(kilni_cli_cache_run_t* run) {
   }
   warm->run = run;
   warm->files = json_array();
-  bool ok = open_all(warm) && make_all(warm) && report(warm);
+  bool ok = cache_warm_open_all(warm) && cache_warm_make_all(warm) &&
+            cache_warm_report(warm);
   json_decref(warm->files);
   kilni_cli_source_deinit(&warm->asked);
   if (warm->compiles) {

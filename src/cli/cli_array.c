@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const kilni_cli_type_info_t TYPES[KILNI_CLI_TYPE_COUNT] = {
+static const kilni_cli_type_info_t kTypes[KILNI_CLI_TYPE_COUNT] = {
     {"none", 1, 'n', NULL},
 #define TYPE_ROW(name, text, bytes, kind, numpy) {text, bytes, kind, numpy},
     KILNI_CLI_TYPES(TYPE_ROW)
@@ -15,13 +15,13 @@ static const kilni_cli_type_info_t TYPES[KILNI_CLI_TYPE_COUNT] = {
 };
 
 const kilni_cli_type_info_t* kilni_cli_type_info(kilni_cli_type_t type) {
-  return &TYPES[type < KILNI_CLI_TYPE_COUNT ? type : KILNI_CLI_TYPE_NONE];
+  return &kTypes[type < KILNI_CLI_TYPE_COUNT ? type : KILNI_CLI_TYPE_NONE];
 }
 
 kilni_cli_type_t kilni_cli_type_find(const char* text, size_t size) {
   for (int i = 1; i < KILNI_CLI_TYPE_COUNT; i++) {
-    if (strlen(TYPES[i].text) == size &&
-        memcmp(TYPES[i].text, text, size) == 0) {
+    if (strlen(kTypes[i].text) == size &&
+        memcmp(kTypes[i].text, text, size) == 0) {
       return (kilni_cli_type_t)i;
     }
   }
@@ -36,7 +36,7 @@ const char* kilni_cli_type_names(void) {
 
 bool kilni_cli_shape_finish(kilni_cli_shape_t* shape,
                             kilni_cli_error_t* error) {
-  uint64_t size = TYPES[shape->type].bytes;
+  uint64_t size = kTypes[shape->type].bytes;
   uint64_t limit = KILNI_CLI_MAX_DATA_BYTES / size;
   uint64_t count = 1;
   for (uint32_t i = 0; i < shape->rank; i++) {
@@ -58,7 +58,7 @@ bool kilni_cli_shape_finish(kilni_cli_shape_t* shape,
 void kilni_cli_shape_text(const kilni_cli_shape_t* shape, char* out,
                           size_t capacity) {
   char text[256];
-  int used = snprintf(text, sizeof(text), "%s[", TYPES[shape->type].text);
+  int used = snprintf(text, sizeof(text), "%s[", kTypes[shape->type].text);
   for (uint32_t i = 0; i < shape->rank; i++) {
     used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%" PRIu64,
                      i == 0 ? "" : ",", shape->dims[i]);

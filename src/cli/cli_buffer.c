@@ -24,8 +24,8 @@ void kilni_cli_buffer_deinit(kilni_cli_buffer_t* buffer) {
   memset(buffer, 0, sizeof(*buffer));
 }
 
-static bool reserve(kilni_cli_buffer_t* buffer, size_t size,
-                    kilni_cli_error_t* error) {
+static bool buffer_reserve(kilni_cli_buffer_t* buffer, size_t size,
+                           kilni_cli_error_t* error) {
   if (size < buffer->capacity) return true;
   size_t wanted = buffer->capacity + buffer->capacity / 2;
   if (wanted < size + 1) wanted = size + 1;
@@ -46,7 +46,7 @@ static bool reserve(kilni_cli_buffer_t* buffer, size_t size,
 
 bool kilni_cli_buffer_resize(kilni_cli_buffer_t* buffer, size_t size,
                              kilni_cli_error_t* error) {
-  if (!reserve(buffer, size, error)) return false;
+  if (!buffer_reserve(buffer, size, error)) return false;
   if (size > buffer->size) {
     memset(buffer->data + buffer->size, 0, size - buffer->size);
   }
@@ -61,14 +61,15 @@ bool kilni_cli_buffer_add(kilni_cli_buffer_t* buffer, const void* data,
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for so many bytes");
   }
-  if (!reserve(buffer, buffer->size + size, error)) return false;
+  if (!buffer_reserve(buffer, buffer->size + size, error)) return false;
   if (size != 0) memcpy(buffer->data + buffer->size, data, size);
   buffer->size += size;
   buffer->data[buffer->size] = 0;
   return true;
 }
 
-static bool fail_open(const char* path, int number, kilni_cli_error_t* error) {
+static bool buffer_fail_open(const char* path, int number,
+                             kilni_cli_error_t* error) {
   if (number == ENOENT || number == ENOTDIR) {
     return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
                           "check the spelling of the path",
@@ -87,24 +88,26 @@ static bool fail_open(const char* path, int number, kilni_cli_error_t* error) {
       "the file \"%s\" could not be read: %s", path, strerror(number));
 }
 
-static bool read_all(int fd, kilni_cli_buffer_t* buffer, const char* path,
-                     size_t limit, kilni_cli_error_t* error) {
+static bool buffer_read_all(int fd, kilni_cli_buffer_t* buffer,
+                            const char* path, size_t limit,
+                            kilni_cli_error_t* error) {
   struct stat st;
   size_t start = buffer->size;
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
       (uint64_t)st.st_size <= limit &&
-      !reserve(buffer, start + (size_t)st.st_size, error)) {
+      !buffer_reserve(buffer, start + (size_t)st.st_size, error)) {
     return false;
   }
   for (;;) {
     size_t room = buffer->capacity - buffer->size;
     if (room < 2) {
-      if (!reserve(buffer, buffer->size + READ_AT_ONCE, error)) return false;
+      if (!buffer_reserve(buffer, buffer->size + READ_AT_ONCE, error))
+        return false;
       room = buffer->capacity - buffer->size;
     }
     ssize_t got = read(fd, buffer->data + buffer->size, room - 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_open(path, errno, error);
+    if (got < 0) return buffer_fail_open(path, errno, error);
     if (got == 0) break;
     buffer->size += (size_t)got;
     if (buffer->size - start > limit) {
@@ -120,9 +123,9 @@ static bool read_all(int fd, kilni_cli_buffer_t* buffer, const char* path,
 bool kilni_cli_buffer_read(kilni_cli_buffer_t* buffer, const char* path,
                            size_t limit, kilni_cli_error_t* error) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail_open(path, errno, error);
-  bool ok = reserve(buffer, buffer->size + 1, error) &&
-            read_all(fd, buffer, path, limit, error);
+  if (fd < 0) return buffer_fail_open(path, errno, error);
+  bool ok = buffer_reserve(buffer, buffer->size + 1, error) &&
+            buffer_read_all(fd, buffer, path, limit, error);
   (void)close(fd);
   return ok;
 }

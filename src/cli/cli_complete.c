@@ -20,7 +20,7 @@ static void print_commands(FILE* out, const char* between) {
   }
 }
 
-static bool is_file(const char* completion) {
+static bool complete_is_file(const char* completion) {
   return strcmp(completion, "file") == 0;
 }
 
@@ -84,7 +84,7 @@ static void print_quoted(FILE* out, const char* text, const char* special,
 // ---- bash ----
 
 static void print_bash_words(FILE* out, const char* completion) {
-  if (is_file(completion)) {
+  if (complete_is_file(completion)) {
     (void)fprintf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
     return;
   }
@@ -163,7 +163,7 @@ static void print_bash(FILE* out) {
 static void print_zsh_action(FILE* out, const char* completion) {
   if (completion == NULL) {
     (void)fputc(' ', out);
-  } else if (is_file(completion)) {
+  } else if (complete_is_file(completion)) {
     (void)fputs("_files", out);
   } else if (is_program(completion)) {
     (void)fputs("_kiln_programs", out);
@@ -204,7 +204,7 @@ static void print_zsh_command(FILE* out, const kilni_cli_command_t* c) {
   }
   if (c->most_operands != 0) {
     (void)fprintf(out, " \\\n        '*:%s:",
-                  is_file(operands_of(c)) || is_program(operands_of(c))
+                  complete_is_file(operands_of(c)) || is_program(operands_of(c))
                       ? "file"
                       : "word");
     print_zsh_action(out, operands_of(c));
@@ -248,7 +248,7 @@ static void print_zsh(FILE* out) {
 static void print_fish_values(FILE* out, const char* completion) {
   if (completion == NULL) {
     (void)fputs(" -x", out);
-  } else if (is_file(completion)) {
+  } else if (complete_is_file(completion)) {
     (void)fputs(" -r -F", out);
   } else {
     (void)fputs(" -x -a '", out);
@@ -272,7 +272,7 @@ static void print_fish_command(FILE* out, const kilni_cli_command_t* c) {
     (void)fprintf(out, "complete -c kiln -n '__kiln_in %s' -a '", c->name);
     print_entries(out, "lib:");
     (void)fputs("'\n", out);
-  } else if (c->most_operands == 0 || !is_file(operands_of(c))) {
+  } else if (c->most_operands == 0 || !complete_is_file(operands_of(c))) {
     (void)fprintf(out, "complete -c kiln -n '__kiln_in %s' -f", c->name);
     if (c->most_operands != 0) {
       (void)fputs(" -a '", out);

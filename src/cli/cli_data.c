@@ -51,12 +51,12 @@ static bool check_signature(const kilni_cli_buffer_t* file,
 
 // A text, a compressed file or a sound is bytes. Taken as wider elements it
 // would be numbers that nobody wrote, and no error.
-static bool is_of_bytes(kilni_cli_type_t type) {
+static bool data_is_of_bytes(kilni_cli_type_t type) {
   return type == KILNI_CLI_TYPE_U8 || type == KILNI_CLI_TYPE_I8;
 }
 
 // Python's names of the elements in an array.array; 0: it has none.
-static char code_of(kilni_cli_type_t type) {
+static char data_code_of(kilni_cli_type_t type) {
   switch (type) {
     case KILNI_CLI_TYPE_U16:
       return 'H';
@@ -80,7 +80,7 @@ static char code_of(kilni_cli_type_t type) {
 }
 
 // Whether a name may stand in a command as it is, in quotes of either kind.
-static bool is_plain(const char* path) {
+static bool data_is_plain(const char* path) {
   for (const char* c = path; *c != 0; c++) {
     bool is_word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
                    (*c >= '0' && *c <= '9');
@@ -98,7 +98,7 @@ static void fix_named_input(const char* path, const kilni_cli_named_t* named,
   const char* bytes = "write :u8 after the name to take the bytes as they are";
   kilni_cli_list_t list;
   kilni_cli_list_look(file->data, file->size, &list);
-  bool is_list = named->is_list && is_plain(path) && list.is_plain;
+  bool is_list = named->is_list && data_is_plain(path) && list.is_plain;
   if (is_list && type == KILNI_CLI_TYPE_NONE) {
     const char* name =
         strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
@@ -110,7 +110,7 @@ static void fix_named_input(const char* path, const kilni_cli_named_t* named,
         name, name, bytes);
     return;
   }
-  char code = code_of(type);
+  char code = data_code_of(type);
   if (!is_list || code == 0 || !kilni_cli_list_fits(&list, type)) {
     kilni_cli_error_fix(error,
                         "convert it to .npy, to raw bytes (.bin) or, a "
@@ -138,7 +138,7 @@ static bool check_named_input(const char* path, const kilni_cli_buffer_t* file,
   kilni_cli_type_t type = spec->kind == KILNI_CLI_SPEC_NONE
                               ? KILNI_CLI_TYPE_NONE
                               : spec->shape.type;
-  if (named == NULL || is_of_bytes(type)) return true;
+  if (named == NULL || data_is_of_bytes(type)) return true;
   (void)kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, NULL,
                        "by its name the file is %s, and not %s one after the "
                        "other",
@@ -157,8 +157,8 @@ static bool fail_named_output(const char* path, const kilni_cli_named_t* named,
   (void)kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, write,
                        "%s cannot be written of %s", named->what,
                        kilni_cli_type_info(type)->text);
-  char code = code_of(type);
-  if (named->is_list && code != 0 && is_plain(path)) {
+  char code = data_code_of(type);
+  if (named->is_list && code != 0 && data_is_plain(path)) {
     int stem = (int)(strlen(path) - strlen(named->end));
     kilni_cli_error_fix(
         error,
@@ -269,7 +269,7 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
                         "write .npy, .png, .ppm or .pgm, or raw bytes (.bin)",
                         "%s cannot be written", named->what);
   } else if (format == KILNI_CLI_FORMAT_RAW && says != NULL &&
-             !is_of_bytes(shape->type)) {
+             !data_is_of_bytes(shape->type)) {
     ok = fail_named_output(path, says, shape->type, error);
   } else if (format == KILNI_CLI_FORMAT_NPY) {
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);

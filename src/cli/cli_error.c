@@ -12,7 +12,7 @@
 #undef kilni_cli_tell
 
 // The length of the UTF-8 sequence at `s`, 0 if it is none.
-static size_t utf8_length(const unsigned char* s) {
+static size_t error_utf8_length(const unsigned char* s) {
   size_t n = s[0] < 0x80                   ? 1
              : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
              : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
@@ -38,7 +38,7 @@ static uint32_t code_point(const unsigned char* s, size_t n) {
 // What moves a terminal's cursor, changes its state, or has it show text in
 // another order than it stands in: C0, DEL, C1, the ends of lines and
 // paragraphs of Unicode, marks, overrides and isolates of direction.
-static bool is_control(uint32_t c) {
+static bool error_is_control(uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c ||
          (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069);
@@ -46,13 +46,13 @@ static bool is_control(uint32_t c) {
 
 size_t kilni_cli_show_character(const char* text, char out[8]) {
   const unsigned char* s = (const unsigned char*)text;
-  size_t n = utf8_length(s);
+  size_t n = error_utf8_length(s);
   uint32_t c = n == 0 ? 0 : code_point(s, n);
   if (*s == '\t') {
     memcpy(out, "\\t", 3);
-  } else if (n == 0 || (n == 1 && is_control(c))) {
+  } else if (n == 0 || (n == 1 && error_is_control(c))) {
     (void)snprintf(out, 8, "\\x%02x", *s);
-  } else if (is_control(c)) {
+  } else if (error_is_control(c)) {
     (void)snprintf(out, 8, "\\u%04x", (unsigned)(c & 0xffff));
   } else {
     memcpy(out, s, n);
@@ -125,7 +125,7 @@ void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...) {
 
 // What kiln_status_format writes is the message, the annotations, the native
 // part and the fix; the parts with a field of their own are cut off again.
-static void keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
+static void error_keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
   char text[sizeof(error->trail)];
   kiln_status_format(status, sizeof(text), text, NULL);
   // A name in the message may have a newline of its own.
@@ -179,7 +179,7 @@ bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status) {
                         native.name);
     error->native_number = native.number;
   }
-  keep_trail(error, status);
+  error_keep_trail(error, status);
   kiln_status_free(status);
   return false;
 }

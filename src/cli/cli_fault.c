@@ -96,12 +96,12 @@ void kilni_cli_fault_place(const kiln_device_t* device,
 
 // ---- JSON ----
 
-static json_t* text_or_null(const char* text) {
+static json_t* fault_text_or_null(const char* text) {
   json_t* object = text[0] != 0 ? json_string(text) : json_null();
   return object != NULL ? object : json_string_nocheck("?");  // no UTF-8
 }
 
-static json_t* number_or_null(bool is_known, uint64_t number) {
+static json_t* fault_number_or_null(bool is_known, uint64_t number) {
   return is_known ? json_integer((json_int_t)number) : json_null();
 }
 
@@ -111,13 +111,13 @@ static json_t* three(bool is_known, const uint32_t numbers[3]) {
                    (json_int_t)numbers[2]);
 }
 
-static json_t* place_json(const char* file, uint32_t line) {
+static json_t* fault_place_json(const char* file, uint32_t line) {
   if (line == 0) return json_null();
-  return json_pack("{s:o,s:I}", "file", text_or_null(file), "line",
+  return json_pack("{s:o,s:I}", "file", fault_text_or_null(file), "line",
                    (json_int_t)line);
 }
 
-static const char* access_word(const kiln_fault_t* fault) {
+static const char* fault_access_word(const kiln_fault_t* fault) {
   static const char* const kWords[] = {"", "load", "store", "atomic"};
   return fault->access < 4 ? kWords[fault->access] : "";
 }
@@ -137,9 +137,9 @@ static const char* memory_word(const kiln_fault_t* fault) {
 
 static json_t* buffer_json(const kiln_fault_t* fault) {
   if (fault->memory == KILN_FAULT_MEMORY_NONE) return json_null();
-  return json_pack("{s:o,s:s,s:I}", "name", text_or_null(fault->buffer_name),
-                   "memory", memory_word(fault), "bytes",
-                   (json_int_t)fault->buffer_bytes);
+  return json_pack(
+      "{s:o,s:s,s:I}", "name", fault_text_or_null(fault->buffer_name), "memory",
+      memory_word(fault), "bytes", (json_int_t)fault->buffer_bytes);
 }
 
 json_t* kilni_cli_fault_json(const kiln_fault_t* fault) {
@@ -150,19 +150,20 @@ json_t* kilni_cli_fault_json(const kiln_fault_t* fault) {
   bool placed = fault->memory != KILN_FAULT_MEMORY_NONE;
   json_t* object = json_pack(
       "{s:s,s:o,s:o,s:o,s:o,s:o}", "kind", kiln_fault_kind_name(fault->kind),
-      "kernel", text_or_null(name), "entry", text_or_null(fault->kernel),
-      "node", text_or_null(fault->node), "block",
+      "kernel", fault_text_or_null(name), "entry",
+      fault_text_or_null(fault->kernel), "node",
+      fault_text_or_null(fault->node), "block",
       three(fault->has_thread != 0, fault->block), "thread",
       three(fault->has_thread != 0, fault->thread));
   if (object == NULL) return NULL;
   json_t* where = json_pack(
       "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "source",
-      place_json(fault->source, fault->source_line), "called_from",
-      place_json(fault->call_source, fault->call_line), "ptx_line",
-      number_or_null(fault->ptx_line != 0, fault->ptx_line), "access",
-      text_or_null(access_word(fault)), "address",
-      number_or_null(access, fault->address), "bytes",
-      number_or_null(access, fault->bytes), "buffer", buffer_json(fault),
+      fault_place_json(fault->source, fault->source_line), "called_from",
+      fault_place_json(fault->call_source, fault->call_line), "ptx_line",
+      fault_number_or_null(fault->ptx_line != 0, fault->ptx_line), "access",
+      fault_text_or_null(fault_access_word(fault)), "address",
+      fault_number_or_null(access, fault->address), "bytes",
+      fault_number_or_null(access, fault->bytes), "buffer", buffer_json(fault),
       "offset", placed ? json_integer((json_int_t)fault->offset) : json_null());
   (void)json_object_update(object, where);
   json_decref(where);

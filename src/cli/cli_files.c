@@ -27,7 +27,7 @@ typedef struct file_t {
 } file_t;
 
 // A file that does not exist yet is its name in its folder.
-static void identify(file_t* file) {
+static void files_identify(file_t* file) {
   struct stat st;
   char target[KILNI_CLI_PATH_BYTES], folder[KILNI_CLI_PATH_BYTES];
   if (stat(file->path, &st) == 0) {
@@ -48,7 +48,7 @@ static void identify(file_t* file) {
   file->inode = st.st_ino;
 }
 
-static bool is_same(const file_t* a, const file_t* b) {
+static bool files_is_same(const file_t* a, const file_t* b) {
   if (!a->is_known || !b->is_known) return strcmp(a->path, b->path) == 0;
   return a->device == b->device && a->inode == b->inode &&
          strcmp(a->name, b->name) == 0;
@@ -78,20 +78,21 @@ static bool fail_input(const file_t* in, const file_t* out,
                         out->path, out->what, in->path, in->what);
 }
 
-static bool check(const file_t* a, const file_t* b, kilni_cli_error_t* error) {
+static bool files_check(const file_t* a, const file_t* b,
+                        kilni_cli_error_t* error) {
   if (!a->is_written && !b->is_written) return true;
-  if (!is_same(a, b)) return true;
+  if (!files_is_same(a, b)) return true;
   if (a->is_written && b->is_written) return fail_outputs(a, b, error);
   // A terminal that is read from and written to loses nothing.
   if (a->is_stream) return true;
   return a->is_written ? fail_input(b, a, error) : fail_input(a, b, error);
 }
 
-static bool check_all(const kilni_cli_files_t* files, const file_t* file,
-                      kilni_cli_error_t* error) {
+static bool files_check_all(const kilni_cli_files_t* files, const file_t* file,
+                            kilni_cli_error_t* error) {
   const file_t* list = (const file_t*)(const void*)files->list.data;
   for (size_t i = 0; i < files->list.size / sizeof(*file); i++) {
-    if (!check(&list[i], file, error)) return false;
+    if (!files_check(&list[i], file, error)) return false;
   }
   return true;
 }
@@ -100,15 +101,16 @@ static void name(file_t* file, const char* path, const char* what) {
   memset(file, 0, sizeof(*file));
   file->path = path;
   (void)snprintf(file->what, sizeof(file->what), "%s", what);
-  identify(file);
+  files_identify(file);
 }
 
-static bool add(kilni_cli_files_t* files, const char* path, const char* what,
-                bool is_written, kilni_cli_error_t* error) {
+static bool files_add(kilni_cli_files_t* files, const char* path,
+                      const char* what, bool is_written,
+                      kilni_cli_error_t* error) {
   file_t file;
   name(&file, path, what);
   file.is_written = is_written;
-  return check_all(files, &file, error) &&
+  return files_check_all(files, &file, error) &&
          kilni_cli_buffer_add(&files->list, &file, sizeof(file), error);
 }
 
@@ -117,17 +119,17 @@ bool kilni_cli_files_check_input(const kilni_cli_files_t* files,
                                  kilni_cli_error_t* error) {
   file_t file;
   name(&file, path, what);
-  return check_all(files, &file, error);
+  return files_check_all(files, &file, error);
 }
 
 bool kilni_cli_files_add_input(kilni_cli_files_t* files, const char* path,
                                const char* what, kilni_cli_error_t* error) {
-  return add(files, path, what, false, error);
+  return files_add(files, path, what, false, error);
 }
 
 bool kilni_cli_files_add_output(kilni_cli_files_t* files, const char* path,
                                 const char* what, kilni_cli_error_t* error) {
-  return add(files, path, what, true, error);
+  return files_add(files, path, what, true, error);
 }
 
 bool kilni_cli_files_replaces(const kilni_cli_files_t* files) {

@@ -22,7 +22,7 @@ const size_t kilni_cli_command_count =
     sizeof(kilni_cli_commands) / sizeof(kilni_cli_commands[0]);
 
 // What an exit code means, by its number.
-static const char* const EXIT_CODES[] = {
+static const char* const kExitCodes[] = {
     "done",
     "the work failed",
     "usage",
@@ -34,8 +34,7 @@ static const char* const EXIT_CODES[] = {
     "device error",
     "out of memory",
 };
-static const size_t EXIT_CODE_COUNT =
-    sizeof(EXIT_CODES) / sizeof(EXIT_CODES[0]);
+static const size_t kExitCodeCount = sizeof(kExitCodes) / sizeof(kExitCodes[0]);
 
 const kilni_cli_command_t* kilni_cli_command_named(const char* name) {
   for (size_t i = 0; i < kilni_cli_command_count; i++) {
@@ -117,9 +116,9 @@ static void print_all(FILE* out) {
 static void print_exit_codes(FILE* out) {
   char text[320] = "Exit codes:";
   size_t at = strlen(text);
-  for (size_t i = 0; i < EXIT_CODE_COUNT && at < sizeof(text); i++) {
+  for (size_t i = 0; i < kExitCodeCount && at < sizeof(text); i++) {
     at += (size_t)snprintf(text + at, sizeof(text) - at, " %zu %s%s", i,
-                           EXIT_CODES[i], i + 1 < EXIT_CODE_COUNT ? "," : ".");
+                           kExitCodes[i], i + 1 < kExitCodeCount ? "," : ".");
   }
   print_wrapped(out, text, 0, 0);
 }
@@ -173,8 +172,8 @@ static void markdown_all(FILE* out) {
                   kilni_cli_commands[i]->summary);
   }
   (void)fprintf(out, "\n| exit code | when |\n|---|---|\n");
-  for (size_t i = 0; i < EXIT_CODE_COUNT; i++) {
-    (void)fprintf(out, "| %zu | %s |\n", i, EXIT_CODES[i]);
+  for (size_t i = 0; i < kExitCodeCount; i++) {
+    (void)fprintf(out, "| %zu | %s |\n", i, kExitCodes[i]);
   }
 }
 

@@ -16,7 +16,7 @@ static atomic_bool is_held, has_line, is_ready;
 static atomic_int caught;
 
 // Calls what a handler may call, and no more.
-static void leave(int number) {
+static void cli_leave_leave(int number) {
   for (kilni_cli_leaving_t* at = atomic_load(&files); at != NULL;
        at = at->next) {
     (void)unlink(at->path);
@@ -32,11 +32,11 @@ static void on_signal(int number) {
   if (atomic_load(&is_held)) {
     atomic_store(&caught, number);
   } else {
-    leave(number);
+    cli_leave_leave(number);
   }
 }
 
-static void make_ready(void) {
+static void leave_make_ready(void) {
   static const int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   if (atomic_exchange(&is_ready, true)) return;
   for (size_t i = 0; i < sizeof(kSignals) / sizeof(kSignals[0]); i++) {
@@ -54,7 +54,7 @@ static void make_ready(void) {
 }
 
 void kilni_cli_leave_add(kilni_cli_leaving_t* file, const char* path) {
-  make_ready();
+  leave_make_ready();
   file->path = path;
   file->next = atomic_load(&files);
   atomic_store(&files, file);
@@ -71,17 +71,17 @@ void kilni_cli_leave_forget(kilni_cli_leaving_t* file) {
 }
 
 void kilni_cli_leave_hold(void) {
-  make_ready();
+  leave_make_ready();
   atomic_store(&is_held, true);
 }
 
 void kilni_cli_leave_let(void) {
   atomic_store(&is_held, false);
   int number = atomic_exchange(&caught, 0);
-  if (number != 0) leave(number);
+  if (number != 0) cli_leave_leave(number);
 }
 
 void kilni_cli_leave_line(bool is_open) {
-  if (is_open) make_ready();
+  if (is_open) leave_make_ready();
   atomic_store(&has_line, is_open);
 }

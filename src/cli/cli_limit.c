@@ -29,7 +29,7 @@ static void* do_step(void* user) {
   return NULL;
 }
 
-static step_t* make_step(void (*work)(void* user), void* user) {
+static step_t* limit_make_step(void (*work)(void* user), void* user) {
   step_t* step = calloc(1, sizeof(*step));
   pthread_condattr_t attr;
   if (step == NULL || pthread_condattr_init(&attr) != 0) {
@@ -71,7 +71,7 @@ static bool wait_for_step(step_t* step, uint64_t limit_ns) {
 
 bool kilni_cli_limit_run(uint64_t limit_ns, void (*work)(void* user),
                          void* user) {
-  step_t* step = limit_ns == 0 ? NULL : make_step(work, user);
+  step_t* step = limit_ns == 0 ? NULL : limit_make_step(work, user);
   pthread_t thread;
   if (step == NULL || pthread_create(&thread, NULL, do_step, step) != 0) {
     if (step != NULL) free_step(step);

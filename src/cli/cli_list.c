@@ -5,22 +5,22 @@
 
 #include <string.h>
 
-static bool is_digit(uint8_t c) {
+static bool list_is_digit(uint8_t c) {
   return c >= '0' && c <= '9';
 }
 
-static bool is_blank(uint8_t c) {
+static bool list_is_blank(uint8_t c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
-static size_t digits_of(const uint8_t* text, size_t size) {
+static size_t list_digits_of(const uint8_t* text, size_t size) {
   size_t count = 0;
-  while (count < size && is_digit(text[count])) count++;
+  while (count < size && list_is_digit(text[count])) count++;
   return count;
 }
 
 // "nan" and "inf", in any case.
-static bool is_word(const uint8_t* text, size_t size) {
+static bool list_is_word(const uint8_t* text, size_t size) {
   static const char* const WORDS[] = {"nan", "inf"};
   for (int i = 0; size == 3 && i < 2; i++) {
     size_t same = 0;
@@ -47,26 +47,26 @@ static void note_whole(const uint8_t* text, size_t size, bool is_negative,
 }
 
 // Whether a cell is a number, as Python reads one.
-static bool read_number(const uint8_t* text, size_t size,
-                        kilni_cli_list_t* list) {
+static bool list_read_number(const uint8_t* text, size_t size,
+                             kilni_cli_list_t* list) {
   bool is_negative = size != 0 && text[0] == '-';
   size_t at = size != 0 && (is_negative || text[0] == '+') ? 1 : 0;
-  if (is_word(text + at, size - at)) {
+  if (list_is_word(text + at, size - at)) {
     list->is_whole = false;
     return true;
   }
-  size_t whole = digits_of(text + at, size - at);
+  size_t whole = list_digits_of(text + at, size - at);
   size_t end = at + whole;
   size_t part = 0;
   if (end < size && text[end] == '.') {
-    part = digits_of(text + end + 1, size - end - 1);
+    part = list_digits_of(text + end + 1, size - end - 1);
     end += 1 + part;
   }
   if (whole + part == 0) return false;
   if (end < size && (text[end] | 32) == 'e') {
     end++;
     if (end < size && (text[end] == '-' || text[end] == '+')) end++;
-    size_t exponent = digits_of(text + end, size - end);
+    size_t exponent = list_digits_of(text + end, size - end);
     if (exponent == 0) return false;
     end += exponent;
   }
@@ -88,17 +88,18 @@ typedef struct line_t {
 
 static void read_cell(const uint8_t* text, size_t size, line_t* line,
                       kilni_cli_list_t* list) {
-  while (size != 0 && is_blank(text[0])) {
+  while (size != 0 && list_is_blank(text[0])) {
     text++;
     size--;
   }
-  while (size != 0 && is_blank(text[size - 1])) size--;
-  if (read_number(text, size, list)) {
+  while (size != 0 && list_is_blank(text[size - 1])) size--;
+  if (list_read_number(text, size, list)) {
     line->numbers++;
   } else {
     line->others++;
-    line->is_spoilt |= size != 0 && (is_digit(text[0]) || text[0] >= 0x80 ||
-                                     strchr("+-.", text[0]) != NULL);
+    line->is_spoilt |=
+        size != 0 && (list_is_digit(text[0]) || text[0] >= 0x80 ||
+                      strchr("+-.", text[0]) != NULL);
   }
 }
 
@@ -107,36 +108,36 @@ static line_t read_line(const uint8_t* text, size_t size, uint8_t separator,
                         kilni_cli_list_t* list) {
   line_t line = {0, 0, false};
   size_t at = 0;
-  while (size != 0 && is_blank(text[size - 1])) size--;
-  while (at < size && is_blank(text[at])) at++;
+  while (size != 0 && list_is_blank(text[size - 1])) size--;
+  while (at < size && list_is_blank(text[at])) at++;
   while (at < size) {
     size_t end = at;
-    while (end < size &&
-           (separator == 0 ? !is_blank(text[end]) : text[end] != separator)) {
+    while (end < size && (separator == 0 ? !list_is_blank(text[end])
+                                         : text[end] != separator)) {
       end++;
     }
     read_cell(text + at, end - at, &line, list);
     // A separator at the end has an empty cell behind it.
     if (separator != 0 && end + 1 == size) line.others++;
     at = end + 1;
-    while (separator == 0 && at < size && is_blank(text[at])) at++;
+    while (separator == 0 && at < size && list_is_blank(text[at])) at++;
   }
   return line;
 }
 
-static bool has(const uint8_t* text, size_t size, char c) {
+static bool list_has(const uint8_t* text, size_t size, char c) {
   return size != 0 && memchr(text, c, size) != NULL;
 }
 
 void kilni_cli_list_look(const uint8_t* text, size_t size,
                          kilni_cli_list_t* out) {
-  bool is_dotted = has(text, size, ';');
-  uint8_t separator = is_dotted ? ';' : has(text, size, ',') ? ',' : 0;
+  bool is_dotted = list_has(text, size, ';');
+  uint8_t separator = is_dotted ? ';' : list_has(text, size, ',') ? ',' : 0;
   size_t numbers = 0;
   memset(out, 0, sizeof(*out));
   out->is_whole = true;
   // 2,5;3 may be two numbers or three.
-  out->is_plain = !is_dotted || !has(text, size, ',');
+  out->is_plain = !is_dotted || !list_has(text, size, ',');
   for (size_t at = 0; at < size && out->is_plain;) {
     const uint8_t* end = memchr(text + at, '\n', size - at);
     size_t length = end == NULL ? size - at : (size_t)(end - text) - at;

@@ -14,7 +14,7 @@
 
 #define MAX_LITERAL 128
 
-static const char FIX_LITERAL[] =
+static const char kFixLiteral[] =
     "write a number with its type, such as 1024i32, 2.5f32, 0x1fu64 or -3i64; "
     "or true, false, or len(P) for the element count of buffer P";
 
@@ -91,7 +91,7 @@ static bool parse_integer(const char* text, size_t size, kilni_cli_type_t type,
   bool negative = size > 0 && text[0] == '-';
   size_t sign = sign_size(text, size);
   if (!digits_only(text + sign, size - sign)) {
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixLiteral,
                           "the value \"%s\" is not an integer", text);
   }
   uint64_t value;
@@ -145,7 +145,7 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
     }
   }
   if (end == copy || *end != 0) {
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixLiteral,
                           "the value \"%s\" is not a number", text);
   }
   // An f32 is rounded once, from the text.
@@ -198,7 +198,7 @@ static bool parse_length(const char* text, size_t size, kilni_cli_value_t* out,
 static bool check_size(size_t size, kilni_cli_error_t* error) {
   if (size != 0 && size < MAX_LITERAL) return true;
   return kilni_cli_fail(
-      error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+      error, KILN_STATUS_INVALID_ARGUMENT, kFixLiteral,
       size == 0 ? "a value is empty" : "a value of more than 127 characters");
 }
 
@@ -234,7 +234,7 @@ bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
 // A number is shown with the types that it may have.
 static bool fail_untyped(const char* text, size_t size,
                          kilni_cli_error_t* error) {
-  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixLiteral,
                        "the value \"%s\" has no type", text);
   size_t sign = sign_size(text, size);
   bool is_whole = digits_only(text + sign, size - sign);
@@ -358,7 +358,7 @@ static bool parse_member(struct_t* s, size_t* inout_alignment) {
   return kilni_cli_buffer_add(s->out, &value.scalar.bits, bytes, s->error);
 }
 
-static void skip_blanks(struct_t* s) {
+static void literal_skip_blanks(struct_t* s) {
   s->at += strspn(s->at, " ");
 }
 
@@ -394,7 +394,7 @@ static bool parse_members(struct_t* s, size_t* inout_alignment) {
       s->depth++ < MAX_STRUCT_DEPTH || fail_struct(s, "it is nested too deep");
   if (!ok || !pad_to(s, alignment)) return false;
   for (;;) {
-    skip_blanks(s);
+    literal_skip_blanks(s);
     if (*s->at == '{') {
       s->at++;
       ok = parse_members(s, &alignment);
@@ -402,7 +402,7 @@ static bool parse_members(struct_t* s, size_t* inout_alignment) {
       ok = parse_member(s, &alignment);
     }
     if (!ok) return false;
-    skip_blanks(s);
+    literal_skip_blanks(s);
     if (*s->at == '}') break;
     if (*s->at != ',') return fail_struct(s, "a comma or a brace is missing");
     s->at++;

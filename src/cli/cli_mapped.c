@@ -8,7 +8,7 @@
 
 enum { LINE_BYTES = 4400 };
 
-static bool is_of_cuda(const char* path) {
+static bool mapped_is_of_cuda(const char* path) {
   static const char* const STARTS[] = {"libcuda", "libnv", "libcudart"};
   const char* slash = strrchr(path, '/');
   const char* name = slash != NULL ? slash + 1 : path;
@@ -29,7 +29,7 @@ void kilni_cli_mapped_each(void (*fn)(const char* path, void* user),
     if (path == NULL) continue;
     path[strcspn(path, "\n")] = 0;
     // The parts of one library lie one after another.
-    if (strcmp(path, last) == 0 || !is_of_cuda(path)) continue;
+    if (strcmp(path, last) == 0 || !mapped_is_of_cuda(path)) continue;
     memcpy(last, path, strlen(path) + 1);
     fn(path, user);
   }

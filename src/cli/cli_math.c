@@ -17,7 +17,7 @@ static const char kLibrary[] = "libm.so.6";
 typedef _Atomic(void*) place_t;
 
 // A program linked with libm would not have started either.
-static _Noreturn void give_up(const char* name) {
+static _Noreturn void math_give_up(const char* name) {
   const char* why = dlerror();
   (void)fprintf(stderr, "kiln: %s of %s cannot be called: %s\n", name, kLibrary,
                 why != NULL ? why : "it is not there");
@@ -27,12 +27,12 @@ static _Noreturn void give_up(const char* name) {
 static void* open_place(place_t* place, const char* name) {
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   void* found = library != NULL ? dlsym(library, name) : NULL;
-  if (found == NULL) give_up(name);
+  if (found == NULL) math_give_up(name);
   atomic_store_explicit(place, found, memory_order_release);
   return found;
 }
 
-static inline void* at(place_t* place, const char* name) {
+static inline void* math_at(place_t* place, const char* name) {
   void* found = atomic_load_explicit(place, memory_order_acquire);
   return found != NULL ? found : open_place(place, name);
 }
@@ -41,7 +41,7 @@ static inline void* at(place_t* place, const char* name) {
 #define CALL(type, name, parameters, arguments) \
   type kilni_cli_math_##name parameters {       \
     static place_t place;                       \
-    void* found = at(&place, #name);            \
+    void* found = math_at(&place, #name);       \
     type(*call) parameters;                     \
     memcpy(&call, &found, sizeof(call));        \
     return call arguments;                      \

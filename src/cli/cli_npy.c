@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char MAGIC[6] = {(char)0x93, 'N', 'U', 'M', 'P', 'Y'};
-static const char FIX_BAD[] =
+static const char kMagic[6] = {(char)0x93, 'N', 'U', 'M', 'P', 'Y'};
+static const char kFixBad[] =
     "write the file again with numpy.save, or give raw bytes (.bin)";
-static const char FIX_TYPE[] =
+static const char kFixType[] =
     "convert it in numpy, such as a.astype('<f4'), and save it again";
 
 // Where the reader is. one-thread
@@ -24,28 +24,28 @@ typedef struct npy_reader_t {
   kilni_cli_error_t* error;
 } npy_reader_t;
 
-static bool bad(npy_reader_t* r, const char* what) {
-  return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+static bool npy_bad(npy_reader_t* r, const char* what) {
+  return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, kFixBad,
                         "the .npy header is malformed at byte %zu: %s", r->at,
                         what);
 }
 
-static void skip_space(npy_reader_t* r) {
+static void npy_skip_space(npy_reader_t* r) {
   while (r->at < r->end && strchr(" \t\r\n", r->data[r->at]) != NULL &&
          r->data[r->at] != 0) {
     r->at++;
   }
 }
 
-static bool take(npy_reader_t* r, char c) {
-  skip_space(r);
+static bool npy_take(npy_reader_t* r, char c) {
+  npy_skip_space(r);
   if (r->at >= r->end || r->data[r->at] != (uint8_t)c) return false;
   r->at++;
   return true;
 }
 
-static bool take_word(npy_reader_t* r, const char* word) {
-  skip_space(r);
+static bool npy_take_word(npy_reader_t* r, const char* word) {
+  npy_skip_space(r);
   size_t n = strlen(word);
   if (r->end - r->at < n || memcmp(r->data + r->at, word, n) != 0) return false;
   r->at += n;
@@ -53,14 +53,14 @@ static bool take_word(npy_reader_t* r, const char* word) {
 }
 
 static bool take_string(npy_reader_t* r, const char** out, size_t* out_size) {
-  skip_space(r);
+  npy_skip_space(r);
   if (r->at >= r->end || (r->data[r->at] != '\'' && r->data[r->at] != '"')) {
-    return bad(r, "a string is expected");
+    return npy_bad(r, "a string is expected");
   }
   uint8_t quote = r->data[r->at];
   size_t start = r->at + 1;
   const uint8_t* stop = memchr(r->data + start, quote, r->end - start);
-  if (stop == NULL) return bad(r, "a string has no end");
+  if (stop == NULL) return npy_bad(r, "a string has no end");
   *out = (const char*)r->data + start;
   *out_size = (size_t)(stop - (r->data + start));
   r->at = start + *out_size + 1;
@@ -71,8 +71,8 @@ static bool read_descr(npy_reader_t* r, kilni_cli_shape_t* shape) {
   const char* text;
   size_t size;
   size_t start = r->at;
-  if (take(r, '[')) {
-    return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_TYPE,
+  if (npy_take(r, '[')) {
+    return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, kFixType,
                           "the .npy file holds records, not numbers");
   }
   if (!take_string(r, &text, &size)) return false;
@@ -88,24 +88,25 @@ static bool read_descr(npy_reader_t* r, kilni_cli_shape_t* shape) {
     }
   }
   if (shape->type != KILNI_CLI_TYPE_NONE) return true;
-  return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_TYPE,
+  return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, kFixType,
                         "the .npy file has elements of type '%.*s' (byte %zu)",
                         (int)(size > 32 ? 32 : size), text, start);
 }
 
-static bool read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
-  if (!take(r, '(')) return bad(r, "the shape is not a tuple");
+static bool npy_read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
+  if (!npy_take(r, '(')) return npy_bad(r, "the shape is not a tuple");
   shape->rank = 0;
-  while (!take(r, ')')) {
+  while (!npy_take(r, ')')) {
     uint64_t value = 0;
-    skip_space(r);
+    npy_skip_space(r);
     size_t start = r->at;
     while (r->at < r->end && r->data[r->at] >= '0' && r->data[r->at] <= '9') {
-      if (value > UINT64_MAX / 10 - 1) return bad(r, "an extent is too large");
+      if (value > UINT64_MAX / 10 - 1)
+        return npy_bad(r, "an extent is too large");
       value = value * 10 + (uint64_t)(r->data[r->at++] - '0');
     }
-    if (r->at == start) return bad(r, "an extent is not a whole number");
-    (void)take(r, 'L');  // Python 2 wrote long integers so
+    if (r->at == start) return npy_bad(r, "an extent is not a whole number");
+    (void)npy_take(r, 'L');  // Python 2 wrote long integers so
     if (shape->rank == KILNI_CLI_MAX_RANK) {
       return kilni_cli_fail(r->error, KILN_STATUS_LIMIT_EXCEEDED,
                             "reshape the array and save it again",
@@ -113,45 +114,46 @@ static bool read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
                             KILNI_CLI_MAX_RANK);
     }
     shape->dims[shape->rank++] = value;
-    if (take(r, ',')) continue;
-    if (!take(r, ')')) return bad(r, "the shape is not closed");
+    if (npy_take(r, ',')) continue;
+    if (!npy_take(r, ')')) return npy_bad(r, "the shape is not closed");
     break;
   }
   return true;
 }
 
-static bool read_entry(npy_reader_t* r, kilni_cli_shape_t* shape,
-                       unsigned* seen, bool* fortran) {
+static bool npy_read_entry(npy_reader_t* r, kilni_cli_shape_t* shape,
+                           unsigned* seen, bool* fortran) {
   const char* key;
   size_t size;
   if (!take_string(r, &key, &size)) return false;
-  if (!take(r, ':')) return bad(r, "a colon is expected");
+  if (!npy_take(r, ':')) return npy_bad(r, "a colon is expected");
   unsigned bit = size == 5 && memcmp(key, "descr", 5) == 0             ? 1
                  : size == 13 && memcmp(key, "fortran_order", 13) == 0 ? 2
                  : size == 5 && memcmp(key, "shape", 5) == 0           ? 4
                                                                        : 0;
-  if (bit == 0) return bad(r, "there is no such key");
-  if ((*seen & bit) != 0) return bad(r, "a key occurs twice");
+  if (bit == 0) return npy_bad(r, "there is no such key");
+  if ((*seen & bit) != 0) return npy_bad(r, "a key occurs twice");
   *seen |= bit;
   if (bit == 1) return read_descr(r, shape);
-  if (bit == 4) return read_shape(r, shape);
-  *fortran = take_word(r, "True");
-  return *fortran || take_word(r, "False") || bad(r, "not True or False");
+  if (bit == 4) return npy_read_shape(r, shape);
+  *fortran = npy_take_word(r, "True");
+  return *fortran || npy_take_word(r, "False") ||
+         npy_bad(r, "not True or False");
 }
 
 static bool read_dictionary(npy_reader_t* r, kilni_cli_shape_t* shape) {
   unsigned seen = 0;
   bool fortran = false;
-  if (!take(r, '{')) return bad(r, "an opening brace is expected");
-  while (!take(r, '}')) {
-    if (!read_entry(r, shape, &seen, &fortran)) return false;
-    if (take(r, ',')) continue;
-    if (!take(r, '}')) return bad(r, "the dictionary is not closed");
+  if (!npy_take(r, '{')) return npy_bad(r, "an opening brace is expected");
+  while (!npy_take(r, '}')) {
+    if (!npy_read_entry(r, shape, &seen, &fortran)) return false;
+    if (npy_take(r, ',')) continue;
+    if (!npy_take(r, '}')) return npy_bad(r, "the dictionary is not closed");
     break;
   }
-  skip_space(r);
-  if (r->at != r->end) return bad(r, "there is something after it");
-  if (seen != 7) return bad(r, "descr, fortran_order or shape is missing");
+  npy_skip_space(r);
+  if (r->at != r->end) return npy_bad(r, "there is something after it");
+  if (seen != 7) return npy_bad(r, "descr, fortran_order or shape is missing");
   if (fortran && shape->rank > 1) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED,
                           "save numpy.ascontiguousarray(a) instead",
@@ -161,21 +163,21 @@ static bool read_dictionary(npy_reader_t* r, kilni_cli_shape_t* shape) {
 }
 
 static bool open_header(npy_reader_t* r, size_t size) {
-  if (size < 10 || memcmp(r->data, MAGIC, sizeof(MAGIC)) != 0) {
-    return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+  if (size < 10 || memcmp(r->data, kMagic, sizeof(kMagic)) != 0) {
+    return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, kFixBad,
                           size < 10
                               ? "the .npy file ends inside its header"
                               : "this is not a .npy file: byte 0 is not its "
                                 "signature");
   }
   if (r->data[6] < 1 || r->data[6] > 3) {
-    return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_BAD,
+    return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, kFixBad,
                           "the .npy file has version %d.%d (byte 6)",
                           r->data[6], r->data[7]);
   }
   bool wide = r->data[6] >= 2;
   if (wide && size < 12) {
-    return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+    return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, kFixBad,
                           "the .npy file ends inside its header");
   }
   size_t length = (size_t)r->data[8] | (size_t)r->data[9] << 8;
@@ -183,12 +185,12 @@ static bool open_header(npy_reader_t* r, size_t size) {
   r->at = wide ? 12 : 10;
   if (length > KILNI_CLI_NPY_MAX_HEADER) {
     return kilni_cli_fail(
-        r->error, KILN_STATUS_LIMIT_EXCEEDED, FIX_BAD,
+        r->error, KILN_STATUS_LIMIT_EXCEEDED, kFixBad,
         "the .npy header has %zu bytes (byte 8), more than %d", length,
         KILNI_CLI_NPY_MAX_HEADER);
   }
   if (length > size - r->at) {
-    return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+    return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, kFixBad,
                           "the .npy file ends inside its header (byte %zu)",
                           size);
   }
@@ -208,7 +210,7 @@ bool kilni_cli_npy_read(const uint8_t* data, size_t size,
   size_t payload = size - reader.end;
   if (payload != shape.bytes) {
     return kilni_cli_fail(
-        error, KILN_STATUS_BAD_DATA, FIX_BAD,
+        error, KILN_STATUS_BAD_DATA, kFixBad,
         "the .npy file %s: its shape needs %" PRIu64
         " bytes from byte %zu on, there are %zu",
         payload < shape.bytes ? "ends too early" : "goes on after the array",

@@ -30,7 +30,8 @@ static double float_number(uint32_t bits) {
 }
 
 // Of an integer of the type: extended to 64 bits.
-static uint64_t extend(const kilni_cli_type_info_t* info, uint64_t bits) {
+static uint64_t number_extend(const kilni_cli_type_info_t* info,
+                              uint64_t bits) {
   uint32_t unused = 64 - info->bytes * 8;
   if (unused == 0) return bits;
   bits &= UINT64_MAX >> unused;
@@ -50,7 +51,7 @@ double kilni_cli_number_of(kilni_cli_type_t type, uint64_t bits) {
     memcpy(&value, &bits, sizeof(value));
     return value;
   }
-  bits = extend(info, bits);
+  bits = number_extend(info, bits);
   if (info->kind != 'i') return (double)bits;
   int64_t value;
   memcpy(&value, &bits, sizeof(value));
@@ -58,7 +59,8 @@ double kilni_cli_number_of(kilni_cli_type_t type, uint64_t bits) {
 }
 
 // `fraction` bits after the point, of a sign and `exponent` bits before them.
-static uint64_t narrow(double value, uint32_t exponent, uint32_t fraction) {
+static uint64_t number_narrow(double value, uint32_t exponent,
+                              uint32_t fraction) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof(bits));
   uint64_t sign = bits >> 63 << (exponent + fraction);
@@ -83,11 +85,11 @@ static uint64_t narrow(double value, uint32_t exponent, uint32_t fraction) {
 
 bool kilni_cli_number_bits(double value, kilni_cli_type_t type, uint64_t* out) {
   if (type == KILNI_CLI_TYPE_F16) {
-    *out = narrow(value, 5, 10);
+    *out = number_narrow(value, 5, 10);
   } else if (type == KILNI_CLI_TYPE_BF16) {
-    *out = narrow(value, 8, 7);
+    *out = number_narrow(value, 8, 7);
   } else if (type == KILNI_CLI_TYPE_F32) {
-    *out = narrow(value, 8, 23);
+    *out = number_narrow(value, 8, 23);
   } else {
     memcpy(out, &value, sizeof(value));
   }
@@ -95,8 +97,9 @@ bool kilni_cli_number_bits(double value, kilni_cli_type_t type, uint64_t* out) {
 }
 
 // With as few digits as say it.
-static void write_float(double value, kilni_cli_type_t as, uint64_t bits,
-                        char out[KILNI_CLI_NUMBER_TEXT]) {
+static void cli_number_write_float(double value, kilni_cli_type_t as,
+                                   uint64_t bits,
+                                   char out[KILNI_CLI_NUMBER_TEXT]) {
   for (int digits = 1; digits <= 17; digits++) {
     uint64_t again = 0;
     (void)snprintf(out, KILNI_CLI_NUMBER_TEXT, "%.*g", digits, value);
@@ -112,7 +115,7 @@ bool kilni_cli_number_text(kilni_cli_type_t type, uint64_t bits,
   const kilni_cli_type_info_t* from = kilni_cli_type_info(type);
   const kilni_cli_type_info_t* to = kilni_cli_type_info(as);
   double value = kilni_cli_number_of(type, bits);
-  uint64_t whole = from->kind == 'f' ? 0 : extend(from, bits);
+  uint64_t whole = from->kind == 'f' ? 0 : number_extend(from, bits);
   bool negative = from->kind == 'i' ? whole >> 63 != 0 : value < 0;
   if (to->kind == 'f') {
     uint64_t wanted;
@@ -120,7 +123,7 @@ bool kilni_cli_number_text(kilni_cli_type_t type, uint64_t bits,
         !kilni_cli_number_bits(value, as, &wanted)) {
       return false;
     }
-    write_float(value, as, wanted, out);
+    cli_number_write_float(value, as, wanted, out);
   } else {
     if (from->kind == 'f') {
       if (!(value > -0x1p63 && value < 0x1p63)) return false;

@@ -54,7 +54,7 @@ bool kilni_cli_output_folder(const char* path,
 }
 
 // What the link `path` holds, seen from the folder that the link lies in.
-static bool follow(char path[KILNI_CLI_PATH_BYTES]) {
+static bool output_follow(char path[KILNI_CLI_PATH_BYTES]) {
   char text[KILNI_CLI_PATH_BYTES];
   ssize_t size = readlink(path, text, sizeof(text) - 1);
   if (size < 0) return false;
@@ -82,7 +82,7 @@ bool kilni_cli_output_target(const char* path,
   // realpath has seen that they do not lead in a circle.
   struct stat st;
   while (lstat(out_target, &st) == 0 && S_ISLNK(st.st_mode)) {
-    if (!follow(out_target)) return false;
+    if (!output_follow(out_target)) return false;
   }
   return true;
 }
@@ -176,7 +176,8 @@ static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   return number == 0 || fail_write(o->path, number, error);
 }
 
-static bool write_through(kilni_cli_output_t* o, kilni_cli_error_t* error) {
+static bool output_write_through(kilni_cli_output_t* o,
+                                 kilni_cli_error_t* error) {
   int fd = open(o->path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return fail_write(o->path, errno, error);
   int number = write_bytes(fd, &o->content);
@@ -184,7 +185,7 @@ static bool write_through(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   return number == 0 || fail_write(o->path, number, error);
 }
 
-static bool is_special(const char* path) {
+static bool output_is_special(const char* path) {
   struct stat st;
   return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
@@ -210,10 +211,12 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error) {
   bool ok = true;
   for (size_t i = 0; ok && i < count; i++) {
-    if (!is_special(outputs[i].path)) ok = write_temporary(&outputs[i], error);
+    if (!output_is_special(outputs[i].path))
+      ok = write_temporary(&outputs[i], error);
   }
   for (size_t i = 0; ok && i < count; i++) {
-    if (outputs[i].temporary == NULL) ok = write_through(&outputs[i], error);
+    if (outputs[i].temporary == NULL)
+      ok = output_write_through(&outputs[i], error);
   }
   // From the first to the last they are one step.
   kilni_cli_leave_hold();

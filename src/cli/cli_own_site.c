@@ -17,7 +17,7 @@
 
 #define PATH_BYTES 4096
 
-static bool is_folder(const char* folder, const char* name) {
+static bool own_site_is_folder(const char* folder, const char* name) {
   char path[PATH_BYTES];
   struct stat info;
   int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -53,8 +53,8 @@ static bool has_file(const char* folder, const char* name) {
 
 // Whether `folder` is what the variable names, with `name` in it if that is
 // not NULL.
-static bool is_named(const char* folder, const char* variable,
-                     const char* name) {
+static bool own_site_is_named(const char* folder, const char* variable,
+                              const char* name) {
   char path[PATH_BYTES];
   struct stat a, b;
   const char* value = getenv(variable);
@@ -72,9 +72,9 @@ static bool is_named(const char* folder, const char* variable,
 static bool is_isolated(const char* prefix) {
   const char* hook = getenv("_PYPROJECT_HOOKS_BUILD_BACKEND");
   if (hook == NULL) hook = getenv("PEP517_BUILD_BACKEND");
-  if (hook == NULL || is_named(prefix, "VIRTUAL_ENV", NULL) ||
-      is_named(prefix, "CONDA_PREFIX", NULL) ||
-      is_named(prefix, "HOME", ".local")) {
+  if (hook == NULL || own_site_is_named(prefix, "VIRTUAL_ENV", NULL) ||
+      own_site_is_named(prefix, "CONDA_PREFIX", NULL) ||
+      own_site_is_named(prefix, "HOME", ".local")) {
     return false;
   }
   return has_file(prefix, "pyvenv.cfg") ||
@@ -106,5 +106,5 @@ bool kilni_cli_own_site(char* out, size_t capacity, bool* out_isolated) {
   program[size] = 0;
   if (!folders_of(program, prefix, out, capacity)) return false;
   *out_isolated = is_isolated(prefix);
-  return *out_isolated || is_folder(out, "nvidia");
+  return *out_isolated || own_site_is_folder(out, "nvidia");
 }

@@ -66,8 +66,9 @@ static bool fail_usage(const kilni_cli_command_t* command,
   return false;
 }
 
-static bool fail_unknown(const kilni_cli_command_t* command, const char* text,
-                         size_t size, kilni_cli_error_t* error) {
+static bool parse_fail_unknown(const kilni_cli_command_t* command,
+                               const char* text, size_t size,
+                               kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "\"kiln %s\" has no option \"%.*s\"", command->name,
                        (int)(size > 200 ? 200 : size), text);
@@ -100,8 +101,8 @@ static const kilni_cli_option_t* option_find(const kilni_cli_command_t* command,
   return NULL;
 }
 
-static bool check_arguments(const kilni_cli_command_t* command, int argc,
-                            char** argv, kilni_cli_error_t* error) {
+static bool parse_check_arguments(const kilni_cli_command_t* command, int argc,
+                                  char** argv, kilni_cli_error_t* error) {
   for (int i = 1; i < argc; i++) {
     const char* text = argv[i];
     if (strcmp(text, "--") == 0) return true;
@@ -112,7 +113,7 @@ static bool check_arguments(const kilni_cli_command_t* command, int argc,
     if (strcmp(text, "-o") == 0) {
       option = option_find(command, OUT_FILE, strlen(OUT_FILE));
     }
-    if (option == NULL) return fail_unknown(command, text, size, error);
+    if (option == NULL) return parse_fail_unknown(command, text, size, error);
     bool attached = text[size] == '=';
     if (option->value == NULL && attached) {
       (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
@@ -163,7 +164,8 @@ static error_t on_argument(int key, char* arg, struct argp_state* state) {
   return 0;
 }
 
-static bool check_call(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+static bool parse_check_call(const kilni_cli_call_t* call,
+                             kilni_cli_error_t* error) {
   const kilni_cli_command_t* command = call->command;
   for (size_t i = 0; i < call->given_count; i++) {
     for (size_t j = 0; j < i; j++) {
@@ -200,7 +202,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   out->command = command;
   out->given = given;
   out->operands = operands;
-  if (!check_arguments(command, argc, argv, error)) return false;
+  if (!parse_check_arguments(command, argc, argv, error)) return false;
   struct argp_option options[MAX_OPTIONS + 1] = {0};
   size_t file_index = command->option_count;
   for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; i++) {
@@ -233,7 +235,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
                           strerror(rc));
   }
   out->json = kilni_cli_option_value(out, "json") != NULL;
-  return check_call(out, error);
+  return parse_check_call(out, error);
 }
 
 bool kilni_cli_option_is_bare(const kilni_cli_given_t* given) {

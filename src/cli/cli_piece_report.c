@@ -23,7 +23,7 @@ json_t* kilni_cli_text_json(const char* text) {
   return json_string(clean);
 }
 
-static json_t* line_json(uint32_t line) {
+static json_t* piece_report_line_json(uint32_t line) {
   char text[32];
   kilni_cli_line_text(line, text);
   return kilni_cli_text_json(text);
@@ -36,7 +36,7 @@ static json_t* evidence_json(const kiln_toolkit_item_t* item) {
     (void)json_array_append_new(
         list,
         json_pack("{s:s,s:o,s:o}", "source", kiln_compat_source_word(e->source),
-                  "version", line_json(e->line), "text",
+                  "version", piece_report_line_json(e->line), "text",
                   kilni_cli_text_json(e->text)));
   }
   return list;
@@ -89,7 +89,7 @@ json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item) {
       kilni_cli_text_json(scope), "root",
       kilni_cli_text_json(kiln_locate_item_root(located)), "via",
       kilni_cli_text_json(kiln_locate_item_via(located)), "version",
-      line_json(kiln_toolkit_item_line(item)), "release",
+      piece_report_line_json(kiln_toolkit_item_line(item)), "release",
       kilni_cli_text_json(kiln_toolkit_item_release_text(item)),
       "release_source", release_source_json(item), "evidence",
       evidence_json(item), "warnings", warnings_json(located), "tried",
@@ -113,7 +113,8 @@ json_t* kilni_cli_finding_json(const kiln_compat_finding_t* f) {
 
 // ---- Lines ----
 
-static const char* version_of(const kiln_toolkit_item_t* item, char text[32]) {
+static const char* piece_report_version_of(const kiln_toolkit_item_t* item,
+                                           char text[32]) {
   kilni_cli_line_text(kiln_toolkit_item_line(item), text);
   if (text[0] != 0) return text;
   const char* release = kiln_toolkit_item_release_text(item);
@@ -134,7 +135,8 @@ void kilni_cli_columns_fit(kilni_cli_columns_t* columns,
   columns->name =
       width(columns->name,
             kiln_locate_entry_name(kiln_locate_item_entry(located)), 32);
-  columns->version = width(columns->version, version_of(item, text), 16);
+  columns->version =
+      width(columns->version, piece_report_version_of(item, text), 16);
   columns->path =
       width(columns->path, kiln_locate_item_path(located), MAX_PATH_COLUMN);
 }
@@ -157,7 +159,7 @@ void kilni_cli_item_print(FILE* out, const kilni_cli_columns_t* columns,
   kilni_cli_copy_text(path, sizeof(path), kiln_locate_item_path(located));
   (void)fprintf(out, "%-7s  %-*s  %-*s  %-*s  %s%s%s\n", kind, columns->name,
                 kiln_locate_entry_name(entry), columns->version,
-                version_of(item, text), columns->path, path, scope,
+                piece_report_version_of(item, text), columns->path, path, scope,
                 more ? ": " : "", more ? via : "");
   for (uint32_t i = 0; i < kiln_locate_item_warning_count(located); i++) {
     kilni_cli_note("%s", kiln_locate_item_warning(located, i));

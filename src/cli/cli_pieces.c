@@ -22,8 +22,8 @@
 
 // A place that the user names is there: else the answer would come from
 // another one, without a word.
-static bool check_place(const char* option, const char* path,
-                        kilni_cli_error_t* error) {
+static bool pieces_check_place(const char* option, const char* path,
+                               kilni_cli_error_t* error) {
   struct stat info;
   bool wants_folder = strcmp(option, "python") != 0;
   bool there = stat(path, &info) == 0;
@@ -48,8 +48,8 @@ static bool check_place(const char* option, const char* path,
 
 // Adds a path, made absolute by the working directory that the user sees: the
 // library takes no other.
-static bool add_path(kilni_cli_where_t* where, const char* option,
-                     const char* path, kilni_cli_error_t* error) {
+static bool pieces_add_path(kilni_cli_where_t* where, const char* option,
+                            const char* path, kilni_cli_error_t* error) {
   char here[PATH_BYTES];
   if (path[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
@@ -80,10 +80,10 @@ static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
     const char* path = call->given[i].value;
     // Below --sysroot the library knows better where that is.
     if (path[0] != 0 && kilni_cli_option_value(call, "sysroot") == NULL &&
-        !check_place(option, path, error)) {
+        !pieces_check_place(option, path, error)) {
       return false;
     }
-    if (!add_path(where, option, path, error)) return false;
+    if (!pieces_add_path(where, option, path, error)) return false;
     ++*count;
   }
   return true;
@@ -117,8 +117,8 @@ static bool add_sysroot(kilni_cli_where_t* where, const kilni_cli_call_t* call,
   const char* path = kilni_cli_option_value(call, "sysroot");
   *out_count = path != NULL ? 1 : 0;
   if (path == NULL) return true;
-  return (path[0] == 0 || check_place("sysroot", path, error)) &&
-         add_path(where, "sysroot", path, error);
+  return (path[0] == 0 || pieces_check_place("sysroot", path, error)) &&
+         pieces_add_path(where, "sysroot", path, error);
 }
 
 // Where neither --site nor --python says which wheels are meant, they are those
@@ -139,7 +139,7 @@ static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
     o->forbid_scopes |= conda;
   }
   o->site_count++;
-  return add_path(where, "site", site, error);
+  return pieces_add_path(where, "site", site, error);
 }
 
 // ---- Scopes ----

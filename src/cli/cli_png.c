@@ -18,7 +18,7 @@
 
 enum { COMPRESSION = 3 };
 
-static const char FIX_BAD[] =
+static const char kFixBad[] =
     "save the picture again as an 8-bit PNG, PGM or PPM";
 
 // One picture under way. one-thread
@@ -39,7 +39,7 @@ typedef struct png_codec_t {
 static void on_error(png_structp png, png_const_charp message) {
   png_codec_t* c = png_get_error_ptr(png);
   if (!c->refused) {
-    (void)kilni_cli_fail(c->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+    (void)kilni_cli_fail(c->error, KILN_STATUS_BAD_DATA, kFixBad,
                          "the PNG picture is malformed near byte %zu: %s",
                          c->at, message);
   }
@@ -71,17 +71,17 @@ static void on_flush(png_structp png) {
   (void)png;
 }
 
-static void refuse(png_codec_t* c) {
+static void png_refuse(png_codec_t* c) {
   c->refused = true;
   png_error(c->png, "refused");
 }
 
-static void read_header(png_codec_t* c) {
+static void png_read_header(png_codec_t* c) {
   png_read_info(c->png, c->info);
   if (png_get_bit_depth(c->png, c->info) == 16) {
-    (void)kilni_cli_fail(c->error, KILN_STATUS_UNSUPPORTED, FIX_BAD,
+    (void)kilni_cli_fail(c->error, KILN_STATUS_UNSUPPORTED, kFixBad,
                          "the PNG picture has 16 bits a sample");
-    refuse(c);
+    png_refuse(c);
   }
   png_set_expand(c->png);
   (void)png_set_interlace_handling(c->png);
@@ -96,13 +96,13 @@ static void read_header(png_codec_t* c) {
   if (!kilni_cli_shape_finish(shape, c->error) ||
       !kilni_cli_picture_shape(shape, &c->height, &c->width, &c->channels,
                                c->error)) {
-    refuse(c);
+    png_refuse(c);
   }
   // Deflate packs at most 1032 to 1: no memory for what cannot be there.
   if (shape->bytes / 1100 > c->size) png_error(c->png, "it is too short");
   if (!kilni_cli_buffer_resize(&c->array->data, (size_t)shape->bytes,
                                c->error)) {
-    refuse(c);
+    png_refuse(c);
   }
 }
 
@@ -123,7 +123,7 @@ bool kilni_cli_png_read(const uint8_t* data, size_t size,
                         kilni_cli_array_t* out, kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
   if (size < 8 || png_sig_cmp(data, 0, 8) != 0) {
-    return kilni_cli_fail(error, KILN_STATUS_BAD_DATA, FIX_BAD,
+    return kilni_cli_fail(error, KILN_STATUS_BAD_DATA, kFixBad,
                           "this is not a PNG picture: byte 0 is not its "
                           "signature");
   }
@@ -145,7 +145,7 @@ bool kilni_cli_png_read(const uint8_t* data, size_t size,
                         KILNI_CLI_PICTURE_MAX_SIDE);
     png_set_chunk_malloc_max(codec.png, MAX_CHUNK_BYTES);
     png_set_read_fn(codec.png, &codec, on_read);
-    read_header(&codec);
+    png_read_header(&codec);
     read_rows(&codec);
   }
   png_destroy_read_struct(&codec.png, &codec.info, NULL);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char FIX_BAD[] = "save the picture again as 8-bit PGM, PPM or PNG";
+static const char kFixBad[] = "save the picture again as 8-bit PGM, PPM or PNG";
 
 // Where the reader is. one-thread
 typedef struct pnm_reader_t {
@@ -17,8 +17,8 @@ typedef struct pnm_reader_t {
   kilni_cli_error_t* error;
 } pnm_reader_t;
 
-static bool bad(pnm_reader_t* r, const char* what) {
-  return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+static bool pnm_bad(pnm_reader_t* r, const char* what) {
+  return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, kFixBad,
                         "the picture is malformed at byte %zu: %s", r->at,
                         what);
 }
@@ -28,7 +28,7 @@ static bool is_space(uint8_t c) {
 }
 
 // Skips white space and comments, which go from # to the line's end.
-static void skip_blank(pnm_reader_t* r) {
+static void pnm_skip_blank(pnm_reader_t* r) {
   while (r->at < r->size) {
     uint8_t c = r->data[r->at];
     if (c == '#') {
@@ -41,48 +41,48 @@ static void skip_blank(pnm_reader_t* r) {
   }
 }
 
-static bool read_number(pnm_reader_t* r, uint32_t most, uint32_t* out) {
-  skip_blank(r);
+static bool pnm_read_number(pnm_reader_t* r, uint32_t most, uint32_t* out) {
+  pnm_skip_blank(r);
   size_t start = r->at;
   uint32_t value = 0;
   while (r->at < r->size && r->data[r->at] >= '0' && r->data[r->at] <= '9') {
     value = value * 10 + (uint32_t)(r->data[r->at] - '0');
-    if (value > most) return bad(r, "a number is too large");
+    if (value > most) return pnm_bad(r, "a number is too large");
     r->at++;
   }
   if (r->at == r->size && r->at == start) {
-    return bad(r, "the file ends too early");
+    return pnm_bad(r, "the file ends too early");
   }
-  if (r->at == start) return bad(r, "a number is expected");
+  if (r->at == start) return pnm_bad(r, "a number is expected");
   *out = value;
   return true;
 }
 
-static uint8_t scale(uint32_t value, uint32_t most) {
+static uint8_t pnm_scale(uint32_t value, uint32_t most) {
   return (uint8_t)((value * 255 + most / 2) / most);
 }
 
-static bool read_plain(pnm_reader_t* r, uint32_t most, uint8_t* out,
-                       uint64_t count) {
+static bool pnm_read_plain(pnm_reader_t* r, uint32_t most, uint8_t* out,
+                           uint64_t count) {
   for (uint64_t i = 0; i < count; i++) {
     uint32_t value;
-    if (!read_number(r, most, &value)) return false;
-    out[i] = scale(value, most);
+    if (!pnm_read_number(r, most, &value)) return false;
+    out[i] = pnm_scale(value, most);
   }
-  skip_blank(r);
-  return r->at == r->size || bad(r, "the file goes on after the image");
+  pnm_skip_blank(r);
+  return r->at == r->size || pnm_bad(r, "the file goes on after the image");
 }
 
 static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
                         uint64_t count) {
   if (r->at >= r->size || !is_space(r->data[r->at])) {
-    return bad(r, "white space is expected after the header");
+    return pnm_bad(r, "white space is expected after the header");
   }
   r->at++;
   size_t left = r->size - r->at;
   if (left != count) {
     return kilni_cli_fail(
-        r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
+        r->error, KILN_STATUS_BAD_DATA, kFixBad,
         "the picture %s: it needs %" PRIu64
         " bytes from byte %zu on, there are %zu",
         left < count ? "ends too early" : "goes on after its last row", count,
@@ -96,9 +96,9 @@ static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
   for (uint64_t i = 0; i < count; i++) {
     if (samples[i] > most) {
       r->at += (size_t)i;
-      return bad(r, "a sample is above the picture's own maximum");
+      return pnm_bad(r, "a sample is above the picture's own maximum");
     }
-    out[i] = scale(samples[i], most);
+    out[i] = pnm_scale(samples[i], most);
   }
   return true;
 }
@@ -138,38 +138,38 @@ bool kilni_cli_pnm_read(const uint8_t* data, size_t size,
   if (size < 3 || data[0] != 'P' || strchr("2356", data[1]) == NULL ||
       data[1] == 0) {
     r.at = 0;
-    return bad(&r, "it does not begin with P2, P3, P5 or P6");
+    return pnm_bad(&r, "it does not begin with P2, P3, P5 or P6");
   }
   bool plain = data[1] <= '3';
   bool color = data[1] == '3' || data[1] == '6';
   uint32_t w, h, most, unused;
-  if (!read_number(&r, KILNI_CLI_PICTURE_MAX_SIDE, &w) ||
-      !read_number(&r, KILNI_CLI_PICTURE_MAX_SIDE, &h) ||
-      !read_number(&r, 65535, &most)) {
+  if (!pnm_read_number(&r, KILNI_CLI_PICTURE_MAX_SIDE, &w) ||
+      !pnm_read_number(&r, KILNI_CLI_PICTURE_MAX_SIDE, &h) ||
+      !pnm_read_number(&r, 65535, &most)) {
     return false;
   }
   if (most > 255) {
-    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, FIX_BAD,
+    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, kFixBad,
                           "the picture has 16 bits a sample");
   }
-  if (most == 0) return bad(&r, "the maximum is 0");
+  if (most == 0) return pnm_bad(&r, "the maximum is 0");
   kilni_cli_shape_t shape = {0};
   shape.type = KILNI_CLI_TYPE_U8;
   shape.rank = color ? 3 : 2;
   shape.dims[0] = h;
   shape.dims[1] = w;
   shape.dims[2] = color ? 3 : 0;
-  if (w == 0 || h == 0) return bad(&r, "it has no pixels");
+  if (w == 0 || h == 0) return pnm_bad(&r, "it has no pixels");
   if (!kilni_cli_shape_finish(&shape, error) ||
       !kilni_cli_picture_shape(&shape, &h, &w, &unused, error)) {
     return false;
   }
   // A sample takes a byte at least: no memory for what cannot be there.
-  if (shape.count > size - r.at) return bad(&r, "the file ends too early");
+  if (shape.count > size - r.at) return pnm_bad(&r, "the file ends too early");
   if (!kilni_cli_buffer_resize(&out->data, (size_t)shape.bytes, error)) {
     return false;
   }
-  bool ok = plain ? read_plain(&r, most, out->data.data, shape.count)
+  bool ok = plain ? pnm_read_plain(&r, most, out->data.data, shape.count)
                   : read_binary(&r, most, out->data.data, shape.count);
   out->shape = shape;
   if (!ok) kilni_cli_array_deinit(out);

@@ -54,8 +54,9 @@ bool kilni_cli_library_find(const char* name, kiln_library_entry_t* out_entry,
 }
 
 // The text of a file or, for lib:NAME, of the library. `file` is its memory.
-static bool read_text(const char* path, kilni_cli_buffer_t* file,
-                      kiln_string_view_t* out_text, kilni_cli_error_t* error) {
+static bool program_read_text(const char* path, kilni_cli_buffer_t* file,
+                              kiln_string_view_t* out_text,
+                              kilni_cli_error_t* error) {
   const char* name = kilni_cli_library_name(path);
   if (name != NULL) {
     kiln_library_entry_t entry;
@@ -113,7 +114,7 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   bool ok = (call == NULL || kilni_cli_library_check(file, call, error)) &&
             read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
                          error) &&
-            read_text(file, &text, &view, error);
+            program_read_text(file, &text, &view, error);
   if (ok) {
     kiln_program_parse_options_t options = kiln_program_parse_options_default();
     options.file_name = file;
@@ -158,8 +159,9 @@ static bool next_type(kiln_string_view_t text, size_t* inout_at,
 
 // Whether the parameter is of that type with one more definition, or another
 // value of one that is given.
-static bool has_type(kiln_string_view_t text, defines_t* defines,
-                     const char* define, const char* name, uint32_t type) {
+static bool program_has_type(kiln_string_view_t text, defines_t* defines,
+                             const char* define, const char* name,
+                             uint32_t type) {
   kiln_program_parse_options_t options = kiln_program_parse_options_default();
   kiln_program_t* program = NULL;
   kiln_program_parameter_info_t p;
@@ -187,9 +189,10 @@ static bool says_type(kiln_string_view_t text, defines_t* defines,
                       const char* define, const char* name, uint32_t type) {
   static const uint32_t others[] = {
       KILN_PROGRAM_TYPE_F32, KILN_PROGRAM_TYPE_U32, KILN_PROGRAM_TYPE_I32};
-  if (!has_type(text, defines, define, name, type)) return false;
+  if (!program_has_type(text, defines, define, name, type)) return false;
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-    if (others[i] != type && has_type(text, defines, define, name, others[i])) {
+    if (others[i] != type &&
+        program_has_type(text, defines, define, name, others[i])) {
       return true;
     }
   }
@@ -205,8 +208,8 @@ static bool defines_it(const kilni_cli_given_t* given, const char* define) {
 
 // Whether the plan of an entry takes that definition beside the others of
 // `call`, whose limits the text alone does not have.
-static bool is_taken(const char* file, const kilni_cli_call_t* call,
-                     const char* define, uint32_t type) {
+static bool program_is_taken(const char* file, const kilni_cli_call_t* call,
+                             const char* define, uint32_t type) {
   kilni_cli_given_t given[MAX_DEFINES];
   kilni_cli_option_t option = {.name = "define"};
   kilni_cli_error_t refused;
@@ -241,10 +244,10 @@ bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
   if (type != KILN_PROGRAM_TYPE_NONE &&
       read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
                    &ignored) &&
-      read_text(file, &memory, &text, &ignored)) {
+      program_read_text(file, &memory, &text, &ignored)) {
     while (!found && next_type(text, &at, out)) {
       found = says_type(text, &defines, out, name, type) &&
-              is_taken(file, call, out, type);
+              program_is_taken(file, call, out, type);
     }
   }
   kilni_cli_buffer_deinit(&memory);
@@ -275,9 +278,9 @@ static bool read_arch(const char* text, uint32_t* out,
   return true;
 }
 
-static bool lower(const kiln_program_t* program, uint32_t arch,
-                  uint32_t max_ulp, kiln_program_code_t** out_code,
-                  kilni_cli_error_t* error) {
+static bool program_lower(const kiln_program_t* program, uint32_t arch,
+                          uint32_t max_ulp, kiln_program_code_t** out_code,
+                          kilni_cli_error_t* error) {
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.sm = arch;
   options.max_ulp = max_ulp;
@@ -285,7 +288,7 @@ static bool lower(const kiln_program_t* program, uint32_t arch,
                          kiln_program_lower(program, &options, out_code));
 }
 
-static json_t* text_json(const char* text) {
+static json_t* program_text_json(const char* text) {
   json_t* value = json_string(text);
   return value != NULL ? value : json_string_nocheck("?");
 }
@@ -297,12 +300,13 @@ static bool report_compiled(const kilni_cli_call_t* call, const char* out,
   if (!call->json) return true;
   kiln_program_launch_t launch;
   kiln_program_code_launch(code, &launch);
-  json_t* object = json_pack(
-      "{s:o,s:s,s:o,s:I,s:n,s:s,s:s,s:[],s:s,s:s}", "file", text_json(out),
-      "format", "ptx", "arch", json_sprintf("sm_%" PRIu32, launch.sm), "bytes",
-      (json_int_t)kiln_program_code_text(code).size, "compiler_version",
-      "cache", "none", "cache_reason", "lowered without a compiler", "names",
-      "note", "", "log", "");
+  json_t* object =
+      json_pack("{s:o,s:s,s:o,s:I,s:n,s:s,s:s,s:[],s:s,s:s}", "file",
+                program_text_json(out), "format", "ptx", "arch",
+                json_sprintf("sm_%" PRIu32, launch.sm), "bytes",
+                (json_int_t)kiln_program_code_text(code).size,
+                "compiler_version", "cache", "none", "cache_reason",
+                "lowered without a compiler", "names", "note", "", "log", "");
   return kilni_cli_json_write(call->results, object, error);
 }
 
@@ -320,8 +324,8 @@ static bool write_code(const kiln_program_code_t* code, const char* out,
 }
 
 // What says something to a compiler says nothing to a program.
-static bool check_options(const kilni_cli_call_t* call,
-                          kilni_cli_error_t* error) {
+static bool program_check_options(const kilni_cli_call_t* call,
+                                  kilni_cli_error_t* error) {
   static const char* const ALIEN[] = {"include", "pre-include", "std",
                                       "name",    "lineinfo",    "debug",
                                       "option",  "depfile"};
@@ -349,8 +353,8 @@ static bool check_options(const kilni_cli_call_t* call,
 }
 
 // PTX under the name of something else would be taken for that.
-static bool check_name(const kilni_cli_call_t* call, const char* out,
-                       kilni_cli_error_t* error) {
+static bool program_check_name(const kilni_cli_call_t* call, const char* out,
+                               kilni_cli_error_t* error) {
   bool asked = kilni_cli_option_value(call, "output") != NULL;
   uint32_t named = kilni_cli_code_name_format(out);
   if (!asked && named != 0 && named != KILN_CODE_FORMAT_PTX) {
@@ -362,8 +366,8 @@ static bool check_name(const kilni_cli_call_t* call, const char* out,
   return kilni_cli_code_name_check(out, KILN_CODE_FORMAT_PTX, asked, error);
 }
 
-static bool check_files(const char* file, const char* out,
-                        kilni_cli_error_t* error) {
+static bool program_check_files(const char* file, const char* out,
+                                kilni_cli_error_t* error) {
   kilni_cli_files_t files = {0};
   bool ok = (kilni_cli_library_name(file) != NULL ||
              kilni_cli_files_add_input(&files, file, "the program", error)) &&
@@ -377,14 +381,14 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
   kiln_program_t* program = NULL;
   kiln_program_code_t* code = NULL;
   uint32_t arch, max_ulp;
-  bool ok = check_options(call, error) &&
-            check_files(call->operands[0], out, error) &&
-            check_name(call, out, error) &&
+  bool ok = program_check_options(call, error) &&
+            program_check_files(call->operands[0], out, error) &&
+            program_check_name(call, out, error) &&
             kilni_cli_ulp_read(call, &max_ulp, error) &&
             read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
             kilni_cli_output_check(out, error) &&
             kilni_cli_program_read(call->operands[0], call, &program, error) &&
-            lower(program, arch, max_ulp, &code, error) &&
+            program_lower(program, arch, max_ulp, &code, error) &&
             write_code(code, out, error) &&
             report_compiled(call, out, code, error);
   kiln_program_code_release(code);
@@ -394,7 +398,7 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
 
 // ---- Listing ----
 
-static json_t* params_json(const kiln_program_t* program) {
+static json_t* program_params_json(const kiln_program_t* program) {
   json_t* list = json_array();
   kiln_program_parameter_info_t p;
   for (uint32_t i = 0; kiln_program_parameter(program, i, &p); i++) {
@@ -420,18 +424,18 @@ static json_t* program_json(const kiln_program_t* program,
   }
   return json_pack(
       "{s:s,s:s,s:o,s:[I,I,I],s:I,s:I,s:I,s:o,s:b}", "name",
-      kiln_program_name(program), "hash", hash, "params", params_json(program),
-      "block", (json_int_t)launch.block[0], (json_int_t)launch.block[1],
-      (json_int_t)launch.block[2], "work_dimensions",
-      (json_int_t)kiln_program_work_dimensions(program), "elements",
-      (json_int_t)launch.elements, "dynamic_shared_bytes",
+      kiln_program_name(program), "hash", hash, "params",
+      program_params_json(program), "block", (json_int_t)launch.block[0],
+      (json_int_t)launch.block[1], (json_int_t)launch.block[2],
+      "work_dimensions", (json_int_t)kiln_program_work_dimensions(program),
+      "elements", (json_int_t)launch.elements, "dynamic_shared_bytes",
       (json_int_t)launch.dynamic_shared_bytes, "zeroed_shared", zeroed,
       "cooperative", (int)launch.cooperative);
 }
 
-static void print_program(FILE* out, const kiln_program_t* program,
-                          const kiln_program_code_t* code, const char* file,
-                          const char* hash) {
+static void cli_program_print_program(FILE* out, const kiln_program_t* program,
+                                      const kiln_program_code_t* code,
+                                      const char* file, const char* hash) {
   kiln_program_launch_t launch;
   kiln_program_code_launch(code, &launch);
   (void)fprintf(out,
@@ -478,7 +482,7 @@ bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
   kiln_image_t* image = NULL;
   char hash[KILN_PROGRAM_HASH_BYTES];
   bool ok = kilni_cli_program_read(file, NULL, &program, error) &&
-            lower(program, 0, 0, &code, error) &&
+            program_lower(program, 0, 0, &code, error) &&
             kilni_cli_check(error, kiln_program_hash(program, hash));
   if (ok && call->json) {
     kiln_string_view_t text = kiln_program_code_text(code);
@@ -497,7 +501,7 @@ bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
   } else if (ok) {
     kilni_cli_shown_t shown;
     if (kilni_cli_shown_open(&shown, call->results)) {
-      print_program(shown.text, program, code, file, hash);
+      cli_program_print_program(shown.text, program, code, file, hash);
     }
     kilni_cli_shown_close(&shown);
   }

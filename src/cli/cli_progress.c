@@ -25,7 +25,7 @@ static void add_ns(struct timespec* t, long ns) {
   }
 }
 
-static void* show(void* user) {
+static void* progress_show(void* user) {
   kilni_cli_progress_t* p = user;
   struct timespec start, due;
   (void)clock_gettime(CLOCK_MONOTONIC, &start);
@@ -73,7 +73,7 @@ void kilni_cli_progress_start(kilni_cli_progress_t* p, const char* format,
   (void)pthread_condattr_destroy(&attr);
   if (!made) return;
   if (pthread_mutex_init(&p->mutex, NULL) == 0) {
-    p->running = pthread_create(&p->thread, NULL, show, p) == 0;
+    p->running = pthread_create(&p->thread, NULL, progress_show, p) == 0;
     if (p->running) return;
     (void)pthread_mutex_destroy(&p->mutex);
   }

@@ -14,7 +14,7 @@ typedef struct row_t {
   size_t size;
 } row_t;
 
-static const row_t ROWS[] = {
+static const row_t kRows[] = {
     {{"a .npy array", ".npy", true, true}, "\x93NUMPY", 6},
     {{"a PNG picture", ".png", true, true}, "\x89PNG\r\n\x1a\n", 8},
     {{"an archive of arrays (.npz) or another zip file", ".npz", false, false},
@@ -33,27 +33,28 @@ static const row_t ROWS[] = {
 static const struct {
   const char* end;
   const char* as;
-} ALSO[] = {{".jpeg", ".jpg"}, {".tiff", ".tif"}, {".hdf5", ".h5"}};
+} kAlso[] = {{".jpeg", ".jpg"}, {".tiff", ".tif"}, {".hdf5", ".h5"}};
 
-enum { ROW_COUNT = sizeof(ROWS) / sizeof(ROWS[0]) };
+enum { ROW_COUNT = sizeof(kRows) / sizeof(kRows[0]) };
 
 const kilni_cli_signature_t* kilni_cli_signature_of(const uint8_t* data,
                                                     size_t size) {
   for (size_t i = 0; i < ROW_COUNT; i++) {
-    if (size >= ROWS[i].size &&
-        memcmp(data, ROWS[i].bytes, ROWS[i].size) == 0) {
-      return &ROWS[i].is;
+    if (size >= kRows[i].size &&
+        memcmp(data, kRows[i].bytes, kRows[i].size) == 0) {
+      return &kRows[i].is;
     }
   }
   return NULL;
 }
 
 // Whether files of the format have names like this.
-static bool has_name(const kilni_cli_signature_t* is, const char* path) {
+static bool signature_has_name(const kilni_cli_signature_t* is,
+                               const char* path) {
   if (kilni_cli_name_ends(path, is->end)) return true;
-  for (size_t i = 0; i < sizeof(ALSO) / sizeof(ALSO[0]); i++) {
-    if (strcmp(ALSO[i].as, is->end) == 0 &&
-        kilni_cli_name_ends(path, ALSO[i].end)) {
+  for (size_t i = 0; i < sizeof(kAlso) / sizeof(kAlso[0]); i++) {
+    if (strcmp(kAlso[i].as, is->end) == 0 &&
+        kilni_cli_name_ends(path, kAlso[i].end)) {
       return true;
     }
   }
@@ -62,12 +63,13 @@ static bool has_name(const kilni_cli_signature_t* is, const char* path) {
 
 const kilni_cli_signature_t* kilni_cli_signature_named(const char* path) {
   for (size_t i = 0; i < ROW_COUNT; i++) {
-    if (!ROWS[i].is.is_read && has_name(&ROWS[i].is, path)) return &ROWS[i].is;
+    if (!kRows[i].is.is_read && signature_has_name(&kRows[i].is, path))
+      return &kRows[i].is;
   }
   return NULL;
 }
 
-static const kilni_cli_named_t NAMED[] = {
+static const kilni_cli_named_t kNamed[] = {
     {".csv", "comma-separated values", true},
     {".tsv", "tab-separated values", true},
     {".txt", "a text", true},
@@ -128,8 +130,8 @@ static const kilni_cli_named_t NAMED[] = {
 };
 
 const kilni_cli_named_t* kilni_cli_signature_says(const char* path) {
-  for (size_t i = 0; i < sizeof(NAMED) / sizeof(NAMED[0]); i++) {
-    if (kilni_cli_name_ends(path, NAMED[i].end)) return &NAMED[i];
+  for (size_t i = 0; i < sizeof(kNamed) / sizeof(kNamed[0]); i++) {
+    if (kilni_cli_name_ends(path, kNamed[i].end)) return &kNamed[i];
   }
   return NULL;
 }

@@ -24,7 +24,7 @@ void kilni_cli_trail_init(kilni_cli_trail_t* trail,
 }
 
 // Notes a line; false where it stands among those that were given.
-static bool is_new(kilni_cli_trail_t* trail, uint32_t index) {
+static bool trail_is_new(kilni_cli_trail_t* trail, uint32_t index) {
   uint32_t* slots = (uint32_t*)(void*)trail->seen.data;
   size_t mask = trail->seen.size / sizeof(uint32_t) - 1;
   const kiln_locate_tried_t* line = &trail->tried[index];
@@ -43,7 +43,7 @@ static bool is_new(kilni_cli_trail_t* trail, uint32_t index) {
 
 const kiln_locate_tried_t* kilni_cli_trail_next(kilni_cli_trail_t* trail) {
   while (trail->at < trail->count) {
-    if (is_new(trail, trail->at++)) return &trail->tried[trail->at - 1];
+    if (trail_is_new(trail, trail->at++)) return &trail->tried[trail->at - 1];
   }
   return NULL;
 }

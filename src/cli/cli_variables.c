@@ -25,7 +25,7 @@ static bool is_family(const char* name) {
   return name[strlen(name) - 1] == '_';
 }
 
-static bool is_known(const char* name) {
+static bool variables_is_known(const char* name) {
   for (size_t i = 0; i < NAME_COUNT; i++) {
     bool same = is_family(kNames[i])
                     ? strncmp(name, kNames[i], strlen(kNames[i])) == 0
@@ -115,7 +115,7 @@ static const char* head_meant(const char* name,
   head[length] = 0;
   if (kilni_cli_edits(head, kHead) > 1 && !has_letters_of(head)) return NULL;
   (void)snprintf(out, KILNI_CLI_VARIABLE_BYTES, "%s%.56s", kHead, rest + 1);
-  return is_known(out) && strcmp(out, name) != 0 ? out : NULL;
+  return variables_is_known(out) && strcmp(out, name) != 0 ? out : NULL;
 }
 
 // ---- The questions ----
@@ -127,7 +127,7 @@ const char* kilni_cli_variable_meant(const char* name,
     return piece_meant(name, out);
   }
   if (strncmp(name, kHead, strlen(kHead)) != 0) return head_meant(name, out);
-  if (is_known(name)) return NULL;
+  if (variables_is_known(name)) return NULL;
   for (size_t i = 0; i < NAME_COUNT; i++) {
     bool meant = is_family(kNames[i]) ? begins_like(name, kNames[i])
                                       : is_slip(name, kNames[i]);
@@ -140,7 +140,8 @@ bool kilni_cli_variable_is_nobodys(const char* name) {
   // Of the tests and tools of Kiln itself.
   static const char* const own[] = {"KILN_TEST_", "KILN_FAULT_", "KILN_SOURCES",
                                     "KILN_WHEELS"};
-  if (strncmp(name, kHead, strlen(kHead)) != 0 || is_known(name)) return false;
+  if (strncmp(name, kHead, strlen(kHead)) != 0 || variables_is_known(name))
+    return false;
   for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
     if (strncmp(name, own[i], strlen(own[i])) == 0) return false;
   }

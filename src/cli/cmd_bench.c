@@ -16,8 +16,9 @@
 
 // ---- What was asked for ----
 
-static bool read_number(const char* option, const char* text, double least,
-                        double most, double* inout, kilni_cli_error_t* error) {
+static bool cmd_bench_read_number(const char* option, const char* text,
+                                  double least, double most, double* inout,
+                                  kilni_cli_error_t* error) {
   char* end = NULL;
   if (text == NULL) return true;
   double value = strtod(text, &end);
@@ -30,18 +31,19 @@ static bool read_number(const char* option, const char* text, double least,
   return true;
 }
 
-static bool read_limits(const kilni_cli_call_t* call,
-                        kilni_cli_bench_limits_t* out,
-                        kilni_cli_error_t* error) {
+static bool cmd_bench_read_limits(const kilni_cli_call_t* call,
+                                  kilni_cli_bench_limits_t* out,
+                                  kilni_cli_error_t* error) {
   double seconds = 3, steady = 1, runs = 0, warmup = 3;
-  bool ok = read_number("budget", kilni_cli_option_value(call, "budget"), 0,
-                        3600, &seconds, error) &&
-            read_number("steady", kilni_cli_option_value(call, "steady"), 0,
-                        100, &steady, error) &&
-            read_number("runs", kilni_cli_option_value(call, "runs"), 1, 1e6,
-                        &runs, error) &&
-            read_number("warmup", kilni_cli_option_value(call, "warmup"), 1,
-                        1e6, &warmup, error);
+  bool ok =
+      cmd_bench_read_number("budget", kilni_cli_option_value(call, "budget"), 0,
+                            3600, &seconds, error) &&
+      cmd_bench_read_number("steady", kilni_cli_option_value(call, "steady"), 0,
+                            100, &steady, error) &&
+      cmd_bench_read_number("runs", kilni_cli_option_value(call, "runs"), 1,
+                            1e6, &runs, error) &&
+      cmd_bench_read_number("warmup", kilni_cli_option_value(call, "warmup"), 1,
+                            1e6, &warmup, error);
   out->budget_ns = (uint64_t)(seconds * 1e9);
   out->steady = steady / 100;
   out->runs = (uint32_t)runs;
@@ -51,7 +53,8 @@ static bool read_limits(const kilni_cli_call_t* call,
 
 // Outputs that nobody names get the length that the program says; what is
 // computed is thrown away.
-static bool add_outputs(kilni_cli_request_t* r, kilni_cli_error_t* error) {
+static bool cmd_bench_add_outputs(kilni_cli_request_t* r,
+                                  kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
   for (uint32_t i = 0; kiln_program_parameter(r->program, i, &p); i++) {
     if (p.role == KILN_PROGRAM_ROLE_OUT && p.is_counted != 0 &&
@@ -83,9 +86,11 @@ static bool split_given(kilni_cli_bench_t* b, const kilni_cli_call_t* call,
   return true;
 }
 
-static bool read_file(const kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
-                      const kilni_cli_call_t* call, const char* const* operand,
-                      kilni_cli_error_t* error) {
+static bool cmd_bench_read_file(const kilni_cli_bench_t* b,
+                                kilni_cli_bench_file_t* f,
+                                const kilni_cli_call_t* call,
+                                const char* const* operand,
+                                kilni_cli_error_t* error) {
   kilni_cli_call_t one = *call;
   one.operands = operand;
   one.operand_count = 1;
@@ -102,8 +107,8 @@ static bool read_file(const kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
   }
   // A plan says what its inputs are, and needs a device to be made.
   if (r->whole) return true;
-  if (r->program != NULL &&
-      (!add_outputs(r, error) || !kilni_cli_program_types(r, error))) {
+  if (r->program != NULL && (!cmd_bench_add_outputs(r, error) ||
+                             !kilni_cli_program_types(r, error))) {
     return false;
   }
   return kilni_cli_request_read(r, error) && kilni_cli_program_sizes(r, error);
@@ -172,8 +177,9 @@ static void write_file(FILE* out, const kilni_cli_bench_t* b, size_t index) {
                 b->files[0].request.file);
 }
 
-static bool write_text(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
-                       kilni_cli_error_t* error) {
+static bool cmd_bench_write_text(const kilni_cli_call_t* call,
+                                 const kilni_cli_bench_t* b,
+                                 kilni_cli_error_t* error) {
   kilni_cli_summary_t floor;
   char text[32];
   kilni_cli_samples_sum(&b->floor, &floor);
@@ -225,8 +231,9 @@ static json_t* file_json(const kilni_cli_bench_t* b, size_t index) {
       (json_int_t)f->first_ns, "launches", (json_int_t)f->launches);
 }
 
-static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
-                       kilni_cli_error_t* error) {
+static bool cmd_bench_write_json(const kilni_cli_call_t* call,
+                                 const kilni_cli_bench_t* b,
+                                 kilni_cli_error_t* error) {
   json_t* list = json_array();
   for (size_t i = 0; i < b->count; i++) {
     (void)json_array_append_new(list, file_json(b, i));
@@ -242,13 +249,15 @@ static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
 
 // ---- All together ----
 
-static bool run_all(const kilni_cli_call_t* call, kilni_cli_bench_t* b,
-                    kilni_cli_error_t* error) {
-  if (!read_limits(call, &b->limits, error) || !split_given(b, call, error)) {
+static bool cmd_bench_run_all(const kilni_cli_call_t* call,
+                              kilni_cli_bench_t* b, kilni_cli_error_t* error) {
+  if (!cmd_bench_read_limits(call, &b->limits, error) ||
+      !split_given(b, call, error)) {
     return false;
   }
   for (size_t i = 0; i < call->operand_count; i++) {
-    if (!read_file(b, &b->files[i], call, &call->operands[i], error)) {
+    if (!cmd_bench_read_file(b, &b->files[i], call, &call->operands[i],
+                             error)) {
       return false;
     }
   }
@@ -270,8 +279,8 @@ static bool run_all(const kilni_cli_call_t* call, kilni_cli_bench_t* b,
   }
   (void)fflush(stderr);
   kilni_cli_results_show(hidden);
-  return ok &&
-         (call->json ? write_json(call, b, error) : write_text(call, b, error));
+  return ok && (call->json ? cmd_bench_write_json(call, b, error)
+                           : cmd_bench_write_text(call, b, error));
 }
 
 static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
@@ -282,7 +291,7 @@ static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to measure");
   }
-  bool ok = run_all(call, b, error);
+  bool ok = cmd_bench_run_all(call, b, error);
   kilni_cli_bench_close(b);
   for (size_t i = 0; i < call->operand_count; i++) {
     kilni_cli_request_deinit(&b->files[i].request);
@@ -293,7 +302,7 @@ static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"buffer", "P=TYPE[N,...]",
      "Parameter P is a buffer of this type and shape, with numbers made up: "
      "floats from 0.5 to 1, whole numbers from 0 to 99. Not needed for outputs "
@@ -369,8 +378,8 @@ const kilni_cli_command_t kilni_cli_command_bench = {
     "call alone; and what a launch of nothing takes. Further files are "
     "compared with the first, round by round: a ratio above 1 is faster.\n"
     "Options for a compiler count for the files that are compiled.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     KILNI_CLI_BENCH_MAX_FILES,
     "program",

@@ -15,15 +15,15 @@
 
 enum { MAX_OPERANDS = 4096 };
 
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
-                   void* user) {
+static void cmd_cache_on_log(kiln_log_level_t level, const char* room,
+                             const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
   if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
 }
 
 kiln_log_sink_t kilni_cli_cache_log(void) {
-  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
+  kiln_log_sink_t log = {cmd_cache_on_log, NULL, kilni_cli_log_level(), 0};
   return log;
 }
 
@@ -62,7 +62,7 @@ static bool report_cleared(const kilni_cli_cache_run_t* run,
   return kilni_cli_results_flush(out, run->error);
 }
 
-static bool clear(kilni_cli_cache_run_t* run) {
+static bool cmd_cache_clear(kilni_cli_cache_run_t* run) {
   const char* age = kilni_cli_option_value(run->call, "older-than");
   const char* size = kilni_cli_option_value(run->call, "max-bytes");
   kiln_cache_options_t* options = &run->where.options;
@@ -99,7 +99,7 @@ static bool stats(kilni_cli_cache_run_t* run) {
   return open_cache(run) && kilni_cli_cache_stats(run);
 }
 
-static bool list(kilni_cli_cache_run_t* run) {
+static bool cmd_cache_list(kilni_cli_cache_run_t* run) {
   return open_cache(run) && kilni_cli_cache_list(run);
 }
 
@@ -115,23 +115,23 @@ typedef struct action_t {
   bool files;
 } action_t;
 
-static const action_t ACTIONS[] = {
+static const action_t kActions[] = {
     {"stats", stats, " cache-dir json ", false},
-    {"list", list, " cache-dir json ", false},
+    {"list", cmd_cache_list, " cache-dir json ", false},
     {"verify", verify, " cache-dir json repair ", false},
-    {"clear", clear, " cache-dir json older-than max-bytes ", false},
+    {"clear", cmd_cache_clear, " cache-dir json older-than max-bytes ", false},
     {"warm", kilni_cli_cache_warm,
      " cache-dir json device output arch define include pre-include std name "
      "lineinfo debug option ",
      true},
 };
-enum { ACTION_COUNT = sizeof(ACTIONS) / sizeof(ACTIONS[0]) };
+enum { ACTION_COUNT = sizeof(kActions) / sizeof(kActions[0]) };
 
 static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
   const char* names[ACTION_COUNT];
   for (size_t i = 0; i < ACTION_COUNT; i++) {
-    if (strcmp(ACTIONS[i].name, name) == 0) return &ACTIONS[i];
-    names[i] = ACTIONS[i].name;
+    if (strcmp(kActions[i].name, name) == 0) return &kActions[i];
+    names[i] = kActions[i].name;
   }
   const char* near = kilni_cli_nearest(name, names, ACTION_COUNT);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
@@ -179,7 +179,7 @@ static bool run_cache(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"cache-dir", "DIR",
      "The folder. Default: KILN_CACHE_DIR, else kiln in XDG_CACHE_HOME, else "
      ".cache/kiln in HOME.",
@@ -217,8 +217,8 @@ const kilni_cli_command_t kilni_cli_command_cache = {
     "the options of kiln compile is given (--output, --arch, --define ...) and "
     "--device is not, what kiln compile FILE with these options would: the "
     "next start finds it.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     MAX_OPERANDS,
     "stats list verify clear warm",

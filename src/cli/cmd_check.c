@@ -51,19 +51,19 @@ static kiln_toolkit_item_t** items(const check_t* check) {
   return (kiln_toolkit_item_t**)(void*)check->found.data;
 }
 
-static size_t item_count(const check_t* check) {
+static size_t cmd_check_item_count(const check_t* check) {
   return check->found.size / sizeof(kiln_toolkit_item_t*);
 }
 
-static bool is_found(const kiln_toolkit_item_t* item) {
+static bool cmd_check_is_found(const kiln_toolkit_item_t* item) {
   return kiln_locate_item_found(kiln_toolkit_item_located(item));
 }
 
 // ---- What is checked ----
 
 // The place of a piece among the wanted; it is added once.
-static bool want(check_t* check, const kilni_cli_piece_t* piece,
-                 size_t* out_index) {
+static bool cmd_check_want(check_t* check, const kilni_cli_piece_t* piece,
+                           size_t* out_index) {
   size_t count = piece_count(check);
   for (*out_index = 0; *out_index < count; ++*out_index) {
     const kilni_cli_piece_t* other = &pieces(check)[*out_index];
@@ -88,11 +88,12 @@ static bool read_end(check_t* check, const char* text, size_t size,
     *out_index = SIZE_MAX;
     return true;
   }
-  return want(check, &piece, out_index);
+  return cmd_check_want(check, &piece, out_index);
 }
 
 // "lib:nvrtc>lib:nvJitLink:ltoir"
-static bool read_use(check_t* check, const char* text, const char* arrow) {
+static bool cmd_check_read_use(check_t* check, const char* text,
+                               const char* arrow) {
   const char* last = strrchr(arrow, ':');
   use_t use = {0, 0, 0};
   // The consumer has a colon of its own, unless it is the driver.
@@ -113,17 +114,17 @@ static bool read_use(check_t* check, const char* text, const char* arrow) {
          kilni_cli_buffer_add(&check->uses, &use, sizeof(use), check->error);
 }
 
-static bool read_operands(check_t* check) {
+static bool cmd_check_read_operands(check_t* check) {
   const kilni_cli_call_t* call = check->call;
   for (size_t i = 0; i < call->operand_count; i++) {
     const char* text = call->operands[i];
     const char* arrow = strchr(text, '>');
     kilni_cli_piece_t piece;
     size_t index = 0;
-    bool ok = arrow != NULL ? read_use(check, text, arrow)
+    bool ok = arrow != NULL ? cmd_check_read_use(check, text, arrow)
                             : kilni_cli_piece_read(&piece, text, strlen(text),
                                                    0, check->error) &&
-                                  want(check, &piece, &index);
+                                  cmd_check_want(check, &piece, &index);
     if (!ok) return false;
   }
   return true;
@@ -131,7 +132,7 @@ static bool read_operands(check_t* check) {
 
 // ---- How it is checked ----
 
-static bool make_context(check_t* check) {
+static bool cmd_check_make_context(check_t* check) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   const char* driver = kilni_cli_option_value(check->call, "driver");
   if (!kilni_cli_where_read(&check->where, check->call, check->error) ||
@@ -184,7 +185,7 @@ static void take_end(const check_t* check, size_t index, uint32_t* out_kind,
   *out_name = pieces(check)[index].name;
 }
 
-static bool ask(check_t* check) {
+static bool cmd_check_ask(check_t* check) {
   size_t count = check->uses.size / sizeof(use_t);
   const use_t* given = (const use_t*)(const void*)check->uses.data;
   kilni_cli_buffer_t uses = {0}, places = {0};
@@ -206,8 +207,8 @@ static bool ask(check_t* check) {
   ok = ok &&
        kilni_cli_check(check->error,
                        kiln_toolkit_check(check->toolkit, items(check),
-                                          (uint32_t)item_count(check), at,
-                                          (uint32_t)count, &check->report));
+                                          (uint32_t)cmd_check_item_count(check),
+                                          at, (uint32_t)count, &check->report));
   kilni_cli_buffer_deinit(&uses);
   kilni_cli_buffer_deinit(&places);
   return ok;
@@ -217,8 +218,8 @@ static bool ask(check_t* check) {
 
 static size_t missing_count(const check_t* check) {
   size_t count = 0;
-  for (size_t i = 0; i < item_count(check); i++) {
-    if (!is_found(items(check)[i])) count++;
+  for (size_t i = 0; i < cmd_check_item_count(check); i++) {
+    if (!cmd_check_is_found(items(check)[i])) count++;
   }
   return count;
 }
@@ -232,7 +233,7 @@ static uint32_t verdict_of(const check_t* check) {
   return verdict;
 }
 
-static json_t* driver_json(const kiln_compat_driver_t* driver) {
+static json_t* cmd_check_driver_json(const kiln_compat_driver_t* driver) {
   static const char* const states[] = {"unknown", "none", "known"};
   char line[32];
   kilni_cli_line_text(driver->line, line);
@@ -258,10 +259,10 @@ static json_t* uses_json(const kiln_compat_report_t* report) {
   return list;
 }
 
-static bool show_json(check_t* check) {
+static bool cmd_check_show_json(check_t* check) {
   json_t* list = json_array();
   json_t* findings = json_array();
-  for (size_t i = 0; i < item_count(check); i++) {
+  for (size_t i = 0; i < cmd_check_item_count(check); i++) {
     (void)json_array_append_new(list, kilni_cli_item_json(items(check)[i]));
   }
   uint32_t count = kiln_compat_report_finding_count(check->report);
@@ -283,7 +284,7 @@ static bool show_json(check_t* check) {
       json_pack("{s:s,s:s,s:o,s:o,s:o,s:o}", "verdict",
                 kiln_compat_verdict_word(verdict_of(check)), "mode",
                 kiln_compat_mode_word(kiln_toolkit_mode(check->toolkit)),
-                "driver", driver_json(&driver), "items", list, "uses",
+                "driver", cmd_check_driver_json(&driver), "items", list, "uses",
                 uses_json(check->report), "findings", findings),
       check->error);
 }
@@ -302,7 +303,8 @@ static void print_finding(FILE* out, const kiln_compat_finding_t* f) {
   (void)fprintf(out, "  Fix: %s\n", text);
 }
 
-static void print_missing(FILE* out, const kiln_toolkit_item_t* item) {
+static void cmd_check_print_missing(FILE* out,
+                                    const kiln_toolkit_item_t* item) {
   kilni_cli_error_t why = {0};
   if (kilni_cli_check(
           &why, kiln_locate_item_require(kiln_toolkit_item_located(item)))) {
@@ -312,17 +314,17 @@ static void print_missing(FILE* out, const kiln_toolkit_item_t* item) {
   if (why.fix[0] != 0) (void)fprintf(out, "  Fix: %s\n", why.fix);
 }
 
-static void show_lines(check_t* check) {
+static void cmd_check_show_lines(check_t* check) {
   FILE* out = check->call->results;
   kilni_cli_columns_t columns = {0};
-  for (size_t i = 0; i < item_count(check); i++) {
+  for (size_t i = 0; i < cmd_check_item_count(check); i++) {
     kilni_cli_columns_fit(&columns, items(check)[i]);
   }
-  for (size_t i = 0; i < item_count(check); i++) {
+  for (size_t i = 0; i < cmd_check_item_count(check); i++) {
     kilni_cli_item_print(out, &columns, items(check)[i]);
   }
-  for (size_t i = 0; i < item_count(check); i++) {
-    print_missing(out, items(check)[i]);
+  for (size_t i = 0; i < cmd_check_item_count(check); i++) {
+    cmd_check_print_missing(out, items(check)[i]);
   }
   uint32_t count = kiln_compat_report_finding_count(check->report);
   for (uint32_t i = 0; i < count; i++) {
@@ -331,11 +333,11 @@ static void show_lines(check_t* check) {
   (void)fprintf(out, "%s\n", kiln_compat_verdict_word(verdict_of(check)));
 }
 
-static bool show(check_t* check) {
+static bool cmd_check_show(check_t* check) {
   if (check->call->json) {
-    if (!show_json(check)) return false;
+    if (!cmd_check_show_json(check)) return false;
   } else {
-    show_lines(check);
+    cmd_check_show_lines(check);
     if (!kilni_cli_results_flush(check->call->results, check->error)) {
       return false;
     }
@@ -352,9 +354,10 @@ static bool show(check_t* check) {
 
 static bool run_check(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   check_t check = {.call = call, .error = error};
-  bool ok = read_operands(&check) && make_context(&check) &&
-            find_items(&check) && ask(&check) && show(&check);
-  for (size_t i = 0; i < item_count(&check); i++) {
+  bool ok = cmd_check_read_operands(&check) && cmd_check_make_context(&check) &&
+            find_items(&check) && cmd_check_ask(&check) &&
+            cmd_check_show(&check);
+  for (size_t i = 0; i < cmd_check_item_count(&check); i++) {
     kiln_toolkit_item_release(items(&check)[i]);
   }
   kiln_compat_report_release(check.report);
@@ -366,7 +369,7 @@ static bool run_check(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"mode", "MODE",
      "What a finding does to the exit code; strict without "
      "it, unless KILN_COMPAT says otherwise.",
@@ -402,8 +405,8 @@ const kilni_cli_command_t kilni_cli_command_check = {
     "its version.\n"
     "The exit code is 0 for what passes in the mode, 4 for what does not fit, "
     "5 where not enough is known to decide, 3 where a piece is not found.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     KILNI_CLI_MAX_PIECES,
     NULL,

@@ -27,7 +27,7 @@ typedef struct compile_t {
   kiln_runtime_t* runtime;
 } compile_t;
 
-static bool note_files(compile_t* c, kilni_cli_error_t* error) {
+static bool cmd_compile_note_files(compile_t* c, kilni_cli_error_t* error) {
   bool ok = kilni_cli_files_add_input(&c->files, c->call->operands[0],
                                       "the source", error);
   for (size_t i = 0; ok && i < c->call->given_count; i++) {
@@ -41,7 +41,7 @@ static bool note_files(compile_t* c, kilni_cli_error_t* error) {
                                     &c->files, c->depfile, "--depfile", error));
 }
 
-static bool read_call(compile_t* c, kilni_cli_error_t* error) {
+static bool cmd_compile_read_call(compile_t* c, kilni_cli_error_t* error) {
   c->out = kilni_cli_option_value(c->call, "out-file");
   c->depfile = kilni_cli_option_value(c->call, "depfile");
   if (c->out == NULL) {
@@ -49,7 +49,7 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
                           "write where the code goes: -o FILE",
                           "no output file");
   }
-  if (!note_files(c, error) ||
+  if (!cmd_compile_note_files(c, error) ||
       !kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,
                               error)) {
     return false;
@@ -63,15 +63,15 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
          (c->depfile == NULL || kilni_cli_output_check(c->depfile, error));
 }
 
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
-                   void* user) {
+static void cmd_compile_on_log(kiln_log_level_t level, const char* room,
+                               const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
   if (kilni_cli_log_matters(level, room)) kilni_cli_note("%s", line);
 }
 
-static bool compile(compile_t* c, kilni_cli_error_t* error) {
-  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
+static bool cmd_compile_compile(compile_t* c, kilni_cli_error_t* error) {
+  kiln_log_sink_t log = {cmd_compile_on_log, NULL, kilni_cli_log_level(), 0};
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.log = &log;
   options.cache = &c->where.options;
@@ -84,8 +84,8 @@ static bool compile(compile_t* c, kilni_cli_error_t* error) {
 // ---- The dependencies ----
 
 // As make and ninja read a path: blanks and # behind a backslash, $ doubled.
-static bool add_path(kilni_cli_buffer_t* out, const char* path,
-                     kilni_cli_error_t* error) {
+static bool cmd_compile_add_path(kilni_cli_buffer_t* out, const char* path,
+                                 kilni_cli_error_t* error) {
   for (const char* at = path; *at != 0; at++) {
     size_t slashes = strspn(at, "\\");
     // Backslashes right before a blank are doubled.
@@ -114,9 +114,9 @@ static bool add_path(kilni_cli_buffer_t* out, const char* path,
 
 static bool make_depfile(const compile_t* c, kilni_cli_buffer_t* out,
                          kilni_cli_error_t* error) {
-  if (!add_path(out, c->out, error) ||
+  if (!cmd_compile_add_path(out, c->out, error) ||
       !kilni_cli_buffer_add(out, ": ", 2, error) ||
-      !add_path(out, c->job.file, error)) {
+      !cmd_compile_add_path(out, c->job.file, error)) {
     return false;
   }
   uint32_t count = c->job.result != NULL
@@ -124,7 +124,8 @@ static bool make_depfile(const compile_t* c, kilni_cli_buffer_t* out,
                        : 0;
   for (uint32_t i = 0; i < count; i++) {
     if (!kilni_cli_buffer_add(out, " \\\n  ", 5, error) ||
-        !add_path(out, kiln_compile_result_header(c->job.result, i), error)) {
+        !cmd_compile_add_path(out, kiln_compile_result_header(c->job.result, i),
+                              error)) {
       return false;
     }
   }
@@ -153,12 +154,12 @@ static bool write_outputs(const compile_t* c, kilni_cli_error_t* error) {
   return ok;
 }
 
-static json_t* text_json(const char* text) {
+static json_t* cmd_compile_text_json(const char* text) {
   json_t* value = json_string(text);
   return value != NULL ? value : json_string_nocheck("?");
 }
 
-static bool report(const compile_t* c, kilni_cli_error_t* error) {
+static bool cmd_compile_report(const compile_t* c, kilni_cli_error_t* error) {
   const kiln_code_t* code = c->job.code;
   kilni_cli_compile_note_name(c->out, kiln_code_format(code));
   if (!c->call->json) return true;
@@ -166,23 +167,28 @@ static bool report(const compile_t* c, kilni_cli_error_t* error) {
   json_t* names = json_array();
   for (uint32_t i = 0; i < kiln_code_lowered_count(code); i++) {
     (void)json_array_append_new(
-        names, json_pack("{s:o,s:s}", "expression",
-                         text_json(kiln_code_lowered(code, i)->expression),
-                         "lowered", kiln_code_lowered(code, i)->lowered));
+        names,
+        json_pack("{s:o,s:s}", "expression",
+                  cmd_compile_text_json(kiln_code_lowered(code, i)->expression),
+                  "lowered", kiln_code_lowered(code, i)->lowered));
   }
   uint32_t line = kiln_code_producer_line(code);
   char version[32];
   (void)snprintf(version, sizeof(version), "%u.%u", (unsigned)(line / 1000),
                  (unsigned)(line % 1000 / 10));
   json_t* object = json_pack(
-      "{s:o,s:s,s:s,s:I,s:s?,s:s,s:s,s:o,s:o,s:o}", "file", text_json(c->out),
-      "format", kiln_code_format_name(kiln_code_format(code)), "arch",
+      "{s:o,s:s,s:s,s:I,s:s?,s:s,s:s,s:o,s:o,s:o}", "file",
+      cmd_compile_text_json(c->out), "format",
+      kiln_code_format_name(kiln_code_format(code)), "arch",
       kiln_code_arch(code), "bytes", (json_int_t)kiln_code_bytes(code).size,
       "compiler_version", line != 0 ? version : NULL, "cache",
       kilni_cli_cache_word(c->job.cache), "cache_reason", c->job.cache_reason,
       "names", names, "note",
-      text_json(result != NULL ? kiln_compile_result_note(result) : ""), "log",
-      text_json(result != NULL ? kiln_compile_result_log(result) : ""));
+      cmd_compile_text_json(result != NULL ? kiln_compile_result_note(result)
+                                           : ""),
+      "log",
+      cmd_compile_text_json(result != NULL ? kiln_compile_result_log(result)
+                                           : ""));
   return kilni_cli_json_write(c->call->results, object, error);
 }
 
@@ -200,9 +206,9 @@ static bool run_compile(const kilni_cli_call_t* call,
                           "no memory for the options");
   }
   c->call = call;
-  bool ok = read_call(c, error) && compile(c, error) &&
+  bool ok = cmd_compile_read_call(c, error) && cmd_compile_compile(c, error) &&
             kilni_cli_compile_check_headers(c->job.result, &c->files, error) &&
-            write_outputs(c, error) && report(c, error);
+            write_outputs(c, error) && cmd_compile_report(c, error);
   kilni_cli_compile_deinit(&c->job);
   kilni_cli_files_deinit(&c->files);
   kiln_runtime_release(c->runtime);
@@ -211,7 +217,7 @@ static bool run_compile(const kilni_cli_call_t* call,
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"out-file", "FILE", "Where the code goes; -o FILE is the same. Required.",
      false, "file"},
     KILNI_CLI_COMPILE_OPTIONS,
@@ -242,8 +248,8 @@ const kilni_cli_command_t kilni_cli_command_compile = {
     "The result is kept (see kiln cache), and taken from there where source, "
     "options, every included file and the compiler are as they were; then no "
     "compiler is loaded.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     1,
     "program",

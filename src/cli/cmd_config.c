@@ -33,7 +33,7 @@ typedef struct form_t {
   int form;
 } form_t;
 
-static const form_t FORMS[] = {
+static const form_t kForms[] = {
     {"version", FORM_VERSION}, {"cflags", FORM_CFLAGS}, {"libs", FORM_LIBS},
     {"cmake", FORM_CMAKE},     {"shell", FORM_SHELL},   {"make", FORM_MAKE},
     {"json", FORM_JSON},       {"pc", FORM_PC},
@@ -42,9 +42,9 @@ static const form_t FORMS[] = {
 static bool read_forms(const kilni_cli_call_t* call, int* forms,
                        kilni_cli_error_t* error) {
   *forms = 0;
-  for (size_t i = 0; i < sizeof(FORMS) / sizeof(FORMS[0]); i++) {
-    if (kilni_cli_option_value(call, FORMS[i].option) != NULL) {
-      *forms |= FORMS[i].form;
+  for (size_t i = 0; i < sizeof(kForms) / sizeof(kForms[0]); i++) {
+    if (kilni_cli_option_value(call, kForms[i].option) != NULL) {
+      *forms |= kForms[i].form;
     }
   }
   for (size_t i = 0; i < call->given_count; i++) {
@@ -74,14 +74,16 @@ static bool read_forms(const kilni_cli_call_t* call, int* forms,
 
 // ---- Lines ----
 
-static bool add(const kilni_config_t* config, kilni_cli_buffer_t* out,
-                const char* text) {
+static bool cmd_config_add(const kilni_cli_config_t* config,
+                           kilni_cli_buffer_t* out, const char* text) {
   return kilni_cli_buffer_add(out, text, strlen(text), config->error);
 }
 
-static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
+static bool cmd_config_add_root(const kilni_cli_config_t* config,
+                                kilni_cli_buffer_t* out) {
   if (config->root[0] != 0) {
-    return add(config, out, config->root) && add(config, out, "\n");
+    return cmd_config_add(config, out, config->root) &&
+           cmd_config_add(config, out, "\n");
   }
   return kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND,
                         "use --cflags and --libs, or --json, which name all "
@@ -90,9 +92,11 @@ static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
                         "root");
 }
 
-static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
+static bool cmd_config_add_version(const kilni_cli_config_t* config,
+                                   kilni_cli_buffer_t* out) {
   if (config->version[0] != 0) {
-    return add(config, out, config->version) && add(config, out, "\n");
+    return cmd_config_add(config, out, config->version) &&
+           cmd_config_add(config, out, "\n");
   }
   return kilni_cli_fail(
       config->error, KILN_STATUS_INSUFFICIENT_METADATA,
@@ -101,7 +105,7 @@ static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
 }
 
 // Words as they are, a line each.
-static bool add_words(const kilni_config_t* config,
+static bool add_words(const kilni_cli_config_t* config,
                       const kilni_cli_words_t* words, kilni_cli_buffer_t* out) {
   const char* at = NULL;
   while ((at = kilni_cli_words_next(words, at)) != NULL) {
@@ -110,64 +114,67 @@ static bool add_words(const kilni_config_t* config,
                             "omit --lines, or use --json",
                             "a path has a newline in it");
     }
-    if (!add(config, out, at) || !add(config, out, "\n")) return false;
+    if (!cmd_config_add(config, out, at) || !cmd_config_add(config, out, "\n"))
+      return false;
   }
   return true;
 }
 
-static bool add_lines(const kilni_config_t* config, int forms,
-                      kilni_cli_buffer_t* out) {
+static bool cmd_config_add_lines(const kilni_cli_config_t* config, int forms,
+                                 kilni_cli_buffer_t* out) {
   kilni_cli_error_t* e = config->error;
-  if ((forms & FORM_ROOT) != 0 && !add_root(config, out)) return false;
-  if ((forms & FORM_VERSION) != 0 && !add_version(config, out)) return false;
+  if ((forms & FORM_ROOT) != 0 && !cmd_config_add_root(config, out))
+    return false;
+  if ((forms & FORM_VERSION) != 0 && !cmd_config_add_version(config, out))
+    return false;
   if (kilni_cli_option_value(config->call, "lines") != NULL) {
     return ((forms & FORM_CFLAGS) == 0 ||
             add_words(config, &config->cflags, out)) &&
            ((forms & FORM_LIBS) == 0 || add_words(config, &config->libs, out));
   }
   if ((forms & FORM_CFLAGS) != 0 &&
-      !kilni_config_words_text(out, &config->cflags, e)) {
+      !kilni_cli_config_words_text(out, &config->cflags, e)) {
     return false;
   }
   if ((forms & FORM_FLAGS) == FORM_FLAGS && config->cflags.count != 0 &&
-      config->libs.count != 0 && !add(config, out, " ")) {
+      config->libs.count != 0 && !cmd_config_add(config, out, " ")) {
     return false;
   }
   if ((forms & FORM_LIBS) != 0 &&
-      !kilni_config_words_text(out, &config->libs, e)) {
+      !kilni_cli_config_words_text(out, &config->libs, e)) {
     return false;
   }
-  return (forms & FORM_FLAGS) == 0 || add(config, out, "\n");
+  return (forms & FORM_FLAGS) == 0 || cmd_config_add(config, out, "\n");
 }
 
-static bool show(const kilni_config_t* config, int forms) {
+static bool cmd_config_show(const kilni_cli_config_t* config, int forms) {
   kilni_cli_buffer_t out = {0};
   bool ok = true;
   FILE* results = config->call->results;
   if (forms == FORM_JSON) {
-    return kilni_cli_json_write(results, kilni_config_json(config),
+    return kilni_cli_json_write(results, kilni_cli_config_json(config),
                                 config->error);
   }
   if (forms == FORM_CMAKE) {
-    ok = kilni_config_cmake_text(config, &out);
+    ok = kilni_cli_config_cmake_text(config, &out);
   } else if (forms == FORM_SHELL) {
-    ok = kilni_config_shell_text(config, &out);
+    ok = kilni_cli_config_shell_text(config, &out);
   } else if (forms == FORM_PC) {
-    ok = kilni_config_pc_text(config, &out);
+    ok = kilni_cli_config_pc_text(config, &out);
   } else if (forms == FORM_MAKE) {
-    ok = kilni_config_make_text(config, &out);
+    ok = kilni_cli_config_make_text(config, &out);
   } else {
-    ok = add_lines(config, forms, &out);
+    ok = cmd_config_add_lines(config, forms, &out);
   }
   if (ok && out.size != 0) (void)fwrite(out.data, 1, out.size, results);
   kilni_cli_buffer_deinit(&out);
   return ok && kilni_cli_results_flush(results, config->error);
 }
 
-static void show_warnings(const kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
+static void show_warnings(const kilni_cli_config_t* config) {
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
     kiln_locate_item_t* item =
-        kiln_toolkit_item_located(kilni_config_piece(config, i)->item);
+        kiln_toolkit_item_located(kilni_cli_config_piece(config, i)->item);
     // The same for every piece: once is enough.
     if (kiln_locate_item_warning_count(item) == 0) continue;
     kilni_cli_note("%s", kiln_locate_item_warning(item, 0));
@@ -207,7 +214,7 @@ static void note_changes(const json_t* differences, const json_t* variables) {
   }
 }
 
-static bool fail_lock(const kilni_config_t* config, const char* path,
+static bool fail_lock(const kilni_cli_config_t* config, const char* path,
                       size_t count) {
   return kilni_cli_fail(
       config->error, KILN_STATUS_INCOMPATIBLE,
@@ -217,11 +224,11 @@ static bool fail_lock(const kilni_config_t* config, const char* path,
 }
 
 // Holds the plan against the lock; with --json the answer is the result.
-static bool verify_lock(const kilni_config_t* config, const json_t* lock,
+static bool verify_lock(const kilni_cli_config_t* config, const json_t* lock,
                         const char* path, int forms) {
-  json_t* list = kilni_config_lock_compare(config, lock);
+  json_t* list = kilni_cli_config_lock_compare(config, lock);
   json_t* variables =
-      list == NULL ? NULL : kilni_config_lock_environment(config, lock);
+      list == NULL ? NULL : kilni_cli_config_lock_environment(config, lock);
   if (variables == NULL) {
     json_decref(list);
     return false;
@@ -242,7 +249,7 @@ static bool verify_lock(const kilni_config_t* config, const json_t* lock,
 }
 
 // Takes the ITEMs from the lock where the command line has none.
-static bool take_items(kilni_config_t* config, kilni_cli_call_t* call,
+static bool take_items(kilni_cli_config_t* config, kilni_cli_call_t* call,
                        const json_t* lock, kilni_cli_buffer_t* operands) {
   size_t i;
   json_t* value;
@@ -261,9 +268,10 @@ static bool take_items(kilni_config_t* config, kilni_cli_call_t* call,
 }
 
 // What was locked and is not there any more, or fits no more, is a difference.
-static bool make_plan(kilni_config_t* config, const char* lock_path) {
+static bool cmd_config_make_plan(kilni_cli_config_t* config,
+                                 const char* lock_path) {
   kilni_cli_error_t* error = config->error;
-  if (kilni_config_make(config)) return true;
+  if (kilni_cli_config_make(config)) return true;
   if (lock_path == NULL || (error->code != KILN_STATUS_NOT_FOUND &&
                             error->code != KILN_STATUS_INCOMPATIBLE)) {
     return false;
@@ -273,42 +281,45 @@ static bool make_plan(kilni_config_t* config, const char* lock_path) {
   return false;
 }
 
-static bool run_plan(kilni_config_t* config, kilni_cli_call_t* call, int forms,
-                     kilni_cli_buffer_t* operands, json_t** lock) {
+static bool run_plan(kilni_cli_config_t* config, kilni_cli_call_t* call,
+                     int forms, kilni_cli_buffer_t* operands, json_t** lock) {
   const char* verify = kilni_cli_option_value(call, "verify-lock");
   const char* write = kilni_cli_option_value(call, "lock");
-  if (write != NULL && !kilni_config_lock_check(config, write)) return false;
-  if (verify != NULL && !(kilni_config_lock_read(verify, lock, config->error) &&
-                          take_items(config, call, *lock, operands))) {
+  if (write != NULL && !kilni_cli_config_lock_check(config, write))
+    return false;
+  if (verify != NULL &&
+      !(kilni_cli_config_lock_read(verify, lock, config->error) &&
+        take_items(config, call, *lock, operands))) {
     return false;
   }
-  if (!make_plan(config, verify)) return false;
+  if (!cmd_config_make_plan(config, verify)) return false;
   show_warnings(config);
   if (verify != NULL && !verify_lock(config, *lock, verify, forms)) {
     return false;
   }
-  if (write != NULL && !kilni_config_lock_write(config, write)) return false;
+  if (write != NULL && !kilni_cli_config_lock_write(config, write))
+    return false;
   if (verify != NULL && forms == FORM_JSON) return true;
-  return forms == 0 || show(config, forms);
+  return forms == 0 || cmd_config_show(config, forms);
 }
 
 static bool run_config(const kilni_cli_call_t* given,
                        kilni_cli_error_t* error) {
   kilni_cli_call_t call = *given;
-  kilni_config_t config = {.call = &call, .error = error};
+  kilni_cli_config_t config = {.call = &call, .error = error};
   kilni_cli_buffer_t operands = {0};
   json_t* lock = NULL;
   int forms = 0;
   config.prefer_static = kilni_cli_option_value(given, "static") != NULL;
   bool ok = read_forms(given, &forms, error) &&
             run_plan(&config, &call, forms, &operands, &lock);
-  kilni_config_deinit(&config);
+  kilni_cli_config_deinit(&config);
   kilni_cli_buffer_deinit(&operands);
   json_decref(lock);
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"root", "[DIR]",
      "Print the toolkit's folder. With DIR, which begins with / or . or "
      "follows a =, look in that folder first instead.",
@@ -365,8 +376,8 @@ const kilni_cli_command_t kilni_cli_command_config = {
     "other or --ctk-version or are not as locked, 5 if nothing has the "
     "version that was asked "
     "for.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     0,
     256,
     NULL,

@@ -14,11 +14,11 @@
 #include "cli/doctor_report.h"
 #include "kiln/runtime.h"
 
-static bool is_on(const kilni_cli_call_t* call, const char* option) {
+static bool cmd_doctor_is_on(const kilni_cli_call_t* call, const char* option) {
   return kilni_cli_option_value(call, option) != NULL;
 }
 
-static const char* home_of(const kiln_probe_t* probe) {
+static const char* cmd_doctor_home_of(const kiln_probe_t* probe) {
   for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
     if (strcmp(v->name, "HOME") == 0) return v->value;
@@ -29,8 +29,8 @@ static const char* home_of(const kiln_probe_t* probe) {
 static bool write_to(FILE* out, const kilni_cli_call_t* call,
                      const kiln_probe_t* probe, const kiln_watch_t* watch,
                      kilni_cli_error_t* error) {
-  kilni_cli_doctor_view_t view = {is_on(call, "all"), is_on(call, "trail"),
-                                  watch};
+  kilni_cli_doctor_view_t view = {cmd_doctor_is_on(call, "all"),
+                                  cmd_doctor_is_on(call, "trail"), watch};
   if (call->json) {
     return kilni_cli_json_write(out, kilni_cli_doctor_json(probe, view), error);
   }
@@ -38,9 +38,11 @@ static bool write_to(FILE* out, const kilni_cli_call_t* call,
   return true;
 }
 
-static bool show(const kilni_cli_call_t* call, const kiln_probe_t* probe,
-                 const kiln_watch_t* watch, kilni_cli_error_t* error) {
-  if (!is_on(call, "shorten")) {
+static bool cmd_doctor_show(const kilni_cli_call_t* call,
+                            const kiln_probe_t* probe,
+                            const kiln_watch_t* watch,
+                            kilni_cli_error_t* error) {
+  if (!cmd_doctor_is_on(call, "shorten")) {
     return write_to(call->results, call, probe, watch, error);
   }
   char* text = NULL;
@@ -55,18 +57,19 @@ static bool show(const kilni_cli_call_t* call, const kiln_probe_t* probe,
     ok =
         kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL, "out of memory");
   }
-  if (ok) kilni_cli_shorten(call->results, text, size, home_of(probe));
+  if (ok)
+    kilni_cli_shorten(call->results, text, size, cmd_doctor_home_of(probe));
   free(text);
   return ok;
 }
 
-static bool make_runtime(const kilni_cli_call_t* call,
-                         const kilni_cli_where_t* where,
-                         kiln_runtime_t** out_runtime,
-                         kilni_cli_error_t* error) {
+static bool cmd_doctor_make_runtime(const kilni_cli_call_t* call,
+                                    const kilni_cli_where_t* where,
+                                    kiln_runtime_t** out_runtime,
+                                    kilni_cli_error_t* error) {
   kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
   toolkit.locate = &where->options;
-  if (is_on(call, "verify")) toolkit.verify = KILN_SWITCH_ON;
+  if (cmd_doctor_is_on(call, "verify")) toolkit.verify = KILN_SWITCH_ON;
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.toolkit = &toolkit;
   return kilni_cli_check(error, kiln_runtime_create(&options, out_runtime));
@@ -80,11 +83,11 @@ static bool run_doctor(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kilni_cli_progress_t progress;
   bool ok = kilni_cli_where_read(&where, call, error);
   kilni_cli_progress_start(&progress, "looking at this machine");
-  ok = ok && make_runtime(call, &where, &runtime, error) &&
+  ok = ok && cmd_doctor_make_runtime(call, &where, &runtime, error) &&
        kilni_cli_check(error, kiln_runtime_probe(runtime, NULL, &probe)) &&
        kilni_cli_check(error, kiln_runtime_watch(runtime, NULL, &watch));
   kilni_cli_progress_stop(&progress);
-  ok = ok && show(call, probe, watch, error);
+  ok = ok && cmd_doctor_show(call, probe, watch, error);
   kiln_watch_close(watch);
   kiln_probe_release(probe);
   kiln_runtime_release(runtime);
@@ -92,7 +95,7 @@ static bool run_doctor(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"all", NULL, "Show every piece of the catalog, every copy of each.", false,
      NULL},
     {"trail", NULL,
@@ -121,8 +124,8 @@ const kilni_cli_command_t kilni_cli_command_doctor = {
     "`kiln doctor --shorten` is made to be pasted into a bug report.\n"
     "The exit code is 0 also when there are problems: the report is the work, "
     "and it was done. Scripts read \"severity\" in the JSON.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     0,
     0,
     NULL,

@@ -28,11 +28,11 @@ typedef struct find_t {
   kilni_cli_buffer_t found;   // kiln_toolkit_item_t*
 } find_t;
 
-static bool is_on(const find_t* find, const char* option) {
+static bool cmd_find_is_on(const find_t* find, const char* option) {
   return kilni_cli_option_value(find->call, option) != NULL;
 }
 
-static size_t item_count(const find_t* find) {
+static size_t cmd_find_item_count(const find_t* find) {
   return find->found.size / sizeof(kiln_toolkit_item_t*);
 }
 
@@ -40,13 +40,13 @@ static kiln_toolkit_item_t* item_at(const find_t* find, size_t index) {
   return ((kiln_toolkit_item_t**)(void*)find->found.data)[index];
 }
 
-static bool is_found(const kiln_toolkit_item_t* item) {
+static bool cmd_find_is_found(const kiln_toolkit_item_t* item) {
   return kiln_locate_item_found(kiln_toolkit_item_located(item));
 }
 
 // ---- What is looked for ----
 
-static bool want(find_t* find, const kilni_cli_piece_t* piece) {
+static bool cmd_find_want(find_t* find, const kilni_cli_piece_t* piece) {
   return kilni_cli_buffer_add(&find->wanted, piece, sizeof(*piece),
                               find->error);
 }
@@ -60,12 +60,12 @@ static bool want_all(find_t* find, uint32_t kind) {
     if (kind != 0 && piece.kind != kind) continue;
     (void)snprintf(piece.name, sizeof(piece.name), "%s",
                    kiln_locate_entry_name(entry));
-    if (!want(find, &piece)) return false;
+    if (!cmd_find_want(find, &piece)) return false;
   }
   return true;
 }
 
-static bool read_wants(find_t* find) {
+static bool cmd_find_read_wants(find_t* find) {
   const kilni_cli_call_t* call = find->call;
   uint32_t kind = 0;
   size_t at = 0;
@@ -81,10 +81,10 @@ static bool read_wants(find_t* find) {
     }
     at = 1;
   }
-  if (is_on(find, "all") && at == call->operand_count) {
+  if (cmd_find_is_on(find, "all") && at == call->operand_count) {
     return want_all(find, kind);
   }
-  if (is_on(find, "all")) {
+  if (cmd_find_is_on(find, "all")) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
                           "omit --all, or the names",
                           "--all is given with a name");
@@ -106,7 +106,7 @@ static bool read_wants(find_t* find) {
       continue;
     }
     if (!kilni_cli_piece_read(&piece, text, strlen(text), kind, find->error) ||
-        !want(find, &piece)) {
+        !cmd_find_want(find, &piece)) {
       return false;
     }
   }
@@ -115,7 +115,7 @@ static bool read_wants(find_t* find) {
 
 // ---- Finding ----
 
-static bool keep(find_t* find, kiln_toolkit_item_t* item) {
+static bool cmd_find_keep(find_t* find, kiln_toolkit_item_t* item) {
   if (kilni_cli_buffer_add(&find->found, &item, sizeof(item), find->error)) {
     return true;
   }
@@ -123,7 +123,7 @@ static bool keep(find_t* find, kiln_toolkit_item_t* item) {
   return false;
 }
 
-static bool make_context(find_t* find) {
+static bool cmd_find_make_context(find_t* find) {
   if (!kilni_cli_where_read(&find->where, find->call, find->error)) {
     return false;
   }
@@ -131,8 +131,8 @@ static bool make_context(find_t* find) {
   options.locate = &find->where.options;
   options.mode = KILN_COMPAT_MODE_OFF;  // nothing is taken into use
   // A line of text has no place for more than what tells the version.
-  if (!is_on(find, "json")) options.verify = KILN_SWITCH_OFF;
-  if (is_on(find, "verify")) options.verify = KILN_SWITCH_ON;
+  if (!cmd_find_is_on(find, "json")) options.verify = KILN_SWITCH_OFF;
+  if (cmd_find_is_on(find, "verify")) options.verify = KILN_SWITCH_ON;
   return kilni_cli_check(find->error,
                          kiln_toolkit_create(&options, &find->toolkit));
 }
@@ -144,15 +144,15 @@ static bool find_each(find_t* find, const kilni_cli_piece_t* wanted,
     if (!kilni_cli_check(find->error,
                          kiln_toolkit_resolve(find->toolkit, wanted[i].kind,
                                               wanted[i].name, &item)) ||
-        !keep(find, item)) {
+        !cmd_find_keep(find, item)) {
       return false;
     }
   }
   return true;
 }
 
-static bool find_set(find_t* find, const kilni_cli_piece_t* wanted,
-                     size_t count) {
+static bool cmd_find_find_set(find_t* find, const kilni_cli_piece_t* wanted,
+                              size_t count) {
   kilni_cli_buffer_t wants = {0};
   bool ok = kilni_cli_buffer_resize(&wants, count * sizeof(kiln_locate_want_t),
                                     find->error);
@@ -172,7 +172,7 @@ static bool find_set(find_t* find, const kilni_cli_piece_t* wanted,
              find->error,
              kiln_toolkit_resolve_located(
                  find->toolkit, kiln_locate_set_item(find->set, i), &item)) &&
-         keep(find, item);
+         cmd_find_keep(find, item);
   }
   return ok;
 }
@@ -181,8 +181,8 @@ static bool find_all_wants(find_t* find) {
   const kilni_cli_piece_t* wanted =
       (const kilni_cli_piece_t*)(const void*)find->wanted.data;
   size_t count = find->wanted.size / sizeof(*wanted);
-  return is_on(find, "set") ? find_set(find, wanted, count)
-                            : find_each(find, wanted, count);
+  return cmd_find_is_on(find, "set") ? cmd_find_find_set(find, wanted, count)
+                                     : find_each(find, wanted, count);
 }
 
 // ---- Showing ----
@@ -204,9 +204,9 @@ static json_t* set_json(const kiln_locate_set_t* set) {
       tried);
 }
 
-static bool show_json(find_t* find) {
+static bool cmd_find_show_json(find_t* find) {
   json_t* items = json_array();
-  for (size_t i = 0; i < item_count(find); i++) {
+  for (size_t i = 0; i < cmd_find_item_count(find); i++) {
     (void)json_array_append_new(items, kilni_cli_item_json(item_at(find, i)));
   }
   json_t* object = json_pack("{s:o}", "items", items);
@@ -216,37 +216,37 @@ static bool show_json(find_t* find) {
   return kilni_cli_json_write(find->call->results, object, find->error);
 }
 
-static void show_lines(find_t* find) {
+static void cmd_find_show_lines(find_t* find) {
   kilni_cli_columns_t columns = {0};
-  bool trail = is_on(find, "trail");
+  bool trail = cmd_find_is_on(find, "trail");
   size_t missing = 0;
-  for (size_t i = 0; i < item_count(find); i++) {
+  for (size_t i = 0; i < cmd_find_item_count(find); i++) {
     kilni_cli_columns_fit(&columns, item_at(find, i));
   }
-  for (size_t i = 0; i < item_count(find); i++) {
+  for (size_t i = 0; i < cmd_find_item_count(find); i++) {
     const kiln_toolkit_item_t* item = item_at(find, i);
-    if (is_found(item) || trail) {
+    if (cmd_find_is_found(item) || trail) {
       kilni_cli_item_print(find->call->results, &columns, item);
     }
     if (trail) kilni_cli_trail_print(find->call->results, item);
-    if (!is_found(item)) missing++;
+    if (!cmd_find_is_found(item)) missing++;
   }
-  if (is_on(find, "all") && !trail && missing != 0) {
+  if (cmd_find_is_on(find, "all") && !trail && missing != 0) {
     kilni_cli_note("%zu of %zu were not found; --trail or --json shows them",
-                   missing, item_count(find));
+                   missing, cmd_find_item_count(find));
   }
 }
 
 // What is missing, as the error; all but the last are written here.
-static bool fail_missing(find_t* find) {
+static bool cmd_find_fail_missing(find_t* find) {
   kilni_cli_error_t* error = find->error;
   if (find->set != NULL) {
     return kilni_cli_check(error, kiln_locate_set_require(find->set));
   }
   bool any = false;
-  for (size_t i = 0; i < item_count(find); i++) {
+  for (size_t i = 0; i < cmd_find_item_count(find); i++) {
     const kiln_toolkit_item_t* item = item_at(find, i);
-    if (is_found(item)) continue;
+    if (cmd_find_is_found(item)) continue;
     if (any) (void)kilni_cli_error_report(find->call->results, false, error);
     (void)kilni_cli_check(
         error, kiln_locate_item_require(kiln_toolkit_item_located(item)));
@@ -255,26 +255,26 @@ static bool fail_missing(find_t* find) {
   return !any;
 }
 
-static bool show(find_t* find) {
+static bool cmd_find_show(find_t* find) {
   bool missing = false;
-  for (size_t i = 0; i < item_count(find); i++) {
-    if (!is_found(item_at(find, i))) missing = true;
+  for (size_t i = 0; i < cmd_find_item_count(find); i++) {
+    if (!cmd_find_is_found(item_at(find, i))) missing = true;
   }
-  if (is_on(find, "all")) missing = false;  // the list is the work
+  if (cmd_find_is_on(find, "all")) missing = false;  // the list is the work
   if (find->call->json) {
-    if (!show_json(find)) return false;
+    if (!cmd_find_show_json(find)) return false;
     return !missing || kilni_cli_tell(find->error, KILN_STATUS_NOT_FOUND);
   }
-  show_lines(find);
+  cmd_find_show_lines(find);
   if (!kilni_cli_results_flush(find->call->results, find->error)) return false;
-  return !missing || fail_missing(find);
+  return !missing || cmd_find_fail_missing(find);
 }
 
 static bool run_find(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   find_t find = {.call = call, .error = error};
-  bool ok = read_wants(&find) && make_context(&find) && find_all_wants(&find) &&
-            show(&find);
-  for (size_t i = 0; i < item_count(&find); i++) {
+  bool ok = cmd_find_read_wants(&find) && cmd_find_make_context(&find) &&
+            find_all_wants(&find) && cmd_find_show(&find);
+  for (size_t i = 0; i < cmd_find_item_count(&find); i++) {
     kiln_toolkit_item_release(item_at(&find, i));
   }
   kiln_locate_set_release(find.set);
@@ -285,7 +285,7 @@ static bool run_find(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"all", NULL, "Look for everything that the catalog knows.", false, NULL},
     {"set", NULL, "Take all of them from one place, of one CUDA major.", false,
      NULL},
@@ -307,8 +307,8 @@ const kilni_cli_command_t kilni_cli_command_find = {
     "and the scope that it was found in; of headers, the folder for -I.\n"
     "Nothing is loaded and no program is run. The exit code is 3 if a piece "
     "is not found; with --all it is 0.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     0,
     KILNI_CLI_MAX_PIECES,
     "lib header static bitcode binary stub",

@@ -46,7 +46,7 @@ typedef struct results_t {
 static const struct {
   const char* word;
   uint32_t flag;
-} FLAGS[] = {
+} kFlags[] = {
     {"verbose", KILN_GRAPH_DUMP_VERBOSE},
     {"runtime-types", KILN_GRAPH_DUMP_RUNTIME_TYPES},
     {"kernels", KILN_GRAPH_DUMP_KERNELS},
@@ -65,15 +65,15 @@ static const struct {
     {"conditionals", KILN_GRAPH_DUMP_CONDITIONALS},
 };
 
-static bool read_flags(const char* text, uint32_t* out,
-                       kilni_cli_error_t* error) {
+static bool cmd_graph_read_flags(const char* text, uint32_t* out,
+                                 kilni_cli_error_t* error) {
   *out = text == NULL ? KILN_GRAPH_DUMP_VERBOSE : 0;
   while (text != NULL && *text != 0) {
     size_t size = strcspn(text, ",");
     size_t i = 0;
-    size_t count = sizeof(FLAGS) / sizeof(FLAGS[0]);
-    while (i < count && (strlen(FLAGS[i].word) != size ||
-                         memcmp(FLAGS[i].word, text, size) != 0)) {
+    size_t count = sizeof(kFlags) / sizeof(kFlags[0]);
+    while (i < count && (strlen(kFlags[i].word) != size ||
+                         memcmp(kFlags[i].word, text, size) != 0)) {
       i++;
     }
     if (i == count) {
@@ -84,7 +84,7 @@ static bool read_flags(const char* text, uint32_t* out,
           "handles, allocations, frees, memory-ops, topology, conditionals",
           "--driver-flags has no \"%.*s\"", (int)size, text);
     }
-    *out |= FLAGS[i].flag;
+    *out |= kFlags[i].flag;
     text += size + (text[size] == ',');
   }
   return true;
@@ -113,8 +113,8 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
   w->driver_dot = kilni_cli_option_value(call, "driver-dot");
   w->trace = kilni_cli_option_value(call, "trace");
   w->draws_only = kilni_cli_option_value(call, "no-run") != NULL;
-  if (!read_flags(kilni_cli_option_value(call, "driver-flags"),
-                  &w->driver_flags, error) ||
+  if (!cmd_graph_read_flags(kilni_cli_option_value(call, "driver-flags"),
+                            &w->driver_flags, error) ||
       !read_runs(kilni_cli_option_value(call, "runs"), &w->runs, error)) {
     return false;
   }
@@ -133,8 +133,8 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
 }
 
 // What the call itself names; the graph file names more.
-static bool note_files(kilni_cli_files_t* files, const char* file,
-                       const wanted_t* w, kilni_cli_error_t* error) {
+static bool cmd_graph_note_files(kilni_cli_files_t* files, const char* file,
+                                 const wanted_t* w, kilni_cli_error_t* error) {
   const struct {
     const char* path;
     const char* what;
@@ -153,8 +153,9 @@ static bool note_files(kilni_cli_files_t* files, const char* file,
 
 // ---- Pictures ----
 
-static kilni_cli_buffer_t* add_output(results_t* r, const char* path,
-                                      const char* what, const char* buffer) {
+static kilni_cli_buffer_t* cmd_graph_add_output(results_t* r, const char* path,
+                                                const char* what,
+                                                const char* buffer) {
   r->outputs[r->count].path = path;
   r->written[r->count].what = what;
   r->written[r->count].buffer = buffer;
@@ -167,7 +168,8 @@ typedef struct taking_t {
   kilni_cli_error_t* error;
 } taking_t;
 
-static bool take_text(const char* text, size_t size, void* user_data) {
+static bool cmd_graph_take_text(const char* text, size_t size,
+                                void* user_data) {
   taking_t* taking = user_data;
   return kilni_cli_buffer_add(taking->out, text, size, taking->error);
 }
@@ -178,8 +180,8 @@ static bool draw_dot(const kilni_cli_graph_job_t* job, kilni_cli_buffer_t* out,
   kiln_graph_draw_options_t options = kiln_graph_draw_options_default();
   const char* slash = strrchr(job->sketch->file, '/');
   options.title = slash == NULL ? job->sketch->file : slash + 1;
-  return kilni_cli_check(
-      error, kiln_graph_draw(job->graph, &options, take_text, &taking));
+  return kilni_cli_check(error, kiln_graph_draw(job->graph, &options,
+                                                cmd_graph_take_text, &taking));
 }
 
 // The driver writes to a path of its own, which is read back, so that this
@@ -206,20 +208,22 @@ static bool draw_driver(const kilni_cli_graph_job_t* job, const wanted_t* w,
   return ok;
 }
 
-static bool draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
-                 results_t* r, kilni_cli_error_t* error) {
+static bool cmd_graph_draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
+                           results_t* r, kilni_cli_error_t* error) {
   kilni_cli_buffer_t dot = {0};
   bool ok = true;
   if (w->dot != NULL || w->svg != NULL) ok = draw_dot(job, &dot, error);
   if (ok && w->svg != NULL) {
-    ok = kilni_cli_svg_make(&dot, add_output(r, w->svg, "svg", NULL), error);
+    ok = kilni_cli_svg_make(&dot, cmd_graph_add_output(r, w->svg, "svg", NULL),
+                            error);
   }
   if (ok && w->dot != NULL) {
-    ok = kilni_cli_buffer_add(add_output(r, w->dot, "dot", NULL), dot.data,
-                              dot.size, error);
+    ok = kilni_cli_buffer_add(cmd_graph_add_output(r, w->dot, "dot", NULL),
+                              dot.data, dot.size, error);
   }
   if (ok && w->driver_dot != NULL) {
-    ok = draw_driver(job, w, add_output(r, w->driver_dot, "driver-dot", NULL),
+    ok = draw_driver(job, w,
+                     cmd_graph_add_output(r, w->driver_dot, "driver-dot", NULL),
                      error);
   }
   kilni_cli_buffer_deinit(&dot);
@@ -228,13 +232,13 @@ static bool draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
 
 // ---- The run ----
 
-static bool collect(kilni_cli_graph_job_t* job, results_t* r,
-                    kilni_cli_error_t* error) {
+static bool cmd_graph_collect(kilni_cli_graph_job_t* job, results_t* r,
+                              kilni_cli_error_t* error) {
   for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     if (job->data[i].out.size == 0) continue;
     const char* path = (const char*)job->data[i].out.data;
-    kilni_cli_buffer_t* content =
-        add_output(r, path, "buffer", job->sketch->buffers[i].name.text);
+    kilni_cli_buffer_t* content = cmd_graph_add_output(
+        r, path, "buffer", job->sketch->buffers[i].name.text);
     kilni_cli_array_t array;
     bool ok = kilni_cli_graph_read(job, i, &array, error) &&
               kilni_cli_data_encode(path, &array, content, error);
@@ -247,25 +251,25 @@ static bool collect(kilni_cli_graph_job_t* job, results_t* r,
 static bool write_trace(const kilni_cli_graph_job_t* job, const wanted_t* w,
                         results_t* r, kilni_cli_error_t* error) {
   if (w->trace == NULL) return true;
-  taking_t taking = {add_output(r, w->trace, "trace", NULL), error};
+  taking_t taking = {cmd_graph_add_output(r, w->trace, "trace", NULL), error};
   return kilni_cli_check(
-      error, kiln_graph_trace_write(job->trace, take_text, &taking));
+      error, kiln_graph_trace_write(job->trace, cmd_graph_take_text, &taking));
 }
 
 static bool do_all(kilni_cli_graph_job_t* job, const wanted_t* w, results_t* r,
                    kilni_cli_error_t* error) {
-  if (!kilni_cli_graph_open(job, error) || !draw(job, w, r, error)) {
+  if (!kilni_cli_graph_open(job, error) || !cmd_graph_draw(job, w, r, error)) {
     return false;
   }
   if (w->draws_only) return true;
-  return kilni_cli_graph_run(job, error) && collect(job, r, error) &&
+  return kilni_cli_graph_run(job, error) && cmd_graph_collect(job, r, error) &&
          (w->runs == 0 || (kilni_cli_graph_time(job, w->runs, error) &&
                            write_trace(job, w, r, error)));
 }
 
-static bool report(const kilni_cli_call_t* call,
-                   const kilni_cli_graph_job_t* job, const results_t* r,
-                   kilni_cli_error_t* error) {
+static bool cmd_graph_report(const kilni_cli_call_t* call,
+                             const kilni_cli_graph_job_t* job,
+                             const results_t* r, kilni_cli_error_t* error) {
   if (call->json) {
     return kilni_cli_json_write(
         call->results,
@@ -295,7 +299,7 @@ static bool run_job(const kilni_cli_call_t* call, kilni_cli_graph_job_t* job,
   (void)fflush(stderr);
   kilni_cli_results_show(hidden);
   return ok && kilni_cli_outputs_write(r->outputs, r->count, error) &&
-         report(call, job, r, error);
+         cmd_graph_report(call, job, r, error);
 }
 
 static bool read_request(kilni_cli_request_t* request,
@@ -348,7 +352,7 @@ static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
                                   text.size, error) &&
             check_statements(&sketch, error) &&
             read_wanted(&wanted, call, error) &&
-            note_files(&job.files, file, &wanted, error) &&
+            cmd_graph_note_files(&job.files, file, &wanted, error) &&
             run_job(call, &job, &wanted, results, error);
   kilni_cli_outputs_deinit(results->outputs, results->count);
   free(results);
@@ -359,7 +363,7 @@ static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"device", "auto|cuda:N|soft",
      "Where to run. auto, the default, takes cuda:0 where it works and the "
      "software device otherwise, and says so. cuda:N is entry N of your own "
@@ -423,8 +427,8 @@ const kilni_cli_command_t kilni_cli_command_graph = {
     "reads and writes orders them.\n"
     "Output files appear whole or not at all. What a kernel prints goes to "
     "standard error.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     1,
     "file",

@@ -30,7 +30,7 @@ static bool run_completion(const kilni_cli_call_t* call,
                         call->operands[0]);
 }
 
-static const kilni_cli_option_t HELP_OPTIONS[] = {
+static const kilni_cli_option_t kHelpOptions[] = {
     {"markdown", NULL, "Print the generated part of the page in docs/cli.",
      false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
@@ -41,8 +41,8 @@ const kilni_cli_command_t kilni_cli_command_help = {
     "[COMMAND]",
     "Say what there is, or how to use one command.",
     "Without COMMAND it lists the commands.",
-    HELP_OPTIONS,
-    sizeof(HELP_OPTIONS) / sizeof(HELP_OPTIONS[0]),
+    kHelpOptions,
+    sizeof(kHelpOptions) / sizeof(kHelpOptions[0]),
     0,
     1,
     "command",
@@ -50,7 +50,7 @@ const kilni_cli_command_t kilni_cli_command_help = {
     run_help,
 };
 
-static const kilni_cli_option_t COMPLETION_OPTIONS[] = {
+static const kilni_cli_option_t kCompletionOptions[] = {
     {"help", NULL, "Print this help.", false, NULL},
 };
 
@@ -63,8 +63,8 @@ const kilni_cli_command_t kilni_cli_command_completion = {
     "~/.bashrc, `kiln completion zsh > DIR/_kiln` with DIR on fpath before "
     "compinit, `kiln completion fish > "
     "~/.config/fish/completions/kiln.fish`.",
-    COMPLETION_OPTIONS,
-    sizeof(COMPLETION_OPTIONS) / sizeof(COMPLETION_OPTIONS[0]),
+    kCompletionOptions,
+    sizeof(kCompletionOptions) / sizeof(kCompletionOptions[0]),
     1,
     1,
     "bash zsh fish",

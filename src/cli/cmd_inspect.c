@@ -20,13 +20,13 @@ static const char* kind_name(uint32_t kind) {
   return NAMES[kind < sizeof(NAMES) / sizeof(NAMES[0]) ? kind : 0];
 }
 
-static void version_text(uint32_t version, char out[32]) {
+static void cmd_inspect_version_text(uint32_t version, char out[32]) {
   (void)snprintf(out, 32, "%" PRIu32 ".%" PRIu32, version / 1000,
                  version % 1000 / 10);
 }
 
 // Null where the file does not say.
-static json_t* number_or_null(uint32_t value) {
+static json_t* cmd_inspect_number_or_null(uint32_t value) {
   return value == 0 ? json_null() : json_integer((json_int_t)value);
 }
 
@@ -50,7 +50,7 @@ static void clean_text(const char* text, char* out, size_t capacity) {
 
 enum { SHOWN_BYTES = 4096 };
 
-static json_t* text_json(const char* text) {
+static json_t* cmd_inspect_text_json(const char* text) {
   json_t* value = json_string(text);
   if (value != NULL) return value;
   char clean[SHOWN_BYTES];
@@ -58,8 +58,9 @@ static json_t* text_json(const char* text) {
   return json_string(clean);
 }
 
-static json_t* text_or_null(const char* text) {
-  return text == NULL || text[0] == 0 ? json_null() : text_json(text);
+static json_t* cmd_inspect_text_or_null(const char* text) {
+  return text == NULL || text[0] == 0 ? json_null()
+                                      : cmd_inspect_text_json(text);
 }
 
 static json_t* told_or_null(uint32_t value) {
@@ -69,7 +70,7 @@ static json_t* told_or_null(uint32_t value) {
 
 static json_t* version_or_null(uint32_t version) {
   char text[32];
-  version_text(version, text);
+  cmd_inspect_version_text(version, text);
   return version == 0 ? json_null() : json_string(text);
 }
 
@@ -79,7 +80,7 @@ static json_t* ir_or_null(uint32_t version) {
 }
 
 // "sm_80, sm_90" as a list.
-static json_t* words_json(const char* words) {
+static json_t* cmd_inspect_words_json(const char* words) {
   json_t* list = json_array();
   while (words[0] != 0) {
     size_t size = strcspn(words, ",");
@@ -101,17 +102,19 @@ static const char* symbol_kind_name(uint32_t kind) {
   return NAMES[kind < sizeof(NAMES) / sizeof(NAMES[0]) ? kind : 0];
 }
 
-static json_t* params_json(const kiln_image_t* image, uint32_t index) {
+static json_t* cmd_inspect_params_json(const kiln_image_t* image,
+                                       uint32_t index) {
   const kiln_image_kernel_t* k = kiln_image_kernel(image, index);
   json_t* list = json_array();
   for (uint32_t i = 0; i < k->param_count; i++) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
     (void)json_array_append_new(
         list, json_pack("{s:I,s:o,s:o,s:I,s:I,s:o,s:s}", "index", (json_int_t)i,
-                        "name", text_or_null(p->name), "type",
-                        text_or_null(p->type), "offset", (json_int_t)p->offset,
-                        "bytes", (json_int_t)p->bytes, "align",
-                        number_or_null(p->align), "kind", kind_name(p->kind)));
+                        "name", cmd_inspect_text_or_null(p->name), "type",
+                        cmd_inspect_text_or_null(p->type), "offset",
+                        (json_int_t)p->offset, "bytes", (json_int_t)p->bytes,
+                        "align", cmd_inspect_number_or_null(p->align), "kind",
+                        kind_name(p->kind)));
   }
   return list;
 }
@@ -155,15 +158,17 @@ static json_t* kernels_json(const kiln_image_t* image) {
   for (uint32_t i = 0; i < kiln_image_kernel_count(image); i++) {
     const kiln_image_kernel_t* k = kiln_image_kernel(image, i);
     json_t* kernel = json_pack(
-        "{s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "name", text_json(k->name),
-        "line", number_or_null(k->line), "params",
-        k->params_known ? params_json(image, i) : json_null(), "registers",
-        number_or_null(k->registers), "shared_bytes",
+        "{s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "name",
+        cmd_inspect_text_json(k->name), "line",
+        cmd_inspect_number_or_null(k->line), "params",
+        k->params_known ? cmd_inspect_params_json(image, i) : json_null(),
+        "registers", cmd_inspect_number_or_null(k->registers), "shared_bytes",
         (json_int_t)k->static_shared_bytes, "required_block",
         block_json(k->required_block), "maximum_block",
-        block_json(k->maximum_block), "targets", words_json(k->targets),
-        "required_cluster", block_json(k->required_cluster),
-        "blocks_are_clusters", k->blocks_are_clusters != 0);
+        block_json(k->maximum_block), "targets",
+        cmd_inspect_words_json(k->targets), "required_cluster",
+        block_json(k->required_cluster), "blocks_are_clusters",
+        k->blocks_are_clusters != 0);
     add_resources(kernel, k);
     (void)json_array_append_new(kernels, kernel);
   }
@@ -177,9 +182,9 @@ static json_t* member_kernels_json(const kiln_image_t* image, uint32_t index) {
   for (uint32_t i = 0; i < m->kernel_count; i++) {
     const kiln_image_kernel_t* k = kiln_image_member_kernel(image, index, i);
     json_t* kernel =
-        json_pack("{s:o,s:o,s:I}", "name", text_json(k->name), "registers",
-                  number_or_null(k->registers), "shared_bytes",
-                  (json_int_t)k->static_shared_bytes);
+        json_pack("{s:o,s:o,s:I}", "name", cmd_inspect_text_json(k->name),
+                  "registers", cmd_inspect_number_or_null(k->registers),
+                  "shared_bytes", (json_int_t)k->static_shared_bytes);
     add_resources(kernel, k);
     (void)json_array_append_new(kernels, kernel);
   }
@@ -190,23 +195,27 @@ static json_t* members_json(const kiln_image_t* image) {
   json_t* members = json_array();
   for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     const kiln_image_member_t* m = kiln_image_member(image, i);
-    json_t* member = json_pack(
-        "{s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:s,s:s}", "format",
-        kiln_code_format_name(m->format), "target", text_or_null(m->target),
-        "origin", text_or_null(m->origin), "identifier",
-        text_or_null(m->identifier), "offset", (json_int_t)m->offset, "bytes",
-        (json_int_t)m->bytes, "unpacked_bytes", (json_int_t)m->unpacked_bytes,
-        "packing", kiln_image_packing_name(m->packing), "debug_info",
-        debug_name(m->debug));
-    json_t* more = json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "ptx_version",
-        version_or_null(m->ptx_version), "ir_version",
-        ir_or_null(m->ir_version), "compiler", text_or_null(m->producer),
-        "toolkit", version_or_null(m->producer_line), "options",
-        text_or_null(m->options), "unread", text_or_null(m->unread), "triple",
-        text_or_null(m->triple), "global_bytes", (json_int_t)m->global_bytes,
-        "constant_bytes", (json_int_t)m->constant_bytes, "kernels",
-        member_kernels_json(image, i));
+    json_t* member =
+        json_pack("{s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:s,s:s}", "format",
+                  kiln_code_format_name(m->format), "target",
+                  cmd_inspect_text_or_null(m->target), "origin",
+                  cmd_inspect_text_or_null(m->origin), "identifier",
+                  cmd_inspect_text_or_null(m->identifier), "offset",
+                  (json_int_t)m->offset, "bytes", (json_int_t)m->bytes,
+                  "unpacked_bytes", (json_int_t)m->unpacked_bytes, "packing",
+                  kiln_image_packing_name(m->packing), "debug_info",
+                  debug_name(m->debug));
+    json_t* more = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o}",
+                             "ptx_version", version_or_null(m->ptx_version),
+                             "ir_version", ir_or_null(m->ir_version),
+                             "compiler", cmd_inspect_text_or_null(m->producer),
+                             "toolkit", version_or_null(m->producer_line),
+                             "options", cmd_inspect_text_or_null(m->options),
+                             "unread", cmd_inspect_text_or_null(m->unread),
+                             "triple", cmd_inspect_text_or_null(m->triple),
+                             "global_bytes", (json_int_t)m->global_bytes,
+                             "constant_bytes", (json_int_t)m->constant_bytes,
+                             "kernels", member_kernels_json(image, i));
     (void)json_object_update(member, more);
     json_decref(more);
     (void)json_array_append_new(members, member);
@@ -221,8 +230,9 @@ static json_t* symbols_json(const kiln_image_t* image) {
     const kiln_image_symbol_t* symbol = kiln_image_symbol(image, i);
     (void)json_array_append_new(
         symbols,
-        json_pack("{s:o,s:I,s:s,s:b,s:b,s:I}", "name", text_json(symbol->name),
-                  "bytes", (json_int_t)symbol->bytes, "kind",
+        json_pack("{s:o,s:I,s:s,s:b,s:b,s:I}", "name",
+                  cmd_inspect_text_json(symbol->name), "bytes",
+                  (json_int_t)symbol->bytes, "kind",
                   symbol_kind_name(symbol->kind), "defined",
                   symbol->defined != 0, "exported", symbol->exported != 0,
                   "member", (json_int_t)symbol->member));
@@ -250,8 +260,8 @@ static const char* image_compiler(const kiln_image_t* image) {
 static json_t* image_json(const kiln_image_t* image) {
   json_t* targets = json_array();
   for (uint32_t i = 0; i < kiln_image_target_count(image); i++) {
-    (void)json_array_append_new(targets,
-                                text_json(kiln_image_target(image, i)));
+    (void)json_array_append_new(
+        targets, cmd_inspect_text_json(kiln_image_target(image, i)));
   }
   return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o}", "format",
                    kiln_code_format_name(kiln_image_format(image)), "version",
@@ -259,17 +269,19 @@ static json_t* image_json(const kiln_image_t* image) {
                    targets, "kernels", kernels_json(image), "members",
                    members_json(image), "globals", symbols_json(image),
                    "debug_info", debug_name(image_debug(image)), "compiler",
-                   text_or_null(image_compiler(image)));
+                   cmd_inspect_text_or_null(image_compiler(image)));
 }
 
 // ---- For people ----
 
-static void print_line(FILE* out, const char* what, uint32_t value) {
+static void cmd_inspect_print_line(FILE* out, const char* what,
+                                   uint32_t value) {
   if (value == 0 || value == KILN_IMAGE_UNTOLD) return;
   (void)fprintf(out, "  %" PRIu32 " %s\n", value, what);
 }
 
-static void print_block(FILE* out, const char* what, const uint32_t block[3]) {
+static void cmd_inspect_print_block(FILE* out, const char* what,
+                                    const uint32_t block[3]) {
   if (block[0] == 0) return;
   (void)fprintf(out, "  %s %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n", what,
                 block[0], block[1], block[2]);
@@ -284,15 +296,16 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
     (void)fprintf(out, "  for %s\n", k->targets);
   }
   if (k->line != 0) (void)fprintf(out, "  line %" PRIu32 "\n", k->line);
-  print_line(out, "registers", k->registers);
-  print_line(out, "bytes of shared memory", k->static_shared_bytes);
-  print_line(out, "bytes of local memory", k->frame_bytes);
-  print_line(out, "bytes of stack", k->stack_bytes);
-  print_line(out, k->barriers == 1 ? "barrier" : "barriers", k->barriers);
-  print_line(out, "bytes of code", k->code_bytes);
-  print_block(out, "blocks of", k->required_block);
-  print_block(out, "blocks of at most", k->maximum_block);
-  print_block(out, "clusters of", k->required_cluster);
+  cmd_inspect_print_line(out, "registers", k->registers);
+  cmd_inspect_print_line(out, "bytes of shared memory", k->static_shared_bytes);
+  cmd_inspect_print_line(out, "bytes of local memory", k->frame_bytes);
+  cmd_inspect_print_line(out, "bytes of stack", k->stack_bytes);
+  cmd_inspect_print_line(out, k->barriers == 1 ? "barrier" : "barriers",
+                         k->barriers);
+  cmd_inspect_print_line(out, "bytes of code", k->code_bytes);
+  cmd_inspect_print_block(out, "blocks of", k->required_block);
+  cmd_inspect_print_block(out, "blocks of at most", k->maximum_block);
+  cmd_inspect_print_block(out, "clusters of", k->required_cluster);
   for (uint32_t i = 0; i < k->param_count; i++) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
     (void)fprintf(out, "  %" PRIu32 "  %-8s %-4s %4" PRIu32 " bytes%s%s\n", i,
@@ -310,7 +323,7 @@ static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
   (void)fprintf(out, "  %-2" PRIu32 " %s", index,
                 kiln_code_format_name(m->format));
   if (m->ptx_version != 0 && m->format == KILN_CODE_FORMAT_PTX) {
-    version_text(m->ptx_version, text);
+    cmd_inspect_version_text(m->ptx_version, text);
     (void)fprintf(out, " %.8s", text);
   }
   if (m->target[0] != 0) (void)fprintf(out, " for %s", m->target);
@@ -346,7 +359,7 @@ static void print_symbols(FILE* out, const kiln_image_t* image) {
 static void print_image(FILE* out, const kiln_image_t* image,
                         const char* path) {
   char text[SHOWN_BYTES];
-  version_text(kiln_image_ptx_version(image), text);
+  cmd_inspect_version_text(kiln_image_ptx_version(image), text);
   (void)fprintf(out, "%s: %s", path,
                 kiln_code_format_name(kiln_image_format(image)));
   if (kiln_image_ptx_version(image) != 0) (void)fprintf(out, " %.8s", text);
@@ -380,8 +393,9 @@ static void print_image(FILE* out, const kiln_image_t* image,
 }
 
 // What people mistake for a code file.
-static bool check_format(const kilni_cli_buffer_t* file, const char* path,
-                         kilni_cli_error_t* error) {
+static bool cmd_inspect_check_format(const kilni_cli_buffer_t* file,
+                                     const char* path,
+                                     kilni_cli_error_t* error) {
   kiln_bytes_view_t view = {file->data, file->size};
   uint32_t format = kiln_code_format_of(view);
   if (format == KILN_CODE_FORMAT_UNKNOWN && kilni_cli_name_ends(path, ".cu")) {
@@ -402,7 +416,7 @@ static bool run_inspect(const kilni_cli_call_t* call,
   kilni_cli_buffer_t file = {0};
   kiln_image_t* image = NULL;
   bool ok = kilni_cli_buffer_read_some(&file, path, MAX_CODE_BYTES, error) &&
-            check_format(&file, path, error);
+            cmd_inspect_check_format(&file, path, error);
   if (ok) {
     kiln_image_options_t options = kiln_image_options_default();
     options.name = path;
@@ -423,7 +437,7 @@ static bool run_inspect(const kilni_cli_call_t* call,
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
 };
@@ -437,8 +451,8 @@ const kilni_cli_command_t kilni_cli_command_inspect = {
     "a host's object file, program or library with device code inside, or an "
     "archive of those. Nothing is executed and no device is needed; malformed "
     "PTX is an error at its line and column, any other file at its byte.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     1,
     "program",

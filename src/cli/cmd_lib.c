@@ -37,8 +37,8 @@ static json_t* defaults_json(const char* name) {
 
 // A command that runs the entry by its defaults alone. An output that starts
 // as a sample has no name of a file in the table.
-static void write_command(const char* name, kilni_cli_buffer_t* out,
-                          kilni_cli_error_t* error) {
+static void cmd_lib_write_command(const char* name, kilni_cli_buffer_t* out,
+                                  kilni_cli_error_t* error) {
   kiln_library_default_t row;
   char word[192];
   uint32_t outputs = 0;
@@ -58,8 +58,8 @@ static void write_command(const char* name, kilni_cli_buffer_t* out,
 }
 
 // What an entry does by itself, in the words of lib/defaults.txt.
-static bool tell(const kilni_cli_call_t* call, const char* name,
-                 kilni_cli_error_t* error) {
+static bool cmd_lib_tell(const kilni_cli_call_t* call, const char* name,
+                         kilni_cli_error_t* error) {
   kiln_library_entry_t entry;
   kiln_library_default_t row;
   kilni_cli_buffer_t command = {0};
@@ -69,7 +69,7 @@ static bool tell(const kilni_cli_call_t* call, const char* name,
                           call->operands[1]);
   }
   if (!kilni_cli_library_find(name, &entry, error)) return false;
-  write_command(name, &command, error);
+  cmd_lib_write_command(name, &command, error);
   const char* text = entry.part_of == NULL ? (const char*)command.data : "";
   bool ok;
   if (call->json) {
@@ -99,7 +99,8 @@ static bool tell(const kilni_cli_call_t* call, const char* name,
   return ok;
 }
 
-static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+static bool cmd_lib_list(const kilni_cli_call_t* call,
+                         kilni_cli_error_t* error) {
   if (call->operand_count > 1) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                           "\"kiln lib list\" has no place for \"%s\"",
@@ -127,7 +128,8 @@ static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return kilni_cli_results_flush(call->results, error);
 }
 
-static bool show(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+static bool cmd_lib_show(const kilni_cli_call_t* call,
+                         kilni_cli_error_t* error) {
   if (call->operand_count < 2) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "name one of those that kiln lib list lists",
@@ -149,9 +151,9 @@ static bool show(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 static bool run_lib(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   static const char* const kWords[] = {"list", "show"};
   const char* word = call->operands[0];
-  if (strcmp(word, "list") == 0) return list(call, error);
-  if (strcmp(word, "show") == 0) return show(call, error);
-  if (tell(call, word, error)) return true;
+  if (strcmp(word, "list") == 0) return cmd_lib_list(call, error);
+  if (strcmp(word, "show") == 0) return cmd_lib_show(call, error);
+  if (cmd_lib_tell(call, word, error)) return true;
   const char* near = kilni_cli_nearest(word, kWords, 2);
   if (error->code == KILN_STATUS_NOT_FOUND && near != NULL) {
     kilni_cli_error_fix(error, "did you mean \"kiln lib %s\"?", near);
@@ -159,7 +161,7 @@ static bool run_lib(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   return false;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
 };
@@ -182,8 +184,8 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     "parameters of its page in docs/library, which are all that it wants; the "
     "options of the page are given by --define then: T, V, OPERATION, "
     "EXCLUSIVE, DESCENDING, SYMMETRIC, REST, BINS, SEGMENT, ROUNDS, ORDER.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     2,
     "library",

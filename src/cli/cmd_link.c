@@ -40,7 +40,7 @@ typedef struct field_t {
 
 #define AT(field) offsetof(kiln_link_options_t, field)
 
-static const field_t FIELDS[] = {
+static const field_t kFields[] = {
     {"max-registers", NUMBER, AT(max_registers)},
     {"optimization-level", LEVEL, AT(optimization_level)},
     {"debug", FLAG, AT(debug)},
@@ -66,7 +66,7 @@ static bool fail_value(kilni_cli_error_t* error, const char* name,
                         "--%s cannot be \"%s\"", name, value);
 }
 
-static bool read_number(const char* text, uint32_t* out) {
+static bool cmd_link_read_number(const char* text, uint32_t* out) {
   uint64_t number = 0;
   size_t length = strlen(text);
   *out = 0;
@@ -93,20 +93,20 @@ static bool read_field(const field_t* field, const char* value, uint32_t* out,
       *out = value[0] == 't' ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
       return true;
     case LEVEL:
-      if (!read_number(value, &number) || number > 3) {
+      if (!cmd_link_read_number(value, &number) || number > 3) {
         return fail_value(error, field->name, value, "give 0, 1, 2 or 3");
       }
       *out = KILN_LINK_LEVEL_0 + number;
       return true;
     case THREADS:
-      if (!read_number(value, &number)) {
+      if (!cmd_link_read_number(value, &number)) {
         return fail_value(error, field->name, value,
                           "give a number of threads; 0 is all processors");
       }
       *out = number == 0 ? KILN_LINK_ALL_THREADS : number;
       return true;
     default:
-      if (!read_number(value, &number) || number == 0) {
+      if (!cmd_link_read_number(value, &number) || number == 0) {
         return fail_value(error, field->name, value, "give a number from 1");
       }
       *out = number;
@@ -137,7 +137,7 @@ typedef struct link_run_t {
   char program[4000];  // this one
 } link_run_t;
 
-static const char* value_of(const link_run_t* run, const char* name) {
+static const char* cmd_link_value_of(const link_run_t* run, const char* name) {
   return kilni_cli_option_value(run->call, name);
 }
 
@@ -165,10 +165,10 @@ static bool read_lists(link_run_t* run) {
 }
 
 // The value for one of `words`; they end with a NULL.
-static bool read_word(const link_run_t* run, const char* name,
-                      const char* const* words, const uint32_t* values,
-                      uint32_t* out) {
-  const char* value = value_of(run, name);
+static bool cmd_link_read_word(const link_run_t* run, const char* name,
+                               const char* const* words, const uint32_t* values,
+                               uint32_t* out) {
+  const char* value = cmd_link_value_of(run, name);
   if (value == NULL) return true;
   for (size_t i = 0; words[i] != NULL; i++) {
     if (strcmp(words[i], value) != 0) continue;
@@ -190,9 +190,9 @@ static const char* own_program(link_run_t* run) {
 
 // What is made, where the name of its file says that; the name fits it.
 static bool read_name(link_run_t* run) {
-  const char* file = value_of(run, "out-file");
+  const char* file = cmd_link_value_of(run, "out-file");
   kiln_link_options_t* o = &run->options;
-  bool asked = value_of(run, "output") != NULL;
+  bool asked = cmd_link_value_of(run, "output") != NULL;
   if (file == NULL) return true;
   if (!asked) o->output = kilni_cli_code_name_format(file);
   uint32_t format =
@@ -200,7 +200,7 @@ static bool read_name(link_run_t* run) {
   return kilni_cli_code_name_check(file, format, asked, run->error);
 }
 
-static bool read_options(link_run_t* run) {
+static bool cmd_link_read_options(link_run_t* run) {
   static const char* const BACKENDS[] = {"auto", "nvjitlink", "driver", NULL};
   static const uint32_t BACKEND_VALUES[] = {0, 1, 2};
   static const char* const OUTPUTS[] = {"cubin", "ptx", "ltoir", "relocatable",
@@ -210,19 +210,21 @@ static bool read_options(link_run_t* run) {
       KILN_CODE_FORMAT_RELOCATABLE};
   kiln_link_options_t* o = &run->options;
   *o = kiln_link_options_default();
-  for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
-    const char* value = value_of(run, FIELDS[i].name);
+  for (size_t i = 0; i < sizeof(kFields) / sizeof(kFields[0]); i++) {
+    const char* value = cmd_link_value_of(run, kFields[i].name);
     uint32_t number = 0;
     if (value == NULL) continue;
-    if (!read_field(&FIELDS[i], value, &number, run->error)) return false;
-    memcpy((char*)o + FIELDS[i].offset, &number, sizeof(number));
+    if (!read_field(&kFields[i], value, &number, run->error)) return false;
+    memcpy((char*)o + kFields[i].offset, &number, sizeof(number));
   }
-  o->arch = value_of(run, "arch");
-  o->name = value_of(run, "name");
+  o->arch = cmd_link_value_of(run, "arch");
+  o->name = cmd_link_value_of(run, "name");
   o->isolated_program = own_program(run);
   return read_lists(run) &&
-         read_word(run, "backend", BACKENDS, BACKEND_VALUES, &o->backend) &&
-         read_word(run, "output", OUTPUTS, OUTPUT_VALUES, &o->output) &&
+         cmd_link_read_word(run, "backend", BACKENDS, BACKEND_VALUES,
+                            &o->backend) &&
+         cmd_link_read_word(run, "output", OUTPUTS, OUTPUT_VALUES,
+                            &o->output) &&
          read_name(run);
 }
 
@@ -284,7 +286,8 @@ static bool read_assumed(link_run_t* run) {
       at += size + 1;
     }
   }
-  if (!run->assumes_nvjitlink || value_of(run, "explain") != NULL) return true;
+  if (!run->assumes_nvjitlink || cmd_link_value_of(run, "explain") != NULL)
+    return true;
   return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
                         "add --explain, or name a file with --nvjitlink",
                         "an assumed nvJitLink cannot link");
@@ -322,7 +325,7 @@ static bool read_input(link_run_t* run, const char* path) {
   return kilni_cli_buffer_add(&run->facts, &fact, sizeof(fact), run->error);
 }
 
-static bool read_inputs(link_run_t* run) {
+static bool cmd_link_read_inputs(link_run_t* run) {
   for (size_t i = 0; i < run->call->operand_count; i++) {
     if (!read_input(run, run->call->operands[i])) return false;
   }
@@ -332,8 +335,8 @@ static bool read_inputs(link_run_t* run) {
 // ---- The linker ----
 
 // What the library has to say of a toolkit, and of a linker that is missing.
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
-                   void* user) {
+static void cmd_link_on_log(kiln_log_level_t level, const char* room,
+                            const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
   if (level == KILN_LOG_WARNING &&
@@ -345,7 +348,7 @@ static void on_log(kiln_log_level_t level, const char* room, const char* line,
 static bool open_linker(link_run_t* run) {
   kiln_linker_options_t options = kiln_linker_options_default();
   options.device = run->device;
-  options.nvjitlink = value_of(run, "nvjitlink");
+  options.nvjitlink = cmd_link_value_of(run, "nvjitlink");
   if (run->assumes_driver) options.driver = &run->driver;
   kiln_linker_release(run->linker);
   run->linker = NULL;
@@ -353,17 +356,17 @@ static bool open_linker(link_run_t* run) {
                                          run->runtime, &options, &run->linker));
 }
 
-static bool open_device(link_run_t* run, const char* label) {
+static bool cmd_link_open_device(link_run_t* run, const char* label) {
   return kilni_cli_check(
       run->error, kiln_runtime_open_device(run->runtime, label, &run->device));
 }
 
-static bool open_runtime(link_run_t* run) {
+static bool cmd_link_open_runtime(link_run_t* run) {
   if (!kilni_cli_where_read(&run->where, run->call, run->error)) return false;
-  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
+  kiln_log_sink_t log = {cmd_link_on_log, NULL, kilni_cli_log_level(), 0};
   kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
   toolkit.locate = &run->where.options;
-  if (value_of(run, "verify") != NULL) toolkit.verify = KILN_SWITCH_ON;
+  if (cmd_link_value_of(run, "verify") != NULL) toolkit.verify = KILN_SWITCH_ON;
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.log = &log;
   options.toolkit = &toolkit;
@@ -374,8 +377,9 @@ static bool open_runtime(link_run_t* run) {
     return false;
   }
   if (!run->cache.off) run->options.cache = kiln_runtime_cache(run->runtime);
-  const char* label = value_of(run, "device");
-  return (label == NULL || open_device(run, label)) && open_linker(run);
+  const char* label = cmd_link_value_of(run, "device");
+  return (label == NULL || cmd_link_open_device(run, label)) &&
+         open_linker(run);
 }
 
 // The nvJitLinks of this machine, unless they were assumed.
@@ -397,7 +401,7 @@ static bool gather_lines(link_run_t* run) {
   return true;
 }
 
-static bool choose(link_run_t* run) {
+static bool cmd_link_choose(link_run_t* run) {
   kiln_link_facts_t facts = kiln_link_facts_default();
   facts.backend = run->options.backend;
   facts.output = run->options.output;
@@ -438,7 +442,7 @@ static json_t* choice_json(const kiln_link_choice_t* choice) {
       kiln_compat_verdict_word(kiln_link_choice_verdict(choice)));
 }
 
-static bool explain(link_run_t* run) {
+static bool cmd_link_explain(link_run_t* run) {
   FILE* out = run->call->results;
   const kiln_link_choice_t* choice = run->choice;
   kiln_status_t status = kiln_link_choice_status(choice);
@@ -479,7 +483,7 @@ static void show_logs(const link_run_t* run) {
 
 // ---- Linking ----
 
-static bool begin_link(link_run_t* run) {
+static bool cmd_link_begin_link(link_run_t* run) {
   kiln_link_release(run->link);
   run->link = NULL;
   if (!kilni_cli_check(run->error, kiln_link_create(run->linker, &run->options,
@@ -496,16 +500,17 @@ static bool begin_link(link_run_t* run) {
 }
 
 // The driver links in a context: without a device there is none yet.
-static bool prepare(link_run_t* run) {
-  if (run->device != NULL) return begin_link(run);
-  if (!choose(run)) return false;
+static bool cmd_link_prepare(link_run_t* run) {
+  if (run->device != NULL) return cmd_link_begin_link(run);
+  if (!cmd_link_choose(run)) return false;
   bool needs =
       kiln_link_choice_backend(run->choice) == KILN_LINK_BACKEND_DRIVER;
-  return (!needs || (open_device(run, "cuda:0") && open_linker(run))) &&
-         begin_link(run);
+  return (!needs ||
+          (cmd_link_open_device(run, "cuda:0") && open_linker(run))) &&
+         cmd_link_begin_link(run);
 }
 
-static bool report(link_run_t* run, const char* path, size_t bytes) {
+static bool cmd_link_report(link_run_t* run, const char* path, size_t bytes) {
   const kiln_link_choice_t* chosen = kiln_link_chosen(run->link);
   if (!run->call->json) {
     kilni_cli_note("wrote %s (%s, %zu bytes), linked by %s", path,
@@ -543,21 +548,22 @@ static bool report(link_run_t* run, const char* path, size_t bytes) {
   return kilni_cli_json_write(run->call->results, object, run->error);
 }
 
-static bool link_all(link_run_t* run) {
-  const char* path = value_of(run, "out-file");
+static bool cmd_link_link_all(link_run_t* run) {
+  const char* path = cmd_link_value_of(run, "out-file");
   if (path == NULL) {
     return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
                           "add -o FILE, or --explain to see who would link",
                           "there is no file for what is linked");
   }
-  if (!kilni_cli_output_check(path, run->error) || !prepare(run)) return false;
+  if (!kilni_cli_output_check(path, run->error) || !cmd_link_prepare(run))
+    return false;
   bool ok =
       kilni_cli_check(run->error, kiln_link_finish(run->link, &run->code));
   show_logs(run);
   // The software device's linker makes PTX.
-  ok = ok &&
-       kilni_cli_code_name_check(path, kiln_code_format(run->code),
-                                 value_of(run, "output") != NULL, run->error);
+  ok = ok && kilni_cli_code_name_check(path, kiln_code_format(run->code),
+                                       cmd_link_value_of(run, "output") != NULL,
+                                       run->error);
   if (!ok) return false;
   kiln_bytes_view_t bytes = kiln_code_bytes(run->code);
   kilni_cli_output_t output;
@@ -566,18 +572,18 @@ static bool link_all(link_run_t* run) {
   ok = kilni_cli_buffer_add(&output.content, bytes.data, bytes.size,
                             run->error) &&
        kilni_cli_outputs_write(&output, 1, run->error) &&
-       report(run, path, bytes.size);
+       cmd_link_report(run, path, bytes.size);
   kilni_cli_outputs_deinit(&output, 1);
   return ok;
 }
 
 // What is linked is no file that it is linked from.
-static bool check_files(link_run_t* run) {
-  const char* out = value_of(run, "out-file");
-  const char* nvjitlink = value_of(run, "nvjitlink");
+static bool cmd_link_check_files(link_run_t* run) {
+  const char* out = cmd_link_value_of(run, "out-file");
+  const char* nvjitlink = cmd_link_value_of(run, "nvjitlink");
   kilni_cli_files_t files = {0};
   bool ok = true;
-  if (out == NULL || value_of(run, "explain") != NULL) return true;
+  if (out == NULL || cmd_link_value_of(run, "explain") != NULL) return true;
   for (size_t i = 0; ok && i < run->call->operand_count; i++) {
     ok = kilni_cli_files_add_input(&files, run->call->operands[i],
                                    "the code to link", run->error);
@@ -593,10 +599,10 @@ static bool check_files(link_run_t* run) {
 
 // For kiln_link_finish of the process that started this one. Its end is the
 // end of this one: nothing that nvJitLink has left behind is run at the exit.
-static bool serve(link_run_t* run) {
+static bool cmd_link_serve(link_run_t* run) {
   struct rlimit none = {0, 0};
   uint32_t descriptor = 0;
-  if (!read_number(run->call->operands[0], &descriptor)) {
+  if (!cmd_link_read_number(run->call->operands[0], &descriptor)) {
     return fail_value(run->error, "serve", run->call->operands[0],
                       "only libkiln calls this");
   }
@@ -610,23 +616,24 @@ static bool serve(link_run_t* run) {
 // For a device its linker is asked: the software device's joins PTX. What is
 // assumed of nvJitLink it does not know.
 static bool choose_for(link_run_t* run) {
-  if (run->device == NULL || run->assumes_nvjitlink) return choose(run);
-  return begin_link(run) &&
+  if (run->device == NULL || run->assumes_nvjitlink)
+    return cmd_link_choose(run);
+  return cmd_link_begin_link(run) &&
          kilni_cli_check(run->error,
                          kiln_link_explain(run->link, &run->choice));
 }
 
-static bool run_all(link_run_t* run) {
-  if (value_of(run, "serve") != NULL) return serve(run);
-  if (!read_options(run) || !read_assumed(run) || !check_files(run) ||
-      !read_inputs(run)) {
+static bool cmd_link_run_all(link_run_t* run) {
+  if (cmd_link_value_of(run, "serve") != NULL) return cmd_link_serve(run);
+  if (!cmd_link_read_options(run) || !read_assumed(run) ||
+      !cmd_link_check_files(run) || !cmd_link_read_inputs(run)) {
     return false;
   }
-  bool is_pure = value_of(run, "explain") != NULL && run->assumes_driver &&
-                 run->assumes_nvjitlink;
-  if (!is_pure && !open_runtime(run)) return false;
-  if (value_of(run, "explain") == NULL) return link_all(run);
-  return choose_for(run) && explain(run);
+  bool is_pure = cmd_link_value_of(run, "explain") != NULL &&
+                 run->assumes_driver && run->assumes_nvjitlink;
+  if (!is_pure && !cmd_link_open_runtime(run)) return false;
+  if (cmd_link_value_of(run, "explain") == NULL) return cmd_link_link_all(run);
+  return choose_for(run) && cmd_link_explain(run);
 }
 
 static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
@@ -635,7 +642,7 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   run.call = call;
   run.error = error;
   run.driver = kiln_compat_driver_default();
-  bool ok = run_all(&run);
+  bool ok = cmd_link_run_all(&run);
   if (!ok) kilni_cli_error_name_arch(error);
   kiln_code_release(run.code);
   kiln_link_choice_release(run.choice);
@@ -657,7 +664,7 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 #define BOOL_HELP "true|false"
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"out-file", "FILE", "Where the result goes; -o FILE is the same.", false,
      "file"},
     {"output", "cubin|ptx|ltoir|relocatable",
@@ -756,8 +763,8 @@ const kilni_cli_command_t kilni_cli_command_link = {
     "reasons. The linker's logs go to standard error; the output appears "
     "whole or not at all.\n"
     "What each linker makes of each option: docs/reference/link-options.md.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     MAX_FILES,
     "file",

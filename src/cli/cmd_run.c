@@ -23,7 +23,7 @@
 
 // A GPU's driver writes what kernels print to descriptor 1. While a device is
 // open that is standard error; results have to wait.
-static json_t* dims_json(const uint32_t dims[3]) {
+static json_t* cmd_run_dims_json(const uint32_t dims[3]) {
   return json_pack("[I,I,I]", (json_int_t)dims[0], (json_int_t)dims[1],
                    (json_int_t)dims[2]);
 }
@@ -50,7 +50,7 @@ static json_t* number_json(double value) {
   return value <= DBL_MAX ? json_real(value) : json_null();
 }
 
-static json_t* place_json(const kilni_cli_shape_t* shape, uint64_t at) {
+static json_t* cmd_run_place_json(const kilni_cli_shape_t* shape, uint64_t at) {
   json_t* list = json_array();
   for (uint32_t i = shape->rank; i-- != 0;) {
     uint64_t extent = shape->dims[i] != 0 ? shape->dims[i] : 1;
@@ -77,7 +77,7 @@ static json_t* expected_json(const kilni_cli_plan_t* plan,
     json_t* first = json_null();
     if (d->count != 0) {
       first = json_pack("{s:o,s:s,s:s}", "index",
-                        place_json(&slot->shape, d->first), "expected",
+                        cmd_run_place_json(&slot->shape, d->first), "expected",
                         d->expected, "got", d->got);
     }
     (void)json_object_set_new(one, "first", first);
@@ -155,9 +155,10 @@ static bool is_as_expected(const kilni_cli_plan_t* plan,
   return true;
 }
 
-static bool compare(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
-                    kilni_cli_difference_t* differences,
-                    kilni_cli_error_t* error) {
+static bool cmd_run_compare(kilni_cli_session_t* session,
+                            const kilni_cli_plan_t* plan,
+                            kilni_cli_difference_t* differences,
+                            kilni_cli_error_t* error) {
   for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_slot_t* slot = &plan->slots[i];
     if (slot->expect == NULL) continue;
@@ -175,7 +176,7 @@ static bool compare(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
 
 // ---- What comes out ----
 
-static void add_library(const char* path, void* user) {
+static void cmd_run_add_library(const char* path, void* user) {
   json_t* text = json_string(path);
   (void)json_array_append_new(user,
                               text != NULL ? text : json_string_nocheck("?"));
@@ -185,7 +186,7 @@ static void add_library(const char* path, void* user) {
 static void add_making(json_t* object, const kilni_cli_session_t* session) {
   const kilni_cli_code_t* code = &session->code;
   json_t* libraries = json_array();
-  kilni_cli_mapped_each(add_library, libraries);
+  kilni_cli_mapped_each(cmd_run_add_library, libraries);
   (void)json_object_set_new(
       object, "cache",
       json_pack("{s:s,s:s,s:s,s:s}", "compile",
@@ -244,21 +245,22 @@ static bool write_telemetry(const kilni_cli_call_t* call,
   return ok;
 }
 
-static bool report(const kilni_cli_call_t* call,
-                   const kilni_cli_session_t* session,
-                   const kilni_cli_plan_t* plan,
-                   const kilni_cli_output_t* outputs, size_t output_count,
-                   const kilni_cli_difference_t* differences,
-                   kilni_cli_error_t* error) {
+static bool cmd_run_report(const kilni_cli_call_t* call,
+                           const kilni_cli_session_t* session,
+                           const kilni_cli_plan_t* plan,
+                           const kilni_cli_output_t* outputs,
+                           size_t output_count,
+                           const kilni_cli_difference_t* differences,
+                           kilni_cli_error_t* error) {
   const kilni_cli_request_t* request = session->request;
   if (call->json) {
-    json_t* object =
-        json_pack("{s:s,s:s,s:o,s:o,s:I,s:I,s:o}", "device",
-                  session->device_name, "entry", session->facts.name, "grid",
-                  dims_json(plan->grid), "block", dims_json(plan->block),
-                  "shared_bytes", (json_int_t)request->shared_bytes,
-                  "elapsed_ns", (json_int_t)session->elapsed_ns, "outputs",
-                  outputs_json(plan, outputs));
+    json_t* object = json_pack(
+        "{s:s,s:s,s:o,s:o,s:I,s:I,s:o}", "device", session->device_name,
+        "entry", session->facts.name, "grid", cmd_run_dims_json(plan->grid),
+        "block", cmd_run_dims_json(plan->block), "shared_bytes",
+        (json_int_t)request->shared_bytes, "elapsed_ns",
+        (json_int_t)session->elapsed_ns, "outputs",
+        outputs_json(plan, outputs));
     json_t* expected = expected_json(plan, differences);
     if (json_array_size(expected) != 0) {
       (void)json_object_set(object, "expected", expected);
@@ -300,8 +302,10 @@ static bool report(const kilni_cli_call_t* call,
   return true;
 }
 
-static bool collect(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
-                    kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
+static bool cmd_run_collect(kilni_cli_session_t* session,
+                            const kilni_cli_plan_t* plan,
+                            kilni_cli_output_t* outputs,
+                            kilni_cli_error_t* error) {
   size_t at = 0;
   for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].out == NULL) continue;
@@ -337,9 +341,9 @@ static bool run_device(kilni_cli_session_t* session,
   }
   if (request->whole) {
     bool ok = kilni_cli_library_run(session, plan, error) &&
-              collect(session, plan, outputs, error);
+              cmd_run_collect(session, plan, outputs, error);
     if (!ok) kilni_cli_session_explain(session, plan, error);
-    return ok && compare(session, plan, differences, error);
+    return ok && cmd_run_compare(session, plan, differences, error);
   }
   if (!kilni_cli_session_load(session, error) ||
       !kilni_cli_plan_make(&session->facts, request, plan, error) ||
@@ -348,8 +352,8 @@ static bool run_device(kilni_cli_session_t* session,
   }
   note_grid(plan);
   return kilni_cli_session_run(session, plan, error) &&
-         collect(session, plan, outputs, error) &&
-         compare(session, plan, differences, error);
+         cmd_run_collect(session, plan, outputs, error) &&
+         cmd_run_compare(session, plan, differences, error);
 }
 
 static bool run_request(const kilni_cli_call_t* call,
@@ -378,7 +382,8 @@ static bool run_request(const kilni_cli_call_t* call,
   (void)fflush(stderr);
   kilni_cli_results_show(hidden);
   ok = ok && kilni_cli_outputs_write(outputs, output_count, error) &&
-       report(call, &session, &plan, outputs, output_count, differences, error);
+       cmd_run_report(call, &session, &plan, outputs, output_count, differences,
+                      error);
   // The files are there to be looked at; JSON has said the rest.
   if (ok && !is_as_expected(&plan, differences)) {
     ok = call->json ? kilni_cli_tell(error, KILN_STATUS_OUT_OF_RANGE)
@@ -400,17 +405,17 @@ static bool check_file(const char* path, kilni_cli_error_t* error) {
   return ok;
 }
 
-static bool read_program(kilni_cli_request_t* request,
-                         const kilni_cli_call_t* call,
-                         kilni_cli_error_t* error) {
+static bool cmd_run_read_program(kilni_cli_request_t* request,
+                                 const kilni_cli_call_t* call,
+                                 kilni_cli_error_t* error) {
   if (request->code_kind != KILNI_CLI_CODE_PROGRAM) return true;
   return kilni_cli_library_read(request, call, error) &&
          (request->whole || kilni_cli_program_types(request, error));
 }
 
 // A plan says what its inputs are, and needs a device to be made.
-static bool read_inputs(kilni_cli_request_t* request,
-                        kilni_cli_error_t* error) {
+static bool cmd_run_read_inputs(kilni_cli_request_t* request,
+                                kilni_cli_error_t* error) {
   return request->whole || (kilni_cli_request_read(request, error) &&
                             kilni_cli_program_sizes(request, error));
 }
@@ -420,13 +425,14 @@ static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   bool ok = kilni_cli_request_init(&request, call, error);
   request.takes_defaults = true;
   ok = ok && check_file(request.file, error) &&
-       read_program(&request, call, error) && read_inputs(&request, error) &&
+       cmd_run_read_program(&request, call, error) &&
+       cmd_run_read_inputs(&request, error) &&
        run_request(call, &request, error);
   kilni_cli_request_deinit(&request);
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"entry", "NAME",
      "Name of the kernel; not needed where the file has only one. Of C++ the "
      "name in the source, as much as is needed: scale, ns::scale, "
@@ -557,8 +563,8 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "Data files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] or "
     "u8[h,w,c]) or raw bytes, by the name's end. Output files appear whole "
     "or not at all. What a kernel prints goes to standard error.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     1,
     1,
     "program",

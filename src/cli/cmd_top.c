@@ -61,7 +61,7 @@ static bool read_count(top_t* top) {
   return true;
 }
 
-static bool open_all(top_t* top) {
+static bool cmd_top_open_all(top_t* top) {
   kiln_watch_options_t options = kiln_watch_options_default();
   options.pcie_traffic = KILN_SWITCH_ON;
   if (!kilni_cli_check(top->error, kiln_runtime_create(NULL, &top->runtime)) ||
@@ -92,7 +92,7 @@ static void stamp(top_t* top) {
   top->view.stamp = top->stamp;
 }
 
-static bool sample(top_t* top, uint64_t page) {
+static bool cmd_top_sample(top_t* top, uint64_t page) {
   stamp(top);
   if (page == 0) return true;  // made with one
   return kilni_cli_check(top->error, kiln_watch_sample(top->view.watch));
@@ -113,7 +113,7 @@ static bool print_page(top_t* top) {
 static bool print_pages(top_t* top, uint64_t count) {
   for (uint64_t page = 0; page < count; page++) {
     if (page > 0) (void)poll(NULL, 0, top->interval_ms);
-    if (!sample(top, page) || !print_page(top)) return false;
+    if (!cmd_top_sample(top, page) || !print_page(top)) return false;
     if (page + 1 < count && !top->call->json) {
       (void)fprintf(top->call->results, "\n");
     }
@@ -148,7 +148,7 @@ static bool show_pages(top_t* top, kilni_cli_screen_t* screen,
   *out_signal = 0;
   for (uint64_t page = 0; top->count == 0 || page < top->count; page++) {
     kilni_cli_event_t event = KILNI_CLI_EVENT_SIZE;
-    if (!sample(top, page)) return false;
+    if (!cmd_top_sample(top, page)) return false;
     while (event == KILNI_CLI_EVENT_SIZE) {
       bool seen;
       if (!show_page(top, screen, &seen)) return false;
@@ -164,7 +164,7 @@ static bool run_on_screen(top_t* top) {
   kilni_cli_screen_t screen;
   int signal = 0;
   kilni_cli_screen_hold(&screen);
-  bool ok = open_all(top);
+  bool ok = cmd_top_open_all(top);
   if (ok) {
     kilni_cli_screen_open(&screen, top->call->results);
     ok = show_pages(top, &screen, &signal);
@@ -186,14 +186,14 @@ static bool run_top(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   if (ok && !once && !call->json && kilni_cli_screen_is_one(call->results)) {
     ok = run_on_screen(&top);
   } else if (ok) {
-    ok = open_all(&top) &&
+    ok = cmd_top_open_all(&top) &&
          print_pages(&top, once || top.count == 0 ? 1 : top.count);
   }
   close_all(&top);
   return ok;
 }
 
-static const kilni_cli_option_t OPTIONS[] = {
+static const kilni_cli_option_t kOptions[] = {
     {"once", NULL, "Print one page and end, also on a terminal.", false, NULL},
     {"interval", "S", "Look again every S seconds; 1 without.", false, NULL},
     {"count", "N",
@@ -219,8 +219,8 @@ const kilni_cli_command_t kilni_cli_command_top = {
     "its process. A machine without a GPU is not an error: the page says why "
     "none "
     "is seen.",
-    OPTIONS,
-    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    kOptions,
+    sizeof(kOptions) / sizeof(kOptions[0]),
     0,
     0,
     NULL,

@@ -9,41 +9,42 @@
 #include "cli/config_plan.h"
 
 // How text is kept whole.
-typedef enum kilni_config_quote_t {
+typedef enum kilni_cli_config_quote_t {
   KILNI_CONFIG_SHELL,       // a word of a shell, as it stands if it can
   KILNI_CONFIG_MAKE,        // text of a makefile's variable
   KILNI_CONFIG_PC,          // text of a .pc file
   KILNI_CONFIG_CMAKE,       // inside "..."
   KILNI_CONFIG_CMAKE_LIST,  // the same, as an element of a list
-} kilni_config_quote_t;
+} kilni_cli_config_quote_t;
 
 // Adds `text`. INVALID_ARGUMENT where the form cannot say it: a newline in a
 // makefile.
-bool kilni_config_quote(kilni_cli_buffer_t* out, kilni_config_quote_t how,
-                        const char* text, kilni_cli_error_t* error);
+bool kilni_cli_config_quote(kilni_cli_buffer_t* out,
+                            kilni_cli_config_quote_t how, const char* text,
+                            kilni_cli_error_t* error);
 
 // Adds words with spaces between, as a shell takes them.
-bool kilni_config_words_text(kilni_cli_buffer_t* out,
-                             const kilni_cli_words_t* words,
-                             kilni_cli_error_t* error);
+bool kilni_cli_config_words_text(kilni_cli_buffer_t* out,
+                                 const kilni_cli_words_t* words,
+                                 kilni_cli_error_t* error);
 
 // Adds the whole plan.
-bool kilni_config_shell_text(const kilni_config_t* config,
-                             kilni_cli_buffer_t* out);
-bool kilni_config_make_text(const kilni_config_t* config,
-                            kilni_cli_buffer_t* out);
-bool kilni_config_pc_text(const kilni_config_t* config,
-                          kilni_cli_buffer_t* out);
-bool kilni_config_cmake_text(const kilni_config_t* config,
-                             kilni_cli_buffer_t* out);
-json_t* kilni_config_json(const kilni_config_t* config);
+bool kilni_cli_config_shell_text(const kilni_cli_config_t* config,
+                                 kilni_cli_buffer_t* out);
+bool kilni_cli_config_make_text(const kilni_cli_config_t* config,
+                                kilni_cli_buffer_t* out);
+bool kilni_cli_config_pc_text(const kilni_cli_config_t* config,
+                              kilni_cli_buffer_t* out);
+bool kilni_cli_config_cmake_text(const kilni_cli_config_t* config,
+                                 kilni_cli_buffer_t* out);
+json_t* kilni_cli_config_json(const kilni_cli_config_t* config);
 
 // The variables that the search or the mode may follow, null where unset.
-json_t* kilni_config_environment_json(const kilni_config_t* config);
+json_t* kilni_cli_config_environment_json(const kilni_cli_config_t* config);
 
 // The name of the variable that holds a piece's path:
 // "KILN_CUDA_LIB_NVJITLINK".
-void kilni_config_variable(const kilni_config_piece_t* piece, char* out,
-                           size_t capacity);
+void kilni_cli_config_variable(const kilni_cli_config_piece_t* piece, char* out,
+                               size_t capacity);
 
 #endif  // KILN_SRC_CLI_CONFIG_FORM_H_

@@ -8,7 +8,7 @@
 
 #define SHA256_DIGITS 64
 
-static const char FIX_ANEW[] =
+static const char kFixAnew[] =
     "make it again with \"kiln config --lock FILE ...\"";
 
 // ---- Reading ----
@@ -124,19 +124,19 @@ static bool fail_flaw(const char* name, const flaw_t* flaw,
                    flaw->key == NULL ? "" : ".",
                    flaw->key == NULL ? "" : flaw->key);
   }
-  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixAnew,
                         "\"%s\" is a damaged lock file: \"%s\" is not as kiln "
                         "writes it",
                         name, where);
 }
 
 // Its number tells a lock file and of which format it is.
-static bool check_format(const json_t* lock, const char* name,
-                         kilni_cli_error_t* error) {
+static bool config_lock_text_check_format(const json_t* lock, const char* name,
+                                          kilni_cli_error_t* error) {
   const json_t* format = json_object_get(lock, "kiln_lock");
   const char* maker = json_string_value(json_object_get(lock, "kiln"));
   if (!json_is_integer(format)) {
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixAnew,
                           "\"%s\" is not a lock file of kiln: it has no "
                           "\"kiln_lock\"",
                           name);
@@ -153,23 +153,24 @@ static bool check_format(const json_t* lock, const char* name,
       KILNI_CONFIG_LOCK_FORMAT);
 }
 
-bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
-                             json_t** out_lock, kilni_cli_error_t* error) {
+bool kilni_cli_config_lock_parse(const char* text, size_t size,
+                                 const char* name, json_t** out_lock,
+                                 kilni_cli_error_t* error) {
   json_error_t why;
   flaw_t flaw;
   *out_lock = NULL;
   if (size > KILNI_CONFIG_LOCK_MAX_BYTES) {
-    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, FIX_ANEW,
+    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, kFixAnew,
                           "\"%s\" is larger than any lock file", name);
   }
   json_t* lock = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (lock == NULL) {
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixAnew,
                           "\"%s\" is not a lock file of kiln, or only part of "
                           "one: line %d, column %d: %s",
                           name, why.line, why.column, why.text);
   }
-  bool ok = check_format(lock, name, error);
+  bool ok = config_lock_text_check_format(lock, name, error);
   if (ok && !is_sound(lock, &flaw)) ok = fail_flaw(name, &flaw, error);
   if (ok) {
     *out_lock = lock;
@@ -181,7 +182,7 @@ bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
 
 // ---- Holding against each other ----
 
-static json_t* copy(const json_t* value) {
+static json_t* config_lock_text_copy(const json_t* value) {
   return value == NULL ? json_null() : json_deep_copy(value);
 }
 
@@ -193,7 +194,8 @@ static bool add_difference(json_t* list, const json_t* item, const char* what,
                  json_string_value(json_object_get(item, "name")));
   return json_array_append_new(
              list, json_pack("{s:s,s:s,s:o,s:o}", "item", name, "what", what,
-                             "locked", copy(locked), "now", copy(now))) == 0;
+                             "locked", config_lock_text_copy(locked), "now",
+                             config_lock_text_copy(now))) == 0;
 }
 
 static bool add_item_differences(json_t* list, const json_t* locked,
@@ -232,34 +234,39 @@ static bool add_differences(json_t* list, const json_t* locked,
   return true;
 }
 
-json_t* kilni_config_lock_differences(const json_t* locked, const json_t* now) {
+json_t* kilni_cli_config_lock_differences(const json_t* locked,
+                                          const json_t* now) {
   json_t* list = json_array();
   if (list == NULL || add_differences(list, locked, now)) return list;
   json_decref(list);
   return NULL;
 }
 
-static bool add_variable(json_t* list, const char* name, const json_t* locked,
-                         const json_t* now) {
+static bool config_lock_text_add_variable(json_t* list, const char* name,
+                                          const json_t* locked,
+                                          const json_t* now) {
   bool a = json_is_string(locked), b = json_is_string(now);
   if (a == b && (!a || json_equal(locked, now))) return true;
   return json_array_append_new(
              list, json_pack("{s:s,s:o,s:o}", "name", name, "locked",
-                             copy(locked), "now", copy(now))) == 0;
+                             config_lock_text_copy(locked), "now",
+                             config_lock_text_copy(now))) == 0;
 }
 
-json_t* kilni_config_lock_variables(const json_t* locked, const json_t* now) {
+json_t* kilni_cli_config_lock_variables(const json_t* locked,
+                                        const json_t* now) {
   json_t* list = json_array();
   const char* name;
   json_t* value;
   bool ok = list != NULL;
   // The iterator of Jansson changes nothing, but asks for what can be changed.
   json_object_foreach((json_t*)(size_t)locked, name, value) {
-    ok = ok && add_variable(list, name, value, json_object_get(now, name));
+    ok = ok && config_lock_text_add_variable(list, name, value,
+                                             json_object_get(now, name));
   }
   json_object_foreach((json_t*)(size_t)now, name, value) {
     if (json_object_get(locked, name) == NULL) {
-      ok = ok && add_variable(list, name, NULL, value);
+      ok = ok && config_lock_text_add_variable(list, name, NULL, value);
     }
   }
   if (ok) return list;

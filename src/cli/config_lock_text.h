@@ -19,15 +19,18 @@ enum {
 // every key that later code reads, each of its type. The caller owns
 // `*out_lock`. INVALID_ARGUMENT: it is not a lock file, or damaged;
 // UNSUPPORTED: it is of another format.
-bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
-                             json_t** out_lock, kilni_cli_error_t* error);
+bool kilni_cli_config_lock_parse(const char* text, size_t size,
+                                 const char* name, json_t** out_lock,
+                                 kilni_cli_error_t* error);
 
 // What is not in both lists of items, or not the same:
 // [{"item","what","locked","now"}]. The caller owns it; NULL without memory.
-json_t* kilni_config_lock_differences(const json_t* locked, const json_t* now);
+json_t* kilni_cli_config_lock_differences(const json_t* locked,
+                                          const json_t* now);
 
 // Which variables have other values:
 // [{"name","locked","now"}]. The caller owns it; NULL without memory.
-json_t* kilni_config_lock_variables(const json_t* locked, const json_t* now);
+json_t* kilni_cli_config_lock_variables(const json_t* locked,
+                                        const json_t* now);
 
 #endif  // KILN_SRC_CLI_CONFIG_LOCK_TEXT_H_

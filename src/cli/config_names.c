@@ -25,7 +25,7 @@ typedef struct needs_t {
   const char* needs;
 } needs_t;
 
-static const needs_t NEEDS[] = {
+static const needs_t kNeeds[] = {
     {"cudart_static", "-lpthread -ldl -lrt"},
     {"cudadevrt", "cudart_static -lstdc++ -lpthread -ldl -lrt"},
     {"culibos", "-lpthread -ldl"},
@@ -50,9 +50,9 @@ static const needs_t NEEDS[] = {
     {"nvjpeg_static", CALLS_CUDART},
 };
 
-const char* kilni_config_static_needs(const char* name) {
-  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); i++) {
-    if (strcmp(NEEDS[i].name, name) == 0) return NEEDS[i].needs;
+const char* kilni_cli_config_static_needs(const char* name) {
+  for (size_t i = 0; i < sizeof(kNeeds) / sizeof(kNeeds[0]); i++) {
+    if (strcmp(kNeeds[i].name, name) == 0) return kNeeds[i].needs;
   }
   if (strncmp(name, "npp", 3) == 0) return "nppc_static " CALLS_CUDART;
   return "culibos -lstdc++ " SYSTEM;
@@ -93,8 +93,8 @@ static const char* headers_of(const char* name) {
   return best;
 }
 
-static void add(kilni_config_component_t* component, uint32_t kind,
-                const char* name) {
+static void config_names_add(kilni_cli_config_component_t* component,
+                             uint32_t kind, const char* name) {
   kilni_cli_piece_t* piece = &component->pieces[component->piece_count++];
   piece->kind = kind;
   (void)snprintf(piece->name, sizeof(piece->name), "%s", name);
@@ -111,12 +111,12 @@ static bool wants_runtime_headers(const char* name) {
   return strcmp(name, "cuda") != 0 && strcmp(name, "cudadevrt") != 0;
 }
 
-static void add_linked(kilni_config_component_t* component, uint32_t kind,
+static void add_linked(kilni_cli_config_component_t* component, uint32_t kind,
                        const char* name) {
   const char* headers = headers_of(name);
-  add(component, kind, name);
+  config_names_add(component, kind, name);
   if (headers != NULL && strcmp(name, "culibos") != 0) {
-    add(component, KILN_LOCATE_KIND_HEADER, headers);
+    config_names_add(component, KILN_LOCATE_KIND_HEADER, headers);
   }
   component->wants_runtime_headers = wants_runtime_headers(name);
 }
@@ -148,8 +148,8 @@ static bool fail_name(const char* text, kilni_cli_error_t* error) {
   return false;
 }
 
-static bool read_static(kilni_config_component_t* component, const char* lib,
-                        kilni_cli_error_t* error) {
+static bool read_static(kilni_cli_config_component_t* component,
+                        const char* lib, kilni_cli_error_t* error) {
   char name[KILNI_CLI_NAME_BYTES + 8];
   (void)snprintf(name, sizeof(name), "%s_static", lib);
   const char* found = name_in(KILN_LOCATE_KIND_STATIC, name);
@@ -162,11 +162,11 @@ static bool read_static(kilni_config_component_t* component, const char* lib,
   return true;
 }
 
-static bool read_bare(kilni_config_component_t* component, const char* text,
+static bool read_bare(kilni_cli_config_component_t* component, const char* text,
                       bool prefer_static, kilni_cli_error_t* error) {
   const char* name = NULL;
   if (strcmp(text, "headers") == 0) {
-    add(component, KILN_LOCATE_KIND_HEADER, "cudart");
+    config_names_add(component, KILN_LOCATE_KIND_HEADER, "cudart");
     return true;
   }
   if ((name = name_in(KILN_LOCATE_KIND_LIB, text)) != NULL) {
@@ -188,15 +188,15 @@ static bool read_bare(kilni_config_component_t* component, const char* text,
                                    KILN_LOCATE_KIND_BITCODE};
   for (size_t i = 0; i < 3; i++) {
     if ((name = name_in(kinds[i], text)) == NULL) continue;
-    add(component, kinds[i], name);
+    config_names_add(component, kinds[i], name);
     return true;
   }
   return fail_name(text, error);
 }
 
-bool kilni_config_component_read(kilni_config_component_t* component,
-                                 const char* text, bool prefer_static,
-                                 kilni_cli_error_t* error) {
+bool kilni_cli_config_component_read(kilni_cli_config_component_t* component,
+                                     const char* text, bool prefer_static,
+                                     kilni_cli_error_t* error) {
   memset(component, 0, sizeof(*component));
   if (strchr(text, ':') == NULL) {
     (void)snprintf(component->name, sizeof(component->name), "%s", text);
@@ -208,6 +208,6 @@ bool kilni_config_component_read(kilni_config_component_t* component,
   (void)snprintf(component->name, sizeof(component->name), "%.*s%s",
                  KILNI_CLI_NAME_BYTES - 10, piece.name,
                  headers ? "_headers" : "");
-  add(component, piece.kind, piece.name);
+  config_names_add(component, piece.kind, piece.name);
   return true;
 }

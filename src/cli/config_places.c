@@ -19,9 +19,9 @@ static const uint32_t kLater = BIT(LOADER) | BIT(LOADER_ROOT) | BIT(SYSTEM) |
                                BIT(DISTRIBUTION) | BIT(HPC_SDK);
 
 // Whether a piece that was asked for came from one of these scopes.
-static bool came_from(const kilni_config_t* config, uint32_t scopes) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    const kilni_config_piece_t* piece = kilni_config_piece(config, i);
+static bool came_from(const kilni_cli_config_t* config, uint32_t scopes) {
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    const kilni_cli_config_piece_t* piece = kilni_cli_config_piece(config, i);
     uint32_t scope =
         kiln_locate_item_scope(kiln_toolkit_item_located(piece->item));
     if ((scopes & KILN_LOCATE_SCOPE_BIT(scope)) != 0) return true;
@@ -30,7 +30,8 @@ static bool came_from(const kilni_config_t* config, uint32_t scopes) {
 }
 
 // The last folder that an option of the call names; NULL: none.
-static const char* named(const kilni_config_t* config, const char* option) {
+static const char* config_places_named(const kilni_cli_config_t* config,
+                                       const char* option) {
   const char* path = NULL;
   for (size_t i = 0; i < config->call->given_count; i++) {
     const kilni_cli_given_t* given = &config->call->given[i];
@@ -42,22 +43,23 @@ static const char* named(const kilni_config_t* config, const char* option) {
   return path;
 }
 
-static bool check_options(const kilni_config_t* config) {
+static bool config_places_check_options(const kilni_cli_config_t* config) {
   static const char* const kOptions[] = {"root", "site", "python"};
   // Scopes that the user names are as good as the folder.
   const kiln_locate_options_t* o = &config->where.options;
   uint32_t wanted = BIT(OVERRIDE) | BIT(ROOT) | BIT(WHEEL) | o->require_scopes |
                     o->prefer_scopes;
-  if (kilni_config_piece_count(config) == 0 || came_from(config, wanted)) {
+  if (kilni_cli_config_piece_count(config) == 0 || came_from(config, wanted)) {
     return true;
   }
   for (size_t i = 0; i < sizeof(kOptions) / sizeof(kOptions[0]); i++) {
-    const char* path = named(config, kOptions[i]);
+    const char* path = config_places_named(config, kOptions[i]);
     if (path == NULL) continue;
     (void)kilni_cli_fail(
         config->error, KILN_STATUS_NOT_FOUND, NULL,
         "--%s names \"%s\", which lacks what was asked for; \"%s\" has it",
-        kOptions[i], path, kilni_config_path(kilni_config_piece(config, 0)));
+        kOptions[i], path,
+        kilni_cli_config_path(kilni_cli_config_piece(config, 0)));
     kilni_cli_error_fix(config->error,
                         "name a folder that has it, or omit --%s to "
                         "search the usual places",
@@ -68,7 +70,7 @@ static bool check_options(const kilni_config_t* config) {
 }
 
 // The variable that counts, NULL if none does; what it names in `*out_path`.
-static const char* variable_of(const kilni_config_t* config,
+static const char* variable_of(const kilni_cli_config_t* config,
                                const char** out_path) {
   static const struct {
     const char* name;
@@ -94,18 +96,18 @@ static const char* variable_of(const kilni_config_t* config,
   return NULL;
 }
 
-static bool is_folder(const char* path) {
+static bool config_places_is_folder(const char* path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static bool check_variable(const kilni_config_t* config) {
+static bool check_variable(const kilni_cli_config_t* config) {
   const char* path;
   const char* name = variable_of(config, &path);
   uint32_t later = kLater & ~config->where.options.prefer_scopes;
   if (name == NULL || !came_from(config, later)) return true;
-  const char* found = kilni_config_path(kilni_config_piece(config, 0));
-  if (is_folder(path)) {
+  const char* found = kilni_cli_config_path(kilni_cli_config_piece(config, 0));
+  if (config_places_is_folder(path)) {
     kilni_cli_note(
         "%s names \"%s\", which lacks what was asked for; \"%s\" "
         "has it",
@@ -123,14 +125,14 @@ static bool check_variable(const kilni_config_t* config) {
   return false;
 }
 
-bool kilni_config_places_check(const kilni_config_t* config) {
-  return check_options(config) && check_variable(config);
+bool kilni_cli_config_places_check(const kilni_cli_config_t* config) {
+  return config_places_check_options(config) && check_variable(config);
 }
 
-void kilni_config_places_explain(const kilni_config_t* config) {
+void kilni_cli_config_places_explain(const kilni_cli_config_t* config) {
   const char* path;
   const char* name = variable_of(config, &path);
-  if (name == NULL || is_folder(path)) return;
+  if (name == NULL || config_places_is_folder(path)) return;
   kilni_cli_error_prefix(
       config->error, "the variable %s names \"%.200s\", which is not a folder",
       name, path);

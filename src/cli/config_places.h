@@ -11,9 +11,9 @@
 // from places that come after one that was named (--root, --site, --python) or
 // after CUDA_PATH or CUDA_HOME where that names nothing. A variable that names
 // a folder without the pieces is a note.
-bool kilni_config_places_check(const kilni_config_t* config);
+bool kilni_cli_config_places_check(const kilni_cli_config_t* config);
 
 // For a plan that has not: says so of a variable that names nothing.
-void kilni_config_places_explain(const kilni_config_t* config);
+void kilni_cli_config_places_explain(const kilni_cli_config_t* config);
 
 #endif  // KILN_SRC_CLI_CONFIG_PLACES_H_

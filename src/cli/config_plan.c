@@ -14,47 +14,50 @@
 #include "kiln/locate_catalog.h"
 #include "kiln/toolkit.h"
 
-static bool is_on(const kilni_config_t* config, const char* option) {
+static bool config_plan_is_on(const kilni_cli_config_t* config,
+                              const char* option) {
   return kilni_cli_option_value(config->call, option) != NULL;
 }
 
-size_t kilni_config_component_count(const kilni_config_t* config) {
-  return config->components.size / sizeof(kilni_config_component_t);
+size_t kilni_cli_config_component_count(const kilni_cli_config_t* config) {
+  return config->components.size / sizeof(kilni_cli_config_component_t);
 }
 
-const kilni_config_component_t* kilni_config_component(
-    const kilni_config_t* config, size_t index) {
-  return (const kilni_config_component_t*)(const void*)config->components.data +
+const kilni_cli_config_component_t* kilni_cli_config_component(
+    const kilni_cli_config_t* config, size_t index) {
+  return (const kilni_cli_config_component_t*)(const void*)
+             config->components.data +
          index;
 }
 
-size_t kilni_config_piece_count(const kilni_config_t* config) {
-  return config->pieces.size / sizeof(kilni_config_piece_t);
+size_t kilni_cli_config_piece_count(const kilni_cli_config_t* config) {
+  return config->pieces.size / sizeof(kilni_cli_config_piece_t);
 }
 
-const kilni_config_piece_t* kilni_config_piece(const kilni_config_t* config,
-                                               size_t index) {
-  return (const kilni_config_piece_t*)(const void*)config->pieces.data + index;
+const kilni_cli_config_piece_t* kilni_cli_config_piece(
+    const kilni_cli_config_t* config, size_t index) {
+  return (const kilni_cli_config_piece_t*)(const void*)config->pieces.data +
+         index;
 }
 
-const kiln_locate_entry_t* kilni_config_entry(
-    const kilni_config_piece_t* piece) {
+const kiln_locate_entry_t* kilni_cli_config_entry(
+    const kilni_cli_config_piece_t* piece) {
   return kiln_locate_item_entry(kiln_toolkit_item_located(piece->item));
 }
 
-uint32_t kilni_config_kind(const kilni_config_piece_t* piece) {
-  return kiln_locate_entry_kind(kilni_config_entry(piece));
+uint32_t kilni_cli_config_kind(const kilni_cli_config_piece_t* piece) {
+  return kiln_locate_entry_kind(kilni_cli_config_entry(piece));
 }
 
-const char* kilni_config_path(const kilni_config_piece_t* piece) {
+const char* kilni_cli_config_path(const kilni_cli_config_piece_t* piece) {
   return kiln_locate_item_path(kiln_toolkit_item_located(piece->item));
 }
 
-bool kilni_config_is_first(const kilni_config_t* config, size_t index) {
+bool kilni_cli_config_is_first(const kilni_cli_config_t* config, size_t index) {
   const kiln_locate_entry_t* entry =
-      kilni_config_entry(kilni_config_piece(config, index));
+      kilni_cli_config_entry(kilni_cli_config_piece(config, index));
   for (size_t i = 0; i < index; i++) {
-    if (kilni_config_entry(kilni_config_piece(config, i)) == entry) {
+    if (kilni_cli_config_entry(kilni_cli_config_piece(config, i)) == entry) {
       return false;
     }
   }
@@ -63,7 +66,7 @@ bool kilni_config_is_first(const kilni_config_t* config, size_t index) {
 
 // ---- What is wanted ----
 
-static bool read_components(kilni_config_t* config) {
+static bool read_components(kilni_cli_config_t* config) {
   static const char* const usual[] = {"cudart"};
   const char* const* names = config->call->operands;
   size_t count = config->call->operand_count;
@@ -72,9 +75,9 @@ static bool read_components(kilni_config_t* config) {
     count = 1;
   }
   for (size_t i = 0; i < count; i++) {
-    kilni_config_component_t component;
-    if (!kilni_config_component_read(&component, names[i],
-                                     config->prefer_static, config->error) ||
+    kilni_cli_config_component_t component;
+    if (!kilni_cli_config_component_read(
+            &component, names[i], config->prefer_static, config->error) ||
         !kilni_cli_buffer_add(&config->components, &component,
                               sizeof(component), config->error)) {
       return false;
@@ -83,16 +86,17 @@ static bool read_components(kilni_config_t* config) {
   return true;
 }
 
-static bool read_mode(kilni_config_t* config, uint32_t* out_mode) {
+static bool read_mode(kilni_cli_config_t* config, uint32_t* out_mode) {
   if (!kilni_cli_mode_read(config->call, out_mode, config->error)) return false;
   // With --hermetic the variable does not count.
-  if (*out_mode == KILN_COMPAT_MODE_DEFAULT && is_on(config, "hermetic")) {
+  if (*out_mode == KILN_COMPAT_MODE_DEFAULT &&
+      config_plan_is_on(config, "hermetic")) {
     *out_mode = KILN_COMPAT_MODE_BEST_EFFORT;
   }
   return true;
 }
 
-static bool make_context(kilni_config_t* config) {
+static bool config_plan_make_context(kilni_cli_config_t* config) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   // A build needs no driver and no GPU.
   kiln_compat_driver_t driver = kiln_compat_driver_default();
@@ -107,16 +111,17 @@ static bool make_context(kilni_config_t* config) {
   options.default_mode = KILN_COMPAT_MODE_BEST_EFFORT;
   options.ctk_version = kilni_cli_option_value(config->call, "ctk-version");
   options.driver = &driver;
-  if (is_on(config, "verify")) options.verify = KILN_SWITCH_ON;
+  if (config_plan_is_on(config, "verify")) options.verify = KILN_SWITCH_ON;
   return kilni_cli_check(config->error,
                          kiln_toolkit_create(&options, &config->toolkit));
 }
 
 // ---- Finding ----
 
-static bool keep(kilni_config_t* config, kiln_locate_item_t* located,
-                 size_t component, kilni_config_role_t role) {
-  kilni_config_piece_t piece = {NULL, component, role};
+static bool config_plan_keep(kilni_cli_config_t* config,
+                             kiln_locate_item_t* located, size_t component,
+                             kilni_cli_config_role_t role) {
+  kilni_cli_config_piece_t piece = {NULL, component, role};
   if (!kilni_cli_check(config->error,
                        kiln_toolkit_resolve_located(config->toolkit, located,
                                                     &piece.item))) {
@@ -130,10 +135,12 @@ static bool keep(kilni_config_t* config, kiln_locate_item_t* located,
   return false;
 }
 
-static bool has(const kilni_config_t* config, uint32_t kind, const char* name) {
+static bool config_plan_has(const kilni_cli_config_t* config, uint32_t kind,
+                            const char* name) {
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    if (kilni_config_entry(kilni_config_piece(config, i)) == entry) return true;
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    if (kilni_cli_config_entry(kilni_cli_config_piece(config, i)) == entry)
+      return true;
   }
   return false;
 }
@@ -145,10 +152,11 @@ static bool is_driver_stub(const kilni_cli_piece_t* piece) {
 }
 
 // Fills `wants` and, for each, the component that it belongs to.
-static bool list_wants(kilni_config_t* config, kilni_cli_buffer_t* wants,
+static bool list_wants(kilni_cli_config_t* config, kilni_cli_buffer_t* wants,
                        kilni_cli_buffer_t* owners) {
-  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
-    const kilni_config_component_t* c = kilni_config_component(config, i);
+  for (size_t i = 0; i < kilni_cli_config_component_count(config); i++) {
+    const kilni_cli_config_component_t* c =
+        kilni_cli_config_component(config, i);
     for (size_t j = 0; j < c->piece_count; j++) {
       kiln_locate_want_t want = {c->pieces[j].kind, 0, c->pieces[j].name};
       if (is_driver_stub(&c->pieces[j])) continue;
@@ -162,13 +170,14 @@ static bool list_wants(kilni_config_t* config, kilni_cli_buffer_t* wants,
 }
 
 // Says for what it was.
-static bool require_set(kilni_config_t* config, const kiln_locate_set_t* set) {
+static bool require_set(kilni_cli_config_t* config,
+                        const kiln_locate_set_t* set) {
   char names[256] = "";
   size_t at = 0;
   if (kilni_cli_check(config->error, kiln_locate_set_require(set))) return true;
-  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
+  for (size_t i = 0; i < kilni_cli_config_component_count(config); i++) {
     int n = snprintf(names + at, sizeof(names) - at, "%s%s", i == 0 ? "" : " ",
-                     kilni_config_component(config, i)->name);
+                     kilni_cli_config_component(config, i)->name);
     if (n < 0 || (size_t)n >= sizeof(names) - at) break;
     at += (size_t)n;
   }
@@ -176,7 +185,7 @@ static bool require_set(kilni_config_t* config, const kiln_locate_set_t* set) {
   return false;
 }
 
-static bool find_set(kilni_config_t* config) {
+static bool config_plan_find_set(kilni_cli_config_t* config) {
   kilni_cli_buffer_t wants = {0}, owners = {0};
   kiln_locate_set_t* set = NULL;
   bool ok = list_wants(config, &wants, &owners);
@@ -189,14 +198,14 @@ static bool find_set(kilni_config_t* config) {
                              (const kiln_locate_want_t*)(const void*)wants.data,
                              count, &set));
     if (ok && !require_set(config, set)) {
-      kilni_config_places_explain(config);
+      kilni_cli_config_places_explain(config);
       ok = false;
     }
     for (uint32_t i = 0; ok && i < count; i++) {
-      ok = keep(config, kiln_locate_set_item(set, i), owner[i],
-                KILNI_CONFIG_ASKED);
+      ok = config_plan_keep(config, kiln_locate_set_item(set, i), owner[i],
+                            KILNI_CONFIG_ASKED);
     }
-    ok = ok && kilni_config_places_check(config);
+    ok = ok && kilni_cli_config_places_check(config);
   }
   kiln_locate_set_release(set);
   kilni_cli_buffer_deinit(&wants);
@@ -205,21 +214,23 @@ static bool find_set(kilni_config_t* config) {
 }
 
 // Adds a piece of the same place, if it is there.
-static bool add_beside(kilni_config_t* config, uint32_t kind, const char* name,
-                       size_t component, kilni_config_role_t role) {
+static bool add_beside(kilni_cli_config_t* config, uint32_t kind,
+                       const char* name, size_t component,
+                       kilni_cli_config_role_t role) {
   kiln_locate_item_t* item = NULL;
-  if (kilni_config_piece_count(config) == 0 || has(config, kind, name)) {
+  if (kilni_cli_config_piece_count(config) == 0 ||
+      config_plan_has(config, kind, name)) {
     return true;
   }
   if (kiln_locate_entry_find(kind, name) == NULL) return true;
   kiln_locate_item_t* first =
-      kiln_toolkit_item_located(kilni_config_piece(config, 0)->item);
+      kiln_toolkit_item_located(kilni_cli_config_piece(config, 0)->item);
   bool ok = kilni_cli_check(
       config->error,
       kiln_locate_find_beside(kiln_toolkit_locate(config->toolkit), first, kind,
                               name, &item));
   if (ok && kiln_locate_item_found(item)) {
-    ok = keep(config, item, component, role);
+    ok = config_plan_keep(config, item, component, role);
   }
   kiln_locate_item_release(item);
   return ok;
@@ -227,7 +238,7 @@ static bool add_beside(kilni_config_t* config, uint32_t kind, const char* name,
 
 // The driver is linked through its stub, of this toolkit or another; where
 // there is none, through the driver itself.
-static bool add_driver(kilni_config_t* config, size_t component,
+static bool add_driver(kilni_cli_config_t* config, size_t component,
                        const char* name) {
   static const uint32_t kinds[] = {KILN_LOCATE_KIND_STUB, KILN_LOCATE_KIND_LIB};
   kiln_locate_t* locate = kiln_toolkit_locate(config->toolkit);
@@ -235,13 +246,14 @@ static bool add_driver(kilni_config_t* config, size_t component,
                   KILNI_CONFIG_ASKED)) {
     return false;
   }
-  if (has(config, KILN_LOCATE_KIND_STUB, name)) return true;
+  if (config_plan_has(config, KILN_LOCATE_KIND_STUB, name)) return true;
   for (size_t i = 0; i < 2; i++) {
     kiln_locate_item_t* item = NULL;
     bool ok = kilni_cli_check(config->error,
                               kiln_locate_find(locate, kinds[i], name, &item));
     bool found = ok && kiln_locate_item_found(item);
-    if (found) ok = keep(config, item, component, KILNI_CONFIG_ASKED);
+    if (found)
+      ok = config_plan_keep(config, item, component, KILNI_CONFIG_ASKED);
     if (ok && !found && i == 1) {
       ok = kilni_cli_check(config->error, kiln_locate_item_require(item));
     }
@@ -251,9 +263,10 @@ static bool add_driver(kilni_config_t* config, size_t component,
   return true;
 }
 
-static bool add_drivers(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
-    const kilni_config_component_t* c = kilni_config_component(config, i);
+static bool add_drivers(kilni_cli_config_t* config) {
+  for (size_t i = 0; i < kilni_cli_config_component_count(config); i++) {
+    const kilni_cli_config_component_t* c =
+        kilni_cli_config_component(config, i);
     for (size_t j = 0; j < c->piece_count; j++) {
       if (is_driver_stub(&c->pieces[j]) &&
           !add_driver(config, i, c->pieces[j].name)) {
@@ -264,7 +277,7 @@ static bool add_drivers(kilni_config_t* config) {
   return true;
 }
 
-static bool add_static_needs(kilni_config_t* config, const char* needs,
+static bool add_static_needs(kilni_cli_config_t* config, const char* needs,
                              size_t component) {
   for (;;) {
     char name[KILNI_CLI_NAME_BYTES];
@@ -276,7 +289,7 @@ static bool add_static_needs(kilni_config_t* config, const char* needs,
     if (name[0] == '-') continue;
     // One runtime is enough: the shared one does as well.
     if (strcmp(name, "cudart_static") == 0 &&
-        has(config, KILN_LOCATE_KIND_LIB, "cudart")) {
+        config_plan_has(config, KILN_LOCATE_KIND_LIB, "cudart")) {
       continue;
     }
     if (!add_beside(config, KILN_LOCATE_KIND_STATIC, name, component,
@@ -287,14 +300,14 @@ static bool add_static_needs(kilni_config_t* config, const char* needs,
 }
 
 // What the pieces need in their turn; the list grows while it is walked.
-static bool add_needs(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    const kilni_config_piece_t piece = *kilni_config_piece(config, i);
-    const kiln_locate_entry_t* entry = kilni_config_entry(&piece);
+static bool add_needs(kilni_cli_config_t* config) {
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    const kilni_cli_config_piece_t piece = *kilni_cli_config_piece(config, i);
+    const kiln_locate_entry_t* entry = kilni_cli_config_entry(&piece);
     uint32_t kind = kiln_locate_entry_kind(entry);
     const char* name = kiln_locate_entry_name(entry);
     if (kind == KILN_LOCATE_KIND_STATIC &&
-        !add_static_needs(config, kilni_config_static_needs(name),
+        !add_static_needs(config, kilni_cli_config_static_needs(name),
                           piece.component)) {
       return false;
     }
@@ -314,9 +327,9 @@ static bool add_needs(kilni_config_t* config) {
   return true;
 }
 
-static bool add_headers(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
-    if (!kilni_config_component(config, i)->wants_runtime_headers) continue;
+static bool add_headers(kilni_cli_config_t* config) {
+  for (size_t i = 0; i < kilni_cli_config_component_count(config); i++) {
+    if (!kilni_cli_config_component(config, i)->wants_runtime_headers) continue;
     if (!add_beside(config, KILN_LOCATE_KIND_HEADER, "cudart", i,
                     KILNI_CONFIG_LINKED) ||
         !add_beside(config, KILN_LOCATE_KIND_HEADER, "crt", i,
@@ -329,7 +342,7 @@ static bool add_headers(kilni_config_t* config) {
 
 // ---- Checking ----
 
-static void tell_findings(const kilni_config_t* config) {
+static void tell_findings(const kilni_cli_config_t* config) {
   uint32_t count = kiln_compat_report_finding_count(config->report);
   for (uint32_t i = 0; i < count; i++) {
     const kiln_compat_finding_t* f =
@@ -340,15 +353,15 @@ static void tell_findings(const kilni_config_t* config) {
   }
 }
 
-static bool check(kilni_config_t* config) {
+static bool config_plan_check(kilni_cli_config_t* config) {
   kilni_cli_buffer_t items = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < kilni_config_piece_count(config); i++) {
-    ok = kilni_cli_buffer_add(&items, &kilni_config_piece(config, i)->item,
+  for (size_t i = 0; ok && i < kilni_cli_config_piece_count(config); i++) {
+    ok = kilni_cli_buffer_add(&items, &kilni_cli_config_piece(config, i)->item,
                               sizeof(kiln_toolkit_item_t*), config->error);
   }
   uint32_t mode = kiln_toolkit_mode(config->toolkit);
-  uint32_t count = (uint32_t)kilni_config_piece_count(config);
+  uint32_t count = (uint32_t)kilni_cli_config_piece_count(config);
   ok = ok &&
        kilni_cli_check(
            config->error,
@@ -364,15 +377,16 @@ static bool check(kilni_config_t* config) {
 
 // ---- The whole ----
 
-bool kilni_config_make(kilni_config_t* config) {
-  return read_components(config) && make_context(config) && find_set(config) &&
-         add_drivers(config) && add_headers(config) && add_needs(config) &&
-         check(config) && kilni_config_words_fill(config);
+bool kilni_cli_config_make(kilni_cli_config_t* config) {
+  return read_components(config) && config_plan_make_context(config) &&
+         config_plan_find_set(config) && add_drivers(config) &&
+         add_headers(config) && add_needs(config) &&
+         config_plan_check(config) && kilni_cli_config_words_fill(config);
 }
 
-void kilni_config_deinit(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    kiln_toolkit_item_release(kilni_config_piece(config, i)->item);
+void kilni_cli_config_deinit(kilni_cli_config_t* config) {
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    kiln_toolkit_item_release(kilni_cli_config_piece(config, i)->item);
   }
   kiln_compat_report_release(config->report);
   kiln_toolkit_release(config->toolkit);

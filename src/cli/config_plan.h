@@ -15,29 +15,29 @@
 #include "kiln/toolkit.h"
 
 // Why a piece is in a plan.
-typedef enum kilni_config_role_t {
+typedef enum kilni_cli_config_role_t {
   KILNI_CONFIG_ASKED,   // named by the user
   KILNI_CONFIG_LINKED,  // a static library needs it, or headers include it
   KILNI_CONFIG_NEEDED,  // a shared library needs it: the linker must see it
-} kilni_config_role_t;
+} kilni_cli_config_role_t;
 
 // A piece of the plan. thread-compatible
-typedef struct kilni_config_piece_t {
+typedef struct kilni_cli_config_piece_t {
   kiln_toolkit_item_t* item;
   size_t component;  // which one it belongs to
-  kilni_config_role_t role;
-} kilni_config_piece_t;
+  kilni_cli_config_role_t role;
+} kilni_cli_config_piece_t;
 
 // The plan. one-thread
-typedef struct kilni_config_t {
+typedef struct kilni_cli_config_t {
   const kilni_cli_call_t* call;
   kilni_cli_error_t* error;
   bool prefer_static;
   kilni_cli_where_t where;
   kiln_toolkit_t* toolkit;
   kiln_compat_report_t* report;
-  kilni_cli_buffer_t components;  // kilni_config_component_t
-  kilni_cli_buffer_t pieces;      // kilni_config_piece_t
+  kilni_cli_buffer_t components;  // kilni_cli_config_component_t
+  kilni_cli_buffer_t pieces;      // kilni_cli_config_piece_t
 
   kilni_cli_words_t includes;
   kilni_cli_words_t library_dirs;
@@ -48,27 +48,27 @@ typedef struct kilni_config_t {
   kilni_cli_words_t libs;
   char root[4096];   // "" where there is no one folder
   char version[64];  // "13.0", "" where nothing tells it
-} kilni_config_t;
+} kilni_cli_config_t;
 
-size_t kilni_config_component_count(const kilni_config_t* config);
-const kilni_config_component_t* kilni_config_component(
-    const kilni_config_t* config, size_t index);
-size_t kilni_config_piece_count(const kilni_config_t* config);
-const kilni_config_piece_t* kilni_config_piece(const kilni_config_t* config,
-                                               size_t index);
+size_t kilni_cli_config_component_count(const kilni_cli_config_t* config);
+const kilni_cli_config_component_t* kilni_cli_config_component(
+    const kilni_cli_config_t* config, size_t index);
+size_t kilni_cli_config_piece_count(const kilni_cli_config_t* config);
+const kilni_cli_config_piece_t* kilni_cli_config_piece(
+    const kilni_cli_config_t* config, size_t index);
 
 // Row, kind and path of a piece.
-const kiln_locate_entry_t* kilni_config_entry(
-    const kilni_config_piece_t* piece);
-uint32_t kilni_config_kind(const kilni_config_piece_t* piece);
-const char* kilni_config_path(const kilni_config_piece_t* piece);
+const kiln_locate_entry_t* kilni_cli_config_entry(
+    const kilni_cli_config_piece_t* piece);
+uint32_t kilni_cli_config_kind(const kilni_cli_config_piece_t* piece);
+const char* kilni_cli_config_path(const kilni_cli_config_piece_t* piece);
 
 // True for the first piece of its row; a library that two components ask for is
 // there twice.
-bool kilni_config_is_first(const kilni_config_t* config, size_t index);
+bool kilni_cli_config_is_first(const kilni_cli_config_t* config, size_t index);
 
 // Finds everything, checks that it fits, and fills the lists.
-bool kilni_config_make(kilni_config_t* config);
-void kilni_config_deinit(kilni_config_t* config);
+bool kilni_cli_config_make(kilni_cli_config_t* config);
+void kilni_cli_config_deinit(kilni_cli_config_t* config);
 
 #endif  // KILN_SRC_CLI_CONFIG_PLAN_H_

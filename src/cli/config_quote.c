@@ -5,8 +5,8 @@
 
 #include "cli/config_form.h"
 
-static bool add(kilni_cli_buffer_t* out, const char* text,
-                kilni_cli_error_t* error) {
+static bool config_quote_add(kilni_cli_buffer_t* out, const char* text,
+                             kilni_cli_error_t* error) {
   return kilni_cli_buffer_add(out, text, strlen(text), error);
 }
 
@@ -16,14 +16,14 @@ static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "_@%+=:,./-";
   if (text[0] != 0 && strspn(text, safe) == strlen(text)) {
-    return add(out, text, error);
+    return config_quote_add(out, text, error);
   }
-  bool ok = add(out, "'", error);
+  bool ok = config_quote_add(out, "'", error);
   for (; ok && *text != 0; text++) {
-    ok = *text == '\'' ? add(out, "'\\''", error)
+    ok = *text == '\'' ? config_quote_add(out, "'\\''", error)
                        : kilni_cli_buffer_add(out, text, 1, error);
   }
-  return ok && add(out, "'", error);
+  return ok && config_quote_add(out, "'", error);
 }
 
 // "#" begins a comment wherever it stands, and what escapes it depends on the
@@ -38,9 +38,9 @@ static bool quote_make(kilni_cli_buffer_t* out, const char* text,
   }
   for (; ok && *text != 0; text++) {
     if (*text == '$') {
-      ok = add(out, "$$", error);
+      ok = config_quote_add(out, "$$", error);
     } else if (*text == '#') {
-      ok = add(out, hash, error);
+      ok = config_quote_add(out, hash, error);
     } else {
       ok = kilni_cli_buffer_add(out, text, 1, error);
     }
@@ -53,14 +53,15 @@ static bool quote_cmake(kilni_cli_buffer_t* out, const char* text, bool list,
   bool ok = true;
   for (; ok && *text != 0; text++) {
     bool escaped = strchr("\\\"$", *text) != NULL || (*text == ';' && list);
-    ok = (!escaped || add(out, "\\", error)) &&
+    ok = (!escaped || config_quote_add(out, "\\", error)) &&
          kilni_cli_buffer_add(out, text, 1, error);
   }
   return ok;
 }
 
-bool kilni_config_quote(kilni_cli_buffer_t* out, kilni_config_quote_t how,
-                        const char* text, kilni_cli_error_t* error) {
+bool kilni_cli_config_quote(kilni_cli_buffer_t* out,
+                            kilni_cli_config_quote_t how, const char* text,
+                            kilni_cli_error_t* error) {
   switch (how) {
     case KILNI_CONFIG_SHELL:
       return quote_shell(out, text, error);
@@ -76,14 +77,14 @@ bool kilni_config_quote(kilni_cli_buffer_t* out, kilni_config_quote_t how,
   return false;
 }
 
-bool kilni_config_words_text(kilni_cli_buffer_t* out,
-                             const kilni_cli_words_t* words,
-                             kilni_cli_error_t* error) {
+bool kilni_cli_config_words_text(kilni_cli_buffer_t* out,
+                                 const kilni_cli_words_t* words,
+                                 kilni_cli_error_t* error) {
   const char* at = NULL;
   bool first = true;
   while ((at = kilni_cli_words_next(words, at)) != NULL) {
-    if (!(first || add(out, " ", error)) ||
-        !kilni_config_quote(out, KILNI_CONFIG_SHELL, at, error)) {
+    if (!(first || config_quote_add(out, " ", error)) ||
+        !kilni_cli_config_quote(out, KILNI_CONFIG_SHELL, at, error)) {
       return false;
     }
     first = false;

@@ -14,17 +14,17 @@
 
 #define PATH_BYTES 8192
 
-static bool fail_long(kilni_config_t* config, const char* path) {
+static bool fail_long(kilni_cli_config_t* config, const char* path) {
   return kilni_cli_fail(config->error, KILN_STATUS_LIMIT_EXCEEDED,
                         "move the toolkit to a shorter path",
                         "the path \"%.200s...\" is too long", path);
 }
 
-bool kilni_config_folder(const kilni_config_piece_t* piece, char* out,
-                         size_t capacity) {
-  const char* path = kilni_config_path(piece);
+bool kilni_cli_config_folder(const kilni_cli_config_piece_t* piece, char* out,
+                             size_t capacity) {
+  const char* path = kilni_cli_config_path(piece);
   size_t size = strlen(path);
-  if (kilni_config_kind(piece) != KILN_LOCATE_KIND_HEADER) {
+  if (kilni_cli_config_kind(piece) != KILN_LOCATE_KIND_HEADER) {
     const char* slash = strrchr(path, '/');
     if (slash != NULL) size = slash == path ? 1 : (size_t)(slash - path);
   }
@@ -36,7 +36,8 @@ bool kilni_config_folder(const kilni_config_piece_t* piece, char* out,
 
 // True for folders that every compiler searches: naming them would change
 // their order.
-static bool is_usual_include(const kilni_config_t* config, const char* folder) {
+static bool is_usual_include(const kilni_cli_config_t* config,
+                             const char* folder) {
   const char* sysroot = config->where.options.system_root;
   size_t size = sysroot == NULL ? 0 : strlen(sysroot);
   while (size != 0 && sysroot[size - 1] == '/') size--;
@@ -45,21 +46,22 @@ static bool is_usual_include(const kilni_config_t* config, const char* folder) {
          strcmp(folder, "/usr/local/include") == 0;
 }
 
-static bool is_linked(const kilni_config_piece_t* piece) {
-  uint32_t kind = kilni_config_kind(piece);
+static bool is_linked(const kilni_cli_config_piece_t* piece) {
+  uint32_t kind = kilni_cli_config_kind(piece);
   return piece->role != KILNI_CONFIG_NEEDED &&
          (kind == KILN_LOCATE_KIND_LIB || kind == KILN_LOCATE_KIND_STATIC ||
           kind == KILN_LOCATE_KIND_STUB);
 }
 
 // True where the system's loader looks by itself.
-static bool is_loaders(const kilni_config_piece_t* piece, const char* folder) {
+static bool is_loaders(const kilni_cli_config_piece_t* piece,
+                       const char* folder) {
   static const char* const usual[] = {"/lib/", "/lib64/", "/usr/lib/",
                                       "/usr/lib64/"};
   uint32_t scope =
       kiln_locate_item_scope(kiln_toolkit_item_located(piece->item));
   if (scope == KILN_LOCATE_SCOPE_DISTRIBUTION ||
-      kiln_locate_entry_class(kilni_config_entry(piece)) ==
+      kiln_locate_entry_class(kilni_cli_config_entry(piece)) ==
           KILN_LOCATE_CLASS_DRIVER) {
     return true;
   }
@@ -79,13 +81,13 @@ static bool is_loaders(const kilni_config_piece_t* piece, const char* folder) {
 
 // ---- Folders ----
 
-static bool add_folders(kilni_config_t* config,
-                        const kilni_config_piece_t* piece) {
+static bool config_words_add_folders(kilni_cli_config_t* config,
+                                     const kilni_cli_config_piece_t* piece) {
   char folder[PATH_BYTES];
-  uint32_t kind = kilni_config_kind(piece);
+  uint32_t kind = kilni_cli_config_kind(piece);
   kilni_cli_error_t* error = config->error;
-  if (!kilni_config_folder(piece, folder, sizeof(folder))) {
-    return fail_long(config, kilni_config_path(piece));
+  if (!kilni_cli_config_folder(piece, folder, sizeof(folder))) {
+    return fail_long(config, kilni_cli_config_path(piece));
   }
   if (kind == KILN_LOCATE_KIND_HEADER) {
     return is_usual_include(config, folder) ||
@@ -111,7 +113,7 @@ static bool exists(const char* folder, const char* name) {
 }
 
 // True if the linker would meet `name` in a folder before `folder`.
-static bool is_shadowed(const kilni_config_t* config, const char* folder,
+static bool is_shadowed(const kilni_cli_config_t* config, const char* folder,
                         const char* name) {
   const char* at = NULL;
   while ((at = kilni_cli_words_next(&config->library_dirs, at)) != NULL) {
@@ -123,7 +125,8 @@ static bool is_shadowed(const kilni_config_t* config, const char* folder,
 
 // True if `name` in `folder` leads to the file at `path`, and not to one of
 // another version.
-static bool leads_to(const char* folder, const char* name, const char* path) {
+static bool config_words_leads_to(const char* folder, const char* name,
+                                  const char* path) {
   char link[PATH_BYTES];
   struct stat a, b;
   int n = snprintf(link, sizeof(link), "%s/%s", folder, name);
@@ -134,11 +137,11 @@ static bool leads_to(const char* folder, const char* name, const char* path) {
 // The word that links a file: by its short name where the folder has a link
 // for development, else by its file name, which is all that wheels have; by
 // its path where another folder comes first.
-static bool add_link(kilni_config_t* config,
-                     const kilni_config_piece_t* piece) {
+static bool add_link(kilni_cli_config_t* config,
+                     const kilni_cli_config_piece_t* piece) {
   char folder[PATH_BYTES], dev[512], word[PATH_BYTES];
-  const char* path = kilni_config_path(piece);
-  if (!kilni_config_folder(piece, folder, sizeof(folder))) {
+  const char* path = kilni_cli_config_path(piece);
+  if (!kilni_cli_config_folder(piece, folder, sizeof(folder))) {
     return fail_long(config, path);
   }
   const char* file = strrchr(path, '/') + 1;
@@ -147,7 +150,7 @@ static bool add_link(kilni_config_t* config,
                   (size_t)(suffix - file) + 4 < sizeof(dev);
   if (is_short) {
     (void)snprintf(dev, sizeof(dev), "%.*s.so", (int)(suffix - file), file);
-    is_short = leads_to(folder, dev, path);
+    is_short = config_words_leads_to(folder, dev, path);
   }
   if (is_shadowed(config, folder, is_short ? dev : file)) {
     return kilni_cli_words_add(&config->links, path, config->error);
@@ -160,7 +163,8 @@ static bool add_link(kilni_config_t* config,
 }
 
 // The flags among the needs of static libraries.
-static bool add_system(kilni_config_t* config, const char* needs) {
+static bool config_words_add_system(kilni_cli_config_t* config,
+                                    const char* needs) {
   for (;;) {
     char word[64];
     needs += strspn(needs, " ");
@@ -175,10 +179,10 @@ static bool add_system(kilni_config_t* config, const char* needs) {
   }
 }
 
-static size_t count_static(const kilni_config_t* config) {
+static size_t count_static(const kilni_cli_config_t* config) {
   size_t count = 0;
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    if (kilni_config_kind(kilni_config_piece(config, i)) ==
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    if (kilni_cli_config_kind(kilni_cli_config_piece(config, i)) ==
         KILN_LOCATE_KIND_STATIC) {
       count++;
     }
@@ -188,7 +192,7 @@ static size_t count_static(const kilni_config_t* config) {
 
 // Static libraries first, as a group if there are several, then the shared
 // ones, then the system's.
-static bool add_links(kilni_config_t* config) {
+static bool add_links(kilni_cli_config_t* config) {
   size_t statics = count_static(config);
   kilni_cli_error_t* error = config->error;
   for (int pass = 0; pass < 3; pass++) {
@@ -197,12 +201,13 @@ static bool add_links(kilni_config_t* config) {
         !kilni_cli_words_add(&config->links, "-Wl,--start-group", error)) {
       return false;
     }
-    for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-      const kilni_config_piece_t* piece = kilni_config_piece(config, i);
-      bool is_static = kilni_config_kind(piece) == KILN_LOCATE_KIND_STATIC;
-      const char* name = kiln_locate_entry_name(kilni_config_entry(piece));
+    for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+      const kilni_cli_config_piece_t* piece = kilni_cli_config_piece(config, i);
+      bool is_static = kilni_cli_config_kind(piece) == KILN_LOCATE_KIND_STATIC;
+      const char* name = kiln_locate_entry_name(kilni_cli_config_entry(piece));
       if (!is_linked(piece) || is_static == (pass == 1)) continue;
-      if (!(pass == 2 ? add_system(config, kilni_config_static_needs(name))
+      if (!(pass == 2 ? config_words_add_system(
+                            config, kilni_cli_config_static_needs(name))
                       : add_link(config, piece))) {
         return false;
       }
@@ -217,7 +222,7 @@ static bool add_links(kilni_config_t* config) {
 
 // ---- Flags ----
 
-static bool add_flag(kilni_config_t* config, kilni_cli_words_t* words,
+static bool add_flag(kilni_cli_config_t* config, kilni_cli_words_t* words,
                      const char* before, const char* folder) {
   char word[PATH_BYTES + 32];
   int n = snprintf(word, sizeof(word), "%s%s", before, folder);
@@ -226,7 +231,7 @@ static bool add_flag(kilni_config_t* config, kilni_cli_words_t* words,
 }
 
 // A comma would end the folder in -Wl.
-static bool add_linker_flag(kilni_config_t* config, const char* flag,
+static bool add_linker_flag(kilni_cli_config_t* config, const char* flag,
                             const char* folder) {
   char before[64];
   if (strchr(folder, ',') == NULL) {
@@ -239,7 +244,7 @@ static bool add_linker_flag(kilni_config_t* config, const char* flag,
          kilni_cli_words_add(&config->libs, folder, config->error);
 }
 
-static bool add_flags(kilni_config_t* config) {
+static bool add_flags(kilni_cli_config_t* config) {
   const char* at = NULL;
   while ((at = kilni_cli_words_next(&config->includes, at)) != NULL) {
     if (!add_flag(config, &config->cflags, "-I", at)) return false;
@@ -265,8 +270,8 @@ static bool add_flags(kilni_config_t* config) {
 
 // The toolkit that a piece lies in: of a wheel the folder of its package, since
 // site-packages is none.
-static bool root_of(const kilni_config_piece_t* piece, char* out,
-                    size_t capacity) {
+static bool config_words_root_of(const kilni_cli_config_piece_t* piece,
+                                 char* out, size_t capacity) {
   kiln_locate_item_t* located = kiln_toolkit_item_located(piece->item);
   const char* root = kiln_locate_item_root(located);
   const char* path = kiln_locate_item_path(located);
@@ -286,16 +291,16 @@ static bool root_of(const kilni_config_piece_t* piece, char* out,
   return true;
 }
 
-static void find_root(kilni_config_t* config) {
+static void find_root(kilni_cli_config_t* config) {
   char root[sizeof(config->root)];
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    const kilni_config_piece_t* piece = kilni_config_piece(config, i);
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    const kilni_cli_config_piece_t* piece = kilni_cli_config_piece(config, i);
     if (piece->role != KILNI_CONFIG_ASKED) continue;
-    if (kiln_locate_entry_class(kilni_config_entry(piece)) ==
+    if (kiln_locate_entry_class(kilni_cli_config_entry(piece)) ==
         KILN_LOCATE_CLASS_DRIVER) {
       continue;
     }
-    if (!root_of(piece, root, sizeof(root)) ||
+    if (!config_words_root_of(piece, root, sizeof(root)) ||
         (config->root[0] != 0 && strcmp(root, config->root) != 0)) {
       config->root[0] = 0;
       return;
@@ -304,10 +309,10 @@ static void find_root(kilni_config_t* config) {
   }
 }
 
-static void find_version(kilni_config_t* config) {
+static void find_version(kilni_cli_config_t* config) {
   for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-      const kilni_config_piece_t* piece = kilni_config_piece(config, i);
+    for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+      const kilni_cli_config_piece_t* piece = kilni_cli_config_piece(config, i);
       uint32_t line = kiln_toolkit_item_line(piece->item);
       char text[32];
       if (line == 0 || (pass == 0 && piece->role != KILNI_CONFIG_ASKED)) {
@@ -320,9 +325,10 @@ static void find_version(kilni_config_t* config) {
   }
 }
 
-bool kilni_config_words_fill(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
-    if (!add_folders(config, kilni_config_piece(config, i))) return false;
+bool kilni_cli_config_words_fill(kilni_cli_config_t* config) {
+  for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
+    if (!config_words_add_folders(config, kilni_cli_config_piece(config, i)))
+      return false;
   }
   find_root(config);
   find_version(config);

@@ -7,11 +7,11 @@
 #include "cli/config_plan.h"
 
 // Fills the lists of a plan from its pieces.
-bool kilni_config_words_fill(kilni_config_t* config);
+bool kilni_cli_config_words_fill(kilni_cli_config_t* config);
 
 // The folder of a piece: of headers the one for -I, else that of the file.
 // False if the name does not fit.
-bool kilni_config_folder(const kilni_config_piece_t* piece, char* out,
-                         size_t capacity);
+bool kilni_cli_config_folder(const kilni_cli_config_piece_t* piece, char* out,
+                             size_t capacity);
 
 #endif  // KILN_SRC_CLI_CONFIG_WORDS_H_

@@ -10,29 +10,30 @@
 #include "kiln/version.h"
 
 // A string that may hold what is no UTF-8.
-static json_t* text_json(const char* text) {
+static json_t* doctor_json_text_json(const char* text) {
   char clean[4096];
   if (text == NULL) return json_null();
   kilni_cli_copy_text(clean, sizeof(clean), text);
   return json_string(clean);
 }
 
-static void version_text(uint32_t version, char out[32]) {
+static void doctor_json_version_text(uint32_t version, char out[32]) {
   (void)snprintf(out, 32, "%" PRIu32 ".%" PRIu32, version / 1000,
                  version % 1000 / 10);
 }
 
 static json_t* version_json(uint32_t version) {
   char text[32];
-  version_text(version, text);
+  doctor_json_version_text(version, text);
   return version == 0 ? json_null() : json_string(text);
 }
 
 static json_t* maybe(const char* text) {
-  return text == NULL || text[0] == 0 ? json_null() : text_json(text);
+  return text == NULL || text[0] == 0 ? json_null()
+                                      : doctor_json_text_json(text);
 }
 
-static json_t* driver_json(const kiln_probe_t* probe) {
+static json_t* doctor_json_driver_json(const kiln_probe_t* probe) {
   const kiln_probe_driver_t* d = kiln_probe_driver(probe);
   return json_pack("{s:b,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "found", d->found != 0,
                    "works", d->works != 0, "version", version_json(d->version),
@@ -60,27 +61,28 @@ static json_t* devices_json(const kiln_probe_t* probe) {
     (void)snprintf(compute, sizeof(compute), "%" PRIu32 ".%" PRIu32,
                    d->compute_major, d->compute_minor);
     (void)json_array_append_new(
-        list,
-        json_pack("{s:s,s:s,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "name", d->name,
-                  "kind", "cuda", "model", text_json(d->model), "compute",
-                  compute, "multiprocessors", (json_int_t)d->multiprocessors,
-                  "memory_bytes", (json_int_t)d->memory_bytes, "uuid",
-                  text_json(d->uuid), "address", text_json(d->address),
-                  "attributes", attributes_json(d)));
+        list, json_pack("{s:s,s:s,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "name",
+                        d->name, "kind", "cuda", "model",
+                        doctor_json_text_json(d->model), "compute", compute,
+                        "multiprocessors", (json_int_t)d->multiprocessors,
+                        "memory_bytes", (json_int_t)d->memory_bytes, "uuid",
+                        doctor_json_text_json(d->uuid), "address",
+                        doctor_json_text_json(d->address), "attributes",
+                        attributes_json(d)));
   }
   const kiln_probe_soft_t* soft = kiln_probe_soft(probe);
   (void)json_array_append_new(
       list,
       json_pack("{s:s,s:s,s:o,s:o,s:s,s:I,s:b,s:I}", "name", "soft", "kind",
-                "soft", "lanes", text_json(soft->lanes), "lanes_have",
-                text_json(soft->lanes_have), "wide", soft->wide, "workers",
-                (json_int_t)soft->workers, "page_check", soft->page_check != 0,
-                "seed", (json_int_t)soft->seed));
+                "soft", "lanes", doctor_json_text_json(soft->lanes),
+                "lanes_have", doctor_json_text_json(soft->lanes_have), "wide",
+                soft->wide, "workers", (json_int_t)soft->workers, "page_check",
+                soft->page_check != 0, "seed", (json_int_t)soft->seed));
   return list;
 }
 
 // The words of a text, as a list.
-static json_t* words_json(const char* text) {
+static json_t* doctor_json_words_json(const char* text) {
   json_t* list = json_array();
   while (*text != 0) {
     size_t size = strcspn(text, " ");
@@ -95,13 +97,13 @@ static json_t* toolkits_json(const kiln_probe_t* probe) {
   for (uint32_t i = 0; i < kiln_probe_toolkit_count(probe); i++) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
     (void)json_array_append_new(
-        list,
-        json_pack("{s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o}", "root",
-                  text_json(t->root), "include_dir", maybe(t->include_dir),
-                  "version", maybe(t->version), "scope", text_json(t->scope),
-                  "line", version_json(t->line), "pieces",
-                  (json_int_t)t->piece_count, "lines", maybe(t->lines), "has",
-                  words_json(t->has)));
+        list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o}", "root",
+                        doctor_json_text_json(t->root), "include_dir",
+                        maybe(t->include_dir), "version", maybe(t->version),
+                        "scope", doctor_json_text_json(t->scope), "line",
+                        version_json(t->line), "pieces",
+                        (json_int_t)t->piece_count, "lines", maybe(t->lines),
+                        "has", doctor_json_words_json(t->has)));
   }
   return list;
 }
@@ -111,12 +113,13 @@ static json_t* copies_json(const kiln_probe_piece_t* piece) {
   for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
     const kiln_probe_copy_t* c = &piece->copies[i];
     (void)json_array_append_new(
-        list, json_pack("{s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "path",
-                        text_json(c->path), "real_path", maybe(c->real_path),
-                        "scope", c->scope, "root", maybe(c->root), "via",
-                        maybe(c->via), "version", version_json(c->line),
-                        "release", maybe(c->version), "source",
-                        maybe(c->source), "evidence", maybe(c->evidence)));
+        list,
+        json_pack("{s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "path",
+                  doctor_json_text_json(c->path), "real_path",
+                  maybe(c->real_path), "scope", c->scope, "root",
+                  maybe(c->root), "via", maybe(c->via), "version",
+                  version_json(c->line), "release", maybe(c->version), "source",
+                  maybe(c->source), "evidence", maybe(c->evidence)));
   }
   return list;
 }
@@ -221,8 +224,9 @@ static json_t* environment_json(const kiln_probe_t* probe) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
     (void)json_array_append_new(
         list, json_pack("{s:s,s:o,s:s,s:o,s:o}", "name", v->name, "value",
-                        text_json(v->value), "type", v->type, "default",
-                        text_json(v->fallback), "text", text_json(v->text)));
+                        doctor_json_text_json(v->value), "type", v->type,
+                        "default", doctor_json_text_json(v->fallback), "text",
+                        doctor_json_text_json(v->text)));
   }
   return list;
 }
@@ -232,9 +236,10 @@ static json_t* problems_json(const kiln_probe_t* probe) {
   for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++) {
     const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:o,s:o}", "id", p->id, "severity",
-                        kiln_probe_severity_name(p->severity), "message",
-                        text_json(p->message), "fix", maybe(p->fix)));
+        list,
+        json_pack("{s:s,s:s,s:o,s:o}", "id", p->id, "severity",
+                  kiln_probe_severity_name(p->severity), "message",
+                  doctor_json_text_json(p->message), "fix", maybe(p->fix)));
   }
   return list;
 }
@@ -255,7 +260,7 @@ json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
   return json_pack(
       "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
       kiln_version_string(), "counts", counts_json(probe), "system",
-      system_json(probe), "driver", driver_json(probe), "devices",
+      system_json(probe), "driver", doctor_json_driver_json(probe), "devices",
       devices_json(probe), "telemetry", kilni_cli_now_json(view.watch),
       "toolkits", toolkits_json(probe), "libraries",
       libraries_json(probe, view.trail), "others", others_json(probe, view),

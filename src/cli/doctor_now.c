@@ -10,15 +10,15 @@
 
 enum { NAME_BYTES = 96 };
 
-static const uint32_t METRICS[] = {KILN_WATCH_TEMPERATURE,
-                                   KILN_WATCH_TEMPERATURE_SLOWDOWN,
-                                   KILN_WATCH_POWER,
-                                   KILN_WATCH_POWER_LIMIT,
-                                   KILN_WATCH_CLOCK_SM,
-                                   KILN_WATCH_CLOCK_SM_MAX,
-                                   KILN_WATCH_CLOCK_MEMORY,
-                                   KILN_WATCH_CLOCK_MEMORY_MAX,
-                                   KILN_WATCH_PERFORMANCE_STATE};
+static const uint32_t kMetrics[] = {KILN_WATCH_TEMPERATURE,
+                                    KILN_WATCH_TEMPERATURE_SLOWDOWN,
+                                    KILN_WATCH_POWER,
+                                    KILN_WATCH_POWER_LIMIT,
+                                    KILN_WATCH_CLOCK_SM,
+                                    KILN_WATCH_CLOCK_SM_MAX,
+                                    KILN_WATCH_CLOCK_MEMORY,
+                                    KILN_WATCH_CLOCK_MEMORY_MAX,
+                                    KILN_WATCH_PERFORMANCE_STATE};
 
 // "A" or, where there is a second number, "A of B".
 static void pair(const kiln_watch_t* watch, uint32_t device,
@@ -37,7 +37,7 @@ static void pair(const kiln_watch_t* watch, uint32_t device,
 }
 
 // The UUID as far as a terminal may see it.
-static void put_name(FILE* out, const kiln_watch_device_t* device) {
+static void doctor_now_put_name(FILE* out, const kiln_watch_device_t* device) {
   char name[NAME_BYTES];
   kilni_cli_copy_text(name, sizeof(name),
                       device->uuid[0] != 0 ? device->uuid : device->model);
@@ -74,13 +74,13 @@ void kilni_cli_now_print(FILE* out, const kiln_watch_t* watch, int indent) {
   for (uint32_t i = 0; watch != NULL && i < kiln_watch_device_count(watch);
        i++) {
     (void)fprintf(out, "%-*s", indent, name);
-    put_name(out, kiln_watch_device(watch, i));
+    doctor_now_put_name(out, kiln_watch_device(watch, i));
     print_one(out, watch, i);
     name = "";
   }
 }
 
-static json_t* text_or_empty(const char* text) {
+static json_t* doctor_now_text_or_empty(const char* text) {
   json_t* string = json_string(text);
   return string != NULL ? string : json_string("?");  // no UTF-8
 }
@@ -91,17 +91,18 @@ json_t* kilni_cli_now_json(const kiln_watch_t* watch) {
        i++) {
     const kiln_watch_device_t* device = kiln_watch_device(watch, i);
     json_t* values = json_object();
-    for (size_t m = 0; m < sizeof(METRICS) / sizeof(METRICS[0]); m++) {
+    for (size_t m = 0; m < sizeof(kMetrics) / sizeof(kMetrics[0]); m++) {
       int64_t number = 0;
-      if (kiln_watch_value(watch, i, METRICS[m], &number)) {
-        (void)json_object_set_new(values, kiln_watch_metric_name(METRICS[m]),
+      if (kiln_watch_value(watch, i, kMetrics[m], &number)) {
+        (void)json_object_set_new(values, kiln_watch_metric_name(kMetrics[m]),
                                   json_integer(number));
       }
     }
     (void)json_array_append_new(
         list,
-        json_pack("{s:o,s:o,s:o}", "uuid", text_or_empty(device->uuid),
-                  "address", text_or_empty(device->address), "values", values));
+        json_pack("{s:o,s:o,s:o}", "uuid",
+                  doctor_now_text_or_empty(device->uuid), "address",
+                  doctor_now_text_or_empty(device->address), "values", values));
   }
   return list;
 }

@@ -16,7 +16,7 @@
 #define MAX_SCOPE   16
 
 // The pieces that most questions are about, in this order.
-static const kilni_cli_piece_t IMPORTANT[] = {
+static const kilni_cli_piece_t kImportant[] = {
     {KILN_LOCATE_KIND_LIB, "cuda"},      {KILN_LOCATE_KIND_LIB, "nvml"},
     {KILN_LOCATE_KIND_LIB, "cudart"},    {KILN_LOCATE_KIND_LIB, "nvrtc"},
     {KILN_LOCATE_KIND_LIB, "nvJitLink"}, {KILN_LOCATE_KIND_LIB, "nvvm"},
@@ -25,7 +25,7 @@ static const kilni_cli_piece_t IMPORTANT[] = {
     {KILN_LOCATE_KIND_LIB, "nccl"},
 };
 
-#define IMPORTANT_COUNT (sizeof(IMPORTANT) / sizeof(IMPORTANT[0]))
+#define IMPORTANT_COUNT (sizeof(kImportant) / sizeof(kImportant[0]))
 
 // The label of a block on its first line, spaces on the others.
 static void label(FILE* out, const char** text) {
@@ -33,7 +33,7 @@ static void label(FILE* out, const char** text) {
   *text = "";
 }
 
-static void put(FILE* out, const char* text) {
+static void doctor_text_put(FILE* out, const char* text) {
   char clean[4096];
   kilni_cli_copy_text(clean, sizeof(clean), text);
   for (char* c = clean; *c != 0; c++) {
@@ -68,10 +68,10 @@ static void put_wrapped(FILE* out, const char* text, int indent) {
 static void print_system(FILE* out, const kiln_probe_t* probe) {
   const kiln_probe_system_t* s = kiln_probe_system(probe);
   (void)fprintf(out, "%-*s", LABEL, "system");
-  put(out, s->name[0] != 0 ? s->name : "Linux");
+  doctor_text_put(out, s->name[0] != 0 ? s->name : "Linux");
   if (s->kernel[0] != 0) {
     (void)fputs(", Linux ", out);
-    put(out, s->kernel);
+    doctor_text_put(out, s->kernel);
   }
   if (s->machine[0] != 0) (void)fprintf(out, ", %s", s->machine);
   if (s->is_wsl != 0) (void)fputs(", WSL", out);
@@ -92,10 +92,10 @@ static void print_driver(FILE* out, const kiln_probe_t* probe) {
   (void)fprintf(out, "CUDA %s", version[0] != 0 ? version : "?");
   if (d->release[0] != 0) (void)fprintf(out, ", release %s", d->release);
   (void)fputs(", ", out);
-  put(out, d->path);
+  doctor_text_put(out, d->path);
   if (d->works == 0 && d->why[0] != 0) {
     (void)fprintf(out, "\n%*sdoes not work: ", LABEL, "");
-    put(out, d->why);
+    doctor_text_put(out, d->why);
   }
   (void)fputc('\n', out);
 }
@@ -106,7 +106,7 @@ static void print_devices(FILE* out, const kiln_probe_t* probe) {
     const kiln_probe_device_t* g = kiln_probe_device(probe, i);
     label(out, &name);
     (void)fprintf(out, "%-8s", g->name);
-    put(out, g->model);
+    doctor_text_put(out, g->model);
     (void)fprintf(out,
                   ", compute capability %" PRIu32 ".%" PRIu32 ", %" PRIu32
                   " multiprocessors, %" PRIu64 " MiB\n",
@@ -125,7 +125,7 @@ static void print_devices(FILE* out, const kiln_probe_t* probe) {
                 s->wide, s->workers);
 }
 
-static int fit(int width, const char* text, int most) {
+static int doctor_text_fit(int width, const char* text, int most) {
   int size = (int)strlen(text);
   if (size > most) size = most;
   return size > width ? size : width;
@@ -144,8 +144,9 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
   }
   for (uint32_t i = 0; i < count; i++) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
-    version = fit(version, t->version[0] != 0 ? t->version : "?", MAX_VERSION);
-    scope = fit(scope, t->scope, MAX_SCOPE);
+    version = doctor_text_fit(version, t->version[0] != 0 ? t->version : "?",
+                              MAX_VERSION);
+    scope = doctor_text_fit(scope, t->scope, MAX_SCOPE);
   }
   for (uint32_t i = 0; i < count; i++) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
@@ -153,7 +154,7 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
     label(out, &name);
     (void)fprintf(out, "%-*s  %-*s  ", version,
                   t->version[0] != 0 ? t->version : "?", scope, t->scope);
-    put(out, t->root);
+    doctor_text_put(out, t->root);
     (void)fprintf(out, "\n%*s%" PRIu32 " piece%s", indent, "", t->piece_count,
                   t->piece_count == 1 ? "" : "s");
     if (strchr(t->lines, ',') != NULL) {
@@ -168,14 +169,15 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
 
 // ---- Pieces ----
 
-static const char* version_of(const kiln_probe_copy_t* copy, char out[32]) {
+static const char* doctor_text_version_of(const kiln_probe_copy_t* copy,
+                                          char out[32]) {
   if (copy->version[0] != 0) return copy->version;
   kilni_cli_line_text(copy->line, out);
   return out[0] != 0 ? out : "?";
 }
 
-static const kiln_probe_piece_t* piece_named(const kiln_probe_t* probe,
-                                             const kilni_cli_piece_t* wanted) {
+static const kiln_probe_piece_t* doctor_text_piece_named(
+    const kiln_probe_t* probe, const kilni_cli_piece_t* wanted) {
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
     if (kiln_locate_entry_kind(p->entry) == wanted->kind &&
@@ -192,24 +194,27 @@ typedef struct columns_t {
   int scope;
 } columns_t;
 
-static void widen(columns_t* columns, const kiln_probe_copy_t* copy) {
+static void doctor_text_widen(columns_t* columns,
+                              const kiln_probe_copy_t* copy) {
   char text[32];
-  columns->version = fit(columns->version, version_of(copy, text), MAX_VERSION);
-  columns->scope = fit(columns->scope, copy->scope, MAX_SCOPE);
+  columns->version = doctor_text_fit(
+      columns->version, doctor_text_version_of(copy, text), MAX_VERSION);
+  columns->scope = doctor_text_fit(columns->scope, copy->scope, MAX_SCOPE);
 }
 
-static void print_copy(FILE* out, const kiln_probe_copy_t* copy,
-                       const columns_t* columns) {
+static void doctor_text_print_copy(FILE* out, const kiln_probe_copy_t* copy,
+                                   const columns_t* columns) {
   char text[32];
-  (void)fprintf(out, "%-*s  %-*s  ", columns->version, version_of(copy, text),
-                columns->scope, copy->scope);
-  put(out, copy->path);
+  (void)fprintf(out, "%-*s  %-*s  ", columns->version,
+                doctor_text_version_of(copy, text), columns->scope,
+                copy->scope);
+  doctor_text_put(out, copy->path);
   (void)fputc('\n', out);
 }
 
-static void print_missing(FILE* out, const char** name,
-                          const kiln_probe_piece_t* const* pieces,
-                          size_t count) {
+static void doctor_text_print_missing(FILE* out, const char** name,
+                                      const kiln_probe_piece_t* const* pieces,
+                                      size_t count) {
   char text[2048];
   size_t at = 0;
   for (size_t i = 0; i < count; i++) {
@@ -229,18 +234,18 @@ static void print_libraries(FILE* out, const kiln_probe_t* probe) {
   int title = 0;
   columns_t columns = {0, 0};
   for (size_t i = 0; i < IMPORTANT_COUNT; i++) {
-    pieces[i] = piece_named(probe, &IMPORTANT[i]);
+    pieces[i] = doctor_text_piece_named(probe, &kImportant[i]);
     if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
-    title = fit(title, pieces[i]->name, MAX_TITLE);
-    widen(&columns, pieces[i]->copies);
+    title = doctor_text_fit(title, pieces[i]->name, MAX_TITLE);
+    doctor_text_widen(&columns, pieces[i]->copies);
   }
   for (size_t i = 0; i < IMPORTANT_COUNT; i++) {
     if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
     label(out, &name);
     (void)fprintf(out, "%-*s  ", title, pieces[i]->name);
-    print_copy(out, pieces[i]->copies, &columns);
+    doctor_text_print_copy(out, pieces[i]->copies, &columns);
   }
-  print_missing(out, &name, pieces, IMPORTANT_COUNT);
+  doctor_text_print_missing(out, &name, pieces, IMPORTANT_COUNT);
 }
 
 static void print_trail(FILE* out, const kiln_probe_piece_t* piece) {
@@ -253,9 +258,9 @@ static void print_trail(FILE* out, const kiln_probe_piece_t* piece) {
   const kiln_locate_tried_t* tried;
   while ((tried = kilni_cli_trail_next(&trail)) != NULL) {
     (void)fprintf(out, "%*s", LABEL + 2, "");
-    put(out, tried->path);
+    doctor_text_put(out, tried->path);
     (void)fputs(": ", out);
-    put(out, tried->why);
+    doctor_text_put(out, tried->why);
     (void)fputc('\n', out);
   }
   kilni_cli_trail_deinit(&trail);
@@ -267,7 +272,8 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
   columns_t columns = {0, 0};
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
-    for (uint32_t j = 0; j < p->copy_count; j++) widen(&columns, &p->copies[j]);
+    for (uint32_t j = 0; j < p->copy_count; j++)
+      doctor_text_widen(&columns, &p->copies[j]);
   }
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
@@ -275,7 +281,7 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
       label(out, &name);
       (void)fprintf(out, "%-7s %-20s  ", j == 0 ? p->kind : "",
                     j == 0 ? p->name : "  hidden:");
-      print_copy(out, &p->copies[j], &columns);
+      doctor_text_print_copy(out, &p->copies[j], &columns);
     }
     if (p->copy_count == 0) {
       label(out, &name);
@@ -314,7 +320,7 @@ static void print_store(FILE* out, const kiln_probe_t* probe) {
   const kiln_probe_store_t* s = kiln_probe_store(probe);
   if (s == NULL) return;
   (void)fprintf(out, "%-*s", LABEL, "cache");
-  put(out, s->path[0] != 0 ? s->path : "none");
+  doctor_text_put(out, s->path[0] != 0 ? s->path : "none");
   if (s->switched == 0) {
     (void)fputs(", off", out);
   } else if (s->problem[0] != 0) {
@@ -332,7 +338,7 @@ static void print_cache(FILE* out, const kiln_probe_t* probe) {
   const kiln_probe_cache_t* c = kiln_probe_cache(probe);
   if (c->path[0] == 0) return;
   (void)fprintf(out, "%-*s", LABEL, "JIT cache");
-  put(out, c->path);
+  doctor_text_put(out, c->path);
   if (c->disabled != 0) {
     (void)fputs(", off", out);
   } else if (c->exists == 0) {
@@ -353,7 +359,7 @@ static void print_environment(FILE* out, const kiln_probe_t* probe) {
     if (v->value == NULL || strcmp(v->name, "HOME") == 0) continue;
     label(out, &name);
     (void)fprintf(out, "%s=", v->name);
-    put(out, v->value);
+    doctor_text_put(out, v->value);
     (void)fputc('\n', out);
   }
   if (name[0] == 0) return;
@@ -377,7 +383,7 @@ static void print_problems(FILE* out, const kiln_probe_t* probe) {
     if (p->fix == NULL || p->fix[0] == 0) continue;
     // In one line, however long: it may be a command that is pasted.
     (void)fprintf(out, "%*sFix: ", 11, "");
-    put(out, p->fix);
+    doctor_text_put(out, p->fix);
     (void)fputc('\n', out);
   }
 }

@@ -24,8 +24,10 @@ typedef struct building_t {
   kiln_graph_condition_t* handles;  // as its conditions
 } building_t;
 
-static bool check_at(const building_t* b, const kilni_cli_name_t* name,
-                     kiln_status_t status, kilni_cli_error_t* error) {
+static bool graph_build_check_at(const building_t* b,
+                                 const kilni_cli_name_t* name,
+                                 kiln_status_t status,
+                                 kilni_cli_error_t* error) {
   if (kilni_cli_check(error, status)) return true;
   kilni_cli_sketch_point(b->job->sketch, name, error);
   return false;
@@ -33,9 +35,10 @@ static bool check_at(const building_t* b, const kilni_cli_name_t* name,
 
 // ---- Kernels ----
 
-static bool open_kernel(const kilni_cli_graph_job_t* job,
-                        const kilni_cli_graph_node_t* node, kiln_kernel_t** out,
-                        kilni_cli_error_t* error) {
+static bool graph_build_open_kernel(const kilni_cli_graph_job_t* job,
+                                    const kilni_cli_graph_node_t* node,
+                                    kiln_kernel_t** out,
+                                    kilni_cli_error_t* error) {
   const kilni_cli_graph_module_t* module = &job->modules[node->code];
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(module->module);
@@ -66,11 +69,12 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
 }
 
 // `inout_length` keeps what a length is until the launch has it.
-static bool make_argument(const building_t* b, kiln_kernel_t* kernel,
-                          uint32_t index,
-                          const kilni_cli_graph_argument_t* given,
-                          kilni_cli_scalar_t* inout_length,
-                          kiln_argument_t* out, kilni_cli_error_t* error) {
+static bool graph_build_make_argument(const building_t* b,
+                                      kiln_kernel_t* kernel, uint32_t index,
+                                      const kilni_cli_graph_argument_t* given,
+                                      kilni_cli_scalar_t* inout_length,
+                                      kiln_argument_t* out,
+                                      kilni_cli_error_t* error) {
   const kilni_cli_graph_job_t* job = b->job;
   const kiln_kernel_param_t* param = kiln_kernel_param(kernel, index);
   switch (given->kind) {
@@ -102,7 +106,7 @@ static bool make_argument(const building_t* b, kiln_kernel_t* kernel,
   return true;
 }
 
-static const kilni_cli_graph_argument_t* argument_of(
+static const kilni_cli_graph_argument_t* graph_build_argument_of(
     const building_t* b, const kilni_cli_graph_node_t* node, uint32_t index) {
   return &b->job->sketch->arguments[node->argument + index];
 }
@@ -115,7 +119,7 @@ static bool make_program(building_t* b, uint32_t index,
   kilni_cli_graph_given_t given[KILNI_CLI_MAX_PARAMS];
   memset(given, 0, sizeof(given));
   for (uint32_t i = 0; i < node->argument_count; i++) {
-    const kilni_cli_graph_argument_t* a = argument_of(b, node, i);
+    const kilni_cli_graph_argument_t* a = graph_build_argument_of(b, node, i);
     const kilni_cli_shape_t* shape = a->kind == KILNI_CLI_ARGUMENT_MEMORY
                                          ? &job->sketch->nodes[a->index].shape
                                      : a->kind == KILNI_CLI_ARGUMENT_BUFFER
@@ -166,16 +170,18 @@ static bool set_arguments(const building_t* b,
   kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
   kilni_cli_scalar_t lengths[KILNI_CLI_MAX_PARAMS];
   for (uint32_t i = 0; i < count; i++) {
-    if (!make_argument(b, made->kernel, i, argument_of(b, node, i), &lengths[i],
-                       &arguments[i], error)) {
+    if (!graph_build_make_argument(b, made->kernel, i,
+                                   graph_build_argument_of(b, node, i),
+                                   &lengths[i], &arguments[i], error)) {
       return false;
     }
   }
-  return check_at(b, &node->name,
-                  kiln_launch_set_all(made->launch, arguments, count), error);
+  return graph_build_check_at(
+      b, &node->name, kiln_launch_set_all(made->launch, arguments, count),
+      error);
 }
 
-static const kilni_cli_shape_t* shape_of(
+static const kilni_cli_shape_t* graph_build_shape_of(
     const building_t* b, const kilni_cli_graph_argument_t* given) {
   return given->kind == KILNI_CLI_ARGUMENT_BUFFER
              ? &b->job->data[given->index].shape
@@ -189,7 +195,7 @@ static bool check_argument(const building_t* b, const kilni_cli_kernel_t* facts,
                            uint32_t index,
                            const kilni_cli_graph_argument_t* given,
                            kilni_cli_error_t* error) {
-  const kilni_cli_shape_t* shape = shape_of(b, given);
+  const kilni_cli_shape_t* shape = graph_build_shape_of(b, given);
   if (shape != NULL) {
     bool is_bytes = given->kind == KILNI_CLI_ARGUMENT_MEMORY ||
                     kilni_cli_graph_is_of_bytes(&b->job->data[given->index]);
@@ -223,8 +229,9 @@ static bool fit_launch(const building_t* b, const kilni_cli_graph_node_t* node,
   bool ok = kilni_cli_facts_make(
       made->kernel, &b->job->modules[node->code].code, &facts, &use, error);
   for (uint32_t i = 0; ok && i < node->argument_count; i++) {
-    const kilni_cli_graph_argument_t* given = argument_of(b, node, i);
-    const kilni_cli_shape_t* shape = shape_of(b, given);
+    const kilni_cli_graph_argument_t* given =
+        graph_build_argument_of(b, node, i);
+    const kilni_cli_shape_t* shape = graph_build_shape_of(b, given);
     if (shape != NULL && shape->count > asked.longest) {
       asked.longest = shape->count;
     }
@@ -240,8 +247,8 @@ static bool fit_launch(const building_t* b, const kilni_cli_graph_node_t* node,
   return ok;
 }
 
-static bool make_launch(building_t* b, uint32_t index,
-                        kilni_cli_error_t* error) {
+static bool graph_build_make_launch(building_t* b, uint32_t index,
+                                    kilni_cli_error_t* error) {
   kilni_cli_graph_job_t* job = b->job;
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
   kilni_cli_graph_launch_t* made = &job->launches[index];
@@ -249,7 +256,7 @@ static bool make_launch(building_t* b, uint32_t index,
     return make_program(b, index, error);
   }
   if (made->launch == NULL) {
-    if (!open_kernel(job, node, &made->kernel, error)) {
+    if (!graph_build_open_kernel(job, node, &made->kernel, error)) {
       kilni_cli_sketch_point(job->sketch, &node->name, error);
       return false;
     }
@@ -274,9 +281,9 @@ static bool make_launch(building_t* b, uint32_t index,
 
 // ---- Nodes ----
 
-static uint64_t offset_of(const building_t* b,
-                          const kilni_cli_graph_part_t* part,
-                          uint64_t* out_bytes) {
+static uint64_t graph_build_offset_of(const building_t* b,
+                                      const kilni_cli_graph_part_t* part,
+                                      uint64_t* out_bytes) {
   const kilni_cli_shape_t* shape = &b->job->data[part->buffer].shape;
   uint64_t element = kilni_cli_type_info(shape->type)->bytes;
   uint64_t count = part->whole ? shape->count : part->end - part->first;
@@ -287,18 +294,18 @@ static uint64_t offset_of(const building_t* b,
 static kiln_graph_work_t copy_of(const building_t* b,
                                  const kilni_cli_graph_node_t* node) {
   uint64_t bytes;
-  uint64_t from = offset_of(b, &node->from, &bytes);
-  uint64_t to = offset_of(b, &node->to, &bytes);
+  uint64_t from = graph_build_offset_of(b, &node->from, &bytes);
+  uint64_t to = graph_build_offset_of(b, &node->to, &bytes);
   const kilni_cli_graph_data_t* data = b->job->data;
   return kiln_graph_work_move(
       kiln_graph_place_buffer(data[node->to.buffer].buffer, to),
       kiln_graph_place_buffer(data[node->from.buffer].buffer, from), bytes);
 }
 
-static kiln_graph_work_t fill_of(const building_t* b,
-                                 const kilni_cli_graph_node_t* node) {
+static kiln_graph_work_t graph_build_fill_of(
+    const building_t* b, const kilni_cli_graph_node_t* node) {
   uint64_t bytes;
-  uint64_t to = offset_of(b, &node->to, &bytes);
+  uint64_t to = graph_build_offset_of(b, &node->to, &bytes);
   uint32_t width = node->value.bytes < 4 ? node->value.bytes : 4;
   return kiln_graph_work_fill(b->job->data[node->to.buffer].buffer, to,
                               bytes / width, (uint32_t)node->value.bits, width);
@@ -314,18 +321,18 @@ static kiln_graph_work_t choice_of(const building_t* b,
 }
 
 // On a thread of the driver's.
-static void say(void* user) {
+static void graph_build_say(void* user) {
   const kilni_cli_graph_launch_t* host = user;
   if (*host->is_quiet) return;
   kilni_cli_print_text(stderr, host->text, strlen(host->text));
   (void)fputc('\n', stderr);
 }
 
-static kiln_graph_work_t host_of(building_t* b, uint32_t index) {
+static kiln_graph_work_t graph_build_host_of(building_t* b, uint32_t index) {
   kilni_cli_graph_launch_t* host = &b->job->launches[index];
   host->text = b->job->sketch->nodes[index].text.text;
   host->is_quiet = &b->job->is_quiet;
-  return kiln_graph_work_host(say, host);
+  return kiln_graph_work_host(graph_build_say, host);
 }
 
 static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
@@ -333,14 +340,14 @@ static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
   const kilni_cli_graph_node_t* node = &b->job->sketch->nodes[index];
   switch (node->kind) {
     case KILNI_CLI_GRAPH_KERNEL:
-      if (!make_launch(b, index, error)) return false;
+      if (!graph_build_make_launch(b, index, error)) return false;
       *out = kiln_graph_work_launch(b->job->launches[index].launch);
       return true;
     case KILNI_CLI_GRAPH_COPY:
       *out = copy_of(b, node);
       return true;
     case KILNI_CLI_GRAPH_FILL:
-      *out = fill_of(b, node);
+      *out = graph_build_fill_of(b, node);
       return true;
     case KILNI_CLI_GRAPH_ALLOCATE:
       *out = kiln_graph_work_allocate(node->shape.bytes);
@@ -353,7 +360,7 @@ static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
       *out = kiln_graph_work_child(b->named[node->body]);
       return true;
     case KILNI_CLI_GRAPH_HOST:
-      *out = host_of(b, index);
+      *out = graph_build_host_of(b, index);
       return true;
     case KILNI_CLI_GRAPH_RECORD:
       *out = kiln_graph_work_record(b->job->events[node->other]);
@@ -377,7 +384,8 @@ static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
 
 // The allocation that `free` ends must be in front of it in the driver's eyes
 // too when it is added, so that edges come with their nodes where they can.
-static bool is_known(const building_t* b, const kilni_cli_graph_edge_t* edge) {
+static bool graph_build_is_known(const building_t* b,
+                                 const kilni_cli_graph_edge_t* edge) {
   return edge->from < edge->to && b->nodes[edge->from] != NULL;
 }
 
@@ -390,10 +398,10 @@ static bool fill_bodies(building_t* b, uint32_t index,
   uint32_t scope = node->body;
   for (uint32_t i = 0; i < node->body_count; i++) {
     kiln_graph_t* inner = NULL;
-    bool ok =
-        check_at(b, &node->name,
-                 kiln_graph_node_inner(b->nodes[index], i, &inner), error) &&
-        fill_scope(b, scope, inner, error);
+    bool ok = graph_build_check_at(
+                  b, &node->name,
+                  kiln_graph_node_inner(b->nodes[index], i, &inner), error) &&
+              fill_scope(b, scope, inner, error);
     kiln_graph_release(inner);
     if (!ok) return false;
     scope = b->job->sketch->scopes[scope].next;
@@ -433,8 +441,9 @@ static bool name_child(const building_t* b, kiln_graph_node_t* child,
   return ok;
 }
 
-static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
-                     kilni_cli_error_t* error) {
+static bool graph_build_add_node(building_t* b, uint32_t index,
+                                 kiln_graph_t* graph,
+                                 kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;
   const kilni_cli_graph_node_t* node = &k->nodes[index];
   kiln_graph_work_t work;
@@ -442,7 +451,8 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
   uint32_t count = 0;
   if (!make_work(b, index, &work, error)) return false;
   for (uint32_t i = 0; i < k->edge_count; i++) {
-    if (k->edges[i].to == index && is_known(b, &k->edges[i])) count++;
+    if (k->edges[i].to == index && graph_build_is_known(b, &k->edges[i]))
+      count++;
   }
   if (count != 0) {
     after = calloc(count, sizeof(*after));
@@ -452,18 +462,19 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
     }
     count = 0;
     for (uint32_t i = 0; i < k->edge_count; i++) {
-      if (k->edges[i].to == index && is_known(b, &k->edges[i])) {
+      if (k->edges[i].to == index && graph_build_is_known(b, &k->edges[i])) {
         after[count++] = b->nodes[k->edges[i].from];
       }
     }
   }
   bool ok =
-      check_at(b, &node->name,
-               kiln_graph_add(graph, after, count, &work, &b->nodes[index]),
-               error) &&
-      check_at(b, &node->name,
-               kiln_graph_node_set_name(b->nodes[index], node->name.text),
-               error);
+      graph_build_check_at(
+          b, &node->name,
+          kiln_graph_add(graph, after, count, &work, &b->nodes[index]),
+          error) &&
+      graph_build_check_at(
+          b, &node->name,
+          kiln_graph_node_set_name(b->nodes[index], node->name.text), error);
   free(after);
   if (ok && node->kind == KILNI_CLI_GRAPH_CHILD) {
     return name_child(b, b->nodes[index], node->body, error);
@@ -478,16 +489,18 @@ static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
   for (uint32_t i = 0; i < k->condition_count; i++) {
     const kilni_cli_graph_condition_t* condition = &k->conditions[i];
     if (condition->scope == scope &&
-        !check_at(b, &condition->name,
-                  kiln_graph_add_condition(
-                      graph, condition->has_first ? &condition->first : NULL,
-                      &b->handles[i]),
-                  error)) {
+        !graph_build_check_at(
+            b, &condition->name,
+            kiln_graph_add_condition(
+                graph, condition->has_first ? &condition->first : NULL,
+                &b->handles[i]),
+            error)) {
       return false;
     }
   }
   for (uint32_t i = 0; i < k->node_count; i++) {
-    if (k->nodes[i].scope == scope && !add_node(b, i, graph, error)) {
+    if (k->nodes[i].scope == scope &&
+        !graph_build_add_node(b, i, graph, error)) {
       return false;
     }
   }
@@ -496,7 +509,8 @@ static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
     if (k->nodes[edge->to].scope != scope || edge->from < edge->to) continue;
     kiln_graph_edge_t made =
         kiln_graph_edge(b->nodes[edge->from], b->nodes[edge->to]);
-    if (!check_at(b, &edge->at, kiln_graph_connect(graph, &made, 1), error)) {
+    if (!graph_build_check_at(b, &edge->at, kiln_graph_connect(graph, &made, 1),
+                              error)) {
       return false;
     }
   }

@@ -97,14 +97,16 @@ static bool make_buffers(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   return true;
 }
 
-static bool make_exec(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+static bool graph_job_make_exec(kilni_cli_graph_job_t* job,
+                                kilni_cli_error_t* error) {
   kiln_graph_exec_options_t options = kiln_graph_exec_options_default();
   options.free_on_launch = KILN_SWITCH_ON;
   return kilni_cli_check(
       error, kiln_graph_exec_create(job->graph, &options, &job->exec));
 }
 
-static bool make_graph(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+static bool graph_job_make_graph(kilni_cli_graph_job_t* job,
+                                 kilni_cli_error_t* error) {
   if (!job->sketch->is_sequence) {
     return kilni_cli_graph_build(job, &job->graph, error);
   }
@@ -114,7 +116,8 @@ static bool make_graph(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   return true;
 }
 
-static bool launch(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+static bool graph_job_launch(kilni_cli_graph_job_t* job,
+                             kilni_cli_error_t* error) {
   if (!job->sketch->is_sequence) {
     return kilni_cli_check(error,
                            kiln_graph_exec_launch(job->exec, job->stream));
@@ -150,7 +153,7 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
                          kiln_event_create(device, &timing, &job->start)) &&
          kilni_cli_check(error,
                          kiln_event_create(device, &timing, &job->end)) &&
-         make_buffers(job, error) && make_graph(job, error);
+         make_buffers(job, error) && graph_job_make_graph(job, error);
 }
 
 // ---- Running ----
@@ -195,8 +198,8 @@ static bool check_traps(const kilni_cli_graph_job_t* job,
   return true;
 }
 
-static bool name_buffer(void* user, uint64_t address, char* out_name,
-                        size_t capacity) {
+static bool graph_job_name_buffer(void* user, uint64_t address, char* out_name,
+                                  size_t capacity) {
   const kilni_cli_graph_job_t* job = user;
   for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     if (job->data[i].buffer == NULL ||
@@ -211,7 +214,8 @@ static bool name_buffer(void* user, uint64_t address, char* out_name,
 
 static void point_at_fault(kilni_cli_graph_job_t* job,
                            kilni_cli_error_t* error) {
-  if (!kilni_cli_fault_tell(job->session.device, name_buffer, job, error)) {
+  if (!kilni_cli_fault_tell(job->session.device, graph_job_name_buffer, job,
+                            error)) {
     return;
   }
   if (error->fault.cause == KILN_FAULT_CAUSE_GRID_SYNC) {
@@ -250,10 +254,10 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 
 bool kilni_cli_graph_run(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   if (job->exec == NULL && !job->sketch->is_sequence &&
-      !make_exec(job, error)) {
+      !graph_job_make_exec(job, error)) {
     return false;
   }
-  return reset_buffers(job, error) && launch(job, error) &&
+  return reset_buffers(job, error) && graph_job_launch(job, error) &&
          wait_for_it(job, error);
 }
 
@@ -269,14 +273,14 @@ bool kilni_cli_graph_read(kilni_cli_graph_job_t* job, uint32_t index,
 
 // ---- Timing ----
 
-static int compare(const void* a, const void* b) {
+static int graph_job_compare(const void* a, const void* b) {
   uint64_t x = *(const uint64_t*)a;
   uint64_t y = *(const uint64_t*)b;
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
 static uint64_t median(uint64_t* values, uint32_t count) {
-  qsort(values, count, sizeof(*values), compare);
+  qsort(values, count, sizeof(*values), graph_job_compare);
   return values[count / 2];
 }
 
@@ -287,7 +291,7 @@ static bool time_plain(kilni_cli_graph_job_t* job, uint64_t* elapsed,
     return false;
   }
   uint64_t began = kilni_cli_now_ns();
-  bool ok = launch(job, error);
+  bool ok = graph_job_launch(job, error);
   *launched = kilni_cli_now_ns() - began;
   return ok &&
          kilni_cli_check(error, kiln_event_record(job->end, job->stream)) &&

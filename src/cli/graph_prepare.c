@@ -29,12 +29,13 @@ static bool beside_file(const kilni_cli_sketch_t* sketch, const char* path,
          kilni_cli_buffer_add(out, path, strlen(path) + 1, error);
 }
 
-static const char* path_of(const kilni_cli_buffer_t* buffer) {
+static const char* graph_prepare_path_of(const kilni_cli_buffer_t* buffer) {
   return buffer->size == 0 ? NULL : (const char*)buffer->data;
 }
 
 bool kilni_cli_graph_is_of_bytes(const kilni_cli_graph_data_t* data) {
-  const char* const paths[] = {path_of(&data->in), path_of(&data->out)};
+  const char* const paths[] = {graph_prepare_path_of(&data->in),
+                               graph_prepare_path_of(&data->out)};
   for (int i = 0; i < 2; i++) {
     if (paths[i] != NULL &&
         kilni_cli_format_of(paths[i]) != KILNI_CLI_FORMAT_RAW) {
@@ -46,9 +47,9 @@ bool kilni_cli_graph_is_of_bytes(const kilni_cli_graph_data_t* data) {
 
 // ---- --in and --out ----
 
-static bool take_option(kilni_cli_graph_job_t* job,
-                        const kilni_cli_given_t* given,
-                        kilni_cli_error_t* error) {
+static bool graph_prepare_take_option(kilni_cli_graph_job_t* job,
+                                      const kilni_cli_given_t* given,
+                                      kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
   const char* option = given->option->name;
   bool is_in = strcmp(option, "in") == 0;
@@ -76,9 +77,9 @@ static bool take_option(kilni_cli_graph_job_t* job,
 }
 
 // What is said to the compiler must be meant for something.
-static bool read_source(kilni_cli_graph_job_t* job,
-                        const kilni_cli_call_t* call,
-                        kilni_cli_error_t* error) {
+static bool graph_prepare_read_source(kilni_cli_graph_job_t* job,
+                                      const kilni_cli_call_t* call,
+                                      kilni_cli_error_t* error) {
   bool is_compiled = false;
   for (uint32_t i = 0; i < job->sketch->code_count; i++) {
     is_compiled |= job->modules[i].code.kind == KILNI_CLI_CODE_SOURCE;
@@ -102,8 +103,9 @@ static bool read_source(kilni_cli_graph_job_t* job,
   return ok;
 }
 
-static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
-                       kilni_cli_error_t* error) {
+static bool graph_prepare_take_paths(kilni_cli_graph_job_t* job,
+                                     const kilni_cli_call_t* call,
+                                     kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const kilni_cli_graph_buffer_t* buffer = &k->buffers[i];
@@ -119,7 +121,7 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
     if (!beside_file(k, k->codes[i].file.text, &module->path, error)) {
       return false;
     }
-    module->code.file = path_of(&module->path);
+    module->code.file = graph_prepare_path_of(&module->path);
     if (!kilni_cli_code_kind_of(module->code.file, &module->code.kind, error)) {
       kilni_cli_sketch_point(k, &k->codes[i].file, error);
       return false;
@@ -132,11 +134,11 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
     }
     module->code.program = module->program;
   }
-  if (!read_source(job, call, error)) return false;
+  if (!graph_prepare_read_source(job, call, error)) return false;
   for (size_t i = 0; i < call->given_count; i++) {
     const char* name = call->given[i].option->name;
     if ((strcmp(name, "in") == 0 || strcmp(name, "out") == 0) &&
-        !take_option(job, &call->given[i], error)) {
+        !graph_prepare_take_option(job, &call->given[i], error)) {
       return false;
     }
   }
@@ -148,7 +150,7 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
 static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
                       kilni_cli_graph_data_t* data, kilni_cli_error_t* error) {
   const kilni_cli_graph_buffer_t* buffer = &k->buffers[index];
-  const char* in = path_of(&data->in);
+  const char* in = graph_prepare_path_of(&data->in);
   data->shape = buffer->shape;
   if (in != NULL) {
     kilni_cli_spec_t spec;
@@ -171,7 +173,7 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
           error, "the buffer \"%s\" has no elements", buffer->name.text);
     }
   }
-  const char* out = path_of(&data->out);
+  const char* out = graph_prepare_path_of(&data->out);
   if (out == NULL || (kilni_cli_output_check(out, error) &&
                       kilni_cli_data_check(out, &data->shape, error))) {
     return true;
@@ -185,7 +187,7 @@ static bool note_data(kilni_cli_graph_job_t* job, uint32_t index, bool is_out,
                       kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
   const kilni_cli_graph_data_t* data = &job->data[index];
-  const char* path = path_of(is_out ? &data->out : &data->in);
+  const char* path = graph_prepare_path_of(is_out ? &data->out : &data->in);
   char what[80];
   if (path == NULL) return true;
   (void)snprintf(what, sizeof(what), "buffer %s", k->buffers[index].name.text);
@@ -197,10 +199,11 @@ static bool note_data(kilni_cli_graph_job_t* job, uint32_t index, bool is_out,
   return false;
 }
 
-static bool check_files(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+static bool graph_prepare_check_files(kilni_cli_graph_job_t* job,
+                                      kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
   for (uint32_t i = 0; i < k->code_count; i++) {
-    const char* path = path_of(&job->modules[i].path);
+    const char* path = graph_prepare_path_of(&job->modules[i].path);
     if (kilni_cli_library_name(path) == NULL &&
         !kilni_cli_files_add_input(&job->files, path, "code", error)) {
       kilni_cli_sketch_point(k, &k->codes[i].file, error);
@@ -217,9 +220,10 @@ static bool check_files(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 
 // ---- Nodes ----
 
-static bool check_part(const kilni_cli_graph_job_t* job,
-                       const kilni_cli_graph_part_t* part, uint64_t* out_bytes,
-                       kilni_cli_error_t* error) {
+static bool graph_prepare_check_part(const kilni_cli_graph_job_t* job,
+                                     const kilni_cli_graph_part_t* part,
+                                     uint64_t* out_bytes,
+                                     kilni_cli_error_t* error) {
   const kilni_cli_shape_t* shape = &job->data[part->buffer].shape;
   uint64_t count = shape->count;
   if (!part->whole && part->end > count) {
@@ -257,13 +261,13 @@ static bool check_copied(const kilni_cli_graph_job_t* job,
       node->from.name.text, holds, node->to.name.text, has);
 }
 
-static bool check_copy(const kilni_cli_graph_job_t* job,
-                       const kilni_cli_graph_node_t* node,
-                       kilni_cli_error_t* error) {
+static bool graph_prepare_check_copy(const kilni_cli_graph_job_t* job,
+                                     const kilni_cli_graph_node_t* node,
+                                     kilni_cli_error_t* error) {
   uint64_t to = 0;
   uint64_t from = 0;
-  if (!check_part(job, &node->to, &to, error) ||
-      !check_part(job, &node->from, &from, error)) {
+  if (!graph_prepare_check_part(job, &node->to, &to, error) ||
+      !graph_prepare_check_part(job, &node->from, &from, error)) {
     return false;
   }
   if (to == from) return check_copied(job, node, error);
@@ -276,11 +280,11 @@ static bool check_copy(const kilni_cli_graph_job_t* job,
 }
 
 // A driver fills with 1, 2 or 4 bytes; of 8, if both halves are the same.
-static bool check_fill(const kilni_cli_graph_job_t* job,
-                       const kilni_cli_graph_node_t* node,
-                       kilni_cli_error_t* error) {
+static bool graph_prepare_check_fill(const kilni_cli_graph_job_t* job,
+                                     const kilni_cli_graph_node_t* node,
+                                     kilni_cli_error_t* error) {
   uint64_t bytes = 0;
-  if (!check_part(job, &node->to, &bytes, error)) return false;
+  if (!graph_prepare_check_part(job, &node->to, &bytes, error)) return false;
   const kilni_cli_shape_t* shape = &job->data[node->to.buffer].shape;
   uint32_t element = kilni_cli_type_info(shape->type)->bytes;
   if (!kilni_cli_type_suits(node->value.type, false, shape->type)) {
@@ -310,8 +314,10 @@ static bool check_nodes(const kilni_cli_graph_job_t* job,
   const kilni_cli_sketch_t* k = job->sketch;
   for (uint32_t i = 0; i < k->node_count; i++) {
     const kilni_cli_graph_node_t* node = &k->nodes[i];
-    if ((node->kind == KILNI_CLI_GRAPH_COPY && !check_copy(job, node, error)) ||
-        (node->kind == KILNI_CLI_GRAPH_FILL && !check_fill(job, node, error))) {
+    if ((node->kind == KILNI_CLI_GRAPH_COPY &&
+         !graph_prepare_check_copy(job, node, error)) ||
+        (node->kind == KILNI_CLI_GRAPH_FILL &&
+         !graph_prepare_check_fill(job, node, error))) {
       return false;
     }
   }
@@ -328,7 +334,9 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
   if (job->data == NULL || job->modules == NULL || job->launches == NULL) {
     return out_of_memory(error);
   }
-  if (!take_paths(job, call, error) || !check_files(job, error)) return false;
+  if (!graph_prepare_take_paths(job, call, error) ||
+      !graph_prepare_check_files(job, error))
+    return false;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (!read_data(k, i, &job->data[i], error)) return false;
   }

@@ -25,9 +25,9 @@ typedef struct filling_t {
   kilni_cli_scalar_t lengths[KILNI_CLI_MAX_PARAMS];  // while they are passed
 } filling_t;
 
-static bool check_one(filling_t* f, uint32_t index,
-                      const kiln_program_parameter_info_t* p,
-                      kilni_cli_error_t* error) {
+static bool graph_program_check_one(filling_t* f, uint32_t index,
+                                    const kiln_program_parameter_info_t* p,
+                                    kilni_cli_error_t* error) {
   const kilni_cli_graph_given_t* given = &f->given[index];
   bool is_memory = p->role != KILN_PROGRAM_ROLE_NONE;
   kilni_cli_type_t type = kilni_cli_program_type(p->type);
@@ -45,7 +45,7 @@ static bool check_one(filling_t* f, uint32_t index,
                         is_memory ? " in memory" : "");
 }
 
-static bool check_given(filling_t* f, kilni_cli_error_t* error) {
+static bool graph_program_check_given(filling_t* f, kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
   uint32_t count = kiln_program_parameter_count(f->program);
   if (count != f->count || count > KILNI_CLI_MAX_PARAMS) {
@@ -57,7 +57,7 @@ static bool check_given(filling_t* f, kilni_cli_error_t* error) {
   }
   for (uint32_t i = 0; i < count; i++) {
     if (!kiln_program_parameter(f->program, i, &p) ||
-        !check_one(f, i, &p, error)) {
+        !graph_program_check_one(f, i, &p, error)) {
       return false;
     }
   }
@@ -108,7 +108,7 @@ static bool choose_shape(filling_t* f, kilni_cli_error_t* error) {
   return true;
 }
 
-static bool make_launch(filling_t* f, kilni_cli_error_t* error) {
+static bool graph_program_make_launch(filling_t* f, kilni_cli_error_t* error) {
   kilni_cli_graph_launch_t* made = f->made;
   if (!choose_shape(f, error)) return false;
   kiln_program_launch_t how;
@@ -129,7 +129,8 @@ static bool make_launch(filling_t* f, kilni_cli_error_t* error) {
 }
 
 // The n-th memory or number among what was given.
-static uint32_t nth(const filling_t* f, uint32_t n, bool is_memory) {
+static uint32_t graph_program_nth(const filling_t* f, uint32_t n,
+                                  bool is_memory) {
   uint32_t i = 0;
   for (; i < f->count; i++) {
     if (f->given[i].is_memory == is_memory && n-- == 0) break;
@@ -148,11 +149,13 @@ static bool need_buffer(filling_t* f, uint64_t bytes, kiln_buffer_t** inout,
   return true;
 }
 
-static bool make_argument(filling_t* f, const kiln_program_parameter_t* p,
-                          kiln_argument_t* out, kilni_cli_error_t* error) {
+static bool graph_program_make_argument(filling_t* f,
+                                        const kiln_program_parameter_t* p,
+                                        kiln_argument_t* out,
+                                        kilni_cli_error_t* error) {
   kiln_program_parameter_info_t info;
   bool is_memory = p->kind != KILN_PROGRAM_PARAMETER_SCALAR;
-  uint32_t at = nth(f, p->index, is_memory);
+  uint32_t at = graph_program_nth(f, p->index, is_memory);
   switch (p->kind) {
     case KILN_PROGRAM_PARAMETER_LENGTH:
       *out = kiln_arg_u64(f->given[at].count);
@@ -192,15 +195,17 @@ bool kilni_cli_graph_program(kilni_cli_graph_job_t* job, uint32_t index,
   f.made = &job->launches[index];
   f.given = given;
   f.count = count;
-  if (!check_given(&f, error)) return false;
-  if (f.made->launch == NULL && !make_launch(&f, error)) return false;
+  if (!graph_program_check_given(&f, error)) return false;
+  if (f.made->launch == NULL && !graph_program_make_launch(&f, error))
+    return false;
   kiln_argument_t arguments[3 * KILNI_CLI_MAX_PARAMS];
   kiln_program_parameter_t p;
   uint32_t made = 0;
   for (; made < 3 * KILNI_CLI_MAX_PARAMS &&
          kiln_program_code_parameter(f.code, made, &p);
        made++) {
-    if (!make_argument(&f, &p, &arguments[made], error)) return false;
+    if (!graph_program_make_argument(&f, &p, &arguments[made], error))
+      return false;
   }
   return kilni_cli_check(error,
                          kiln_launch_set_all(f.made->launch, arguments, made));

@@ -64,8 +64,9 @@ static void walk_scope(walk_t* w, uint32_t scope, size_t size, bool timed) {
   }
 }
 
-static void walk(walk_t* w, const kilni_cli_graph_job_t* job,
-                 void (*visit)(walk_t* walk, uint32_t node), void* user) {
+static void graph_report_walk(walk_t* w, const kilni_cli_graph_job_t* job,
+                              void (*visit)(walk_t* walk, uint32_t node),
+                              void* user) {
   w->job = job;
   w->visit = visit;
   w->user = user;
@@ -76,17 +77,18 @@ static void walk(walk_t* w, const kilni_cli_graph_job_t* job,
 
 // ---- JSON ----
 
-static json_t* dims_json(const uint32_t dims[3]) {
+static json_t* graph_report_dims_json(const uint32_t dims[3]) {
   return json_pack("[I,I,I]", (json_int_t)dims[0], (json_int_t)dims[1],
                    (json_int_t)dims[2]);
 }
 
-static json_t* text_json(const char* text) {
+static json_t* graph_report_text_json(const char* text) {
   json_t* made = json_string(text);
   return made != NULL ? made : json_string_nocheck("?");  // no UTF-8
 }
 
-static void add_number(json_t* object, const char* key, uint64_t value) {
+static void graph_report_add_number(json_t* object, const char* key,
+                                    uint64_t value) {
   (void)json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
@@ -98,14 +100,18 @@ static void visit_json(walk_t* w, uint32_t index) {
                              (json_int_t)node->name.line);
   const kilni_cli_graph_launch_t* launch = &job->launches[index];
   if (launch->kernel != NULL) {
-    (void)json_object_set_new(object, "kernel",
-                              text_json(kiln_kernel_name(launch->kernel)));
-    (void)json_object_set_new(object, "grid", dims_json(launch->grid));
-    (void)json_object_set_new(object, "block", dims_json(launch->block));
+    (void)json_object_set_new(
+        object, "kernel",
+        graph_report_text_json(kiln_kernel_name(launch->kernel)));
+    (void)json_object_set_new(object, "grid",
+                              graph_report_dims_json(launch->grid));
+    (void)json_object_set_new(object, "block",
+                              graph_report_dims_json(launch->block));
   }
   if (w->has_slice) {
-    add_number(object, "start_ns", job->times.start_ns[w->slice]);
-    add_number(object, "elapsed_ns", job->times.slice_ns[w->slice]);
+    graph_report_add_number(object, "start_ns", job->times.start_ns[w->slice]);
+    graph_report_add_number(object, "elapsed_ns",
+                            job->times.slice_ns[w->slice]);
   }
   (void)json_array_append_new(w->user, object);
 }
@@ -127,10 +133,11 @@ static json_t* written_json(const kilni_cli_graph_written_t* written,
   json_t* list = json_array();
   for (size_t i = 0; i < count; i++) {
     json_t* object = json_pack("{s:s,s:o,s:I}", "what", written[i].what, "file",
-                               text_json(outputs[i].path), "bytes",
+                               graph_report_text_json(outputs[i].path), "bytes",
                                (json_int_t)outputs[i].content.size);
     if (written[i].buffer != NULL) {
-      (void)json_object_set_new(object, "buffer", text_json(written[i].buffer));
+      (void)json_object_set_new(object, "buffer",
+                                graph_report_text_json(written[i].buffer));
     }
     (void)json_array_append_new(list, object);
   }
@@ -142,16 +149,17 @@ json_t* kilni_cli_graph_json(const kilni_cli_graph_job_t* job,
                              const kilni_cli_output_t* outputs, size_t count) {
   walk_t w;
   json_t* nodes = json_array();
-  walk(&w, job, visit_json, nodes);
-  json_t* object = json_pack(
-      "{s:o,s:s,s:o,s:o,s:I,s:o}", "file", text_json(job->sketch->file),
-      "device", job->session.device_name, "nodes", nodes, "edges",
-      edges_json(job->sketch), "runs", (json_int_t)job->times.runs, "outputs",
-      written_json(written, outputs, count));
+  graph_report_walk(&w, job, visit_json, nodes);
+  json_t* object =
+      json_pack("{s:o,s:s,s:o,s:o,s:I,s:o}", "file",
+                graph_report_text_json(job->sketch->file), "device",
+                job->session.device_name, "nodes", nodes, "edges",
+                edges_json(job->sketch), "runs", (json_int_t)job->times.runs,
+                "outputs", written_json(written, outputs, count));
   if (object != NULL && job->times.runs != 0) {
-    add_number(object, "elapsed_ns", job->times.elapsed_ns);
-    add_number(object, "launch_ns", job->times.launch_ns);
-    add_number(object, "traced_ns", job->times.traced_ns);
+    graph_report_add_number(object, "elapsed_ns", job->times.elapsed_ns);
+    graph_report_add_number(object, "launch_ns", job->times.launch_ns);
+    graph_report_add_number(object, "traced_ns", job->times.traced_ns);
   }
   return object;
 }
@@ -190,7 +198,7 @@ void kilni_cli_graph_print(FILE* out, const kilni_cli_graph_job_t* job) {
   (void)fprintf(out, "%-24s %-9s", "node", "kind");
   if (t->runs != 0) (void)fprintf(out, " %10s %10s", "start us", "time us");
   (void)fputc('\n', out);
-  walk(&w, job, visit_print, out);
+  graph_report_walk(&w, job, visit_print, out);
   if (t->runs == 0) return;
   (void)fprintf(out,
                 "\n%s on %s, median of %" PRIu32

@@ -11,9 +11,10 @@
 #include "cli/cli_program.h"
 #include "kiln/sequence.h"
 
-static bool check_at(const kilni_cli_graph_job_t* job,
-                     const kilni_cli_name_t* name, kiln_status_t status,
-                     kilni_cli_error_t* error) {
+static bool graph_sequence_check_at(const kilni_cli_graph_job_t* job,
+                                    const kilni_cli_name_t* name,
+                                    kiln_status_t status,
+                                    kilni_cli_error_t* error) {
   if (kilni_cli_check(error, status)) return true;
   kilni_cli_sketch_point(job->sketch, name, error);
   return false;
@@ -39,10 +40,11 @@ static bool make_pipelines(kilni_cli_graph_job_t* job,
           error, "a sequence runs programs, and \"%s\" is not one",
           k->codes[i].file.text);
     }
-    if (!check_at(job, &k->codes[i].file,
-                  kiln_pipeline_create(job->dispatcher, module->program, NULL,
-                                       &module->pipeline),
-                  error)) {
+    if (!graph_sequence_check_at(
+            job, &k->codes[i].file,
+            kiln_pipeline_create(job->dispatcher, module->program, NULL,
+                                 &module->pipeline),
+            error)) {
       return false;
     }
   }
@@ -96,10 +98,11 @@ static bool bind_argument(const kilni_cli_graph_job_t* job,
       kiln_program_type_name(parameter->type), is_memory ? " in memory" : "");
 }
 
-static bool bind_all(const kilni_cli_graph_job_t* job,
-                     const kilni_cli_graph_node_t* node,
-                     kiln_pipeline_t* pipeline, kiln_binding_t* bindings,
-                     kilni_cli_error_t* error) {
+static bool graph_sequence_bind_all(const kilni_cli_graph_job_t* job,
+                                    const kilni_cli_graph_node_t* node,
+                                    kiln_pipeline_t* pipeline,
+                                    kiln_binding_t* bindings,
+                                    kilni_cli_error_t* error) {
   uint32_t count = kiln_pipeline_info(pipeline)->parameter_count;
   if (count != node->argument_count || count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_sketch_fail(
@@ -147,12 +150,13 @@ static bool add_program(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
         KILN_STATUS_INVALID_ARGUMENT, "declare shared buffers in the program",
         error, "`shared` for a program");
   }
-  if (!bind_all(job, node, pipeline, bindings, error) ||
-      !check_at(job, &node->name,
-                kiln_pipeline_plan(pipeline, bindings, node->argument_count,
-                                   &options, &plan),
-                error) ||
-      !check_at(
+  if (!graph_sequence_bind_all(job, node, pipeline, bindings, error) ||
+      !graph_sequence_check_at(
+          job, &node->name,
+          kiln_pipeline_plan(pipeline, bindings, node->argument_count, &options,
+                             &plan),
+          error) ||
+      !graph_sequence_check_at(
           job, &node->name,
           kiln_sequence_add_dispatch(sequence, pipeline, bindings,
                                      node->argument_count, &options, NULL),
@@ -167,8 +171,9 @@ static bool add_program(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
   return true;
 }
 
-static bool add_scope(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
-                      uint32_t scope, kilni_cli_error_t* error);
+static bool graph_sequence_add_scope(kilni_cli_graph_job_t* job,
+                                     kiln_sequence_t* sequence, uint32_t scope,
+                                     kilni_cli_error_t* error);
 
 static bool add_repeat(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
                        const kilni_cli_graph_node_t* node,
@@ -182,13 +187,15 @@ static bool add_repeat(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
   } else {
     status = kiln_sequence_begin_loop(sequence, node->rounds, NULL);
   }
-  return check_at(job, &node->name, status, error) &&
-         add_scope(job, sequence, node->body, error) &&
-         check_at(job, &node->name, kiln_sequence_end_body(sequence), error);
+  return graph_sequence_check_at(job, &node->name, status, error) &&
+         graph_sequence_add_scope(job, sequence, node->body, error) &&
+         graph_sequence_check_at(job, &node->name,
+                                 kiln_sequence_end_body(sequence), error);
 }
 
-static bool add_any(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
-                    uint32_t index, kilni_cli_error_t* error) {
+static bool graph_sequence_add_any(kilni_cli_graph_job_t* job,
+                                   kiln_sequence_t* sequence, uint32_t index,
+                                   kilni_cli_error_t* error) {
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
   if (node->kind == KILNI_CLI_GRAPH_KERNEL) {
     return add_program(job, sequence, index, error);
@@ -199,30 +206,36 @@ static bool add_any(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
   kiln_binding_t to = bind_part(job, &node->to);
   if (node->kind == KILNI_CLI_GRAPH_COPY) {
     kiln_binding_t from = bind_part(job, &node->from);
-    return check_at(job, &node->name,
-                    kiln_sequence_add_copy(sequence, &to, &from, NULL), error);
+    return graph_sequence_check_at(
+        job, &node->name, kiln_sequence_add_copy(sequence, &to, &from, NULL),
+        error);
   }
   uint32_t width = node->value.bytes < 4 ? node->value.bytes : 4;
-  return check_at(job, &node->name,
-                  kiln_sequence_add_fill(
-                      sequence, &to, (uint32_t)node->value.bits, width, NULL),
-                  error);
+  return graph_sequence_check_at(
+      job, &node->name,
+      kiln_sequence_add_fill(sequence, &to, (uint32_t)node->value.bits, width,
+                             NULL),
+      error);
 }
 
-static bool add_step(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
-                     uint32_t index, kilni_cli_error_t* error) {
+static bool graph_sequence_add_step(kilni_cli_graph_job_t* job,
+                                    kiln_sequence_t* sequence, uint32_t index,
+                                    kilni_cli_error_t* error) {
   const kilni_cli_name_t* name = &job->sketch->nodes[index].name;
   uint32_t step = kiln_sequence_step_count(sequence);
-  return add_any(job, sequence, index, error) &&
-         check_at(job, name,
-                  kiln_sequence_set_label(sequence, step, name->text), error);
+  return graph_sequence_add_any(job, sequence, index, error) &&
+         graph_sequence_check_at(
+             job, name, kiln_sequence_set_label(sequence, step, name->text),
+             error);
 }
 
-static bool add_scope(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
-                      uint32_t scope, kilni_cli_error_t* error) {
+static bool graph_sequence_add_scope(kilni_cli_graph_job_t* job,
+                                     kiln_sequence_t* sequence, uint32_t scope,
+                                     kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
   for (uint32_t i = 0; i < k->node_count; i++) {
-    if (k->nodes[i].scope == scope && !add_step(job, sequence, i, error)) {
+    if (k->nodes[i].scope == scope &&
+        !graph_sequence_add_step(job, sequence, i, error)) {
       return false;
     }
   }
@@ -240,7 +253,7 @@ bool kilni_cli_sequence_build(kilni_cli_graph_job_t* job,
   bool ok = make_pipelines(job, error) &&
             kilni_cli_check(error, kiln_sequence_create(job->dispatcher,
                                                         &options, &sequence)) &&
-            add_scope(job, sequence, 0, error) &&
+            graph_sequence_add_scope(job, sequence, 0, error) &&
             kilni_cli_check(error, kiln_sequence_finish(sequence)) &&
             kilni_cli_check(
                 error, kiln_sequence_instantiate(sequence, NULL, out_replay));

@@ -133,15 +133,15 @@ bool kilni_cli_sketcher_unexpected(kilni_cli_sketcher_t* s, const char* what) {
 
 // ---- Tokens ----
 
-static bool is_letter(char c) {
+static bool graph_sketch_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c) {
+static bool graph_sketch_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-static char peek(const kilni_cli_sketcher_t* s, size_t ahead) {
+static char graph_sketch_peek(const kilni_cli_sketcher_t* s, size_t ahead) {
   return (size_t)(s->end - s->at) > ahead ? s->at[ahead] : 0;
 }
 
@@ -156,10 +156,12 @@ static bool bad_byte(kilni_cli_sketcher_t* s, const char* what) {
 static bool scan_string(kilni_cli_sketcher_t* s) {
   s->at++;
   while (s->at < s->end && *s->at != '"' && *s->at != '\n' && *s->at != 0) {
-    if (*s->at == '\\' && (peek(s, 1) == '"' || peek(s, 1) == '\\')) s->at++;
+    if (*s->at == '\\' &&
+        (graph_sketch_peek(s, 1) == '"' || graph_sketch_peek(s, 1) == '\\'))
+      s->at++;
     s->at++;
   }
-  if (peek(s, 0) != '"') {
+  if (graph_sketch_peek(s, 0) != '"') {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
         "close it on its line; \\\" and \\\\ stand for the two characters",
@@ -170,21 +172,23 @@ static bool scan_string(kilni_cli_sketcher_t* s) {
   return true;
 }
 
-static void scan_number(kilni_cli_sketcher_t* s) {
+static void graph_sketch_scan_number(kilni_cli_sketcher_t* s) {
   s->at++;
   while (s->at < s->end) {
     char c = *s->at;
     char last = s->at[-1];
     bool is_exponent = (c == '+' || c == '-') && (last == 'e' || last == 'E') &&
-                       is_digit(peek(s, 1));
-    bool is_point = c == '.' && peek(s, 1) != '.';
-    if (!is_letter(c) && !is_digit(c) && !is_point && !is_exponent) break;
+                       graph_sketch_is_digit(graph_sketch_peek(s, 1));
+    bool is_point = c == '.' && graph_sketch_peek(s, 1) != '.';
+    if (!graph_sketch_is_letter(c) && !graph_sketch_is_digit(c) && !is_point &&
+        !is_exponent)
+      break;
     s->at++;
   }
   s->token.kind = KILNI_CLI_TOKEN_NUMBER;
 }
 
-static void begin_line(kilni_cli_sketcher_t* s) {
+static void graph_sketch_begin_line(kilni_cli_sketcher_t* s) {
   s->line++;
   s->counted = s->at;
   s->column = 1;
@@ -192,7 +196,7 @@ static void begin_line(kilni_cli_sketcher_t* s) {
 
 // Whether the line that ends here goes on: the next one begins with a word that
 // begins no statement.
-static bool goes_on(kilni_cli_sketcher_t* s) {
+static bool graph_sketch_goes_on(kilni_cli_sketcher_t* s) {
   static const char* const WORDS[] = {"grid", "block", "shared", "cooperative",
                                       "in",   "out",   "else"};
   if (s->at < s->looked) return s->looked_on;  // another empty line
@@ -205,8 +209,8 @@ static bool goes_on(kilni_cli_sketcher_t* s) {
     }
   }
   size_t size = 0;
-  while ((size_t)(s->end - at) > size &&
-         (is_letter(at[size]) || is_digit(at[size]))) {
+  while ((size_t)(s->end - at) > size && (graph_sketch_is_letter(at[size]) ||
+                                          graph_sketch_is_digit(at[size]))) {
     size++;
   }
   s->looked = at;
@@ -219,14 +223,14 @@ static bool goes_on(kilni_cli_sketcher_t* s) {
   return s->looked_on;
 }
 
-static void skip_blank(kilni_cli_sketcher_t* s) {
+static void graph_sketch_skip_blank(kilni_cli_sketcher_t* s) {
   while (s->at < s->end) {
     char c = *s->at;
     if (c == '#') {
       while (s->at < s->end && *s->at != '\n') s->at++;
-    } else if (c == '\n' && (s->nesting > 0 || goes_on(s))) {
+    } else if (c == '\n' && (s->nesting > 0 || graph_sketch_goes_on(s))) {
       s->at++;
-      begin_line(s);
+      graph_sketch_begin_line(s);
     } else if (c == ' ' || c == '\t' || c == '\r') {
       s->at++;
     } else {
@@ -235,7 +239,7 @@ static void skip_blank(kilni_cli_sketcher_t* s) {
   }
 }
 
-static uint32_t column_of(kilni_cli_sketcher_t* s) {
+static uint32_t graph_sketch_column_of(kilni_cli_sketcher_t* s) {
   for (; s->counted < s->at; s->counted++) {
     if (starts_character(*s->counted)) s->column++;
   }
@@ -244,7 +248,7 @@ static uint32_t column_of(kilni_cli_sketcher_t* s) {
 
 static bool scan_sign(kilni_cli_sketcher_t* s) {
   char c = *s->at;
-  char next = peek(s, 1);
+  char next = graph_sketch_peek(s, 1);
   if (c == '-' && next == '>') {
     s->token.kind = KILNI_CLI_TOKEN_ARROW;
     s->at += 2;
@@ -254,8 +258,9 @@ static bool scan_sign(kilni_cli_sketcher_t* s) {
   } else if (c == '.' && next == '.') {
     s->token.kind = KILNI_CLI_TOKEN_DOTS;
     s->at += 2;
-  } else if (c == '-' && (is_digit(next) || is_letter(next))) {
-    scan_number(s);
+  } else if (c == '-' &&
+             (graph_sketch_is_digit(next) || graph_sketch_is_letter(next))) {
+    graph_sketch_scan_number(s);
   } else if (c != 0 && strchr("=:,()[]{}.", c) != NULL) {
     s->token.kind = KILNI_CLI_TOKEN_SIGN;
     s->at++;
@@ -265,11 +270,11 @@ static bool scan_sign(kilni_cli_sketcher_t* s) {
   return true;
 }
 
-static bool scan(kilni_cli_sketcher_t* s) {
-  skip_blank(s);
+static bool graph_sketch_scan(kilni_cli_sketcher_t* s) {
+  graph_sketch_skip_blank(s);
   s->token.at = s->at;
   s->token.line = s->line;
-  s->token.column = column_of(s);
+  s->token.column = graph_sketch_column_of(s);
   s->token.kind = KILNI_CLI_TOKEN_END;
   s->token.size = 0;
   if (s->at >= s->end) return true;
@@ -277,12 +282,14 @@ static bool scan(kilni_cli_sketcher_t* s) {
   if (c == '\n') {
     s->token.kind = KILNI_CLI_TOKEN_LINE;
     s->at++;
-    begin_line(s);
-  } else if (is_letter(c)) {
-    while (is_letter(peek(s, 0)) || is_digit(peek(s, 0))) s->at++;
+    graph_sketch_begin_line(s);
+  } else if (graph_sketch_is_letter(c)) {
+    while (graph_sketch_is_letter(graph_sketch_peek(s, 0)) ||
+           graph_sketch_is_digit(graph_sketch_peek(s, 0)))
+      s->at++;
     s->token.kind = KILNI_CLI_TOKEN_NAME;
-  } else if (is_digit(c)) {
-    scan_number(s);
+  } else if (graph_sketch_is_digit(c)) {
+    graph_sketch_scan_number(s);
   } else if (c == '"') {
     if (!scan_string(s)) return false;
   } else if (!scan_sign(s)) {
@@ -307,7 +314,7 @@ bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s) {
     s->nesting--;
   }
   if (wants_more) s->nesting++;
-  bool ok = scan(s);
+  bool ok = graph_sketch_scan(s);
   if (wants_more) s->nesting--;
   return ok;
 }
@@ -339,7 +346,7 @@ bool kilni_cli_sketcher_expect_kind(kilni_cli_sketcher_t* s,
 
 // ---- Words with a meaning ----
 
-static bool is_reserved(const kilni_cli_token_t* t) {
+static bool graph_sketch_is_reserved(const kilni_cli_token_t* t) {
   static const char* const WORDS[] = {
       "code",  "buffer",     "condition", "graph",  "kernel", "copy",
       "fill",  "empty",      "allocate",  "free",   "child",  "if",
@@ -372,7 +379,7 @@ bool kilni_cli_sketcher_name(kilni_cli_sketcher_t* s, const char* what,
   if (t->kind != KILNI_CLI_TOKEN_NAME) {
     return kilni_cli_sketcher_unexpected(s, what);
   }
-  if (is_reserved(t)) {
+  if (graph_sketch_is_reserved(t)) {
     return kilni_cli_sketch_fail(s->sketch, t->line, t->column,
                                  KILN_STATUS_BAD_DATA, "take another name",
                                  s->error, "`%.*s` is a word of the language",
@@ -447,8 +454,9 @@ bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
 }
 
 // The slot of a name, or the free one where it would be.
-static kilni_cli_symbol_t* slot_of(const kilni_cli_sketcher_t* s,
-                                   const char* text, uint32_t scope) {
+static kilni_cli_symbol_t* graph_sketch_slot_of(const kilni_cli_sketcher_t* s,
+                                                const char* text,
+                                                uint32_t scope) {
   uint64_t hash = 1469598103934665603u ^ scope;
   for (const char* c = text; *c != 0; c++) {
     hash = (hash ^ (unsigned char)*c) * 1099511628211u;
@@ -464,7 +472,7 @@ static kilni_cli_symbol_t* slot_of(const kilni_cli_sketcher_t* s,
 
 static const kilni_cli_symbol_t* find_in(const kilni_cli_sketcher_t* s,
                                          const char* text, uint32_t scope) {
-  const kilni_cli_symbol_t* symbol = slot_of(s, text, scope);
+  const kilni_cli_symbol_t* symbol = graph_sketch_slot_of(s, text, scope);
   return symbol->text == NULL ? NULL : symbol;
 }
 
@@ -491,7 +499,7 @@ bool kilni_cli_sketcher_is_new(kilni_cli_sketcher_t* s,
       "the name \"%s\" is taken in line %" PRIu32, name->text, symbol->line);
 }
 
-static bool make_room(kilni_cli_sketcher_t* s) {
+static bool graph_sketch_make_room(kilni_cli_sketcher_t* s) {
   if (2 * s->symbol_count < s->symbol_room) return true;
   size_t old_room = s->symbol_room;
   kilni_cli_symbol_t* old = s->symbols;
@@ -503,7 +511,8 @@ static bool make_room(kilni_cli_sketcher_t* s) {
   s->symbols = larger;
   s->symbol_room = old_room * 2;
   for (size_t i = 0; i < old_room; i++) {
-    if (old[i].text != NULL) *slot_of(s, old[i].text, old[i].scope) = old[i];
+    if (old[i].text != NULL)
+      *graph_sketch_slot_of(s, old[i].text, old[i].scope) = old[i];
   }
   free(old);
   return true;
@@ -512,8 +521,9 @@ static bool make_room(kilni_cli_sketcher_t* s) {
 bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,
                                 const kilni_cli_name_t* name, uint32_t scope,
                                 kilni_cli_symbol_kind_t kind, uint32_t index) {
-  if (!kilni_cli_sketcher_is_new(s, name, scope) || !make_room(s)) return false;
-  kilni_cli_symbol_t* symbol = slot_of(s, name->text, scope);
+  if (!kilni_cli_sketcher_is_new(s, name, scope) || !graph_sketch_make_room(s))
+    return false;
+  kilni_cli_symbol_t* symbol = graph_sketch_slot_of(s, name->text, scope);
   symbol->text = name->text;
   symbol->scope = scope;
   symbol->kind = kind;
@@ -735,7 +745,8 @@ static uint32_t outermost(const kilni_cli_sketch_t* k, uint32_t node) {
 }
 
 // The kernel that has `argument`.
-static uint32_t user_of(const kilni_cli_sketch_t* k, uint32_t argument) {
+static uint32_t graph_sketch_user_of(const kilni_cli_sketch_t* k,
+                                     uint32_t argument) {
   uint32_t node = 0;
   while (argument - k->nodes[node].argument >= k->nodes[node].argument_count) {
     node++;
@@ -791,7 +802,7 @@ static bool check_users(kilni_cli_sketcher_t* s, walk_t* walk,
         argument->index != allocation) {
       continue;
     }
-    uint32_t user = user_of(k, i);
+    uint32_t user = graph_sketch_user_of(k, i);
     if (walk->met[outermost(k, user)] == 0) {
       return fail_order(s, walk, &argument->name, user, from);
     }
@@ -800,7 +811,7 @@ static bool check_users(kilni_cli_sketcher_t* s, walk_t* walk,
 }
 
 // What a launch allocates is there from its `allocate` to its `free`, by edges.
-static bool check_memory(kilni_cli_sketcher_t* s) {
+static bool graph_sketch_check_memory(kilni_cli_sketcher_t* s) {
   const kilni_cli_sketch_t* k = s->sketch;
   walk_t on;
   walk_t back;
@@ -826,7 +837,7 @@ static bool check_memory(kilni_cli_sketcher_t* s) {
 
 // ---- The whole ----
 
-static bool start(kilni_cli_sketcher_t* s) {
+static bool graph_sketch_start(kilni_cli_sketcher_t* s) {
   kilni_cli_sketch_t* k = s->sketch;
   if (k->size > KILNI_CLI_GRAPH_MAX_BYTES) {
     return kilni_cli_fail(
@@ -850,7 +861,7 @@ static bool start(kilni_cli_sketcher_t* s) {
   k->scopes[0].parent = KILNI_CLI_GRAPH_NONE;
   k->scopes[0].next = KILNI_CLI_GRAPH_NONE;
   k->scope_count = 1;
-  return scan(s);
+  return graph_sketch_scan(s);
 }
 
 bool kilni_cli_sketch_init(kilni_cli_sketch_t* out, const char* file,
@@ -867,11 +878,11 @@ bool kilni_cli_sketch_init(kilni_cli_sketch_t* out, const char* file,
   s.at = text;
   s.looked = text;
   s.end = text + size;
-  begin_line(&s);
+  graph_sketch_begin_line(&s);
   s.usage = "a statement";
-  bool ok = start(&s) && kilni_cli_sketcher_block(&s, 0, 0) &&
+  bool ok = graph_sketch_start(&s) && kilni_cli_sketcher_block(&s, 0, 0) &&
             check_doubles(&s) && check_circles(&s) && check_conditions(&s) &&
-            check_memory(&s);
+            graph_sketch_check_memory(&s);
   free(s.symbols);
   free(s.list);
   return ok;

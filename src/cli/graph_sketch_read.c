@@ -10,8 +10,9 @@
 // ---- Pieces of statements ----
 
 // TYPE[N,...]. Without brackets, where that is allowed, `count` is 0.
-static bool read_shape(kilni_cli_sketcher_t* s, bool needs_extents,
-                       kilni_cli_shape_t* out) {
+static bool graph_sketch_read_read_shape(kilni_cli_sketcher_t* s,
+                                         bool needs_extents,
+                                         kilni_cli_shape_t* out) {
   kilni_cli_name_t name;
   const kilni_cli_token_t* t = &s->token;
   memset(out, 0, sizeof(*out));
@@ -64,8 +65,8 @@ static bool read_dims(kilni_cli_sketcher_t* s, const char* what,
 }
 
 // BUFFER or BUFFER[FIRST..BEHIND].
-static bool read_part(kilni_cli_sketcher_t* s, uint32_t scope,
-                      kilni_cli_graph_part_t* out) {
+static bool graph_sketch_read_read_part(kilni_cli_sketcher_t* s, uint32_t scope,
+                                        kilni_cli_graph_part_t* out) {
   if (!kilni_cli_sketcher_name(s, "a buffer", &out->name) ||
       !kilni_cli_sketcher_resolve(s, &out->name, scope, KILNI_CLI_SYMBOL_BUFFER,
                                   &out->buffer)) {
@@ -84,8 +85,9 @@ static bool read_part(kilni_cli_sketcher_t* s, uint32_t scope,
 }
 
 // A typed number, true or false.
-static bool read_scalar(kilni_cli_sketcher_t* s, const kilni_cli_name_t* name,
-                        kilni_cli_scalar_t* out) {
+static bool graph_sketch_read_read_scalar(kilni_cli_sketcher_t* s,
+                                          const kilni_cli_name_t* name,
+                                          kilni_cli_scalar_t* out) {
   kilni_cli_value_t value;
   if (kilni_cli_value_parse(name->text, &value, s->error) && !value.is_length) {
     *out = value.scalar;
@@ -97,7 +99,8 @@ static bool read_scalar(kilni_cli_sketcher_t* s, const kilni_cli_name_t* name,
 
 // ---- Declarations ----
 
-static bool read_code(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_code(kilni_cli_sketcher_t* s,
+                                        uint32_t scope) {
   kilni_cli_sketch_t* k = s->sketch;
   s->usage = "`code NAME = \"FILE\"`";
   kilni_cli_graph_code_t code;
@@ -132,7 +135,8 @@ static bool read_files(kilni_cli_sketcher_t* s,
   }
 }
 
-static bool read_buffer(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_buffer(kilni_cli_sketcher_t* s,
+                                          uint32_t scope) {
   kilni_cli_sketch_t* k = s->sketch;
   s->usage = "`buffer NAME : TYPE[N,...] in \"FILE\" out \"FILE\"`";
   kilni_cli_graph_buffer_t buffer;
@@ -141,8 +145,8 @@ static bool read_buffer(kilni_cli_sketcher_t* s, uint32_t scope) {
     return false;
   }
   bool typed = kilni_cli_sketcher_sees(s, ':');
-  if (typed &&
-      (!kilni_cli_sketcher_next(s) || !read_shape(s, false, &buffer.shape))) {
+  if (typed && (!kilni_cli_sketcher_next(s) ||
+                !graph_sketch_read_read_shape(s, false, &buffer.shape))) {
     return false;
   }
   if (!read_files(s, &buffer)) return false;
@@ -164,7 +168,8 @@ static bool read_buffer(kilni_cli_sketcher_t* s, uint32_t scope) {
   return true;
 }
 
-static bool read_condition(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_condition(kilni_cli_sketcher_t* s,
+                                             uint32_t scope) {
   kilni_cli_sketch_t* k = s->sketch;
   s->usage = "`condition NAME`, or `condition NAME = N`";
   kilni_cli_graph_condition_t condition;
@@ -196,7 +201,8 @@ static bool read_condition(kilni_cli_sketcher_t* s, uint32_t scope) {
   return true;
 }
 
-static bool read_event(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_event(kilni_cli_sketcher_t* s,
+                                         uint32_t scope) {
   kilni_cli_sketch_t* k = s->sketch;
   s->usage = "`event NAME`";
   kilni_cli_graph_event_t event;
@@ -215,8 +221,9 @@ static bool read_event(kilni_cli_sketcher_t* s, uint32_t scope) {
 
 // ---- Nodes ----
 
-static bool add_node(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
-                     uint32_t* out_index) {
+static bool graph_sketch_read_add_node(kilni_cli_sketcher_t* s,
+                                       kilni_cli_graph_node_t* node,
+                                       uint32_t* out_index) {
   kilni_cli_sketch_t* k = s->sketch;
   if (!kilni_cli_sketcher_grow(s, (void**)&k->nodes, k->node_count,
                                KILNI_CLI_GRAPH_MAX_NODES, sizeof(*node),
@@ -266,7 +273,8 @@ static bool read_argument_name(kilni_cli_sketcher_t* s, uint32_t scope,
   return true;
 }
 
-static bool read_argument(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_argument(kilni_cli_sketcher_t* s,
+                                            uint32_t scope) {
   kilni_cli_sketch_t* k = s->sketch;
   kilni_cli_graph_argument_t argument;
   memset(&argument, 0, sizeof(argument));
@@ -282,7 +290,7 @@ static bool read_argument(kilni_cli_sketcher_t* s, uint32_t scope) {
   } else if (s->token.kind == KILNI_CLI_TOKEN_NUMBER) {
     argument.kind = KILNI_CLI_ARGUMENT_SCALAR;
     if (!kilni_cli_sketcher_word(s, &argument.name) ||
-        !read_scalar(s, &argument.name, &argument.scalar)) {
+        !graph_sketch_read_read_scalar(s, &argument.name, &argument.scalar)) {
       return false;
     }
   } else if (s->token.kind == KILNI_CLI_TOKEN_NAME) {
@@ -358,26 +366,27 @@ static bool read_kernel(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
         !kilni_cli_sketcher_expect(s, ',')) {
       return false;
     }
-    if (!read_argument(s, node->scope)) return false;
+    if (!graph_sketch_read_read_argument(s, node->scope)) return false;
   }
   node->argument_count = s->sketch->argument_count - node->argument;
   return kilni_cli_sketcher_expect(s, ')') && read_shape_words(s, node);
 }
 
-static bool read_copy(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+static bool graph_sketch_read_read_copy(kilni_cli_sketcher_t* s,
+                                        kilni_cli_graph_node_t* node) {
   s->usage =
       "`copy NAME = BUFFER <- BUFFER`, each as a whole or BUFFER[10..20]";
   return kilni_cli_sketcher_expect(s, '=') &&
-         read_part(s, node->scope, &node->to) &&
+         graph_sketch_read_read_part(s, node->scope, &node->to) &&
          kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_INTO, "`<-`") &&
-         read_part(s, node->scope, &node->from);
+         graph_sketch_read_read_part(s, node->scope, &node->from);
 }
 
 static bool read_fill(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   kilni_cli_name_t value;
   s->usage = "`fill NAME = BUFFER <- 0f32`, a whole or BUFFER[10..20]";
   if (!kilni_cli_sketcher_expect(s, '=') ||
-      !read_part(s, node->scope, &node->to) ||
+      !graph_sketch_read_read_part(s, node->scope, &node->to) ||
       !kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_INTO, "`<-`")) {
     return false;
   }
@@ -386,7 +395,7 @@ static bool read_fill(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
     return kilni_cli_sketcher_unexpected(s, "a number with its type");
   }
   return kilni_cli_sketcher_word(s, &value) &&
-         read_scalar(s, &value, &node->value);
+         graph_sketch_read_read_scalar(s, &value, &node->value);
 }
 
 // The driver takes these nodes at the top of a graph only.
@@ -404,7 +413,7 @@ static bool read_allocate(kilni_cli_sketcher_t* s,
                           kilni_cli_graph_node_t* node) {
   s->usage = "`allocate NAME : TYPE[N,...]`";
   return check_top(s, node) && kilni_cli_sketcher_expect(s, ':') &&
-         read_shape(s, true, &node->shape);
+         graph_sketch_read_read_shape(s, true, &node->shape);
 }
 
 static bool check_freed(kilni_cli_sketcher_t* s,
@@ -421,7 +430,8 @@ static bool check_freed(kilni_cli_sketcher_t* s,
   return true;
 }
 
-static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+static bool graph_sketch_read_read_free(kilni_cli_sketcher_t* s,
+                                        kilni_cli_graph_node_t* node) {
   kilni_cli_name_t memory;
   s->usage = "`free NAME = MEMORY`, which an `allocate` above has made";
   if (!check_top(s, node) || !kilni_cli_sketcher_expect(s, '=') ||
@@ -439,8 +449,8 @@ static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
 }
 
 // Bodies of choices hold no host functions and no events.
-static bool check_body(kilni_cli_sketcher_t* s,
-                       const kilni_cli_graph_node_t* node) {
+static bool graph_sketch_read_check_body(kilni_cli_sketcher_t* s,
+                                         const kilni_cli_graph_node_t* node) {
   const kilni_cli_graph_scope_t* scopes = s->sketch->scopes;
   return node->scope == 0 || scopes[node->scope].is_named ||
          kilni_cli_sketcher_fail_at(
@@ -449,9 +459,11 @@ static bool check_body(kilni_cli_sketcher_t* s,
              kilni_cli_graph_kind_word(node->kind));
 }
 
-static bool read_host(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+static bool graph_sketch_read_read_host(kilni_cli_sketcher_t* s,
+                                        kilni_cli_graph_node_t* node) {
   s->usage = "`host NAME = \"TEXT\"`";
-  return check_body(s, node) && kilni_cli_sketcher_expect(s, '=') &&
+  return graph_sketch_read_check_body(s, node) &&
+         kilni_cli_sketcher_expect(s, '=') &&
          kilni_cli_sketcher_string(s, "a text in quotes", &node->text);
 }
 
@@ -460,7 +472,8 @@ static bool read_on_event(kilni_cli_sketcher_t* s,
   kilni_cli_name_t event;
   s->usage = node->kind == KILNI_CLI_GRAPH_RECORD ? "`record NAME = EVENT`"
                                                   : "`wait NAME = EVENT`";
-  return check_body(s, node) && kilni_cli_sketcher_expect(s, '=') &&
+  return graph_sketch_read_check_body(s, node) &&
+         kilni_cli_sketcher_expect(s, '=') &&
          kilni_cli_sketcher_name(s, "an event", &event) &&
          kilni_cli_sketcher_resolve(s, &event, node->scope,
                                     KILNI_CLI_SYMBOL_EVENT, &node->other);
@@ -468,8 +481,8 @@ static bool read_on_event(kilni_cli_sketcher_t* s,
 
 // ---- Graphs inside of graphs ----
 
-static bool add_scope(kilni_cli_sketcher_t* s, uint32_t parent,
-                      uint32_t* out_scope) {
+static bool graph_sketch_read_add_scope(kilni_cli_sketcher_t* s,
+                                        uint32_t parent, uint32_t* out_scope) {
   kilni_cli_sketch_t* k = s->sketch;
   if (!kilni_cli_sketcher_grow(s, (void**)&k->scopes, k->scope_count,
                                KILNI_CLI_GRAPH_MAX_SCOPES, sizeof(*k->scopes),
@@ -518,7 +531,7 @@ static bool read_graph(kilni_cli_sketcher_t* s, uint32_t scope,
   s->usage = "`graph NAME {`, nodes and edges, `}`";
   if (!kilni_cli_sketcher_name(s, "a name for the graph", &name) ||
       !kilni_cli_sketcher_is_new(s, &name, scope) ||
-      !add_scope(s, KILNI_CLI_GRAPH_NONE, &inside)) {
+      !graph_sketch_read_add_scope(s, KILNI_CLI_GRAPH_NONE, &inside)) {
     return false;
   }
   s->sketch->scopes[inside].name = name;
@@ -529,7 +542,8 @@ static bool read_graph(kilni_cli_sketcher_t* s, uint32_t scope,
                                     inside);
 }
 
-static bool read_child(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+static bool graph_sketch_read_read_child(kilni_cli_sketcher_t* s,
+                                         kilni_cli_graph_node_t* node) {
   kilni_cli_name_t graph;
   s->usage = "`child NAME = GRAPH`, which `graph GRAPH { ... }` has declared";
   if (!kilni_cli_sketcher_expect(s, '=') ||
@@ -549,8 +563,8 @@ static bool is_in_named(const kilni_cli_sketch_t* k, uint32_t scope) {
   return false;
 }
 
-static bool take_condition(kilni_cli_sketcher_t* s,
-                           kilni_cli_graph_node_t* node) {
+static bool graph_sketch_read_take_condition(kilni_cli_sketcher_t* s,
+                                             kilni_cli_graph_node_t* node) {
   kilni_cli_name_t name;
   if (is_in_named(s->sketch, node->scope)) {
     return kilni_cli_sketcher_fail_at(
@@ -580,10 +594,11 @@ static bool take_condition(kilni_cli_sketcher_t* s,
   return true;
 }
 
-static bool read_body(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
-                      uint32_t* inout_last, uint32_t depth) {
+static bool graph_sketch_read_read_body(kilni_cli_sketcher_t* s,
+                                        kilni_cli_graph_node_t* node,
+                                        uint32_t* inout_last, uint32_t depth) {
   uint32_t scope;
-  if (!add_scope(s, node->scope, &scope)) return false;
+  if (!graph_sketch_read_add_scope(s, node->scope, &scope)) return false;
   if (node->body_count++ == 0) {
     node->body = scope;
   } else {
@@ -605,20 +620,22 @@ static bool read_choice(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
   s->usage = usage;
   uint32_t index;
   uint32_t last = 0;
-  if (!take_condition(s, node) || !add_node(s, node, &index) ||
-      !read_body(s, node, &last, depth)) {
+  if (!graph_sketch_read_take_condition(s, node) ||
+      !graph_sketch_read_add_node(s, node, &index) ||
+      !graph_sketch_read_read_body(s, node, &last, depth)) {
     return false;
   }
   s->usage = usage;
   if (node->kind == KILNI_CLI_GRAPH_IF &&
       kilni_cli_sketcher_sees_word(s, "else")) {
-    if (!kilni_cli_sketcher_next(s) || !read_body(s, node, &last, depth)) {
+    if (!kilni_cli_sketcher_next(s) ||
+        !graph_sketch_read_read_body(s, node, &last, depth)) {
       return false;
     }
   }
   while (node->kind == KILNI_CLI_GRAPH_SWITCH &&
          kilni_cli_sketcher_sees(s, '{')) {
-    if (!read_body(s, node, &last, depth)) return false;
+    if (!graph_sketch_read_read_body(s, node, &last, depth)) return false;
   }
   s->sketch->nodes[index].body = node->body;
   s->sketch->nodes[index].body_count = node->body_count;
@@ -640,7 +657,8 @@ static bool read_sequence(kilni_cli_sketcher_t* s) {
 }
 
 // What has a place in a sequence, and what in it alone.
-static bool check_kind(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind) {
+static bool graph_sketch_read_check_kind(kilni_cli_sketcher_t* s,
+                                         kilni_cli_graph_kind_t kind) {
   bool in_both = kind == KILNI_CLI_GRAPH_KERNEL ||
                  kind == KILNI_CLI_GRAPH_COPY || kind == KILNI_CLI_GRAPH_FILL;
   if (in_both || (kind == KILNI_CLI_GRAPH_REPEAT) == s->sketch->is_sequence) {
@@ -671,10 +689,12 @@ static bool read_repeat(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
   }
   node->rounds = (uint32_t)rounds;
   if (kilni_cli_sketcher_sees_word(s, "while") &&
-      (!kilni_cli_sketcher_next(s) || !read_part(s, node->scope, &node->to))) {
+      (!kilni_cli_sketcher_next(s) ||
+       !graph_sketch_read_read_part(s, node->scope, &node->to))) {
     return false;
   }
-  if (!add_node(s, node, &index) || !read_body(s, node, &last, depth)) {
+  if (!graph_sketch_read_add_node(s, node, &index) ||
+      !graph_sketch_read_read_body(s, node, &last, depth)) {
     return false;
   }
   s->sketch->nodes[index].body = node->body;
@@ -701,23 +721,25 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   if (kind >= KILNI_CLI_GRAPH_IF) return read_choice(s, &node, depth);
   bool ok = true;
   if (kind == KILNI_CLI_GRAPH_KERNEL) ok = read_kernel(s, &node);
-  if (kind == KILNI_CLI_GRAPH_COPY) ok = read_copy(s, &node);
+  if (kind == KILNI_CLI_GRAPH_COPY) ok = graph_sketch_read_read_copy(s, &node);
   if (kind == KILNI_CLI_GRAPH_FILL) ok = read_fill(s, &node);
   if (kind == KILNI_CLI_GRAPH_EMPTY) s->usage = "`empty NAME`";
   if (kind == KILNI_CLI_GRAPH_ALLOCATE) ok = read_allocate(s, &node);
-  if (kind == KILNI_CLI_GRAPH_FREE) ok = read_free(s, &node);
-  if (kind == KILNI_CLI_GRAPH_CHILD) ok = read_child(s, &node);
-  if (kind == KILNI_CLI_GRAPH_HOST) ok = read_host(s, &node);
+  if (kind == KILNI_CLI_GRAPH_FREE) ok = graph_sketch_read_read_free(s, &node);
+  if (kind == KILNI_CLI_GRAPH_CHILD)
+    ok = graph_sketch_read_read_child(s, &node);
+  if (kind == KILNI_CLI_GRAPH_HOST) ok = graph_sketch_read_read_host(s, &node);
   if (kind == KILNI_CLI_GRAPH_RECORD || kind == KILNI_CLI_GRAPH_WAIT) {
     ok = read_on_event(s, &node);
   }
-  return ok && add_node(s, &node, &index);
+  return ok && graph_sketch_read_add_node(s, &node, &index);
 }
 
 // ---- Edges ----
 
 // NAME, NAME, ...: to the end of the list of this statement.
-static bool read_list(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_list(kilni_cli_sketcher_t* s,
+                                        uint32_t scope) {
   for (;;) {
     kilni_cli_graph_edge_t edge;
     memset(&edge, 0, sizeof(edge));
@@ -743,7 +765,8 @@ static bool read_list(kilni_cli_sketcher_t* s, uint32_t scope) {
 }
 
 // From each node of one part of the list to each of the next one.
-static bool join(kilni_cli_sketcher_t* s, uint32_t first, uint32_t middle) {
+static bool graph_sketch_read_join(kilni_cli_sketcher_t* s, uint32_t first,
+                                   uint32_t middle) {
   kilni_cli_sketch_t* k = s->sketch;
   for (uint32_t from = first; from < middle; from++) {
     for (uint32_t to = middle; to < s->list_count; to++) {
@@ -765,7 +788,8 @@ static bool join(kilni_cli_sketcher_t* s, uint32_t first, uint32_t middle) {
   return true;
 }
 
-static bool read_edges(kilni_cli_sketcher_t* s, uint32_t scope) {
+static bool graph_sketch_read_read_edges(kilni_cli_sketcher_t* s,
+                                         uint32_t scope) {
   s->usage =
       "an edge (`NAME -> NAME`, or lists: `A, B -> C`), or a "
       "declaration such as `kernel NAME = ...`";
@@ -778,11 +802,12 @@ static bool read_edges(kilni_cli_sketcher_t* s, uint32_t scope) {
         "for",
         s->error, "an edge in a sequence");
   }
-  if (!read_list(s, scope)) return false;
+  if (!graph_sketch_read_read_list(s, scope)) return false;
   do {
     uint32_t middle = s->list_count;
     if (!kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_ARROW, "`->`") ||
-        !read_list(s, scope) || !join(s, first, middle)) {
+        !graph_sketch_read_read_list(s, scope) ||
+        !graph_sketch_read_join(s, first, middle)) {
       return false;
     }
     first = middle;
@@ -803,14 +828,14 @@ static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
 }
 
 // A name after a name is what a declaration begins with.
-static bool is_declaration(const kilni_cli_sketcher_t* s) {
+static bool graph_sketch_read_is_declaration(const kilni_cli_sketcher_t* s) {
   const char* at = s->at;
   while (at < s->end && (*at == ' ' || *at == '\t')) at++;
   return at < s->end && ((*at >= 'a' && *at <= 'z') ||
                          (*at >= 'A' && *at <= 'Z') || *at == '_');
 }
 
-static bool fail_unknown(kilni_cli_sketcher_t* s) {
+static bool graph_sketch_read_fail_unknown(kilni_cli_sketcher_t* s) {
   kilni_cli_name_t word;
   return kilni_cli_sketcher_word(s, &word) &&
          kilni_cli_sketcher_fail_at(
@@ -821,8 +846,8 @@ static bool fail_unknown(kilni_cli_sketcher_t* s) {
              "`%s` is not a statement", word.text);
 }
 
-static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
-                           uint32_t depth) {
+static bool graph_sketch_read_read_statement(kilni_cli_sketcher_t* s,
+                                             uint32_t scope, uint32_t depth) {
   s->usage =
       "a declaration such as `kernel NAME = ...`, or an edge such as "
       "`A -> B`";
@@ -832,7 +857,7 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
   for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; kind++) {
     const char* word = kilni_cli_graph_kind_word((kilni_cli_graph_kind_t)kind);
     if (kilni_cli_sketcher_sees_word(s, word)) {
-      return check_kind(s, (kilni_cli_graph_kind_t)kind) &&
+      return graph_sketch_read_check_kind(s, (kilni_cli_graph_kind_t)kind) &&
              kilni_cli_sketcher_next(s) &&
              read_node(s, (kilni_cli_graph_kind_t)kind, scope, depth);
     }
@@ -842,25 +867,27 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
   }
   if (kilni_cli_sketcher_sees_word(s, "code")) {
     return check_global(s, scope, "code") && kilni_cli_sketcher_next(s) &&
-           read_code(s, scope);
+           graph_sketch_read_read_code(s, scope);
   }
   if (kilni_cli_sketcher_sees_word(s, "buffer")) {
     return check_global(s, scope, "buffer") && kilni_cli_sketcher_next(s) &&
-           read_buffer(s, scope);
+           graph_sketch_read_read_buffer(s, scope);
   }
   if (kilni_cli_sketcher_sees_word(s, "event")) {
     return check_global(s, scope, "event") && kilni_cli_sketcher_next(s) &&
-           read_event(s, scope);
+           graph_sketch_read_read_event(s, scope);
   }
   if (kilni_cli_sketcher_sees_word(s, "graph")) {
     return check_global(s, scope, "graph") && kilni_cli_sketcher_next(s) &&
            read_graph(s, scope, depth);
   }
   if (kilni_cli_sketcher_sees_word(s, "condition")) {
-    return kilni_cli_sketcher_next(s) && read_condition(s, scope);
+    return kilni_cli_sketcher_next(s) &&
+           graph_sketch_read_read_condition(s, scope);
   }
-  if (is_declaration(s)) return fail_unknown(s);
-  return read_edges(s, scope);
+  if (graph_sketch_read_is_declaration(s))
+    return graph_sketch_read_fail_unknown(s);
+  return graph_sketch_read_read_edges(s, scope);
 }
 
 bool kilni_cli_sketcher_block(kilni_cli_sketcher_t* s, uint32_t scope,
@@ -875,7 +902,7 @@ bool kilni_cli_sketcher_block(kilni_cli_sketcher_t* s, uint32_t scope,
       s->usage = around;
       return true;
     }
-    if (!read_statement(s, scope, depth)) return false;
+    if (!graph_sketch_read_read_statement(s, scope, depth)) return false;
     if (s->token.kind == KILNI_CLI_TOKEN_END ||
         (kilni_cli_sketcher_sees(s, '}') && depth != 0)) {
       continue;

@@ -20,7 +20,7 @@ extern char** environ;
 
 enum { SAID_BYTES = 400 };  // of what Graphviz says, in an error
 
-static bool fail_missing(kilni_cli_error_t* error) {
+static bool graph_svg_fail_missing(kilni_cli_error_t* error) {
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                         "install the package graphviz, or write the picture "
                         "with --dot and draw it elsewhere (dot -Tsvg)",
@@ -35,8 +35,8 @@ static bool fail_file(kilni_cli_error_t* error) {
 }
 
 // 0, or an errno; `*out_code` is the exit code.
-static int run(const char* const* words, int in, int out, int said,
-               int* out_code) {
+static int graph_svg_run(const char* const* words, int in, int out, int said,
+                         int* out_code) {
   pid_t child = 0;
   posix_spawn_file_actions_t actions;
   int failed = posix_spawn_file_actions_init(&actions);
@@ -77,9 +77,10 @@ static bool read_back(FILE* file, kilni_cli_buffer_t* out,
 }
 
 // The files are ended by the caller.
-static bool convert(const char* const* words, const kilni_cli_buffer_t* dot,
-                    FILE* const files[3], kilni_cli_buffer_t* out,
-                    kilni_cli_error_t* error) {
+static bool graph_svg_convert(const char* const* words,
+                              const kilni_cli_buffer_t* dot,
+                              FILE* const files[3], kilni_cli_buffer_t* out,
+                              kilni_cli_error_t* error) {
   if (files[0] == NULL || files[1] == NULL || files[2] == NULL) {
     return fail_file(error);
   }
@@ -89,11 +90,11 @@ static bool convert(const char* const* words, const kilni_cli_buffer_t* dot,
     return fail_file(error);
   }
   int code = 0;
-  int failed =
-      run(words, fileno(files[0]), fileno(files[1]), fileno(files[2]), &code);
+  int failed = graph_svg_run(words, fileno(files[0]), fileno(files[1]),
+                             fileno(files[2]), &code);
   // Where a child cannot tell, it is code 127.
   if (failed == ENOENT || (failed == 0 && code == 127)) {
-    return fail_missing(error);
+    return graph_svg_fail_missing(error);
   }
   if (failed != 0) {
     return kilni_cli_fail(
@@ -118,7 +119,7 @@ static bool convert(const char* const* words, const kilni_cli_buffer_t* dot,
 static bool run_dot(const char* const* words, const kilni_cli_buffer_t* dot,
                     kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   FILE* files[3] = {tmpfile(), tmpfile(), tmpfile()};
-  bool ok = convert(words, dot, files, out, error);
+  bool ok = graph_svg_convert(words, dot, files, out, error);
   for (int i = 0; i < 3; i++) {
     if (files[i] != NULL) (void)fclose(files[i]);
   }

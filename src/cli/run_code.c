@@ -119,8 +119,8 @@ static void take_compiled(kilni_cli_code_t* c, const step_t* step) {
   kiln_code_retain(c->text);
 }
 
-static bool compile(kilni_cli_code_t* c, uint32_t format,
-                    kilni_cli_error_t* error) {
+static bool run_code_compile(kilni_cli_code_t* c, uint32_t format,
+                             kilni_cli_error_t* error) {
   step_t* step = step_create(c, error);
   if (step == NULL) return false;
   (void)snprintf(step->arch, sizeof(step->arch), "%s_%" PRIu32,
@@ -187,8 +187,8 @@ static void find_arch(const kilni_cli_code_t* c, char out[ARCH_BYTES]) {
   }
 }
 
-static bool begin_link(const kilni_cli_code_t* c, step_t* step,
-                       kilni_cli_error_t* error) {
+static bool run_code_begin_link(const kilni_cli_code_t* c, step_t* step,
+                                kilni_cli_error_t* error) {
   kiln_linker_t* linker = NULL;
   kiln_linker_options_t how = kiln_linker_options_default();
   kiln_link_options_t options = kiln_link_options_default();
@@ -207,12 +207,12 @@ static bool begin_link(const kilni_cli_code_t* c, step_t* step,
 }
 
 // `says`: what the linker says is the user's business.
-static bool link_text(kilni_cli_code_t* c, bool says,
-                      kilni_cli_error_t* error) {
+static bool run_code_link_text(kilni_cli_code_t* c, bool says,
+                               kilni_cli_error_t* error) {
   step_t* step = step_create(c, error);
   if (step == NULL) return false;
   uint64_t began = kilni_cli_now_ns();
-  bool ok = begin_link(c, step, error) &&
+  bool ok = run_code_begin_link(c, step, error) &&
             step_run(c, "linking", do_link, step, error);
   if (c->left) return false;
   ok = ok && kilni_cli_check(error, step->status);
@@ -234,7 +234,7 @@ static bool link_text(kilni_cli_code_t* c, bool says,
 // ---- All together ----
 
 // The file as it is.
-static bool read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
+static bool run_code_read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   kilni_cli_buffer_t file = {0};
   if (!kilni_cli_buffer_read_some(&file, c->file, MAX_CODE_BYTES, error)) {
     return false;
@@ -278,17 +278,17 @@ static bool lower_program(kilni_cli_code_t* c, kilni_cli_error_t* error) {
 
 static bool make_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   if (c->kind != KILNI_CLI_CODE_SOURCE && c->kind != KILNI_CLI_CODE_PROGRAM) {
-    return read_text(c, error);
+    return run_code_read_text(c, error);
   }
   uint64_t began = kilni_cli_now_ns();
   bool ok = c->kind == KILNI_CLI_CODE_SOURCE
-                ? compile(c, KILN_CODE_FORMAT_PTX, error)
+                ? run_code_compile(c, KILN_CODE_FORMAT_PTX, error)
                 : lower_program(c, error);
   c->times.lower_ns += kilni_cli_now_ns() - began;
   return ok;
 }
 
-static bool take_text(kilni_cli_code_t* c) {
+static bool run_code_take_text(kilni_cli_code_t* c) {
   c->code = c->text;
   kiln_code_retain(c->code);
   return true;
@@ -297,19 +297,20 @@ static bool take_text(kilni_cli_code_t* c) {
 bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   code->link_reason = "";
   if (!make_text(code, error)) return false;
-  if (code->kind == KILNI_CLI_CODE_LTOIR) return link_text(code, true, error);
+  if (code->kind == KILNI_CLI_CODE_LTOIR)
+    return run_code_link_text(code, true, error);
   // Without a place on disk nobody would find it at the next start.
   bool keeps = code->cache != NULL && kiln_cache_directory(code->cache)[0] != 0;
   if (!keeps || !is_gpu(code) ||
       kiln_code_format(code->text) != KILN_CODE_FORMAT_PTX) {
-    return take_text(code);
+    return run_code_take_text(code);
   }
   // What cannot be linked the driver may still load, or say better why not.
   kilni_cli_error_t ignored;
   memset(&ignored, 0, sizeof(ignored));
-  if (link_text(code, false, &ignored)) return true;
+  if (run_code_link_text(code, false, &ignored)) return true;
   if (code->left) *error = ignored;
-  return !code->left && take_text(code);
+  return !code->left && run_code_take_text(code);
 }
 
 // Makes `text` and `code` anew, as machine code of the compiler's own: for a
@@ -318,15 +319,16 @@ static bool make_cubin(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   kiln_code_release(code->code);
   code->code = NULL;
   uint64_t began = kilni_cli_now_ns();
-  bool ok = compile(code, KILN_CODE_FORMAT_CUBIN, error) && take_text(code);
+  bool ok = run_code_compile(code, KILN_CODE_FORMAT_CUBIN, error) &&
+            run_code_take_text(code);
   code->times.lower_ns += kilni_cli_now_ns() - began;
   return ok;
 }
 
 // ---- Loading ----
 
-static bool load(kilni_cli_code_t* code, kiln_module_t** out_module,
-                 kilni_cli_error_t* error) {
+static bool run_code_load(kilni_cli_code_t* code, kiln_module_t** out_module,
+                          kilni_cli_error_t* error) {
   kiln_module_options_t options = kiln_module_options_default();
   options.name = code->file;
   if (code->code != code->text &&
@@ -355,13 +357,13 @@ static bool load(kilni_cli_code_t* code, kiln_module_t** out_module,
 bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
                            kilni_cli_error_t* error) {
   if (!kilni_cli_code_make(code, error)) return false;
-  if (load(code, out_module, error)) return true;
+  if (run_code_load(code, out_module, error)) return true;
   if (error->code != KILN_STATUS_INCOMPATIBLE ||
       code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code) ||
       (code->asked != NULL && code->asked->arch != NULL)) {
     return false;
   }
-  return make_cubin(code, error) && load(code, out_module, error);
+  return make_cubin(code, error) && run_code_load(code, out_module, error);
 }
 
 void kilni_cli_code_deinit(kilni_cli_code_t* code) {

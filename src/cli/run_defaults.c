@@ -13,13 +13,15 @@
 
 // ---- The table ----
 
-static bool is_called(const kilni_cli_binding_t* b, const char* name) {
+static bool run_defaults_is_called(const kilni_cli_binding_t* b,
+                                   const char* name) {
   return strlen(name) == b->parameter_size &&
          memcmp(name, b->parameter, b->parameter_size) == 0;
 }
 
-static bool find_row(const kilni_cli_request_t* r, const char* parameter,
-                     size_t size, kiln_library_default_t* out) {
+static bool run_defaults_find_row(const kilni_cli_request_t* r,
+                                  const char* parameter, size_t size,
+                                  kiln_library_default_t* out) {
   const char* entry = kilni_cli_library_name(r->file);
   for (uint32_t i = 0; kiln_library_default(entry, i, out); i++) {
     if (strlen(out->parameter) == size &&
@@ -44,7 +46,7 @@ static bool is_positional(const kilni_cli_request_t* r) {
 // ---- Bindings without a name ----
 
 // Whether a binding may be of a parameter of that role.
-static bool suits(const kilni_cli_binding_t* b, uint32_t role) {
+static bool run_defaults_suits(const kilni_cli_binding_t* b, uint32_t role) {
   bool is_read =
       role == KILN_PROGRAM_ROLE_IN || role == KILN_PROGRAM_ROLE_UNIFORM;
   bool is_both = role == KILN_PROGRAM_ROLE_INOUT;
@@ -78,7 +80,7 @@ static bool name_one(const kilni_cli_request_t* r, kilni_cli_binding_t* b,
   uint32_t role, found = 0;
   size_t used = 0;
   for (uint32_t i = 0; parameter_at(r, i, &name, &role); i++) {
-    if (!suits(b, role)) continue;
+    if (!run_defaults_suits(b, role)) continue;
     if (found++ == 0) only = name;
     int n = snprintf(names + used, sizeof(names) - used, "%s%s",
                      used == 0 ? "" : ", ", name);
@@ -119,7 +121,8 @@ static bool has_input(const kilni_cli_request_t* r) {
 
 static bool has_number(const kilni_cli_request_t* r, const char* name) {
   for (size_t i = 0; i < r->binding_count; i++) {
-    if (r->bindings[i].is_arg && is_called(&r->bindings[i], name)) return true;
+    if (r->bindings[i].is_arg && run_defaults_is_called(&r->bindings[i], name))
+      return true;
   }
   return false;
 }
@@ -136,9 +139,9 @@ static bool add_sample(kilni_cli_request_t* r,
   return true;
 }
 
-static bool add_number(kilni_cli_request_t* r,
-                       const kiln_library_default_t* row,
-                       kilni_cli_error_t* error) {
+static bool run_defaults_add_number(kilni_cli_request_t* r,
+                                    const kiln_library_default_t* row,
+                                    kilni_cli_error_t* error) {
   kilni_cli_binding_t* b = kilni_cli_request_add(r, row->parameter, error);
   if (b == NULL) return false;
   b->option = "arg";
@@ -151,7 +154,7 @@ static bool add_number(kilni_cli_request_t* r,
 
 // Whether a sample is all zeroes: then an output that starts so is one that
 // the entry is made for.
-static bool is_zero(const char* content) {
+static bool run_defaults_is_zero(const char* content) {
   return strcmp(content, "count 0 0") == 0;
 }
 
@@ -160,11 +163,12 @@ static bool is_zero(const char* content) {
 static bool check_start(const kilni_cli_request_t* r,
                         const kiln_library_default_t* row,
                         kilni_cli_error_t* error) {
-  if (row->role != KILN_PROGRAM_ROLE_INOUT || is_zero(row->value)) return true;
+  if (row->role != KILN_PROGRAM_ROLE_INOUT || run_defaults_is_zero(row->value))
+    return true;
   const kilni_cli_binding_t* out = NULL;
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (!is_called(b, row->parameter)) continue;
+    if (!run_defaults_is_called(b, row->parameter)) continue;
     if (b->is_in || b->spec.kind != KILNI_CLI_SPEC_NONE) return true;
     if (b->is_out) out = b;
   }
@@ -194,7 +198,7 @@ bool kilni_cli_defaults_take(kilni_cli_request_t* r, kilni_cli_error_t* error) {
         (is_number && has_number(r, row.parameter))) {
       continue;
     }
-    if (!(is_number ? add_number(r, &row, error)
+    if (!(is_number ? run_defaults_add_number(r, &row, error)
                     : add_sample(r, &row, error))) {
       return false;
     }
@@ -206,8 +210,9 @@ bool kilni_cli_defaults_take(kilni_cli_request_t* r, kilni_cli_error_t* error) {
 
 // The parameter's name, also where it is given by its position: the plan's,
 // which is that of the table, or the text's.
-static const char* name_of(const kilni_cli_request_t* r,
-                           const kilni_cli_binding_t* b, size_t* out_size) {
+static const char* run_defaults_name_of(const kilni_cli_request_t* r,
+                                        const kilni_cli_binding_t* b,
+                                        size_t* out_size) {
   kiln_library_default_t row = {0};
   kiln_program_parameter_info_t p = {0};
   const char* entry = kilni_cli_library_name(r->file);
@@ -234,23 +239,24 @@ static bool find_row_of(const kilni_cli_request_t* r,
                         const kilni_cli_binding_t* b,
                         kiln_library_default_t* out) {
   size_t size;
-  const char* name = name_of(r, b, &size);
-  return find_row(r, name, size, out);
+  const char* name = run_defaults_name_of(r, b, &size);
+  return run_defaults_find_row(r, name, size, out);
 }
 
-static bool is_of(const kilni_cli_request_t* r, const kilni_cli_binding_t* b,
-                  const char* name, size_t size) {
+static bool run_defaults_is_of(const kilni_cli_request_t* r,
+                               const kilni_cli_binding_t* b, const char* name,
+                               size_t size) {
   size_t own_size;
-  const char* own = name_of(r, b, &own_size);
+  const char* own = run_defaults_name_of(r, b, &own_size);
   return own_size == size && memcmp(own, name, size) == 0;
 }
 
 // The input that has extents of its own: raw bytes without a shape have none.
-static const kilni_cli_shape_t* shape_of(const kilni_cli_request_t* r,
-                                         const char* name, size_t size) {
+static const kilni_cli_shape_t* run_defaults_shape_of(
+    const kilni_cli_request_t* r, const char* name, size_t size) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (!b->is_in || !is_of(r, b, name, size)) continue;
+    if (!b->is_in || !run_defaults_is_of(r, b, name, size)) continue;
     bool is_raw =
         kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW;
     bool says = b->content != NULL || b->spec.kind == KILNI_CLI_SPEC_SHAPE;
@@ -259,7 +265,7 @@ static const kilni_cli_shape_t* shape_of(const kilni_cli_request_t* r,
   return NULL;
 }
 
-static const char* skip(const char* at, const char* those) {
+static const char* run_defaults_skip(const char* at, const char* those) {
   return at + strspn(at, those);
 }
 
@@ -279,8 +285,8 @@ static bool find_extent(const kilni_cli_request_t* r, const char* text,
   const char* name = text + strlen("extent(");
   size_t size = strcspn(name, ",");
   char* end = NULL;
-  long at = strtol(skip(name + size, ", "), &end, 10);
-  const char* rest = skip(end, ", ");
+  long at = strtol(run_defaults_skip(name + size, ", "), &end, 10);
+  const char* rest = run_defaults_skip(end, ", ");
   bool has_else = *rest != ')';
   uint64_t otherwise = 0;
   if (has_else) {
@@ -291,7 +297,7 @@ static bool find_extent(const kilni_cli_request_t* r, const char* text,
   out->name = name;
   out->name_size = size;
   out->end = *rest == ')' ? rest + 1 : rest;
-  out->shape = shape_of(r, name, size);
+  out->shape = run_defaults_shape_of(r, name, size);
   if (out->shape == NULL) return false;
   if (at < 0) at += (long)out->shape->rank;
   out->is_there = at >= 0 && at < (long)out->shape->rank;
@@ -309,11 +315,14 @@ static bool read_extent(const kilni_cli_request_t* r, const char* text,
 }
 
 // The number of an --arg of that name.
-static bool read_number(const kilni_cli_request_t* r, const char* name,
-                        size_t size, uint64_t* out) {
+static bool run_defaults_read_number(const kilni_cli_request_t* r,
+                                     const char* name, size_t size,
+                                     uint64_t* out) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (!b->is_arg || b->value.is_length || !is_of(r, b, name, size)) continue;
+    if (!b->is_arg || b->value.is_length ||
+        !run_defaults_is_of(r, b, name, size))
+      continue;
     *out = b->value.scalar.bits;
     return true;
   }
@@ -347,8 +356,8 @@ static uint64_t define_of(const kilni_cli_request_t* r, const char* name,
 }
 
 // One word of a sample's shape, "N", "=N" or "NAME:N": what it is here.
-static bool read_word(const kilni_cli_request_t* r, const char* at, size_t size,
-                      uint64_t* out) {
+static bool run_defaults_read_word(const kilni_cli_request_t* r, const char* at,
+                                   size_t size, uint64_t* out) {
   const char* colon = memchr(at, ':', size);
   size_t before = colon != NULL ? (size_t)(colon - at) + 1 : *at == '=';
   if (!kilni_cli_u64_parse(at + before, size - before, out)) return false;
@@ -357,8 +366,8 @@ static bool read_word(const kilni_cli_request_t* r, const char* at, size_t size,
 }
 
 // "h, w, 3" as extents; false where one of them is not known.
-static bool read_shape(const kilni_cli_request_t* r, const char* text,
-                       kilni_cli_shape_t* out) {
+static bool run_defaults_read_shape(const kilni_cli_request_t* r,
+                                    const char* text, kilni_cli_shape_t* out) {
   const char* at = text;
   out->rank = 0;
   while (*at != 0 && out->rank < KILNI_CLI_MAX_RANK) {
@@ -370,12 +379,12 @@ static bool read_shape(const kilni_cli_request_t* r, const char* text,
       known = read_extent(r, at, dim, &end);
     } else if ((*at >= '0' && *at <= '9') || *at == '=' ||
                memchr(at, ':', size) != NULL) {
-      known = read_word(r, at, size, dim);
+      known = run_defaults_read_word(r, at, size, dim);
     } else {
-      known = read_number(r, at, size, dim);
+      known = run_defaults_read_number(r, at, size, dim);
     }
     if (!known) return false;
-    at = skip(end, ", ");
+    at = run_defaults_skip(end, ", ");
   }
   return out->rank != 0 && *at == 0;
 }
@@ -386,9 +395,9 @@ bool kilni_cli_defaults_room(const kilni_cli_request_t* r,
   kiln_library_default_t row;
   if (!r->takes_samples || !b->is_out || b->is_in ||
       b->spec.kind != KILNI_CLI_SPEC_NONE ||
-      !find_row(r, b->parameter, b->parameter_size, &row) ||
+      !run_defaults_find_row(r, b->parameter, b->parameter_size, &row) ||
       row.role != KILN_PROGRAM_ROLE_OUT || row.is_sample == 0 ||
-      !read_shape(r, row.shape, &b->spec.shape)) {
+      !run_defaults_read_shape(r, row.shape, &b->spec.shape)) {
     return true;
   }
   b->spec.shape.type = type;
@@ -400,8 +409,8 @@ void kilni_cli_defaults_shape(const kilni_cli_request_t* r,
                               const char* parameter, kilni_cli_shape_t* shape) {
   kiln_library_default_t row;
   kilni_cli_shape_t said = {0};
-  if (!find_row(r, parameter, strlen(parameter), &row) ||
-      !read_shape(r, row.shape, &said)) {
+  if (!run_defaults_find_row(r, parameter, strlen(parameter), &row) ||
+      !run_defaults_read_shape(r, row.shape, &said)) {
     return;
   }
   uint64_t count = 1;
@@ -460,20 +469,20 @@ static bool fail_shape(const kilni_cli_binding_t* b,
 
 // An output's shape is that of the table, or the same elements divided further
 // or not as far: in one dimension, say.
-static bool check_output(const kilni_cli_request_t* r,
-                         const kilni_cli_binding_t* b,
-                         kilni_cli_error_t* error) {
+static bool run_defaults_check_output(const kilni_cli_request_t* r,
+                                      const kilni_cli_binding_t* b,
+                                      kilni_cli_error_t* error) {
   kiln_library_default_t row;
   kilni_cli_shape_t said = {0};
   const kilni_cli_shape_t* given = &b->spec.shape;
   bool is_said = b->spec.kind == KILNI_CLI_SPEC_SHAPE;
   if (b->spec.kind == KILNI_CLI_SPEC_COPY) {
-    given = shape_of(r, b->spec.copied, strlen(b->spec.copied));
+    given = run_defaults_shape_of(r, b->spec.copied, strlen(b->spec.copied));
     is_said = given != NULL;
   }
   if (!is_said || b->is_in || b->is_arg || given->count == 0 ||
       !find_row_of(r, b, &row) || row.role != KILN_PROGRAM_ROLE_OUT ||
-      !read_shape(r, row.shape, &said)) {
+      !run_defaults_read_shape(r, row.shape, &said)) {
     return true;
   }
   uint64_t count = 1;
@@ -518,20 +527,21 @@ static bool check_number(const kilni_cli_request_t* r,
 }
 
 // The words of a shape.
-static uint32_t find_words(const char* text,
-                           const char* out[KILNI_CLI_MAX_RANK]) {
+static uint32_t run_defaults_find_words(const char* text,
+                                        const char* out[KILNI_CLI_MAX_RANK]) {
   uint32_t count = 0;
   for (const char* at = text; *at != 0 && count < KILNI_CLI_MAX_RANK;) {
     out[count++] = at;
-    at = skip(at + strcspn(at, ", "), ", ");
+    at = run_defaults_skip(at + strcspn(at, ", "), ", ");
   }
   return count;
 }
 
 // Whether another input has another extent where it has that word as its
 // `last`, counted from 1: then no --define fits both.
-static bool disagree(const kilni_cli_request_t* r, const char* word,
-                     size_t size, uint32_t last, uint64_t have) {
+static bool run_defaults_disagree(const kilni_cli_request_t* r,
+                                  const char* word, size_t size, uint32_t last,
+                                  uint64_t have) {
   kiln_library_default_t row;
   const char* words[KILNI_CLI_MAX_RANK];
   for (size_t i = 0; i < r->binding_count; i++) {
@@ -541,7 +551,7 @@ static bool disagree(const kilni_cli_request_t* r, const char* word,
         !find_row_of(r, b, &row)) {
       continue;
     }
-    uint32_t count = find_words(row.shape, words);
+    uint32_t count = run_defaults_find_words(row.shape, words);
     if (count >= last && strncmp(words[count - last], word, size) == 0 &&
         shape->dims[shape->rank - last] != have) {
       return true;
@@ -587,7 +597,7 @@ static bool fail_extent(const kilni_cli_request_t* r,
                        want, have);
   if (*word == '=') {
     kilni_cli_error_fix(error, "give rows of %" PRIu64 " numbers", want);
-  } else if (disagree(r, word, size, last, have)) {
+  } else if (run_defaults_disagree(r, word, size, last, have)) {
     kilni_cli_error_fix(error,
                         "give inputs whose rows are of one length, and that as "
                         "--define %.*s=N",
@@ -613,23 +623,23 @@ static bool fail_rest(const kilni_cli_request_t* r,
 
 // An input whose last extents the entry fixes, or a --define does. One
 // dimension, and raw bytes, are whole rows of them.
-static bool check_input(const kilni_cli_request_t* r,
-                        const kilni_cli_binding_t* b,
-                        kilni_cli_error_t* error) {
+static bool run_defaults_check_input(const kilni_cli_request_t* r,
+                                     const kilni_cli_binding_t* b,
+                                     kilni_cli_error_t* error) {
   kiln_library_default_t row;
   const char* words[KILNI_CLI_MAX_RANK];
   if (!b->is_in || b->content != NULL || !find_row_of(r, b, &row)) {
     return true;
   }
-  uint32_t count = find_words(row.shape, words);
+  uint32_t count = run_defaults_find_words(row.shape, words);
   const kilni_cli_shape_t* shape =
-      shape_of(r, row.parameter, strlen(row.parameter));
+      run_defaults_shape_of(r, row.parameter, strlen(row.parameter));
   uint64_t want, each = 1;
   for (uint32_t i = 1; i <= count; i++) {
     const char* word = words[count - i];
     size_t size = strcspn(word, ", ");
     if ((*word != '=' && memchr(word, ':', size) == NULL) ||
-        !read_word(r, word, size, &want) || want == 0) {
+        !run_defaults_read_word(r, word, size, &want) || want == 0) {
       break;
     }
     each *= want;
@@ -640,14 +650,14 @@ static bool check_input(const kilni_cli_request_t* r,
   return b->array.shape.count % each == 0 || fail_rest(r, b, each, error);
 }
 
-static bool check_given(const kilni_cli_request_t* r,
-                        kilni_cli_error_t* error) {
+static bool run_defaults_check_given(const kilni_cli_request_t* r,
+                                     kilni_cli_error_t* error) {
   if (kilni_cli_library_name(r->file) == NULL) return true;
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     if (!(b->is_arg  ? check_number(r, b, error)
-          : b->is_in ? check_input(r, b, error)
-                     : check_output(r, b, error))) {
+          : b->is_in ? run_defaults_check_input(r, b, error)
+                     : run_defaults_check_output(r, b, error))) {
       return false;
     }
   }
@@ -668,32 +678,33 @@ static bool settle_one(const kilni_cli_request_t* r, kilni_cli_binding_t* b,
   return kilni_cli_value_parse_as(text, type, &b->value.scalar, error);
 }
 
-static void append(char* text, size_t capacity, const char* word) {
+static void run_defaults_append(char* text, size_t capacity, const char* word) {
   size_t used = strlen(text);
   (void)snprintf(text + used, capacity - used, "%s%s", used == 0 ? "" : " ",
                  word);
 }
 
 // The input that an "extent(P, ...)" is of; NULL where there is none.
-static const kilni_cli_binding_t* bound(const kilni_cli_request_t* r,
-                                        const char* extents) {
+static const kilni_cli_binding_t* run_defaults_bound(
+    const kilni_cli_request_t* r, const char* extents) {
   const char* name = extents + strlen("extent(");
   size_t size = strcspn(name, ",");
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
-    if (b->is_in && is_of(r, b, name, size)) return b;
+    if (b->is_in && run_defaults_is_of(r, b, name, size)) return b;
   }
   return NULL;
 }
 
-static bool is_bound(const kilni_cli_request_t* r, const char* extents) {
-  return bound(r, extents) != NULL;
+static bool run_defaults_is_bound(const kilni_cli_request_t* r,
+                                  const char* extents) {
+  return run_defaults_bound(r, extents) != NULL;
 }
 
 // Whether what an input is to say as two extents or more has one at most: then
 // all that it would say is to be given.
 static bool is_flat(const kilni_cli_request_t* r, const char* extents) {
-  const kilni_cli_binding_t* b = bound(r, extents);
+  const kilni_cli_binding_t* b = run_defaults_bound(r, extents);
   return b != NULL && b->array.shape.rank < 2;
 }
 
@@ -705,27 +716,31 @@ static uint32_t dimensions_of(const char* extents) {
 }
 
 // Whether an input that has several extents lacks the one that is asked for.
-static bool lacks(const kilni_cli_request_t* r, const char* extents) {
+static bool run_defaults_lacks(const kilni_cli_request_t* r,
+                               const char* extents) {
   uint64_t count;
   const char* end;
-  return is_bound(r, extents) && !read_extent(r, extents, &count, &end);
+  return run_defaults_is_bound(r, extents) &&
+         !read_extent(r, extents, &count, &end);
 }
 
-static bool fail_unknown(const kilni_cli_request_t* r, const char* names,
-                         kilni_cli_error_t* error) {
+static bool run_defaults_fail_unknown(const kilni_cli_request_t* r,
+                                      const char* names,
+                                      kilni_cli_error_t* error) {
   char fix[256] = "";
   bool is_raw = true;
   uint32_t dimensions = 2;
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     if (!b->is_default || b->extents == NULL ||
-        (!is_flat(r, b->extents) && !lacks(r, b->extents))) {
+        (!is_flat(r, b->extents) && !run_defaults_lacks(r, b->extents))) {
       continue;
     }
     if (!is_flat(r, b->extents) && dimensions_of(b->extents) > dimensions) {
       dimensions = dimensions_of(b->extents);
     }
-    const char* path = (const char*)bound(r, b->extents)->path.data;
+    const char* path =
+        (const char*)run_defaults_bound(r, b->extents)->path.data;
     if (path != NULL && kilni_cli_format_of(path) != KILNI_CLI_FORMAT_RAW) {
       is_raw = false;
     }
@@ -768,7 +783,7 @@ static void note_choices(const kilni_cli_request_t* r) {
     } else {
       (void)snprintf(word, sizeof(word), "%s=%s", b->parameter, b->untyped);
     }
-    append(numbers, sizeof(numbers), word);
+    run_defaults_append(numbers, sizeof(numbers), word);
   }
   if (numbers[0] != 0) kilni_cli_note("by default: %s", numbers);
 }
@@ -782,12 +797,12 @@ bool kilni_cli_defaults_settle(kilni_cli_request_t* r,
     if (!b->is_default || b->extents == NULL) continue;
     if (!settle_one(r, b, &known, error)) return false;
     // What is not there at all is missed by its own name, further on.
-    b->is_open = !known && !is_bound(r, b->extents);
+    b->is_open = !known && !run_defaults_is_bound(r, b->extents);
     if (known || b->is_open) continue;
-    append(names, sizeof(names), b->parameter);
+    run_defaults_append(names, sizeof(names), b->parameter);
   }
-  if (names[0] != 0) return fail_unknown(r, names, error);
-  if (!check_given(r, error)) return false;
+  if (names[0] != 0) return run_defaults_fail_unknown(r, names, error);
+  if (!run_defaults_check_given(r, error)) return false;
   note_choices(r);
   return true;
 }
@@ -795,7 +810,8 @@ bool kilni_cli_defaults_settle(kilni_cli_request_t* r,
 // ---- Contents of samples ----
 
 // A number as one of `type`, at `out`.
-static void store(kilni_cli_type_t type, double number, uint8_t* out) {
+static void run_defaults_store(kilni_cli_type_t type, double number,
+                               uint8_t* out) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
   uint64_t bits = (uint64_t)(int64_t)number;
   float single = (float)number;
@@ -840,7 +856,7 @@ static double next_value(content_t* c) {
 }
 
 // The next of "random LOW HIGH".
-static double next_random(content_t* c) {
+static double run_defaults_next_random(content_t* c) {
   c->random = c->random * 6364136223846793005u + 1442695040888963407u;
   uint64_t bits = c->random >> 33;
   double range = c->second - c->first;
@@ -851,8 +867,9 @@ static double next_random(content_t* c) {
 }
 
 // "checks SIDE": by the two extents before the channels, if there are any.
-static double check_at(const content_t* c, const kilni_cli_shape_t* shape,
-                       uint64_t index) {
+static double run_defaults_check_at(const content_t* c,
+                                    const kilni_cli_shape_t* shape,
+                                    uint64_t index) {
   bool has_channels = shape->rank == 3 && shape->dims[2] <= 4;
   uint64_t channels = has_channels ? shape->dims[2] : 1;
   uint64_t w = shape->dims[shape->rank - (has_channels ? 2 : 1)];
@@ -863,7 +880,7 @@ static double check_at(const content_t* c, const kilni_cli_shape_t* shape,
 static uint64_t count_values(const char* words) {
   content_t c = {words, KILNI_CLI_TYPE_U32, 0, 0, 0, 0};
   uint64_t count = 0;
-  while (*skip(c.at, " ") != 0 || c.repeat != 0) {
+  while (*run_defaults_skip(c.at, " ") != 0 || c.repeat != 0) {
     (void)next_value(&c);
     count++;
   }
@@ -871,7 +888,8 @@ static uint64_t count_values(const char* words) {
 }
 
 // "text ...": what it stands for, up to `capacity` bytes; how many there are.
-static uint64_t read_text(const char* text, uint8_t* out, uint64_t capacity) {
+static uint64_t run_defaults_read_text(const char* text, uint8_t* out,
+                                       uint64_t capacity) {
   uint64_t count = 0;
   while (*text != 0) {
     char byte = *text++;
@@ -889,21 +907,23 @@ static uint64_t read_text(const char* text, uint8_t* out, uint64_t capacity) {
   return count;
 }
 
-static const char* words_of(const char* content, const char* kind) {
+static const char* run_defaults_words_of(const char* content,
+                                         const char* kind) {
   size_t size = strlen(kind);
   bool is = strncmp(content, kind, size) == 0 && content[size] == ' ';
   return is ? content + size + 1 : NULL;
 }
 
-static double next_number(content_t* c, const kilni_cli_shape_t* shape,
-                          const char* content, uint64_t index) {
+static double run_defaults_next_number(content_t* c,
+                                       const kilni_cli_shape_t* shape,
+                                       const char* content, uint64_t index) {
   switch (content[0]) {
     case 'v':
       return next_value(c);
     case 'r':
-      return next_random(c);
+      return run_defaults_next_random(c);
     case 'k':
-      return check_at(c, shape, index);
+      return run_defaults_check_at(c, shape, index);
     default:
       return c->first + c->second * (double)index;
   }
@@ -912,13 +932,13 @@ static double next_number(content_t* c, const kilni_cli_shape_t* shape,
 bool kilni_cli_defaults_fill(const kilni_cli_request_t* r,
                              kilni_cli_binding_t* b, kilni_cli_error_t* error) {
   kilni_cli_shape_t* shape = &b->array.shape;
-  const char* text = words_of(b->content, "text");
-  const char* values = words_of(b->content, "values");
-  const char* checks = words_of(b->content, "checks");
+  const char* text = run_defaults_words_of(b->content, "text");
+  const char* values = run_defaults_words_of(b->content, "values");
+  const char* checks = run_defaults_words_of(b->content, "checks");
   shape->type = b->spec.shape.type;
-  if (!read_shape(r, b->extents, shape)) {
+  if (!run_defaults_read_shape(r, b->extents, shape)) {
     shape->rank = 1;
-    shape->dims[0] = text != NULL ? read_text(text, NULL, 0)
+    shape->dims[0] = text != NULL ? run_defaults_read_text(text, NULL, 0)
                                   : count_values(values != NULL ? values : "");
   }
   if (!kilni_cli_shape_finish(shape, error) ||
@@ -927,7 +947,7 @@ bool kilni_cli_defaults_fill(const kilni_cli_request_t* r,
   }
   uint8_t* data = b->array.data.data;
   if (text != NULL) {
-    (void)read_text(text, data, shape->bytes);
+    (void)run_defaults_read_text(text, data, shape->bytes);
     return true;
   }
   content_t c = {
@@ -940,7 +960,9 @@ bool kilni_cli_defaults_fill(const kilni_cli_request_t* r,
   uint32_t bytes = kilni_cli_type_info(shape->type)->bytes;
   const char* kind = checks != NULL ? "k" : b->content;
   for (uint64_t i = 0; i < shape->count; i++) {
-    store(shape->type, next_number(&c, shape, kind, i), data + i * bytes);
+    run_defaults_store(shape->type,
+                       run_defaults_next_number(&c, shape, kind, i),
+                       data + i * bytes);
   }
   return true;
 }

@@ -53,7 +53,8 @@ static size_t parameter_of(const char* signature, uint32_t index,
   return 0;
 }
 
-static bool ends_with(const char* text, size_t size, const char* end) {
+static bool run_element_ends_with(const char* text, size_t size,
+                                  const char* end) {
   size_t length = strlen(end);
   return size >= length && memcmp(text + size - length, end, length) == 0;
 }
@@ -62,7 +63,7 @@ static size_t without_qualifiers(const char* text, size_t size) {
   static const char* const kQualifiers[] = {" const", " volatile",
                                             " __restrict", " restrict"};
   for (size_t i = 0; i < sizeof(kQualifiers) / sizeof(kQualifiers[0]);) {
-    if (ends_with(text, size, kQualifiers[i])) {
+    if (run_element_ends_with(text, size, kQualifiers[i])) {
       size -= strlen(kQualifiers[i]);
       i = 0;
     } else {
@@ -97,9 +98,9 @@ bool kilni_cli_type_suits(kilni_cli_type_t type, bool is_bytes,
 
 // The parameter as the kernel's name in the code says it, in `signature`; its
 // size, or 0.
-static size_t read_parameter(const char* kernel, uint32_t index,
-                             char signature[NAME_BYTES],
-                             const char** out_text) {
+static size_t run_element_read_parameter(const char* kernel, uint32_t index,
+                                         char signature[NAME_BYTES],
+                                         const char** out_text) {
   if (!kiln_code_demangle(kernel, KILN_SWITCH_ON, NAME_BYTES, signature)) {
     return 0;
   }
@@ -113,7 +114,7 @@ static size_t read_pointee(const char* kernel, uint32_t index,
                            char out_pointee[KILNI_CLI_TAKEN_TEXT]) {
   char signature[NAME_BYTES];
   const char* text = NULL;
-  size_t size = read_parameter(kernel, index, signature, &text);
+  size_t size = run_element_read_parameter(kernel, index, signature, &text);
   if (size < 2 || text[size - 1] != '*' || size > KILNI_CLI_TAKEN_TEXT) {
     return 0;
   }
@@ -126,7 +127,7 @@ bool kilni_cli_is_pointer(const char* kernel, uint32_t index,
                           const kiln_image_use_t* use_or_null) {
   char signature[NAME_BYTES];
   const char* text = NULL;
-  size_t size = read_parameter(kernel, index, signature, &text);
+  size_t size = run_element_read_parameter(kernel, index, signature, &text);
   if (size != 0) return text[size - 1] == '*';
   return use_or_null != NULL &&
          kiln_image_use_access_count(use_or_null, index) != 0;
@@ -135,7 +136,7 @@ bool kilni_cli_is_pointer(const char* kernel, uint32_t index,
 kilni_cli_type_t kilni_cli_value_type(const char* kernel, uint32_t index) {
   char signature[NAME_BYTES];
   const char* text = NULL;
-  size_t size = read_parameter(kernel, index, signature, &text);
+  size_t size = run_element_read_parameter(kernel, index, signature, &text);
   return size == 0 ? KILNI_CLI_TYPE_NONE : element_of(text, size);
 }
 

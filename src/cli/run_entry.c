@@ -24,23 +24,23 @@ typedef enum fit_t {
 
 // ---- Names ----
 
-static bool is_digit(char c) {
+static bool run_entry_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool run_entry_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 // Without what does not count: blanks, `int` of "unsigned int", and the letters
 // after a number that is no part of a word.
-static void plain(const char* text, char out[NAME_BYTES]) {
+static void run_entry_plain(const char* text, char out[NAME_BYTES]) {
   size_t used = 0;
   for (size_t i = 0; text[i] != 0 && used < NAME_BYTES - 1; i++) {
-    bool in_word =
-        used != 0 && (is_letter(out[used - 1]) || is_digit(out[used - 1]));
-    if (is_digit(text[i]) && !in_word) {
-      while (is_digit(text[i]) && used < NAME_BYTES - 1) {
+    bool in_word = used != 0 && (run_entry_is_letter(out[used - 1]) ||
+                                 run_entry_is_digit(out[used - 1]));
+    if (run_entry_is_digit(text[i]) && !in_word) {
+      while (run_entry_is_digit(text[i]) && used < NAME_BYTES - 1) {
         out[used++] = text[i++];
       }
       while (text[i] != 0 && strchr("uUlL", text[i]) != NULL) i++;
@@ -48,8 +48,9 @@ static void plain(const char* text, char out[NAME_BYTES]) {
       continue;
     }
     if (text[i] == ' ' || text[i] == '\t') {
-      if (strncmp(text + i, " int", 4) == 0 && !is_letter(text[i + 4]) &&
-          !is_digit(text[i + 4]) && used >= 8 &&
+      if (strncmp(text + i, " int", 4) == 0 &&
+          !run_entry_is_letter(text[i + 4]) &&
+          !run_entry_is_digit(text[i + 4]) && used >= 8 &&
           memcmp(out + used - 8, "unsigned", 8) == 0) {
         i += 3;
       }
@@ -98,7 +99,7 @@ static bool has_part(const char* mangled, const char* name) {
     return false;
   }
   const char* at = strstr(mangled, part);
-  if (at == NULL || is_digit(at[-1])) return false;
+  if (at == NULL || run_entry_is_digit(at[-1])) return false;
   return at == mangled + 2 || mangled[2] == 'N' || mangled[2] == 'L';
 }
 
@@ -110,12 +111,12 @@ static fit_t fit_of(const char* mangled, const char* entry,
   if (!kiln_code_demangle(mangled, KILN_SWITCH_ON, sizeof(text), text)) {
     return has_part(mangled, entry) ? FIT_PART : FIT_NONE;
   }
-  plain(text, name);
+  run_entry_plain(text, name);
   if (strcmp(name, wanted) == 0) return FIT_ALL;
   bool ends = strchr(wanted, '(') != NULL && ends_with_parts(name, wanted);
   if (ends) return FIT_LAST_PARTS;
   (void)kiln_code_demangle(mangled, KILN_SWITCH_OFF, sizeof(text), text);
-  plain(text, name);
+  run_entry_plain(text, name);
   if (strcmp(name, wanted) == 0) return FIT_NAME;
   if (ends_with_parts(name, wanted)) return FIT_LAST_PARTS;
   cut_arguments(name);
@@ -143,15 +144,16 @@ static bool is_overloaded(const char* const* names, uint32_t count,
 // Whether it is an identifier, which a shell and a graph file read as it is.
 static bool is_bare(const char* name) {
   for (const char* c = name; *c != 0; c++) {
-    if (!is_letter(*c) && !is_digit(*c)) return false;
+    if (!run_entry_is_letter(*c) && !run_entry_is_digit(*c)) return false;
   }
   return true;
 }
 
 // The shortest name that means this kernel alone, whatever else is there. Where
 // only identifiers can be written, one of those.
-static void show_name(const char* const* names, uint32_t count, uint32_t index,
-                      bool is_option, char out[NAME_BYTES]) {
+static void run_entry_show_name(const char* const* names, uint32_t count,
+                                uint32_t index, bool is_option,
+                                char out[NAME_BYTES]) {
   if (!is_option) {
     if (!kiln_code_demangle(names[index], KILN_SWITCH_OFF, NAME_BYTES, out) ||
         !is_bare(out) || is_overloaded(names, count, index, out)) {
@@ -168,16 +170,16 @@ static void show_name(const char* const* names, uint32_t count, uint32_t index,
 }
 
 // Those whose `fits` is `worst` or better.
-static void list_names(const char* const* names, uint32_t count,
-                       const fit_t* fits, fit_t worst, const char* where,
-                       kilni_cli_error_t* error) {
+static void run_entry_list_names(const char* const* names, uint32_t count,
+                                 const fit_t* fits, fit_t worst,
+                                 const char* where, kilni_cli_error_t* error) {
   char text[sizeof(error->fix)] = "";
   char name[NAME_BYTES];
   size_t used = 0;
   size_t room = sizeof(text) - strlen(where) - 64;
   for (uint32_t i = 0; i < count; i++) {
     if (fits != NULL && fits[i] > worst) continue;
-    show_name(names, count, i, where[0] == '-', name);
+    run_entry_show_name(names, count, i, where[0] == '-', name);
     const char* quote = is_bare(name) || where[0] != '-' ? "" : "'";
     size_t size = strlen(name) + 4;
     if (used + size >= room) {
@@ -194,9 +196,10 @@ static void list_names(const char* const* names, uint32_t count,
 
 enum { MAX_KERNELS = 4096 };
 
-static bool fail(const char* const* names, uint32_t count, const char* entry,
-                 const char* file, const char* where, const fit_t* fits,
-                 fit_t best, uint32_t found, kilni_cli_error_t* error) {
+static bool run_entry_fail(const char* const* names, uint32_t count,
+                           const char* entry, const char* file,
+                           const char* where, const fit_t* fits, fit_t best,
+                           uint32_t found, kilni_cli_error_t* error) {
   if (entry == NULL) {
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                          "the file \"%s\" has %" PRIu32 " kernels", file,
@@ -206,13 +209,13 @@ static bool fail(const char* const* names, uint32_t count, const char* entry,
                          "the file \"%s\" has %" PRIu32
                          " kernels that \"%s\" may mean",
                          file, found, entry);
-    list_names(names, count, fits, best, where, error);
+    run_entry_list_names(names, count, fits, best, where, error);
     return false;
   } else {
     (void)kilni_cli_fail(error, KILN_STATUS_NOT_FOUND, NULL,
                          "the file \"%s\" has no kernel \"%s\"", file, entry);
   }
-  list_names(names, count, NULL, FIT_NONE, where, error);
+  run_entry_list_names(names, count, NULL, FIT_NONE, where, error);
   return false;
 }
 
@@ -233,7 +236,7 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
   }
   if (entry == NULL && count == 1) return true;
   if (count > MAX_KERNELS) count = MAX_KERNELS;
-  if (entry != NULL) plain(entry, wanted);
+  if (entry != NULL) run_entry_plain(entry, wanted);
   for (uint32_t i = 0; entry != NULL && i < count; i++) {
     fits[i] = fit_of(names[i], entry, wanted);
     if (fits[i] == FIT_NONE || fits[i] > best) continue;
@@ -244,8 +247,8 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
   }
   if (found == 1) return true;
   *out_index = 0;
-  return fail(names, count, entry, file, where, entry == NULL ? NULL : fits,
-              best, found, error);
+  return run_entry_fail(names, count, entry, file, where,
+                        entry == NULL ? NULL : fits, best, found, error);
 }
 
 const char* kilni_cli_entry_shown(const char* name,

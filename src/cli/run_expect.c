@@ -36,7 +36,8 @@ static double absolute(double x) {
 }
 
 // |a - b|, of integers without the rounding of what they are as floats.
-static double distance(const element_t* a, const element_t* b, char kind) {
+static double run_expect_distance(const element_t* a, const element_t* b,
+                                  char kind) {
   if (kind == 'f') return absolute(a->number - b->number);
   // Signed ones in the order of unsigned ones.
   uint64_t flip = kind == 'i' ? (uint64_t)1 << 63 : 0;
@@ -56,7 +57,7 @@ static bool agrees(const element_t* expected, const element_t* got, char kind,
     if (expected->number == got->number) return true;
     if (isinf(expected->number) || isinf(got->number)) return false;
   }
-  *out_distance = distance(expected, got, kind);
+  *out_distance = run_expect_distance(expected, got, kind);
   return *out_distance <= tolerance ||
          *out_distance <= tolerance * absolute(expected->number);
 }
@@ -82,7 +83,7 @@ static void write_number(const element_t* e, kilni_cli_type_t type,
 }
 
 // Of an element of the type: what computing in another order may change.
-static double rounding_of(kilni_cli_type_t type) {
+static double run_expect_rounding_of(kilni_cli_type_t type) {
   return type == KILNI_CLI_TYPE_BF16  ? 3e-2
          : type == KILNI_CLI_TYPE_F16 ? 4e-3
                                       : 1e-3;
@@ -104,7 +105,7 @@ static double find_rounding(const kilni_cli_array_t* expected,
                             const kilni_cli_array_t* got, double tolerance) {
   kilni_cli_type_t type = got->shape.type;
   if (kilni_cli_type_info(type)->kind != 'f') return 0;
-  double limit = rounding_of(type), needed = tolerance;
+  double limit = run_expect_rounding_of(type), needed = tolerance;
   double lost = largest_of(expected) * limit * 1e-3;
   for (uint64_t i = 0; i < got->shape.count; i++) {
     element_t a = element_at(expected, i), b = element_at(got, i);

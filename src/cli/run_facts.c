@@ -8,16 +8,16 @@
 
 #include "kiln/image.h"
 
-static bool is_ptx(const kiln_code_t* code) {
+static bool run_facts_is_ptx(const kiln_code_t* code) {
   return code != NULL && kiln_code_format(code) == KILN_CODE_FORMAT_PTX;
 }
 
 // Read once for all kernels of the file. A text that only a GPU's driver can
 // read says nothing.
 static const kiln_image_t* image_of(kilni_cli_code_t* code) {
-  const kiln_code_t* ptx = is_ptx(code->text)   ? code->text
-                           : is_ptx(code->code) ? code->code
-                                                : NULL;
+  const kiln_code_t* ptx = run_facts_is_ptx(code->text)   ? code->text
+                           : run_facts_is_ptx(code->code) ? code->code
+                                                          : NULL;
   if (code->is_image_tried || ptx == NULL) return code->image;
   code->is_image_tried = true;
   kiln_status_free(kiln_image_create(kiln_code_bytes(ptx), NULL, &code->image));

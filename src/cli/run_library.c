@@ -61,8 +61,8 @@ bool kilni_cli_library_is_own(const char* name, size_t size) {
   return at < KNOWN && kKnown[at].is_own;
 }
 
-static bool take_value(kiln_library_options_t* options, uint32_t known,
-                       const char* value) {
+static bool run_library_take_value(kiln_library_options_t* options,
+                                   uint32_t known, const char* value) {
   void* field = (char*)options + kKnown[known].at;
   uint64_t number = 0;
   bool is_number = kilni_cli_u64_parse(value, strlen(value), &number);
@@ -124,7 +124,7 @@ static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
     size_t size = strcspn(given->value, "=");
     uint32_t known = known_at(given->value, size);
     if (known == KNOWN ||
-        !take_value(&r->options, known, given->value + size + 1)) {
+        !run_library_take_value(&r->options, known, given->value + size + 1)) {
       return fail_define(r->file, given->value, size, known < KNOWN, error);
     }
   }
@@ -196,8 +196,8 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
 
 // ---- Parameters ----
 
-static void fill_facts(kilni_cli_session_t* s,
-                       const kiln_library_plan_t* plan) {
+static void run_library_fill_facts(kilni_cli_session_t* s,
+                                   const kiln_library_plan_t* plan) {
   kiln_pipeline_parameter_t p;
   uint32_t count = 0;
   for (; kiln_library_plan_parameter(plan, count, &p); count++) {
@@ -217,8 +217,9 @@ static void fill_facts(kilni_cli_session_t* s,
   s->facts.param_count = count;
 }
 
-static bool find(const kiln_library_plan_t* plan, const kilni_cli_binding_t* b,
-                 uint32_t* out_index, kiln_pipeline_parameter_t* out) {
+static bool run_library_find(const kiln_library_plan_t* plan,
+                             const kilni_cli_binding_t* b, uint32_t* out_index,
+                             kiln_pipeline_parameter_t* out) {
   uint64_t position = 0;
   for (*out_index = 0; kiln_library_plan_parameter(plan, *out_index, out);
        ++*out_index) {
@@ -242,7 +243,7 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
-    if (!find(plan, b, &at, &p)) continue;
+    if (!run_library_find(plan, b, &at, &p)) continue;
     if (!kilni_cli_program_check_role(b, p.role, p.name, error)) return false;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
     if (b->is_arg && b->extents != NULL) {
@@ -276,8 +277,8 @@ typedef struct said_t {
   bool is_wanted;
 } said_t;
 
-static void gather(const kilni_cli_request_t* r,
-                   const kiln_library_plan_t* plan, said_t* said) {
+static void run_library_gather(const kilni_cli_request_t* r,
+                               const kiln_library_plan_t* plan, said_t* said) {
   memset(said, 0, sizeof(*said));
   for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     said->sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
@@ -286,7 +287,8 @@ static void gather(const kilni_cli_request_t* r,
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
-    if (!find(plan, b, &at, &p) || at >= KILNI_CLI_MAX_PARAMS) continue;
+    if (!run_library_find(plan, b, &at, &p) || at >= KILNI_CLI_MAX_PARAMS)
+      continue;
     kiln_program_size_t* size = &said->sizes[at];
     if (b->is_arg) size->bits = b->value.scalar.bits;
     if (b->is_in) size->count = b->array.shape.count;
@@ -300,14 +302,14 @@ static void gather(const kilni_cli_request_t* r,
 }
 
 // All parameters of the plan that are not given.
-static bool check_missing(const kilni_cli_request_t* r,
-                          const kiln_library_plan_t* plan,
-                          kilni_cli_error_t* error) {
+static bool run_library_check_missing(const kilni_cli_request_t* r,
+                                      const kiln_library_plan_t* plan,
+                                      kilni_cli_error_t* error) {
   kilni_cli_missing_t missing;
   kiln_pipeline_parameter_t p;
   said_t said;
   if (r->makes_outputs) return true;
-  gather(r, plan, &said);
+  run_library_gather(r, plan, &said);
   memset(&missing, 0, sizeof(missing));
   missing.request = r;
   missing.plan = plan;
@@ -322,8 +324,9 @@ static bool check_missing(const kilni_cli_request_t* r,
 }
 
 // Outputs that nobody names, where they are made.
-static bool add_outputs(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
-                        kilni_cli_error_t* error) {
+static bool run_library_add_outputs(kilni_cli_request_t* r,
+                                    const kiln_library_plan_t* plan,
+                                    kilni_cli_error_t* error) {
   kiln_pipeline_parameter_t p;
   for (uint32_t i = 0;
        r->makes_outputs && kiln_library_plan_parameter(plan, i, &p); i++) {
@@ -350,11 +353,11 @@ static bool all_said(const kilni_cli_request_t* r,
 }
 
 // Outputs without a shape get the one that the plan says, where it knows it.
-static bool fill_outputs(kilni_cli_request_t* r,
-                         const kiln_library_plan_t* plan,
-                         kilni_cli_error_t* error) {
+static bool run_library_fill_outputs(kilni_cli_request_t* r,
+                                     const kiln_library_plan_t* plan,
+                                     kilni_cli_error_t* error) {
   said_t said;
-  gather(r, plan, &said);
+  run_library_gather(r, plan, &said);
   if (!said.is_wanted) return true;
   kiln_status_t status = kiln_library_plan_sizes(plan, said.sizes);
   if (!kiln_status_is_ok(status)) {
@@ -416,10 +419,11 @@ static bool fix_option(const kilni_cli_request_t* r,
 }
 
 // Elements are of the plan's types; tells how many all buffers have together.
-static bool check_types(const kilni_cli_request_t* r,
-                        const kilni_cli_plan_t* plan,
-                        const kiln_library_plan_t* entry, uint64_t* out_count,
-                        kilni_cli_error_t* error) {
+static bool run_library_check_types(const kilni_cli_request_t* r,
+                                    const kilni_cli_plan_t* plan,
+                                    const kiln_library_plan_t* entry,
+                                    uint64_t* out_count,
+                                    kilni_cli_error_t* error) {
   *out_count = 1;
   for (uint32_t i = 0; i < plan->count; i++) {
     kiln_pipeline_parameter_t p;
@@ -446,8 +450,9 @@ static bool check_types(const kilni_cli_request_t* r,
 
 // ---- Running ----
 
-static bool make_entry(kilni_cli_session_t* s, uint64_t count,
-                       kiln_library_plan_t** out, kilni_cli_error_t* error) {
+static bool run_library_make_entry(kilni_cli_session_t* s, uint64_t count,
+                                   kiln_library_plan_t** out,
+                                   kilni_cli_error_t* error) {
   kiln_library_options_t options = s->request->options;
   options.count = count;
   return kilni_cli_check(
@@ -467,7 +472,7 @@ static bool uses_option(const char* file, uint32_t known) {
   kilni_cli_error_t error;
   kiln_library_options_t options = kiln_library_options_default();
   options.count = 1;
-  (void)take_value(&options, known, tame_value(kKnown[known].how));
+  (void)run_library_take_value(&options, known, tame_value(kKnown[known].how));
   return kilni_cli_check(
              &error, kiln_library_check(kilni_cli_library_name(file), &options,
                                         NULL)) ||
@@ -486,7 +491,7 @@ static bool take_used(const char* file, const kilni_cli_given_t* given,
     uint32_t known = known_at(given[i].value, size);
     if (known == KNOWN || !uses_option(file, known)) {
       *out_all = false;
-    } else if (!take_value(out, known, given[i].value + size + 1)) {
+    } else if (!run_library_take_value(out, known, given[i].value + size + 1)) {
       return fail_define(file, given[i].value, size, true, error);
     }
   }
@@ -523,7 +528,7 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   if (r->whole || !r->defines_option) return true;
   // What the plan refuses is nothing that its text may do: limits of an entry
   // stand in the plan alone.
-  if (!all || !make_entry(session, 1, &plan, error)) {
+  if (!all || !run_library_make_entry(session, 1, &plan, error)) {
     // A part of an entry has no plan, and so no options.
     kiln_library_entry_t entry;
     if (kiln_library_find(kilni_cli_library_name(r->file), &entry) &&
@@ -534,7 +539,7 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
     r->options.max_ulp = r->max_ulp;
     if (!take_used(r->file, r->given, r->given_count, &r->options, &all,
                    error) ||
-        !make_entry(session, 1, &plan, error)) {
+        !run_library_make_entry(session, 1, &plan, error)) {
       kilni_cli_error_prefix(error, "--define of \"%s\"", r->file);
       return false;
     }
@@ -548,9 +553,9 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
 
 // What the plan has only with values of a type is named before anything else is
 // missed: without it there is no such parameter.
-static bool check_values(kilni_cli_session_t* s,
-                         const kiln_library_plan_t* first,
-                         kilni_cli_error_t* error) {
+static bool run_library_check_values(kilni_cli_session_t* s,
+                                     const kiln_library_plan_t* first,
+                                     kilni_cli_error_t* error) {
   kilni_cli_request_t* r = s->request;
   kiln_pipeline_parameter_t p;
   uint32_t at;
@@ -559,7 +564,7 @@ static bool check_values(kilni_cli_session_t* s,
     const kilni_cli_binding_t* b = &r->bindings[i];
     kiln_library_plan_t* with = NULL;
     kilni_cli_error_t none;
-    if (b->is_arg || find(first, b, &at, &p)) continue;
+    if (b->is_arg || run_library_find(first, b, &at, &p)) continue;
     kilni_cli_type_t given = b->array.shape.type != KILNI_CLI_TYPE_NONE
                                  ? b->array.shape.type
                                  : b->spec.shape.type;
@@ -567,7 +572,8 @@ static bool check_values(kilni_cli_session_t* s,
         given != KILNI_CLI_TYPE_NONE ? kilni_cli_type_info(given)->text : "u32";
     r->options.value_type = kiln_program_type_find(text);
     bool has = r->options.value_type != KILN_PROGRAM_TYPE_NONE &&
-               make_entry(s, 1, &with, &none) && find(with, b, &at, &p);
+               run_library_make_entry(s, 1, &with, &none) &&
+               run_library_find(with, b, &at, &p);
     kiln_library_plan_release(with);
     r->options.value_type = KILN_PROGRAM_TYPE_NONE;
     if (!has) continue;
@@ -593,19 +599,20 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
   uint64_t count = 0;
   *out_entry = NULL;
   if (!kilni_cli_program_launch(r, error) ||
-      !make_entry(session, 1, &first, error)) {
+      !run_library_make_entry(session, 1, &first, error)) {
     return false;
   }
-  fill_facts(session, first);
-  bool ok =
-      (r->maybe_whole ||
-       (give_types(r, first, error) && kilni_cli_request_read(r, error))) &&
-      check_values(session, first, error) && check_missing(r, first, error) &&
-      add_outputs(r, first, error) && fill_outputs(r, first, error) &&
-      kilni_cli_plan_make(&session->facts, r, plan, error) &&
-      check_types(r, plan, first, &count, error) &&
-      make_entry(session, count, out_entry, error) &&
-      kilni_cli_residents_make(session, plan, error);
+  run_library_fill_facts(session, first);
+  bool ok = (r->maybe_whole || (give_types(r, first, error) &&
+                                kilni_cli_request_read(r, error))) &&
+            run_library_check_values(session, first, error) &&
+            run_library_check_missing(r, first, error) &&
+            run_library_add_outputs(r, first, error) &&
+            run_library_fill_outputs(r, first, error) &&
+            kilni_cli_plan_make(&session->facts, r, plan, error) &&
+            run_library_check_types(r, plan, first, &count, error) &&
+            run_library_make_entry(session, count, out_entry, error) &&
+            kilni_cli_residents_make(session, plan, error);
   for (uint32_t i = 0; ok && i < plan->count; i++) session->order[i] = i;
   // Names of the first one are in the facts and in outputs that were added.
   session->facts.param_count = 0;

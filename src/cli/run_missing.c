@@ -39,22 +39,24 @@ static bool has_own_data(const kilni_cli_request_t* r) {
   return false;
 }
 
-static const kilni_cli_type_info_t* info_of(const kilni_cli_wanted_t* w) {
+static const kilni_cli_type_info_t* run_missing_info_of(
+    const kilni_cli_wanted_t* w) {
   const char* name = kiln_program_type_name(w->type);
   return kilni_cli_type_info(kilni_cli_type_find(name, strlen(name)));
 }
 
-static char kind_of(const kilni_cli_wanted_t* w) {
-  return info_of(w)->kind;
+static char run_missing_kind_of(const kilni_cli_wanted_t* w) {
+  return run_missing_info_of(w)->kind;
 }
 
-static bool is_number(const kilni_cli_wanted_t* w) {
+static bool run_missing_is_number(const kilni_cli_wanted_t* w) {
   return w->role == KILN_PROGRAM_ROLE_NONE;
 }
 
 // ---- Sizes ----
 
-static bool ask(const kilni_cli_missing_t* m, kiln_program_size_t* sizes) {
+static bool run_missing_ask(const kilni_cli_missing_t* m,
+                            kiln_program_size_t* sizes) {
   uint64_t work[3];
   kiln_status_t status = m->plan != NULL
                              ? kiln_library_plan_sizes(m->plan, sizes)
@@ -65,8 +67,9 @@ static bool ask(const kilni_cli_missing_t* m, kiln_program_size_t* sizes) {
 }
 
 // That number, or NUMBER where the type does not hold it.
-static uint64_t fit(const kilni_cli_wanted_t* w, uint64_t number) {
-  uint32_t bits = info_of(w)->bytes * 8 - (kind_of(w) == 'i' ? 1 : 0);
+static uint64_t run_missing_fit(const kilni_cli_wanted_t* w, uint64_t number) {
+  uint32_t bits = run_missing_info_of(w)->bytes * 8 -
+                  (run_missing_kind_of(w) == 'i' ? 1 : 0);
   bool fits = bits >= 64 || number >> bits == 0;
   return fits ? number : NUMBER;
 }
@@ -79,22 +82,23 @@ static bool try_numbers(const kilni_cli_missing_t* m, uint64_t first,
   for (uint32_t i = 0; i < m->count; i++) {
     const kilni_cli_wanted_t* w = &m->wanted[i];
     if (!is_missing(m, i)) continue;
-    if (!is_number(w)) {
+    if (!run_missing_is_number(w)) {
       if (!w->is_counted) out[i].count = ELEMENTS;
       continue;
     }
     // Floats have no part in sizes.
-    out[i].bits = kind_of(w) == 'f' ? 0 : fit(w, next);
-    if (kind_of(w) != 'f') next = rest;
+    out[i].bits = run_missing_kind_of(w) == 'f' ? 0 : run_missing_fit(w, next);
+    if (run_missing_kind_of(w) != 'f') next = rest;
   }
-  return ask(m, out);
+  return run_missing_ask(m, out);
 }
 
 // Numbers that agree with what is given: sizes are often lengths of inputs.
 static bool find_sizes(const kilni_cli_missing_t* m, kiln_program_size_t* out) {
   for (uint32_t i = 0; i < m->count; i++) {
     uint64_t count = m->known[i].count;
-    if (is_number(&m->wanted[i]) || count == KILN_PROGRAM_COUNT_UNKNOWN) {
+    if (run_missing_is_number(&m->wanted[i]) ||
+        count == KILN_PROGRAM_COUNT_UNKNOWN) {
       continue;
     }
     if (try_numbers(m, count, 1, out) || try_numbers(m, count, count, out)) {
@@ -111,53 +115,58 @@ static bool is_settled(const kilni_cli_missing_t* m, uint32_t index,
   kiln_program_size_t other[KILNI_CLI_MAX_PARAMS];
   uint32_t missing = 0;
   for (uint32_t i = 0; i < m->count; i++) {
-    if (is_missing(m, i) && is_number(&m->wanted[i])) missing++;
+    if (is_missing(m, i) && run_missing_is_number(&m->wanted[i])) missing++;
   }
-  char kind = kind_of(&m->wanted[index]);
+  char kind = run_missing_kind_of(&m->wanted[index]);
   return missing == 1 && kind != 'f' && kind != 'b' &&
          !try_numbers(m, sizes[index].bits + 1, 1, other);
 }
 
 // ---- Words ----
 
-static bool add(kilni_cli_buffer_t* out, const char* text,
-                kilni_cli_error_t* error) {
+static bool run_missing_add(kilni_cli_buffer_t* out, const char* text,
+                            kilni_cli_error_t* error) {
   return kilni_cli_buffer_add(out, text, strlen(text), error);
 }
 
-static bool add_word(kilni_cli_buffer_t* out, const char* text,
-                     kilni_cli_error_t* error) {
-  return add(out, " ", error) &&
-         kilni_config_quote(out, KILNI_CONFIG_SHELL, text, error);
+static bool run_missing_add_word(kilni_cli_buffer_t* out, const char* text,
+                                 kilni_cli_error_t* error) {
+  return run_missing_add(out, " ", error) &&
+         kilni_cli_config_quote(out, KILNI_CONFIG_SHELL, text, error);
 }
 
 static bool add_given(const kilni_cli_request_t* r, kilni_cli_buffer_t* out,
                       kilni_cli_error_t* error) {
-  bool ok = add(out, "kiln run", error) && add_word(out, r->file, error);
+  bool ok = run_missing_add(out, "kiln run", error) &&
+            run_missing_add_word(out, r->file, error);
   for (size_t i = 0; ok && i < r->given_count; i++) {
     const kilni_cli_given_t* given = &r->given[i];
-    ok = add(out, " --", error) && add(out, given->option->name, error);
+    ok = run_missing_add(out, " --", error) &&
+         run_missing_add(out, given->option->name, error);
     if (!ok || given->option->value == NULL || given->value == NULL) continue;
-    ok = add_word(out, given->value, error);
+    ok = run_missing_add_word(out, given->value, error);
   }
   return ok;
 }
 
-static bool add_number(const kilni_cli_wanted_t* w, uint64_t bits,
-                       kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+static bool run_missing_add_number(const kilni_cli_wanted_t* w, uint64_t bits,
+                                   kilni_cli_buffer_t* out,
+                                   kilni_cli_error_t* error) {
   char word[192];
-  if (kind_of(w) == 'f') {
+  if (run_missing_kind_of(w) == 'f') {
     (void)snprintf(word, sizeof(word), "%s=1.0", w->name);
-  } else if (kind_of(w) == 'b') {
+  } else if (run_missing_kind_of(w) == 'b') {
     (void)snprintf(word, sizeof(word), "%s=true", w->name);
   } else {
     (void)snprintf(word, sizeof(word), "%s=%" PRIu64, w->name, bits);
   }
-  return add(out, " --arg", error) && add_word(out, word, error);
+  return run_missing_add(out, " --arg", error) &&
+         run_missing_add_word(out, word, error);
 }
 
 // Whether a file of that name is there, or is to be.
-static bool is_taken(const kilni_cli_missing_t* m, const char* path) {
+static bool run_missing_is_taken(const kilni_cli_missing_t* m,
+                                 const char* path) {
   const kilni_cli_request_t* r = m->request;
   for (size_t i = 0; i < r->binding_count; i++) {
     if (strcmp((const char*)r->bindings[i].path.data, path) == 0) return true;
@@ -170,14 +179,14 @@ static bool is_taken(const kilni_cli_missing_t* m, const char* path) {
 static void choose_file(const kilni_cli_missing_t* m, const char* name,
                         const char* end, char* out, size_t capacity) {
   (void)snprintf(out, capacity, "%.80s.%s", name, end);
-  for (int i = 2; i < 100 && is_taken(m, out); i++) {
+  for (int i = 2; i < 100 && run_missing_is_taken(m, out); i++) {
     (void)snprintf(out, capacity, "%.80s_%d.%s", name, i, end);
   }
 }
 
-static bool add_buffer(const kilni_cli_missing_t* m, uint32_t index,
-                       uint64_t count, kilni_cli_buffer_t* out,
-                       kilni_cli_error_t* error) {
+static bool run_missing_add_buffer(const kilni_cli_missing_t* m, uint32_t index,
+                                   uint64_t count, kilni_cli_buffer_t* out,
+                                   kilni_cli_error_t* error) {
   const kilni_cli_wanted_t* w = &m->wanted[index];
   char word[256], path[128];
   const char* type = kiln_program_type_name(w->type);
@@ -187,7 +196,8 @@ static bool add_buffer(const kilni_cli_missing_t* m, uint32_t index,
   if (w->role != KILN_PROGRAM_ROLE_OUT) {
     (void)snprintf(word, sizeof(word), "%s=%s[%" PRIu64 "]", w->name, type,
                    count);
-    ok = add(out, " --buffer", error) && add_word(out, word, error);
+    ok = run_missing_add(out, " --buffer", error) &&
+         run_missing_add_word(out, word, error);
   }
   if (!ok || !is_out) return ok;
   const char* end = strcmp(type, "bf16") == 0 ? "bin" : "npy";
@@ -198,7 +208,8 @@ static bool add_buffer(const kilni_cli_missing_t* m, uint32_t index,
     (void)snprintf(word + used, sizeof(word) - used, ":%s[%" PRIu64 "]", type,
                    count);
   }
-  return add(out, " --out", error) && add_word(out, word, error);
+  return run_missing_add(out, " --out", error) &&
+         run_missing_add_word(out, word, error);
 }
 
 // Whether a number is not known yet, and so no size that it has a part in.
@@ -210,19 +221,20 @@ static bool has_open(const kilni_cli_request_t* r) {
 }
 
 // What only the user can say, where the rest is the user's own.
-static bool add_own(const kilni_cli_wanted_t* w, kilni_cli_buffer_t* out,
-                    kilni_cli_error_t* error) {
+static bool run_missing_add_own(const kilni_cli_wanted_t* w,
+                                kilni_cli_buffer_t* out,
+                                kilni_cli_error_t* error) {
   char word[128];
-  const char* option = is_number(w)                         ? "arg"
+  const char* option = run_missing_is_number(w)             ? "arg"
                        : w->role == KILN_PROGRAM_ROLE_INOUT ? "inout"
                                                             : "in";
   (void)snprintf(word, sizeof(word), " --%s %.80s=%s", option, w->name,
-                 is_number(w) ? "VALUE" : "FILE");
-  return add(out, word, error);
+                 run_missing_is_number(w) ? "VALUE" : "FILE");
+  return run_missing_add(out, word, error);
 }
 
-static void append(char* text, size_t capacity, const char* between,
-                   const char* word) {
+static void run_missing_append(char* text, size_t capacity, const char* between,
+                               const char* word) {
   size_t used = strlen(text);
   (void)snprintf(text + used, capacity - used, "%s%s", used == 0 ? "" : between,
                  word);
@@ -232,7 +244,8 @@ static void append(char* text, size_t capacity, const char* between,
 static bool lacks_input(const kilni_cli_missing_t* m) {
   for (uint32_t i = 0; i < m->count; i++) {
     const kilni_cli_wanted_t* w = &m->wanted[i];
-    if (is_missing(m, i) && !is_number(w) && w->role != KILN_PROGRAM_ROLE_OUT) {
+    if (is_missing(m, i) && !run_missing_is_number(w) &&
+        w->role != KILN_PROGRAM_ROLE_OUT) {
       return true;
     }
   }
@@ -240,8 +253,9 @@ static bool lacks_input(const kilni_cli_missing_t* m) {
 }
 
 // The whole command; empty where no sizes agree.
-static bool write_command(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
-                          kilni_cli_error_t* error) {
+static bool run_missing_write_command(const kilni_cli_missing_t* m,
+                                      kilni_cli_buffer_t* out,
+                                      kilni_cli_error_t* error) {
   kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
   if (!find_sizes(m, sizes)) return true;
   bool ends_samples = lacks_input(m);
@@ -249,8 +263,9 @@ static bool write_command(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
   for (uint32_t i = 0; ok && i < m->count; i++) {
     const kilni_cli_wanted_t* w = &m->wanted[i];
     if (!is_missing(m, i) && !(ends_samples && is_sample(m, i))) continue;
-    ok = is_number(w) ? add_number(w, sizes[i].bits, out, error)
-                      : add_buffer(m, i, sizes[i].count, out, error);
+    ok = run_missing_is_number(w)
+             ? run_missing_add_number(w, sizes[i].bits, out, error)
+             : run_missing_add_buffer(m, i, sizes[i].count, out, error);
   }
   return ok;
 }
@@ -268,24 +283,28 @@ static bool write_own(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
     const kilni_cli_wanted_t* w = &m->wanted[i];
     if (!is_missing(m, i)) continue;
     if (w->role == KILN_PROGRAM_ROLE_OUT) {
-      ok = add_buffer(m, i, sizes[i].count, out, error);
-    } else if (is_number(w) && is_settled(m, i, sizes)) {
-      ok = add_number(w, sizes[i].bits, out, error);
+      ok = run_missing_add_buffer(m, i, sizes[i].count, out, error);
+    } else if (run_missing_is_number(w) && is_settled(m, i, sizes)) {
+      ok = run_missing_add_number(w, sizes[i].bits, out, error);
     } else {
-      bool is_other = strstr(words, is_number(w) ? "VALUE" : "FILE") == NULL;
+      bool is_other =
+          strstr(words, run_missing_is_number(w) ? "VALUE" : "FILE") == NULL;
       if (is_other) {
-        append(words, sizeof(words), " and ", is_number(w) ? "VALUE" : "FILE");
+        run_missing_append(words, sizeof(words), " and ",
+                           run_missing_is_number(w) ? "VALUE" : "FILE");
       }
-      ok = add_own(w, out, error) &&
-           (is_number(w) ? add_number(w, sizes[i].bits, &made, error)
-                         : add_buffer(m, i, sizes[i].count, &made, error));
+      ok = run_missing_add_own(w, out, error) &&
+           (run_missing_is_number(w)
+                ? run_missing_add_number(w, sizes[i].bits, &made, error)
+                : run_missing_add_buffer(m, i, sizes[i].count, &made, error));
     }
   }
   if (ok && made.size != 0) {
-    ok = add(out, ", with your own in the place of ", error) &&
-         add(out, words, error);
+    ok = run_missing_add(out, ", with your own in the place of ", error) &&
+         run_missing_add(out, words, error);
     if (ok && !has_open(m->request)) {
-      ok = add(out, "; to try it with numbers that are made up, write there",
+      ok = run_missing_add(
+               out, "; to try it with numbers that are made up, write there",
                error) &&
            kilni_cli_buffer_add(out, made.data, made.size, error);
     }
@@ -295,20 +314,22 @@ static bool write_own(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
 }
 
 // "x" (in f32)
-static void describe(const kilni_cli_wanted_t* w, char* out, size_t capacity) {
+static void run_missing_describe(const kilni_cli_wanted_t* w, char* out,
+                                 size_t capacity) {
   const char* role = kiln_program_role_name(w->role);
   (void)snprintf(out, capacity, "\"%.80s\" (%s%s%s)", w->name, role,
                  role[0] != 0 ? " " : "", kiln_program_type_name(w->type));
 }
 
-static void suggest(const kilni_cli_wanted_t* w, char* out, size_t capacity) {
+static void run_missing_suggest(const kilni_cli_wanted_t* w, char* out,
+                                size_t capacity) {
   bool counts = w->role == KILN_PROGRAM_ROLE_OUT && !w->is_counted;
-  const char* option = is_number(w)                         ? "arg"
+  const char* option = run_missing_is_number(w)             ? "arg"
                        : w->role == KILN_PROGRAM_ROLE_OUT   ? "out"
                        : w->role == KILN_PROGRAM_ROLE_INOUT ? "inout"
                                                             : "in";
   (void)snprintf(out, capacity, "--%s %.80s=%s%s%s%s", option, w->name,
-                 is_number(w) ? "VALUE" : "FILE", counts ? ":" : "",
+                 run_missing_is_number(w) ? "VALUE" : "FILE", counts ? ":" : "",
                  counts ? kiln_program_type_name(w->type) : "",
                  counts ? "[N]" : "");
 }
@@ -319,18 +340,19 @@ bool kilni_cli_missing_check(const kilni_cli_missing_t* m,
   uint32_t missing = 0;
   for (uint32_t i = 0; i < m->count; i++) {
     if (!is_missing(m, i)) continue;
-    describe(&m->wanted[i], word, sizeof(word));
-    append(names, sizeof(names), ", ", word);
-    suggest(&m->wanted[i], word, sizeof(word));
+    run_missing_describe(&m->wanted[i], word, sizeof(word));
+    run_missing_append(names, sizeof(names), ", ", word);
+    run_missing_suggest(&m->wanted[i], word, sizeof(word));
     (void)snprintf(line, sizeof(line), "  %s", word);
-    append(trail, sizeof(trail), "\n", line);
+    run_missing_append(trail, sizeof(trail), "\n", line);
     missing++;
   }
   if (missing == 0) return true;
   kilni_cli_buffer_t command = {0};
   kilni_cli_error_t none;
-  bool written = has_own_data(m->request) ? write_own(m, &command, &none)
-                                          : write_command(m, &command, &none);
+  bool written = has_own_data(m->request)
+                     ? write_own(m, &command, &none)
+                     : run_missing_write_command(m, &command, &none);
   bool whole =
       written && command.size != 0 && command.size < sizeof(error->fix);
   (void)kilni_cli_fail(

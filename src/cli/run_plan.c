@@ -38,7 +38,8 @@ static bool is_made_up(const char* name, uint32_t index) {
 
 // What to write for a parameter on the command line: its name where a user
 // gave it one, or its position.
-static void word_of(const planner_t* p, uint32_t index, char out[WORD_BYTES]) {
+static void run_plan_word_of(const planner_t* p, uint32_t index,
+                             char out[WORD_BYTES]) {
   static const char kLetters[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   (void)snprintf(out, WORD_BYTES, "%" PRIu32, index);
@@ -53,7 +54,8 @@ static void word_of(const planner_t* p, uint32_t index, char out[WORD_BYTES]) {
 }
 
 // "2 ("n", an integer of 4 bytes)"
-static void describe(const planner_t* p, uint32_t index, char out[256]) {
+static void run_plan_describe(const planner_t* p, uint32_t index,
+                              char out[256]) {
   static const char* const KINDS[] = {"a parameter", "an integer", "a float",
                                       "a struct", "a pointer"};
   if (!p->kernel->params_known || index >= p->kernel->param_count) {
@@ -81,7 +83,7 @@ static void suggest_typed(const char* word, const char* type, char* out,
 }
 
 // A half that is passed by value is a struct of two bytes in PTX.
-static bool is_half(const kilni_cli_param_t* param) {
+static bool run_plan_is_half(const kilni_cli_param_t* param) {
   return param->kind == KILN_PARAM_KIND_BYTES && param->bytes == 2;
 }
 
@@ -140,11 +142,13 @@ static bool suggest_same(const planner_t* p, uint32_t index,
                    : param->bytes == 2 ? 1
                                        : 0;
   char kind = kilni_cli_type_info(given->type)->kind;
-  bool is_float = param->kind == KILN_PARAM_KIND_FLOAT || is_half(param) ||
+  bool is_float = param->kind == KILN_PARAM_KIND_FLOAT ||
+                  run_plan_is_half(param) ||
                   (param->kind == KILN_PARAM_KIND_UNKNOWN && kind == 'f');
   bool is_number = param->kind == KILN_PARAM_KIND_UNKNOWN ||
                    param->kind == KILN_PARAM_KIND_INTEGER ||
-                   param->kind == KILN_PARAM_KIND_FLOAT || is_half(param);
+                   param->kind == KILN_PARAM_KIND_FLOAT ||
+                   run_plan_is_half(param);
   if (!is_number || is_pointer(p, index) || kind == 'b' || param->bytes > 8 ||
       (is_float && width == 0)) {
     return false;
@@ -157,7 +161,7 @@ static bool suggest_same(const planner_t* p, uint32_t index,
                      : kind == 'u' ? UNSIGNED[width]
                                    : SIGNED[width];
   char word[WORD_BYTES], number[KILNI_CLI_NUMBER_TEXT];
-  word_of(p, index, word);
+  run_plan_word_of(p, index, word);
   if (!kilni_cli_number_text(given->type, given->bits,
                              kilni_cli_type_find(type, strlen(type)), number)) {
     return false;
@@ -172,7 +176,7 @@ static void suggest_count(const planner_t* p, const char* word, char* out,
   for (uint32_t i = 0; i < p->plan->count; i++) {
     char buffer[WORD_BYTES];
     if (!is_buffer(&p->plan->slots[i])) continue;
-    word_of(p, i, buffer);
+    run_plan_word_of(p, i, buffer);
     (void)snprintf(out, capacity,
                    "--arg '%s=len(%s)', if it counts those elements, or a "
                    "number such as 1024i32",
@@ -183,11 +187,11 @@ static void suggest_count(const planner_t* p, const char* word, char* out,
 }
 
 // What to write for a parameter that has no value, or a wrong one.
-static void suggest(const planner_t* p, uint32_t index, char* out,
-                    size_t capacity) {
+static void run_plan_suggest(const planner_t* p, uint32_t index, char* out,
+                             size_t capacity) {
   uint32_t bytes = 0, kind = KILN_PARAM_KIND_UNKNOWN;
   char word[WORD_BYTES];
-  word_of(p, index, word);
+  run_plan_word_of(p, index, word);
   if (p->kernel->params_known) {
     bytes = p->kernel->params[index].bytes;
     kind = p->kernel->params[index].kind;
@@ -209,7 +213,7 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
         word, word, word, is_pointer(p, index) ? "" : ", or a u64 or i64");
     return;
   }
-  if (p->kernel->params_known && is_half(&p->kernel->params[index])) {
+  if (p->kernel->params_known && run_plan_is_half(&p->kernel->params[index])) {
     suggest_half(kilni_cli_value_type(p->kernel->name, index), word, out,
                  capacity);
     return;
@@ -307,7 +311,7 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   return true;
 }
 
-static bool check_complete(planner_t* p) {
+static bool run_plan_check_complete(planner_t* p) {
   char trail[sizeof(p->error->trail)] = "";
   size_t used = 0;
   uint32_t missing = 0;
@@ -315,8 +319,8 @@ static bool check_complete(planner_t* p) {
     const kilni_cli_slot_t* slot = &p->plan->slots[i];
     if (is_buffer(slot) || slot->arg != NULL) continue;
     char what[256], write[256];
-    describe(p, i, what);
-    suggest(p, i, write, sizeof(write));
+    run_plan_describe(p, i, what);
+    run_plan_suggest(p, i, write, sizeof(write));
     int n = snprintf(trail + used, sizeof(trail) - used, "%s  parameter %s: %s",
                      missing == 0 ? "" : "\n", what, write);
     if (n > 0 && used + (size_t)n < sizeof(trail)) used += (size_t)n;
@@ -337,8 +341,8 @@ static bool check_complete(planner_t* p) {
 
 static bool fail_buffer(planner_t* p, uint32_t index) {
   char what[256], write[256];
-  describe(p, index, what);
-  suggest(p, index, write, sizeof(write));
+  run_plan_describe(p, index, what);
+  run_plan_suggest(p, index, write, sizeof(write));
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s is not a buffer", what);
   kilni_cli_error_fix(p->error, "write %s", write);
@@ -369,7 +373,7 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   }
   if (spec->kind != KILNI_CLI_SPEC_COPY) {
     char word[WORD_BYTES];
-    word_of(p, index, word);
+    run_plan_word_of(p, index, word);
     (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                          "the output of parameter %s has no type and shape",
                          what);
@@ -480,7 +484,7 @@ static bool check_tolerance(planner_t* p, uint32_t index) {
   }
   const char* path = (const char*)slot->expect->path.data;
   char word[WORD_BYTES];
-  word_of(p, index, word);
+  run_plan_word_of(p, index, word);
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--tolerance needs numbers, and nothing says of which "
                        "type those in \"%.200s\" of --expect are",
@@ -516,7 +520,7 @@ static bool check_expected(planner_t* p, uint32_t index) {
 
 // Whether the u8 of a buffer are bytes of anything: a file of another format
 // than raw bytes says that they are numbers, and so do those that are made up.
-static bool is_of_bytes(planner_t* p, uint32_t index, uint32_t depth) {
+static bool run_plan_is_of_bytes(planner_t* p, uint32_t index, uint32_t depth) {
   const kilni_cli_slot_t* slot = &p->plan->slots[index];
   const kilni_cli_binding_t* const said[] = {slot->in, slot->out, slot->expect};
   for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
@@ -530,7 +534,7 @@ static bool is_of_bytes(planner_t* p, uint32_t index, uint32_t depth) {
     }
     if (b->spec.kind == KILNI_CLI_SPEC_COPY && depth != 0 &&
         find_parameter(p, b->spec.copied, strlen(b->spec.copied), &from) &&
-        from < p->plan->count && !is_of_bytes(p, from, depth - 1)) {
+        from < p->plan->count && !run_plan_is_of_bytes(p, from, depth - 1)) {
       return false;
     }
   }
@@ -548,7 +552,7 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
   if (!kilni_cli_fit_data(p->kernel, index, &slot->shape,
-                          is_of_bytes(p, index, KILNI_CLI_MAX_PARAMS),
+                          run_plan_is_of_bytes(p, index, KILNI_CLI_MAX_PARAMS),
                           p->error)) {
     return false;
   }
@@ -562,11 +566,11 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
 
 static bool fail_scalar(planner_t* p, uint32_t index, const char* type) {
   char what[256], write[256];
-  describe(p, index, what);
+  run_plan_describe(p, index, what);
   const kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (slot->arg->value.is_length || slot->arg->is_bytes ||
       !suggest_same(p, index, &slot->scalar, write, sizeof(write))) {
-    suggest(p, index, write, sizeof(write));
+    run_plan_suggest(p, index, write, sizeof(write));
   }
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s cannot take a value of type %s", what,
@@ -651,8 +655,8 @@ static bool plan_bytes(planner_t* p, uint32_t index) {
     return check_members(p, index);
   }
   char what[256], write[256];
-  describe(p, index, what);
-  suggest(p, index, write, sizeof(write));
+  run_plan_describe(p, index, what);
+  run_plan_suggest(p, index, write, sizeof(write));
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s is given %" PRIu32 " bytes", what,
                        slot->byte_count);
@@ -669,7 +673,7 @@ static bool plan_scalar(planner_t* p, uint32_t index) {
   const kilni_cli_param_t* param = &p->kernel->params[index];
   const kilni_cli_type_info_t* info = kilni_cli_type_info(slot->scalar.type);
   bool is_float = info->kind == 'f';
-  if (is_half(param) && info->bytes == 2 &&
+  if (run_plan_is_half(param) && info->bytes == 2 &&
       kilni_cli_fit_half(p->kernel, index, slot->scalar.type)) {
     slot->bytes = (const uint8_t*)&slot->scalar.bits;
     slot->byte_count = 2;
@@ -713,7 +717,7 @@ bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
   for (size_t i = 0; i < request->binding_count; i++) {
     if (!place_binding(&p, &request->bindings[i])) return false;
   }
-  if (!check_complete(&p)) return false;
+  if (!run_plan_check_complete(&p)) return false;
   for (uint32_t i = 0; i < out->count; i++) {
     if (is_buffer(&out->slots[i]) && !plan_buffer(&p, i)) return false;
   }

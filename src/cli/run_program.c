@@ -14,8 +14,9 @@
 #include "cli/run_missing.h"
 
 // The parameter that a binding means; false for none, which the plan tells.
-static bool find(const kiln_program_t* program, const char* text, size_t size,
-                 uint32_t* out_index, kiln_program_parameter_info_t* out) {
+static bool run_program_find(const kiln_program_t* program, const char* text,
+                             size_t size, uint32_t* out_index,
+                             kiln_program_parameter_info_t* out) {
   uint64_t position;
   for (uint32_t i = 0; kiln_program_parameter(program, i, out); i++) {
     if (strlen(out->name) == size && memcmp(out->name, text, size) == 0) {
@@ -34,11 +35,12 @@ static bool find(const kiln_program_t* program, const char* text, size_t size,
 static bool find_binding(const kilni_cli_request_t* r,
                          const kilni_cli_binding_t* b, uint32_t* out_index,
                          kiln_program_parameter_info_t* out) {
-  return find(r->program, b->parameter, b->parameter_size, out_index, out);
+  return run_program_find(r->program, b->parameter, b->parameter_size,
+                          out_index, out);
 }
 
-static bool fail_type(const kiln_program_parameter_info_t* p, const char* given,
-                      kilni_cli_error_t* error) {
+static bool run_program_fail_type(const kiln_program_parameter_info_t* p,
+                                  const char* given, kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter \"%s\" is given as %s; the program says %s",
                        p->name, given, kiln_program_type_name(p->type));
@@ -53,7 +55,7 @@ static const char* given_type(const kilni_cli_binding_t* b) {
 }
 
 // How many bits a number of that type has before it is rounded.
-static uint32_t bits_of(const kilni_cli_type_info_t* info) {
+static uint32_t run_program_bits_of(const kilni_cli_type_info_t* info) {
   if (info->kind != 'f') return info->bytes * 8 - (info->kind == 'i' ? 1 : 0);
   if (strcmp(info->text, "bf16") == 0) return 8;
   return info->bytes == 8 ? 53 : info->bytes == 4 ? 24 : 11;
@@ -64,13 +66,13 @@ static bool is_whole_in(const kilni_cli_type_info_t* from,
                         const kilni_cli_type_info_t* to) {
   if (from->kind == 'f') {
     return to->kind == 'f' && to->bytes >= from->bytes &&
-           bits_of(to) >= bits_of(from);
+           run_program_bits_of(to) >= run_program_bits_of(from);
   }
   if (from->kind == 'i' && to->kind == 'u') return false;
-  return bits_of(to) >= bits_of(from);
+  return run_program_bits_of(to) >= run_program_bits_of(from);
 }
 
-static const kilni_cli_type_info_t* info_of(uint32_t type) {
+static const kilni_cli_type_info_t* run_program_info_of(uint32_t type) {
   const char* name = kiln_program_type_name(type);
   return kilni_cli_type_info(kilni_cli_type_find(name, strlen(name)));
 }
@@ -118,7 +120,7 @@ void kilni_cli_program_fix_define(const kilni_cli_request_t* r,
                         "wrap at %" PRIu32,
                         b->is_made ? "give it as" : "convert the file to", wide,
                         verb, define, wide, define, given,
-                        (uint32_t)1 << bits_of(info));
+                        (uint32_t)1 << run_program_bits_of(info));
   } else {
     kilni_cli_error_fix(
         error, "%s --define %s=%s, so that the program takes %s; or %s", verb,
@@ -135,7 +137,7 @@ static uint32_t find_wider(const kilni_cli_request_t* r,
   for (uint32_t round = 0; round < 2; round++) {
     for (uint32_t type = KILN_PROGRAM_TYPE_NONE + 1;
          kiln_program_type_name(type)[0] != 0; type++) {
-      const kilni_cli_type_info_t* info = info_of(type);
+      const kilni_cli_type_info_t* info = run_program_info_of(type);
       bool fits = round == 0 ? is_whole_in(given, info)
                              : given->kind == 'i' && info->kind == 'u' &&
                                    info->bytes >= given->bytes;
@@ -174,7 +176,7 @@ void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
   bool has = kilni_cli_program_define_of(r->file, &call, name,
                                          kiln_program_type_find(text), define);
   uint32_t wider = KILN_PROGRAM_TYPE_NONE;
-  if (!has && !is_whole_in(given, info_of(type))) {
+  if (!has && !is_whole_in(given, run_program_info_of(type))) {
     wider = find_wider(r, &call, name, given, define);
   }
   if (wider == KILN_PROGRAM_TYPE_NONE) {
@@ -195,15 +197,17 @@ static bool fail_file_type(const kilni_cli_request_t* r,
                            const kilni_cli_binding_t* b,
                            const kiln_program_parameter_info_t* p,
                            kilni_cli_error_t* error) {
-  (void)fail_type(p, kilni_cli_type_info(b->array.shape.type)->text, error);
+  (void)run_program_fail_type(p, kilni_cli_type_info(b->array.shape.type)->text,
+                              error);
   kilni_cli_program_fix_type(r, b, p->name, p->type, error);
   return false;
 }
 
 // A number without a type gets the program's; one with another is refused.
-static bool take_number(kilni_cli_binding_t* b,
-                        const kiln_program_parameter_info_t* p,
-                        kilni_cli_type_t type, kilni_cli_error_t* error) {
+static bool run_program_take_number(kilni_cli_binding_t* b,
+                                    const kiln_program_parameter_info_t* p,
+                                    kilni_cli_type_t type,
+                                    kilni_cli_error_t* error) {
   kilni_cli_scalar_t* scalar = &b->value.scalar;
   if (p->role != KILN_PROGRAM_ROLE_NONE) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
@@ -220,7 +224,8 @@ static bool take_number(kilni_cli_binding_t* b,
   bool is_half = p->type_bytes == 2 && scalar->type == KILNI_CLI_TYPE_U16 &&
                  kilni_cli_type_info(type)->kind == 'f';
   if (b->value.is_length || is_half || scalar->type == type) return true;
-  return fail_type(p, kilni_cli_type_info(scalar->type)->text, error);
+  return run_program_fail_type(p, kilni_cli_type_info(scalar->type)->text,
+                               error);
 }
 
 bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
@@ -281,14 +286,15 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
       continue;
     }
     if (b->is_arg) {
-      if (!take_number(b, &p, type, error)) return false;
+      if (!run_program_take_number(b, &p, type, error)) return false;
       continue;
     }
     if (!kilni_cli_defaults_room(request, b, type, error)) return false;
     bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||
                 b->spec.kind == KILNI_CLI_SPEC_SHAPE;
     if (says && b->spec.shape.type != type) {
-      (void)fail_type(&p, kilni_cli_type_info(b->spec.shape.type)->text, error);
+      (void)run_program_fail_type(
+          &p, kilni_cli_type_info(b->spec.shape.type)->text, error);
       kilni_cli_program_fix_type(request, b, p.name, p.type, error);
       return false;
     }
@@ -349,8 +355,8 @@ static bool fail_length(const kilni_cli_binding_t* b,
   return false;
 }
 
-static bool gather(const kilni_cli_request_t* r, said_t* said,
-                   kilni_cli_error_t* error) {
+static bool run_program_gather(const kilni_cli_request_t* r, said_t* said,
+                               kilni_cli_error_t* error) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p;
@@ -394,8 +400,8 @@ static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
     uint32_t index, from;
     if (!b->is_arg || !b->value.is_length || !find_binding(r, b, &index, &p) ||
         index >= KILNI_CLI_MAX_PARAMS ||
-        !find(r->program, b->value.parameter, b->value.parameter_size, &from,
-              &of) ||
+        !run_program_find(r->program, b->value.parameter,
+                          b->value.parameter_size, &from, &of) ||
         from >= KILNI_CLI_MAX_PARAMS) {
       continue;
     }
@@ -406,8 +412,8 @@ static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
 }
 
 // Outputs get the length that the program says.
-static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
-                         kilni_cli_error_t* error) {
+static bool run_program_fill_outputs(kilni_cli_request_t* r, const said_t* said,
+                                     kilni_cli_error_t* error) {
   for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p;
@@ -432,8 +438,9 @@ static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
 
 // All parameters that are not given. What is measured is the plan's to say: it
 // has outputs of its own.
-static bool check_missing(const kilni_cli_request_t* r, const said_t* said,
-                          kilni_cli_error_t* error) {
+static bool run_program_check_missing(const kilni_cli_request_t* r,
+                                      const said_t* said,
+                                      kilni_cli_error_t* error) {
   kilni_cli_missing_t missing;
   kiln_program_parameter_info_t p;
   if (r->makes_outputs) return true;
@@ -459,9 +466,9 @@ bool kilni_cli_program_sizes(kilni_cli_request_t* request,
   for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     said.sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
   }
-  if (!gather(request, &said, error)) return false;
+  if (!run_program_gather(request, &said, error)) return false;
   gather_lengths(request, &said);
-  if (!check_missing(request, &said, error)) return false;
+  if (!run_program_check_missing(request, &said, error)) return false;
   // What is not given at all, the plan tells with all the others.
   for (uint32_t i = 0; i < count; i++) {
     if (!said.given[i]) return true;
@@ -470,7 +477,7 @@ bool kilni_cli_program_sizes(kilni_cli_request_t* request,
                                                  request->work))) {
     return false;
   }
-  return fill_outputs(request, &said, error);
+  return run_program_fill_outputs(request, &said, error);
 }
 
 // ---- The kernel ----

@@ -59,7 +59,7 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
 }
 
 // What the library may know a GPU by: "GPU-...", "MIG-...", "0000:3b:00.0".
-static bool is_name(const char* text) {
+static bool run_request_is_name(const char* text) {
   if (strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0) {
     return text[4] != 0;
   }
@@ -69,9 +69,9 @@ static bool is_name(const char* text) {
 }
 
 // Names with commas between, each of `known`; NULL is right too.
-static bool check_names(const char* option, const char* text,
-                        const char* const* known, const char* all,
-                        kilni_cli_error_t* error) {
+static bool run_request_check_names(const char* option, const char* text,
+                                    const char* const* known, const char* all,
+                                    kilni_cli_error_t* error) {
   const char* at = text;
   while (at != NULL) {
     size_t size = strcspn(at, ",");
@@ -96,12 +96,13 @@ static bool read_modes(kilni_cli_request_t* out, const kilni_cli_call_t* call,
   static const char* const orders[] = {"auto", "latest", NULL};
   out->report = kilni_cli_option_value(call, "report");
   out->order = kilni_cli_option_value(call, "order");
-  if (!check_names("report", out->report, reports,
-                   "write unwritten, freed, all or none; several with commas "
-                   "between",
-                   error) ||
-      !check_names("order", out->order, orders, "write auto or latest",
-                   error)) {
+  if (!run_request_check_names(
+          "report", out->report, reports,
+          "write unwritten, freed, all or none; several with commas "
+          "between",
+          error) ||
+      !run_request_check_names("order", out->order, orders,
+                               "write auto or latest", error)) {
     return false;
   }
   if (out->report != NULL && strcmp(out->report, "none") == 0) out->report = "";
@@ -116,7 +117,7 @@ bool kilni_cli_device_read(kilni_cli_request_t* r, const char* text,
     r->device_kind = KILNI_CLI_DEVICE_SOFT;
   } else if (kilni_cli_cuda_name_parse(text, &r->ordinal)) {
     r->device_kind = KILNI_CLI_DEVICE_CUDA;
-  } else if (is_name(text)) {
+  } else if (run_request_is_name(text)) {
     r->device_kind = KILNI_CLI_DEVICE_NAMED;
     r->label = text;
   } else {
@@ -129,8 +130,9 @@ bool kilni_cli_device_read(kilni_cli_request_t* r, const char* text,
   return true;
 }
 
-static bool read_u64(const char* option, const char* text, uint64_t most,
-                     uint64_t* out, kilni_cli_error_t* error) {
+static bool run_request_read_u64(const char* option, const char* text,
+                                 uint64_t most, uint64_t* out,
+                                 kilni_cli_error_t* error) {
   *out = 0;
   if (text == NULL) return true;
   if (kilni_cli_u64_parse(text, strlen(text), out) && *out <= most) return true;
@@ -296,7 +298,8 @@ static bool changes_its_input(const kilni_cli_request_t* r,
   return false;
 }
 
-static bool check_files(kilni_cli_request_t* r, kilni_cli_error_t* error) {
+static bool run_request_check_files(kilni_cli_request_t* r,
+                                    kilni_cli_error_t* error) {
   bool ok = kilni_cli_library_name(r->file) != NULL ||
             kilni_cli_files_add_input(&r->files, r->file, "the code", error);
   for (uint32_t i = 0; ok && i < r->source.options.pre_include_count; i++) {
@@ -345,7 +348,7 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
       return false;
     }
   }
-  return check_files(r, error);
+  return run_request_check_files(r, error);
 }
 
 // For what --expect compares.
@@ -373,8 +376,9 @@ static bool read_tolerance(kilni_cli_request_t* out,
 bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
                         kilni_cli_error_t* error) {
   uint64_t value;
-  bool ok = read_u64("max-ulp", kilni_cli_option_value(call, "max-ulp"),
-                     UINT32_MAX, &value, error);
+  bool ok =
+      run_request_read_u64("max-ulp", kilni_cli_option_value(call, "max-ulp"),
+                           UINT32_MAX, &value, error);
   *out = (uint32_t)value;
   return ok;
 }
@@ -397,8 +401,9 @@ const char* kilni_cli_instance_of(const char* entry) {
 
 // What is said to the compiler says nothing to code that is not compiled;
 // --define says something to a program.
-static bool read_source(kilni_cli_request_t* out, const kilni_cli_call_t* call,
-                        kilni_cli_error_t* error) {
+static bool run_request_read_source(kilni_cli_request_t* out,
+                                    const kilni_cli_call_t* call,
+                                    kilni_cli_error_t* error) {
   bool is_source = out->code_kind == KILNI_CLI_CODE_SOURCE;
   if (is_source) {
     return kilni_cli_source_read(&out->source, call,
@@ -458,9 +463,9 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       (grid == NULL || kilni_cli_dims_parse("grid", grid, out->grid, error)) &&
       (block == NULL ||
        kilni_cli_dims_parse("block", block, out->block, error)) &&
-      read_u64("shared", kilni_cli_option_value(call, "shared"), UINT32_MAX,
-               &shared, error) &&
-      read_u64("seed", seed, UINT64_MAX, &out->seed, error) &&
+      run_request_read_u64("shared", kilni_cli_option_value(call, "shared"),
+                           UINT32_MAX, &shared, error) &&
+      run_request_read_u64("seed", seed, UINT64_MAX, &out->seed, error) &&
       kilni_cli_seconds_read(kilni_cli_option_value(call, "time-limit"),
                              &out->time_limit_ns, error) &&
       read_modes(out, call, error) &&
@@ -468,7 +473,8 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       kilni_cli_ulp_read(call, &out->max_ulp, error) &&
       (out->code_kind == KILNI_CLI_CODE_PROGRAM ||
        kilni_cli_program_only(call, "max-ulp", error)) &&
-      read_source(out, call, error) && read_tolerance(out, call, error) &&
+      run_request_read_source(out, call, error) &&
+      read_tolerance(out, call, error) &&
       kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);
   out->shared_bytes = (uint32_t)shared;

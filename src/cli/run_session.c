@@ -33,16 +33,17 @@ static void on_print(const char* text, size_t size, void* user) {
 
 // What fits badly among the pieces of a toolkit is worth a line; the rest of
 // the log is the library's own story.
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
-                   void* user) {
+static void run_session_on_log(kiln_log_level_t level, const char* room,
+                               const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
   if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
 }
 
-static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+static bool run_session_make_runtime(kilni_cli_session_t* s,
+                                     kilni_cli_error_t* error) {
   kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_log_sink_t log = {on_log, NULL, kilni_cli_log_level(), 0};
+  kiln_log_sink_t log = {run_session_on_log, NULL, kilni_cli_log_level(), 0};
   options.log = &log;
   options.print = on_print;
   options.cache = &s->request->cache.options;
@@ -76,7 +77,7 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   session->request = request;
   bool ok;
   const char* label = choose_device(session, &ok, error);
-  if (!ok || !make_runtime(session, error)) return false;
+  if (!ok || !run_session_make_runtime(session, error)) return false;
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "starting %s", label);
   ok = kilni_cli_check(error, kiln_runtime_open_device(session->runtime, label,
@@ -106,7 +107,8 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   return kilni_cli_dispatcher_open(session, error);
 }
 
-static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+static bool run_session_open_kernel(kilni_cli_session_t* s,
+                                    kilni_cli_error_t* error) {
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(s->module);
   if (count > MAX_KERNELS) count = MAX_KERNELS;
@@ -135,7 +137,8 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                          kiln_kernel_create(s->module, name, &s->kernel));
 }
 
-static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+static bool run_session_fill_facts(kilni_cli_session_t* s,
+                                   kilni_cli_error_t* error) {
   if (s->request->program != NULL) {
     kilni_cli_program_facts(s->request->program, s->code.lowered, &s->facts);
     return true;
@@ -161,7 +164,8 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   code->files = &session->request->files;
   bool ok = kilni_cli_module_load(code, &session->module, error);
   session->leave_at_once = code->left;
-  return ok && open_kernel(session, error) && fill_facts(session, error);
+  return ok && run_session_open_kernel(session, error) &&
+         run_session_fill_facts(session, error);
 }
 
 kiln_argument_t kilni_cli_scalar_argument(const kilni_cli_scalar_t* scalar,
@@ -292,18 +296,19 @@ bool kilni_cli_shared_check(const kilni_cli_session_t* session,
 }
 
 // A program has its shared memory written in it.
-static bool check_shared(const kilni_cli_session_t* s,
-                         kilni_cli_error_t* error) {
+static bool run_session_check_shared(const kilni_cli_session_t* s,
+                                     kilni_cli_error_t* error) {
   return s->kernel == NULL ||
          kilni_cli_shared_check(s, s->kernel, "--shared",
                                 s->request->shared_bytes, error);
 }
 
-static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
-                   kilni_cli_error_t* error) {
+static bool run_session_launch(kilni_cli_session_t* s,
+                               const kilni_cli_plan_t* plan,
+                               kilni_cli_error_t* error) {
   kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
   kiln_dispatch_options_t options;
-  if (!check_shared(s, error) || !check_together(s, plan, error) ||
+  if (!run_session_check_shared(s, error) || !check_together(s, plan, error) ||
       !kilni_cli_pipeline_make(s, plan, error)) {
     return false;
   }
@@ -371,8 +376,8 @@ static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
 
 // What a buffer is called: as the kernel calls the parameter, but for names
 // that a compiler gives by counting.
-static bool name_buffer(void* user, uint64_t address, char* out_name,
-                        size_t capacity) {
+static bool run_session_name_buffer(void* user, uint64_t address,
+                                    char* out_name, size_t capacity) {
   const kilni_cli_session_t* s = user;
   for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     uint64_t at = 0;
@@ -411,7 +416,8 @@ void kilni_cli_session_explain(kilni_cli_session_t* session,
                                kilni_cli_error_t* error) {
   if (error->code != KILN_STATUS_DEVICE_LOST || session->leave_at_once ||
       session->device == NULL ||
-      !kilni_cli_fault_tell(session->device, name_buffer, session, error)) {
+      !kilni_cli_fault_tell(session->device, run_session_name_buffer, session,
+                            error)) {
     return;
   }
   if (error->fault.kind == KILN_FAULT_NULL_POINTER) point_at_empty(plan, error);
@@ -422,8 +428,9 @@ void kilni_cli_session_explain(kilni_cli_session_t* session,
   }
 }
 
-static bool run_kernel(kilni_cli_session_t* session,
-                       const kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
+static bool run_session_run_kernel(kilni_cli_session_t* session,
+                                   const kilni_cli_plan_t* plan,
+                                   kilni_cli_error_t* error) {
   uint64_t before = 0;
   kiln_status_t status = kiln_device_executed(session->device, &before);
   session->counted = kiln_status_is_ok(status);
@@ -433,8 +440,8 @@ static bool run_kernel(kilni_cli_session_t* session,
     return false;
   }
   if (!kilni_cli_residents_make(session, plan, error) ||
-      !launch(session, plan, error) || !wait_for_kernel(session, error) ||
-      !look_at_end(session, error)) {
+      !run_session_launch(session, plan, error) ||
+      !wait_for_kernel(session, error) || !look_at_end(session, error)) {
     return false;
   }
   if (session->counted) {
@@ -453,7 +460,7 @@ static bool run_kernel(kilni_cli_session_t* session,
 bool kilni_cli_session_run(kilni_cli_session_t* session,
                            const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
-  bool ok = run_kernel(session, plan, error);
+  bool ok = run_session_run_kernel(session, plan, error);
   // Any call after the launch may be the one that meets the fault.
   if (!ok) kilni_cli_session_explain(session, plan, error);
   return ok;

@@ -7,14 +7,14 @@
 
 #include "cli/cli_report.h"
 
-static const char* const class_names[] = {
+static const char* const kClassNames[] = {
     "move",  "integer", "f16",     "f32",  "f64",  "convert", "compare", "load",
     "store", "atomic",  "control", "call", "warp", "barrier", "matrix"};
-static const char* const place_names[] = {"global", "shared", "local"};
-static const char* const shape_names[] = {"uniform", "consecutive", "strided",
+static const char* const kPlaceNames[] = {"global", "shared", "local"};
+static const char* const kShapeNames[] = {"uniform", "consecutive", "strided",
                                           "scattered"};
 
-_Static_assert(sizeof(class_names) / sizeof(class_names[0]) ==
+_Static_assert(sizeof(kClassNames) / sizeof(kClassNames[0]) ==
                    KILN_SOFT_CLASS_COUNT,
                "a name for each class");
 
@@ -39,11 +39,11 @@ static json_t* memory_json(const kiln_soft_profile_t* profile) {
     for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; s++) {
       const kiln_soft_traffic_t* traffic = &profile->traffic[p][s];
       (void)json_object_set_new(
-          place, shape_names[s],
+          place, kShapeNames[s],
           json_pack("{s:I,s:I}", "accesses", (json_int_t)traffic->accesses,
                     "sectors", (json_int_t)traffic->sectors));
     }
-    (void)json_object_set_new(memory, place_names[p], place);
+    (void)json_object_set_new(memory, kPlaceNames[p], place);
   }
   return memory;
 }
@@ -52,7 +52,7 @@ json_t* kilni_cli_stats_json(const kiln_soft_profile_t* profile) {
   json_t* classes = json_object();
   for (int i = 0; i < KILN_SOFT_CLASS_COUNT; i++) {
     (void)json_object_set_new(
-        classes, class_names[i],
+        classes, kClassNames[i],
         json_integer((json_int_t)profile->instructions[i]));
   }
   return json_pack(
@@ -75,7 +75,7 @@ void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
   uint64_t total = total_of(profile);
   for (int i = 0; i < KILN_SOFT_CLASS_COUNT; i++) {
     if (profile->instructions[i] == 0) continue;
-    kilni_cli_note("  %-8s %5.1f %%  %" PRIu64, class_names[i],
+    kilni_cli_note("  %-8s %5.1f %%  %" PRIu64, kClassNames[i],
                    percent(profile->instructions[i], total),
                    profile->instructions[i]);
   }
@@ -89,7 +89,7 @@ void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
       if (traffic->accesses == 0) continue;
       kilni_cli_note("%s memory, %s: %" PRIu64 " accesses of warps, %" PRIu64
                      " sectors of 32 bytes",
-                     place_names[p], shape_names[s], traffic->accesses,
+                     kPlaceNames[p], kShapeNames[s], traffic->accesses,
                      traffic->sectors);
     }
   }

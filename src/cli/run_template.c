@@ -34,19 +34,19 @@ typedef struct template_t {
 
 // ---- Tokens ----
 
-static bool is_letter(char c) {
+static bool run_template_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          (c >= '0' && c <= '9');
 }
 
-static void skip_line(reader_t* r) {
+static void run_template_skip_line(reader_t* r) {
   while (r->at < r->end && *r->at != '\n') {
     r->at += r->at[0] == '\\' && r->at + 1 < r->end ? 2 : 1;
   }
 }
 
 // A comment, a text or a character in quotes; false if none begins here.
-static bool skip_quiet(reader_t* r) {
+static bool run_template_skip_quiet(reader_t* r) {
   const char* at = r->at;
   if (*at == '"' || *at == '\'') {
     char quote = *at++;
@@ -58,7 +58,7 @@ static bool skip_quiet(reader_t* r) {
   }
   if (*at != '/' || at + 1 >= r->end) return false;
   if (at[1] == '/') {
-    skip_line(r);
+    run_template_skip_line(r);
     return true;
   }
   if (at[1] != '*') return false;
@@ -74,8 +74,8 @@ static bool next(reader_t* r) {
     if (strchr(" \t\r\n\v\f", *r->at) != NULL) {
       r->at++;
     } else if (*r->at == '#' && r->is_first) {
-      skip_line(r);
-    } else if (!skip_quiet(r)) {
+      run_template_skip_line(r);
+    } else if (!run_template_skip_quiet(r)) {
       break;
     }
   }
@@ -83,16 +83,17 @@ static bool next(reader_t* r) {
   r->token = r->at;
   do {
     r->at++;
-  } while (r->at < r->end && is_letter(*r->token) && is_letter(*r->at));
+  } while (r->at < r->end && run_template_is_letter(*r->token) &&
+           run_template_is_letter(*r->at));
   r->size = (size_t)(r->at - r->token);
   return true;
 }
 
-static bool is_word(const reader_t* r, const char* word) {
+static bool run_template_is_word(const reader_t* r, const char* word) {
   return strlen(word) == r->size && memcmp(r->token, word, r->size) == 0;
 }
 
-static void add(char* text, const char* more, size_t size) {
+static void run_template_add(char* text, const char* more, size_t size) {
   size_t used = strlen(text);
   if (used + size >= NAME_BYTES) return;
   memcpy(text + used, more, size);
@@ -103,7 +104,9 @@ static void add(char* text, const char* more, size_t size) {
 static bool skip_brackets(reader_t* r) {
   int depth = 1;
   while (depth > 0 && next(r)) {
-    depth += is_word(r, "(") ? 1 : is_word(r, ")") ? -1 : 0;
+    depth += run_template_is_word(r, "(")   ? 1
+             : run_template_is_word(r, ")") ? -1
+                                            : 0;
   }
   return depth == 0;
 }
@@ -112,21 +115,25 @@ static bool skip_brackets(reader_t* r) {
 
 // "typename T, int N = 4": an argument for each that has none; false at the end
 // of the source. The token is the '<'.
-static bool read_parameters(reader_t* r, template_t* out) {
+static bool run_template_read_parameters(reader_t* r, template_t* out) {
   int depth = 1;
   bool begins = true, is_type = false, has_own = false;
   while (next(r)) {
-    if (begins) is_type = is_word(r, "typename") || is_word(r, "class");
+    if (begins)
+      is_type = run_template_is_word(r, "typename") ||
+                run_template_is_word(r, "class");
     begins = false;
     // One with a default, or any number of them, needs no argument.
-    has_own = has_own || is_word(r, "=") || is_word(r, ".");
-    depth += is_word(r, "<") || is_word(r, "(")   ? 1
-             : is_word(r, ">") || is_word(r, ")") ? -1
-                                                  : 0;
-    if (depth != 0 && (depth != 1 || !is_word(r, ","))) continue;
+    has_own =
+        has_own || run_template_is_word(r, "=") || run_template_is_word(r, ".");
+    depth += run_template_is_word(r, "<") || run_template_is_word(r, "(")   ? 1
+             : run_template_is_word(r, ">") || run_template_is_word(r, ")") ? -1
+                                                                            : 0;
+    if (depth != 0 && (depth != 1 || !run_template_is_word(r, ","))) continue;
     if (!has_own) {
-      if (out->arguments[0] != 0) add(out->arguments, ", ", 2);
-      add(out->arguments, is_type ? "float" : "1", is_type ? 5 : 1);
+      if (out->arguments[0] != 0) run_template_add(out->arguments, ", ", 2);
+      run_template_add(out->arguments, is_type ? "float" : "1",
+                       is_type ? 5 : 1);
     }
     begins = true;
     has_own = false;
@@ -137,23 +144,24 @@ static bool read_parameters(reader_t* r, template_t* out) {
 
 // What follows the parameters, to the name of the kernel, or to where it is
 // plain that there is none.
-static void read_declaration(reader_t* r, template_t* out) {
+static void run_template_read_declaration(reader_t* r, template_t* out) {
   bool is_kernel = false;
   char last[NAME_BYTES] = "";
   while (next(r)) {
-    if (is_word(r, "__global__")) {
+    if (run_template_is_word(r, "__global__")) {
       is_kernel = true;
-    } else if (is_word(r, "(")) {
+    } else if (run_template_is_word(r, "(")) {
       // __launch_bounds__(256) and its like
       if (strncmp(last, "__", 2) != 0) break;
       if (!skip_brackets(r)) return;
-    } else if (is_word(r, ";") || is_word(r, "{") || is_word(r, "}")) {
-      if (is_word(r, "{")) r->depth++;
-      if (is_word(r, "}")) r->depth--;
+    } else if (run_template_is_word(r, ";") || run_template_is_word(r, "{") ||
+               run_template_is_word(r, "}")) {
+      if (run_template_is_word(r, "{")) r->depth++;
+      if (run_template_is_word(r, "}")) r->depth--;
       return;
-    } else if (is_letter(*r->token)) {
+    } else if (run_template_is_letter(*r->token)) {
       last[0] = 0;
-      add(last, r->token, r->size);
+      run_template_add(last, r->token, r->size);
     }
   }
   if (is_kernel) memcpy(out->name, last, sizeof(last));
@@ -162,21 +170,23 @@ static void read_declaration(reader_t* r, template_t* out) {
 // "namespace a::b {"; `using namespace` is none.
 static void read_namespace(reader_t* r) {
   char name[NAME_BYTES] = "";
-  while (next(r) && (is_letter(*r->token) || is_word(r, ":"))) {
-    add(name, r->token, r->size);
+  while (next(r) &&
+         (run_template_is_letter(*r->token) || run_template_is_word(r, ":"))) {
+    run_template_add(name, r->token, r->size);
   }
-  if (!is_word(r, "{")) return;
+  if (!run_template_is_word(r, "{")) return;
   r->depth++;
   if (name[0] == 0 || r->space_count == MAX_SPACES) return;
   memcpy(r->spaces[r->space_count], name, sizeof(name));
   r->depths[r->space_count++] = r->depth;
 }
 
-static bool is_called(const char* name, const char* entry_or_null) {
+static bool run_template_is_called(const char* name,
+                                   const char* entry_or_null) {
   if (entry_or_null == NULL) return true;
   size_t size = strcspn(entry_or_null, "<(");
   size_t begin = size;
-  while (begin > 0 && is_letter(entry_or_null[begin - 1])) begin--;
+  while (begin > 0 && run_template_is_letter(entry_or_null[begin - 1])) begin--;
   return strlen(name) == size - begin &&
          memcmp(name, entry_or_null + begin, size - begin) == 0;
 }
@@ -189,20 +199,24 @@ bool kilni_cli_template_find(const char* source, size_t size,
   r.at = source;
   r.end = source + size;
   while (next(&r)) {
-    if (is_word(&r, "{")) r.depth++;
-    if (is_word(&r, "}")) {
+    if (run_template_is_word(&r, "{")) r.depth++;
+    if (run_template_is_word(&r, "}")) {
       if (r.space_count > 0 && r.depths[r.space_count - 1] == r.depth) {
         r.space_count--;
       }
       r.depth--;
     }
-    if (is_word(&r, "namespace")) read_namespace(&r);
-    if (!is_word(&r, "template") || !next(&r) || !is_word(&r, "<")) continue;
+    if (run_template_is_word(&r, "namespace")) read_namespace(&r);
+    if (!run_template_is_word(&r, "template") || !next(&r) ||
+        !run_template_is_word(&r, "<"))
+      continue;
     template_t found;
     memset(&found, 0, sizeof(found));
-    if (!read_parameters(&r, &found)) return false;
-    read_declaration(&r, &found);
-    if (found.name[0] == 0 || !is_called(found.name, entry_or_null)) continue;
+    if (!run_template_read_parameters(&r, &found)) return false;
+    run_template_read_declaration(&r, &found);
+    if (found.name[0] == 0 ||
+        !run_template_is_called(found.name, entry_or_null))
+      continue;
     size_t used = 0;
     for (int i = 0; i < r.space_count && used < KILNI_CLI_ENTRY_SHOWN; i++) {
       used += (size_t)snprintf(out + used, KILNI_CLI_ENTRY_SHOWN - used,

@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-static const kilni_cli_option_t ROWS[] = {
+static const kilni_cli_option_t kRows[] = {
     {"arch", "", "", false, NULL},
     KILNI_CLI_SOURCE_OPTIONS,
 };
-enum { ROW_COUNT = sizeof(ROWS) / sizeof(ROWS[0]) };
+enum { ROW_COUNT = sizeof(kRows) / sizeof(kRows[0]) };
 
 const char* kilni_cli_source_asked(const kilni_cli_call_t* call) {
   for (size_t i = 0; i < ROW_COUNT; i++) {
-    if (kilni_cli_option_value(call, ROWS[i].name) != NULL) {
-      return ROWS[i].name;
+    if (kilni_cli_option_value(call, kRows[i].name) != NULL) {
+      return kRows[i].name;
     }
   }
   return NULL;
@@ -26,7 +26,7 @@ size_t kilni_cli_source_without(const kilni_cli_call_t* call,
   for (size_t i = 0; i < call->given_count; i++) {
     bool is_one = false;
     for (size_t row = 0; row < ROW_COUNT; row++) {
-      is_one |= strcmp(call->given[i].option->name, ROWS[row].name) == 0;
+      is_one |= strcmp(call->given[i].option->name, kRows[row].name) == 0;
     }
     if (!is_one) out[count++] = call->given[i];
   }
@@ -35,10 +35,12 @@ size_t kilni_cli_source_without(const kilni_cli_call_t* call,
 
 // Puts all values of one option at `*inout_end`. `more` is one more, unless
 // it is among them; or NULL.
-static bool collect(const kilni_cli_call_t* call, const char* name,
-                    const char* more, const char*** inout_end,
-                    const char* const** out_list, uint32_t* out_count,
-                    kilni_cli_error_t* error) {
+static bool source_options_collect(const kilni_cli_call_t* call,
+                                   const char* name, const char* more,
+                                   const char*** inout_end,
+                                   const char* const** out_list,
+                                   uint32_t* out_count,
+                                   kilni_cli_error_t* error) {
   const char** list = *inout_end;
   uint32_t count = 0;
   for (size_t i = 0; i < call->given_count; i++) {
@@ -74,8 +76,8 @@ static const char* option_arch(const kiln_compile_options_t* o) {
   return NULL;
 }
 
-static bool check_arch(const kiln_compile_options_t* o,
-                       kilni_cli_error_t* error) {
+static bool source_options_check_arch(const kiln_compile_options_t* o,
+                                      kilni_cli_error_t* error) {
   const char* other = option_arch(o);
   if (o->arch == NULL || other == NULL || strcmp(o->arch, other) == 0) {
     return true;
@@ -103,17 +105,19 @@ bool kilni_cli_source_read(kilni_cli_source_t* out,
     return false;
   }
   const char** end = (const char**)(void*)out->words.data;
-  return collect(call, "define", NULL, &end, &o->defines, &o->define_count,
-                 error) &&
-         collect(call, "include", NULL, &end, &o->include_dirs,
-                 &o->include_dir_count, error) &&
-         collect(call, "name", expression, &end, &o->name_expressions,
-                 &o->name_expression_count, error) &&
-         collect(call, "option", NULL, &end, &o->options, &o->option_count,
-                 error) &&
-         collect(call, "pre-include", NULL, &end, &o->pre_includes,
-                 &o->pre_include_count, error) &&
-         check_arch(o, error);
+  return source_options_collect(call, "define", NULL, &end, &o->defines,
+                                &o->define_count, error) &&
+         source_options_collect(call, "include", NULL, &end, &o->include_dirs,
+                                &o->include_dir_count, error) &&
+         source_options_collect(call, "name", expression, &end,
+                                &o->name_expressions, &o->name_expression_count,
+                                error) &&
+         source_options_collect(call, "option", NULL, &end, &o->options,
+                                &o->option_count, error) &&
+         source_options_collect(call, "pre-include", NULL, &end,
+                                &o->pre_includes, &o->pre_include_count,
+                                error) &&
+         source_options_check_arch(o, error);
 }
 
 void kilni_cli_source_deinit(kilni_cli_source_t* source) {

@@ -12,7 +12,7 @@
 enum { WORD_BYTES = 32, BAR_CELLS = 20, NAME_BYTES = 160 };
 
 // Names come from outside; an escape among them would be obeyed by a terminal.
-static const char* plain(const char* text, char* out) {
+static const char* top_report_plain(const char* text, char* out) {
   size_t at = 0;
   for (; text[at] != 0 && at + 1 < NAME_BYTES; at++) {
     unsigned char c = (unsigned char)text[at];
@@ -87,19 +87,21 @@ static void print_name(FILE* out, const kilni_cli_top_view_t* view,
   char minor[WORD_BYTES];
   char model[NAME_BYTES];
   if (d->parent != KILN_WATCH_NO_PARENT) {
-    (void)fprintf(
-        out,
-        "  MIG %" PRIu32 "  %s  instance %" PRIu32 ".%" PRIu32
-        "  %s multiprocessors  %s\n",
-        d->index, plain(d->model, model), d->gpu_instance, d->compute_instance,
-        metric_text(view, device, KILN_WATCH_MULTIPROCESSORS, major), d->uuid);
+    (void)fprintf(out,
+                  "  MIG %" PRIu32 "  %s  instance %" PRIu32 ".%" PRIu32
+                  "  %s multiprocessors  %s\n",
+                  d->index, top_report_plain(d->model, model), d->gpu_instance,
+                  d->compute_instance,
+                  metric_text(view, device, KILN_WATCH_MULTIPROCESSORS, major),
+                  d->uuid);
     return;
   }
-  (void)fprintf(out, "GPU %" PRIu32 "  %s  compute %s.%s  %s  %s\n", d->index,
-                d->model[0] != 0 ? plain(d->model, model) : "(no name)",
-                metric_text(view, device, KILN_WATCH_COMPUTE_MAJOR, major),
-                metric_text(view, device, KILN_WATCH_COMPUTE_MINOR, minor),
-                d->address, d->uuid);
+  (void)fprintf(
+      out, "GPU %" PRIu32 "  %s  compute %s.%s  %s  %s\n", d->index,
+      d->model[0] != 0 ? top_report_plain(d->model, model) : "(no name)",
+      metric_text(view, device, KILN_WATCH_COMPUTE_MAJOR, major),
+      metric_text(view, device, KILN_WATCH_COMPUTE_MINOR, minor), d->address,
+      d->uuid);
 }
 
 static void print_memory(FILE* out, const kilni_cli_top_view_t* view,
@@ -121,8 +123,8 @@ static void print_memory(FILE* out, const kilni_cli_top_view_t* view,
                 bytes_text(has_free, (uint64_t)unused, free_text));
 }
 
-static void print_work(FILE* out, const kilni_cli_top_view_t* view,
-                       uint32_t device) {
+static void top_report_print_work(FILE* out, const kilni_cli_top_view_t* view,
+                                  uint32_t device) {
   char word[4][WORD_BYTES];
   int64_t percent = 0;
   bool known = value(view, device, KILN_WATCH_UTILIZATION, &percent);
@@ -192,7 +194,7 @@ static void print_processes(FILE* out, const kilni_cli_top_view_t* view,
                   (p->kinds & KILN_WATCH_PROCESS_MPS) != 0 ? 'M' : '-',
                   bytes_text(p->used_bytes != UINT64_MAX, p->used_bytes, used),
                   number_text(p->percent >= 0, p->percent, percent),
-                  p->name[0] != 0 ? plain(p->name, name) : "?");
+                  p->name[0] != 0 ? top_report_plain(p->name, name) : "?");
   }
 }
 
@@ -222,7 +224,7 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
     print_name(out, view, i);
     print_memory(out, view, i);
     if (kiln_watch_device(view->watch, i)->parent == KILN_WATCH_NO_PARENT) {
-      print_work(out, view, i);
+      top_report_print_work(out, view, i);
       print_heat(out, view, i);
       print_bus(out, view, i);
     }
@@ -243,7 +245,7 @@ static json_t* name_json(const char* text) {
   json_t* string = json_string(text);
   if (string != NULL) return string;
   char ascii[NAME_BYTES];
-  (void)plain(text, ascii);
+  (void)top_report_plain(text, ascii);
   for (char* at = ascii; *at != 0; at++) {
     if ((unsigned char)*at > 126) *at = '?';
   }

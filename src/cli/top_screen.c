@@ -23,7 +23,7 @@ enum { SLICE_MS = 50, CTRL_C = 3, ROWS = 24, COLUMNS = 80 };
 static const char kEnter[] = "\033[?1049h\033[?25l\033[H\033[2J";
 static const char kLeave[] = "\033[?25h\033[?1049l";
 
-static bool write_all(int out, const char* text, size_t size) {
+static bool top_screen_write_all(int out, const char* text, size_t size) {
   while (size > 0) {
     ssize_t wrote = write(out, text, size);
     if (wrote < 0 && errno == EINTR) continue;
@@ -71,11 +71,11 @@ void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out) {
   screen->out = fileno(out);
   (void)fflush(out);
   take_keys(screen);
-  (void)write_all(screen->out, kEnter, sizeof(kEnter) - 1);
+  (void)top_screen_write_all(screen->out, kEnter, sizeof(kEnter) - 1);
 }
 
 void kilni_cli_screen_close(kilni_cli_screen_t* screen) {
-  (void)write_all(screen->out, kLeave, sizeof(kLeave) - 1);
+  (void)top_screen_write_all(screen->out, kLeave, sizeof(kLeave) - 1);
   if (screen->changed) (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->found);
 }
 
@@ -83,8 +83,8 @@ void kilni_cli_screen_let_go(kilni_cli_screen_t* screen) {
   (void)sigprocmask(SIG_SETMASK, &screen->mask, NULL);
 }
 
-static void read_size(const kilni_cli_screen_t* screen, size_t* out_rows,
-                      size_t* out_columns) {
+static void top_screen_read_size(const kilni_cli_screen_t* screen,
+                                 size_t* out_rows, size_t* out_columns) {
   struct winsize size;
   memset(&size, 0, sizeof(size));
   bool told = ioctl(screen->out, TIOCGWINSZ, &size) == 0;
@@ -107,7 +107,7 @@ static size_t put_line(char* to, const char* from, size_t size,
 bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text) {
   size_t rows;
   size_t columns;
-  read_size(screen, &rows, &columns);
+  top_screen_read_size(screen, &rows, &columns);
   size_t room = strlen(text) + rows * 8 + 32;
   char* page = malloc(room);
   if (page == NULL) return true;  // the last page stays
@@ -127,7 +127,7 @@ bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text) {
   }
   memcpy(page + at, "\033[J", 3);
   at += 3;
-  bool good = write_all(screen->out, page, at);
+  bool good = top_screen_write_all(screen->out, page, at);
   free(page);
   return good;
 }

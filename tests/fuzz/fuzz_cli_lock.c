@@ -17,24 +17,24 @@ static void expect_empty(json_t* list) {
 }
 
 static void expect_same(const json_t* a, const json_t* b) {
-  expect_empty(kilni_config_lock_differences(json_object_get(a, "items"),
-                                             json_object_get(b, "items")));
-  expect_empty(kilni_config_lock_variables(json_object_get(a, "environment"),
-                                           json_object_get(b, "environment")));
+  expect_empty(kilni_cli_config_lock_differences(json_object_get(a, "items"),
+                                                 json_object_get(b, "items")));
+  expect_empty(kilni_cli_config_lock_variables(
+      json_object_get(a, "environment"), json_object_get(b, "environment")));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kilni_cli_error_t error = {0};
   json_t* lock = NULL;
   json_t* back = NULL;
-  if (!kilni_config_lock_parse((const char*)data, size, "fuzz", &lock,
-                               &error)) {
+  if (!kilni_cli_config_lock_parse((const char*)data, size, "fuzz", &lock,
+                                   &error)) {
     if (lock != NULL || error.message[0] == 0 || error.fix[0] == 0) abort();
     return 0;
   }
   char* text = json_dumps(lock, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
   if (text == NULL ||
-      !kilni_config_lock_parse(text, strlen(text), "fuzz", &back, &error)) {
+      !kilni_cli_config_lock_parse(text, strlen(text), "fuzz", &back, &error)) {
     abort();
   }
   expect_same(lock, back);

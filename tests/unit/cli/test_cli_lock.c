@@ -26,7 +26,7 @@
 static json_t* read_good(const char* text) {
   json_t* lock = NULL;
   kilni_cli_error_t error = {0};
-  if (!kilni_config_lock_parse(text, strlen(text), "l", &lock, &error)) {
+  if (!kilni_cli_config_lock_parse(text, strlen(text), "l", &lock, &error)) {
     fail_msg("%s", error.message);
   }
   assert_non_null(lock);
@@ -37,7 +37,7 @@ static void expect_bad(const char* text, size_t size, kiln_status_code_t code,
                        const char* words) {
   json_t* lock = NULL;
   kilni_cli_error_t error = {0};
-  if (kilni_config_lock_parse(text, size, "l", &lock, &error)) {
+  if (kilni_cli_config_lock_parse(text, size, "l", &lock, &error)) {
     fail_msg("read: %.*s", (int)size, text);
   }
   assert_null(lock);
@@ -130,10 +130,10 @@ static void differences(void** state) {
       LOCK(ITEM("nvrtc", ",\"release\":\"13.0.88\"") "," ITEM("cublas", "")));
   const json_t* items_a = json_object_get(a, "items");
   const json_t* items_b = json_object_get(b, "items");
-  json_t* list = kilni_config_lock_differences(items_a, items_a);
+  json_t* list = kilni_cli_config_lock_differences(items_a, items_a);
   assert_int_equal(json_array_size(list), 0);
   json_decref(list);
-  list = kilni_config_lock_differences(items_a, items_b);
+  list = kilni_cli_config_lock_differences(items_a, items_b);
   assert_int_equal(json_array_size(list), 3);
   expect_difference(list, 0, "lib:nvrtc", "release");
   expect_difference(list, 1, "lib:cudart", "presence");
@@ -151,7 +151,7 @@ static void variables(void** state) {
       json_pack("{s:s,s:n,s:s,s:n}", "SAME", "1", "UNSET", "GONE", "2", "SET");
   json_t* now = json_pack("{s:s,s:s,s:s,s:n}", "SAME", "1", "SET", "3", "NEW",
                           "4", "NEVER");
-  json_t* list = kilni_config_lock_variables(then, now);
+  json_t* list = kilni_cli_config_lock_variables(then, now);
   static const char* const names[] = {"GONE", "SET", "NEW"};
   assert_int_equal(json_array_size(list), 3);
   for (size_t i = 0; i < 3; i++) {
@@ -161,7 +161,7 @@ static void variables(void** state) {
   }
   json_decref(list);
   // A file of before there were variables in it.
-  list = kilni_config_lock_variables(NULL, now);
+  list = kilni_cli_config_lock_variables(NULL, now);
   assert_int_equal(json_array_size(list), 3);
   json_decref(list);
   json_decref(then);
