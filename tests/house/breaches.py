@@ -244,6 +244,12 @@ BREACHES = {
                              "  return 0;\n}\n"},
          "f has 123 lines, over 120"),
     ],
+    "unique_functions": [
+        ({"src/left/one.c": TOP % "left" + "static int f(void) {}\n",
+          "src/right/two.c": TOP % "right" + "int f(void) {\n  return 0;\n}"
+                             "\n"},
+         "src/left/one.c:4: f is defined in src/right/two.c as well"),
+    ],
     "columns": [
         ({"src/left/wide.c": TOP % "left" + "// " + "x" * 78 + "\n"},
          "src/left/wide.c:4: has 81 columns"),
@@ -341,7 +347,11 @@ BREACHES = {
     "symbol_prefixes": [
         ({"src/left/left.c": ("+", "int other(void);\n"
                                    "int other(void) { return 3; }\n")},
-         "left/left.c: other is neither kiln_* nor kilni_*"),
+         "left/left.c: other is neither kiln_* nor kilni_left_*"),
+        ({"src/left/left.c": ("+", "int kilni_right_one(void);\n"
+                                   "int kilni_right_one(void) { return 3; }"
+                                   "\n")},
+         "left/left.c: kilni_right_one is neither kiln_* nor kilni_left_*"),
     ],
     "exports": [
         ({"include/kiln/status.h": ("+", "int kiln_promised(void);\n")},

@@ -78,13 +78,14 @@ def imports(tree):
 
 @rule
 def symbol_prefixes(tree):
-    """Two libraries may each carry Kiln: names between files are ours."""
+    """Two libraries may each carry Kiln, so names between files are ours; and
+    a name inside says which room it is of."""
     tree.skip_if_sanitized()
     for room, source, names in _symbols(tree, ""):
         for name in sorted(names):
-            if not name.startswith(("kiln_", "kilni_")):
-                yield "%s/%s: %s is neither kiln_* nor kilni_*" % (
-                    room, source, name)
+            if not (name + "_").startswith(("kiln_", "kilni_%s_" % room)):
+                yield "%s/%s: %s is neither kiln_* nor kilni_%s_*" % (
+                    room, source, name, room)
 
 
 def declared_functions(tree):

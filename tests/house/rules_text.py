@@ -54,15 +54,11 @@ def file_size(tree):
             yield "%s: has %d lines, over %d" % (path, count, FILE_LINES)
 
 
-@rule
-def function_size(tree):
-    """No function has more than 120 lines."""
+def functions(tree, paths):
+    """(name, path, first line, last line) of the functions that files of C
+    define."""
     if shutil.which("ctags") is None:
         raise Skip("ctags is not installed")
-    excepted = tree.excepted("function_size")
-    paths = [p for p in tree.files("src", "include", *OUTSIDE_SRC,
-                                   ext=(".c", ".h", ".inc"))
-             if p not in excepted]
     if not paths:
         return
     full = [os.path.join(tree.root, p) for p in paths]
@@ -71,13 +67,40 @@ def function_size(tree):
     for tag in tags.splitlines():
         fields = tag.split("\t")
         at = dict(f.split(":", 1) for f in fields[3:] if ":" in f)
-        if "line" not in at or "end" not in at:
-            continue
-        length = int(at["end"]) - int(at["line"]) + 1
-        path = os.path.relpath(fields[1], tree.root)
-        if length > FUNCTION_LINES and fields[0] not in excepted:
-            yield "%s:%s: %s has %d lines, over %d" % (
-                path, at["line"], fields[0], length, FUNCTION_LINES)
+        if "line" in at and "end" in at:
+            yield (fields[0], os.path.relpath(fields[1], tree.root),
+                   int(at["line"]), int(at["end"]))
+
+
+@rule
+def function_size(tree):
+    """No function has more than 120 lines."""
+    excepted = tree.excepted("function_size")
+    paths = [p for p in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE)
+             if p not in excepted]
+    for name, path, first, last in functions(tree, paths):
+        length = last - first + 1
+        if length > FUNCTION_LINES and name not in excepted:
+            yield "%s:%d: %s has %d lines, over %d" % (
+                path, first, name, length, FUNCTION_LINES)
+
+
+@rule
+def unique_functions(tree):
+    """A function's name is defined in one file of src, so that a name in a
+    backtrace or a profile says which file it is of. A macro that opens a
+    function, in capitals, gives it its name."""
+    excepted = tree.excepted("unique_functions")
+    places = {}
+    paths = [p for p in tree.files("src", ext=CODE) if p not in excepted]
+    for name, path, first, _ in functions(tree, paths):
+        if name not in excepted and not name.isupper():
+            places.setdefault(name, {}).setdefault(path, first)
+    for name, found in sorted(places.items()):
+        (one, line), *others = sorted(found.items())
+        for other, _ in others:
+            yield "%s:%d: %s is defined in %s as well" % (one, line, name,
+                                                          other)
 
 
 @rule
