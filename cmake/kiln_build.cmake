@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# How a room, a test and a benchmark are built.
+# How a module, a test and a benchmark are built.
 
 add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
@@ -31,16 +31,16 @@ if(KILN_SANITIZE)
   add_compile_definitions(KILNI_SANITIZED=1)
 endif()
 
-# kiln_room(NAME SOURCES...): one room of src/ as an object library, and its
+# kiln_module(NAME SOURCES...): one module of src/ as an object library, and its
 # objects a part of libkiln.
-function(kiln_room name)
-  add_library(kiln_room_${name} OBJECT ${ARGN})
-  target_link_libraries(kiln_room_${name} PRIVATE kiln_flags)
-  target_include_directories(kiln_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(kiln_room_${name}
-    PRIVATE KILN_BUILD_SHARED=1 KILNI_ROOM="${name}")
-  set_property(GLOBAL APPEND PROPERTY KILN_ROOM_OBJECTS
-    $<TARGET_OBJECTS:kiln_room_${name}>)
+function(kiln_module name)
+  add_library(kiln_module_${name} OBJECT ${ARGN})
+  target_link_libraries(kiln_module_${name} PRIVATE kiln_flags)
+  target_include_directories(kiln_module_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(kiln_module_${name}
+    PRIVATE KILN_BUILD_SHARED=1 KILNI_MODULE="${name}")
+  set_property(GLOBAL APPEND PROPERTY KILN_MODULE_OBJECTS
+    $<TARGET_OBJECTS:kiln_module_${name}>)
 endfunction()
 
 # A test is compiled far more often than it is run: what it calls is optimised,
@@ -63,7 +63,7 @@ function(kiln_kit name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
     ${PROJECT_SOURCE_DIR}/tests/support INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE
-    KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
+    KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_MODULE="test")
 endfunction()
 
 # kiln_test(NAME LABELS ... SOURCES ... [LIBS ...]): a cmocka program that sees
@@ -77,7 +77,7 @@ function(kiln_test name)
     $<IF:${wraps},kiln_static,kiln_inside> cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE
-    KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
+    KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_MODULE="test")
   add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
@@ -99,7 +99,7 @@ function(kiln_wrap name)
   set_target_properties(${name} PROPERTIES KILN_WRAPS ON)
 endfunction()
 
-# kiln_fuzz(NAME LABELS room SOURCES file... CORPUS folder [LIBS ...]): a fuzz
+# kiln_fuzz(NAME LABELS module SOURCES file... CORPUS folder [LIBS ...]): a fuzz
 # target. Its test replays the corpus.
 function(kiln_fuzz name)
   cmake_parse_arguments(T "" "CORPUS" "SOURCES;LIBS;LABELS" ${ARGN})
@@ -107,7 +107,7 @@ function(kiln_fuzz name)
   target_link_libraries(${name} PRIVATE kiln_test_flags ${T_LIBS}
     kiln_test_shared kiln_inside)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE KILNI_ROOM="test")
+  target_compile_definitions(${name} PRIVATE KILNI_MODULE="test")
   if(KILN_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME ${name} COMMAND ${name} -runs=0 ${T_CORPUS})

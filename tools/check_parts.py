@@ -34,18 +34,18 @@ FULL_OUTPUT = ["--test-output-size-passed", "100000000",
                "--test-output-size-failed", "100000000"]
 
 # What a part needs that another has made.
-NEEDS = {"house": "build", "tests": "build", "install": "build",
+NEEDS = {"layout": "build", "tests": "build", "install": "build",
          "wheels": "build", "lint": "build"}
 
 # Tests of the release build that have a part of their own.
-APART = "^(house|install|pathfinder|slow|wheels)$"
-# The house, installations, comparisons and fault sweeps are the same of any
+APART = "^(layout|install|pathfinder|slow|wheels)$"
+# The layout, installations, comparisons and fault sweeps are the same of any
 # compiler, as is what others' tools say.
-CLANG_TESTS = (["-LE", "^(fault|house|install|pathfinder|slow|wheels)$"],
+CLANG_TESTS = (["-LE", "^(fault|layout|install|pathfinder|slow|wheels)$"],
                "^(linking_|truth_missing|truth_ptxas|truth_program"
                "|inspect_truth_fresh)")
 # What is live needs a GPU: the release build reports it as skipped.
-ASAN_TESTS = (["-LE", "^(fault|house|install|live|slow)$"],
+ASAN_TESTS = (["-LE", "^(fault|layout|install|live|slow)$"],
               "^(linking_files|inspect_truth_fresh|truth_missing)$")
 TSAN_TESTS = (["-L", "^threads$"], "^$")
 
@@ -188,8 +188,8 @@ def part_build(run):
     return run.configure("release") and run.build("release")
 
 
-def part_house(run):
-    return run.test("release", ["-L", "^house$"])
+def part_layout(run):
+    return run.test("release", ["-L", "^layout$"])
 
 
 def part_tests(run):

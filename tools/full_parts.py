@@ -36,16 +36,16 @@ Part = collections.namedtuple("Part", "name minutes what run")
 # A preset, options of the configuration, and what ctest leaves out.
 Build = collections.namedtuple("Build", "preset options selection")
 
-NO_HOUSE = ["-LE", "^house$"]
+NO_LAYOUT = ["-LE", "^layout$"]
 CLANG = ["-DCMAKE_C_COMPILER=clang"]
 BUILDS = {
     "gcc-release": Build("release", [], []),
-    "gcc-debug": Build("debug", [], NO_HOUSE),
-    "clang-release": Build("clang", [], NO_HOUSE),
-    "gcc-asan": Build("asan", [], NO_HOUSE),
-    "clang-asan": Build("asan", CLANG, NO_HOUSE),
-    "gcc-tsan": Build("tsan", [], NO_HOUSE),
-    "clang-tsan": Build("tsan", CLANG, NO_HOUSE),
+    "gcc-debug": Build("debug", [], NO_LAYOUT),
+    "clang-release": Build("clang", [], NO_LAYOUT),
+    "gcc-asan": Build("asan", [], NO_LAYOUT),
+    "clang-asan": Build("asan", CLANG, NO_LAYOUT),
+    "gcc-tsan": Build("tsan", [], NO_LAYOUT),
+    "clang-tsan": Build("tsan", CLANG, NO_LAYOUT),
 }
 # The targets that take long; what is in no list is fuzzed by `fuzz-readers`.
 FUZZ = {
@@ -158,7 +158,7 @@ def run_build(work):
     if "clang" in work.part.name and shutil.which("clang") is None:
         return work.skip("clang is not installed")
     if work.options.prepared:
-        selection = NO_HOUSE
+        selection = NO_LAYOUT
     else:
         # Where it cannot, a test is a reported skip.
         work.run(sys.executable, "-B", "tools/wheels.py", "--dlpack",
@@ -403,7 +403,7 @@ def run_lint(work):
 
 
 PARTS = [
-    Part("gcc-release", 15, "gcc, optimised, with the house rules", run_build),
+    Part("gcc-release", 15, "gcc, optimised, with the layout rules", run_build),
     Part("gcc-debug", 15, "gcc, not optimised", run_build),
     Part("clang-release", 15, "clang, optimised", run_build),
     Part("gcc-asan", 45, "address, undefined behaviour (gcc)", run_build),

@@ -19,7 +19,7 @@ GREEN, NOT_GREEN, SKIPPED = "green", "not green", "skipped"
 NO_SOURCES = "KILN_SOURCES"
 # What builds and runs leave, as .gitignore has it; the evidence and the note of
 # what is linted are written by these runs themselves.
-LEFT_OUT = re.compile(r"(build|build-.*|out|docs/evidence|tests/house/LINTED|"
+LEFT_OUT = re.compile(r"(build|build-.*|out|docs/evidence|tests/layout/LINTED|"
                       r"(.*/)?(__pycache__|\.git|.*\.(o|so|a|pyc)))$")
 
 

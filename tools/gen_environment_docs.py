@@ -25,7 +25,7 @@ unset too. A value that cannot be read is an error that names its variable. The
 command notes on standard error a `KILN_` variable that is none of these but
 looks like one.
 
-| Variable | Type | Default | Room | What it does |
+| Variable | Type | Default | Module | What it does |
 |---|---|---|---|---|
 """
 
@@ -55,11 +55,11 @@ def names():
 
 def page():
     out = TOP
-    for name, room, kind, fallback, what in read_rows():
+    for name, module, kind, fallback, what in read_rows():
         shown = "`%s`" % fallback if fallback else ""
         star = "..." if kind == "family" else ""
         out += "| `%s`%s | %s | %s | %s | %s |\n" % (
-            name, star, kind, shown, room, what.replace("|", "\\|"))
+            name, star, kind, shown, module, what.replace("|", "\\|"))
     return out
 
 

@@ -23,8 +23,8 @@ VERSION = "include/kiln/version.h"
 DATE = "2026-11-21"
 PART = re.compile(r"<!-- made by: kiln help --markdown.*?-->\n(.*?)"
                   r"<!-- end -->\n", re.S)
-# Whose variables a command follows: the rooms that it reaches.
-ROOMS = {
+# Whose variables a command follows: the modules that it reaches.
+MODULES = {
     "bench": "cache locate compat table runtime soft",
     "cache": "cache locate compat table runtime soft",
     "check": "locate compat table",
@@ -212,9 +212,9 @@ def read(path):
 def environment(command):
     row = re.compile(r'^KILNI_ENV_VAR\((\w+),\s*(\w+),\s*(\w+),\s*"([^"]*)",'
                      r'\s*"([^"]*)"\)', re.M)
-    rooms, out = ROOMS[command].split(), []
-    for name, room, kind, fallback, what in row.findall(read(VARIABLES)):
-        if room not in rooms:
+    modules, out = MODULES[command].split(), []
+    for name, module, kind, fallback, what in row.findall(read(VARIABLES)):
+        if module not in modules:
             continue
         end = "" if not fallback else "; %s without it" % fallback
         term = "\\fB%s\\fR" % name

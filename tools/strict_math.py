@@ -5,7 +5,7 @@ tools/gen_program_math.py turns these into src/program/math/. Each is under
 1 ULP everywhere, results that are subnormal included (test_program_math).
 
 f64 works with pairs (h, l) of doubles whose sum is the value, l below half an
-ULP of h, where the last rounding alone would not leave room. f32 works in f64
+ULP of h, where the last rounding alone would not leave space. f32 works in f64
 throughout, and is rounded once at the end: that costs time on a GPU with few
 units for f64, and buys half an ULP plus a hair with no special cases near the
 ends; inverse_sqrt needs none and stays in f32. Coefficients are
@@ -905,7 +905,7 @@ def inverse_sqrt(t, limit, up, back):
 
 def rem(t):
     u, fraction, top = UINT[t], FRACTION[t], TOP[t]
-    room = 63 - fraction
+    space = 63 - fraction
 
     def f(x, y):
         ux, uy = (cast("U64", bits(u, absolute(v))) for v in (x, y))
@@ -925,7 +925,7 @@ def rem(t):
             r.set(mx % my)
         with loop(lambda: left.get() > 0):
             now = left.get()
-            by = low(now, lit("U64", room))
+            by = low(now, lit("U64", space))
             r.set((r.get() << cast("U32", by)) % my)
             left.set(now - by)
         rest = r.get()

@@ -263,7 +263,7 @@ static void make_values(job_t* job, uint64_t values[MAX_ARGUMENTS],
   kiln_program_code_t* code = kiln_pipeline_code(job->pipeline);
   kiln_program_parameter_t p;
   for (uint32_t i = 0; kiln_program_code_parameter(code, i, &p); i++) {
-    bench_need(i < MAX_ARGUMENTS, "more arguments than there is room for");
+    bench_need(i < MAX_ARGUMENTS, "more arguments than there is space for");
     values[i] = p.index == 0 ? job->n : 1;
     if (p.kind == KILN_PROGRAM_PARAMETER_ADDRESS) {
       values[i] = job->addresses[p.index];

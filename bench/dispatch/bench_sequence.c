@@ -130,7 +130,7 @@ static void make_params(job_t* job) {
   kiln_program_code_t* code = kiln_pipeline_code(job->pipeline);
   kiln_program_parameter_t p;
   for (uint32_t i = 0; kiln_program_code_parameter(code, i, &p); i++) {
-    bench_need(i < MAX_ARGUMENTS, "more arguments than there is room for");
+    bench_need(i < MAX_ARGUMENTS, "more arguments than there is space for");
     job->params[i] = &job->values[i];
     job->values[i] = ELEMENTS;
     if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR) job->values[i] = 3;

@@ -11,7 +11,7 @@
 //   bench_graph cuda:0     over a driver. Fails above 1.05 times its calls for
 //                          1,000 nodes, and 1.02 for a launch. A node by
 //                          itself, and rows that begin with "cause:", parts of
-//                          the way, have no bar: docs/rooms/graph.md
+//                          the way, have no bar: docs/internals/graph.md
 //   bench_graph cuda:0 N   asks a driver whether it takes a kernel node that
 //                          names its context while none is current, and other
 //                          parameters of one: each on its own, since drivers

@@ -369,9 +369,9 @@ void plain_lz4(const plain_t* p) {
   uint8_t* out = p->out;
   for (uint32_t k = 0; k < p->width; k++) {
     size_t error, at = (size_t)k << 16;
-    size_t left = 4 * p->count - at, room = left < 65536 ? left : 65536;
+    size_t left = 4 * p->count - at, space = left < 65536 ? left : 65536;
     (void)plain_bytes_lz4_unpack(p->flags + starts[k],
-                                 starts[k + 1] - starts[k], out + at, room,
+                                 starts[k + 1] - starts[k], out + at, space,
                                  &error);
   }
 }

@@ -75,7 +75,7 @@ bench_job_t bench_world_job(const bench_world_t* world, const char* entry,
 }
 
 void bench_job_bind(bench_job_t* job, kiln_buffer_t* buffer) {
-  bench_need(job->count < BENCH_ARGUMENTS, "room for a binding");
+  bench_need(job->count < BENCH_ARGUMENTS, "space for a binding");
   job->bindings[job->count++] = kiln_bind_buffer(buffer);
 }
 

@@ -105,7 +105,7 @@ static void measure_rounds(bench_pair_t* pair) {
 void bench_pair_measure(bench_pair_t* pair) {
   double spent[2];
   bench_need(pair->slices >= 1 && pair->slices <= SLICES,
-             "more slices than there is room for");
+             "more slices than there is space for");
   for (int i = 0; i < WARM_ROUNDS; i++) measure_round(pair, spent);
   measure_rounds(pair);
   for (int who = 0; who < 2; who++) {

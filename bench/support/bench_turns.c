@@ -30,7 +30,7 @@ static double g_ratio[BENCH_TURNS_WAYS][BENCH_TURNS_ROUNDS];
 void bench_turns_measure(bench_turns_t* turns) {
   bench_need(turns->way_count <= BENCH_TURNS_WAYS &&
                  turns->rounds <= BENCH_TURNS_ROUNDS,
-             "more ways or rounds than there is room for");
+             "more ways or rounds than there is space for");
   int count = turns->way_count;
   for (int way = 0; way < count; way++) {
     if (!turns->ways[way].absent) (void)take(turns, way);

@@ -104,7 +104,7 @@ KILN_API const char* kiln_code_lowered_name(const kiln_code_t* code,
 // Writes a kernel's name as C++ has it: "ns::scale<float, 4>(float*, int)" of
 // "_ZN2ns5scaleIfLi4EEEvPT_i". `parameters` is KILN_SWITCH_*: off leaves out
 // the types of the parameters, "ns::scale<float, 4>"; default: on. There is no
-// return type. `out` has room for `capacity` bytes, the NUL among them; 2048
+// return type. `out` has space for `capacity` bytes, the NUL among them; 2048
 // are enough for every name that is read.
 //
 // False, with "" in `out`, for a name that is not mangled, as of extern "C",

@@ -3,7 +3,7 @@
 // compat: whether the pieces of a CUDA toolkit fit each other and the driver.
 //
 // Pure: nothing here opens a file, asks the driver or reads a clock. The
-// caller hands in facts (what lies where, what says which version), this room
+// caller hands in facts (what lies where, what says which version), this module
 // concludes. The same facts give the same answer, in whatever order they come.
 //
 //   line      a toolkit release as major.minor, written as CUDA writes it:

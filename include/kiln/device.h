@@ -7,7 +7,7 @@
 // it shares with the CUDA runtime and other libraries of the process; no call
 // changes which context is current for the caller.
 //
-// Three statuses mean the same wherever the headers of this room list them
+// Three statuses mean the same wherever the headers of this module list them
 // without words: DEVICE_LOST, the device cannot be used by this process any
 // more (see kiln_device_t); DRIVER_ERROR, the driver refused, and
 // kiln_status_native has its result; OUT_OF_MEMORY, of the host. A NULL that

@@ -95,7 +95,7 @@ typedef struct kiln_launch_attributes_t {
 
   uint32_t cluster_policy;  // KILN_CLUSTER_POLICY_*. CUDA 11.8, clusters
 
-  // A larger cluster that is taken where there is room: multiples of `cluster`
+  // A larger cluster that is taken where there is space: multiples of `cluster`
   // that divide the grid, the same in z. CUDA 12.8, clusters.
   uint32_t preferred_cluster[3];
 

@@ -20,10 +20,10 @@ typedef enum kiln_log_level_t {
   KILN_LOG_TRACE = 4,
 } kiln_log_level_t;
 
-// Receives one line. `room` is the room that speaks ("device"), `line` is
+// Receives one line. `module` is the module that speaks ("device"), `line` is
 // NUL-terminated without a newline and lives until the function returns.
 // Called from any thread, also from Kiln's own; must not call back into Kiln.
-typedef void (*kiln_log_fn_t)(kiln_log_level_t level, const char* room,
+typedef void (*kiln_log_fn_t)(kiln_log_level_t level, const char* module,
                               const char* line, void* user);
 
 // A sink, passed by value; `fn` NULL is silence. thread-safe

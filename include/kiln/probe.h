@@ -192,7 +192,7 @@ typedef struct kiln_probe_variable_t {
   const char* value;     // NULL where it is not set or does not count
   const char* type;      // "path", "number", "switch", "text"
   const char* fallback;  // what holds without it
-  const char* room;      // who reads it
+  const char* module;    // who reads it
   const char* text;      // what it does
 } kiln_probe_variable_t;
 

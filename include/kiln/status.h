@@ -4,7 +4,7 @@
 //
 // A status is one pointer-sized word. OK is 0. The low bits hold a code; the
 // rest may point at a payload: where it happened, a message, one line for each
-// room it crossed, the native result behind it and a `Fix:` line that says
+// module it crossed, the native result behind it and a `Fix:` line that says
 // what to do. Statuses are never kept in a thread-local, and a call that
 // returns one has no other error channel.
 //
@@ -97,7 +97,7 @@ KILN_API const char* kiln_status_message(kiln_status_t status);
 // is known. Since 0.1.
 KILN_API const char* kiln_status_fix(kiln_status_t status);
 
-// The room that made the error, e.g. "device"; NULL without a payload.
+// The module that made the error, e.g. "device"; NULL without a payload.
 // Borrowed. Since 0.1.
 KILN_API const char* kiln_status_origin(kiln_status_t status);
 
@@ -123,7 +123,7 @@ KILN_API bool kiln_status_native(kiln_status_t status,
 // the native part and the `Fix:` line. At most `capacity` bytes with the
 // terminating NUL (nothing at all when it is 0; `buffer` may then be NULL).
 // `out_length`, if not NULL, receives the length without NUL that the whole
-// text has, so that a caller can call again with enough room. Since 0.1.
+// text has, so that a caller can call again with enough space. Since 0.1.
 KILN_API void kiln_status_format(kiln_status_t status, size_t capacity,
                                  char* buffer, size_t* out_length);
 

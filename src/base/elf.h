@@ -70,7 +70,7 @@ const char* kilni_base_elf_needed(const kilni_base_elf_t* elf, uint32_t index);
 
 // ---- Read when asked for ----
 
-// The build id as lower-case hexadecimal; "" without one. `out_text` has room
+// The build id as lower-case hexadecimal; "" without one. `out_text` has space
 // for 2 * KILNI_ELF_MAX_BUILD_ID + 1 bytes.
 kiln_status_t kilni_base_elf_build_id(kilni_base_elf_t* elf, char* out_text);
 

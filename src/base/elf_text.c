@@ -25,11 +25,11 @@ static void build_id_in(const uint8_t* notes, size_t size, char* out_text) {
     uint64_t name = kilni_base_elf_get32(notes + at);
     uint64_t bytes = kilni_base_elf_get32(notes + at + 4);
     uint32_t type = kilni_base_elf_get32(notes + at + 8);
-    uint64_t name_room = (name + 3) & ~(uint64_t)3;
+    uint64_t name_space = (name + 3) & ~(uint64_t)3;
     uint64_t left = size - at - 12;
-    if (name_room > left || bytes > left - name_room) return;
+    if (name_space > left || bytes > left - name_space) return;
     const uint8_t* text = notes + at + 12;
-    const uint8_t* id = text + name_room;
+    const uint8_t* id = text + name_space;
     if (type == NT_IS_GNU_BUILD_ID && name == 4 && bytes > 0 &&
         memcmp(text, "GNU", 4) == 0 && bytes <= KILNI_ELF_MAX_BUILD_ID) {
       for (size_t i = 0; i < bytes; i++) {
@@ -39,7 +39,7 @@ static void build_id_in(const uint8_t* notes, size_t size, char* out_text) {
       out_text[2 * bytes] = 0;
       return;
     }
-    uint64_t next = name_room + ((bytes + 3) & ~(uint64_t)3);
+    uint64_t next = name_space + ((bytes + 3) & ~(uint64_t)3);
     if (next > left) return;
     at += 12 + (size_t)next;
   }
@@ -221,11 +221,11 @@ static size_t needle_find(const needle_t* needle, const uint8_t* data,
 static kiln_status_t elf_text_copy_text(const kilni_base_elf_t* elf,
                                         uint64_t offset, uint64_t end,
                                         size_t capacity, char* out_text) {
-  size_t room = capacity - 1;
-  if (end - offset < room) room = (size_t)(end - offset);
-  KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, offset, room, out_text));
+  size_t space = capacity - 1;
+  if (end - offset < space) space = (size_t)(end - offset);
+  KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, offset, space, out_text));
   size_t length = 0;
-  while (length < room && out_text[length] >= ' ' && out_text[length] < 127) {
+  while (length < space && out_text[length] >= ' ' && out_text[length] < 127) {
     length++;
   }
   out_text[length] = 0;

@@ -13,8 +13,8 @@
 #include "base/status_make.h"
 #include "base/str.h"
 
-#define KILNI_ENV_VAR(name, room, type, fallback, text) \
-  {#name, #room, #type, fallback, text, sizeof(#name) - 1},
+#define KILNI_ENV_VAR(name, module, type, fallback, text) \
+  {#name, #module, #type, fallback, text, sizeof(#name) - 1},
 static const kilni_base_env_row_t kRows[] = {
 #include "base/env_vars.inc"
 };

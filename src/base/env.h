@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: the environment, read once into a snapshot. The only room that may
+// base: the environment, read once into a snapshot. The only module that may
 // call getenv, and env.c the only file.
 #ifndef KILN_SRC_BASE_ENV_H_
 #define KILN_SRC_BASE_ENV_H_
@@ -9,7 +9,7 @@
 #include "kiln/status.h"
 
 typedef enum kilni_base_env_id_t {
-#define KILNI_ENV_VAR(name, room, type, fallback, text) KILNI_ENV_##name,
+#define KILNI_ENV_VAR(name, module, type, fallback, text) KILNI_ENV_##name,
 #include "base/env_vars.inc"
 #undef KILNI_ENV_VAR
   KILNI_ENV_COUNT
@@ -18,7 +18,7 @@ typedef enum kilni_base_env_id_t {
 // One row of env_vars.inc. thread-safe
 typedef struct kilni_base_env_row_t {
   const char* name;
-  const char* room;
+  const char* module;
   const char* type;
   const char* fallback;
   const char* text;

@@ -81,7 +81,7 @@ static kiln_status_t file_error(int error, const char* verb, const char* path) {
   char text[ERROR_TEXT_BYTES];
   kilni_base_error_text(error, sizeof(text), text);
   kiln_status_t status =
-      kilni_base_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
+      kilni_base_status_make(code, KILNI_MODULE, __FILE__, __LINE__,
                              "\"%s\" cannot be %s: %s", path, verb, text);
   status = kilni_base_status_with_native(status, "errno", error, text);
   return kilni_base_status_with_fix(status, "%s", fix_of(error));
@@ -126,8 +126,9 @@ static kiln_status_t file_posix_read_all(reading_t* reading, size_t claimed) {
           reading->allocator, wanted, 1, &reading->capacity, &reading->data));
     }
     // One byte stays free for the NUL.
-    size_t room = reading->capacity - reading->size - 1;
-    ssize_t got = read(reading->fd, (char*)reading->data + reading->size, room);
+    size_t space = reading->capacity - reading->size - 1;
+    ssize_t got =
+        read(reading->fd, (char*)reading->data + reading->size, space);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(errno, "read", reading->path);
     if (got == 0) return kiln_ok();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what travels down from the runtime into every room.
+// base: what travels down from the runtime into every module.
 #include "base/host.h"
 
 #include "base/status_make.h"

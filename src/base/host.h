@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what travels down from the runtime into every room.
+// base: what travels down from the runtime into every module.
 #ifndef KILN_SRC_BASE_HOST_H_
 #define KILN_SRC_BASE_HOST_H_
 
@@ -13,7 +13,7 @@ typedef struct kiln_host_t {
   kiln_allocator_t allocator;
   kiln_log_sink_t log;
   const kilni_base_env_t* env;
-  uint32_t worker_count;  // threads a room may start for its own work
+  uint32_t worker_count;  // threads a module may start for its own work
   uint32_t reserved;
   uint64_t seed;        // of every order that is free to choose
   uint64_t process_id;  // the process it was made in: a fork is refused

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: how an object of a lower room keeps one of a higher room alive.
+// base: how an object of a lower module keeps one of a higher module alive.
 //
 // A compiler must not outlive its runtime, whose allocator and log it uses,
-// but its room may not know what a runtime is.
+// but its module may not know what a runtime is.
 #ifndef KILN_SRC_BASE_KEEP_H_
 #define KILN_SRC_BASE_KEEP_H_
 

@@ -15,7 +15,7 @@ bool kilni_base_log_wants(const kiln_log_sink_t* sink, kiln_log_level_t level) {
 }
 
 void kilni_base_log_line(const kiln_log_sink_t* sink, kiln_log_level_t level,
-                         const char* room, const char* format, ...) {
+                         const char* module, const char* format, ...) {
   if (!kilni_base_log_wants(sink, level)) return;
   char line[LOG_LINE_MAX_BYTES];
   va_list args;
@@ -23,5 +23,5 @@ void kilni_base_log_line(const kiln_log_sink_t* sink, kiln_log_level_t level,
   int length = vsnprintf(line, sizeof(line), format, args);
   va_end(args);
   if (length < 0) return;
-  sink->fn(level, room, line, sink->user);
+  sink->fn(level, module, line, sink->user);
 }

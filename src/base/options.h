@@ -29,13 +29,13 @@ kiln_status_t kilni_base_options_read(const void* options, const char* name,
 kiln_status_t kilni_base_options_too_small(const char* name, uint32_t given,
                                            size_t first);
 
-// Where a struct keeps room for later fields. thread-compatible
+// Where a struct keeps space for later fields. thread-compatible
 typedef struct kilni_base_reserved_t {
   size_t offset;
   size_t bytes;
 } kilni_base_reserved_t;
 
-// The same for a struct with room for later fields, which must be zero:
+// The same for a struct with space for later fields, which must be zero:
 // INVALID_ARGUMENT otherwise, for what a later library may do differently by it
 // would not be done.
 kiln_status_t kilni_base_options_read_reserved(const void* options,

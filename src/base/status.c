@@ -43,7 +43,7 @@ struct kiln_status_payload_t {
   uint32_t domain;
   uint32_t native_name;
   int64_t native_number;
-  const char* room;
+  const char* module;
   const char* file;
   int line;
 };
@@ -95,7 +95,7 @@ int kiln_status_code_exit(kiln_status_code_t code) {
   return code_row(code)->exit_code;
 }
 
-// Makes room for `size` more bytes. The block may move. False without memory.
+// Makes space for `size` more bytes. The block may move. False without memory.
 static bool payload_reserve(struct kiln_status_payload_t** payload,
                             size_t size) {
   struct kiln_status_payload_t* old = *payload;
@@ -145,7 +145,7 @@ static const char* payload_string(const struct kiln_status_payload_t* payload,
 
 kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
                                           kiln_status_code_t code,
-                                          const char* room, const char* file,
+                                          const char* module, const char* file,
                                           int line, const char* format,
                                           va_list args) {
   const size_t capacity = sizeof(struct kiln_status_payload_t) + 256;
@@ -156,7 +156,7 @@ kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
   payload->allocator = allocator;
   payload->capacity = (uint32_t)capacity;
   payload->used = sizeof(*payload);
-  payload->room = room;
+  payload->module = module;
   payload->file = file;
   payload->line = line;
   uint32_t message = payload_append(&payload, KIND_TEXT, format, args);
@@ -164,19 +164,20 @@ kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
   return status_from(payload, code);
 }
 
-kiln_status_t kilni_base_status_make(kiln_status_code_t code, const char* room,
-                                     const char* file, int line,
-                                     const char* format, ...) {
+kiln_status_t kilni_base_status_make(kiln_status_code_t code,
+                                     const char* module, const char* file,
+                                     int line, const char* format, ...) {
   va_list args;
   va_start(args, format);
   kiln_status_t status = kilni_base_status_make_with(
-      kiln_allocator_libc(), code, room, file, line, format, args);
+      kiln_allocator_libc(), code, module, file, line, format, args);
   va_end(args);
   return status;
 }
 
-kiln_status_t kilni_base_status_annotate(kiln_status_t status, const char* room,
-                                         const char* format, ...) {
+kiln_status_t kilni_base_status_annotate(kiln_status_t status,
+                                         const char* module, const char* format,
+                                         ...) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return status;
   char text[LINE_MAX_BYTES];
@@ -185,7 +186,7 @@ kiln_status_t kilni_base_status_annotate(kiln_status_t status, const char* room,
   int length = vsnprintf(text, sizeof(text), format, args);
   va_end(args);
   if (length >= 0) {
-    payload_appendf(&payload, KIND_ANNOTATION, "%s: %s", room, text);
+    payload_appendf(&payload, KIND_ANNOTATION, "%s: %s", module, text);
   }
   return status_from(payload, kiln_status_code(status));
 }
@@ -241,7 +242,7 @@ const char* kiln_status_fix(kiln_status_t status) {
 
 const char* kiln_status_origin(kiln_status_t status) {
   const struct kiln_status_payload_t* payload = payload_of(status);
-  return payload ? payload->room : NULL;
+  return payload ? payload->module : NULL;
 }
 
 const char* kiln_status_source(kiln_status_t status, int* out_line) {
@@ -269,12 +270,12 @@ typedef struct text_t {
 } text_t;
 
 static void text_add(text_t* text, const char* format, ...) {
-  size_t room =
+  size_t space =
       text->length < text->capacity ? text->capacity - text->length : 0;
   va_list args;
   va_start(args, format);
-  int length =
-      vsnprintf(room ? text->buffer + text->length : NULL, room, format, args);
+  int length = vsnprintf(space ? text->buffer + text->length : NULL, space,
+                         format, args);
   va_end(args);
   if (length > 0) text->length += (size_t)length;
 }
@@ -295,7 +296,7 @@ void kiln_status_format(kiln_status_t status, size_t capacity, char* buffer,
   text_t text = {buffer, capacity, 0};
   const struct kiln_status_payload_t* payload = payload_of(status);
   if (capacity > 0) buffer[0] = 0;
-  if (payload != NULL) text_add(&text, "%s: ", payload->room);
+  if (payload != NULL) text_add(&text, "%s: ", payload->module);
   text_add(&text, "%s", kiln_status_message(status));
   if (payload != NULL) {
     format_annotations(&text, payload);

@@ -98,14 +98,14 @@ static bool is_of_one(const condition_t* c) {
 
 // Where it stands, for the status. thread-compatible
 typedef struct place_t {
-  const char* room;
+  const char* module;
   const char* file;
   int line;
   const char* name;
 } place_t;
 
-#define SAY(p, ...)                                                          \
-  kilni_base_status_make(KILN_STATUS_INVALID_ARGUMENT, (p)->room, (p)->file, \
+#define SAY(p, ...)                                                            \
+  kilni_base_status_make(KILN_STATUS_INVALID_ARGUMENT, (p)->module, (p)->file, \
                          (p)->line, __VA_ARGS__)
 
 static kiln_status_t say_null(const place_t* p) {
@@ -229,10 +229,11 @@ static bool say_several(const place_t* p, const condition_t* c,
   return false;
 }
 
-kiln_status_t kilni_base_status_of_argument(const char* room, const char* file,
-                                            int line, const char* name,
+kiln_status_t kilni_base_status_of_argument(const char* module,
+                                            const char* file, int line,
+                                            const char* name,
                                             const char* condition) {
-  const place_t place = {room, file, line, name};
+  const place_t place = {module, file, line, name};
   condition_t read;
   kiln_status_t status;
   if (status_argument_read_condition(condition, &read)) {

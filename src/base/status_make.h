@@ -5,7 +5,7 @@
 // A message is one line: what happened and to which thing, names quoted, no
 // "failed to" that restates the call. A `Fix:` line says what the user can do:
 // a phrase like the message, "set X; Y needs it", which may be a command.
-// KILNI_ROOM is defined by the build for each room.
+// KILNI_MODULE is defined by the build for each module.
 #ifndef KILN_SRC_BASE_STATUS_MAKE_H_
 #define KILN_SRC_BASE_STATUS_MAKE_H_
 
@@ -14,8 +14,8 @@
 #include "kiln/allocator.h"
 #include "kiln/status.h"
 
-#ifndef KILNI_ROOM
-#define KILNI_ROOM "test"
+#ifndef KILNI_MODULE
+#define KILNI_MODULE "test"
 #endif
 
 // A bare code: no payload, no allocation. For out of memory, not-ready,
@@ -25,22 +25,23 @@ kiln_status_t kilni_base_status_bare(kiln_status_code_t code);
 // A status with a payload from the C library's allocator (a status may outlive
 // every object of its runtime, and so every allocator that a user lent).
 // Without memory it is the bare code.
-kiln_status_t kilni_base_status_make(kiln_status_code_t code, const char* room,
-                                     const char* file, int line,
-                                     const char* format, ...) KILN_PRINTF(5, 6);
+kiln_status_t kilni_base_status_make(kiln_status_code_t code,
+                                     const char* module, const char* file,
+                                     int line, const char* format, ...)
+    KILN_PRINTF(5, 6);
 
 // The same with an allocator of the caller's, which must outlive the status.
 kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
                                           kiln_status_code_t code,
-                                          const char* room, const char* file,
+                                          const char* module, const char* file,
                                           int line, const char* format,
                                           va_list args);
 
 // Each takes `status` and gives it back with more said; OK stays OK and a bare
 // code stays bare. Annotations read from the inside out, newest last.
-kiln_status_t kilni_base_status_annotate(kiln_status_t status, const char* room,
-                                         const char* format, ...)
-    KILN_PRINTF(3, 4);
+kiln_status_t kilni_base_status_annotate(kiln_status_t status,
+                                         const char* module, const char* format,
+                                         ...) KILN_PRINTF(3, 4);
 kiln_status_t kilni_base_status_with_fix(kiln_status_t status,
                                          const char* format, ...)
     KILN_PRINTF(2, 3);
@@ -52,12 +53,12 @@ kiln_status_t kilni_base_status_with_native(kiln_status_t status,
 // annotation of `first` and is ended.
 kiln_status_t kilni_base_status_join(kiln_status_t first, kiln_status_t second);
 
-#define KILNI_FAIL(code, ...)                                                \
-  kilni_base_status_make(KILN_STATUS_##code, KILNI_ROOM, __FILE__, __LINE__, \
+#define KILNI_FAIL(code, ...)                                                  \
+  kilni_base_status_make(KILN_STATUS_##code, KILNI_MODULE, __FILE__, __LINE__, \
                          __VA_ARGS__)
 
 #define KILNI_ANNOTATE(status, ...) \
-  kilni_base_status_annotate((status), KILNI_ROOM, __VA_ARGS__)
+  kilni_base_status_annotate((status), KILNI_MODULE, __VA_ARGS__)
 
 #define KILNI_RETURN_IF_ERROR(expr)                              \
   do {                                                           \
@@ -97,7 +98,7 @@ kiln_status_t kilni_base_status_join(kiln_status_t first, kiln_status_t second);
 // What breaks the condition `condition` of `name`, written as C, and what to do
 // about it. Out of the way of those who keep theirs.
 __attribute__((cold)) kiln_status_t
-kilni_base_status_of_argument(const char* room, const char* file, int line,
+kilni_base_status_of_argument(const char* module, const char* file, int line,
                               const char* name, const char* condition);
 
 #ifdef __clang_analyzer__
@@ -106,14 +107,15 @@ kilni_base_status_of_argument(const char* room, const char* file, int line,
 #endif
 
 // INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
-// doors, which forgive their callers more than the inside forgives itself. What
-// is said comes from the condition: keep to names that the caller knows.
-#define KILNI_CHECK_ARGUMENT(condition, name)                              \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      return kilni_base_status_of_argument(KILNI_ROOM, __FILE__, __LINE__, \
-                                           (name), #condition);            \
-    }                                                                      \
+// public calls, which forgive their callers more than the inside forgives
+// itself. What is said comes from the condition: keep to names that the caller
+// knows.
+#define KILNI_CHECK_ARGUMENT(condition, name)                                \
+  do {                                                                       \
+    if (!(condition)) {                                                      \
+      return kilni_base_status_of_argument(KILNI_MODULE, __FILE__, __LINE__, \
+                                           (name), #condition);              \
+    }                                                                        \
   } while (0)
 
 // The same where the condition is of the inside: `what` is wrong with it, and

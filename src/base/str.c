@@ -97,7 +97,7 @@ void kilni_base_str_deinit(kilni_base_str_t* str) {
 // Most texts are longer than this: less at first would be moved at once.
 enum { FIRST_BYTES = 64 };
 
-// Makes room for `size` more bytes and a NUL.
+// Makes space for `size` more bytes and a NUL.
 static bool str_reserve(kilni_base_str_t* str, size_t size) {
   if (str->failed != KILN_STATUS_OK) return false;
   if (size > str->limit || str->size > str->limit - size) {
@@ -137,20 +137,20 @@ void kilni_base_str_addv(kilni_base_str_t* str, const char* format,
                          va_list args) {
   // Into what is free already; a second time only where that is too little.
   if (str->data == NULL) (void)str_reserve(str, 0);
-  size_t room = str->data != NULL ? str->capacity - str->size : 0;
+  size_t space = str->data != NULL ? str->capacity - str->size : 0;
   va_list again;
   va_copy(again, args);
   int length =
-      vsnprintf(room > 0 ? str->data + str->size : NULL, room, format, again);
+      vsnprintf(space > 0 ? str->data + str->size : NULL, space, format, again);
   va_end(again);
   size_t size = length > 0 ? (size_t)length : 0;
-  bool fits = size < room && str->failed == KILN_STATUS_OK &&
+  bool fits = size < space && str->failed == KILN_STATUS_OK &&
               size <= str->limit && str->size <= str->limit - size;
   if (fits) {
     str->size += size;
     return;
   }
-  if (room > 0) str->data[str->size] = 0;
+  if (space > 0) str->data[str->size] = 0;
   if (length < 0) {
     if (str->failed == KILN_STATUS_OK) str->failed = KILN_STATUS_INTERNAL;
     return;

@@ -2,7 +2,7 @@
 //
 // base: threads, locks, condition variables, a monotonic clock.
 //
-// A thin skin over the system's own, so that rooms name no system header.
+// A thin skin over the system's own, so that modules name no system header.
 // Atomics are C11's <stdatomic.h> everywhere.
 #ifndef KILN_SRC_BASE_THREAD_H_
 #define KILN_SRC_BASE_THREAD_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cache: the door. Building keys, and making a cache with a known environment.
+// cache: the public header. Building keys, and making a cache with a known
+// environment.
 #ifndef KILN_SRC_CACHE_CACHE_H_
 #define KILN_SRC_CACHE_CACHE_H_
 

@@ -273,7 +273,7 @@ static void report_bad(kiln_cache_t* cache, const char* name,
   kiln_log_level_t level = atomic_exchange(&cache->warned_bad, true)
                                ? KILN_LOG_DEBUG
                                : KILN_LOG_WARNING;
-  kilni_base_log_line(&cache->log, level, KILNI_ROOM,
+  kilni_base_log_line(&cache->log, level, KILNI_MODULE,
                       "the cache entry \"%s/%s\" is not used: %s",
                       cache->directory, name, read->why);
   if (corrupt) (void)kilni_cache_disk_remove_bad(cache, name, read);

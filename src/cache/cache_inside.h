@@ -85,7 +85,7 @@ struct kiln_cache_entry_t {
   atomic_int_fast64_t marked_s;
 };
 
-// An entry with room for an image of `layout`, still zero.
+// An entry with space for an image of `layout`, still zero.
 kiln_status_t kilni_cache_entry_create(kiln_allocator_t allocator,
                                        const kilni_cache_layout_t* layout,
                                        kiln_cache_entry_t** out_entry);

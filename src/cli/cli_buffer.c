@@ -99,13 +99,13 @@ static bool buffer_read_all(int fd, kilni_cli_buffer_t* buffer,
     return false;
   }
   for (;;) {
-    size_t room = buffer->capacity - buffer->size;
-    if (room < 2) {
+    size_t space = buffer->capacity - buffer->size;
+    if (space < 2) {
       if (!buffer_reserve(buffer, buffer->size + READ_AT_ONCE, error))
         return false;
-      room = buffer->capacity - buffer->size;
+      space = buffer->capacity - buffer->size;
     }
-    ssize_t got = read(fd, buffer->data + buffer->size, room - 1);
+    ssize_t got = read(fd, buffer->data + buffer->size, space - 1);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return buffer_fail_open(path, errno, error);
     if (got == 0) break;

@@ -54,7 +54,7 @@ const char* kilni_cli_cache_word(uint32_t state) {
   return WORDS[state & 3];
 }
 
-bool kilni_cli_log_matters(kiln_log_level_t level, const char* room) {
+bool kilni_cli_log_matters(kiln_log_level_t level, const char* space) {
   return level == KILN_LOG_WARNING &&
-         (strcmp(room, "toolkit") == 0 || strcmp(room, "cache") == 0);
+         (strcmp(space, "toolkit") == 0 || strcmp(space, "cache") == 0);
 }

@@ -37,6 +37,6 @@ const char* kilni_cli_cache_word(uint32_t state);
 
 // Whether a line of the library's log is one that a user of the command should
 // see: what fits badly in a toolkit, what is wrong with the cache.
-bool kilni_cli_log_matters(kiln_log_level_t level, const char* room);
+bool kilni_cli_log_matters(kiln_log_level_t level, const char* space);
 
 #endif  // KILN_SRC_CLI_CLI_CACHE_H_

@@ -83,7 +83,7 @@ extern const kilni_cli_command_t kilni_cli_command_completion;
 const kilni_cli_command_t* kilni_cli_command_named(const char* name);
 
 // Takes `argv` apart, which starts with the sub-command's name. `given` and
-// `operands` have room for `argc` entries each. A usage error is
+// `operands` have space for `argc` entries each. A usage error is
 // INVALID_ARGUMENT.
 bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
                      kilni_cli_given_t* given, const char** operands,

@@ -11,7 +11,7 @@
 #include "kiln/fault.h"
 #include "kiln/status.h"
 
-// An error with room for its words. one-thread
+// An error with space for its words. one-thread
 typedef struct kilni_cli_error_t {
   kiln_status_code_t code;
   char message[1024];

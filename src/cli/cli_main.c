@@ -24,7 +24,7 @@ enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20, MOST_NOTES = 8 };
 // One that looks like none is often another program's: the doctor alone names
 // it.
 static void note_variables(bool all) {
-  char name[KILNI_CLI_VARIABLE_BYTES], room[KILNI_CLI_VARIABLE_BYTES];
+  char name[KILNI_CLI_VARIABLE_BYTES], space[KILNI_CLI_VARIABLE_BYTES];
   size_t notes = 0;
   for (char** at = environ; at != NULL && *at != NULL; at++) {
     const char* equals = strchr(*at, '=');
@@ -32,7 +32,7 @@ static void note_variables(bool all) {
     if (size == 0 || size >= sizeof(name)) continue;
     memcpy(name, *at, size);
     name[size] = 0;
-    const char* meant = kilni_cli_variable_meant(name, room);
+    const char* meant = kilni_cli_variable_meant(name, space);
     bool is_unknown =
         meant == NULL && all && kilni_cli_variable_is_nobodys(name);
     if (meant == NULL && !is_unknown) continue;
@@ -67,10 +67,10 @@ static bool run_command(const kilni_cli_command_t* command, int argc,
                         char** argv, kilni_cli_error_t* error) {
   kilni_cli_buffer_t given = {0}, operands = {0};
   kilni_cli_call_t call;
-  size_t room = (size_t)argc;
-  bool ok = kilni_cli_buffer_resize(&given, room * sizeof(kilni_cli_given_t),
+  size_t space = (size_t)argc;
+  bool ok = kilni_cli_buffer_resize(&given, space * sizeof(kilni_cli_given_t),
                                     error) &&
-            kilni_cli_buffer_resize(&operands, room * sizeof(char*), error) &&
+            kilni_cli_buffer_resize(&operands, space * sizeof(char*), error) &&
             kilni_cli_parse(command, argc, argv, (kilni_cli_given_t*)given.data,
                             (const char**)operands.data, &call, error);
   if (ok) {

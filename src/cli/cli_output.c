@@ -16,7 +16,7 @@ static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
   const char* fix = "check the folder and the disk it lies on";
   kiln_status_code_t code = KILN_STATUS_IO_ERROR;
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
-    fix = "make room, or write to another disk";
+    fix = "make space, or write to another disk";
   }
   if (number == EISDIR) {
     code = KILN_STATUS_INVALID_ARGUMENT;

@@ -10,7 +10,7 @@ enum { KILNI_CLI_VARIABLE_BYTES = 64 };
 
 // The variable of Kiln's that `name` looks like, and is not; NULL for one of
 // Kiln's own and for any other. Of a family it is the part that all share, if
-// no member is near. `out` is room for it.
+// no member is near. `out` is space for it.
 const char* kilni_cli_variable_meant(const char* name,
                                      char out[KILNI_CLI_VARIABLE_BYTES]);
 

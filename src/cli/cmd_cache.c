@@ -15,11 +15,11 @@
 
 enum { MAX_OPERANDS = 4096 };
 
-static void cmd_cache_on_log(kiln_log_level_t level, const char* room,
+static void cmd_cache_on_log(kiln_log_level_t level, const char* space,
                              const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
-  if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
+  if (kilni_cli_log_matters(level, space)) kilni_cli_note("warning: %s", line);
 }
 
 kiln_log_sink_t kilni_cli_cache_log(void) {

@@ -63,11 +63,11 @@ static bool cmd_compile_read_call(compile_t* c, kilni_cli_error_t* error) {
          (c->depfile == NULL || kilni_cli_output_check(c->depfile, error));
 }
 
-static void cmd_compile_on_log(kiln_log_level_t level, const char* room,
+static void cmd_compile_on_log(kiln_log_level_t level, const char* space,
                                const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
-  if (kilni_cli_log_matters(level, room)) kilni_cli_note("%s", line);
+  if (kilni_cli_log_matters(level, space)) kilni_cli_note("%s", line);
 }
 
 static bool cmd_compile_compile(compile_t* c, kilni_cli_error_t* error) {

@@ -335,12 +335,12 @@ static bool cmd_link_read_inputs(link_run_t* run) {
 // ---- The linker ----
 
 // What the library has to say of a toolkit, and of a linker that is missing.
-static void cmd_link_on_log(kiln_log_level_t level, const char* room,
+static void cmd_link_on_log(kiln_log_level_t level, const char* space,
                             const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
   if (level == KILN_LOG_WARNING &&
-      (kilni_cli_log_matters(level, room) || strcmp(room, "compile") == 0)) {
+      (kilni_cli_log_matters(level, space) || strcmp(space, "compile") == 0)) {
     kilni_cli_note("%s", line);
   }
 }

@@ -42,7 +42,7 @@ static void find_slice(walk_t* w) {
 }
 
 // Named graphs are inside of each other 1024 times at most, but the walk goes
-// no deeper than what a path has room for.
+// no deeper than what a path has space for.
 static void walk_scope(walk_t* w, uint32_t scope, size_t size, bool timed) {
   const kilni_cli_sketch_t* k = w->job->sketch;
   for (uint32_t i = 0; i < k->node_count; i++) {

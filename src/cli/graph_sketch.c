@@ -461,11 +461,11 @@ static kilni_cli_symbol_t* graph_sketch_slot_of(const kilni_cli_sketcher_t* s,
   for (const char* c = text; *c != 0; c++) {
     hash = (hash ^ (unsigned char)*c) * 1099511628211u;
   }
-  size_t at = (size_t)(hash ^ hash >> 29) & (s->symbol_room - 1);
+  size_t at = (size_t)(hash ^ hash >> 29) & (s->symbol_space - 1);
   while (s->symbols[at].text != NULL &&
          (s->symbols[at].scope != scope ||
           strcmp(s->symbols[at].text, text) != 0)) {
-    at = (at + 1) & (s->symbol_room - 1);
+    at = (at + 1) & (s->symbol_space - 1);
   }
   return &s->symbols[at];
 }
@@ -499,18 +499,18 @@ bool kilni_cli_sketcher_is_new(kilni_cli_sketcher_t* s,
       "the name \"%s\" is taken in line %" PRIu32, name->text, symbol->line);
 }
 
-static bool graph_sketch_make_room(kilni_cli_sketcher_t* s) {
-  if (2 * s->symbol_count < s->symbol_room) return true;
-  size_t old_room = s->symbol_room;
+static bool graph_sketch_make_space(kilni_cli_sketcher_t* s) {
+  if (2 * s->symbol_count < s->symbol_space) return true;
+  size_t old_space = s->symbol_space;
   kilni_cli_symbol_t* old = s->symbols;
-  kilni_cli_symbol_t* larger = calloc(old_room * 2, sizeof(*larger));
+  kilni_cli_symbol_t* larger = calloc(old_space * 2, sizeof(*larger));
   if (larger == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", s->sketch->file);
   }
   s->symbols = larger;
-  s->symbol_room = old_room * 2;
-  for (size_t i = 0; i < old_room; i++) {
+  s->symbol_space = old_space * 2;
+  for (size_t i = 0; i < old_space; i++) {
     if (old[i].text != NULL)
       *graph_sketch_slot_of(s, old[i].text, old[i].scope) = old[i];
   }
@@ -521,7 +521,7 @@ static bool graph_sketch_make_room(kilni_cli_sketcher_t* s) {
 bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,
                                 const kilni_cli_name_t* name, uint32_t scope,
                                 kilni_cli_symbol_kind_t kind, uint32_t index) {
-  if (!kilni_cli_sketcher_is_new(s, name, scope) || !graph_sketch_make_room(s))
+  if (!kilni_cli_sketcher_is_new(s, name, scope) || !graph_sketch_make_space(s))
     return false;
   kilni_cli_symbol_t* symbol = graph_sketch_slot_of(s, name->text, scope);
   symbol->text = name->text;
@@ -567,9 +567,9 @@ bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
 
 static bool check_doubles(kilni_cli_sketcher_t* s) {
   const kilni_cli_sketch_t* k = s->sketch;
-  size_t room = 16;
-  while (room < 2 * (size_t)k->edge_count) room *= 2;
-  uint32_t* seen = calloc(room, sizeof(*seen));
+  size_t space = 16;
+  while (space < 2 * (size_t)k->edge_count) space *= 2;
+  uint32_t* seen = calloc(space, sizeof(*seen));
   if (seen == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", k->file);
@@ -579,8 +579,8 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
     const kilni_cli_graph_edge_t* e = &k->edges[i];
     uint64_t hash =
         (e->from * 0x9e3779b97f4a7c15u) ^ (e->to * 0xff51afd7ed558ccdu);
-    size_t at = (size_t)(hash ^ hash >> 32) & (room - 1);
-    for (; ok && seen[at] != 0; at = (at + 1) & (room - 1)) {
+    size_t at = (size_t)(hash ^ hash >> 32) & (space - 1);
+    for (; ok && seen[at] != 0; at = (at + 1) & (space - 1)) {
       const kilni_cli_graph_edge_t* other = &k->edges[seen[at] - 1];
       if (other->from != e->from || other->to != e->to) continue;
       ok = kilni_cli_sketcher_fail_at(
@@ -846,8 +846,8 @@ static bool graph_sketch_start(kilni_cli_sketcher_t* s) {
   }
   // Each byte goes into one name at most, and each name has a NUL.
   k->names = malloc(2 * k->size + 16);
-  s->symbol_room = 256;
-  s->symbols = calloc(s->symbol_room, sizeof(*s->symbols));
+  s->symbol_space = 256;
+  s->symbols = calloc(s->symbol_space, sizeof(*s->symbols));
   if (k->names == NULL || s->symbols == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", k->file);

@@ -59,7 +59,7 @@ typedef struct kilni_cli_sketcher_t {
   uint32_t nesting;         // parentheses and brackets: lines do not end there
   kilni_cli_token_t token;  // the next one
   kilni_cli_symbol_t* symbols;
-  size_t symbol_room;  // a power of two
+  size_t symbol_space;  // a power of two
   size_t symbol_count;
   size_t names_used;
   kilni_cli_graph_edge_t* list;  // nodes of the edges that are being read
@@ -93,7 +93,7 @@ bool kilni_cli_sketcher_unexpected(kilni_cli_sketcher_t* s, const char* what);
 bool kilni_cli_sketcher_fail_at(kilni_cli_sketcher_t* s,
                                 const kilni_cli_name_t* name, const char* fix,
                                 const char* format, ...) KILN_PRINTF(4, 5);
-// Room for one element more.
+// Space for one element more.
 bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
                              uint32_t count, uint32_t most, size_t size,
                              const char* what);

@@ -30,7 +30,7 @@ static bool graph_svg_fail_missing(kilni_cli_error_t* error) {
 
 static bool fail_file(kilni_cli_error_t* error) {
   return kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
-                        "make room in the folder for temporary files",
+                        "make space in the folder for temporary files",
                         "no temporary file for Graphviz: %s", strerror(errno));
 }
 

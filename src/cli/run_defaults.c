@@ -389,9 +389,9 @@ static bool run_defaults_read_shape(const kilni_cli_request_t* r,
   return out->rank != 0 && *at == 0;
 }
 
-bool kilni_cli_defaults_room(const kilni_cli_request_t* r,
-                             kilni_cli_binding_t* b, kilni_cli_type_t type,
-                             kilni_cli_error_t* error) {
+bool kilni_cli_defaults_space(const kilni_cli_request_t* r,
+                              kilni_cli_binding_t* b, kilni_cli_type_t type,
+                              kilni_cli_error_t* error) {
   kiln_library_default_t row;
   if (!r->takes_samples || !b->is_out || b->is_in ||
       b->spec.kind != KILNI_CLI_SPEC_NONE ||

@@ -21,9 +21,9 @@ bool kilni_cli_defaults_take(kilni_cli_request_t* request,
 
 // The shape of an output that goes with a sample, which the program does not
 // say; `type` is the parameter's.
-bool kilni_cli_defaults_room(const kilni_cli_request_t* request,
-                             kilni_cli_binding_t* binding,
-                             kilni_cli_type_t type, kilni_cli_error_t* error);
+bool kilni_cli_defaults_space(const kilni_cli_request_t* request,
+                              kilni_cli_binding_t* binding,
+                              kilni_cli_type_t type, kilni_cli_error_t* error);
 
 // The content of a sample, whose type is in its spec.
 bool kilni_cli_defaults_fill(const kilni_cli_request_t* request,

@@ -176,13 +176,13 @@ static void run_entry_list_names(const char* const* names, uint32_t count,
   char text[sizeof(error->fix)] = "";
   char name[NAME_BYTES];
   size_t used = 0;
-  size_t room = sizeof(text) - strlen(where) - 64;
+  size_t space = sizeof(text) - strlen(where) - 64;
   for (uint32_t i = 0; i < count; i++) {
     if (fits != NULL && fits[i] > worst) continue;
     run_entry_show_name(names, count, i, where[0] == '-', name);
     const char* quote = is_bare(name) || where[0] != '-' ? "" : "'";
     size_t size = strlen(name) + 4;
-    if (used + size >= room) {
+    if (used + size >= space) {
       if (used + 6 < sizeof(text)) memcpy(text + used, ", ...", 6);
       break;
     }

@@ -258,7 +258,7 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
       }
       continue;
     }
-    if (!kilni_cli_defaults_room(r, b, type, error)) return false;
+    if (!kilni_cli_defaults_space(r, b, type, error)) return false;
     const char* path = (const char*)b->path.data;
     bool is_raw = kilni_cli_format_of(path) == KILNI_CLI_FORMAT_RAW;
     if (b->is_in && is_raw && b->spec.kind == KILNI_CLI_SPEC_NONE) {

@@ -289,7 +289,7 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
       if (!run_program_take_number(b, &p, type, error)) return false;
       continue;
     }
-    if (!kilni_cli_defaults_room(request, b, type, error)) return false;
+    if (!kilni_cli_defaults_space(request, b, type, error)) return false;
     bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||
                 b->spec.kind == KILNI_CLI_SPEC_SHAPE;
     if (says && b->spec.shape.type != type) {

@@ -33,11 +33,11 @@ static void on_print(const char* text, size_t size, void* user) {
 
 // What fits badly among the pieces of a toolkit is worth a line; the rest of
 // the log is the library's own story.
-static void run_session_on_log(kiln_log_level_t level, const char* room,
+static void run_session_on_log(kiln_log_level_t level, const char* space,
                                const char* line, void* user) {
   (void)user;
   if (kilni_cli_log_trace(level, line)) return;
-  if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
+  if (kilni_cli_log_matters(level, space)) kilni_cli_note("warning: %s", line);
 }
 
 static bool run_session_make_runtime(kilni_cli_session_t* s,
@@ -231,8 +231,8 @@ bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
   return fail_trap(&told, name, error);
 }
 
-// The blocks of a cooperative launch wait for each other: all must have room at
-// once.
+// The blocks of a cooperative launch wait for each other: all must have space
+// at once.
 static bool check_together(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
   const kiln_device_info_t* device = kiln_device_info(s->device);

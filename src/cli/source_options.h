@@ -46,7 +46,7 @@ bool kilni_cli_source_read(kilni_cli_source_t* out,
 // The first of these options that is given, --define left out; NULL: none.
 const char* kilni_cli_source_asked(const kilni_cli_call_t* call);
 
-// Copies into `out`, which has room for all, what the call gives besides these
+// Copies into `out`, which has space for all, what the call gives besides these
 // options and --define; returns how many that are.
 size_t kilni_cli_source_without(const kilni_cli_call_t* call,
                                 kilni_cli_given_t* out);

@@ -108,8 +108,8 @@ bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text) {
   size_t rows;
   size_t columns;
   top_screen_read_size(screen, &rows, &columns);
-  size_t room = strlen(text) + rows * 8 + 32;
-  char* page = malloc(room);
+  size_t space = strlen(text) + rows * 8 + 32;
+  char* page = malloc(space);
   if (page == NULL) return true;  // the last page stays
   size_t at = 0;
   memcpy(page + at, "\033[H", 3);

@@ -45,7 +45,7 @@ void kilni_cli_screen_close(kilni_cli_screen_t* screen);
 // Lets signals through again, those that came in between first.
 void kilni_cli_screen_let_go(kilni_cli_screen_t* screen);
 
-// Writes a page from the top: as many lines as there is room for, each as far
+// Writes a page from the top: as many lines as there is space for, each as far
 // as there is. False when the terminal is gone.
 bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: the door. The room is pure functions, and all of them are public.
+// compat: the public header. The module is pure functions, and all of them are
+// public.
 #ifndef KILN_SRC_COMPAT_COMPAT_H_
 #define KILN_SRC_COMPAT_COMPAT_H_
 

@@ -296,8 +296,8 @@ typedef struct writer_t {
 static void report_put(writer_t* writer, const char* text) {
   size_t size = strlen(text);
   if (writer->length + 1 < writer->capacity) {
-    size_t room = writer->capacity - 1 - writer->length;
-    memcpy(writer->buffer + writer->length, text, size < room ? size : room);
+    size_t space = writer->capacity - 1 - writer->length;
+    memcpy(writer->buffer + writer->length, text, size < space ? size : space);
   }
   writer->length += size;
 }

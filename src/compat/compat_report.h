@@ -2,7 +2,7 @@
 //
 // compat: a report while it is written.
 //
-// Not a door: the files of this room share it.
+// Private to the module: its files share it.
 #ifndef KILN_SRC_COMPAT_COMPAT_REPORT_H_
 #define KILN_SRC_COMPAT_COMPAT_REPORT_H_
 

@@ -2,7 +2,7 @@
 //
 // compat: the rules, between a request that has become a set and its report.
 //
-// Not a door: the files of this room share it.
+// Private to the module: its files share it.
 #ifndef KILN_SRC_COMPAT_COMPAT_RULES_H_
 #define KILN_SRC_COMPAT_COMPAT_RULES_H_
 

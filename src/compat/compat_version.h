@@ -2,7 +2,7 @@
 //
 // compat: a version taken apart.
 //
-// Not a door: the files of this room share it. Numbers stay texts, so that no
+// Private to the module: its files share it. Numbers stay texts, so that no
 // version is too large; nothing is allocated.
 #ifndef KILN_SRC_COMPAT_COMPAT_VERSION_H_
 #define KILN_SRC_COMPAT_COMPAT_VERSION_H_
@@ -62,7 +62,7 @@ static inline bool kilni_compat_version_is_pre(
 // `text` without the blanks around it.
 kiln_string_view_t kilni_compat_version_trim(kiln_string_view_t text);
 
-// The same two for texts between files of this room; the public calls check
+// The same two for texts between files of this module; the public calls check
 // their arguments and say more.
 bool kilni_compat_spec_admits(kiln_string_view_t spec,
                               kiln_string_view_t version, bool prereleases);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: the door. What runtime/ opens a compiler with.
+// compile: the public header. What runtime/ opens a compiler with.
 #ifndef KILN_SRC_COMPILE_COMPILE_H_
 #define KILN_SRC_COMPILE_COMPILE_H_
 

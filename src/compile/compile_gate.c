@@ -33,7 +33,7 @@ void kilni_compile_gate_deinit(kilni_compile_gate_t* gate) {
   gate->is_made = false;
 }
 
-static bool gate_has_room(const kilni_compile_gate_t* gate, uint64_t bytes) {
+static bool gate_has_space(const kilni_compile_gate_t* gate, uint64_t bytes) {
   if (gate->running == 0) return true;
   if (gate->running >= gate->most_running) return false;
   if (gate->most_bytes == 0) return true;
@@ -63,7 +63,7 @@ bool kilni_compile_gate_enter(kilni_compile_gate_t* gate, uint64_t bytes,
   bool gave_up = false;
   kilni_base_mutex_lock(&gate->lock);
   gate_join(gate, &place);
-  while (!gave_up && (gate->first != &place || !gate_has_room(gate, bytes))) {
+  while (!gave_up && (gate->first != &place || !gate_has_space(gate, bytes))) {
     if (cancelled == NULL) {
       kilni_base_cond_wait(&gate->moved, &gate->lock);
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what the files of this room share. Not a door.
+// compile: what the files of this module share; private to it.
 #ifndef KILN_SRC_COMPILE_COMPILE_INSIDE_H_
 #define KILN_SRC_COMPILE_COMPILE_INSIDE_H_
 

@@ -238,7 +238,7 @@ kiln_status_t kilni_compile_run(const kilni_compile_job_t* job) {
   return status;
 }
 
-// ---- The doors ----
+// ---- Public ----
 
 static kiln_status_t compile_source_check_source(
     const kiln_compiler_t* compiler, kiln_string_view_t source) {

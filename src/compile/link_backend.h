@@ -2,7 +2,7 @@
 //
 // compile: the way to link, as an interface.
 //
-// nvJitLink implements it in this room; the driver's linker, which needs a
+// nvJitLink implements it in this module; the driver's linker, which needs a
 // context, in device/. A link is played through it in one go: begin, each add
 // in the order given, finish, end; logs are asked for in between and before
 // the end. Everything that the caller gives lives until `end` has returned.

@@ -37,7 +37,7 @@ enum {
 typedef struct session_t {
   const kilni_compile_link_child_t* self;
   const kilni_compile_link_plan_t* plan;
-  kilni_compile_wire_out_t ask;  // the inputs, after room for their number
+  kilni_compile_wire_out_t ask;  // the inputs, after space for their number
   uint64_t inputs;
   kilni_compile_wire_out_t answer;
   kilni_base_str_t logs[2];  // error, info
@@ -150,7 +150,7 @@ static kiln_status_t cannot_start(const kilni_compile_link_child_t* self,
   return kilni_base_status_with_fix(
       kilni_base_status_make(
           failed == ENOENT ? KILN_STATUS_NOT_FOUND : KILN_STATUS_IO_ERROR,
-          KILNI_ROOM, __FILE__, __LINE__,
+          KILNI_MODULE, __FILE__, __LINE__,
           "the program \"%s\", which links in a process of its own, cannot be "
           "started (errno %d)",
           program, failed),
@@ -380,8 +380,9 @@ static kiln_status_t take_answer(session_t* session,
     if (in.failed) return ended(session, state);
     return sink->put(sink->user, bytes);
   }
-  kiln_status_t status = kilni_base_status_make(
-      (kiln_status_code_t)code, KILNI_ROOM, __FILE__, __LINE__, "%s", message);
+  kiln_status_t status =
+      kilni_base_status_make((kiln_status_code_t)code, KILNI_MODULE, __FILE__,
+                             __LINE__, "%s", message);
   if (native[0] != 0) {
     status = kilni_base_status_with_native(status, "nvjitlink", number, native);
   }

@@ -112,7 +112,7 @@ kiln_status_t kiln_link_choice_status(const kiln_link_choice_t* choice) {
   KILNI_CHECK_ARGUMENT(choice != NULL, "choice");
   if (choice->refusal == KILN_STATUS_OK) return kiln_ok();
   kiln_status_t status = kilni_base_status_make(
-      choice->refusal, KILNI_ROOM, __FILE__, __LINE__, "%s", choice->message);
+      choice->refusal, KILNI_MODULE, __FILE__, __LINE__, "%s", choice->message);
   return kilni_base_status_with_fix(status, "%s", choice->fix);
 }
 

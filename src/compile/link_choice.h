@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: a choice of linker while it is made. Not a door.
+// compile: a choice of linker while it is made; private to the module.
 #ifndef KILN_SRC_COMPILE_LINK_CHOICE_H_
 #define KILN_SRC_COMPILE_LINK_CHOICE_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what the files about linking share. Not a door.
+// compile: what the files about linking share; private to the module.
 #ifndef KILN_SRC_COMPILE_LINK_INSIDE_H_
 #define KILN_SRC_COMPILE_LINK_INSIDE_H_
 

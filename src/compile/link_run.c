@@ -435,10 +435,10 @@ static kiln_status_t link_run_make_code(kiln_link_t* link,
                                         uint32_t format, uint32_t line,
                                         kiln_code_t** out_code) {
   kiln_allocator_t allocator = link->host->allocator;
-  uint32_t room = count_names(link);
+  uint32_t space = count_names(link);
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-      allocator, room, sizeof(kiln_code_name_t), &block));
+      allocator, space, sizeof(kiln_code_name_t), &block));
   const char* name = link->options.options.name;
   kiln_code_options_t options = kiln_code_options_default();
   options.format = format;
@@ -450,7 +450,7 @@ static kiln_status_t link_run_make_code(kiln_link_t* link,
   options.allocator = &allocator;
   kiln_status_t status =
       kilni_image_code_create(bytes, &options, link->keep, out_code);
-  kilni_base_free_array(allocator, block, room, sizeof(kiln_code_name_t));
+  kilni_base_free_array(allocator, block, space, sizeof(kiln_code_name_t));
   return status;
 }
 
@@ -495,7 +495,7 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
   }
   if (line.size > 1000) line.size = 1000;
   kiln_status_t better = kilni_base_status_make(
-      code, KILNI_ROOM, __FILE__, __LINE__, "%.*s", KILNI_SV(line));
+      code, KILNI_MODULE, __FILE__, __LINE__, "%.*s", KILNI_SV(line));
   kiln_status_native_t native;
   if (kiln_status_native(status, &native)) {
     better = kilni_base_status_with_native(better, native.domain, native.number,

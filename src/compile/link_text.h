@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what a log says first. Not a door.
+// compile: what a log says first; private to the module.
 #ifndef KILN_SRC_COMPILE_LINK_TEXT_H_
 #define KILN_SRC_COMPILE_LINK_TEXT_H_
 

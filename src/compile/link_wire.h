@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: numbers and texts as bytes between two processes. Not a door.
+// compile: numbers and texts as bytes between two processes; private to the
+// module.
 #ifndef KILN_SRC_COMPILE_LINK_WIRE_H_
 #define KILN_SRC_COMPILE_LINK_WIRE_H_
 

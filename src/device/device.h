@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: the door. What runtime/ opens a device with.
+// device: the public header. What runtime/ opens a device with.
 #ifndef KILN_SRC_DEVICE_DEVICE_H_
 #define KILN_SRC_DEVICE_DEVICE_H_
 

@@ -616,7 +616,7 @@ static kiln_status_t array_check_buffer(const kiln_array_t* array,
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes from %llu on in a buffer of %llu",
                  (unsigned long long)kiln_array_size(array),
                  (unsigned long long)offset, (unsigned long long)buffer->size),
-      "use a buffer with room for kiln_array_size bytes behind the offset");
+      "use a buffer with space for kiln_array_size bytes behind the offset");
 }
 
 kiln_status_t kiln_array_write_async(kiln_array_t* array, kiln_stream_t* stream,

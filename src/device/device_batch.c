@@ -16,7 +16,7 @@ typedef struct batch_t {
   kiln_cu_deviceptr_t* from;
   size_t* sizes;
   size_t count;  // of copies with bytes
-  size_t room;
+  size_t space;
   uint64_t inline_words[3 * BATCH_INLINE];
 } batch_t;
 
@@ -25,7 +25,7 @@ static kiln_status_t init_batch(batch_t* batch, kiln_allocator_t allocator,
   void* words = batch->inline_words;
   batch->allocator = allocator;
   batch->count = 0;
-  batch->room = count;
+  batch->space = count;
   if (count > BATCH_INLINE) {
     KILNI_RETURN_IF_ERROR(
         kilni_base_alloc_array(allocator, count, 3 * sizeof(uint64_t), &words));
@@ -44,8 +44,8 @@ static kiln_status_t init_batch(batch_t* batch, kiln_allocator_t allocator,
 }
 
 static void deinit_batch(batch_t* batch) {
-  if (batch->room <= BATCH_INLINE) return;
-  kilni_base_free_array(batch->allocator, batch->to, batch->room,
+  if (batch->space <= BATCH_INLINE) return;
+  kilni_base_free_array(batch->allocator, batch->to, batch->space,
                         3 * sizeof(uint64_t));
 }
 

@@ -188,8 +188,8 @@ size_t kilni_device_code_facts_find(const kilni_device_code_facts_t* facts,
   return facts->kernel_count;
 }
 
-// Room for one kernel more behind the last.
-static kiln_status_t image_make_room(kilni_device_code_facts_t* facts) {
+// Space for one kernel more behind the last.
+static kiln_status_t image_make_space(kilni_device_code_facts_t* facts) {
   void* kernels = facts->kernels;
   kiln_status_t status = kilni_base_grow(
       facts->allocator, facts->kernel_count + 1,
@@ -204,7 +204,7 @@ static kiln_status_t image_describe(kilni_device_code_facts_t* facts,
                                     kilni_device_code_kernel_t* kernel) {
   const size_t at = kilni_device_code_facts_find(facts, kernel->name);
   if (at == facts->kernel_count) {
-    KILNI_RETURN_IF_ERROR(image_make_room(facts));
+    KILNI_RETURN_IF_ERROR(image_make_space(facts));
     facts->kernel_count++;
   }
   const kilni_device_code_kernel_t before = facts->kernels[at];
@@ -234,7 +234,7 @@ kiln_status_t kilni_device_code_facts_describe(kilni_device_code_facts_t* facts,
 
 kiln_status_t kilni_device_code_facts_add(kilni_device_code_facts_t* facts,
                                           const char* name) {
-  KILNI_RETURN_IF_ERROR(image_make_room(facts));
+  KILNI_RETURN_IF_ERROR(image_make_space(facts));
   KILNI_RETURN_IF_ERROR(
       kilni_base_strdup(facts->allocator, kilni_base_sv(name),
                         &facts->kernels[facts->kernel_count].name));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: what the files of this room share, and a door for the rooms that put
-// work on devices: they call the driver in the same way.
+// device: what the files of this module share, and a public header for the
+// modules that put work on devices: they call the driver in the same way.
 //
 // Every driver call goes through KILNI_DEVICE_CALL, one on a stream through
 // KILNI_STREAM_CALL, one that makes a handle through KILNI_DEVICE_CREATE, and

@@ -14,8 +14,8 @@
 #include "device/device_scope.h"
 
 enum {
-  FIRST_ROOM = 64 << 10,  // of each log
-  LAST_ROOM = 64 << 20,
+  FIRST_SPACE = 64 << 10,  // of each log
+  LAST_SPACE = 64 << 20,
   ROOM_FACTOR = 16,
   LOG_OPTIONS = 4,
   INFO = 0,  // indices of `logs`
@@ -32,7 +32,7 @@ typedef struct session_t {
   uint32_t option_count;
   uint32_t reserved;
   char* logs[2];
-  size_t room;  // of each
+  size_t space;  // of each
   kilni_compile_link_input_t* inputs;
   size_t input_count;
   size_t input_capacity;
@@ -51,7 +51,7 @@ static void link_fill_options(session_t* session) {
   for (int i = 0; i < LOG_OPTIONS; i++) {
     session->options[i] = kLogs[i];
     session->values[i] = i % 2 == 0 ? (void*)session->logs[i / 2]
-                                    : (void*)(uintptr_t)(session->room - 1);
+                                    : (void*)(uintptr_t)(session->space - 1);
   }
   for (uint32_t i = 0; i < session->plan->setting_count; i++) {
     session->options[LOG_OPTIONS + i] = session->plan->settings[i].key;
@@ -81,21 +81,21 @@ static void link_destroy(session_t* session) {
   session->handle = NULL;
 }
 
-static void free_logs(kiln_allocator_t allocator, char* logs[2], size_t room) {
-  kilni_base_free(allocator, logs[INFO], room);
-  kilni_base_free(allocator, logs[ERROR], room);
+static void free_logs(kiln_allocator_t allocator, char* logs[2], size_t space) {
+  kilni_base_free(allocator, logs[INFO], space);
+  kilni_base_free(allocator, logs[ERROR], space);
 }
 
-static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t room,
+static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t space,
                                 char* out_logs[2]) {
   void* info = NULL;
   void* error = NULL;
   out_logs[INFO] = NULL;
   out_logs[ERROR] = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, room, &info));
-  kiln_status_t status = kilni_base_alloc(allocator, room, &error);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, space, &info));
+  kiln_status_t status = kilni_base_alloc(allocator, space, &error);
   if (!kiln_status_is_ok(status)) {
-    kilni_base_free(allocator, info, room);
+    kilni_base_free(allocator, info, space);
     return status;
   }
   out_logs[INFO] = info;
@@ -103,14 +103,14 @@ static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t room,
   return kiln_ok();
 }
 
-// True if the driver had more to say than there was room for. A size that is
+// True if the driver had more to say than there was space for. A size that is
 // still the one that was given was not written.
 static bool is_cut(const session_t* session) {
-  size_t given = session->room - 1;
+  size_t given = session->space - 1;
   for (int i = 0; i < 2; i++) {
     size_t written = (unsigned int)(uintptr_t)session->values[2 * i + 1];
     // The driver may have written behind the end of the text as well.
-    const char* stop = memchr(session->logs[i], 0, session->room);
+    const char* stop = memchr(session->logs[i], 0, session->space);
     if (stop == NULL || (size_t)(stop - session->logs[i]) + 1 >= given) {
       return true;
     }
@@ -194,22 +194,22 @@ static kiln_status_t device_link_complete(session_t* session, void** out_image,
   return status;
 }
 
-// Everything again, with room for longer logs. False if there is none left.
+// Everything again, with space for longer logs. False if there is none left.
 static bool again(session_t* session, kiln_status_t* inout_status) {
-  if (!is_cut(session) || session->room >= LAST_ROOM) return false;
+  if (!is_cut(session) || session->space >= LAST_SPACE) return false;
   if (kilni_device_is_lost(session->device)) return false;
-  size_t room = session->room * ROOM_FACTOR;
+  size_t space = session->space * ROOM_FACTOR;
   char* logs[2];
-  kiln_status_t status = alloc_logs(link_allocator_of(session), room, logs);
+  kiln_status_t status = alloc_logs(link_allocator_of(session), space, logs);
   if (!kiln_status_is_ok(status)) {  // a log that is cut off is no failure
     kiln_status_free(status);
     return false;
   }
   kiln_status_free(*inout_status);
   link_destroy(session);
-  free_logs(link_allocator_of(session), session->logs, session->room);
+  free_logs(link_allocator_of(session), session->logs, session->space);
   memcpy(session->logs, logs, sizeof(logs));
-  session->room = room;
+  session->space = space;
   *inout_status = link_create(session);
   for (size_t i = 0;
        i < session->input_count && kiln_status_is_ok(*inout_status); i++) {
@@ -230,7 +230,7 @@ static void link_end(void* opened) {
                         sizeof(*session->options));
   kilni_base_free_array(allocator, session->values, session->option_count,
                         sizeof(*session->values));
-  free_logs(allocator, session->logs, session->room);
+  free_logs(allocator, session->logs, session->space);
   kilni_base_free_array(allocator, session->inputs, session->input_capacity,
                         sizeof(*session->inputs));
   kilni_base_free(allocator, session, sizeof(*session));
@@ -247,8 +247,8 @@ static kiln_status_t link_prepare(session_t* session) {
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
       allocator, session->option_count, sizeof(*session->values), &block));
   session->values = block;
-  KILNI_RETURN_IF_ERROR(alloc_logs(allocator, FIRST_ROOM, session->logs));
-  session->room = FIRST_ROOM;
+  KILNI_RETURN_IF_ERROR(alloc_logs(allocator, FIRST_SPACE, session->logs));
+  session->space = FIRST_SPACE;
   return link_create(session);
 }
 

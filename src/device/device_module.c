@@ -55,7 +55,7 @@ static kiln_status_t led_by(kiln_status_t status, const char* name,
                             kiln_string_view_t line) {
   kiln_status_native_t native;
   kiln_status_t led =
-      kilni_base_status_make(kiln_status_code(status), KILNI_ROOM, __FILE__,
+      kilni_base_status_make(kiln_status_code(status), KILNI_MODULE, __FILE__,
                              __LINE__, "\"%s\": %.*s", name, KILNI_SV(line));
   if (kiln_status_native(status, &native)) {
     led = kilni_base_status_with_native(led, native.domain, native.number,

@@ -35,12 +35,12 @@ static kiln_status_t prepared_make_lists(kiln_launch_t* launch) {
   void* block = NULL;
   launch->count = info->params_known ? info->param_count : 0;
   launch->missing = launch->count;
-  launch->room =
+  launch->space =
       info->params_known
           ? info->param_bytes
           : (uint32_t)kilni_device_launch_argument_limit(launch->device);
-  if (launch->room > 0) {
-    KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, launch->room, &block));
+  if (launch->space > 0) {
+    KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, launch->space, &block));
     launch->packed = block;
   }
   if (launch->count == 0) return kiln_ok();
@@ -53,7 +53,7 @@ static kiln_status_t prepared_make_lists(kiln_launch_t* launch) {
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(allocator, launch->count, sizeof(void*), &block));
   launch->buffers = block;
-  launch->buffer_room = launch->count;
+  launch->buffer_space = launch->count;
   for (uint32_t i = 0; i < launch->count; i++) {
     launch->values[i] = launch->packed + launch->kernel->params[i].offset;
   }
@@ -141,10 +141,10 @@ void kiln_launch_release(kiln_launch_t* launch) {
   kiln_allocator_t allocator = launch->device->host->allocator;
   kiln_kernel_t* kernel = launch->kernel;
   for (int i = 0; i < 2; i++) kiln_event_release(launch->how.recorded[i]);
-  kilni_base_free(allocator, launch->packed, launch->room);
+  kilni_base_free(allocator, launch->packed, launch->space);
   kilni_base_free_array(allocator, launch->given, launch->count,
                         sizeof(*launch->given));
-  kilni_base_free_array(allocator, launch->buffers, launch->buffer_room,
+  kilni_base_free_array(allocator, launch->buffers, launch->buffer_space,
                         sizeof(launch->buffers[0]));
   kilni_base_free_array(allocator, launch->values, launch->count,
                         sizeof(void*));
@@ -223,9 +223,9 @@ static kiln_status_t need_buffers(kiln_launch_t* launch, uint32_t count) {
   void* buffers = launch->buffers;
   kiln_status_t status =
       kilni_base_grow(launch->device->host->allocator, count, sizeof(void*),
-                      &launch->buffer_room, &buffers);
+                      &launch->buffer_space, &buffers);
   launch->buffers = buffers;
-  for (size_t i = 0; i < launch->buffer_room; i++) launch->buffers[i] = NULL;
+  for (size_t i = 0; i < launch->buffer_space; i++) launch->buffers[i] = NULL;
   launch->version++;
   return status;
 }
@@ -246,10 +246,10 @@ static kiln_status_t prepared_pack(kiln_launch_t* launch,
         launch->kernel, i, &arguments[i], &scratch, &from));
     size_t bytes = arguments[i].bytes;
     at = kilni_device_argument_align(at, bytes);
-    if (at > launch->room || bytes > launch->room - at) {
+    if (at > launch->space || bytes > launch->space - at) {
       return kilni_device_launch_over(
           launch->kernel, "the size of all arguments in bytes", at + bytes,
-          launch->room, "a launch on this device and driver");
+          launch->space, "a launch on this device and driver");
     }
     memcpy(launch->packed + at, from, bytes);
     note_buffer(launch, i, &arguments[i]);

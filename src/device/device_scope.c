@@ -115,7 +115,7 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
                                  const char* call, const char* file, int line) {
   if (result == KILN_CU_SUCCESS) return kiln_ok();
   kiln_status_t status = kilni_table_cuda_status(device->table, result, call,
-                                                 KILNI_ROOM, file, line);
+                                                 KILNI_MODULE, file, line);
   if (result == KILN_CU_ERROR_OUT_OF_MEMORY &&
       device->info.kind == KILN_DEVICE_KIND_SOFT) {
     return kilni_base_status_with_fix(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: the way into and out of a driver call, and a door for the rooms that
-// make such calls for a device.
+// device: the way into and out of a driver call, and a public header for the
+// modules that make such calls for a device.
 //
 // Whoever includes this depends on every row of the driver's table; what only
 // hands devices on needs device_inside.h alone.

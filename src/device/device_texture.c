@@ -304,16 +304,16 @@ kiln_status_t kiln_texture_create_mipmap(kiln_mipmap_t* mipmap,
 
 // ---- Textures over buffers ----
 
-static kiln_status_t check_room(const kiln_buffer_t* buffer,
-                                const kiln_texels_t* given,
-                                uint32_t texel_bytes) {
-  uint64_t room =
+static kiln_status_t texture_check_space(const kiln_buffer_t* buffer,
+                                         const kiln_texels_t* given,
+                                         uint32_t texel_bytes) {
+  uint64_t space =
       given->offset <= buffer->size ? buffer->size - given->offset : 0;
   // Every factor is below 2^31 by the device's limits.
   uint64_t row = given->width * texel_bytes;
   uint64_t need =
       given->height > 0 ? (given->height - 1) * given->row_bytes + row : row;
-  if (need <= room) return kiln_ok();
+  if (need <= space) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_RANGE,
                  "texels of %llu bytes from %llu on in a buffer of %llu",
@@ -363,7 +363,7 @@ static kiln_status_t check_texels(const kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(given->height > 0
                             ? check_pitched(device, given, texel_bytes)
                             : check_linear(device, given));
-  KILNI_RETURN_IF_ERROR(check_room(buffer, given, texel_bytes));
+  KILNI_RETURN_IF_ERROR(texture_check_space(buffer, given, texel_bytes));
   return check_aligned(device, buffer->address + given->offset,
                        KILN_CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
                        "an address");

@@ -279,8 +279,8 @@ static kiln_status_t pass_through(kiln_transient_t* store, uint64_t size,
   return kiln_ok();
 }
 
-static bool transient_has_room(const kiln_transient_t* store,
-                               uint64_t capacity) {
+static bool transient_has_space(const kiln_transient_t* store,
+                                uint64_t capacity) {
   return store->counts.blocks < store->max_blocks &&
          capacity <= store->max_bytes &&
          store->counts.bytes <= store->max_bytes - capacity;
@@ -289,16 +289,16 @@ static bool transient_has_room(const kiln_transient_t* store,
 static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
                           uint64_t capacity, kiln_buffer_t** out_buffer) {
   store->counts.misses++;
-  if (capacity <= store->max_bytes && !transient_has_room(store, capacity)) {
+  if (capacity <= store->max_bytes && !transient_has_space(store, capacity)) {
     // As many idle blocks make way as are in it.
     uint64_t others = store->counts.bytes - store->counts.idle_bytes;
-    uint64_t room = store->max_bytes - capacity;
+    uint64_t space = store->max_bytes - capacity;
     uint32_t out = store->counts.blocks - store->counts.idle_blocks;
     transient_shrink(
-        store, room > others ? room - others : 0,
+        store, space > others ? space - others : 0,
         store->max_blocks - 1 > out ? store->max_blocks - 1 - out : 0);
   }
-  bool keep = transient_has_room(store, capacity);
+  bool keep = transient_has_space(store, capacity);
   kiln_status_t status =
       make_block(store, size, keep ? capacity : 0, false, out_buffer);
   if (kiln_status_code(status) != KILN_STATUS_DEVICE_OUT_OF_MEMORY ||

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: what launches that are made once and those that are prepared share:
-// the checks. A door for rooms that make launches into something else.
+// the checks. A public header for modules that make launches into something
+// else.
 #ifndef KILN_SRC_DEVICE_LAUNCH_CHECK_H_
 #define KILN_SRC_DEVICE_LAUNCH_CHECK_H_
 
@@ -53,12 +54,12 @@ struct kiln_launch_t {
   kiln_kernel_t* kernel;
   atomic_uint references;
   uint32_t reserved;
-  size_t buffer_room;
+  size_t buffer_space;
   // What was given for each argument, where it was a buffer; borrowed. As many
   // as `count`, or those of kiln_launch_set_all.
   kiln_buffer_t** buffers;
   uint32_t count;       // of parameters that are known
-  uint32_t room;        // bytes of `packed`
+  uint32_t space;       // bytes of `packed`
   size_t packed_bytes;  // in use, of a kernel that nobody describes
   void** values;        // one for each parameter, into `packed`
   uint8_t* packed;      //

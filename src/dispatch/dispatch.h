@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: the door. Rooms above use pipelines as everybody does, and may keep
-// one to themselves.
+// dispatch: the public header. Modules above use pipelines as everybody does,
+// and may keep one to themselves.
 #ifndef KILN_SRC_DISPATCH_DISPATCH_H_
 #define KILN_SRC_DISPATCH_DISPATCH_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: what the files of this room share.
+// dispatch: what the files of this module share.
 #ifndef KILN_SRC_DISPATCH_DISPATCH_INSIDE_H_
 #define KILN_SRC_DISPATCH_DISPATCH_INSIDE_H_
 

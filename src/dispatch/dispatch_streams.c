@@ -3,7 +3,7 @@
 // dispatch: streams of a dispatcher, those of callers that it has seen, and
 // device memory that work on them needs for a short while.
 //
-// A caller's stream is remembered as long as there is room, so that memory can
+// A caller's stream is remembered as long as there is space, so that memory can
 // be freed behind what was put on it. Where there is none, the one that makes
 // way is waited for by the stream of frees, which is the same for every free
 // that comes.

@@ -8,7 +8,7 @@
 #include "dispatch/pipeline_inside.h"
 #include "table/nvtx_table.h"
 
-// Copies what the caller's struct has room for, and keeps its size.
+// Copies what the caller's struct has space for, and keeps its size.
 static kiln_status_t telemetry_hand_out(const void* ours, size_t our_size,
                                         const char* name, void* out) {
   uint32_t size = 0;

@@ -42,8 +42,8 @@ static uint64_t end_of(const kilni_dispatch_access_t* access) {
              : access->address + access->bytes;
 }
 
-static kiln_status_t sequence_order_make_room(kilni_dispatch_order_t* order,
-                                              uint32_t count) {
+static kiln_status_t sequence_order_make_space(kilni_dispatch_order_t* order,
+                                               uint32_t count) {
   void* entries = order->entries;
   void* after = order->after;
   kiln_status_t status = kilni_base_grow(
@@ -122,7 +122,7 @@ static void sequence_order_forget(kilni_dispatch_order_t* order,
 kiln_status_t kilni_dispatch_order_add(kilni_dispatch_order_t* order,
                                        const kilni_dispatch_access_t* accesses,
                                        uint32_t count) {
-  KILNI_RETURN_IF_ERROR(sequence_order_make_room(order, count));
+  KILNI_RETURN_IF_ERROR(sequence_order_make_space(order, count));
   sequence_order_find(order, accesses, count);
   sequence_order_reduce(order);
   sequence_order_forget(order, accesses, count);

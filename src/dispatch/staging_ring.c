@@ -395,7 +395,7 @@ static kiln_status_t leave_part(transfer_t* t) {
   return status;
 }
 
-// A chunk for the next part, with room for the part in the list.
+// A chunk for the next part, with space for the part in the list.
 static kiln_status_t next_chunk(transfer_t* t, chunk_t** out_chunk) {
   chunk_t* chunk = NULL;
   for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: the door. What is not public and others may ask.
+// graph: the public header. What is not public and others may ask.
 #ifndef KILN_SRC_GRAPH_GRAPH_H_
 #define KILN_SRC_GRAPH_GRAPH_H_
 

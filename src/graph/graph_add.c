@@ -2,7 +2,7 @@
 //
 // graph: nodes are added, given other work, and removed.
 //
-// What can fail without the driver fails first: room for the node's object,
+// What can fail without the driver fails first: space for the node's object,
 // lists, the owners' place. Then comes the driver's call, and behind it nothing
 // fails any more. A kernel on the usual path is that call and a few stores.
 #include <string.h>

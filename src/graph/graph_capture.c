@@ -49,7 +49,7 @@ static void capture_release(kilni_graph_capture_t* capture) {
   kiln_stream_release(capture->outer_stream);
   kiln_graph_release(capture->graph);
   kilni_base_free_array(device->host->allocator, capture->streams,
-                        capture->stream_room, sizeof(*capture->streams));
+                        capture->stream_space, sizeof(*capture->streams));
   kilni_base_free(device->host->allocator, capture, sizeof(*capture));
   kiln_device_release(device);
 }

@@ -24,7 +24,7 @@ static bool edges_has_kinds(const kiln_graph_t* graph) {
 
 // Lists of both ends, for the driver. one-thread
 typedef struct ends_t {
-  size_t room;
+  size_t space;
   kiln_cu_graph_node_t* from;
   kiln_cu_graph_node_t* to;
   kiln_cu_graph_edge_t* edges;
@@ -32,27 +32,27 @@ typedef struct ends_t {
 
 static void ends_deinit(ends_t* ends, const kiln_graph_t* graph) {
   kiln_allocator_t allocator = edges_allocator_of(graph);
-  kilni_base_free_array(allocator, ends->from, ends->room,
+  kilni_base_free_array(allocator, ends->from, ends->space,
                         sizeof(ends->from[0]));
-  kilni_base_free_array(allocator, ends->to, ends->room, sizeof(ends->to[0]));
-  kilni_base_free_array(allocator, ends->edges, ends->room,
+  kilni_base_free_array(allocator, ends->to, ends->space, sizeof(ends->to[0]));
+  kilni_base_free_array(allocator, ends->edges, ends->space,
                         sizeof(ends->edges[0]));
 }
 
 static kiln_status_t ends_init(ends_t* ends, const kiln_graph_t* graph,
-                               size_t room) {
+                               size_t space) {
   kiln_allocator_t allocator = edges_allocator_of(graph);
   void* block = NULL;
   memset(ends, 0, sizeof(*ends));
-  ends->room = room;
+  ends->space = space;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc_array(allocator, room, sizeof(ends->from[0]), &block));
+      kilni_base_alloc_array(allocator, space, sizeof(ends->from[0]), &block));
   ends->from = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc_array(allocator, room, sizeof(ends->to[0]), &block));
+      kilni_base_alloc_array(allocator, space, sizeof(ends->to[0]), &block));
   ends->to = block;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc_array(allocator, room, sizeof(ends->edges[0]), &block));
+      kilni_base_alloc_array(allocator, space, sizeof(ends->edges[0]), &block));
   ends->edges = block;
   return kiln_ok();
 }
@@ -111,16 +111,16 @@ static kiln_status_t edges_call(kiln_graph_t* graph, const ends_t* ends,
   }
   if (plain && add) {
     KILNI_DEVICE_CALL(s, device, cuGraphAddDependencies, graph->handle,
-                      ends->from, ends->to, ends->room);
+                      ends->from, ends->to, ends->space);
   } else if (plain) {
     KILNI_DEVICE_CALL(s, device, cuGraphRemoveDependencies, graph->handle,
-                      ends->from, ends->to, ends->room);
+                      ends->from, ends->to, ends->space);
   } else if (add) {
     KILNI_DEVICE_CALL(s, device, cuGraphAddDependencies_v2, graph->handle,
-                      ends->from, ends->to, ends->edges, ends->room);
+                      ends->from, ends->to, ends->edges, ends->space);
   } else {
     KILNI_DEVICE_CALL(s, device, cuGraphRemoveDependencies_v2, graph->handle,
-                      ends->from, ends->to, ends->edges, ends->room);
+                      ends->from, ends->to, ends->edges, ends->space);
   }
   return s;
 }

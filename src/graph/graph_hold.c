@@ -40,7 +40,7 @@ static kiln_status_t hold_make(kiln_graph_t* root, uint32_t count,
   kilni_graph_hold_t* hold = block;
   hold->device = device;
   hold->thread = root->late;
-  hold->room = count;
+  hold->space = count;
   atomic_init(&hold->references, 1);
   atomic_init(&hold->late.claimed, false);
   kiln_device_retain(device);
@@ -59,7 +59,7 @@ static void hold_end(kilni_graph_hold_t* hold) {
   kilni_graph_segment_release(hold->own);
   if (hold->waits != NULL) kilni_device_stream_recycle(device, hold->waits);
   kilni_base_free(hold_allocator_of(hold), hold,
-                  sizeof(*hold) + hold->room * sizeof(kilni_graph_segment_t*));
+                  sizeof(*hold) + hold->space * sizeof(kilni_graph_segment_t*));
   kiln_device_release(device);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: what the files of this room share. Not a door.
+// graph: what the files of this module share; private to it.
 #ifndef KILN_SRC_GRAPH_GRAPH_INSIDE_H_
 #define KILN_SRC_GRAPH_GRAPH_INSIDE_H_
 
@@ -45,7 +45,7 @@ typedef struct kilni_graph_bundle_t {
   struct kilni_graph_bundle_t* next;  // in its segment
   uint32_t uses;                      // nodes; 0: nothing is held
   uint32_t count;                     // of `items`
-  uint32_t room;                      // for them
+  uint32_t space;                     // for them
   uint32_t reserved;
   kiln_owner_t owner;   // of host data; told once
   void* data;           // copied host data
@@ -80,7 +80,7 @@ struct kilni_graph_segment_t {
   // Of an executable: what is held already, each once.
   kilni_graph_owned_t* known;
   size_t known_count;
-  size_t known_room;
+  size_t known_space;
 };
 
 // With one reference.
@@ -126,7 +126,7 @@ typedef struct kilni_graph_hold_t {
   kilni_device_late_t* thread;  // its device's
   atomic_uint references;
   uint32_t count;
-  uint32_t room;
+  uint32_t space;
   uint32_t reserved;
   // Of an executable.
   kilni_graph_segment_t* own;  // what its nodes were given later; NULL: nothing
@@ -248,13 +248,13 @@ struct kiln_graph_t {
   atomic_uint references;      // of a root
   uint32_t reserved;           //
   kiln_graph_node_t** chunks;  // of KILNI_GRAPH_CHUNK_NODES each
-  size_t chunk_room;
+  size_t chunk_space;
   kilni_graph_node_more_t* mores;
 
   // From handle to index + 1, of the first `hashed` nodes; handles of removed
   // ones may still be there.
   uint32_t* hash;
-  size_t hash_room;
+  size_t hash_space;
   uint32_t hashed;
   uint32_t segments_made;
 
@@ -279,7 +279,7 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
 kiln_status_t kilni_graph_check(const kiln_graph_t* graph);
 kiln_status_t kilni_graph_refused(const kiln_graph_t* graph);
 
-// Room for one node more, so that kilni_graph_node_take cannot fail.
+// Space for one node more, so that kilni_graph_node_take cannot fail.
 kiln_status_t kilni_graph_node_reserve(kiln_graph_t* graph);
 kiln_graph_node_t* kilni_graph_node_take(kiln_graph_t* graph,
                                          kiln_cu_graph_node_t handle,
@@ -459,7 +459,7 @@ typedef struct kilni_graph_capture_t {
   kiln_graph_t* graph;      // that is captured into; a reference
   kiln_stream_t** streams;  // of forks, until the capture ends
   size_t stream_count;
-  size_t stream_room;
+  size_t stream_space;
   // Of a body: where it is inside, and the stream of that; references.
   struct kilni_graph_capture_t* outer;
   kiln_stream_t* outer_stream;

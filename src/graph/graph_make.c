@@ -84,14 +84,14 @@ static void free_graph(kiln_graph_t* graph) {
   for (uint32_t i = 0; i < graph->chunk_count; i++) {
     kilni_device_spare_give(graph->device, graph->chunks[i]);
   }
-  kilni_base_free_array(allocator, graph->chunks, graph->chunk_room,
+  kilni_base_free_array(allocator, graph->chunks, graph->chunk_space,
                         sizeof(*graph->chunks));
   while (graph->mores != NULL) {
     kilni_graph_node_more_t* more = graph->mores;
     graph->mores = more->next;
     free_more(graph, more);
   }
-  kilni_base_free_array(allocator, graph->hash, graph->hash_room,
+  kilni_base_free_array(allocator, graph->hash, graph->hash_space,
                         sizeof(*graph->hash));
   kilni_base_free(allocator, graph, sizeof(*graph));
 }

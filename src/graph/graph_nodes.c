@@ -30,7 +30,7 @@ kiln_status_t kilni_graph_node_reserve(kiln_graph_t* graph) {
   void* chunks = graph->chunks;
   kiln_status_t status =
       kilni_base_grow(nodes_allocator_of(graph), graph->chunk_count + 1,
-                      sizeof(*graph->chunks), &graph->chunk_room, &chunks);
+                      sizeof(*graph->chunks), &graph->chunk_space, &chunks);
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
   void* block = NULL;
@@ -77,30 +77,30 @@ static kiln_status_t need_more(kiln_graph_node_t* node) {
   return kilni_graph_more_make(node->graph, &node->more);
 }
 
-static size_t nodes_say_one(const kiln_graph_node_t* node, size_t room,
+static size_t nodes_say_one(const kiln_graph_node_t* node, size_t space,
                             char* out) {
   if (node->more != NULL && node->more->name != NULL) {
-    return kilni_base_show(node->more->name, room, out);
+    return kilni_base_show(node->more->name, space, out);
   }
-  int size = snprintf(out, room, "%u", (unsigned)node->index);
-  return (size_t)size < room ? (size_t)size : room - 1;
+  int size = snprintf(out, space, "%u", (unsigned)node->index);
+  return (size_t)size < space ? (size_t)size : space - 1;
 }
 
 // The node that `graph` is inside of, and which of its bodies it is.
-static size_t say_around(const kiln_graph_t* graph, size_t room, char* out) {
+static size_t say_around(const kiln_graph_t* graph, size_t space, char* out) {
   const kiln_graph_node_t* node = graph->inside;
   const kilni_graph_node_more_t* more = node->more;
-  size_t used = nodes_say_one(node, room, out);
+  size_t used = nodes_say_one(node, space, out);
   int size = 0;
   if (more != NULL && more->inner_count > 1) {
     uint32_t index = 0;
     while (index < more->inner_count && more->inner[index] != graph) index++;
-    size = snprintf(out + used, room - used, "[%u]/", (unsigned)index);
+    size = snprintf(out + used, space - used, "[%u]/", (unsigned)index);
   } else {
-    size = snprintf(out + used, room - used, "/");
+    size = snprintf(out + used, space - used, "/");
   }
   used += (size_t)size;
-  return used < room ? used : room - 1;
+  return used < space ? used : space - 1;
 }
 
 const char* kilni_graph_node_says(const kiln_graph_node_t* node,
@@ -151,26 +151,26 @@ void kilni_graph_node_forget(kiln_graph_node_t* node) {
 static size_t nodes_place_of(const kiln_graph_t* graph,
                              kiln_cu_graph_node_t handle) {
   uint64_t mixed = ((uintptr_t)handle >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-  return (size_t)(mixed >> 32) & (graph->hash_room - 1);
+  return (size_t)(mixed >> 32) & (graph->hash_space - 1);
 }
 
 static void nodes_enter(kiln_graph_t* graph, const kiln_graph_node_t* node) {
   size_t at = nodes_place_of(graph, node->handle);
-  while (graph->hash[at] != 0) at = (at + 1) & (graph->hash_room - 1);
+  while (graph->hash[at] != 0) at = (at + 1) & (graph->hash_space - 1);
   graph->hash[at] = node->index + 1;
 }
 
 static kiln_status_t need_hash(kiln_graph_t* graph, size_t nodes) {
-  if (graph->hash_room / 2 < nodes) {
-    size_t room = 64;
-    while (room / 2 < nodes) room *= 2;
+  if (graph->hash_space / 2 < nodes) {
+    size_t space = 64;
+    while (space / 2 < nodes) space *= 2;
     void* block = NULL;
     KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-        nodes_allocator_of(graph), room, sizeof(*graph->hash), &block));
+        nodes_allocator_of(graph), space, sizeof(*graph->hash), &block));
     kilni_base_free_array(nodes_allocator_of(graph), graph->hash,
-                          graph->hash_room, sizeof(*graph->hash));
+                          graph->hash_space, sizeof(*graph->hash));
     graph->hash = block;
-    graph->hash_room = room;
+    graph->hash_space = space;
     graph->hashed = 0;
   }
   for (; graph->hashed < graph->node_count; graph->hashed++) {
@@ -186,7 +186,7 @@ static kiln_graph_node_t* nodes_find(const kiln_graph_t* graph,
   while (graph->hash[at] != 0) {
     kiln_graph_node_t* node = kilni_graph_node_at(graph, graph->hash[at] - 1);
     if (node->handle == handle) return node;
-    at = (at + 1) & (graph->hash_room - 1);
+    at = (at + 1) & (graph->hash_space - 1);
   }
   return NULL;
 }
@@ -243,10 +243,10 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   // With the handle somebody may have removed as many as were added.
   if (count == graph->live_count && !graph->given) return kiln_ok();
   kiln_allocator_t allocator = nodes_allocator_of(graph);
-  size_t room = count;
+  size_t space = count;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
-      allocator, room, sizeof(kiln_cu_graph_node_t), &block));
+      allocator, space, sizeof(kiln_cu_graph_node_t), &block));
   kiln_cu_graph_node_t* handles = block;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle,
                     handles, &count);
@@ -259,7 +259,8 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
     status = nodes_compare(graph, handles, count, known, seen);
   }
   kilni_base_free_array(allocator, seen, known, sizeof(bool));
-  kilni_base_free_array(allocator, handles, room, sizeof(kiln_cu_graph_node_t));
+  kilni_base_free_array(allocator, handles, space,
+                        sizeof(kiln_cu_graph_node_t));
   return status;
 }
 

@@ -18,7 +18,7 @@ enum { KNOWN_FEW = 32 };
 // Memory of bundles; ends with its segment. thread-compatible
 struct kilni_graph_chunk_t {
   struct kilni_graph_chunk_t* next;
-  size_t room;
+  size_t space;
   size_t used;
   size_t reserved;
 };
@@ -88,12 +88,12 @@ static bool owners_is_empty(const kilni_graph_bundle_t* bundle) {
   return bundle->uses == 0 && bundle->count == 0 && bundle->data == NULL;
 }
 
-static kiln_status_t new_bundle(kilni_graph_segment_t* segment, uint32_t room,
+static kiln_status_t new_bundle(kilni_graph_segment_t* segment, uint32_t space,
                                 kilni_graph_bundle_t** out_bundle) {
   size_t bytes =
-      sizeof(kilni_graph_bundle_t) + room * sizeof(kilni_graph_owned_t);
+      sizeof(kilni_graph_bundle_t) + space * sizeof(kilni_graph_owned_t);
   kilni_graph_chunk_t* chunk = segment->chunks;
-  if (chunk == NULL || chunk->room - chunk->used < bytes) {
+  if (chunk == NULL || chunk->space - chunk->used < bytes) {
     size_t size = sizeof(*chunk) + bytes;
     void* block = NULL;
     if (size <= KILNI_SPARE_BYTES) {
@@ -104,7 +104,7 @@ static kiln_status_t new_bundle(kilni_graph_segment_t* segment, uint32_t room,
           kilni_base_alloc_unset(owners_allocator_of(segment), size, &block));
     }
     chunk = block;
-    chunk->room = size;
+    chunk->space = size;
     chunk->used = sizeof(*chunk);
     chunk->next = segment->chunks;
     segment->chunks = chunk;
@@ -112,26 +112,26 @@ static kiln_status_t new_bundle(kilni_graph_segment_t* segment, uint32_t room,
   kilni_graph_bundle_t* bundle = (void*)((char*)chunk + chunk->used);
   memset(bundle, 0, sizeof(*bundle));
   chunk->used += (bytes + 15) / 16 * 16;
-  if (chunk->used > chunk->room) chunk->used = chunk->room;
+  if (chunk->used > chunk->space) chunk->used = chunk->space;
   bundle->segment = segment;
-  bundle->room = room;
+  bundle->space = space;
   bundle->next = segment->bundles;
   segment->bundles = bundle;
   *out_bundle = bundle;
   return kiln_ok();
 }
 
-// One that was emptied and has room, else a new one. The last one emptied is
+// One that was emptied and has space, else a new one. The last one emptied is
 // found first: giving a node other work again and again takes two places.
-static kiln_status_t get_bundle(kilni_graph_segment_t* segment, uint32_t room,
+static kiln_status_t get_bundle(kilni_graph_segment_t* segment, uint32_t space,
                                 kilni_graph_bundle_t** out_bundle) {
   kilni_graph_bundle_t* bundle = segment->bundles;
   for (int i = 0; i < 4 && bundle != NULL; i++, bundle = bundle->next) {
-    if (!owners_is_empty(bundle) || bundle->room < room) continue;
+    if (!owners_is_empty(bundle) || bundle->space < space) continue;
     *out_bundle = bundle;
     return kiln_ok();
   }
-  return new_bundle(segment, room, out_bundle);
+  return new_bundle(segment, space, out_bundle);
 }
 
 // ---- What a work wants ----
@@ -139,7 +139,7 @@ static kiln_status_t get_bundle(kilni_graph_segment_t* segment, uint32_t room,
 static uint32_t wanted_count(const kilni_graph_wanted_t* wanted) {
   uint32_t count = wanted->count;
   if (wanted->launch != NULL) {
-    count += 1 + (uint32_t)wanted->launch->buffer_room;
+    count += 1 + (uint32_t)wanted->launch->buffer_space;
   }
   if (wanted->ops != NULL) count += (uint32_t)wanted->ops->count;
   return count;
@@ -153,7 +153,7 @@ static bool wants_nothing(const kilni_graph_wanted_t* wanted) {
 static const kilni_graph_owned_t* find_known(
     const kilni_graph_segment_t* keeper, const kilni_graph_owned_t* owned,
     size_t* out_at) {
-  size_t mask = keeper->known_room - 1;
+  size_t mask = keeper->known_space - 1;
   size_t at = ((uintptr_t)owned->object >> 4) * 0x9e3779b1u & mask;
   while (keeper->known[at].object != NULL) {
     if (keeper->known[at].object == owned->object) return &keeper->known[at];
@@ -195,7 +195,7 @@ static kiln_status_t owners_fill(kilni_graph_bundle_t* bundle,
     const kiln_launch_t* launch = wanted->launch;
     owners_put(bundle,
                (kilni_graph_owned_t){launch->kernel, KILNI_OWNED_KERNEL, 0});
-    for (size_t i = 0; i < launch->buffer_room; i++) {
+    for (size_t i = 0; i < launch->buffer_space; i++) {
       owners_put(bundle, (kilni_graph_owned_t){launch->buffers[i],
                                                KILNI_OWNED_BUFFER, 0});
     }
@@ -229,13 +229,13 @@ static void owners_end(kilni_graph_segment_t* segment) {
   while (segment->chunks != NULL) {
     kilni_graph_chunk_t* chunk = segment->chunks;
     segment->chunks = chunk->next;
-    if (chunk->room == KILNI_SPARE_BYTES) {
+    if (chunk->space == KILNI_SPARE_BYTES) {
       kilni_device_spare_give(device, chunk);
     } else {
-      kilni_base_free(allocator, chunk, chunk->room);
+      kilni_base_free(allocator, chunk, chunk->space);
     }
   }
-  kilni_base_free_array(allocator, segment->known, segment->known_room,
+  kilni_base_free_array(allocator, segment->known, segment->known_space,
                         sizeof(*segment->known));
   kilni_base_free(allocator, segment, sizeof(*segment));
   kiln_device_release(device);
@@ -370,23 +370,23 @@ void kilni_graph_owners_end(kiln_graph_t* root) {
 // ---- Of executables ----
 
 static kiln_status_t need_known(kilni_graph_segment_t* keeper, size_t more) {
-  size_t room = keeper->known_room == 0 ? KNOWN_FEW : keeper->known_room;
-  while (room / 2 < keeper->known_count + more) room *= 2;
-  if (room == keeper->known_room) return kiln_ok();
+  size_t space = keeper->known_space == 0 ? KNOWN_FEW : keeper->known_space;
+  while (space / 2 < keeper->known_count + more) space *= 2;
+  if (space == keeper->known_space) return kiln_ok();
   kilni_graph_owned_t* before = keeper->known;
-  size_t before_room = keeper->known_room;
+  size_t before_space = keeper->known_space;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(owners_allocator_of(keeper),
-                                               room, sizeof(*before), &block));
+                                               space, sizeof(*before), &block));
   keeper->known = block;
-  keeper->known_room = room;
-  for (size_t i = 0; i < before_room; i++) {
+  keeper->known_space = space;
+  for (size_t i = 0; i < before_space; i++) {
     size_t at = 0;
     if (before[i].object == NULL) continue;
     (void)find_known(keeper, &before[i], &at);
     keeper->known[at] = before[i];
   }
-  kilni_base_free_array(owners_allocator_of(keeper), before, before_room,
+  kilni_base_free_array(owners_allocator_of(keeper), before, before_space,
                         sizeof(*before));
   return kiln_ok();
 }

@@ -77,44 +77,44 @@ void kilni_graph_picture_add_name(kilni_base_str_t* out,
 typedef struct index_t {
   const kiln_graph_node_t** keys;
   uint32_t* values;
-  size_t room;
+  size_t space;
 } index_t;
 
 static size_t picture_slot_of(const index_t* index,
                               const kiln_graph_node_t* node) {
   uint64_t hash = (uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15u;
-  size_t at = (size_t)(hash >> 20) & (index->room - 1);
+  size_t at = (size_t)(hash >> 20) & (index->space - 1);
   while (index->keys[at] != NULL && index->keys[at] != node) {
-    at = (at + 1) & (index->room - 1);
+    at = (at + 1) & (index->space - 1);
   }
   return at;
 }
 
 static void index_deinit(index_t* index, kiln_allocator_t allocator) {
   void* keys = (void*)index->keys;
-  kilni_base_free_array(allocator, keys, index->room, sizeof(*index->keys));
-  kilni_base_free_array(allocator, index->values, index->room,
+  kilni_base_free_array(allocator, keys, index->space, sizeof(*index->keys));
+  kilni_base_free_array(allocator, index->values, index->space,
                         sizeof(*index->values));
 }
 
 static kiln_status_t index_init(index_t* index,
                                 const kilni_graph_picture_graph_t* graph) {
   memset(index, 0, sizeof(*index));
-  size_t room = 16;
-  while (room < 2 * (size_t)graph->node_count) room *= 2;
+  size_t space = 16;
+  while (space < 2 * (size_t)graph->node_count) space *= 2;
   void* keys = NULL;
   void* values = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(graph->allocator, room,
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(graph->allocator, space,
                                                sizeof(*index->keys), &keys));
   kiln_status_t status = kilni_base_alloc_array(
-      graph->allocator, room, sizeof(*index->values), &values);
+      graph->allocator, space, sizeof(*index->values), &values);
   if (!kiln_status_is_ok(status)) {
-    kilni_base_free_array(graph->allocator, keys, room, sizeof(*index->keys));
+    kilni_base_free_array(graph->allocator, keys, space, sizeof(*index->keys));
     return status;
   }
   index->keys = keys;
   index->values = values;
-  index->room = room;
+  index->space = space;
   for (uint32_t i = 0; i < graph->node_count; i++) {
     size_t at = picture_slot_of(index, graph->nodes[i]);
     index->keys[at] = graph->nodes[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: what pictures and traces share. Not a door.
+// graph: what pictures and traces share; private to the module.
 #ifndef KILN_SRC_GRAPH_GRAPH_PICTURE_H_
 #define KILN_SRC_GRAPH_GRAPH_PICTURE_H_
 

@@ -106,7 +106,7 @@ static kiln_status_t move_over(const beside_t* b, kiln_allocator_t allocator,
   if (size == 0) {
     status = kilni_base_status_with_fix(
         KILNI_FAIL(IO_ERROR, "the driver wrote nothing to \"%s\"", b->path),
-        "make room on the disk, or draw the graph with kiln_graph_draw_file");
+        "make space on the disk, or draw the graph with kiln_graph_draw_file");
   } else {
     status = kilni_base_file_write(allocator, path, data, size);
   }

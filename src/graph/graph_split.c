@@ -18,7 +18,7 @@ static kiln_status_t lend_stream(kilni_graph_capture_t* capture,
   void* streams = capture->streams;
   kiln_status_t status = kilni_base_grow(
       capture->device->host->allocator, capture->stream_count + 1,
-      sizeof(*capture->streams), &capture->stream_room, &streams);
+      sizeof(*capture->streams), &capture->stream_space, &streams);
   capture->streams = streams;
   KILNI_RETURN_IF_ERROR(status);
   kiln_stream_retain(stream);

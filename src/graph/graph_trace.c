@@ -76,18 +76,18 @@ static kiln_status_t trace_add_kernel(kiln_graph_trace_t* trace,
 }
 
 static kiln_status_t trace_grow(kiln_graph_trace_t* trace) {
-  if (trace->count < trace->room) return kiln_ok();
-  uint32_t room = trace->room == 0 ? 64 : trace->room * 2;
+  if (trace->count < trace->space) return kiln_ok();
+  uint32_t space = trace->space == 0 ? 64 : trace->space * 2;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(trace->allocator, room,
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(trace->allocator, space,
                                                sizeof(*trace->slices), &block));
   if (trace->count != 0) {
     memcpy(block, trace->slices, trace->count * sizeof(*trace->slices));
   }
-  kilni_base_free_array(trace->allocator, trace->slices, trace->room,
+  kilni_base_free_array(trace->allocator, trace->slices, trace->space,
                         sizeof(*trace->slices));
   trace->slices = block;
-  trace->room = room;
+  trace->space = space;
   return kiln_ok();
 }
 
@@ -265,7 +265,7 @@ static void trace_end(kiln_graph_trace_t* trace) {
     kilni_base_strfree(allocator, trace->slices[i].name);
     kilni_base_strfree(allocator, trace->slices[i].kernel);
   }
-  kilni_base_free_array(allocator, trace->slices, trace->room,
+  kilni_base_free_array(allocator, trace->slices, trace->space,
                         sizeof(*trace->slices));
   kiln_event_release(trace->begin);
   kiln_event_release(trace->done);

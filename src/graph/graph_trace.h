@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: a trace and its slices. Not a door.
+// graph: a trace and its slices; private to the module.
 #ifndef KILN_SRC_GRAPH_GRAPH_TRACE_H_
 #define KILN_SRC_GRAPH_GRAPH_TRACE_H_
 
@@ -37,7 +37,7 @@ struct kiln_graph_trace_t {
   kiln_event_t* done;   //
   kilni_graph_slice_t* slices;
   uint32_t count;
-  uint32_t room;
+  uint32_t space;
   uint64_t elapsed_ns;
   bool is_launched;
   bool is_read;

@@ -129,15 +129,15 @@ static bool why_is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
     status = kilni_base_alloc_array(allocator, count, sizeof(edge->to), &block);
   }
   kiln_graph_node_t** nodes = block;
-  uint32_t room = count;
+  uint32_t space = count;
   if (kiln_status_is_ok(status)) {
-    status = kiln_graph_node_before(edge->to, room, nodes, &count);
+    status = kiln_graph_node_before(edge->to, space, nodes, &count);
   }
-  for (uint32_t i = 0; kiln_status_is_ok(status) && i < count && i < room;
+  for (uint32_t i = 0; kiln_status_is_ok(status) && i < count && i < space;
        i++) {
     found = found || nodes[i] == edge->from;
   }
-  kilni_base_free_array(allocator, block, room, sizeof(edge->to));
+  kilni_base_free_array(allocator, block, space, sizeof(edge->to));
   kiln_status_free(status);
   return found;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: the room's door: what an image holds beyond its public face.
+// image: the public header: what an image holds beyond its public face.
 #ifndef KILN_SRC_IMAGE_IMAGE_H_
 #define KILN_SRC_IMAGE_IMAGE_H_
 
@@ -18,7 +18,7 @@ kiln_status_t kilni_image_code_check_text(kiln_bytes_view_t bytes,
 kiln_status_t kilni_image_code_check_thin(kiln_bytes_view_t bytes,
                                           const char* name);
 
-// kiln_code_create for a room above, whose allocator must not outlive what
+// kiln_code_create for a module above, whose allocator must not outlive what
 // `keep` keeps.
 kiln_status_t kilni_image_code_create(kiln_bytes_view_t bytes,
                                       const kiln_code_options_t* options,

@@ -20,8 +20,8 @@ struct kilni_image_texts_t {
   char text[];
 };
 
-static kiln_status_t text_room(kiln_image_t* image, size_t size,
-                               char** out_room) {
+static kiln_status_t text_space(kiln_image_t* image, size_t size,
+                                char** out_space) {
   kilni_image_texts_t* chunk = image->texts;
   if (chunk == NULL || chunk->capacity - chunk->used < size) {
     size_t capacity = size > TEXT_CHUNK_BYTES ? size : TEXT_CHUNK_BYTES;
@@ -34,7 +34,7 @@ static kiln_status_t text_room(kiln_image_t* image, size_t size,
     chunk->capacity = capacity;
     image->texts = chunk;
   }
-  *out_room = chunk->text + chunk->used;
+  *out_space = chunk->text + chunk->used;
   chunk->used += size;
   return kiln_ok();
 }
@@ -49,12 +49,12 @@ kiln_status_t kilni_image_text(kiln_image_t* image, const char* text,
     return kilni_image_over("the image", "bytes of names",
                             KILNI_IMAGE_MAX_TEXT);
   }
-  char* room = NULL;
-  KILNI_RETURN_IF_ERROR(text_room(image, size + 1, &room));
+  char* space = NULL;
+  KILNI_RETURN_IF_ERROR(text_space(image, size + 1, &space));
   image->text_bytes += size + 1;
-  memcpy(room, text, size);
-  room[size] = 0;
-  *out_text = room;
+  memcpy(space, text, size);
+  space[size] = 0;
+  *out_text = space;
   return kiln_ok();
 }
 

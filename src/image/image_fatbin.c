@@ -130,15 +130,15 @@ static kiln_status_t list_unread(kiln_image_t* image, const entry_t* entry,
 
 static kiln_status_t unpack_entry(kiln_image_t* image, const entry_t* entry,
                                   const kilni_image_about_t* about,
-                                  uint8_t* room) {
+                                  uint8_t* space) {
   kilni_image_part_t body = entry->body;
-  KILNI_RETURN_IF_ERROR(
-      kilni_image_unpack(&body, about->packing, room, (size_t)entry->unpacked));
+  KILNI_RETURN_IF_ERROR(kilni_image_unpack(&body, about->packing, space,
+                                           (size_t)entry->unpacked));
   char name[256];
   (void)snprintf(name, sizeof(name),
                  "%.180s, entry at byte %" PRIu64 ", unpacked",
                  entry->head.name, entry->head.base);
-  kilni_image_part_t plain = {room, entry->unpacked, 0, name};
+  kilni_image_part_t plain = {space, entry->unpacked, 0, name};
   return kilni_image_read_entry(image, &plain, about);
 }
 
@@ -162,11 +162,11 @@ static kiln_status_t read_packed(kiln_image_t* image, const entry_t* entry,
     return kilni_image_over(entry->head.name, "unpacked bytes",
                             KILNI_IMAGE_MAX_UNPACKED_ALL);
   }
-  void* room = NULL;
+  void* space = NULL;
   size_t size = (size_t)entry->unpacked;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(image->allocator, size, &room));
-  kiln_status_t status = unpack_entry(image, entry, about, room);
-  kilni_base_free(image->allocator, room, size);
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_unset(image->allocator, size, &space));
+  kiln_status_t status = unpack_entry(image, entry, about, space);
+  kilni_base_free(image->allocator, space, size);
   return status;
 }
 

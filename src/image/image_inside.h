@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: what the readers of this room share while an image is made.
+// image: what the readers of this module share while an image is made.
 //
 // A reader is given a part of a file and adds members, kernels, parameters and
 // symbols to the image. Everything that it adds is copied: the bytes may go
@@ -17,7 +17,7 @@
 #include "kiln/image.h"
 #include "kiln/status.h"
 
-// The limits of an image; docs/rooms/image.md lists them.
+// The limits of an image; docs/internals/image.md lists them.
 #define KILNI_IMAGE_MAX_MEMBERS      ((size_t)1 << 20)
 #define KILNI_IMAGE_MAX_KERNELS      ((size_t)1 << 22)
 #define KILNI_IMAGE_MAX_PARAMS       ((size_t)1 << 24)

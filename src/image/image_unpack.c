@@ -3,7 +3,7 @@
 // image: packed bytes to plain ones, through the libraries that this build has.
 //
 // The one file that includes LZ4's and Zstandard's headers. Both write into the
-// room that they are given and not behind it.
+// space that they are given and not behind it.
 #include "base/status_make.h"
 #include "image/image_unpack.h"
 #include "kiln/image.h"

@@ -11,7 +11,7 @@
 bool kilni_image_unpack_knows(uint32_t packing);
 
 // BAD_DATA where `packed` cannot become `size` bytes: asked before there is
-// room for them, so that a wrong size costs none.
+// space for them, so that a wrong size costs none.
 kiln_status_t kilni_image_unpack_check(const kilni_image_part_t* packed,
                                        uint32_t packing, uint64_t size);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: the door. Rooms above use entries as everybody does.
+// library: the public header. Modules above use entries as everybody does.
 #ifndef KILN_SRC_LIBRARY_LIBRARY_H_
 #define KILN_SRC_LIBRARY_LIBRARY_H_
 

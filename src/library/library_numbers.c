@@ -238,7 +238,7 @@ kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
   if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64) {
     return kilni_library_alien_type(make, type, "f32 and f64");
   }
-  // What has room in a block, and what two launches of columns and rows of
+  // What has space in a block, and what two launches of columns and rows of
   // 4,096 (f64: 2,048) come to.
   bool f64 = type == KILN_PROGRAM_TYPE_F64;
   uint32_t once = f64 ? 11 : 13, most = f64 ? 22 : FFT_LOG_MOST;

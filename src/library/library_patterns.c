@@ -39,7 +39,7 @@ typedef struct tree_t {
   const kiln_string_view_t* patterns;
   uint32_t count;
   uint32_t classes;
-  uint32_t most;    // states that there is room for
+  uint32_t most;    // states that there is space for
   uint32_t states;  // that there are
   uint32_t* next;   // by state and class; 0 is none as long as it is a tree
   uint32_t* fall;   // by state: where it falls back to

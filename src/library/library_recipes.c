@@ -327,7 +327,7 @@ enum { SORT_COUNTS, SORT_BASES, SORT_STATE, SORT_KEYS, SORT_VALUES };
 
 enum { SORT_THREADS = 512 };
 
-// How many keys a thread has: as many as the shared memory of 48 KiB has room
+// How many keys a thread has: as many as the shared memory of 48 KiB has space
 // for beside the counts, values with them where they have another width.
 static uint32_t sort_each(const kilni_library_make_t* make,
                           uint32_t key_bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: the door. What the rooms above ask of the search.
+// locate: the public header. What the modules above ask of the search.
 #ifndef KILN_SRC_LOCATE_LOCATE_H_
 #define KILN_SRC_LOCATE_LOCATE_H_
 

@@ -2,11 +2,11 @@
 //
 // locate: the disk, as a context has seen it so far.
 //
-// Not a door. Asks the system about a path once and remembers the answer, and
-// draws conclusions: below a folder that is not there is nothing, and what a
-// folder that was listed does not name is not in it. It lists a folder once
-// several questions about it came to nothing, and never one that may be huge
-// (a root). Serialised by its owner.
+// Private to the module. Asks the system about a path once and remembers the
+// answer, and draws conclusions: below a folder that is not there is nothing,
+// and what a folder that was listed does not name is not in it. It lists a
+// folder once several questions about it came to nothing, and never one that
+// may be huge (a root). Serialised by its owner.
 #ifndef KILN_SRC_LOCATE_LOCATE_DISK_H_
 #define KILN_SRC_LOCATE_LOCATE_DISK_H_
 

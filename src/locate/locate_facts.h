@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: a door. Raw facts about a file that was found.
+// locate: a public header. Raw facts about a file that was found.
 //
 // What the file, its folder and the installer's records say, each as it was
 // read and with where it was read. Nothing here is a conclusion: which fact

@@ -21,7 +21,7 @@
 enum { RANK_NAMED, RANK_IN_PATH, RANK_NVIDIA, RANK_OTHER, RANK_COUNT };
 
 // For what is put behind the path of a dist-info.
-enum { PATH_ROOM = 32 };
+enum { PATH_SPACE = 32 };
 
 static const char kDistInfo[] = ".dist-info";
 
@@ -116,7 +116,7 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
   size_t normal_size = strlen(normal) + 1;
   size_t version_size = name.size - dash;
   // A name that is too long for a path is nobody's.
-  if (strlen(site->path) + whole + PATH_ROOM > KILNI_FACTS_MAX_PATH) {
+  if (strlen(site->path) + whole + PATH_SPACE > KILNI_FACTS_MAX_PATH) {
     return kiln_ok();
   }
   void* memory;

@@ -2,7 +2,7 @@
 //
 // locate: a search context from inside.
 //
-// Not a door: the files of this room share it. Everything below `disk` in the
+// Private to the module: its files share it. Everything below `disk` in the
 // context is what has been found out so far; it is filled under `lock`, and
 // kiln_locate_refresh drops it.
 #ifndef KILN_SRC_LOCATE_LOCATE_INSIDE_H_

@@ -2,7 +2,7 @@
 //
 // locate: items and trails while they are written.
 //
-// Not a door: the files of this room share it.
+// Private to the module: its files share it.
 #ifndef KILN_SRC_LOCATE_LOCATE_ITEM_H_
 #define KILN_SRC_LOCATE_LOCATE_ITEM_H_
 

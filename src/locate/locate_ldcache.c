@@ -72,8 +72,8 @@ static void read_extensions(kilni_locate_ldcache_t* cache) {
   const uint8_t* head = cache->base + at;
   if (read_u32(head) != kExtensionMagic) return;
   uint32_t count = read_u32(head + 4);
-  size_t room = (cache->size - at - EXTENSION_HEAD) / EXTENSION_SECTION;
-  if (count > room || count > MAX_SECTIONS) return;
+  size_t space = (cache->size - at - EXTENSION_HEAD) / EXTENSION_SECTION;
+  if (count > space || count > MAX_SECTIONS) return;
   for (uint32_t i = 0; i < count; i++) {
     const uint8_t* section =
         head + EXTENSION_HEAD + (size_t)i * EXTENSION_SECTION;

@@ -2,9 +2,9 @@
 //
 // locate: reader of glibc's ld.so.cache.
 //
-// Not a door. Reads a block of bytes that may be anything: every offset is
-// checked before it is followed, and a search takes a number of steps that
-// grows with the logarithm of the entries, whatever the entries say.
+// Private to the module. Reads a block of bytes that may be anything: every
+// offset is checked before it is followed, and a search takes a number of steps
+// that grows with the logarithm of the entries, whatever the entries say.
 #ifndef KILN_SRC_LOCATE_LOCATE_LDCACHE_H_
 #define KILN_SRC_LOCATE_LOCATE_LDCACHE_H_
 

@@ -2,10 +2,10 @@
 //
 // locate: readers of what package managers write down.
 //
-// Not a door. Pure: no files. conda's record of a package is a JSON file in
-// conda-meta; dpkg's are a list of paths for each package and one status file
-// for all. RPM's is a database of another program's and is not read. Each takes
-// any bytes and gives views into them.
+// Private to the module. Pure: no files. conda's record of a package is a JSON
+// file in conda-meta; dpkg's are a list of paths for each package and one
+// status file for all. RPM's is a database of another program's and is not
+// read. Each takes any bytes and gives views into them.
 #ifndef KILN_SRC_LOCATE_LOCATE_PACKAGE_PARSE_H_
 #define KILN_SRC_LOCATE_LOCATE_PACKAGE_PARSE_H_
 

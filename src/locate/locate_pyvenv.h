@@ -2,7 +2,7 @@
 //
 // locate: reader of pyvenv.cfg, the mark of a Python virtual environment.
 //
-// Not a door.
+// Private to the module.
 #ifndef KILN_SRC_LOCATE_LOCATE_PYVENV_H_
 #define KILN_SRC_LOCATE_LOCATE_PYVENV_H_
 

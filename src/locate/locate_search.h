@@ -2,7 +2,7 @@
 //
 // locate: a search while it runs.
 //
-// Not a door: locate_search.c and locate_ways.c share it.
+// Private to the module: locate_search.c and locate_ways.c share it.
 #ifndef KILN_SRC_LOCATE_LOCATE_SEARCH_H_
 #define KILN_SRC_LOCATE_LOCATE_SEARCH_H_
 

@@ -40,8 +40,8 @@ static size_t put_folder(kilni_locate_search_t* search, const char* root,
                          const char* dir, const char* target) {
   size_t size = strlen(root);
   if (size == 1 && root[0] == '/') size = 0;
-  const size_t room = sizeof(search->path) - 1;
-  if (size + 1 >= room) return 0;
+  const size_t space = sizeof(search->path) - 1;
+  if (size + 1 >= space) return 0;
   memcpy(search->path, root, size);
   if (dir[0] != 0) search->path[size++] = '/';
   while (dir[0] != 0) {
@@ -51,13 +51,13 @@ static size_t put_folder(kilni_locate_search_t* search, const char* root,
     }
     if (text != NULL) {
       size_t length = strlen(text);
-      if (size + length >= room) return 0;
+      if (size + length >= space) return 0;
       memcpy(search->path + size, text, length);
       size += length;
       dir = strchr(dir, '}') + 1;
       continue;
     }
-    if (size + 1 >= room) return 0;
+    if (size + 1 >= space) return 0;
     search->path[size++] = *dir++;
   }
   if (size == 0) search->path[size++] = '/';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: the door. What runtime/ hands to the fact sheet.
+// probe: the public header. What runtime/ hands to the fact sheet.
 #ifndef KILN_SRC_PROBE_PROBE_H_
 #define KILN_SRC_PROBE_PROBE_H_
 

@@ -289,7 +289,7 @@ static kiln_status_t collect_add_variable(kiln_probe_t* probe,
   variable->name = name;
   variable->type = row->type;
   variable->fallback = row->fallback;
-  variable->room = row->room;
+  variable->module = row->module;
   variable->text = row->text;
   if (value == NULL) return kiln_ok();
   return kilni_probe_text(probe, value, &variable->value);

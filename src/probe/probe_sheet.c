@@ -129,7 +129,7 @@ kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
 
 const char* kilni_probe_variable_text(const kiln_probe_t* probe,
                                       kilni_base_env_id_t id) {
-  bool searched = strcmp(kilni_base_env_row(id)->room, "locate") == 0;
+  bool searched = strcmp(kilni_base_env_row(id)->module, "locate") == 0;
   if (probe->hermetic && searched && id != KILNI_ENV_HOME &&
       id != KILNI_ENV_LD_LIBRARY_PATH) {
     return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: the sheet while it is written. Not a door.
+// probe: the sheet while it is written; private to the module.
 #ifndef KILN_SRC_PROBE_PROBE_SHEET_H_
 #define KILN_SRC_PROBE_PROBE_SHEET_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: a watch on the GPUs, inside. Not a door.
+// probe: a watch on the GPUs, inside; private to the module.
 #ifndef KILN_SRC_PROBE_WATCH_INSIDE_H_
 #define KILN_SRC_PROBE_WATCH_INSIDE_H_
 

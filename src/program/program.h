@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// program: the room's door. Rooms above use programs as everybody does, and ask
+// program: the public header. Modules above use programs as users do, and ask
 // for what can be known of one before it is dispatched.
 //
-// The tables (program/ir/program_ir.h) are for the room itself and its tests.
+// The tables (program/ir/program_ir.h) are for the module itself and its tests.
 #ifndef KILN_SRC_PROGRAM_PROGRAM_H_
 #define KILN_SRC_PROGRAM_PROGRAM_H_
 

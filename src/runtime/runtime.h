@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// runtime: the door for tests: a runtime over other drivers than the machine's.
+// runtime: the public header for tests: a runtime over other drivers than the
+// machine's.
 #ifndef KILN_SRC_RUNTIME_RUNTIME_H_
 #define KILN_SRC_RUNTIME_RUNTIME_H_
 

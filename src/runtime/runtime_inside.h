@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// runtime: what the files of this room share. Not a door.
+// runtime: what the files of this module share; private to it.
 #ifndef KILN_SRC_RUNTIME_RUNTIME_INSIDE_H_
 #define KILN_SRC_RUNTIME_RUNTIME_INSIDE_H_
 

@@ -4,7 +4,7 @@
 //
 // A thunk with the driver's own signature carries no user pointer, so there is
 // one software driver in a process; starts are counted. Only runtime/ and
-// tests include this door.
+// tests include this header.
 #ifndef KILN_SRC_SOFT_SOFT_H_
 #define KILN_SRC_SOFT_SOFT_H_
 

@@ -2,7 +2,7 @@
 //
 // table: the null provider. Nothing is executed and nothing fails, but every
 // handle is known: what is created and not destroyed, or destroyed and not
-// created, is counted for the tests of the rooms above.
+// created, is counted for the tests of the modules above.
 //
 // It says what a driver would say wherever a caller has to get an answer to go
 // on: a device with plausible attributes, page-locked host memory that can be
@@ -205,10 +205,10 @@ static kiln_cu_result_t null_cuDeviceGetCount(int* count) {
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t null_cuDeviceGetName(char* name, int room,
+static kiln_cu_result_t null_cuDeviceGetName(char* name, int space,
                                              kiln_cu_device_t device) {
   (void)device;
-  if (room > 0) snprintf(name, (size_t)room, "Kiln null device");
+  if (space > 0) snprintf(name, (size_t)space, "Kiln null device");
   return KILN_CU_SUCCESS;
 }
 
@@ -311,10 +311,10 @@ static kiln_cu_result_t null_cuDeviceGetAttribute(
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t null_cuDeviceGetPCIBusId(char* name, int room,
+static kiln_cu_result_t null_cuDeviceGetPCIBusId(char* name, int space,
                                                  kiln_cu_device_t device) {
   (void)device;
-  if (room > 0) snprintf(name, (size_t)room, "0000:00:00.0");
+  if (space > 0) snprintf(name, (size_t)space, "0000:00:00.0");
   return KILN_CU_SUCCESS;
 }
 
@@ -373,10 +373,10 @@ static kiln_cu_result_t null_cuCtxSetCurrent(kiln_cu_context_t context) {
 
 static kiln_cu_result_t null_cuCtxPushCurrent(kiln_cu_context_t context) {
   kilni_null_state_t* state = null_lock();
-  const bool room = state->depth < KILNI_NULL_STACK && context != NULL;
-  if (room) state->contexts[state->depth++] = context;
+  const bool space = state->depth < KILNI_NULL_STACK && context != NULL;
+  if (space) state->contexts[state->depth++] = context;
   null_unlock(state);
-  return room ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
+  return space ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
 }
 
 static kiln_cu_result_t null_cuCtxPopCurrent(kiln_cu_context_t* context) {
@@ -457,7 +457,7 @@ static kiln_cu_result_t null_cuDevResourceGenerateDesc(
   return KILN_CU_SUCCESS;
 }
 
-// The one next to it: steps of handles leave room.
+// The one next to it: steps of handles leave space.
 static kiln_cu_result_t null_cuCtxFromGreenCtx(kiln_cu_context_t* context,
                                                kiln_cu_green_context_t green) {
   *context = (kiln_cu_context_t)((uintptr_t)green + 1);

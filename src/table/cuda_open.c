@@ -35,7 +35,7 @@ static bool is_stub_path(const char* path) {
 
 // The name that the driver knows a row by: where it has two signatures in use,
 // the later one's row ends in a version that is not part of the name.
-static void base_name(const char* name, char* out, size_t room) {
+static void base_name(const char* name, char* out, size_t space) {
   size_t length = strlen(name);
   size_t digits = length;
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') {
@@ -45,7 +45,7 @@ static void base_name(const char* name, char* out, size_t room) {
       memcmp(name + digits - 2, "_v", 2) == 0) {
     length = digits - 2;
   }
-  if (length >= room) length = room - 1;
+  if (length >= space) length = space - 1;
   memcpy(out, name, length);
   out[length] = '\0';
 }

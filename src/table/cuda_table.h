@@ -132,13 +132,13 @@ const char* kilni_table_cuda_fault_hit(const kiln_cuda_table_t* table);
 // native part, the call's name and a Fix. `call` is "cuMemAlloc".
 kiln_status_t kilni_table_cuda_status(const kiln_cuda_table_t* table,
                                       kiln_cu_result_t result, const char* call,
-                                      const char* room, const char* file,
+                                      const char* space, const char* file,
                                       int line);
 
 //   kiln_status_t status = KILNI_CUDA_STATUS(
 //       table, table->cuMemAlloc(&address, bytes), "cuMemAlloc");
-#define KILNI_CUDA_STATUS(table, result, call)                             \
-  kilni_table_cuda_status((table), (result), (call), KILNI_ROOM, __FILE__, \
+#define KILNI_CUDA_STATUS(table, result, call)                               \
+  kilni_table_cuda_status((table), (result), (call), KILNI_MODULE, __FILE__, \
                           __LINE__)
 
 // A UUID as text: "GPU-" (or another word of three letters) and 32 digits.

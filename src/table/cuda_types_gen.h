@@ -15,11 +15,11 @@ typedef kiln_cu_result_t (*kilni_cuGetErrorString_fn_t)(kiln_cu_result_t error, 
 typedef kiln_cu_result_t (*kilni_cuGetProcAddress_fn_t)(const char* symbol, void** address, int version, uint64_t flags, kiln_cu_proc_address_query_t* found);
 typedef kiln_cu_result_t (*kilni_cuDeviceGet_fn_t)(kiln_cu_device_t* device, int ordinal);
 typedef kiln_cu_result_t (*kilni_cuDeviceGetCount_fn_t)(int* count);
-typedef kiln_cu_result_t (*kilni_cuDeviceGetName_fn_t)(char* name, int room, kiln_cu_device_t device);
+typedef kiln_cu_result_t (*kilni_cuDeviceGetName_fn_t)(char* name, int space, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuDeviceGetUuid_fn_t)(kiln_cu_uuid_t* uuid, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuDeviceTotalMem_fn_t)(size_t* bytes, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuDeviceGetAttribute_fn_t)(int* value, kiln_cu_device_attribute_t attribute, kiln_cu_device_t device);
-typedef kiln_cu_result_t (*kilni_cuDeviceGetPCIBusId_fn_t)(char* name, int room, kiln_cu_device_t device);
+typedef kiln_cu_result_t (*kilni_cuDeviceGetPCIBusId_fn_t)(char* name, int space, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuDevicePrimaryCtxRetain_fn_t)(kiln_cu_context_t* context, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuDevicePrimaryCtxRelease_fn_t)(kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuDevicePrimaryCtxGetState_fn_t)(kiln_cu_device_t device, unsigned int* flags, int* active);
@@ -61,7 +61,7 @@ typedef kiln_cu_result_t (*kilni_cuPointerGetAttributes_fn_t)(unsigned int count
 typedef kiln_cu_result_t (*kilni_cuMemAllocManaged_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, unsigned int flags);
 typedef kiln_cu_result_t (*kilni_cuMemPrefetchAsync_fn_t)(kiln_cu_deviceptr_t address, size_t bytes, kiln_cu_mem_location_t location, unsigned int flags, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuMemAdvise_fn_t)(kiln_cu_deviceptr_t address, size_t bytes, kiln_cu_mem_advice_t advice, kiln_cu_mem_location_t location);
-typedef kiln_cu_result_t (*kilni_cuMemRangeGetAttribute_fn_t)(void* value, size_t room, kiln_cu_mem_range_attribute_t attribute, kiln_cu_deviceptr_t address, size_t bytes);
+typedef kiln_cu_result_t (*kilni_cuMemRangeGetAttribute_fn_t)(void* value, size_t space, kiln_cu_mem_range_attribute_t attribute, kiln_cu_deviceptr_t address, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemDiscardBatchAsync_fn_t)(kiln_cu_deviceptr_t* addresses, size_t* sizes, size_t count, unsigned long long flags, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuMemDiscardAndPrefetchBatchAsync_fn_t)(kiln_cu_deviceptr_t* addresses, size_t* sizes, size_t count, kiln_cu_mem_location_t* locations, size_t* first, size_t location_count, unsigned long long flags, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuDeviceGetMemPool_fn_t)(kiln_cu_mempool_t* pool, kiln_cu_device_t device);

@@ -85,10 +85,10 @@ const char* kilni_table_nvjitlink_fault_hit(
 // The status of a call into nvJitLink, as kilni_table_cuda_status.
 kiln_status_t kilni_table_nvjitlink_status(const kiln_nvjitlink_table_t* table,
                                            kiln_nvjitlink_result_t result,
-                                           const char* call, const char* room,
+                                           const char* call, const char* space,
                                            const char* file, int line);
-#define KILNI_NVJITLINK_STATUS(table, result, call)                   \
-  kilni_table_nvjitlink_status((table), (result), (call), KILNI_ROOM, \
+#define KILNI_NVJITLINK_STATUS(table, result, call)                     \
+  kilni_table_nvjitlink_status((table), (result), (call), KILNI_MODULE, \
                                __FILE__, __LINE__)
 const char* kilni_table_nvjitlink_result_name(kiln_nvjitlink_result_t result);
 

@@ -25,7 +25,7 @@ enum {
 #undef KILNI_NVML_RESULT
 };
 
-// How much room its texts need at most, NUL included.
+// How much space its texts need at most, NUL included.
 enum {
   KILN_NVML_VERSION_BYTES = 80,
   KILN_NVML_NAME_BYTES = 96,

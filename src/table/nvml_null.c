@@ -48,22 +48,22 @@ static const char* null_nvmlErrorString(kiln_nvml_result_t result) {
 // ---- The system ----
 
 static kiln_nvml_result_t nvml_null_say(const char* said, char* text,
-                                        unsigned int room) {
+                                        unsigned int space) {
   if (!null_is_open()) return KILN_NVML_ERROR_UNINITIALIZED;
   if (text == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
-  if (strlen(said) >= room) return KILN_NVML_ERROR_INSUFFICIENT_SIZE;
+  if (strlen(said) >= space) return KILN_NVML_ERROR_INSUFFICIENT_SIZE;
   memcpy(text, said, strlen(said) + 1);
   return KILN_NVML_SUCCESS;
 }
 
 static kiln_nvml_result_t null_nvmlSystemGetDriverVersion(char* text,
-                                                          unsigned int room) {
-  return nvml_null_say(NULL_RELEASE, text, room);
+                                                          unsigned int space) {
+  return nvml_null_say(NULL_RELEASE, text, space);
 }
 
 static kiln_nvml_result_t null_nvmlSystemGetNVMLVersion(char* text,
-                                                        unsigned int room) {
-  return nvml_null_say("13." NULL_RELEASE, text, room);
+                                                        unsigned int space) {
+  return nvml_null_say("13." NULL_RELEASE, text, space);
 }
 
 static kiln_nvml_result_t null_nvmlSystemGetCudaDriverVersion(int* version) {
@@ -126,17 +126,17 @@ static kiln_nvml_result_t null_nvmlDeviceGetHandleByPciBusId(
 
 static kiln_nvml_result_t null_nvmlDeviceGetName(kiln_nvml_device_t device,
                                                  char* text,
-                                                 unsigned int room) {
+                                                 unsigned int space) {
   kiln_nvml_result_t result = nvml_null_judge(device);
-  return result == KILN_NVML_SUCCESS ? nvml_null_say("null", text, room)
+  return result == KILN_NVML_SUCCESS ? nvml_null_say("null", text, space)
                                      : result;
 }
 
 static kiln_nvml_result_t null_nvmlDeviceGetUUID(kiln_nvml_device_t device,
                                                  char* text,
-                                                 unsigned int room) {
+                                                 unsigned int space) {
   kiln_nvml_result_t result = nvml_null_judge(device);
-  return result == KILN_NVML_SUCCESS ? nvml_null_say(NULL_UUID, text, room)
+  return result == KILN_NVML_SUCCESS ? nvml_null_say(NULL_UUID, text, space)
                                      : result;
 }
 

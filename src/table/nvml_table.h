@@ -92,10 +92,10 @@ const char* kilni_table_nvml_fault_hit(const kiln_nvml_table_t* table);
 // The status of a call into NVML, as kilni_table_cuda_status.
 kiln_status_t kilni_table_nvml_status(const kiln_nvml_table_t* table,
                                       kiln_nvml_result_t result,
-                                      const char* call, const char* room,
+                                      const char* call, const char* space,
                                       const char* file, int line);
-#define KILNI_NVML_STATUS(table, result, call)                             \
-  kilni_table_nvml_status((table), (result), (call), KILNI_ROOM, __FILE__, \
+#define KILNI_NVML_STATUS(table, result, call)                               \
+  kilni_table_nvml_status((table), (result), (call), KILNI_MODULE, __FILE__, \
                           __LINE__)
 const char* kilni_table_nvml_result_name(kiln_nvml_result_t result);
 

@@ -81,10 +81,10 @@ const char* kilni_table_nvrtc_fault_hit(const kiln_nvrtc_table_t* table);
 // The status of a call into NVRTC, as kilni_table_cuda_status.
 kiln_status_t kilni_table_nvrtc_status(const kiln_nvrtc_table_t* table,
                                        kiln_nvrtc_result_t result,
-                                       const char* call, const char* room,
+                                       const char* call, const char* space,
                                        const char* file, int line);
-#define KILNI_NVRTC_STATUS(table, result, call)                             \
-  kilni_table_nvrtc_status((table), (result), (call), KILNI_ROOM, __FILE__, \
+#define KILNI_NVRTC_STATUS(table, result, call)                               \
+  kilni_table_nvrtc_status((table), (result), (call), KILNI_MODULE, __FILE__, \
                            __LINE__)
 const char* kilni_table_nvrtc_result_name(kiln_nvrtc_result_t result);
 

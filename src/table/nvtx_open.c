@@ -3,7 +3,7 @@
 // table: NVTX: a profiler's library, or the toolkit's, as provider of ranges.
 //
 // A profiler writes its entry points where we tell it, by functions that carry
-// no user pointer; so the table lies in this room's one global. It is filled
+// no user pointer; so the table lies in this module's one global. It is filled
 // once in a process, and stays.
 #include <string.h>
 

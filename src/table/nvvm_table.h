@@ -81,10 +81,10 @@ const char* kilni_table_nvvm_fault_hit(const kiln_nvvm_table_t* table);
 // The status of a call into libNVVM, as kilni_table_cuda_status.
 kiln_status_t kilni_table_nvvm_status(const kiln_nvvm_table_t* table,
                                       kiln_nvvm_result_t result,
-                                      const char* call, const char* room,
+                                      const char* call, const char* space,
                                       const char* file, int line);
-#define KILNI_NVVM_STATUS(table, result, call)                             \
-  kilni_table_nvvm_status((table), (result), (call), KILNI_ROOM, __FILE__, \
+#define KILNI_NVVM_STATUS(table, result, call)                               \
+  kilni_table_nvvm_status((table), (result), (call), KILNI_MODULE, __FILE__, \
                           __LINE__)
 const char* kilni_table_nvvm_result_name(kiln_nvvm_result_t result);
 

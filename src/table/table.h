@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: the seam. The CUDA driver, NVRTC, libNVVM, nvJitLink and NVML as
-// structs of entry points.
+// table: the driver tables. The CUDA driver, NVRTC, libNVVM, nvJitLink and NVML
+// as structs of entry points.
 //
-// Everything above this room is written once against kiln_cuda_table_t and
+// Everything above this module is written once against kiln_cuda_table_t and
 // calls `table->cuMemAlloc(...)`. Who fills the table is the only difference
 // between a GPU and no GPU: libcuda (here), the software device (soft/), the
 // null provider (here), and the wrappers trace and fault around any of them.
-// This room opens the library that it is handed and never searches for one.
+// This module opens the library that it is handed and never searches for one.
 //
 // The rows and their columns are the files *_rows.inc. A table is filled once
 // and only read afterwards.
@@ -98,7 +98,7 @@ typedef struct kilni_table_row_t {
 // ---- Wrappers ----
 //
 // A thunk with the driver's own signature carries no user pointer. What each
-// wrapper wraps is therefore the one mutable global of this room, with
+// wrapper wraps is therefore the one mutable global of this module, with
 // KILNI_WRAP_SLOTS places for each kind of wrapper, so that the driver and the
 // software device can both be wrapped. Install wrappers before the first call
 // through the table and remove them after the last.

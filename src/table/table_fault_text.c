@@ -24,12 +24,12 @@ typedef struct text_t {
 static void fault_text_add(text_t* text, const char* format, ...)
     KILN_PRINTF(2, 3);
 static void fault_text_add(text_t* text, const char* format, ...) {
-  size_t room = sizeof(text->data) - text->size;
+  size_t space = sizeof(text->data) - text->size;
   va_list args;
   va_start(args, format);
-  int size = vsnprintf(text->data + text->size, room, format, args);
+  int size = vsnprintf(text->data + text->size, space, format, args);
   va_end(args);
-  if (size > 0) text->size += (size_t)size < room ? (size_t)size : room - 1;
+  if (size > 0) text->size += (size_t)size < space ? (size_t)size : space - 1;
 }
 
 static void fault_text_give(const text_t* text, size_t capacity, char* buffer,

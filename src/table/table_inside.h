@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: what the files of this room share, but for its state (table_state.h).
+// table: what the files of this module share, but for its state
+// (table_state.h).
 #ifndef KILN_SRC_TABLE_TABLE_INSIDE_H_
 #define KILN_SRC_TABLE_TABLE_INSIDE_H_
 

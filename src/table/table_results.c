@@ -141,7 +141,7 @@ static const char* ask_name(const kiln_cuda_table_t* table,
 
 kiln_status_t kilni_table_cuda_status(const kiln_cuda_table_t* table,
                                       kiln_cu_result_t result, const char* call,
-                                      const char* room, const char* file,
+                                      const char* module, const char* file,
                                       int line) {
   if (result == KILN_CU_SUCCESS) return kiln_ok();
   if (result == KILN_CU_ERROR_NOT_READY) {
@@ -152,9 +152,10 @@ kiln_status_t kilni_table_cuda_status(const kiln_cuda_table_t* table,
   const kiln_status_code_t code =
       row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
   const char* provider = table != NULL ? table->provider : "the driver";
-  kiln_status_t status = kilni_base_status_make(
-      code, room, file, line, "the driver call \"%s\" gave %s (%s, by \"%s\")",
-      call, name, kiln_status_code_text(code), provider);
+  kiln_status_t status =
+      kilni_base_status_make(code, module, file, line,
+                             "the driver call \"%s\" gave %s (%s, by \"%s\")",
+                             call, name, kiln_status_code_text(code), provider);
   status = kilni_base_status_with_native(status, "cuda", result, name);
   if (row != NULL && row->fix[0] != '\0') {
     return kilni_base_status_with_fix(status, "%s", row->fix);
@@ -178,14 +179,15 @@ typedef struct tool_result_t {
 } tool_result_t;
 
 static kiln_status_t tool_status(const tool_result_t* result, const char* call,
-                                 const char* room, const char* file, int line) {
+                                 const char* module, const char* file,
+                                 int line) {
   const result_row_t* row = result->row;
   const char* name = row != NULL ? row->name : result->said;
   if (name == NULL) name = "unknown result";
   kiln_status_code_t code = row != NULL ? row->code : result->otherwise;
   kiln_status_t status = kilni_base_status_make(
-      code, room, file, line, "the %s call \"%s\" gave %s (%s)", result->title,
-      call, name, kiln_status_code_text(code));
+      code, module, file, line, "the %s call \"%s\" gave %s (%s)",
+      result->title, call, name, kiln_status_code_text(code));
   status = kilni_base_status_with_native(status, result->domain, result->number,
                                          name);
   if (row != NULL && row->fix[0] != '\0') {
@@ -206,7 +208,7 @@ static void results_read_table(tool_result_t* result, const char* origin,
 
 kiln_status_t kilni_table_nvrtc_status(const kiln_nvrtc_table_t* table,
                                        kiln_nvrtc_result_t result,
-                                       const char* call, const char* room,
+                                       const char* call, const char* module,
                                        const char* file, int line) {
   if (result == KILN_NVRTC_SUCCESS) return kiln_ok();
   if (result == KILN_NVRTC_ERROR_OUT_OF_MEMORY) {
@@ -220,12 +222,12 @@ kiln_status_t kilni_table_nvrtc_status(const kiln_nvrtc_table_t* table,
     results_read_table(&of, table->origin, table->major, table->minor);
     if (of.row == NULL) of.said = table->nvrtcGetErrorString(result);
   }
-  return tool_status(&of, call, room, file, line);
+  return tool_status(&of, call, module, file, line);
 }
 
 kiln_status_t kilni_table_nvvm_status(const kiln_nvvm_table_t* table,
                                       kiln_nvvm_result_t result,
-                                      const char* call, const char* room,
+                                      const char* call, const char* module,
                                       const char* file, int line) {
   if (result == KILN_NVVM_SUCCESS) return kiln_ok();
   if (result == KILN_NVVM_ERROR_OUT_OF_MEMORY) {
@@ -239,12 +241,12 @@ kiln_status_t kilni_table_nvvm_status(const kiln_nvvm_table_t* table,
     results_read_table(&of, table->origin, table->major, table->minor);
     if (of.row == NULL) of.said = table->nvvmGetErrorString(result);
   }
-  return tool_status(&of, call, room, file, line);
+  return tool_status(&of, call, module, file, line);
 }
 
 kiln_status_t kilni_table_nvjitlink_status(const kiln_nvjitlink_table_t* table,
                                            kiln_nvjitlink_result_t result,
-                                           const char* call, const char* room,
+                                           const char* call, const char* module,
                                            const char* file, int line) {
   if (result == KILN_NVJITLINK_SUCCESS) return kiln_ok();
   tool_result_t of = {"nvJitLink", "nvjitlink", NULL,
@@ -255,12 +257,12 @@ kiln_status_t kilni_table_nvjitlink_status(const kiln_nvjitlink_table_t* table,
     results_read_table(&of, table->origin, (int)table->major,
                        (int)table->minor);
   }
-  return tool_status(&of, call, room, file, line);
+  return tool_status(&of, call, module, file, line);
 }
 
 kiln_status_t kilni_table_nvml_status(const kiln_nvml_table_t* table,
                                       kiln_nvml_result_t result,
-                                      const char* call, const char* room,
+                                      const char* call, const char* module,
                                       const char* file, int line) {
   if (result == KILN_NVML_SUCCESS) return kiln_ok();
   if (result == KILN_NVML_ERROR_MEMORY) {
@@ -274,7 +276,7 @@ kiln_status_t kilni_table_nvml_status(const kiln_nvml_table_t* table,
   const kiln_status_code_t code =
       row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
   kiln_status_t status = kilni_base_status_make(
-      code, room, file, line, "the NVML call \"%s\" gave %s (%s)", call, name,
+      code, module, file, line, "the NVML call \"%s\" gave %s (%s)", call, name,
       kiln_status_code_text(code));
   status = kilni_base_status_with_native(status, "nvml", result, name);
   if (row != NULL && row->fix[0] != '\0') {

@@ -90,11 +90,11 @@ static const kilni_table_row_t kNvmlRows[] = {
 };
 #undef KILNI_NVML_ROW
 
-_Static_assert(KILNI_CUDA_ROW_COUNT <= 384, "the presence bits have room");
-_Static_assert(KILNI_NVRTC_ROW_COUNT <= 64, "the presence bits have room");
-_Static_assert(KILNI_NVJITLINK_ROW_COUNT <= 64, "the presence bits have room");
-_Static_assert(KILNI_NVVM_ROW_COUNT <= 64, "the presence bits have room");
-_Static_assert(KILNI_NVML_ROW_COUNT <= 128, "the presence bits have room");
+_Static_assert(KILNI_CUDA_ROW_COUNT <= 384, "the presence bits have space");
+_Static_assert(KILNI_NVRTC_ROW_COUNT <= 64, "the presence bits have space");
+_Static_assert(KILNI_NVJITLINK_ROW_COUNT <= 64, "the presence bits have space");
+_Static_assert(KILNI_NVVM_ROW_COUNT <= 64, "the presence bits have space");
+_Static_assert(KILNI_NVML_ROW_COUNT <= 128, "the presence bits have space");
 
 const kilni_table_row_t* kilni_table_cuda_row(kilni_cuda_row_id_t row) {
   return &kCudaRows[row];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: the room's one mutable global (src/GLOBALS): a thunk with the driver's
-// own signature carries no user pointer.
+// table: the module's one mutable global (src/GLOBALS): a thunk with the
+// driver's own signature carries no user pointer.
 #ifndef KILN_SRC_TABLE_TABLE_STATE_H_
 #define KILN_SRC_TABLE_TABLE_STATE_H_
 

@@ -123,7 +123,7 @@ void kilni_table_trace_gave(kilni_trace_line_t* line, const char* name,
 
 void kilni_table_trace_end(const kilni_trace_line_t* line) {
   if (!line->on) return;
-  kilni_base_log_line(&line->slot->log, KILN_LOG_TRACE, KILNI_ROOM, "%s",
+  kilni_base_log_line(&line->slot->log, KILN_LOG_TRACE, KILNI_MODULE, "%s",
                       line->text);
 }
 

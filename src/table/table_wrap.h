@@ -37,8 +37,8 @@ typedef struct kilni_fault_slot_t {
 } kilni_fault_slot_t;
 
 // The places of one library's wrappers, and what each wraps: a part of the
-// room's state (table_state.h), reached by itself, so that the wrappers of one
-// library are not compiled again for the rows of another.
+// module's state (table_state.h), reached by itself, so that the wrappers of
+// one library are not compiled again for the rows of another.
 #define KILNI_WRAPPED(library)                          \
   typedef struct kilni_table_##library##_wrapped_t {    \
     kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];         \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toolkit: the door. What runtime/ makes a context with.
+// toolkit: the public header. What runtime/ makes a context with.
 #ifndef KILN_SRC_TOOLKIT_TOOLKIT_H_
 #define KILN_SRC_TOOLKIT_TOOLKIT_H_
 

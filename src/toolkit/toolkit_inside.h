@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toolkit: what the files of this room share. Not a door.
+// toolkit: what the files of this module share; private to it.
 //
 // Two locks. `lock` guards what is remembered and is held for moments.
 // `load_lock` is held while libraries are opened, so that each is opened once;

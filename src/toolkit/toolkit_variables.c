@@ -11,7 +11,8 @@
 enum { MAX_VARIABLES = 4096 };
 
 static bool counts(const kilni_base_env_row_t* row) {
-  return strcmp(row->room, "locate") == 0 || strcmp(row->room, "compat") == 0;
+  return strcmp(row->module, "locate") == 0 ||
+         strcmp(row->module, "compat") == 0;
 }
 
 static kiln_status_t variables_add(kiln_toolkit_t* toolkit, const char* name,

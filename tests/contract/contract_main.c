@@ -232,13 +232,13 @@ static bool run_here(run_t* run, const contract_case_t* c, char message[512]) {
   return message[0] == '\0';
 }
 
-static void read_all(int fd, char* text, size_t room) {
+static void read_all(int fd, char* text, size_t space) {
   size_t used = 0;
   ssize_t got;
   char rest[256];
-  while ((got = read(fd, used + 1 < room ? text + used : rest,
-                     used + 1 < room ? room - 1 - used : sizeof(rest))) > 0) {
-    if (used + 1 < room) used += (size_t)got;
+  while ((got = read(fd, used + 1 < space ? text + used : rest,
+                     used + 1 < space ? space - 1 - used : sizeof(rest))) > 0) {
+    if (used + 1 < space) used += (size_t)got;
   }
   text[used] = '\0';
   char* end = strchr(text, '\n');

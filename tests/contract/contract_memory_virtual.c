@@ -69,7 +69,7 @@ static void virtual_memory(contract_t* t) {
   void* params[] = {&last, &value};
   OK(contract_one(t, module, "put", NULL, params));
   OK(t->cu->cuCtxSynchronize());
-  // Over the seam, and the last word.
+  // Over the border, and the last word.
   OK(t->cu->cuMemcpyDtoH(back, at + page - 8, sizeof(back)));
   CHECK(back[0] == 0x11223344u && back[3] == 0x11223344u);
   OK(t->cu->cuMemcpyDtoH(back, last, 4));

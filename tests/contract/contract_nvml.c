@@ -315,10 +315,10 @@ static int start(const char* provider, kiln_nvml_table_t* table,
   return 0;
 }
 
-static void print_line(kiln_log_level_t level, const char* room,
+static void print_line(kiln_log_level_t level, const char* space,
                        const char* line, void* user) {
   (void)level;
-  (void)room;
+  (void)space;
   (void)user;
   printf("#   %s\n", line);
 }

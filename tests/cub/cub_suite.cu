@@ -7,13 +7,13 @@
 
 #include "device_words.cuh"
 
-// Asks for room, then does it.
+// Asks for memory, then does it.
 template <class F>
 static void twice(const char* what, F call) {
   size_t bytes = 0;
   must(call(nullptr, bytes), what);
-  words<char> room(bytes + 1);
-  must(call(room.data, bytes), what);
+  words<char> storage(bytes + 1);
+  must(call(storage.data, bytes), what);
   must(cudaStreamSynchronize(0), what);
 }
 

@@ -53,10 +53,10 @@ static void begin(path_t* path) {
   path->warnings = 0;
 }
 
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
+static void on_log(kiln_log_level_t level, const char* space, const char* line,
                    void* user) {
   path_t* path = user;
-  (void)room, (void)line;
+  (void)space, (void)line;
   if (level == KILN_LOG_WARNING) path->warnings++;
 }
 

@@ -226,11 +226,11 @@ enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
 // ---- A scene ----
 
 // Around a driver's call that has just been made, on its thread.
-static void look(kiln_log_level_t level, const char* room, const char* line,
+static void look(kiln_log_level_t level, const char* space, const char* line,
                  void* user) {
   scene_t* s = user;
   (void)level;
-  (void)room;
+  (void)space;
   size_t length = strcspn(line, "(");
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_table_cuda_row((kilni_cuda_row_id_t)i);

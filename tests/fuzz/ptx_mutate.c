@@ -84,7 +84,7 @@ static void find_words(text_t* text, char mark) {
   }
 }
 
-// Puts `bytes` of `with` in the place of a part; nothing if it has no room.
+// Puts `bytes` of `with` in the place of a part; nothing if it has no space.
 static void splice(text_t* text, piece_t at, const uint8_t* with,
                    size_t bytes) {
   size_t rest = text->size - at.end;

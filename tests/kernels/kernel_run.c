@@ -227,7 +227,7 @@ static double make_float(const kernel_param_t* param, uint64_t i) {
   if (strcmp(generator, "unit") == 0) return (double)(r >> 40) * 0x1p-24;
   if (strcmp(generator, "wide") == 0) {
     uint64_t fraction = r & 0xfffffffffffffull;
-    // Towards zero, as the significand of the type has room for.
+    // Towards zero, as the significand of the type has space for.
     if (param->width == 4) fraction &= ~0x1fffffffull;
     double significand = 1 + (double)fraction * 0x1p-52;
     return (r >> 63 ? -1 : 1) * significand *

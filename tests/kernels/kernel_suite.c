@@ -78,13 +78,13 @@ static char* read_text(const char* path) {
   FILE* file = fopen(path, "rb");
   if (file == NULL) return NULL;
   size_t size = 0;
-  size_t room = 1 << 16;
-  char* text = malloc(room);
+  size_t space = 1 << 16;
+  char* text = malloc(space);
   for (;;) {
-    size_t got = fread(text + size, 1, room - size - 1, file);
+    size_t got = fread(text + size, 1, space - size - 1, file);
     size += got;
     if (got == 0) break;
-    if (room - size < 2) text = realloc(text, room *= 2);
+    if (space - size < 2) text = realloc(text, space *= 2);
   }
   fclose(file);
   text[size] = '\0';

@@ -95,7 +95,7 @@ static kiln_status_t keep_code(void* user, kiln_bytes_view_t bytes) {
 // Links whatever the choice says; the first line of the log where it fails.
 static bool link_directly(pair_t* pair, const kiln_code_t* input,
                           uint32_t output, bool lto, kiln_code_t** out_code,
-                          char* why, size_t room) {
+                          char* why, size_t space) {
   kiln_link_options_t options = kiln_link_options_default();
   options.arch = "sm_80";
   options.output = output;
@@ -132,7 +132,7 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
     bool known = kiln_status_native(status, &native);
     // Without nvJitLink's own words Kiln's, up to where they name a file.
     const char* words = known ? native.name : kiln_status_message(status);
-    snprintf(why, room, "%.*s%s%.*s", (int)strcspn(words, ";"), words,
+    snprintf(why, space, "%.*s%s%.*s", (int)strcspn(words, ";"), words,
              line.size > 0 ? ": " : "",
              (int)(line.size > 200 ? 200 : line.size),
              line.size > 0 ? line.data : "");

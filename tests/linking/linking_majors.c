@@ -63,8 +63,8 @@ static void wrong(majors_t* majors, const char* what) {
 // ---- Makers ----
 
 static void data_path(const char* folder, uint32_t line, const char* part,
-                      char* out, size_t room) {
-  (void)snprintf(out, room, "%s/major_%u_%u_%s.ltoir", folder, line / 1000,
+                      char* out, size_t space) {
+  (void)snprintf(out, space, "%s/major_%u_%u_%s.ltoir", folder, line / 1000,
                  line % 1000 / 10, part);
 }
 

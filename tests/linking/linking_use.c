@@ -64,13 +64,13 @@ bool linking_has_kernel(const kiln_code_t* code) {
   return has;
 }
 
-size_t linking_split(const char* variable, char* copy, size_t room,
+size_t linking_split(const char* variable, char* copy, size_t space,
                      const char** out, size_t most) {
   const char* text = getenv(variable);
   size_t count = 0;
   out[0] = NULL;
   if (text == NULL) return 1;  // the machine's own
-  snprintf(copy, room, "%s", text);
+  snprintf(copy, space, "%s", text);
   for (char* part = strtok(copy, ":"); part != NULL && count < most;
        part = strtok(NULL, ":")) {
     out[count++] = part;

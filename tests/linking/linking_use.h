@@ -17,7 +17,7 @@ bool linking_has_kernel(const kiln_code_t* code);
 
 // The paths in a variable, with colons between them, at most `most`; one that
 // is NULL, for the machine's own, where it is not set.
-size_t linking_split(const char* variable, char* copy, size_t room,
+size_t linking_split(const char* variable, char* copy, size_t space,
                      const char** out, size_t most);
 
 #endif  // KILN_TESTS_LINKING_LINKING_USE_H_

@@ -27,7 +27,7 @@ extern char** environ;
 
 enum { N = 1000 };
 
-// A row of a later room, taken by hand.
+// A row of a later space, taken by hand.
 typedef kiln_cu_result_t (*create_fn_t)(kiln_cu_context_t* context,
                                         unsigned int flags,
                                         kiln_cu_device_t device);

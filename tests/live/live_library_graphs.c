@@ -79,9 +79,9 @@ static void search(const csr_graph_t* graph, const char* form) {
   }
   // The hub of an R-MAT graph: others may have no edges.
   sources[0] = 0;
-  uint32_t* want = csr_room(graph->count, 4);
-  uint32_t* have = csr_room(graph->count, 4);
-  uint32_t* queue = csr_room(graph->count, 4);
+  uint32_t* want = csr_space(graph->count, 4);
+  uint32_t* have = csr_space(graph->count, 4);
+  uint32_t* queue = csr_space(graph->count, 4);
   for (uint32_t way = 0; way < 4; way++) {
     uint32_t many = way < 2 ? 1 : MANY;
     kiln_library_options_t options = kiln_library_options_default();
@@ -105,8 +105,8 @@ static void search(const csr_graph_t* graph, const char* form) {
 
 static void label(const csr_graph_t* graph, const char* form) {
   uint64_t bytes = (uint64_t)graph->count * 4;
-  uint32_t* want = csr_room(graph->count, 4);
-  uint32_t* have = csr_room(graph->count, 4);
+  uint32_t* want = csr_space(graph->count, 4);
+  uint32_t* have = csr_space(graph->count, 4);
   uint32_t count = csr_components(graph, want), told = 0;
   for (uint32_t way = 0; way < 2; way++) {
     kiln_library_options_t options = kiln_library_options_default();
@@ -129,10 +129,10 @@ static void label(const csr_graph_t* graph, const char* form) {
 // Whole numbers, whose sums are exact.
 static void multiply(const csr_graph_t* graph, const char* form) {
   uint64_t rows = graph->count;
-  float* values = csr_room(graph->edges, 4);
-  float* x = csr_room(rows, 4);
-  float* want = csr_room(rows, 4);
-  float* have = csr_room(rows, 4);
+  float* values = csr_space(graph->edges, 4);
+  float* x = csr_space(rows, 4);
+  float* want = csr_space(rows, 4);
+  float* have = csr_space(rows, 4);
   for (uint32_t e = 0; e < graph->edges; e++) {
     values[e] = (float)(e % 5) - 2.0f;
   }

@@ -40,7 +40,7 @@ typedef struct argument_t {
   uint64_t bytes;
 } argument_t;
 
-static void* room(uint64_t bytes) {
+static void* space(uint64_t bytes) {
   void* data = calloc(1, (size_t)bytes + 16);
   if (data == NULL) exit(1);
   return data;
@@ -109,8 +109,8 @@ static kiln_library_options_t options_of(const live_t* live, uint32_t type) {
 
 static void scan_words(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* want = room(bytes);
-  uint32_t* have = room(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* have = space(bytes);
   uint32_t sum = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     want[i] = sum;
@@ -128,9 +128,9 @@ static void scan_words(live_t* live) {
 // A head at one in `one_in`.
 static void scan_segments(live_t* live, uint32_t one_in) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* want = room(bytes);
-  uint32_t* have = room(bytes);
-  uint8_t* heads = room(live->count);
+  uint32_t* want = space(bytes);
+  uint32_t* have = space(bytes);
+  uint8_t* heads = space(live->count);
   uint32_t sum = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     heads[i] = live->numbers[i] % one_in == 0;
@@ -153,9 +153,9 @@ static void scan_segments(live_t* live, uint32_t one_in) {
 static void scan_doubles(live_t* live) {
   uint32_t count = live->count / 2;
   uint64_t bytes = (uint64_t)count * 8;
-  double* x = room(bytes);
-  double* want = room(bytes);
-  double* have = room(bytes);
+  double* x = space(bytes);
+  double* want = space(bytes);
+  double* have = space(bytes);
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) {
     x[i] = (double)(live->numbers[i] & 0xffff);
@@ -174,9 +174,9 @@ static void scan_doubles(live_t* live) {
 // Floats that are rounded: the same bits again.
 static void scan_floats(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  float* x = room(bytes);
-  float* first = room(bytes);
-  float* again = room(bytes);
+  float* x = space(bytes);
+  float* first = space(bytes);
+  float* again = space(bytes);
   for (uint32_t i = 0; i < live->count; i++) {
     x[i] = (float)live->numbers[i] * 0x1p-32f;
   }
@@ -196,8 +196,8 @@ static void scan_floats(live_t* live) {
 
 static void compact(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* want = room(bytes);
-  uint32_t* have = room(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* have = space(bytes);
   uint32_t kept = 0, told = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     if (live->bytes[i] != 0) want[kept++] = live->numbers[i];
@@ -216,10 +216,10 @@ static void compact(live_t* live) {
 
 static void unique(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* x = room(bytes);
-  uint32_t* want = room(bytes);
-  uint32_t* starts = room(bytes);
-  uint32_t* values = room(bytes);
+  uint32_t* x = space(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* starts = space(bytes);
+  uint32_t* values = space(bytes);
   uint32_t runs = 0, told = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     x[i] = i > 0 && live->bytes[i] < 3 ? x[i - 1] : live->numbers[i] & 3;
@@ -241,9 +241,9 @@ static void unique(live_t* live) {
 
 static void runs(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* x = room(bytes);
-  uint32_t* want = room(bytes);
-  uint32_t* lengths = room(bytes);
+  uint32_t* x = space(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* lengths = space(bytes);
   uint32_t found = 0, told = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     x[i] = i > 0 && live->bytes[i] < 3 ? x[i - 1] : live->numbers[i] & 3;
@@ -299,9 +299,9 @@ static void blake3(live_t* live, uint32_t less) {
 
 // As many bytes as there are numbers, of JSON, and of what only looks like it.
 static void json_index(live_t* live, bool broken) {
-  uint8_t* text = room(live->count);
-  uint32_t* want = room((uint64_t)live->count * 4);
-  uint32_t* have = room((uint64_t)live->count * 4);
+  uint8_t* text = space(live->count);
+  uint32_t* want = space((uint64_t)live->count * 4);
+  uint32_t* have = space((uint64_t)live->count * 4);
   uint32_t told[2] = {0, 0}, found[2];
   plain_bytes_write_json(text, live->count, 1);
   for (uint32_t i = 0; broken && i < live->count; i++) {
@@ -336,9 +336,9 @@ static void aho_corasick(live_t* live) {
   if (!OK(kiln_library_patterns_create(views, WORDS, NULL, &patterns))) return;
   kiln_library_patterns_tables(patterns, &t);
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint8_t* text = room(live->count);
-  uint32_t* want[2] = {room(bytes), room(bytes)};
-  uint32_t* have[2] = {room(bytes), room(bytes)};
+  uint8_t* text = space(live->count);
+  uint32_t* want[2] = {space(bytes), space(bytes)};
+  uint32_t* have[2] = {space(bytes), space(bytes)};
   plain_bytes_write_json(text, live->count, 2);
   uint32_t told = 0, found = plain_bytes_match(text, live->count, plain, WORDS,
                                                want[0], want[1], live->count);
@@ -370,11 +370,11 @@ static void lz4(live_t* live) {
   enum { EACH = 65536 };
   uint32_t blocks = (live->count + EACH - 1) / EACH;
   size_t most = plain_bytes_lz4_most(EACH);
-  uint8_t* text = room(live->count);
-  uint8_t* want = room(live->count);
-  uint8_t* have = room(live->count);
-  uint8_t* packed = room(blocks * most);
-  uint32_t* tables = room((uint64_t)(blocks + 1) * 4 * 6);
+  uint8_t* text = space(live->count);
+  uint8_t* want = space(live->count);
+  uint8_t* have = space(live->count);
+  uint8_t* packed = space(blocks * most);
+  uint32_t* tables = space((uint64_t)(blocks + 1) * 4 * 6);
   uint32_t* starts = tables;
   uint32_t* places = starts + blocks + 1;
   uint32_t* sizes[2] = {places + blocks + 1, places + 2 * (blocks + 1)};
@@ -410,8 +410,8 @@ static void lz4(live_t* live) {
 
 static void lines(live_t* live) {
   const uint8_t* text = (const uint8_t*)live->numbers;
-  uint32_t* want = room((uint64_t)live->count * 4);
-  uint32_t* have = room((uint64_t)live->count * 4);
+  uint32_t* want = space((uint64_t)live->count * 4);
+  uint32_t* have = space((uint64_t)live->count * 4);
   uint32_t found = 0, told = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     if (i == 0 || text[i - 1] == '\n') want[found++] = i;
@@ -445,9 +445,9 @@ static void fold(live_t* live) {
 
 static void segments(live_t* live, uint32_t segment) {
   uint32_t count = live->count / segment;
-  uint32_t* starts = room(((uint64_t)count + 1) * 4);
-  uint32_t* want = room((uint64_t)count * 4);
-  uint32_t* have = room((uint64_t)count * 4);
+  uint32_t* starts = space(((uint64_t)count + 1) * 4);
+  uint32_t* want = space((uint64_t)count * 4);
+  uint32_t* have = space((uint64_t)count * 4);
   for (uint32_t s = 0; s < count; s++) {
     starts[s] = s * segment;
     for (uint32_t i = 0; i < segment; i++) {
@@ -484,11 +484,11 @@ static void sort(live_t* live, const char* name, const char* order,
   bool merges = strcmp(name, "merge_sort") == 0;
   uint32_t count = merges ? live->count : live->count / 2;
   uint64_t bytes = (uint64_t)count * 4;
-  uint32_t* keys = room(bytes);
-  uint32_t* places = room(bytes);
-  uint32_t* sorted = room(bytes);
-  uint32_t* moved = room(bytes);
-  uint8_t* seen = room(count);
+  uint32_t* keys = space(bytes);
+  uint32_t* places = space(bytes);
+  uint32_t* sorted = space(bytes);
+  uint32_t* moved = space(bytes);
+  uint8_t* seen = space(count);
   for (uint32_t i = 0; i < count; i++) {
     keys[i] = live->numbers[i] & mask;
     places[i] = i;
@@ -515,7 +515,7 @@ static void sort(live_t* live, const char* name, const char* order,
   printf("%s of pairs%s, mask %x: %u wrong\n", name,
          order != NULL ? " by an order" : "", (unsigned)mask, wrong);
   failures += wrong != 0;
-  uint32_t* alone = room(bytes);
+  uint32_t* alone = space(bytes);
   options.value_type = 0;
   argument_t of_keys[] = {{keys, NULL, bytes}, {NULL, alone, bytes}};
   run(live, name, &options, of_keys, 2);
@@ -532,8 +532,8 @@ static void sort(live_t* live, const char* name, const char* order,
 static void softmax(live_t* live, uint32_t width) {
   uint32_t rows = live->count / width;
   uint64_t bytes = (uint64_t)rows * width * 4;
-  float* x = room(bytes);
-  float* y = room(bytes);
+  float* x = space(bytes);
+  float* y = space(bytes);
   for (uint64_t i = 0; i < bytes / 4; i++) {
     x[i] = (float)(int32_t)live->numbers[i] * 0x1p-27f;
   }
@@ -577,9 +577,9 @@ static void softmax(live_t* live, uint32_t width) {
 static void histogram(live_t* live, uint32_t type, uint32_t bytes,
                       uint32_t bins, bool one) {
   uint64_t all = (uint64_t)live->count * 4, count = all / bytes;
-  uint8_t* x = room(all);
-  uint32_t* want = room(bins * UINT64_C(4));
-  uint32_t* have = room(bins * UINT64_C(4));
+  uint8_t* x = space(all);
+  uint32_t* want = space(bins * UINT64_C(4));
+  uint32_t* have = space(bins * UINT64_C(4));
   if (!one) memcpy(x, live->numbers, (size_t)all);
   for (uint64_t i = 0; i < count; i++) {
     uint32_t value = 0;
@@ -607,9 +607,9 @@ static void histogram(live_t* live, uint32_t type, uint32_t bytes,
 static void matmul(live_t* live, uint32_t type, uint32_t side) {
   uint32_t m = side, n = side - 3, k = side / 2 + 1, wrong = 0;
   uint32_t bytes = type == KILN_PROGRAM_TYPE_F64 ? 8 : 4;
-  uint8_t* a = room((uint64_t)m * k * bytes);
-  uint8_t* b = room((uint64_t)k * n * bytes);
-  uint8_t* c = room((uint64_t)m * n * bytes);
+  uint8_t* a = space((uint64_t)m * k * bytes);
+  uint8_t* b = space((uint64_t)k * n * bytes);
+  uint8_t* c = space((uint64_t)m * n * bytes);
   const uint8_t* const ends[] = {a + (uint64_t)m * k * bytes,
                                  b + (uint64_t)k * n * bytes};
   uint32_t from = 0;
@@ -693,7 +693,7 @@ static void matmul_half(live_t* live, bool is_f16, uint32_t m, uint32_t n,
   uint32_t wrong = 0, from = 0;
   kiln_resident_t of[3];
   for (int i = 0; i < 3; i++) {
-    halves[i] = room(counts[i] * 2);
+    halves[i] = space(counts[i] * 2);
     for (uint64_t e = 0; e < counts[i]; e++, from = (from + 1) % live->count) {
       halves[i][e] = half_of(is_f16, (int)(live->numbers[from] % 255) - 127);
     }
@@ -763,8 +763,8 @@ static void convolution(live_t* live, uint32_t side, uint32_t channels,
   uint64_t count = (uint64_t)side * side * channels;
   uint64_t of_filters = (uint64_t)channels * channels * f * f;
   if (count + of_filters > live->count) return;
-  float* x = room((count + of_filters) * 4);
-  float* y = room(count * 4);
+  float* x = space((count + of_filters) * 4);
+  float* y = space(count * 4);
   for (uint64_t i = 0; i < count + of_filters; i++) {
     x[i] = (float)(int32_t)live->numbers[i] * 0x1p-31f;
   }
@@ -832,8 +832,8 @@ static double attend(const float* q, const float* k, const float* v,
 static void attention(live_t* live, uint32_t n, uint32_t heads, bool causal) {
   uint64_t count = UINT64_C(64) * n * heads;
   if (3 * count > live->count) return;
-  float* x = room(3 * count * 4);
-  float* y = room(count * 4);
+  float* x = space(3 * count * 4);
+  float* y = space(count * 4);
   for (uint64_t i = 0; i < 3 * count; i++) {
     x[i] = (float)(int32_t)live->numbers[i] * (i < count ? 0x1p-29f : 0x1p-31f);
   }
@@ -925,9 +925,9 @@ static void run_fft(live_t* live, uint32_t size, const float* x, float* y) {
 static void fft(live_t* live, uint32_t size) {
   uint64_t bytes = (uint64_t)live->count * 4, row = 2 * (uint64_t)size;
   if (row > live->count) return;
-  float* x = room(bytes);
-  float* y = room(bytes);
-  double* want = room(row * 8);
+  float* x = space(bytes);
+  float* y = space(bytes);
+  double* want = space(row * 8);
   for (uint64_t i = 0; i < live->count; i++) {
     x[i] = (float)(int32_t)live->numbers[i] * 0x1p-31f;
   }
@@ -956,8 +956,8 @@ static void fft(live_t* live, uint32_t size) {
 // What is kept in front, in its order; the rest behind it, from the end on.
 static void divide(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* want = room(bytes);
-  uint32_t* have = room(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* have = space(bytes);
   uint32_t kept = 0, others = 0, told = 0;
   for (uint32_t i = 0; i < live->count; i++) {
     if (live->bytes[i] == 1) {
@@ -968,7 +968,7 @@ static void divide(live_t* live) {
   }
   kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
   options.rest = KILN_SWITCH_ON;
-  uint8_t* keep = room(live->count);
+  uint8_t* keep = space(live->count);
   for (uint32_t i = 0; i < live->count; i++) keep[i] = live->bytes[i] == 1;
   argument_t arguments[] = {{live->numbers, NULL, bytes},
                             {keep, NULL, live->count},
@@ -986,10 +986,10 @@ static void divide(live_t* live) {
 // and from there.
 static void moves(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* places = room(bytes);
-  uint32_t* want = room(bytes);
-  uint32_t* back = room(bytes);
-  uint32_t* have = room(bytes);
+  uint32_t* places = space(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* back = space(bytes);
+  uint32_t* have = space(bytes);
   for (uint32_t i = 0; i < live->count; i++) {
     uint32_t to = (i * 2654435761u) & (live->count - 1);
     places[i] = i % 9 == 4 ? live->count + i : to;
@@ -1016,8 +1016,8 @@ static void moves(live_t* live) {
 static void transpose(live_t* live, uint32_t w) {
   uint32_t h = live->count / w;
   uint64_t count = (uint64_t)w * h;
-  uint32_t* want = room(count * 4);
-  uint32_t* have = room(count * 4);
+  uint32_t* want = space(count * 4);
+  uint32_t* have = space(count * 4);
   for (uint64_t i = 0; i < count; i++) {
     want[i % w * h + i / w] = live->numbers[i];
   }
@@ -1036,11 +1036,11 @@ static void transpose(live_t* live, uint32_t w) {
 static void lines_of_numbers(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
   uint32_t sums = (live->count + 4095) / 4096;
-  uint32_t* want = room(bytes);
-  uint32_t* have = room(bytes);
-  float* x = room(bytes);
-  float* y = room(bytes);
-  float* made = room(bytes);
+  uint32_t* want = space(bytes);
+  uint32_t* have = space(bytes);
+  float* x = space(bytes);
+  float* y = space(bytes);
+  float* made = space(bytes);
   for (uint32_t i = 0; i < live->count; i++) {
     want[i / 4096] += live->numbers[i];
     x[i] = (float)live->numbers[i] * 0x1p-32f;
@@ -1079,7 +1079,7 @@ static void lines_of_numbers(live_t* live) {
 // Characters of two bytes, whole; then one byte of them another.
 static void utf8(live_t* live) {
   uint32_t count = live->count & ~UINT32_C(1);
-  uint8_t* text = room(count);
+  uint8_t* text = space(count);
   for (uint32_t i = 0; i < count; i++) text[i] = i % 2 == 0 ? 0xc3 : 0xa9;
   for (uint32_t way = 0; way < 3; way++) {
     uint32_t at = way == 1 ? count / 3 * 2 : count - 2, left = 7;
@@ -1098,7 +1098,7 @@ static void philox(live_t* live) {
   const uint64_t seed = UINT64_C(0x123456789abcdef0);
   const uint64_t start = UINT64_C(0xfffffff0);
   uint64_t bytes = (uint64_t)live->count * 4;
-  uint32_t* have = room(bytes);
+  uint32_t* have = space(bytes);
   uint32_t wrong = 0;
   kiln_library_plan_t* plan = NULL;
   kiln_resident_t out;
@@ -1135,10 +1135,10 @@ static void philox(live_t* live) {
 static void normalize(live_t* live, uint32_t width) {
   uint32_t rows = live->count / width, wrong = 0;
   uint64_t count = (uint64_t)rows * width;
-  float* x = room(count * 4);
-  float* y = room(count * 4);
-  float* scale = room(width * UINT64_C(4));
-  float* shift = room(width * UINT64_C(4));
+  float* x = space(count * 4);
+  float* y = space(count * 4);
+  float* scale = space(width * UINT64_C(4));
+  float* shift = space(width * UINT64_C(4));
   for (uint64_t i = 0; i < count; i++) {
     x[i] = 3 + (float)(int32_t)live->numbers[i] * 0x1p-31f;
   }
@@ -1180,8 +1180,8 @@ static void normalize(live_t* live, uint32_t width) {
 // doubles.
 static void nbody(live_t* live) {
   uint32_t n = live->count / 1024 < 64 ? 64 : live->count / 1024, wrong = 0;
-  float* x = room(n * UINT64_C(16));
-  float* y = room(n * UINT64_C(12));
+  float* x = space(n * UINT64_C(16));
+  float* y = space(n * UINT64_C(12));
   for (uint32_t i = 0; i < 4 * n; i++) {
     float value = (float)(int32_t)live->numbers[i % live->count] * 0x1p-31f;
     x[i] = i % 4 == 3 ? fabsf(value) : value;
@@ -1215,8 +1215,8 @@ static void nbody(live_t* live) {
 }
 
 static void run_all(live_t* live) {
-  live->numbers = room((uint64_t)live->count * 4);
-  live->bytes = room(live->count);
+  live->numbers = space((uint64_t)live->count * 4);
+  live->bytes = space(live->count);
   uint64_t seed = 1;
   for (uint32_t i = 0; i < live->count; i++) {
     seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;

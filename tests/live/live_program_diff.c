@@ -285,13 +285,13 @@ static int run_text(uint64_t seed, uint32_t sm) {
   return result == 1;
 }
 
-static bool read_file(const char* path, char* bytes, size_t room,
+static bool read_file(const char* path, char* bytes, size_t space,
                       size_t* out_size) {
   FILE* file = fopen(path, "rb");
   if (file == NULL) return false;
-  *out_size = fread(bytes, 1, room, file);
+  *out_size = fread(bytes, 1, space, file);
   (void)fclose(file);
-  return *out_size < room;
+  return *out_size < space;
 }
 
 // Runs `c` by the code in a file and says what came of it; true: device lost.

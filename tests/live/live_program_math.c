@@ -77,7 +77,7 @@ static const double TRUST = 0.9;
 #define F32 KILN_PROGRAM_TYPE_F32
 #define F64 KILN_PROGRAM_TYPE_F64
 
-// A device with room for one chunk. one-thread
+// A device with space for one chunk. one-thread
 typedef struct bench_t {
   kiln_runtime_t* runtime;
   kiln_device_t* device;

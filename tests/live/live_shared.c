@@ -31,10 +31,10 @@ typedef struct message_t {
   kiln_buffer_export_t plain;
 } message_t;
 
-// Room for one descriptor.
+// Space for one descriptor.
 typedef union control_t {
   struct cmsghdr head;
-  char room[CMSG_SPACE(sizeof(int))];
+  char space[CMSG_SPACE(sizeof(int))];
 } control_t;
 
 static bool send_all(int to, message_t* message, int fd) {
@@ -46,7 +46,7 @@ static bool send_all(int to, message_t* message, int fd) {
   head.msg_iov = &part;
   head.msg_iovlen = 1;
   head.msg_control = &control;
-  head.msg_controllen = sizeof(control.room);
+  head.msg_controllen = sizeof(control.space);
   struct cmsghdr* one = CMSG_FIRSTHDR(&head);
   one->cmsg_level = SOL_SOCKET;
   one->cmsg_type = SCM_RIGHTS;
@@ -63,7 +63,7 @@ static bool receive_all(int from, message_t* message, int* out_fd) {
   head.msg_iov = &part;
   head.msg_iovlen = 1;
   head.msg_control = &control;
-  head.msg_controllen = sizeof(control.room);
+  head.msg_controllen = sizeof(control.space);
   if (recvmsg(from, &head, 0) != (ssize_t)sizeof(*message)) return false;
   struct cmsghdr* one = CMSG_FIRSTHDR(&head);
   if (one == NULL || one->cmsg_type != SCM_RIGHTS) return false;

@@ -22,7 +22,7 @@
 
 extern char** environ;
 
-// Rows of a later room, taken by hand.
+// Rows of a later space, taken by hand.
 typedef kiln_cu_result_t (*begin_fn_t)(kiln_cu_stream_t stream, int mode);
 typedef kiln_cu_result_t (*end_fn_t)(kiln_cu_stream_t stream, void** graph);
 typedef kiln_cu_result_t (*destroy_fn_t)(void* graph);

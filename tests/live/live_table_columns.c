@@ -38,7 +38,7 @@ static const char kernel_ptx[] =
     ".visible .global .attribute(.managed) .u32 managed;\n"
     ".visible .entry nothing(.param .u64 at) { ret; }\n";
 
-// Rows of a later room, taken here by hand.
+// Rows of a later space, taken here by hand.
 typedef kiln_cu_result_t (*begin_fn_t)(kiln_cu_stream_t stream, int mode);
 typedef kiln_cu_result_t (*end_fn_t)(kiln_cu_stream_t stream, void** graph);
 typedef kiln_cu_result_t (*destroy_fn_t)(void* graph);

@@ -38,7 +38,7 @@ static inline uint64_t csr_next(uint64_t* state) {
   return z ^ z >> 31;
 }
 
-static inline void* csr_room(uint64_t count, uint64_t bytes) {
+static inline void* csr_space(uint64_t count, uint64_t bytes) {
   void* data = calloc((size_t)count + 1, (size_t)bytes);
   if (data == NULL) abort();
   return data;
@@ -92,9 +92,9 @@ static inline void csr_make(csr_graph_t* graph, uint32_t form, uint32_t count,
                    : form == CSR_CHAIN ? (uint64_t)count
                                        : (uint64_t)count * 2;
   graph->count = count;
-  graph->starts = (uint32_t*)csr_room((uint64_t)count + 1, 4);
+  graph->starts = (uint32_t*)csr_space((uint64_t)count + 1, 4);
   graph->columns = NULL;
-  uint32_t* places = (uint32_t*)csr_room((uint64_t)count + 1, 4);
+  uint32_t* places = (uint32_t*)csr_space((uint64_t)count + 1, 4);
   for (uint32_t walk = 0; walk < 2; walk++) {
     uint64_t seed = 77;
     for (uint64_t e = 0; e < edges; e++) {
@@ -112,7 +112,7 @@ static inline void csr_make(csr_graph_t* graph, uint32_t form, uint32_t count,
     }
     memcpy(places, graph->starts, ((size_t)count + 1) * 4);
     graph->edges = graph->starts[count];
-    graph->columns = (uint32_t*)csr_room(graph->edges, 4);
+    graph->columns = (uint32_t*)csr_space(graph->edges, 4);
   }
   free(places);
 }
@@ -137,15 +137,15 @@ static inline void csr_free(csr_graph_t* graph) {
 // The same graph without edges to vertices that are none, each vertex with
 // edges of its own.
 static inline void csr_mend(const csr_graph_t* graph, csr_graph_t* out) {
-  uint64_t room = 0;
+  uint64_t space = 0;
   for (uint32_t v = 0; v < graph->count; v++) {
     if (graph->starts[v] >= graph->starts[v + 1]) continue;
-    room += graph->starts[v + 1] - graph->starts[v];
+    space += graph->starts[v + 1] - graph->starts[v];
   }
   out->count = graph->count;
   out->edges = 0;
-  out->starts = (uint32_t*)csr_room((uint64_t)graph->count + 1, 4);
-  out->columns = (uint32_t*)csr_room(room, 4);
+  out->starts = (uint32_t*)csr_space((uint64_t)graph->count + 1, 4);
+  out->columns = (uint32_t*)csr_space(space, 4);
   for (uint32_t v = 0; v < graph->count; v++) {
     for (uint32_t e = graph->starts[v]; e < graph->starts[v + 1]; e++) {
       if (graph->columns[e] >= graph->count) continue;
@@ -155,7 +155,7 @@ static inline void csr_mend(const csr_graph_t* graph, csr_graph_t* out) {
   }
 }
 
-// Levels by a queue; `queue` has room for all vertices.
+// Levels by a queue; `queue` has space for all vertices.
 static inline void csr_levels(const csr_graph_t* graph, const uint32_t* sources,
                               uint32_t source_count, uint32_t* levels,
                               uint32_t* queue) {

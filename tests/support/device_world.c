@@ -16,11 +16,11 @@
 #include "runtime/runtime.h"
 #include "table/cuda_table.h"
 
-static void count_line(kiln_log_level_t level, const char* room,
+static void count_line(kiln_log_level_t level, const char* module,
                        const char* line, void* user) {
   device_world_t* world = user;
   (void)level;
-  (void)room;
+  (void)module;
   if (world->log_word != NULL && strstr(line, world->log_word) != NULL) {
     world->log_lines++;
   }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 1 << 20, STRINGS_ROOM = 8192 };
+enum { MODULE = 1 << 20, STRINGS_ROOM = 8192 };
 
 // A file while it is made.
 typedef struct making_t {
@@ -32,7 +32,7 @@ static void put_word(making_t* making, size_t at, uint64_t value) {
 static size_t take(making_t* making, size_t size) {
   size_t at = (making->made.size + 15) & ~(size_t)15;
   making->made.size = at + size;
-  if (making->made.size > ROOM) abort();
+  if (making->made.size > MODULE) abort();
   return at;
 }
 
@@ -234,7 +234,7 @@ elf_made_t elf_make(const elf_plan_t* plan) {
   making_t* making = calloc(1, sizeof(*making));
   if (making == NULL) abort();
   making->plan = plan;
-  making->made.data = calloc(1, ROOM);
+  making->made.data = calloc(1, MODULE);
   if (making->made.data == NULL) abort();
   take(making, 64);
   making->made.segments = take(making, 3 * 56);

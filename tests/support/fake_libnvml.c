@@ -51,12 +51,12 @@ FAKE_EXPORT const char* nvmlErrorString(kiln_nvml_result_t result) {
 }
 
 FAKE_EXPORT kiln_nvml_result_t nvmlSystemGetDriverVersion(char* text,
-                                                          unsigned int room);
+                                                          unsigned int space);
 FAKE_EXPORT kiln_nvml_result_t nvmlSystemGetDriverVersion(char* text,
-                                                          unsigned int room) {
+                                                          unsigned int space) {
   if (kiln_fake_sessions == 0) return KILN_NVML_ERROR_UNINITIALIZED;
-  int size = snprintf(text, room, "%s", FAKE_RELEASE);
-  return size >= 0 && (unsigned int)size < room
+  int size = snprintf(text, space, "%s", FAKE_RELEASE);
+  return size >= 0 && (unsigned int)size < space
              ? KILN_NVML_SUCCESS
              : KILN_NVML_ERROR_INSUFFICIENT_SIZE;
 }

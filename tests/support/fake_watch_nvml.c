@@ -24,14 +24,14 @@ FAKE_EXPORT const char* nvmlErrorString(kiln_nvml_result_t result) {
   return result == KILN_NVML_SUCCESS ? "Success" : "Other";
 }
 
-FAKE(nvmlSystemGetDriverVersion, char* text, unsigned int room) {
-  snprintf(text, room, "580.65.06");
+FAKE(nvmlSystemGetDriverVersion, char* text, unsigned int space) {
+  snprintf(text, space, "580.65.06");
   return KILN_NVML_SUCCESS;
 }
 
 FAKE(nvmlSystemGetProcessName, unsigned int pid, char* text,
-     unsigned int room) {
-  snprintf(text, room, "work-%u \033[2J", pid);
+     unsigned int space) {
+  snprintf(text, space, "work-%u \033[2J", pid);
   return KILN_NVML_SUCCESS;
 }
 
@@ -47,16 +47,16 @@ FAKE(nvmlDeviceGetHandleByIndex_v2, unsigned int index,
 }
 
 FAKE(nvmlDeviceGetName, kiln_nvml_device_t device, char* text,
-     unsigned int room) {
+     unsigned int space) {
   (void)device;
-  snprintf(text, room, "Fake \033[31mGPU");
+  snprintf(text, space, "Fake \033[31mGPU");
   return KILN_NVML_SUCCESS;
 }
 
 FAKE(nvmlDeviceGetUUID, kiln_nvml_device_t device, char* text,
-     unsigned int room) {
+     unsigned int space) {
   (void)device;
-  snprintf(text, room, "GPU-fa4e");
+  snprintf(text, space, "GPU-fa4e");
   return KILN_NVML_SUCCESS;
 }
 

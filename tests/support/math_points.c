@@ -68,7 +68,7 @@ int math_place(uint8_t type, long exponent) {
   return p < math_least_place(type) ? math_least_place(type) : (int)p;
 }
 
-// C's answer where x and y leave no room for rounding; else false.
+// C's answer where x and y leave no space for rounding; else false.
 bool math_ends(long double want, double got, double* out_error) {
   if (isnan(want) || isnan(got)) {
     *out_error = isnan(want) && isnan(got) ? 0.0 : WRONG;

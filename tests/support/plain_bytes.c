@@ -299,7 +299,7 @@ static bool get_length(const uint8_t* packed, size_t size, size_t* inout_at,
 }
 
 size_t plain_bytes_lz4_unpack(const uint8_t* packed, size_t size, uint8_t* text,
-                              size_t room, size_t* error) {
+                              size_t space, size_t* error) {
   size_t at = 0, made = 0;
   *error = 0;
   for (;;) {
@@ -309,7 +309,7 @@ size_t plain_bytes_lz4_unpack(const uint8_t* packed, size_t size, uint8_t* text,
     uint8_t token = packed[at++];
     size_t fresh = token >> 4, match = token & 15;
     if (!get_length(packed, size, &at, &fresh) || fresh > size - at ||
-        fresh > room - made) {
+        fresh > space - made) {
       return made;
     }
     if (fresh != 0) memcpy(text + made, packed + at, fresh);
@@ -321,7 +321,7 @@ size_t plain_bytes_lz4_unpack(const uint8_t* packed, size_t size, uint8_t* text,
     at += 2;
     if (!get_length(packed, size, &at, &match)) return made;
     match += LZ4_LEAST;
-    if (back == 0 || back > made || match > room - made) return made;
+    if (back == 0 || back > made || match > space - made) return made;
     for (size_t i = 0; i < match; i++, made++) text[made] = text[made - back];
   }
   *error = 0;

@@ -43,21 +43,21 @@ typedef struct plain_bytes_tables_t {
   uint32_t quiet;
 } plain_bytes_tables_t;
 
-// The same by the automaton, with room for all.
+// The same by the automaton, with space for all.
 uint32_t plain_bytes_scan(const uint8_t* text, size_t count,
                           const plain_bytes_tables_t* tables, uint32_t* places,
                           uint32_t* which);
 
 // Makes an LZ4 block of `count` bytes, by the nearest match of those four
-// bytes; how long it is. It has room for plain_bytes_lz4_most(count).
+// bytes; how long it is. It has space for plain_bytes_lz4_most(count).
 size_t plain_bytes_lz4_pack(const uint8_t* text, size_t count, uint8_t* packed);
 static inline size_t plain_bytes_lz4_most(size_t count) {
   return count + count / 255 + 16;
 }
 
-// What an LZ4 block was made of: how many of `room` bytes are written. `error`
+// What an LZ4 block was made of: how many of `space` bytes are written. `error`
 // becomes 0, or 1 and the place of the first sequence that cannot be.
 size_t plain_bytes_lz4_unpack(const uint8_t* packed, size_t size, uint8_t* text,
-                              size_t room, size_t* error);
+                              size_t space, size_t* error);
 
 #endif  // KILN_TESTS_SUPPORT_PLAIN_BYTES_H_

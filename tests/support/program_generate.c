@@ -1305,7 +1305,7 @@ static void parameters(generator_t* g) {
 }
 
 // Work and block; sets threads, block and blocks.
-static void shape(generator_t* g, char* out_text, size_t room) {
+static void shape(generator_t* g, char* out_text, size_t space) {
   static const uint32_t blocks[][3] = {{32, 1, 1}, {64, 1, 1}, {48, 1, 1},
                                        {7, 1, 1},  {33, 1, 1}, {8, 4, 1},
                                        {16, 3, 1}, {4, 3, 5},  {1, 1, 1}};
@@ -1320,7 +1320,7 @@ static void shape(generator_t* g, char* out_text, size_t room) {
     g->threads *= work[k];
     g->blocks *= (work[k] + b[k] - 1U) / b[k];
   }
-  snprintf(out_text, room, "    work (%u, %u, %u)\n    block (%u, %u, %u)\n{",
+  snprintf(out_text, space, "    work (%u, %u, %u)\n    block (%u, %u, %u)\n{",
            work[0], work[1], work[2], b[0], b[1], b[2]);
 }
 

@@ -25,7 +25,7 @@ uint32_t program_nest_count(void);
 // How many expressions all have together.
 uint64_t program_nest_expressions(void);
 
-// One of them. `text` has room for PROGRAM_NEST_BYTES.
+// One of them. `text` has space for PROGRAM_NEST_BYTES.
 void program_nest_text(uint32_t nest, const char* name, char* text);
 
 #endif  // KILN_TESTS_SUPPORT_PROGRAM_NESTS_H_

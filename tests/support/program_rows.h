@@ -9,7 +9,7 @@
 enum { PROGRAM_ROW_BYTES = 512 };
 
 // How many there are, and one of them: unary and binary operators, casts,
-// bitcasts, select, fma, atomics and subgroup operations. `text` has room for
+// bitcasts, select, fma, atomics and subgroup operations. `text` has space for
 // PROGRAM_ROW_BYTES.
 uint32_t program_row_count(void);
 void program_row_text(uint32_t row, const char* name, char* text);

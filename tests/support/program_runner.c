@@ -213,19 +213,19 @@ void program_case_close(program_case_t* c) {
 // The text of all cases as one module: the newest version, the newest target,
 // then each one's own without its head.
 static char* join(program_case_t* cases, uint32_t count) {
-  size_t room = 256;
+  size_t space = 256;
   kiln_program_launch_t most = {.sm = 0};
   for (uint32_t i = 0; i < count; i++) {
     kiln_program_launch_t launch;
     kiln_program_code_launch(cases[i].code, &launch);
     if (launch.isa > most.isa) most.isa = launch.isa;
     if (launch.sm > most.sm) most.sm = launch.sm;
-    room += kiln_program_code_text(cases[i].code).size + 1U;
+    space += kiln_program_code_text(cases[i].code).size + 1U;
   }
-  char* text = malloc(room);
+  char* text = malloc(space);
   if (text == NULL) return NULL;
   size_t size = (size_t)snprintf(
-      text, room, ".version %u.%u\n.target sm_%u\n.address_size 64\n",
+      text, space, ".version %u.%u\n.target sm_%u\n.address_size 64\n",
       most.isa / 10U, most.isa % 10U, most.sm);
   for (uint32_t i = 0; i < count; i++) {
     const kiln_string_view_t own = kiln_program_code_text(cases[i].code);

@@ -17,11 +17,11 @@ typedef struct log_t {
   char text[4096];
 } log_t;
 
-static void collect(kiln_log_level_t level, const char* room, const char* line,
-                    void* user) {
+static void collect(kiln_log_level_t level, const char* module,
+                    const char* line, void* user) {
   log_t* log = user;
   assert_int_equal(level, KILN_LOG_TRACE);
-  assert_string_equal(room, "table");
+  assert_string_equal(module, "table");
   size_t used = strlen(log->text);
   snprintf(log->text + used, sizeof(log->text) - used, "%s\n", line);
 }

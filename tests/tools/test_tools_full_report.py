@@ -151,7 +151,7 @@ class Trees(Folders):
         self.write("src/a.c", "int a;\n")
         first = full_report.tree_hash(self.root)
         for path in ("build/x", "build-old/x", "docs/evidence/full.md",
-                     "tools/__pycache__/x.pyc", "out/y", "tests/house/LINTED"):
+                     "tools/__pycache__/x.pyc", "out/y", "tests/layout/LINTED"):
             self.write(path, "x")
         self.assertEqual(full_report.tree_hash(self.root), first)
         self.write("src/build.c", "int b;\n")

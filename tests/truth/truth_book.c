@@ -53,7 +53,7 @@ uint64_t truth_digest(const uint8_t* bytes, size_t size) {
 // ---- In memory ----
 
 static void* grown(void* old, uint32_t count, size_t size) {
-  if ((count & (count - 1)) != 0) return old;  // room is a power of two
+  if ((count & (count - 1)) != 0) return old;  // space is a power of two
   return realloc(old, (count ? (size_t)count * 2 : 1) * size);
 }
 
@@ -78,7 +78,7 @@ static truth_row_t* push_row(truth_book_t* book, const char* name,
   return row;
 }
 
-static bool make_room(truth_stream_t* stream) {
+static bool make_space(truth_stream_t* stream) {
   stream->raw = malloc(raw_bytes(stream));
   stream->digests = malloc((digest_count(stream) + 1) * sizeof(uint64_t));
   return stream->raw != NULL && stream->digests != NULL;
@@ -123,7 +123,7 @@ bool truth_book_add(truth_book_t* book, const truth_entry_t* entry,
   stream->width = truth_kind_bytes(entry->result);
   stream->outs = entry->outs;
   stream->layout = entry->layout;
-  if (!make_room(stream)) return false;
+  if (!make_space(stream)) return false;
   const size_t each = (size_t)stream->width * stream->outs;
   memcpy(stream->raw, answers, raw_bytes(stream));
   for (uint32_t b = 1; b < truth_layout_blocks(&entry->layout); b++) {
@@ -261,7 +261,7 @@ static bool read_shape(FILE* file, truth_stream_t* stream) {
     return false;
   }
   return stream->width <= 8 && stream->outs <= 8 && l->raw <= 65536 &&
-         l->fine <= 4096 && l->coarse <= 4096 && make_room(stream);
+         l->fine <= 4096 && l->coarse <= 4096 && make_space(stream);
 }
 
 static bool read_row(FILE* file, truth_book_t* book, const char* family,

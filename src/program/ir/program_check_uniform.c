@@ -51,7 +51,7 @@ typedef struct levels_t {
   uint32_t* stack;     // of cells
   edge_t* edges;       // from 1 on
   size_t edge_count;
-  size_t edge_room;
+  size_t edge_space;
 } levels_t;
 
 static uint8_t check_uniform_join(uint8_t a, uint8_t b) {
@@ -68,7 +68,7 @@ static void check_uniform_follow(levels_t* levels, uint32_t to, uint32_t from) {
   void* edges = levels->edges;
   levels->status =
       kilni_base_grow(levels->ir->allocator, levels->edge_count + 1,
-                      sizeof(edge_t), &levels->edge_room, &edges);
+                      sizeof(edge_t), &levels->edge_space, &edges);
   levels->edges = edges;
   if (!kiln_status_is_ok(levels->status)) return;
   edge_t edge = {to, levels->first[from]};
@@ -428,7 +428,7 @@ static void levels_deinit(levels_t* levels) {
   size_t cells = levels->cells;
   size_t size =
       cells * (2 * sizeof(uint32_t) + 1) + levels->ir->exprs.count + 1;
-  kilni_base_free_array(allocator, levels->edges, levels->edge_room,
+  kilni_base_free_array(allocator, levels->edges, levels->edge_space,
                         sizeof(edge_t));
   kilni_base_free(allocator, levels->first, size);
 }

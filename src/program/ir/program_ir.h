@@ -2,7 +2,7 @@
 //
 // program: a program in memory: flat tables of records, named by their index.
 //
-// Everything else in the room reads these tables: the printer, the validator,
+// Everything else in the module reads these tables: the printer, the validator,
 // the hash, the optimiser (which writes new ones), the lowering and the tests'
 // evaluator. Records refer to each other by index, 0 is "none" (the first
 // record of each table is unused), so that a program is copied by copying its

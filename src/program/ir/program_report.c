@@ -79,7 +79,7 @@ static void report_keep(kiln_program_report_t* report, kiln_string_view_t text,
   *out_text = copy;
 }
 
-// Takes the last note out, to make room for an error.
+// Takes the last note out, to make space for an error.
 static void drop_note(kiln_program_report_t* report) {
   uint32_t at = report->count - 1;
   while (!report->problems[at].is_note) at--;
@@ -116,10 +116,10 @@ static uint32_t cut_source(kiln_string_view_t* source, uint32_t column) {
 void kilni_program_report_add(kiln_program_report_t* report,
                               const kiln_program_problem_t* problem,
                               kiln_string_view_t source) {
-  bool room = !kilni_program_report_is_full(report);
-  if (problem->is_note) room = report->count < KILN_PROGRAM_MAX_PROBLEMS;
+  bool space = !kilni_program_report_is_full(report);
+  if (problem->is_note) space = report->count < KILN_PROGRAM_MAX_PROBLEMS;
   if (!problem->is_note) report->errors++;
-  if (report->failed != KILN_STATUS_OK || !room) return;
+  if (report->failed != KILN_STATUS_OK || !space) return;
   if (report->count == KILN_PROGRAM_MAX_PROBLEMS) drop_note(report);
   uint32_t at = report->count++;
   kiln_program_problem_t* mine = &report->problems[at];

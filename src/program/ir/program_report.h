@@ -24,7 +24,7 @@ void kilni_program_report_add(kiln_program_report_t* report,
 
 // How many errors were added, the dropped ones too.
 uint32_t kilni_program_report_errors(const kiln_program_report_t* report);
-// Whether there is no room for another error.
+// Whether there is no space for another error.
 bool kilni_program_report_is_full(const kiln_program_report_t* report);
 
 // Writes the text. OK where there is no error; COMPILE_FAILED with the first

@@ -48,9 +48,9 @@ kiln_status_t kilni_program_ir_status(const kilni_program_ir_t* ir) {
 }
 
 // Where the next `count` records of a table go; its new count by the caller.
-static bool tables_make_room(kilni_program_ir_t* ir, void** items,
-                             uint32_t used, uint32_t* capacity, uint32_t count,
-                             uint32_t most, size_t size) {
+static bool tables_make_space(kilni_program_ir_t* ir, void** items,
+                              uint32_t used, uint32_t* capacity, uint32_t count,
+                              uint32_t most, size_t size) {
   if (ir->failed != KILN_STATUS_OK) return false;
   // The unused record comes with the first one.
   uint64_t wanted = (uint64_t)(used == 0 ? 1 : used) + count;
@@ -72,16 +72,16 @@ static bool tables_make_room(kilni_program_ir_t* ir, void** items,
   return true;
 }
 
-// Room for `count` more in `ir->field`; false on failure.
-#define ROOM(ir, field, count_, most)                                    \
-  (tables_make_room((ir), (void**)&(ir)->field.items, (ir)->field.count, \
-                    &(ir)->field.capacity, (count_), (most),             \
-                    sizeof((ir)->field.items[0])) &&                     \
+// Space for `count` more in `ir->field`; false on failure.
+#define SPACE(ir, field, count_, most)                                    \
+  (tables_make_space((ir), (void**)&(ir)->field.items, (ir)->field.count, \
+                     &(ir)->field.capacity, (count_), (most),             \
+                     sizeof((ir)->field.items[0])) &&                     \
    ((ir)->field.count += (ir)->field.count == 0 ? 1 : 0, true))
 
 #define ADD(name, field, type, most)                                          \
   uint32_t kilni_program_ir_add_##name(kilni_program_ir_t* ir, type record) { \
-    if (!ROOM(ir, field, 1, most)) return 0;                                  \
+    if (!SPACE(ir, field, 1, most)) return 0;                                 \
     ir->field.items[ir->field.count] = record;                                \
     return ir->field.count++;                                                 \
   }
@@ -98,7 +98,7 @@ ADD(function, functions, kilni_program_function_record_t,
 uint32_t kilni_program_ir_add_operands(kilni_program_ir_t* ir,
                                        const uint32_t* operands,
                                        uint32_t count) {
-  if (!ROOM(ir, operands, count, KILNI_IR_MAX_OPERANDS)) return 0;
+  if (!SPACE(ir, operands, count, KILNI_IR_MAX_OPERANDS)) return 0;
   uint32_t first = ir->operands.count;
   if (count != 0) {
     memcpy(ir->operands.items + first, operands, count * sizeof(*operands));
@@ -114,7 +114,7 @@ uint32_t kilni_program_ir_add_name(kilni_program_ir_t* ir, const char* name,
     if (ir->failed == KILN_STATUS_OK) ir->failed = KILN_STATUS_LIMIT_EXCEEDED;
     return 0;
   }
-  if (!ROOM(ir, names, (uint32_t)size + 1, KILNI_IR_MAX_NAME_BYTES)) return 0;
+  if (!SPACE(ir, names, (uint32_t)size + 1, KILNI_IR_MAX_NAME_BYTES)) return 0;
   uint32_t first = ir->names.count;
   memcpy(ir->names.items + first, name, size);
   ir->names.items[first + size] = 0;

@@ -540,7 +540,7 @@ void kilni_program_private_clear(kilni_program_lowering_t* w,
   }
 }
 
-// A shared array has 16 bytes alignment, and room up to the next one.
+// A shared array has 16 bytes alignment, and space up to the next one.
 enum { CLEAR_BYTES = 16, CLEAR_ROUNDS = 4 };
 
 static void clear_shared(kilni_program_lowering_t* w,

@@ -4,8 +4,8 @@
 //
 // Forms of integers for which ptxas 13.0 makes other code than the PTX says,
 // most of them only on sm_90 and later; found by programs whose results on a
-// GPU were not the evaluator's (live_program_diff, also by `nests`). The room's
-// page has a table of them. Each costs nothing, or an instruction.
+// GPU were not the evaluator's (live_program_diff, also by `nests`). The
+// module's page has a table of them. Each costs nothing, or an instruction.
 #include <string.h>
 
 #include "program/ir/program_types.h"

@@ -553,7 +553,7 @@ static kiln_status_t failure(const kilni_program_lowering_t* w) {
   const char* program = kilni_program_ir_name(w->program, w->program->name);
   const char* quote = w->failed_name[0] != 0 ? "\"" : "";
   kiln_status_t status = kilni_base_status_make(
-      (kiln_status_code_t)w->failed, KILNI_ROOM, __FILE__, __LINE__,
+      (kiln_status_code_t)w->failed, KILNI_MODULE, __FILE__, __LINE__,
       "program \"%s\" %s%s%s%s%s", program, w->failed_what,
       quote[0] != 0 ? ": " : "", quote, w->failed_name, quote);
   const char* fix = "report this program; it should not have been accepted";

@@ -41,7 +41,7 @@ void kilni_program_arena_init(kilni_program_arena_t* arena,
 void kilni_program_arena_deinit(kilni_program_arena_t* arena);
 // Aligned to 16, not cleared. NULL without memory, which is remembered.
 void* kilni_program_arena_get(kilni_program_arena_t* arena, size_t bytes);
-// Room for `wanted` items; false without memory.
+// Space for `wanted` items; false without memory.
 bool kilni_program_arena_grow(kilni_program_arena_t* arena, void** items,
                               uint32_t* capacity, uint32_t wanted, size_t size);
 
@@ -257,7 +257,7 @@ typedef struct kilni_program_lowering_t {
   KILNI_IR_TABLE(kilni_program_value_record_t) values;
   KILNI_IR_TABLE(kilni_program_instruction_t) instructions;
   KILNI_IR_TABLE(kilni_program_value_t)
-  wide;  // operands that a record has no room for
+  wide;  // operands that a record has no space for
   KILNI_IR_TABLE(kilni_program_region_t) regions;
   KILNI_IR_TABLE(kilni_program_fact_t) facts;
   KILNI_IR_TABLE(kilni_program_change_t) changes;

@@ -359,10 +359,10 @@ static void copy_one(kilni_program_lowering_t* w, const copy_t* copy,
 // signed numbers: a count that is negative, or far too large, ends.
 static kilni_program_value_t limited_count(kilni_program_lowering_t* w,
                                            const copy_t* copy) {
-  kilni_program_value_t room = kilni_program_length(w, copy->to, T(U64));
-  room = KILNI_BIN(SUB, room, copy->to_index);
+  kilni_program_value_t space = kilni_program_length(w, copy->to, T(U64));
+  space = KILNI_BIN(SUB, space, copy->to_index);
   return KILNI_BIN(MIN, kilni_program_retype(w, T(I64), copy->count),
-                   kilni_program_retype(w, T(I64), room));
+                   kilni_program_retype(w, T(I64), space));
 }
 
 void kilni_program_async_copy(

@@ -72,7 +72,7 @@ typedef struct text_t {
   uint32_t registers[CLASSES];
 } text_t;
 
-static bool room(text_t* t, size_t more) {
+static bool space(text_t* t, size_t more) {
   if (t->data != NULL && t->capacity - t->size >= more) return true;
   size_t capacity = 2 * t->capacity + more;
   char* data = kilni_program_arena_get(&t->w->arena, capacity);
@@ -338,7 +338,7 @@ enum { INSTRUCTION_TEXT = 320 };  // more than any one comes to
 
 static bool put_instruction(text_t* t, const kilni_program_instruction_t* i) {
   size_t name = strlen(i->name);
-  if (!room(t, INSTRUCTION_TEXT + name)) return false;
+  if (!space(t, INSTRUCTION_TEXT + name)) return false;
   if (i->form == KILNI_FORM_LABEL) {
     ptx_put(t, "L");
     ptx_put_number(t, i->number);
@@ -478,13 +478,13 @@ char* kilni_program_ptx_write(kilni_program_lowering_t* w, const char* entry,
                               size_t* out_size) {
   if (!ptx_mark_used(w)) return NULL;
   text_t body = {w, NULL, 0, 0, {0}}, text = body;
-  if (!room(&body, 4096 + 24 * (size_t)w->instructions.count) ||
+  if (!space(&body, 4096 + 24 * (size_t)w->instructions.count) ||
       !put_body(&body)) {
     return NULL;
   }
   size_t head = 1024 + 40 * (size_t)w->parameter_count +
                 64 * (size_t)w->private_count + strlen(entry);
-  if (!room(&text, head + body.size + 16)) return NULL;
+  if (!space(&text, head + body.size + 16)) return NULL;
   ptx_put_head(&text, entry);
   put_registers(&text, &body);
   put_arrays(&text);

@@ -353,9 +353,10 @@ static void advance(kilni_program_lowering_t* w, const repeat_t* r,
       next[axis] = KILNI_BIN(ADD, at, step);
     } else {
       // No sum is more than the count, whatever that is.
-      kilni_program_value_t room = KILNI_BIN(SUB, w->rounds.counts[axis], step);
-      carry = KILNI_BIN(GE, at, room);
-      kilni_program_value_t back = KILNI_BIN(SUB, at, room);
+      kilni_program_value_t space =
+          KILNI_BIN(SUB, w->rounds.counts[axis], step);
+      carry = KILNI_BIN(GE, at, space);
+      kilni_program_value_t back = KILNI_BIN(SUB, at, space);
       next[axis] =
           kilni_program_select(w, carry, back, KILNI_BIN(ADD, at, step));
     }

@@ -315,7 +315,7 @@ static double number_value_of(uint32_t type, uint64_t bits) {
   uint64_t fraction = bits & ((UINT64_C(1) << (format.precision - 1)) - 1);
   int exponent = (int)(bits >> (format.precision - 1));
   // The same number with the fields of a double, put together as whole
-  // numbers: exact, for there is room for all of both.
+  // numbers: exact, for there is space for all of both.
   double value = (double)fraction;
   int power = format.least - (format.precision - 1);
   if (exponent != 0) {

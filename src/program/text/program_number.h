@@ -8,7 +8,7 @@
 
 enum {
   KILNI_NUMBER_MAX_BYTES = 128,  // of one number in a text
-  KILNI_NUMBER_TEXT = 48,        // room for one that is written
+  KILNI_NUMBER_TEXT = 48,        // space for one that is written
 };
 
 typedef enum kilni_program_number_result_t {

@@ -32,7 +32,7 @@ static const kilni_program_symbol_t* words_read_known(
   kiln_string_view_t name = reader->token.text;
   uint32_t at = reader->token.at;
   kilni_program_reader_next(reader);
-  // A record that there was no room for is not there to be looked at.
+  // A record that there was no space for is not there to be looked at.
   if (reader->ir->failed != KILN_STATUS_OK) {
     reader->stopped = true;
     return NULL;

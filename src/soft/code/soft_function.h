@@ -5,7 +5,7 @@
 // Instructions are laid out so that every loop is contiguous and control flows
 // downward except on loop back edges: a warp whose lanes have parted runs the
 // group with the smallest address first, and the others wait where they would
-// be met again (docs/rooms/soft.md).
+// be met again (docs/internals/soft.md).
 #ifndef KILN_SRC_SOFT_CODE_SOFT_FUNCTION_H_
 #define KILN_SRC_SOFT_CODE_SOFT_FUNCTION_H_
 

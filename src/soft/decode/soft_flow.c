@@ -6,7 +6,7 @@
 // order, and all blocks of a loop lie together, the loop's own back edges left
 // out, inner loops likewise. Running the lowest address first then never
 // leaves a loop while lanes are in it, and never passes a place where lanes
-// that parted come together (docs/rooms/soft.md).
+// that parted come together (docs/internals/soft.md).
 #include <string.h>
 
 #include "base/alloc.h"

@@ -201,7 +201,7 @@ static kiln_cu_result_t row_free_async(kiln_cu_deviceptr_t address,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
+  kilni_soft_queue_space(driver);
   kilni_soft_stream_t* where;
   result = kilni_soft_stream_resolve(driver, stream, &where);
   kilni_soft_alloc_t alloc;

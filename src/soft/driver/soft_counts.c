@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the public door to what kernels did: counting on, and the counts.
+// soft: the public calls to what kernels did: counting on, and the counts.
 #include <string.h>
 
 #include "base/alloc.h"

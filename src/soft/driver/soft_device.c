@@ -211,12 +211,12 @@ static kiln_cu_result_t soft_device_check_device(const void* out,
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_device_name(char* name, int room,
+static kiln_cu_result_t row_device_name(char* name, int space,
                                         kiln_cu_device_t device) {
   kiln_cu_result_t result = soft_device_check_device(name, device);
   if (result != KILN_CU_SUCCESS) return result;
-  if (room <= 0) return KILN_CU_ERROR_INVALID_VALUE;
-  snprintf(name, (size_t)room, "%s", kName);
+  if (space <= 0) return KILN_CU_ERROR_INVALID_VALUE;
+  snprintf(name, (size_t)space, "%s", kName);
   return KILN_CU_SUCCESS;
 }
 
@@ -249,11 +249,11 @@ static kiln_cu_result_t device_row_attribute(
   return result;
 }
 
-static kiln_cu_result_t row_bus_id(char* name, int room,
+static kiln_cu_result_t row_bus_id(char* name, int space,
                                    kiln_cu_device_t device) {
   kiln_cu_result_t result = soft_device_check_device(name, device);
   if (result != KILN_CU_SUCCESS) return result;
-  if (room < (int)sizeof(kBusId)) return KILN_CU_ERROR_INVALID_VALUE;
+  if (space < (int)sizeof(kBusId)) return KILN_CU_ERROR_INVALID_VALUE;
   memcpy(name, kBusId, sizeof(kBusId));
   name[BUS_DIGIT] = (char)('0' + device);
   return KILN_CU_SUCCESS;

@@ -4,7 +4,7 @@
 // driver is running, and each thread's current contexts.
 //
 // A row has the driver's own signature and so no user pointer; this is the one
-// file of the room with mutable globals (src/GLOBALS names them).
+// file of the module with mutable globals (src/GLOBALS names them).
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -254,7 +254,7 @@ kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
   kiln_cu_result_t result =
       kilni_soft_enter(KILNI_SOFT_NEEDS_START, out_driver);
   if (result != KILN_CU_SUCCESS) return result;
-  if (issues) kilni_soft_queue_room(*out_driver);
+  if (issues) kilni_soft_queue_space(*out_driver);
   result = kilni_soft_stream_resolve(*out_driver, handle, out_stream);
   if (result == KILN_CU_SUCCESS) return result;
   return kilni_soft_leave(*out_driver, result);

@@ -202,7 +202,7 @@ kiln_cu_result_t kilni_soft_enter_object(kilni_soft_needs_t needs,
                                          kilni_soft_driver_t** out_driver,
                                          void** out_object);
 // Enters a row that names a stream: with `issues`, waits first until the queue
-// has room for a task; the rest as kilni_soft_stream_resolve.
+// has space for a task; the rest as kilni_soft_stream_resolve.
 kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
                                          kilni_soft_driver_t** out_driver,
                                          kilni_soft_stream_t** out_stream);
@@ -304,7 +304,7 @@ void kilni_soft_links_clear(kilni_soft_driver_t* driver,
                             kilni_soft_context_t* context);
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module);
-// Allocates on a device; when there is no room, once more after the frees that
+// Allocates on a device; when there is no space, once more after the frees that
 // are on their way.
 kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
                                      uint32_t device, uint64_t bytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the faults of the devices' contexts: as records, in the log, at the
-// door.
+// soft: the faults of the devices' contexts: as records, in the log, for the
+// caller.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,11 +21,11 @@ static void faults_add_node(kiln_fault_t* fault, const kilni_soft_node_t* node,
                             const char* behind) {
   size_t used = strlen(fault->node);
   char* at = fault->node + used;
-  size_t room = sizeof(fault->node) - used;
+  size_t space = sizeof(fault->node) - used;
   if (node->label != NULL) {
-    (void)snprintf(at, room, "%s%s", node->label, behind);
+    (void)snprintf(at, space, "%s%s", node->label, behind);
   } else {
-    (void)snprintf(at, room, "%" PRIu64 "%s", node->number - 1, behind);
+    (void)snprintf(at, space, "%" PRIu64 "%s", node->number - 1, behind);
   }
 }
 

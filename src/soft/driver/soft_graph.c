@@ -489,7 +489,7 @@ static kiln_cu_result_t row_find(kiln_cu_graph_node_t* node,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-// Gives the nodes of a graph, or its roots: as many as there is room for, and
+// Gives the nodes of a graph, or its roots: as many as there is space for, and
 // NULL behind them.
 static kiln_cu_result_t list_nodes(kiln_cu_graph_t graph, bool roots,
                                    kiln_cu_graph_node_t* nodes, size_t* count) {

@@ -202,7 +202,7 @@ typedef struct kilni_soft_captured_t {
   kilni_soft_capture_t* capture;
   kilni_soft_dependencies_t at;  // what the next node waits for
   kiln_cu_graph_node_t* nodes;   // what was told of it
-  kiln_cu_graph_edge_t* edges;   // room for `told`
+  kiln_cu_graph_edge_t* edges;   // space for `told`
   size_t told;
   const char* forked_by;  // the call; NULL: it began the capture
 } kilni_soft_captured_t;

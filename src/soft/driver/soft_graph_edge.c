@@ -18,39 +18,40 @@ static bool graph_edge_is_plain(const kiln_cu_graph_edge_t* data) {
   return data->from_port == 0 && data->to_port == 0 && data->type == 0;
 }
 
-// The room of a caller for edges, and what has been put there.
-typedef struct room_t {
+// The space of a caller for edges, and what has been put there.
+typedef struct space_t {
   kiln_cu_graph_node_t* from;
   kiln_cu_graph_node_t* to;
   kiln_cu_graph_edge_t* data;
-  size_t room;
+  size_t space;
   size_t count;
   bool counts;  // nobody wants more than the number
   bool lossy;   // an edge is more than this row can tell
-} room_t;
+} space_t;
 
-static void graph_edge_put(room_t* room, const kilni_soft_node_t* from,
+static void graph_edge_put(space_t* space, const kilni_soft_node_t* from,
                            const kilni_soft_node_t* to,
                            const kiln_cu_graph_edge_t* data) {
-  if (!room->counts && room->count >= room->room) return;
-  if (!graph_edge_is_plain(data) && room->data == NULL && !room->counts) {
-    room->lossy = true;
+  if (!space->counts && space->count >= space->space) return;
+  if (!graph_edge_is_plain(data) && space->data == NULL && !space->counts) {
+    space->lossy = true;
   }
-  if (room->from != NULL) room->from[room->count] = graph_edge_handle_of(from);
-  if (room->to != NULL) room->to[room->count] = graph_edge_handle_of(to);
-  if (room->data != NULL) room->data[room->count] = *data;
-  room->count++;
+  if (space->from != NULL)
+    space->from[space->count] = graph_edge_handle_of(from);
+  if (space->to != NULL) space->to[space->count] = graph_edge_handle_of(to);
+  if (space->data != NULL) space->data[space->count] = *data;
+  space->count++;
 }
 
 static kiln_cu_result_t graph_edge_give(kilni_soft_driver_t* driver,
-                                        const room_t* room, size_t* count) {
-  for (size_t i = room->count; !room->counts && i < room->room; i++) {
-    if (room->from != NULL) room->from[i] = NULL;
-    if (room->to != NULL) room->to[i] = NULL;
+                                        const space_t* space, size_t* count) {
+  for (size_t i = space->count; !space->counts && i < space->space; i++) {
+    if (space->from != NULL) space->from[i] = NULL;
+    if (space->to != NULL) space->to[i] = NULL;
   }
-  *count = room->count;
+  *count = space->count;
   return kilni_soft_leave(
-      driver, room->lossy ? KILN_CU_ERROR_LOSSY_QUERY : KILN_CU_SUCCESS);
+      driver, space->lossy ? KILN_CU_ERROR_LOSSY_QUERY : KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_edges_v2(kiln_cu_graph_t graph,
@@ -66,19 +67,19 @@ static kiln_cu_result_t row_edges_v2(kiln_cu_graph_t graph,
       (from == NULL && edges != NULL)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  room_t room = {.from = from,
-                 .to = to,
-                 .data = edges,
-                 .room = *count,
-                 .counts = from == NULL};
+  space_t space = {.from = from,
+                   .to = to,
+                   .data = edges,
+                   .space = *count,
+                   .counts = from == NULL};
   for (size_t i = 0; i < found->count; i++) {
     const kilni_soft_node_t* node = found->nodes[i];
     for (size_t k = 0; k < node->in.count; k++) {
-      graph_edge_put(&room, node->in.list[k].from, node,
+      graph_edge_put(&space, node->in.list[k].from, node,
                      &node->in.list[k].data);
     }
   }
-  return graph_edge_give(driver, &room, count);
+  return graph_edge_give(driver, &space, count);
 }
 
 static kiln_cu_result_t row_edges(kiln_cu_graph_t graph,
@@ -97,24 +98,24 @@ static kiln_cu_result_t neighbours(kiln_cu_graph_node_t node, bool behind,
   if (found == NULL || count == NULL || (nodes == NULL && edges != NULL)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  room_t room = {.data = edges, .room = *count, .counts = nodes == NULL};
+  space_t space = {.data = edges, .space = *count, .counts = nodes == NULL};
   if (behind) {
-    room.to = nodes;
+    space.to = nodes;
   } else {
-    room.from = nodes;
+    space.from = nodes;
   }
   for (size_t k = 0; !behind && k < found->in.count; k++) {
-    graph_edge_put(&room, found->in.list[k].from, found,
+    graph_edge_put(&space, found->in.list[k].from, found,
                    &found->in.list[k].data);
   }
   for (size_t i = 0; behind && i < found->graph->count; i++) {
     const kilni_soft_node_t* other = found->graph->nodes[i];
     for (size_t k = 0; k < other->in.count; k++) {
       if (other->in.list[k].from != found) continue;
-      graph_edge_put(&room, found, other, &other->in.list[k].data);
+      graph_edge_put(&space, found, other, &other->in.list[k].data);
     }
   }
-  return graph_edge_give(driver, &room, count);
+  return graph_edge_give(driver, &space, count);
 }
 
 static kiln_cu_result_t row_before(kiln_cu_graph_node_t node,

@@ -349,7 +349,7 @@ static kiln_cu_result_t row_instantiate(kiln_cu_graph_exec_t* exec,
   if (params == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
+  kilni_soft_queue_space(driver);
   const kilni_soft_graph_t* found = kilni_soft_graph_find(driver, graph);
   const uint64_t known = KILN_CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
                          KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
@@ -421,7 +421,7 @@ static kiln_cu_result_t row_upload(kiln_cu_graph_exec_t exec,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
+  kilni_soft_queue_space(driver);
   const kilni_soft_exec_t* found = kilni_soft_exec_find(driver, exec);
   result = found != NULL ? graph_exec_upload(driver, found, stream)
                          : KILN_CU_ERROR_INVALID_VALUE;

@@ -53,7 +53,7 @@ static void free_plan(plan_t* plan, bool drop) {
 
 // One task more. What `work` owns is the plan's, also when it fails.
 static kiln_cu_result_t add_task(plan_t* plan, const kilni_soft_work_t* work,
-                                 size_t room, kilni_soft_task_t** out_task) {
+                                 size_t space, kilni_soft_task_t** out_task) {
   kilni_soft_driver_t* driver = plan->driver;
   kilni_soft_task_t* task = NULL;
   *out_task = NULL;
@@ -64,7 +64,7 @@ static kiln_cu_result_t add_task(plan_t* plan, const kilni_soft_work_t* work,
   plan->tasks = tasks;
   kiln_cu_result_t result = kilni_soft_result(status);
   if (result == KILN_CU_SUCCESS) {
-    result = kilni_soft_task_new(driver, plan->stream, work, room, &task);
+    result = kilni_soft_task_new(driver, plan->stream, work, space, &task);
   }
   if (result != KILN_CU_SUCCESS) {
     if (work->kind == KILNI_SOFT_TASK_KERNEL) {
@@ -83,10 +83,10 @@ static kiln_cu_result_t add_task(plan_t* plan, const kilni_soft_work_t* work,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t add_mark(plan_t* plan, size_t room,
+static kiln_cu_result_t add_mark(plan_t* plan, size_t space,
                                  kilni_soft_task_t** out_task) {
   const kilni_soft_work_t mark = {.kind = KILNI_SOFT_TASK_MARK};
-  return add_task(plan, &mark, room, out_task);
+  return add_task(plan, &mark, space, out_task);
 }
 
 static size_t count_leaves(const kilni_soft_graph_t* graph) {
@@ -401,13 +401,13 @@ static kiln_cu_result_t plan_body(plan_t* plan, const kilni_soft_work_t* work,
   const kilni_soft_node_t* node = work->as.condition.node;
   kiln_cu_result_t result = plan_graph(plan, body, NULL);
   if (result != KILN_CU_SUCCESS) return result;
-  size_t room = count_leaves(body);
+  size_t space = count_leaves(body);
   if (node->as.condition.type == KILN_CU_GRAPH_COND_TYPE_WHILE) {
     kilni_soft_work_t again = *work;
     again.as.condition.turns++;
-    result = add_task(plan, &again, room, out_last);
+    result = add_task(plan, &again, space, out_last);
   } else {
-    result = add_mark(plan, room, out_last);
+    result = add_mark(plan, space, out_last);
   }
   if (result == KILN_CU_SUCCESS) after_leaves(body, *out_last);
   return result;

@@ -24,14 +24,14 @@ kiln_cu_result_t kilni_soft_jit_read(unsigned int count,
         break;
       case KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
         out_jit->error_size = &values[i];
-        out_jit->error_room = (unsigned int)(uintptr_t)values[i];
+        out_jit->error_space = (unsigned int)(uintptr_t)values[i];
         break;
       case KILN_CU_JIT_INFO_LOG_BUFFER:
         out_jit->info = values[i];
         break;
       case KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
         out_jit->info_size = &values[i];
-        out_jit->info_room = (unsigned int)(uintptr_t)values[i];
+        out_jit->info_space = (unsigned int)(uintptr_t)values[i];
         break;
       case KILN_CU_JIT_WALL_TIME:
         out_jit->wall_time = &values[i];
@@ -45,11 +45,11 @@ kiln_cu_result_t kilni_soft_jit_read(unsigned int count,
   return KILN_CU_SUCCESS;
 }
 
-static void put_log(char* buffer, size_t room, void** size, const char* text) {
+static void put_log(char* buffer, size_t space, void** size, const char* text) {
   size_t length = 0;
-  if (buffer != NULL && room > 0) {
+  if (buffer != NULL && space > 0) {
     length = strlen(text);
-    if (length > room - 1) length = room - 1;
+    if (length > space - 1) length = space - 1;
     memcpy(buffer, text, length);
     buffer[length] = '\0';
   }
@@ -58,24 +58,24 @@ static void put_log(char* buffer, size_t room, void** size, const char* text) {
 
 void kilni_soft_jit_put(const kilni_soft_jit_t* jit, const char* error,
                         const char* info, uint64_t started_ns) {
-  put_log(jit->error, jit->error_room, jit->error_size, error);
-  put_log(jit->info, jit->info_room, jit->info_size, info);
+  put_log(jit->error, jit->error_space, jit->error_size, error);
+  put_log(jit->info, jit->info_space, jit->info_size, info);
   if (jit->wall_time != NULL) {
     float ms = (float)(kilni_base_time_ns() - started_ns) / 1e6f;
     memcpy(jit->wall_time, &ms, sizeof(ms));
   }
 }
 
-static void scribble(char* buffer, size_t room, void** size) {
-  if (buffer != NULL && room > 0) {
-    memset(buffer, '#', room - 1);
-    buffer[room - 1] = '\0';
+static void scribble(char* buffer, size_t space, void** size) {
+  if (buffer != NULL && space > 0) {
+    memset(buffer, '#', space - 1);
+    buffer[space - 1] = '\0';
   }
-  if (size != NULL) *size = (void*)(uintptr_t)(room > 0 ? room - 1 : 0);
+  if (size != NULL) *size = (void*)(uintptr_t)(space > 0 ? space - 1 : 0);
 }
 
 void kilni_soft_jit_scribble(const kilni_soft_jit_t* jit) {
-  scribble(jit->error, jit->error_room, jit->error_size);
-  scribble(jit->info, jit->info_room, jit->info_size);
+  scribble(jit->error, jit->error_space, jit->error_size);
+  scribble(jit->info, jit->info_space, jit->info_size);
   if (jit->wall_time != NULL) *jit->wall_time = NULL;
 }

@@ -13,10 +13,10 @@ enum { KILNI_SOFT_MESSAGE_BYTES = 2048 };
 // into the caller's own list of values. thread-compatible
 struct kilni_soft_jit_t {
   char* error;
-  size_t error_room;
+  size_t error_space;
   void** error_size;
   char* info;
-  size_t info_room;
+  size_t info_space;
   void** info_size;
   void** wall_time;
 };

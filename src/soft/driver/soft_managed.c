@@ -129,7 +129,7 @@ static kiln_cu_result_t row_advise(kiln_cu_deviceptr_t address, size_t bytes,
 }
 
 static kiln_cu_result_t managed_row_attribute(
-    void* value, size_t room, kiln_cu_mem_range_attribute_t attribute,
+    void* value, size_t space, kiln_cu_mem_range_attribute_t attribute,
     kiln_cu_deviceptr_t address, size_t bytes) {
   kilni_soft_driver_t* driver;
   kilni_soft_alloc_t alloc;
@@ -139,9 +139,9 @@ static kiln_cu_result_t managed_row_attribute(
   bool good = value != NULL && managed_find(driver, address, bytes, &alloc);
   if (good && attribute == KILN_CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
     int* list = value;
-    size_t most = room / sizeof(*list);
+    size_t most = space / sizeof(*list);
     size_t count = 0;
-    good = most > 0 && room % sizeof(*list) == 0;
+    good = most > 0 && space % sizeof(*list) == 0;
     for (uint32_t place = 1; place <= KILNI_SOFT_DEVICES_MOST + 1; place++) {
       if ((alloc.flags >> (USERS_SHIFT + place - 1) & 1) == 0) continue;
       if (count < most) list[count++] = managed_device_of(place);
@@ -150,7 +150,7 @@ static kiln_cu_result_t managed_row_attribute(
     return kilni_soft_leave(
         driver, good ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE);
   }
-  good = good && room == sizeof(told);
+  good = good && space == sizeof(told);
   if (good && attribute == KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) {
     told = (alloc.flags & READ_MOSTLY) != 0;
   } else if (good &&

@@ -383,7 +383,7 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
   return kiln_ok();
 }
 
-// ---- The door ----
+// ---- Public ----
 
 kiln_status_t kilni_soft_start(const kiln_host_t* host,
                                const kilni_soft_options_t* options,

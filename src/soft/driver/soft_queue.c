@@ -63,8 +63,8 @@ static void wake_for_ready(kilni_soft_driver_t* driver) {
 static void call_help(kilni_soft_driver_t* driver,
                       const kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
-  uint64_t room = kilni_soft_grid_room(task->work.as.grid, task->inside);
-  for (uint32_t i = 1; i <= 2 && i <= room; i++) {
+  uint64_t space = kilni_soft_grid_space(task->work.as.grid, task->inside);
+  for (uint32_t i = 1; i <= 2 && i <= space; i++) {
     if (queue->idle < i) {
       add_worker(driver);
       return;
@@ -120,7 +120,7 @@ void kilni_soft_task_release(kilni_soft_driver_t* driver,
                              kilni_soft_task_t* task) {
   if (task == NULL || --task->refs != 0) return;
   kilni_base_free(driver->host.allocator, task,
-                  sizeof(*task) + task->edge_room * sizeof(kilni_soft_edge_t));
+                  sizeof(*task) + task->edge_space * sizeof(kilni_soft_edge_t));
 }
 
 // ---- The end of a task ----
@@ -155,7 +155,7 @@ static void queue_make_ready(kilni_soft_driver_t* driver,
     return;
   }
   task->is_ready = true;
-  // Room for every pending task was made when it was issued. The list is kept
+  // Space for every pending task was made when it was issued. The list is kept
   // in the order of tickets, so that no choice depends on who was done first.
   size_t at = queue->ready_count++;
   for (; at > 0 && queue->ready[at - 1]->ticket > task->ticket; at--) {
@@ -962,7 +962,7 @@ static size_t link_blockers(kilni_soft_stream_t* stream,
   return count;
 }
 
-void kilni_soft_queue_room(kilni_soft_driver_t* driver) {
+void kilni_soft_queue_space(kilni_soft_driver_t* driver) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (queue->pending < QUEUE_LIMIT) return;
   queue->drainers++;
@@ -986,11 +986,12 @@ kiln_cu_result_t kilni_soft_queue_reserve(kilni_soft_driver_t* driver,
 
 kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
                                      kilni_soft_stream_t* stream,
-                                     const kilni_soft_work_t* work, size_t room,
+                                     const kilni_soft_work_t* work,
+                                     size_t space,
                                      kilni_soft_task_t** out_task) {
   kilni_soft_task_t* task = NULL;
   kiln_status_t status = kilni_base_alloc(
-      driver->host.allocator, sizeof(*task) + room * sizeof(kilni_soft_edge_t),
+      driver->host.allocator, sizeof(*task) + space * sizeof(kilni_soft_edge_t),
       (void**)&task);
   *out_task = task;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
@@ -998,7 +999,7 @@ kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
   task->stream = stream;
   task->owner = stream->owner != 0 ? stream->owner : kilni_soft_acts_for();
   task->refs = 1;
-  task->edge_room = room;
+  task->edge_space = space;
   return KILN_CU_SUCCESS;
 }
 

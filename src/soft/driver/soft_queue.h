@@ -139,7 +139,7 @@ struct kilni_soft_task_t {
   kilni_soft_task_t* walk_next;  // while edges are followed
   uint64_t walk;                 // the last walk that met it
   size_t edge_count;
-  size_t edge_room;
+  size_t edge_space;
   kilni_soft_edge_t edges[];
 };
 
@@ -194,7 +194,7 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver);
 // Holds the caller back while the queue is full, as a GPU's driver does;
 // unlocks while it waits, so call it before handles are looked up. A lazy queue
 // does everything first, so that the order stays independent of time.
-void kilni_soft_queue_room(kilni_soft_driver_t* driver);
+void kilni_soft_queue_space(kilni_soft_driver_t* driver);
 
 // Puts `work` at the end of `stream`, to wait also for `after` (may be NULL).
 // On success the queue owns what `work` owns; `out_task`, if not NULL,
@@ -220,11 +220,12 @@ void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user);
 // They are made first, which may fail, and then committed together, which
 // cannot. Driver locked throughout.
 //
-// A task of `stream` that may wait for up to `room` others. It owns what `work`
-// owns.
+// A task of `stream` that may wait for up to `space` others. It owns what
+// `work` owns.
 kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
                                      kilni_soft_stream_t* stream,
-                                     const kilni_soft_work_t* work, size_t room,
+                                     const kilni_soft_work_t* work,
+                                     size_t space,
                                      kilni_soft_task_t** out_task);
 // Says that `task`, not committed yet, waits for `blocker` (may be NULL).
 void kilni_soft_task_after(kilni_soft_task_t* task, kilni_soft_task_t* blocker);
@@ -237,7 +238,7 @@ void kilni_soft_task_drop(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
 // Whether nothing is there that could go on but the task of the worker that
 // asks.
 bool kilni_soft_queue_is_alone(const kilni_soft_driver_t* driver);
-// Makes room for `count` more tasks.
+// Makes space for `count` more tasks.
 kiln_cu_result_t kilni_soft_queue_reserve(kilni_soft_driver_t* driver,
                                           size_t count);
 // Puts tasks into the queue, in this order. The last is the end of its stream,

@@ -16,7 +16,7 @@
 enum {
   // How long earlier blocks run on: they may wait for the one that has ended.
   AFTER_FAULT_NS = 200 * 1000 * 1000,
-  LINE_BYTES = 160,  // of room that a line more needs
+  LINE_BYTES = 160,  // of space that a line more needs
   PLACES = 4,        // of threads that a cancelled kernel tells
   WHOLE = 0,         // the order of faults that are no block's
 };
@@ -31,7 +31,7 @@ static void fault_add(kilni_soft_fault_t* fault, const char* format, ...) {
   va_end(args);
 }
 
-static bool fault_has_room(const kilni_soft_fault_t* fault) {
+static bool fault_has_space(const kilni_soft_fault_t* fault) {
   return strlen(fault->detail) + LINE_BYTES < sizeof(fault->detail);
 }
 
@@ -397,7 +397,7 @@ static void tell_deadlock(kilni_soft_fault_t* fault,
         fill_place(fault, run, g->frame, g->pc,
                    (uint32_t)__builtin_ctz(g->mask));
       }
-      if (fault_has_room(fault)) {
+      if (fault_has_space(fault)) {
         tell_waiting(fault, run, g);
       } else {
         left += kilni_soft_popcount(g->mask);

@@ -108,7 +108,7 @@ static void copy_words(uint8_t* to, const uint8_t* from, uint32_t bytes,
   }
 }
 
-// Room for `bytes` of local memory in each lane.
+// Space for `bytes` of local memory in each lane.
 static bool local_reserve(kilni_soft_run_t* run, uint64_t bytes) {
   if (bytes <= run->local_stride) return true;
   kiln_allocator_t allocator = run->grid->host->allocator;

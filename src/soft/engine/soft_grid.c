@@ -520,7 +520,7 @@ bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid) {
          atomic_load(&grid->next_block) < grid->block_count;
 }
 
-uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside) {
+uint64_t kilni_soft_grid_space(const kilni_soft_grid_t* grid, uint64_t inside) {
   kilni_soft_grid_t* at = (kilni_soft_grid_t*)(uintptr_t)grid;
   uint64_t next = atomic_load(&at->next_block);
   if (next + 1 >= at->block_count || inside >= at->block_count) return 0;

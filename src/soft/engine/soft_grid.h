@@ -59,7 +59,7 @@ typedef struct kilni_soft_fault_t {
   char detail[KILNI_SOFT_DETAIL_BYTES];  // further lines
 } kilni_soft_fault_t;
 
-// The same as a record of the public door's, whose `struct_size` is set.
+// The same as a record of kiln/soft.h's, whose `struct_size` is set.
 void kilni_soft_fault_tell(const kilni_soft_fault_t* fault,
                            kiln_fault_t* out_fault);
 
@@ -124,7 +124,7 @@ void kilni_soft_grid_work(kilni_soft_grid_t* grid);
 
 // For one of `inside` workers that has started no block yet: how many more
 // would find one.
-uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside);
+uint64_t kilni_soft_grid_space(const kilni_soft_grid_t* grid, uint64_t inside);
 
 // True while a further worker would find a block to start.
 bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid);

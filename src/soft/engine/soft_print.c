@@ -34,8 +34,8 @@ typedef struct spec_t {
 } spec_t;
 
 static void print_put(printer_t* p, const char* text, size_t size) {
-  size_t room = p->capacity - p->size;
-  if (size > room) size = room;
+  size_t space = p->capacity - p->size;
+  if (size > space) size = space;
   memcpy(p->buffer + p->size, text, size);
   p->size += size;
 }

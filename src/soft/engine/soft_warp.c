@@ -5,7 +5,7 @@
 //
 // The deepest call first, then the smallest address; groups that come to the
 // same address of the same frame are one again. A group that has had its turn
-// without an end makes room for the one that has waited longest, so that a
+// without an end makes space for the one that has waited longest, so that a
 // lane that spins cannot starve the lane that it waits for.
 #include "soft/engine/soft_warp.h"
 

@@ -5,8 +5,8 @@
 
 // The bytes from `at` that lie in one word of marks, at most `left`.
 static uint64_t piece(uint64_t at, uint64_t left) {
-  uint64_t room = 64 - at % 64;
-  return left < room ? left : room;
+  uint64_t space = 64 - at % 64;
+  return left < space ? left : space;
 }
 
 static uint64_t marks_bits_of(uint64_t at, uint64_t count) {

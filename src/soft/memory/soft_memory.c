@@ -73,7 +73,7 @@ struct kilni_soft_memory_t {
   uint64_t next_id;
   _Atomic uint32_t generation;
   kilni_soft_freed_t* freed;  // a ring
-  uint64_t freed_room;
+  uint64_t freed_space;
   uint64_t freed_count;
   uint8_t* marks_memory;  // of the next; NULL: none are kept
   kilni_soft_marks_t marks;
@@ -180,14 +180,14 @@ static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
   return kiln_ok();
 }
 
-static kiln_status_t make_freed(kilni_soft_memory_t* memory, uint64_t room) {
+static kiln_status_t make_freed(kilni_soft_memory_t* memory, uint64_t space) {
   void* list;
-  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(memory->allocator, (size_t)room,
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(memory->allocator, (size_t)space,
                                                sizeof(*memory->freed), &list));
   kilni_base_free_array(memory->allocator, memory->freed,
-                        (size_t)memory->freed_room, sizeof(*memory->freed));
+                        (size_t)memory->freed_space, sizeof(*memory->freed));
   memory->freed = list;
-  memory->freed_room = room;
+  memory->freed_space = space;
   memory->freed_count = 0;
   return kiln_ok();
 }
@@ -303,7 +303,7 @@ void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
   if (memory == NULL) return;
   if (memory->freed != NULL) {
     kilni_base_free_array(memory->allocator, memory->freed,
-                          (size_t)memory->freed_room, sizeof(*memory->freed));
+                          (size_t)memory->freed_space, sizeof(*memory->freed));
   }
   if (memory->marks_memory != NULL) {
     kilni_base_vm_release(memory->marks_memory,
@@ -624,10 +624,10 @@ bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
   memory = memory->root;
   kilni_base_mutex_lock(&memory->lock);
   uint64_t kept = memory->freed_count;
-  uint64_t oldest = kept > memory->freed_room ? kept - memory->freed_room : 0;
+  uint64_t oldest = kept > memory->freed_space ? kept - memory->freed_space : 0;
   for (uint64_t i = kept; i > oldest && !found; i--) {
     const kilni_soft_freed_t* freed =
-        &memory->freed[(i - 1) % memory->freed_room];
+        &memory->freed[(i - 1) % memory->freed_space];
     found = address - freed->address < freed->bytes;
     if (found) *out_freed = *freed;
   }
@@ -658,7 +658,7 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
   freed->address = alloc.address;
   freed->bytes = alloc.bytes;
   freed->kind = kind;
-  memory->freed[memory->freed_count++ % memory->freed_room] = *freed;
+  memory->freed[memory->freed_count++ % memory->freed_space] = *freed;
   if (is_device_kind(kind)) {
     uint64_t first;
     uint64_t end;
@@ -1087,7 +1087,7 @@ bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
   return whole;
 }
 
-// Cuts the entry at `at` in two; there is room in the table.
+// Cuts the entry at `at` in two; there is space in the table.
 static void memory_cut(kilni_soft_memory_t* memory, size_t at, uint64_t bytes) {
   kilni_soft_alloc_t* alloc = &memory->allocs[at];
   memmove(alloc + 2, alloc + 1, (memory->count - at - 1) * sizeof(*alloc));
@@ -1207,10 +1207,10 @@ void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
 
 bool kilni_soft_memory_charge(kilni_soft_memory_t* memory, uint64_t bytes) {
   kilni_base_mutex_lock(&memory->root->lock);
-  bool room = bytes <= available(memory, bytes);
-  if (room) memory->used += bytes;
+  bool space = bytes <= available(memory, bytes);
+  if (space) memory->used += bytes;
   kilni_base_mutex_unlock(&memory->root->lock);
-  return room;
+  return space;
 }
 
 void kilni_soft_memory_uncharge(kilni_soft_memory_t* memory, uint64_t bytes) {

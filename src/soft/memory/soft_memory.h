@@ -35,7 +35,7 @@
 // (kilni_soft_memory_total).
 #define KILNI_SOFT_TOTAL_BYTES (16ull << 30)
 // Addresses from KILNI_SOFT_GLOBAL_BASE that may be device memory: more than
-// there is memory, so that fragments and the delay of reuse have room.
+// there is memory, so that fragments and the delay of reuse have space.
 // For each device.
 #define KILNI_SOFT_WINDOW_BYTES (4 * KILNI_SOFT_TOTAL_BYTES)
 enum { KILNI_SOFT_DEVICES_MOST = 8 };
@@ -239,7 +239,7 @@ bool kilni_soft_memory_in_window(const kilni_soft_memory_t* memory,
 // Changes with every free; a range of an older generation must be found anew.
 uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory);
 
-// Whether malloc of a kernel ever gave 0 for want of room.
+// Whether malloc of a kernel ever gave 0 for want of space.
 bool kilni_soft_heap_was_full(kilni_soft_memory_t* memory);
 
 // The allocation that is nearest to `address`, below it or above, for reports

@@ -100,8 +100,8 @@ KILNI_LANES_UNARY(bfind_shiftamt_s64, uint32_t, uint64_t,
     uint32_t top = len && last < (width) - 1u ? last : (width) - 1u;      \
     T sign = (T)0 - (a >> (top & ((width) - 1u)) & 1u);                   \
     T fill = is_signed && len ? sign : 0;                                 \
-    uint32_t room = pos < (width) ? (width) - pos : 0;                    \
-    uint32_t kept = len < room ? len : room;                              \
+    uint32_t space = pos < (width) ? (width) - pos : 0;                   \
+    uint32_t kept = len < space ? len : space;                            \
     T ones = ONES(T, width, kept);                                        \
     return (RIGHT(a, width, pos) & ones) | (fill & ~ones);                \
   }

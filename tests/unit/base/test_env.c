@@ -19,7 +19,7 @@ static void each_row_is_filled(void** state) {
     const kilni_base_env_row_t* row =
         kilni_base_env_row((kilni_base_env_id_t)i);
     assert_true(row->name[0] != 0);
-    assert_true(row->room[0] != 0);
+    assert_true(row->module[0] != 0);
     assert_true(row->text[0] != 0);
     bool known =
         strcmp(row->type, "path") == 0 || strcmp(row->type, "text") == 0 ||

@@ -15,16 +15,16 @@
 typedef struct heard_t {
   int count;
   kiln_log_level_t level;
-  char room[16];
+  char module[16];
   char line[4096];
 } heard_t;
 
-static void hear(kiln_log_level_t level, const char* room, const char* line,
+static void hear(kiln_log_level_t level, const char* module, const char* line,
                  void* user) {
   heard_t* heard = user;
   heard->count++;
   heard->level = level;
-  snprintf(heard->room, sizeof(heard->room), "%s", room);
+  snprintf(heard->module, sizeof(heard->module), "%s", module);
   snprintf(heard->line, sizeof(heard->line), "%s", line);
 }
 
@@ -43,7 +43,7 @@ static void a_line_arrives_whole(void** state) {
   KILNI_LOG(&sink, WARNING, "%d of %s", 3, "these");
   assert_int_equal(heard.count, 1);
   assert_int_equal(heard.level, KILN_LOG_WARNING);
-  assert_string_equal(heard.room, "test");
+  assert_string_equal(heard.module, "test");
   assert_string_equal(heard.line, "3 of these");
 }
 

@@ -64,7 +64,7 @@ static void the_published_examples(void** state) {
   }
 }
 
-// The ends of blocks, where the padding has room or needs another.
+// The ends of blocks, where the padding has space or needs another.
 static void every_length_around_a_block(void** state) {
   (void)state;
   static const struct {

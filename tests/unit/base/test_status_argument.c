@@ -96,12 +96,12 @@ static void test_every_form(void** state) {
   for (size_t i = 0; i < sizeof(kForms) / sizeof(kForms[0]); i++) {
     const form_t* form = &kForms[i];
     kiln_status_t status = kilni_base_status_of_argument(
-        "room", "file.c", 7, form->name, form->condition);
+        "module", "file.c", 7, form->name, form->condition);
     int line = 0;
     assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
     assert_string_equal(kiln_status_message(status), form->message);
     assert_string_equal(kiln_status_fix(status), form->fix);
-    assert_string_equal(kiln_status_origin(status), "room");
+    assert_string_equal(kiln_status_origin(status), "module");
     assert_string_equal(kiln_status_source(status, &line), "file.c");
     assert_int_equal(line, 7);
     kiln_status_free(status);

@@ -47,12 +47,12 @@ void cache_kit_deinit(cache_kit_t* kit) {
   assert_int_equal(nftw(kit->top, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
+static void on_log(kiln_log_level_t level, const char* space, const char* line,
                    void* user) {
   cache_kit_t* kit = user;
   if (level != KILN_LOG_WARNING) return;
   if (atomic_fetch_add(&kit->warnings, 1) == 0) {
-    snprintf(kit->first_warning, sizeof(kit->first_warning), "%s: %s", room,
+    snprintf(kit->first_warning, sizeof(kit->first_warning), "%s: %s", space,
              line);
   }
 }

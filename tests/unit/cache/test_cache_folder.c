@@ -386,7 +386,7 @@ static void test_full(void** state) {
     (void)cache_maker_from(&maker, cache, named ? "c" : "d");
     assert_int_equal(cache_kit_count(&kit, ""), 1);  // the file of locks
   }
-  // Once there is room again entries are stored again.
+  // Once there is space again entries are stored again.
   cache->calls = kilni_base_folder_calls_system();
   cache_maker_t maker = {.text = "x"};
   (void)cache_maker_from(&maker, cache, "e");

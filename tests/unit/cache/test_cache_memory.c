@@ -51,7 +51,7 @@ static bool has(kiln_cache_t* cache, const char* name) {
 static void test_least_used_goes_first(void** state) {
   (void)state;
   static const char* const names[ENTRIES + 1] = {"a", "b", "c", "d", "e"};
-  // Room for four and a bit.
+  // Space for four and a bit.
   kiln_cache_t* cache =
       create_memory(ENTRIES * (PAYLOAD + 512), KILN_SWITCH_DEFAULT);
   for (int i = 0; i < ENTRIES; i++) {

@@ -29,8 +29,8 @@ static void slips_are_seen(void** state) {
       {"kiln_locate_lib_nvrtc", "KILN_LOCATE_LIB_NVRTC"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    char room[KILNI_CLI_VARIABLE_BYTES];
-    const char* meant = kilni_cli_variable_meant(rows[i][0], room);
+    char space[KILNI_CLI_VARIABLE_BYTES];
+    const char* meant = kilni_cli_variable_meant(rows[i][0], space);
     if (meant == NULL) print_error("%s\n", rows[i][0]);
     assert_non_null(meant);
     assert_string_equal(meant, rows[i][1]);
@@ -69,8 +69,8 @@ static void others_are_left_alone(void** state) {
       "KILN_SOFT_SOMETHING_THAT_IS_LONGER_THAN_ANY_NAME_THAT_ANYBODY_KNOWS_OF",
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    char room[KILNI_CLI_VARIABLE_BYTES];
-    assert_null(kilni_cli_variable_meant(rows[i], room));
+    char space[KILNI_CLI_VARIABLE_BYTES];
+    assert_null(kilni_cli_variable_meant(rows[i], space));
   }
 }
 

@@ -234,7 +234,7 @@ static void case_21_four_kinds(void** state) {
   kit_accepts(&kit);
 }
 
-// Case 22, the driver is asked once, is of the room toolkit; here a driver
+// Case 22, the driver is asked once, is of the module toolkit; here a driver
 // that is new enough needs no release.
 static void case_22_release_not_needed(void** state) {
   (void)state;

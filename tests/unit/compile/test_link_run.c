@@ -147,11 +147,11 @@ typedef struct world_t {
   atomic_uint linked;  // by threads
 } world_t;
 
-static void count_warnings(kiln_log_level_t level, const char* room,
+static void count_warnings(kiln_log_level_t level, const char* space,
                            const char* line, void* user) {
   world_t* world = user;
   (void)line;
-  if (level == KILN_LOG_WARNING && strcmp(room, "compile") == 0) {
+  if (level == KILN_LOG_WARNING && strcmp(space, "compile") == 0) {
     world->warnings++;
   }
 }
@@ -637,12 +637,12 @@ static void test_no_device_code(void** state) {
 
 // An archive of one member, which follows its head.
 static kiln_bytes_view_t archive_of(const char* name, kiln_bytes_view_t member,
-                                    char* room, size_t size) {
-  int head = snprintf(room, size, "!<arch>\n%-16s%-12d%-6d%-6d%-8d%-10zu`\n",
+                                    char* space, size_t size) {
+  int head = snprintf(space, size, "!<arch>\n%-16s%-12d%-6d%-6d%-8d%-10zu`\n",
                       name, 0, 0, 0, 644, member.size);
   assert_true(head == 68 && head + member.size < size);
-  memcpy(room + head, member.data, member.size);
-  return (kiln_bytes_view_t){(const uint8_t*)room, (size_t)head + member.size};
+  memcpy(space + head, member.data, member.size);
+  return (kiln_bytes_view_t){(const uint8_t*)space, (size_t)head + member.size};
 }
 
 // nvJitLink looks into objects of the host only, and passes over all else.

@@ -120,7 +120,7 @@ static void test_grows_in_place(void** state) {
   assert_true(kiln_buffer_size(whole) == 16 * MIB);
   uint32_t words[2] = {1, 2};
   uint32_t back[4] = {0};
-  // Over the seam of two pieces.
+  // Over the border of two pieces.
   assert_null(kiln_buffer_write(whole, 2 * MIB, sizeof(words), words));
   assert_null(kiln_buffer_read(whole, 2 * MIB - 8, sizeof(back), back));
   assert_true(back[0] == 0xa5a5a5a5u && back[1] == 0xa5a5a5a5u);

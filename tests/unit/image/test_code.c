@@ -16,17 +16,17 @@ static kiln_bytes_view_t view(const void* data, size_t size) {
 }
 
 // The first 20 bytes of an ELF file of a type and a machine.
-static kiln_bytes_view_t elf(uint8_t* room, uint8_t type, uint8_t machine) {
-  memset(room, 0, 20);
-  memcpy(room, "\177ELF\2\1\1", 7);
-  room[16] = type;
-  room[18] = machine;
-  return view(room, 20);
+static kiln_bytes_view_t elf(uint8_t* space, uint8_t type, uint8_t machine) {
+  memset(space, 0, 20);
+  memcpy(space, "\177ELF\2\1\1", 7);
+  space[16] = type;
+  space[18] = machine;
+  return view(space, 20);
 }
 
 static void formats_are_seen_from_the_first_bytes(void** state) {
   (void)state;
-  uint8_t room[20];
+  uint8_t space[20];
   static const struct {
     uint8_t type;
     uint8_t machine;
@@ -37,7 +37,7 @@ static void formats_are_seen_from_the_first_bytes(void** state) {
       {2, 62, KILN_CODE_FORMAT_UNKNOWN}, {3, 62, KILN_CODE_FORMAT_UNKNOWN},
   };
   for (size_t i = 0; i < sizeof(kElf) / sizeof(kElf[0]); i++) {
-    kiln_bytes_view_t bytes = elf(room, kElf[i].type, kElf[i].machine);
+    kiln_bytes_view_t bytes = elf(space, kElf[i].type, kElf[i].machine);
     assert_int_equal(kiln_code_format_of(bytes), kElf[i].format);
     bytes.size = 19;
     assert_int_equal(kiln_code_format_of(bytes), KILN_CODE_FORMAT_UNKNOWN);
@@ -128,8 +128,8 @@ static void what_is_no_code_is_refused(void** state) {
   code = NULL;
   kiln_code_options_t options = kiln_code_options_default();
   options.format = KILN_CODE_FORMAT_PTX;
-  uint8_t room[20];
-  expect(kiln_code_create(elf(room, 2, 190), &options, &code),
+  uint8_t space[20];
+  expect(kiln_code_create(elf(space, 2, 190), &options, &code),
          KILN_STATUS_INVALID_ARGUMENT);
   options.format = KILN_CODE_FORMAT_NVVM + 1;
   expect(kiln_code_create(view("hello", 5), &options, &code),
@@ -146,11 +146,11 @@ static void what_is_no_code_is_refused(void** state) {
 // A relocatable cubin may be called a cubin; the bytes win.
 static void the_bytes_say_what_a_cubin_is(void** state) {
   (void)state;
-  uint8_t room[20];
+  uint8_t space[20];
   kiln_code_options_t options = kiln_code_options_default();
   options.format = KILN_CODE_FORMAT_CUBIN;
   kiln_code_t* code = NULL;
-  assert_null(kiln_code_create(elf(room, 1, 190), &options, &code));
+  assert_null(kiln_code_create(elf(space, 1, 190), &options, &code));
   assert_int_equal(kiln_code_format(code), KILN_CODE_FORMAT_RELOCATABLE);
   kiln_code_release(code);
   // What cannot be seen is believed.
@@ -163,7 +163,7 @@ static void the_bytes_say_what_a_cubin_is(void** state) {
 // What is no input is named by its header, where it has one.
 static void elf_files_of_other_kinds_are_named(void** state) {
   (void)state;
-  uint8_t room[20];
+  uint8_t space[20];
   static const struct {
     size_t size;
     const char* says;
@@ -171,7 +171,7 @@ static void elf_files_of_other_kinds_are_named(void** state) {
                {19, "(64 bits, little-endian)"},
                {5, "begins like no format"}};
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
-    kiln_bytes_view_t bytes = elf(room, 2, 62);
+    kiln_bytes_view_t bytes = elf(space, 2, 62);
     kiln_code_t* code = NULL;
     bytes.size = kRows[i].size;
     kiln_status_t status = kiln_code_create(bytes, NULL, &code);

@@ -21,12 +21,12 @@ static void open_heap(heap_t* heap) {
   heap->starts[0] = heap->places[0] = 0;
 }
 
-static void add(heap_t* heap, const uint8_t* block, size_t size, size_t room) {
+static void add(heap_t* heap, const uint8_t* block, size_t size, size_t space) {
   uint32_t k = heap->count++;
   assert_true(k < BLOCKS && heap->starts[k] + size <= 2 * MOST);
   if (size != 0) memcpy(heap->packed + heap->starts[k], block, size);
   heap->starts[k + 1] = heap->starts[k] + (uint32_t)size;
-  heap->places[k + 1] = heap->places[k] + (uint32_t)room;
+  heap->places[k + 1] = heap->places[k] + (uint32_t)space;
 }
 
 // The text in blocks of so many bytes.
@@ -181,7 +181,7 @@ static void test_awkward(void** state) {
   dispatch_kit_close(&kit);
 }
 
-// Cut at every place; every byte another one; less room; nothing but noise.
+// Cut at every place; every byte another one; less space; nothing but noise.
 static void test_broken(void** state) {
   (void)state;
   enum { TEXT = 400 };
@@ -198,7 +198,7 @@ static void test_broken(void** state) {
   assert_true(size < 250);
   open_heap(&heap);
   for (size_t n = 0; n < size; n++) add(&heap, block, n, TEXT);
-  for (size_t room = 0; room < TEXT; room++) add(&heap, block, size, room);
+  for (size_t space = 0; space < TEXT; space++) add(&heap, block, size, space);
   unpack(&kit, plan, &heap);
   free(heap.packed);
   for (uint32_t round = 0; round < 4; round++) {
@@ -272,11 +272,11 @@ static size_t write_mixed(uint8_t* block, uint64_t* seed, size_t* made) {
 
 static void test_mixed(void** state) {
   (void)state;
-  enum { ROOM = 120000, ROUNDS = 12, EACH = 24 };
+  enum { SPACE = 120000, ROUNDS = 12, EACH = 24 };
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
   kiln_library_plan_t* plan = kit_plan(&kit, "lz4", NULL);
-  uint8_t* block = kit_zeroes(ROOM, 1);
+  uint8_t* block = kit_zeroes(SPACE, 1);
   uint64_t seed = 33;
   heap_t heap;
   for (uint32_t round = 0; round < ROUNDS; round++) {

@@ -109,11 +109,11 @@ static void put_u32(uint8_t* at, uint32_t value) {
 // with the names of the CPU levels 2 to 4.
 uint8_t* world_ldcache_bytes(const world_t* world, const world_library_t* rows,
                              size_t count, size_t* out_size) {
-  size_t room = 48 + count * 24 + 8 + 16 + 12 + 64;
+  size_t space = 48 + count * 24 + 8 + 16 + 12 + 64;
   for (size_t i = 0; i < count; i++) {
-    room += strlen(rows[i].name) + WORLD_PATH_BYTES + 2;
+    space += strlen(rows[i].name) + WORLD_PATH_BYTES + 2;
   }
-  uint8_t* data = calloc(1, room);
+  uint8_t* data = calloc(1, space);
   size_t at = 48 + count * 24;
   memcpy(data, "glibc-ld.so.cache1.1", 20);
   put_u32(data + 20, (uint32_t)count);

@@ -48,14 +48,14 @@ static kiln_nvml_result_t see_handle(unsigned int index,
 }
 
 static kiln_nvml_result_t see_name(kiln_nvml_device_t device, char* text,
-                                   unsigned int room) {
-  snprintf(text, room, "model %u", (unsigned)number_of(device));
+                                   unsigned int space) {
+  snprintf(text, space, "model %u", (unsigned)number_of(device));
   return KILN_NVML_SUCCESS;
 }
 
 static kiln_nvml_result_t see_uuid(kiln_nvml_device_t device, char* text,
-                                   unsigned int room) {
-  snprintf(text, room, "%s-%u", number_of(device) >= MIG ? "MIG" : "GPU",
+                                   unsigned int space) {
+  snprintf(text, space, "%s-%u", number_of(device) >= MIG ? "MIG" : "GPU",
            (unsigned)number_of(device));
   return KILN_NVML_SUCCESS;
 }
@@ -157,8 +157,8 @@ static kiln_nvml_result_t see_graphics(kiln_nvml_device_t device,
 }
 
 static kiln_nvml_result_t see_process_name(unsigned int pid, char* text,
-                                           unsigned int room) {
-  snprintf(text, room, "program %u", pid);
+                                           unsigned int space) {
+  snprintf(text, space, "program %u", pid);
   return KILN_NVML_SUCCESS;
 }
 

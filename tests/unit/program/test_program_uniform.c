@@ -15,7 +15,7 @@
 #include "program/program.h"
 #include "program_kit.h"
 
-enum { ROOM = 1 << 20 };
+enum { SPACE = 1 << 20 };
 
 // The errors of a text, all of which are of P032.
 static uint32_t divergent_barriers(const char* text) {
@@ -40,7 +40,7 @@ static uint32_t divergent_barriers(const char* text) {
 // A register of `count` variables, through which `first` is shifted in a loop
 // whose end is the last one.
 static char* shift(uint32_t count, const char* first) {
-  char* text = malloc(ROOM);
+  char* text = malloc(SPACE);
   assert_non_null(text);
   size_t at = (size_t)sprintf(
       text, "program p(x: in u32[], o: out u32[]) work 64 block 64 {\n");
@@ -74,7 +74,7 @@ static void test_shift_registers(void** state) {
 static void test_chains_of_functions(void** state) {
   (void)state;
   for (int thread = 0; thread < 2; thread++) {
-    char* text = malloc(ROOM);
+    char* text = malloc(SPACE);
     assert_non_null(text);
     size_t at =
         (size_t)sprintf(text, "fn g0(n: u32) { for k in 0..n { barrier; } }\n");

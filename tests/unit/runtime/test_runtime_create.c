@@ -220,10 +220,10 @@ typedef struct lines_t {
   bool saw_init;
 } lines_t;
 
-static void take_line(kiln_log_level_t level, const char* room,
+static void take_line(kiln_log_level_t level, const char* space,
                       const char* line, void* user) {
   lines_t* lines = user;
-  (void)room;
+  (void)space;
   if (level != KILN_LOG_TRACE) return;
   lines->count++;
   if (strstr(line, "cuInit") != NULL) lines->saw_init = true;
@@ -279,11 +279,11 @@ typedef struct warned_t {
   uint32_t warnings;
 } warned_t;
 
-static void count_warning(kiln_log_level_t level, const char* room,
+static void count_warning(kiln_log_level_t level, const char* space,
                           const char* line, void* user) {
   warned_t* warned = user;
   (void)line;
-  if (level == KILN_LOG_WARNING && strcmp(room, "cache") == 0) {
+  if (level == KILN_LOG_WARNING && strcmp(space, "cache") == 0) {
     warned->warnings++;
   }
 }

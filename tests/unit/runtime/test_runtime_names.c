@@ -37,9 +37,9 @@ static kiln_cu_result_t see_uuid(kiln_cu_uuid_t* uuid,
   return KILN_CU_SUCCESS;
 }
 
-static kiln_cu_result_t see_address(char* text, int room,
+static kiln_cu_result_t see_address(char* text, int space,
                                     kiln_cu_device_t device) {
-  snprintf(text, (size_t)room, "%04X:%02X:00.0", device == 2 ? 1 : 0,
+  snprintf(text, (size_t)space, "%04X:%02X:00.0", device == 2 ? 1 : 0,
            0x3a + device);
   return KILN_CU_SUCCESS;
 }

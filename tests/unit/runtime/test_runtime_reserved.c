@@ -2,7 +2,7 @@
 //
 // runtime: every struct that a caller hands in and that keeps a field
 // `reserved` for later is refused while that is not zero: by whom it says, and
-// what to do. house_reserved_is_checked holds the table to the headers. So is
+// what to do. layout_reserved_is_checked holds the table to the headers. So is
 // every one that says a smaller size than it ever had.
 #include <setjmp.h>
 #include <stdarg.h>

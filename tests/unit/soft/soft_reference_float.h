@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the reference's inner door: a form taken apart, and floats by MPFR.
+// soft: inside the reference: a form taken apart, and floats by MPFR.
 #ifndef KILN_TESTS_UNIT_SOFT_SOFT_REFERENCE_FLOAT_H_
 #define KILN_TESTS_UNIT_SOFT_SOFT_REFERENCE_FLOAT_H_
 

@@ -213,7 +213,7 @@ void kilni_soft_grid_work(kilni_soft_grid_t* grid) {
   grid->executed = (uint64_t)grid->launch.block[0] * grid->launch.grid[0];
 }
 
-uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside) {
+uint64_t kilni_soft_grid_space(const kilni_soft_grid_t* grid, uint64_t inside) {
   (void)grid;
   (void)inside;
   return 0;

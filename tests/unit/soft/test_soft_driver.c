@@ -42,11 +42,11 @@ typedef struct device_t {
   int log_count;
 } device_t;
 
-static void keep_log(kiln_log_level_t level, const char* room, const char* line,
-                     void* user) {
+static void keep_log(kiln_log_level_t level, const char* space,
+                     const char* line, void* user) {
   device_t* d = user;
   (void)level;
-  (void)room;
+  (void)space;
   snprintf(d->logged, sizeof(d->logged), "%s", line);
   d->log_count++;
 }
@@ -310,7 +310,7 @@ static void test_retain_while_released(void** state) {
   close_device(&d);
 }
 
-// A forked child has none of the driver's threads: the door says that nothing
+// A forked child has none of the driver's threads: the call says that nothing
 // runs and waits for no lock that one of them may hold.
 static void test_forked_child(void** state) {
   (void)state;

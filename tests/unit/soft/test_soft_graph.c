@@ -45,11 +45,11 @@ typedef struct device_t {
   int log_count;
 } device_t;
 
-static void keep_log(kiln_log_level_t level, const char* room, const char* line,
-                     void* user) {
+static void keep_log(kiln_log_level_t level, const char* space,
+                     const char* line, void* user) {
   device_t* d = user;
   (void)level;
-  (void)room;
+  (void)space;
   snprintf(d->logged, sizeof(d->logged), "%s", line);
   d->log_count++;
 }

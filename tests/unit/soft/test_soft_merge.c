@@ -110,12 +110,12 @@ static void test_private_names(void** state) {
   (void)state;
 #define BODY(name)                                        \
   HEAD ".global .align 4 .u32 add = 1;\n"                 \
-       ".shared .align 4 .b8 room[64];\n"                 \
+       ".shared .align 4 .b8 space[64];\n"                \
        ".func help() { ret; }\n"                          \
        ".visible .entry " name                            \
        "() { .reg .b32 %r<3>;\n"                          \
        "ld.global.u32 %r1, [add]; add.u32 %r2, %r1, 1;\n" \
-       "call.uni help, (); mov.u32 %r1, room; ret; }\n"
+       "call.uni help, (); mov.u32 %r1, space; ret; }\n"
   static const char first[] = BODY("a");
   static const char two[] = BODY("b");
 #undef BODY

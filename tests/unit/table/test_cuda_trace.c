@@ -19,11 +19,11 @@ typedef struct log_t {
   int lines;
 } log_t;
 
-static void collect(kiln_log_level_t level, const char* room, const char* line,
+static void collect(kiln_log_level_t level, const char* space, const char* line,
                     void* user) {
   log_t* log = user;
   assert_int_equal(level, KILN_LOG_TRACE);
-  assert_string_equal(room, "table");
+  assert_string_equal(space, "table");
   assert_null(strchr(line, '\n'));
   const size_t used = strlen(log->text);
   snprintf(log->text + used, sizeof(log->text) - used, "%s\n", line);
@@ -107,7 +107,7 @@ static void names_texts_and_numbers_are_readable(void** state) {
                          "= CUDA_SUCCESS, value=32\n"));
   assert_non_null(strstr(log.text, "(attribute=5000, device=0)"));
   assert_non_null(strstr(log.text,
-                         "cuDeviceGetName(room=32, device=0) = "
+                         "cuDeviceGetName(space=32, device=0) = "
                          "CUDA_SUCCESS, name=\"Kiln null device\"\n"));
   assert_non_null(strstr(log.text,
                          "cuGetErrorName(error=CUDA_ERROR_ASSERT) = "

@@ -24,10 +24,10 @@ static kiln_cuda_table_t table;
 static atomic_uint wrong;
 static atomic_uint lines;
 
-static void count_line(kiln_log_level_t level, const char* room,
+static void count_line(kiln_log_level_t level, const char* space,
                        const char* line, void* user) {
   (void)level;
-  (void)room;
+  (void)space;
   (void)user;
   if (strstr(line, "= CUDA_SUCCESS") == NULL) atomic_fetch_add(&wrong, 1);
   atomic_fetch_add(&lines, 1);

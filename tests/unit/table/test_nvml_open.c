@@ -145,7 +145,7 @@ static void the_release_is_asked(void** state) {
   ask(FAKE_NVML_NEW, 64, "580.65.06");
   assert_int_equal(sessions(library), 0);
   ask(FAKE_NVML_NEW, 10, "580.65.06");
-  ask(FAKE_NVML_NEW, 9, "");  // no room: nothing, and never half of it
+  ask(FAKE_NVML_NEW, 9, "");  // no space: nothing, and never half of it
   // A program that uses it too keeps its session.
   assert_int_equal(table.nvmlInit(), KILN_NVML_SUCCESS);
   ask(FAKE_NVML_NEW, 64, "580.65.06");

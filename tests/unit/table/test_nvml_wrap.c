@@ -64,7 +64,7 @@ static void trace_says_what_goes_in_and_out(void** state) {
       log.text,
       "nvmlDeviceGetCount() = NVML_ERROR_UNINITIALIZED\n"
       "nvmlInit() = NVML_SUCCESS\n"
-      "nvmlSystemGetDriverVersion(room=80) = NVML_SUCCESS, "
+      "nvmlSystemGetDriverVersion(space=80) = NVML_SUCCESS, "
       "text=\"580.65.06\"\n"
       "nvmlDeviceGetHandleByIndex(index=0) = NVML_SUCCESS, device=0x1000\n"
       "nvmlDeviceGetPciInfo(device=0x1000) = NVML_SUCCESS, "

@@ -51,9 +51,9 @@ static void in_child(world_t* world, void (*body)(world_t* world)) {
 
 static char g_log[16384];
 
-static void on_log(kiln_log_level_t level, const char* room, const char* line,
+static void on_log(kiln_log_level_t level, const char* space, const char* line,
                    void* user) {
-  (void)room;
+  (void)space;
   (void)user;
   if (level != KILN_LOG_WARNING) return;
   size_t at = strlen(g_log);

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import tempfile
 
-from house_tree import Skip, from_tools, rule, run, strip_comments
+from layout_tree import Skip, from_tools, rule, run, strip_comments
 
 # Imported by nobody but the file named.
 ONE_FILE = {
@@ -40,7 +40,7 @@ NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0",
 
 
 def _symbols(tree, kind):
-    """(room, source, names) of each object of the library: the names that nm
+    """(module, source, names) of each object of the library: the names that nm
     calls undefined ("U") or defined (""). One nm for all."""
     flag = "--undefined-only" if kind == "U" else "--defined-only"
     objects = tree.objects()
@@ -51,8 +51,8 @@ def _symbols(tree, kind):
         path, _, rest = line.rpartition(":")
         name = rest.split()[-1].split("@")[0]
         names[path].add(name.replace("__isoc99_", ""))
-    for room, source, path in objects:
-        yield room, source, names[path]
+    for module, source, path in objects:
+        yield module, source, names[path]
 
 
 @rule
@@ -60,32 +60,32 @@ def imports(tree):
     """Memory, environment and loader have one file each; nobody ends the
     process, prints, or touches the host program's state."""
     free = tree.excepted("imports")
-    for room, source, used in _symbols(tree, "U"):
-        if room == "cli":
+    for module, source, used in _symbols(tree, "U"):
+        if module == "cli":
             continue
         for owner, names in sorted(ONE_FILE.items()):
-            if room == "base" and source == owner:
+            if module == "base" and source == owner:
                 continue
             for name in sorted(used & names):
                 yield "%s/%s: uses %s, which is for base/%s only" % (
-                    room, source, name, owner)
+                    module, source, name, owner)
         for name in sorted(used & NOBODY):
-            if "src/%s/%s:%s" % (room, source, name) in free:
+            if "src/%s/%s:%s" % (module, source, name) in free:
                 continue
-            yield "%s/%s: uses %s, which the library must not" % (room, source,
+            yield "%s/%s: uses %s, which the library must not" % (module, source,
                                                                   name)
 
 
 @rule
 def symbol_prefixes(tree):
     """Two libraries may each carry Kiln, so names between files are ours; and
-    a name inside says which room it is of."""
+    a name inside says which module it is of."""
     tree.skip_if_sanitized()
-    for room, source, names in _symbols(tree, ""):
+    for module, source, names in _symbols(tree, ""):
         for name in sorted(names):
-            if not (name + "_").startswith(("kiln_", "kilni_%s_" % room)):
+            if not (name + "_").startswith(("kiln_", "kilni_%s_" % module)):
                 yield "%s/%s: %s is neither kiln_* nor kilni_%s_*" % (
-                    room, source, name, room)
+                    module, source, name, module)
 
 
 def declared_functions(tree):
@@ -138,7 +138,7 @@ def library_is_whole(tree):
     names = run("nm", "-D", "--undefined-only", library).split()
     for name in sorted(set(names)):
         if name.startswith("kiln"):
-            yield "libkiln.so calls %s, which no room has" % name
+            yield "libkiln.so calls %s, which no module has" % name
 
 
 @rule
@@ -166,8 +166,8 @@ def needed_libraries(tree):
 
 
 def _mutable(tree):
-    """(room, source, name) of what can change. One objdump for all."""
-    objects = {path: (room, source) for room, source, path in tree.objects()}
+    """(module, source, name) of what can change. One objdump for all."""
+    objects = {path: (module, source) for module, source, path in tree.objects()}
     where = None
     for line in run("objdump", "-t", *objects).splitlines():
         if ":     file format " in line:
@@ -198,11 +198,11 @@ def mutable_globals(tree):
     for number, line in tree.lines("src/GLOBALS"):
         match = re.match(r"(\S+/\S+) (\w+): \S", line)
         if not match:
-            yield "src/GLOBALS:%d: is not `room/file.c name: why`" % number
+            yield "src/GLOBALS:%d: is not `module/file.c name: why`" % number
             continue
         listed[(match.group(1), match.group(2))] = number
-    for room, source, name in _mutable(tree):
-        key = ("%s/%s" % (room, source), _plain(name))
+    for module, source, name in _mutable(tree):
+        key = ("%s/%s" % (module, source), _plain(name))
         if key in listed:
             listed[key] = None
         else:
@@ -335,15 +335,15 @@ def sources_are_built(tree):
 
 
 @rule
-def tests_have_rooms(tree):
-    """Each test is labelled with the rooms that can break it, so that
+def tests_have_modules(tree):
+    """Each test is labelled with the modules that can break it, so that
     tools/test runs it."""
     test_targets = from_tools("test_targets")
-    known = set(tree.rooms()) | {"house", "install", "live", "pathfinder"}
+    known = set(tree.modules()) | {"layout", "install", "live", "pathfinder"}
     tests = test_targets.read_tests(tree.build)
     for name, (labels, _) in sorted(tests.items()):
         if not labels & known:
-            yield "%s: its labels name no room: %s" % (
+            yield "%s: its labels name no module: %s" % (
                 name, ", ".join(sorted(labels)) or "it has none")
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from house_tree import Skip, rule, run, strip_comments
+from layout_tree import Skip, rule, run, strip_comments
 
 CODE = (".c", ".h", ".inc")
 SPDX = "SPDX-License-Identifier: Apache-2.0"
@@ -18,7 +18,7 @@ OUTSIDE_SRC = ("tests", "bench", "examples")
 
 @rule
 def opening(tree):
-    """A file opens with its licence and `room: one line of purpose.`"""
+    """A file opens with its licence and `module: one line of purpose.`"""
     for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):
         lines = tree.text(path).splitlines()[:3]
         if lines[:2] != ["// " + SPDX, "//"]:
@@ -26,14 +26,14 @@ def opening(tree):
             continue
         third = lines[2] if len(lines) > 2 else ""
         match = re.match(r"// (\w+): \S", third)
-        room = tree.room_name(path)
+        module = tree.module_name(path)
         if path.startswith("tests/unit/"):
-            room = path.split("/")[2]
+            module = path.split("/")[2]
         if not match:
-            yield "%s:3: is not `// room: purpose`" % path
-        elif room and match.group(1) != room:
+            yield "%s:3: is not `// module: purpose`" % path
+        elif module and match.group(1) != module:
             yield "%s:3: says %s, but lies in %s" % (path, match.group(1),
-                                                     room)
+                                                     module)
     for path in tree.files(ext=(".py", ".cmake", "CMakeLists.txt")):
         if SPDX not in "\n".join(tree.text(path).splitlines()[:3]):
             yield "%s: has no SPDX line at its top" % path
@@ -302,7 +302,7 @@ def _steps(text):
 
 
 @rule
-def steps_behind(tree):
+def postfix_steps(tree):
     """A step for its own sake is written behind the name: i++, not ++i."""
     generated = tree.generated()
     for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):

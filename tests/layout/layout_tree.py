@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree as the house rules see it: files, rooms, includes, exceptions."""
+"""The tree as the layout rules see it: files, modules, includes, exceptions."""
 
 import importlib
 import os
@@ -21,14 +21,14 @@ def rule(function):
     return function
 
 
-class Room:
+class Module:
     def __init__(self, line):
         head, _, rest = line.partition(":")
-        floor, self.name = head.split()
-        self.floor = int(floor)
+        layer, self.name = head.split()
+        self.layer = int(layer)
         columns = [part.split() for part in rest.split(";")]
         columns += [[]] * (4 - len(columns))
-        self.doors, self.headers, self.also, self.only_by = columns[:4]
+        self.own, self.headers, self.also, self.only_by = columns[:4]
 
 
 class Tree:
@@ -75,43 +75,43 @@ class Tree:
         return [(n, line.strip()) for n, line in pairs
                 if line.strip() and not line.lstrip().startswith("#")]
 
-    # Rooms -----------------------------------------------------------------
+    # Modules -----------------------------------------------------------------
 
-    def rooms(self):
-        rows = [Room(line) for _, line in self.lines("src/FLOORS")
+    def modules(self):
+        rows = [Module(line) for _, line in self.lines("src/LAYERS")
                 if not line.startswith("part ")]
-        return {room.name: room for room in rows}
+        return {module.name: module for module in rows}
 
     def parts(self):
-        """"room/part" to (line number, names it may include), in order."""
+        """"module/part" to (line number, names it may include), in order."""
         found = {}
-        for number, line in self.lines("src/FLOORS"):
+        for number, line in self.lines("src/LAYERS"):
             if line.startswith("part "):
                 name, _, others = line[len("part "):].partition(":")
-                room = name.strip().partition("/")[0]
-                found[name.strip()] = (number, [room + "/" + other
+                module = name.strip().partition("/")[0]
+                found[name.strip()] = (number, [module + "/" + other
                                                 for other in others.split()])
         return found
 
     def part_name(self, path):
-        """"room/part" of a file below a part's folder; None elsewhere."""
+        """"module/part" of a file below a part's folder; None elsewhere."""
         names = path.split("/")
         if names[0] == "src" and len(names) > 3:
             return "/".join(names[1:3])
         return None
 
-    def header_rooms(self):
-        """Public header ("kiln/status.h") to the room that owns it."""
-        return {header: room for room in self.rooms().values()
-                for header in room.headers}
+    def header_modules(self):
+        """Public header ("kiln/status.h") to the module that owns it."""
+        return {header: module for module in self.modules().values()
+                for header in module.headers}
 
-    def room_name(self, path):
-        """The room of a file in src/ or include/; None elsewhere."""
+    def module_name(self, path):
+        """The module of a file in src/ or include/; None elsewhere."""
         parts = path.split("/")
         if parts[0] == "src" and len(parts) > 2:
             return parts[1]
         if parts[0] == "include":
-            owner = self.header_rooms().get("/".join(parts[1:]))
+            owner = self.header_modules().get("/".join(parts[1:]))
             return owner.name if owner else None
         return None
 
@@ -128,16 +128,16 @@ class Tree:
     def generated(self):
         """Path of a generated file to its generator."""
         found = {}
-        for _, line in self.lines("tests/house/GENERATORS"):
+        for _, line in self.lines("tests/layout/GENERATORS"):
             tool, _, outputs = line.partition(":")
             for output in outputs.split():
                 found[output] = tool.strip()
         return found
 
     def excepted(self, rule_name):
-        """What tests/house/EXCEPTIONS lists for a rule."""
+        """What tests/layout/EXCEPTIONS lists for a rule."""
         found = set(self.generated())
-        for _, line in self.lines("tests/house/EXCEPTIONS"):
+        for _, line in self.lines("tests/layout/EXCEPTIONS"):
             name, what = line.split("#")[0].split()
             if name == rule_name:
                 found.add(what)
@@ -160,11 +160,11 @@ class Tree:
             raise Skip("a sanitizer adds symbols of its own")
 
     def objects(self):
-        """(room, source path in it, object path) of the library; a source
+        """(module, source path in it, object path) of the library; a source
         that has moved leaves an object behind, which no longer counts."""
         base = os.path.join(self.build, "src")
         # The handlers of soft are compiled once for each lane set.
-        pattern = re.compile(r"/kiln_(?:room_(\w+)|soft_lanes_\w+)\.dir/"
+        pattern = re.compile(r"/kiln_(?:module_(\w+)|soft_lanes_\w+)\.dir/"
                              r"(.*)\.o$")
         found = []
         for folder, _, files in os.walk(base):
@@ -173,11 +173,11 @@ class Tree:
                 match = pattern.search(path)
                 if not match:
                     continue
-                room, source = match.group(1) or "soft", match.group(2)
-                if self.exists("src/%s/%s" % (room, source)):
-                    found.append((room, source, path))
+                module, source = match.group(1) or "soft", match.group(2)
+                if self.exists("src/%s/%s" % (module, source)):
+                    found.append((module, source, path))
         if not found:
-            raise AssertionError("no room objects below " + base)
+            raise AssertionError("no module objects below " + base)
         return sorted(found)
 
 

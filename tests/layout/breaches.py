@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sees each house rule fail: breaches.py RULE --cc CC.
+"""Sees each layout rule fail: breaches.py RULE --cc CC.
 
 A small tree that keeps every rule is made in a temporary folder. The rule
 must pass it. Then each planted breach of that rule is made in a fresh copy,
@@ -17,7 +17,7 @@ import tempfile
 import rules_docs  # noqa: F401
 import rules_layout  # noqa: F401
 import rules_text  # noqa: F401
-from house_tree import RULES, Skip, Tree, run
+from layout_tree import RULES, Skip, Tree, run
 from rules_binary import compile_object
 
 TOP = "// SPDX-License-Identifier: Apache-2.0\n//\n// %s: a purpose.\n"
@@ -53,7 +53,7 @@ sys.exit(0 if "--check" in sys.argv and text == "right" else 1)
 """
 
 CLEAN = {
-    "src/FLOORS": "0 base: * ; kiln/status.h ;\n1 left: left.h ; ;\n"
+    "src/LAYERS": "0 base: * ; kiln/status.h ;\n1 left: left.h ; ;\n"
                   "1 right: right.h ; ;\n2 top: top.h ; kiln/top.h ;\n"
                   "2 guest: guest.h ; kiln/guest.h ; ; other\n"
                   "3 cli: ; ;\n"
@@ -83,17 +83,17 @@ CLEAN = {
                           'extern kiln_status_t* kilni_cli_status;\n',
     "include/kiln/status.h": STATUS_H,
     "tests/unit/left/test_left.c": TOP % "left",
-    "tests/house/GENERATORS":
+    "tests/layout/GENERATORS":
         "tools/gen_made.py: docs/reference/made_gen.txt\n",
     "tools/gen_made.py": GENERATOR,
     "docs/reference/made_gen.txt": "right",
     "docs/reference/environment.md": "`KILN_X`\n",
     "docs/reference/status.md": "`OK`\n",
-    "docs/rooms/base.md": "[house](../house.md)\n",
-    "docs/rooms/left.md": "left\n",
-    "docs/rooms/top.md": "top\n",
-    "docs/rooms/cli.md": "cli\n",
-    "docs/house.md": "    3  cli/        the program\n    2  top/ guest/\n"
+    "docs/internals/base.md": "[layout](layout.md)\n",
+    "docs/internals/left.md": "left\n",
+    "docs/internals/top.md": "top\n",
+    "docs/internals/cli.md": "cli\n",
+    "docs/internals/layout.md": "    3  cli/        the program\n    2  top/ guest/\n"
                      "    1  left/  right/    sides\n    0  base/  all\n",
     "docs/decisions/index.md": "* [one](one.md)\n",
     "docs/decisions/one.md": "one\n",
@@ -116,17 +116,17 @@ BREACHES = {
         ({"tools/ci_parts.txt": ("+", "tests many cpu half\n")},
          "line 4 is not NAME SHARE KIND WHAT"),
     ],
-    "floors": [
+    "layers": [
         ({"src/base/base.c": ("+", '#include "left/left.h"\n')},
-         'src/base/base.c:10: "left/left.h" lies on floor 1, not below'),
+         'src/base/base.c:10: "left/left.h" lies on layer 1, not below'),
         ({"src/left/left.c": ("+", '#include "right/right.h"\n')},
-         '"right/right.h" lies on floor 1, not below floor 1'),
+         '"right/right.h" lies on layer 1, not below layer 1'),
         ({"src/top/top.c": ("+", '#include "left/left_inside.h"\n')},
-         '"left/left_inside.h" is no door of left'),
+         '"left/left_inside.h" is no header of left'),
         ({"src/top/top.c": ("+", '#include "left.h"\n')},
-         '"left.h" names no room'),
+         '"left.h" names no module'),
         ({"src/top/top.c": ("+", '#include "attic/attic.h"\n')},
-         "src/FLOORS has no room attic"),
+         "src/LAYERS has no module attic"),
         ({"src/top/top.c": ("+", '#include "left/gone.h"\n')},
          '"left/gone.h" does not exist'),
         ({"src/left/left.c": ("+", '#include "kiln/top.h"\n')},
@@ -134,7 +134,7 @@ BREACHES = {
         ({"src/cli/cli_main.c": ("+", '#include "guest/guest.h"\n')},
          '"guest/guest.h" may be included by other only'),
         ({"src/attic/attic.c": TOP % "attic"},
-         "src/attic/attic.c: its folder is no room"),
+         "src/attic/attic.c: its folder is no module"),
         ({"include/kiln/status.h": ("+", '#include "base/str.h"\n')},
          "a public header includes kiln/ only"),
     ],
@@ -150,15 +150,15 @@ BREACHES = {
         ({"lost": "tests/unit/left/test_left.c"},
          "tests/unit/left/test_left.c: no CMakeLists.txt names it"),
     ],
-    "tests_have_rooms": [
+    "tests_have_modules": [
         ({"build/CTestTestfile.cmake":
           'add_test(one "/one")\nset_tests_properties(one PROPERTIES '
           ' LABELS "unit;left")\nadd_test(two "/two")\n'},
-         "two: its labels name no room: it has none"),
+         "two: its labels name no module: it has none"),
         ({"build/CTestTestfile.cmake":
           'add_test(one "/one")\nset_tests_properties(one PROPERTIES '
           ' LABELS "unit;attic")\n'},
-         "one: its labels name no room: attic, unit"),
+         "one: its labels name no module: attic, unit"),
     ],
     "ok_is_named": [
         ({"src/top/top.c":
@@ -174,19 +174,19 @@ BREACHES = {
           ("+", '#include "right/high/right_high.h"\n')},
          "src/right/low/right_low.h:4: right/low may not include right/high"),
         ({"src/right/right.h": ("+", '#include "right/low/right_low.h"\n')},
-         "src/right/right.h:4: a door may not include right/low"),
+         "src/right/right.h:4: a header may not include right/low"),
         ({"src/right/lost/right_lost.h": TOP % "right"},
          "src/right/lost/right_lost.h: its folder is no part"),
         ({"src/left/low/left_low.h": TOP % "left"},
          "src/left/low/left_low.h: its folder is no part"),
         ({"src/right/right_loose.c": TOP % "right"},
          "src/right/right_loose.c: belongs to a part"),
-        ({"src/FLOORS": ("+", "part right/gone: low\n")},
+        ({"src/LAYERS": ("+", "part right/gone: low\n")},
          "there is no folder src/right/gone"),
-        ({"src/FLOORS": ("+", "part attic/low:\n")},
-         "attic/low is in no room"),
+        ({"src/LAYERS": ("+", "part attic/low:\n")},
+         "attic/low is in no module"),
         ({"src/right/mid/right_mid.h": TOP % "right",
-          "src/FLOORS": ("+", "part right/mid: end\n")},
+          "src/LAYERS": ("+", "part right/mid: end\n")},
          "right/end is no part above this line"),
     ],
     "cli_is_a_user": [
@@ -209,7 +209,7 @@ BREACHES = {
         ({"tests/unit/base/left.c": TOP % "base"},
          "src/left/left.c and tests/unit/base/left.c have the same name"),
     ],
-    "no_homeless_names": [
+    "names_have_modules": [
         ({"src/base/util.c": TOP % "base"}, "src/base/util.c: what is in it"),
         ({"tests/helpers.c": TOP % "base"}, "tests/helpers.c: what is in it"),
     ],
@@ -217,15 +217,15 @@ BREACHES = {
         ({"crash-0123456789abcdef": ""}, "crash-0123456789abcdef: left"),
         ({"src/base/status.c.orig": ""}, "src/base/status.c.orig: left"),
     ],
-    "public_headers_have_rooms": [
+    "public_headers_have_modules": [
         ({"include/kiln/lost.h": TOP % "base"},
-         "include/kiln/lost.h belongs to no room"),
-        ({"src/FLOORS": ("+", "4 more: ; kiln/status.h ;\n")},
+         "include/kiln/lost.h belongs to no module"),
+        ({"src/LAYERS": ("+", "4 more: ; kiln/status.h ;\n")},
          "kiln/status.h belongs to base and to more"),
     ],
-    "unit_tests_have_rooms": [
+    "unit_tests_have_modules": [
         ({"tests/unit/attic/test_attic.c": TOP % "attic"},
-         "attic is no room"),
+         "attic is no module"),
     ],
     "opening": [
         ({"src/left/bare.c": "int kiln_x;\n"}, "src/left/bare.c: does not"),
@@ -308,7 +308,7 @@ BREACHES = {
         ({"include/kiln/status.h": ("+", "#define MAX_THINGS 3\n")},
          "the macro MAX_THINGS is not KILN_*"),
     ],
-    "steps_behind": [
+    "postfix_steps": [
         ({"src/left/left.c":
           ("+", "void f(int n) {\n  for (int i = 0; i < n; ++i) g(i);\n}\n")},
          "src/left/left.c:9: ++i: write i++"),
@@ -385,7 +385,7 @@ BREACHES = {
                                    "int kilni_g(void);\n"
                                    "int kilni_g(void) "
                                    "{ return kilni_gone(); }\n")},
-         "libkiln.so calls kilni_gone, which no room has"),
+         "libkiln.so calls kilni_gone, which no module has"),
     ],
     "calls_stay_inside": [
         ({"src/base/base.c": ("+", "int kiln_called(void);\n"
@@ -414,7 +414,7 @@ BREACHES = {
         ({"src/GLOBALS": ("+", "left/left.c gone: it was there\n")},
          "left/left.c has no such variable gone"),
         ({"src/GLOBALS": ("+", "left/left.c unreasoned\n")},
-         "src/GLOBALS:2: is not `room/file.c name: why`"),
+         "src/GLOBALS:2: is not `module/file.c name: why`"),
     ],
     "headers_alone": [
         ({"include/kiln/top.h": TOP % "top" + "kiln_status_t* kiln_t;\n"},
@@ -488,8 +488,8 @@ BREACHES = {
          "no test is called it_runs"),
         ({"docs/reference/left-cases.md": "| a | `test_lost.c` |\n"},
          "there is no file test_lost.c"),
-        ({"docs/reference/left-cases.md": "| a | `house_lost` |\n"},
-         "there is no rule house_lost"),
+        ({"docs/reference/left-cases.md": "| a | `layout_lost` |\n"},
+         "there is no rule layout_lost"),
     ],
     "reference_is_complete": [
         ({"src/base/env_vars.inc":
@@ -498,19 +498,19 @@ BREACHES = {
         ({"docs/reference/status.md": ""},
          "OK is not in docs/reference/status.md"),
     ],
-    "rooms_have_pages": [
-        ({"docs/rooms/left.md": None},
-         "src/left has code and no page docs/rooms/left.md"),
-        ({"docs/rooms/attic.md": "x"}, "attic.md is the page of no room"),
+    "modules_have_pages": [
+        ({"docs/internals/left.md": None},
+         "src/left has code and no page docs/internals/left.md"),
+        ({"docs/internals/attic.md": "x"}, "attic.md is the page of no module"),
     ],
-    "house_page": [
-        ({"src/FLOORS": ("+", "4 attic: ; ;\n")},
-         "attic is on floor None there and 4 in src/FLOORS"),
-        ({"docs/house.md": None}, "base is on floor None there and 0"),
+    "layout_page": [
+        ({"src/LAYERS": ("+", "4 attic: ; ;\n")},
+         "attic is on layer None there and 4 in src/LAYERS"),
+        ({"docs/internals/layout.md": None}, "base is on layer None there and 0"),
     ],
     "links": [
-        ({"docs/rooms/left.md": "[x](gone.md)\n"},
-         "docs/rooms/left.md: links to gone.md, which is not there"),
+        ({"docs/internals/left.md": "[x](gone.md)\n"},
+         "docs/internals/left.md: links to gone.md, which is not there"),
     ],
     "decisions": [
         ({"docs/decisions/two.md": "two\n"},
@@ -537,13 +537,13 @@ def build(tree, flags, link, bind, lost):
     """What CMake and Ninja would leave behind, made by hand."""
     objects = []
     for path in tree.files("src/base", "src/left", ext=".c"):
-        _, room, name = path.split("/")
-        target = os.path.join(tree.build, "src", room, "CMakeFiles",
-                              "kiln_room_%s.dir" % room, name + ".o")
+        _, module, name = path.split("/")
+        target = os.path.join(tree.build, "src", module, "CMakeFiles",
+                              "kiln_module_%s.dir" % module, name + ".o")
         include = "#define KILN_FIXTURE 1\n"
         text = tree.text(path).replace(
             '"kiln/', '"%s/include/kiln/' % tree.root)
-        for name in tree.rooms():
+        for name in tree.modules():
             text = text.replace('"%s/' % name, '"%s/src/%s/' % (tree.root,
                                                                 name))
         compile_object(tree, include + text, target)
@@ -575,7 +575,7 @@ def problems(name, breach, cc):
     link = breach.pop("link", None)
     bind = breach.pop("bind", "-Wl,-Bsymbolic")
     lost = breach.pop("lost", None)
-    root = tempfile.mkdtemp(prefix="kiln-house-")
+    root = tempfile.mkdtemp(prefix="kiln-layout-")
     try:
         write(root, CLEAN)
         write(root, breach)

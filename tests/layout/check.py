@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tries house rules on a tree: check.py [RULE...] --tree DIR --build DIR.
+"""Tries layout rules on a tree: check.py [RULE...] --tree DIR --build DIR.
 
 Without a rule, all of them. Prints each problem on a line of its own; exits
 with 1 if there was one, with 77 if no rule could be tried here.
@@ -13,7 +13,7 @@ import rules_binary  # noqa: F401  (each import registers its rules)
 import rules_docs  # noqa: F401
 import rules_layout  # noqa: F401
 import rules_text  # noqa: F401
-from house_tree import RULES, Skip, Tree
+from layout_tree import RULES, Skip, Tree
 
 
 def main():

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from house_tree import from_tools, rule, strip_comments
+from layout_tree import from_tools, rule, strip_comments
 
 
 @rule
@@ -15,9 +15,9 @@ def generated_files(tree):
     outputs = tree.generated()
     for path, tool in sorted(outputs.items()):
         if not tree.exists(path):
-            yield "tests/house/GENERATORS: %s does not exist" % path
+            yield "tests/layout/GENERATORS: %s does not exist" % path
         if not tree.exists(tool):
-            yield "tests/house/GENERATORS: %s does not exist" % tool
+            yield "tests/layout/GENERATORS: %s does not exist" % tool
     for tool in sorted(set(outputs.values())):
         if not tree.exists(tool):
             continue
@@ -70,7 +70,7 @@ def case_tables(tree):
     known = set(tests) | {t[len("test_"):] for t in tests
                           if t.startswith("test_")}
     files = {path.rpartition("/")[2] for path in tree.files("tests")}
-    rules = {"house_" + line for _, line in tree.lines("tests/house/RULES")}
+    rules = {"layout_" + line for _, line in tree.lines("tests/layout/RULES")}
     for path in tree.files("docs/reference", ext="-cases.md"):
         for number, line in enumerate(tree.text(path).splitlines(), 1):
             if not line.startswith("| ") or line.count(" | ") < 1:
@@ -82,7 +82,7 @@ def case_tables(tree):
                     if name not in files and "/" not in name:
                         yield "%s:%d: there is no file %s" % (path, number,
                                                               name)
-                elif name.startswith("house_"):
+                elif name.startswith("layout_"):
                     if name not in rules:
                         yield "%s:%d: there is no rule %s" % (path, number,
                                                               name)
@@ -108,18 +108,24 @@ def reference_is_complete(tree):
                 yield "%s: %s is not in %s" % (source, name, page)
 
 
+# Pages of docs/internals/ about all modules.
+OF_ALL_MODULES = ("layout",)
+
+
 @rule
-def rooms_have_pages(tree):
-    """Each room with code has a page in docs/rooms/, and only rooms have."""
-    rooms = tree.rooms()
-    for name in sorted(rooms):
+def modules_have_pages(tree):
+    """Each module with code has a page in docs/internals/, and a page there is
+    a module's, or about all of them."""
+    modules = tree.modules()
+    for name in sorted(modules):
         if tree.files("src/" + name, ext=".c"):
-            page = "docs/rooms/%s.md" % name
+            page = "docs/internals/%s.md" % name
             if not tree.exists(page):
                 yield "src/%s has code and no page %s" % (name, page)
-    for page in tree.files("docs/rooms", ext=".md"):
-        if os.path.basename(page)[:-3] not in rooms:
-            yield "%s is the page of no room" % page
+    for page in tree.files("docs/internals", ext=".md"):
+        name = os.path.basename(page)[:-3]
+        if name not in modules and name not in OF_ALL_MODULES:
+            yield "%s is the page of no module" % page
 
 
 @rule
@@ -149,9 +155,9 @@ def library_pages(tree):
 
 
 @rule
-def house_page(tree):
-    """The picture in docs/house.md shows the floors of src/FLOORS."""
-    page = "docs/house.md"
+def layout_page(tree):
+    """The picture in docs/internals/layout.md shows the layers of src/LAYERS."""
+    page = "docs/internals/layout.md"
     shown = {}
     text = tree.text(page) if tree.exists(page) else ""
     for line in text.splitlines():
@@ -159,10 +165,10 @@ def house_page(tree):
         if match:
             for name in match.group(2).split():
                 shown[name.rstrip("/")] = int(match.group(1))
-    built = {room.name: room.floor for room in tree.rooms().values()}
+    built = {module.name: module.layer for module in tree.modules().values()}
     for name in sorted(set(shown) | set(built)):
         if shown.get(name) != built.get(name):
-            yield "%s: %s is on floor %s there and %s in src/FLOORS" % (
+            yield "%s: %s is on layer %s there and %s in src/LAYERS" % (
                 page, name, shown.get(name), built.get(name))
 
 

@@ -71,7 +71,7 @@ def plant(root):
         shutil.copy(os.path.join(ROOT, path), os.path.join(root, path))
     write(root, "src/a/a.c", CLEAN)
     write(root, "src/a/a.h", HEADER)
-    write(root, "tests/house/LINTED", "")
+    write(root, "tests/layout/LINTED", "")
     write(root, ".gitignore", "/build/\n")
     names = ["src/a/a.c"] + [path for path, _, _ in BREACHES]
     write(root, "build/release/compile_commands.json", json.dumps([
@@ -123,7 +123,7 @@ def main():
     if shutil.which("git") is None:
         print("skip: there is no git")
         return 77
-    root = os.path.realpath(tempfile.mkdtemp(prefix="kiln-house-"))
+    root = os.path.realpath(tempfile.mkdtemp(prefix="kiln-layout-"))
     try:
         plant(root)
         found = list(wrongs(root))

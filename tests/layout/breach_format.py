@@ -26,14 +26,14 @@ def format_says(root, *arguments):
 
 
 def main():
-    root = tempfile.mkdtemp(prefix="kiln-house-")
+    root = tempfile.mkdtemp(prefix="kiln-layout-")
     try:
-        for folder in ("src", "include", "tests/house", "bench", "examples",
+        for folder in ("src", "include", "tests/layout", "bench", "examples",
                        "tools"):
             os.makedirs(os.path.join(root, folder))
         for path in ("tools/format", ".clang-format"):
             shutil.copy(os.path.join(ROOT, path), os.path.join(root, path))
-        with open(os.path.join(root, "tests/house/GENERATORS"), "w",
+        with open(os.path.join(root, "tests/layout/GENERATORS"), "w",
                   encoding="utf-8") as file:
             file.write("tools/gen.py: src/made_gen.h\n")
         ugly = "int  f( void ){return 3;}\n"

@@ -6,7 +6,7 @@ import os
 import sys
 
 from breaches import BREACHES
-from house_tree import RULES
+from layout_tree import RULES
 
 
 def main():

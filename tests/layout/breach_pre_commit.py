@@ -16,16 +16,16 @@ COMMITS = [
     ("src/base/a.c", GOOD, "base: a file", None),
     ("src/base/a.c", GOOD + "int  y;\n", "base: a blank", "tools/format"),
     ("src/base/a.c", TOP + "void f(int n) {\n  for (int i = 0; i < n; ++i) "
-     "f(i);\n}\n", "base: a step", "steps_behind"),
+     "f(i);\n}\n", "base: a step", "postfix_steps"),
     ("src/base/a.c", GOOD + "int y;\n", "base: " + "x" * 67, "73 characters"),
-    ("src/base/a.c", GOOD + "int y;\n", "some things", "room: what"),
+    ("src/base/a.c", GOOD + "int y;\n", "some things", "module: what"),
     ("src/base/a.c", GOOD + "int y;\n", "base: " + "x" * 66, None),
 ]
 
 
 def plant(root):
     for path in ("tools/format", "tools/lint", "tools/pre-commit",
-                 ".clang-format", ".clang-tidy", "tests/house"):
+                 ".clang-format", ".clang-tidy", "tests/layout"):
         source, target = (os.path.join(top, path) for top in (ROOT, root))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if os.path.isdir(source):
@@ -33,9 +33,9 @@ def plant(root):
         else:
             shutil.copy(source, target)
     for name in ("GENERATORS", "EXCEPTIONS", "LINTED"):
-        write(root, "tests/house/" + name, "tools/gen.py: a\n"
+        write(root, "tests/layout/" + name, "tools/gen.py: a\n"
               if name == "GENERATORS" else "")
-    write(root, "src/FLOORS", "0 base: * ; ;\n")
+    write(root, "src/LAYERS", "0 base: * ; ;\n")
     write(root, ".gitignore", "/build/\n__pycache__/\n")
     write(root, "build/release/compile_commands.json", "[]")
     for folder in ("include", "bench", "examples"):
@@ -65,7 +65,7 @@ def main():
     if shutil.which("git") is None:
         print("skip: there is no git")
         return 77
-    root = os.path.realpath(tempfile.mkdtemp(prefix="kiln-house-"))
+    root = os.path.realpath(tempfile.mkdtemp(prefix="kiln-layout-"))
     try:
         run(root, "git", "init", "-q")
         plant(root)

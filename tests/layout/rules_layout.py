@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from house_tree import Skip, rule, run, strip_comments
+from layout_tree import Skip, rule, run, strip_comments
 
 CODE = (".c", ".h", ".inc")
 TOOLKIT = re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api|cuda_fp16|nvrtc|"
@@ -13,61 +13,61 @@ TOOLKIT = re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api|cuda_fp16|nvrtc|"
 CLI_LIBRARIES = {"argp.h", "jansson.h", "png.h"}
 
 
-def _kiln_include_problem(tree, room, name):
-    owner = tree.header_rooms().get(name)
-    if owner is None or owner.name == room.name or owner.name in room.also:
+def _kiln_include_problem(tree, module, name):
+    owner = tree.header_modules().get(name)
+    if owner is None or owner.name == module.name or owner.name in module.also:
         return None
-    if owner.floor >= room.floor:
+    if owner.layer >= module.layer:
         return "%s is a header of %s, which is not below" % (name, owner.name)
-    # A room without doors is a user of the library, not a part of it.
-    if owner.only_by and room.doors and room.name not in owner.only_by:
+    # A module without public headers is a user of the library, not a part of it.
+    if owner.only_by and module.own and module.name not in owner.only_by:
         return "%s may be included by %s only" % (name,
                                                   ", ".join(owner.only_by))
     return None
 
 
-def _room_include_problem(tree, room, name):
-    rooms = tree.rooms()
+def _module_include_problem(tree, module, name):
+    modules = tree.modules()
     target, slash, header = name.partition("/")
     if not slash:
-        return '"%s" names no room' % name
-    if target not in rooms:
-        return '"%s": src/FLOORS has no room %s' % (name, target)
+        return '"%s" names no module' % name
+    if target not in modules:
+        return '"%s": src/LAYERS has no module %s' % (name, target)
     if not tree.exists("src/" + name):
         return '"%s" does not exist' % name
-    other = rooms[target]
-    if other.name == room.name:
+    other = modules[target]
+    if other.name == module.name:
         return None
-    if other.floor >= room.floor and other.name not in room.also:
-        return '"%s" lies on floor %d, not below floor %d' % (
-            name, other.floor, room.floor)
-    if other.only_by and room.name not in other.only_by:
+    if other.layer >= module.layer and other.name not in module.also:
+        return '"%s" lies on layer %d, not below layer %d' % (
+            name, other.layer, module.layer)
+    if other.only_by and module.name not in other.only_by:
         return '"%s" may be included by %s only' % (name,
                                                     ", ".join(other.only_by))
-    if "*" not in other.doors and header not in other.doors:
-        return '"%s" is no door of %s' % (name, other.name)
+    if "*" not in other.own and header not in other.own:
+        return '"%s" is no header of %s' % (name, other.name)
     return None
 
 
 @rule
-def floors(tree):
-    """A file includes its own room, and lower floors through their doors."""
-    rooms = tree.rooms()
+def layers(tree):
+    """A file includes its own module, and lower layers through their headers."""
+    modules = tree.modules()
     for path in tree.files("src", "include", ext=CODE):
-        room = rooms.get(tree.room_name(path))
-        if room is None:
+        module = modules.get(tree.module_name(path))
+        if module is None:
             if path.startswith("src/"):
-                yield "%s: its folder is no room of src/FLOORS" % path
+                yield "%s: its folder is no module of src/LAYERS" % path
             continue
         for number, kind, name in tree.includes(path):
             if kind == "<":
                 continue
             if name.startswith("kiln/"):
-                problem = _kiln_include_problem(tree, room, name)
+                problem = _kiln_include_problem(tree, module, name)
             elif path.startswith("include/"):
                 problem = "a public header includes kiln/ only, not " + name
             else:
-                problem = _room_include_problem(tree, room, name)
+                problem = _module_include_problem(tree, module, name)
             if problem:
                 yield "%s:%d: %s" % (path, number, problem)
 
@@ -76,9 +76,9 @@ def _part_lines(tree, parts):
     """Problems of the `part` lines themselves."""
     seen = []
     for part, (number, others) in parts.items():
-        where = "src/FLOORS:%d: " % number
-        if part.partition("/")[0] not in tree.rooms():
-            yield where + "%s is in no room" % part
+        where = "src/LAYERS:%d: " % number
+        if part.partition("/")[0] not in tree.modules():
+            yield where + "%s is in no module" % part
         if not tree.files("src/" + part):
             yield where + "there is no folder src/%s" % part
         for other in others:
@@ -89,27 +89,27 @@ def _part_lines(tree, parts):
 
 @rule
 def parts(tree):
-    """A part of a room includes itself and the parts that src/FLOORS lists
-    for it; beside the parts stands the room's door."""
+    """A part of a module includes itself and the parts that src/LAYERS lists
+    for it; beside the parts stands the module's header."""
     listed = tree.parts()
     yield from _part_lines(tree, listed)
     divided = {part.partition("/")[0] for part in listed}
     for path in tree.files("src", ext=CODE):
-        room, part = tree.room_name(path), tree.part_name(path)
+        module, part = tree.module_name(path), tree.part_name(path)
         if part is not None and part not in listed:
-            yield "%s: its folder is no part of src/FLOORS" % path
+            yield "%s: its folder is no part of src/LAYERS" % path
             continue
-        if room not in divided:
+        if module not in divided:
             continue
-        if part is None and path != "src/%s/%s.h" % (room, room):
-            yield "%s: belongs to a part of its room" % path
+        if part is None and path != "src/%s/%s.h" % (module, module):
+            yield "%s: belongs to a part of its module" % path
         allowed = [part] + listed[part][1] if part else []
         for number, kind, name in tree.includes(path):
             other = tree.part_name("src/" + name)
             if kind == '"' and other in listed and other not in allowed \
-                    and other.partition("/")[0] == room:
+                    and other.partition("/")[0] == module:
                 yield "%s:%d: %s may not include %s" % (
-                    path, number, part or "a door", other)
+                    path, number, part or "a header", other)
 
 
 @rule
@@ -166,13 +166,13 @@ def header_cycles(tree):
 
 @rule
 def unique_names(tree):
-    """A file name says which file it is, wherever it is printed. A door and
-    its room's public header share theirs: "room/room.h", "kiln/room.h"."""
+    """A file name says which file it is, wherever it is printed. A header and
+    its module's public header share theirs: "module/module.h", "kiln/module.h"."""
     seen = {}
     for path in tree.files(ext=CODE):
         name = os.path.basename(path)
-        room = name[:-2]
-        if path == "src/%s/%s.h" % (room, room) and seen.get(
+        module = name[:-2]
+        if path == "src/%s/%s.h" % (module, module) and seen.get(
                 name) == "include/kiln/" + name:
             continue
         if name in seen:
@@ -181,12 +181,12 @@ def unique_names(tree):
 
 
 @rule
-def no_homeless_names(tree):
-    """No file for things that have no room."""
+def names_have_modules(tree):
+    """No file for things that have no module."""
     for path in tree.files(ext=CODE + (".py",)):
         stem = os.path.splitext(os.path.basename(path))[0]
         if stem in ("util", "utils", "common", "misc", "helper", "helpers"):
-            yield "%s: what is in it belongs to a room; find it" % path
+            yield "%s: what is in it belongs to a module; find it" % path
 
 
 # What programs leave behind: fuzzers, debuggers, profilers, editors, patches.
@@ -208,28 +208,28 @@ def no_leftovers(tree):
 
 
 @rule
-def public_headers_have_rooms(tree):
-    """Each public header is a header of exactly one room in src/FLOORS."""
+def public_headers_have_modules(tree):
+    """Each public header is a header of exactly one module in src/LAYERS."""
     owners = {}
-    for room in tree.rooms().values():
-        for header in room.headers:
+    for module in tree.modules().values():
+        for header in module.headers:
             if header in owners:
                 yield "%s belongs to %s and to %s" % (header, owners[header],
-                                                      room.name)
-            owners[header] = room.name
+                                                      module.name)
+            owners[header] = module.name
     for path in tree.files("include", ext=".h"):
         if path[len("include/"):] not in owners:
-            yield "%s belongs to no room of src/FLOORS" % path
+            yield "%s belongs to no module of src/LAYERS" % path
 
 
 @rule
-def unit_tests_have_rooms(tree):
-    """tests/unit/ has a folder for each room and no others."""
-    rooms = tree.rooms()
+def unit_tests_have_modules(tree):
+    """tests/unit/ has a folder for each module and no others."""
+    modules = tree.modules()
     for path in tree.files("tests/unit", ext=CODE):
         name = path.split("/")[2]
-        if name not in rooms:
-            yield "%s: %s is no room of src/FLOORS" % (path, name)
+        if name not in modules:
+            yield "%s: %s is no module of src/LAYERS" % (path, name)
 
 
 def _declared(tree, headers):
@@ -274,8 +274,8 @@ def needless_includes(tree):
             # A file includes what it implements; a header gathers its
             # module's public ones; C's own types come by kiln/api.h.
             same = os.path.splitext(os.path.basename(name))[0] == stem
-            gathered = path.endswith(".h") and tree.room_name(
-                header) == tree.room_name(path) and name.startswith("kiln/")
+            gathered = path.endswith(".h") and tree.module_name(
+                header) == tree.module_name(path) and name.startswith("kiln/")
             generated = header in tree.generated()
             if same or gathered or generated or name == "kiln/api.h":
                 continue
