@@ -50,7 +50,7 @@ def place(kiln):
 def run(command, folder, env):
     """Exit code, standard output and standard error."""
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=env,
-                          check=False, timeout=100, stdin=subprocess.DEVNULL,
+                          check=False, timeout=600, stdin=subprocess.DEVNULL,
                           capture_output=True)
     return (done.returncode, done.stdout,
             done.stderr.decode("utf-8", "replace"))
