@@ -16,7 +16,7 @@ KILN_EXTERN_C_BEGIN
 
 // Device code. thread-safe
 //
-// Reference-counted and immutable.
+// Reference-counted and immutable, but for what it once reads of itself.
 typedef struct kiln_code_t kiln_code_t;
 
 // A name in the source and its name in the code. thread-compatible
@@ -72,6 +72,16 @@ kiln_code_create(kiln_bytes_view_t bytes, const kiln_code_options_t* options,
 // One reference more, one less. NULL is accepted. Since 0.1.
 KILN_API void kiln_code_retain(kiln_code_t* code);
 KILN_API void kiln_code_release(kiln_code_t* code);
+
+// What the code says of itself: its kernels, their parameters, what made it.
+// The first call reads it (the refusals of kiln_image_create), and it stays
+// with the code: who asks again, and the software device when it loads the
+// code, reads nothing. What is refused is read anew by each call. From any
+// thread; it is made with the code's allocator.
+//
+// The caller owns `*out_image`, which may outlive the code. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_code_image(kiln_code_t* code,
+                                                     kiln_image_t** out_image);
 
 // KILN_CODE_FORMAT_*, never UNKNOWN. Since 0.1.
 KILN_API uint32_t kiln_code_format(const kiln_code_t* code);

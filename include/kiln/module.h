@@ -43,7 +43,9 @@ typedef struct kiln_module_options_t {
   const char* name;      // what messages call it, e.g. the file. Default: "".
 
   // PTX that a cubin was made of, by which the kernels' parameters have names
-  // and types, which machine code has not. Default: none; what is loaded tells.
+  // and types, which machine code has not. Code whose own bytes are loaded
+  // (kiln_code_bytes) is not read where that was done before (kiln_code_image).
+  // Default: none; what is loaded tells.
   kiln_code_t* described_by;
 } kiln_module_options_t;
 

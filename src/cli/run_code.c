@@ -297,8 +297,9 @@ static bool run_code_take_text(kilni_cli_code_t* c) {
 bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   code->link_reason = "";
   if (!make_text(code, error)) return false;
-  if (code->kind == KILNI_CLI_CODE_LTOIR)
+  if (code->kind == KILNI_CLI_CODE_LTOIR) {
     return run_code_link_text(code, true, error);
+  }
   // Without a place on disk nobody would find it at the next start.
   bool keeps = code->cache != NULL && kiln_cache_directory(code->cache)[0] != 0;
   if (!keeps || !is_gpu(code) ||
@@ -317,7 +318,10 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
 // driver that is too old for the compiler's PTX.
 static bool make_cubin(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   kiln_code_release(code->code);
+  kiln_image_release(code->image);
   code->code = NULL;
+  code->image = NULL;
+  code->is_image_tried = false;
   uint64_t began = kilni_cli_now_ns();
   bool ok = run_code_compile(code, KILN_CODE_FORMAT_CUBIN, error) &&
             run_code_take_text(code);
@@ -327,18 +331,32 @@ static bool make_cubin(kilni_cli_code_t* code, kilni_cli_error_t* error) {
 
 // ---- Loading ----
 
+static bool run_code_is_ptx(const kiln_code_t* code) {
+  return code != NULL && kiln_code_format(code) == KILN_CODE_FORMAT_PTX;
+}
+
+const kiln_image_t* kilni_cli_code_image(kilni_cli_code_t* code) {
+  kiln_code_t* ptx = run_code_is_ptx(code->text)   ? code->text
+                     : run_code_is_ptx(code->code) ? code->code
+                                                   : NULL;
+  if (code->is_image_tried || ptx == NULL) return code->image;
+  code->is_image_tried = true;
+  kiln_status_free(kiln_code_image(ptx, &code->image));
+  return code->image;
+}
+
 static bool run_code_load(kilni_cli_code_t* code, kiln_module_t** out_module,
                           kilni_cli_error_t* error) {
   kiln_module_options_t options = kiln_module_options_default();
   options.name = code->file;
-  if (code->code != code->text &&
-      kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX) {
-    options.described_by = code->text;
-  }
+  if (run_code_is_ptx(code->text)) options.described_by = code->text;
   kiln_load_log_t* log = NULL;
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "loading %s", code->file);
   uint64_t began = kilni_cli_now_ns();
+  // Read here, it is not read by the load; a program says by itself what its
+  // kernel takes.
+  if (code->program == NULL) (void)kilni_cli_code_image(code);
   kiln_status_t status = kiln_module_load(
       code->device, kiln_code_bytes(code->code), &options, &log, out_module);
   code->times.load_ns += kilni_cli_now_ns() - began;

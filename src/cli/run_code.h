@@ -60,6 +60,10 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error);
 bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
                            kilni_cli_error_t* error);
 
+// What its PTX says of itself, read once for all kernels and the load; NULL
+// where there is none, or a text that only a GPU's driver can read. Borrowed.
+const kiln_image_t* kilni_cli_code_image(kilni_cli_code_t* code);
+
 void kilni_cli_code_deinit(kilni_cli_code_t* code);
 
 #endif  // KILN_SRC_CLI_RUN_CODE_H_

@@ -8,26 +8,10 @@
 
 #include "kiln/image.h"
 
-static bool run_facts_is_ptx(const kiln_code_t* code) {
-  return code != NULL && kiln_code_format(code) == KILN_CODE_FORMAT_PTX;
-}
-
-// Read once for all kernels of the file. A text that only a GPU's driver can
-// read says nothing.
-static const kiln_image_t* image_of(kilni_cli_code_t* code) {
-  const kiln_code_t* ptx = run_facts_is_ptx(code->text)   ? code->text
-                           : run_facts_is_ptx(code->code) ? code->code
-                                                          : NULL;
-  if (code->is_image_tried || ptx == NULL) return code->image;
-  code->is_image_tried = true;
-  kiln_status_free(kiln_image_create(kiln_code_bytes(ptx), NULL, &code->image));
-  return code->image;
-}
-
 static void find_use(kilni_cli_code_t* code, kilni_cli_kernel_t* facts,
                      kiln_image_use_t** out_use) {
   uint32_t index = 0;
-  const kiln_image_t* image = image_of(code);
+  const kiln_image_t* image = kilni_cli_code_image(code);
   if (image == NULL) return;
   kiln_status_t status = kiln_image_kernel_find(image, facts->name, &index);
   if (kiln_status_is_ok(status)) {

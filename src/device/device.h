@@ -10,6 +10,7 @@
 #include "base/keep.h"
 #include "base/thread.h"
 #include "compile/link_backend.h"
+#include "image/ptx.h"
 #include "kiln/device.h"
 #include "kiln/fault.h"
 #include "table/table.h"
@@ -49,6 +50,10 @@ typedef struct kilni_device_source_t {
   // Says whom the calling thread's work on default streams is for from now on,
   // and whose the streams are that it makes.
   void (*act_for)(uint64_t owner);
+  // Says what the text at `text` was read to, for the calling thread's next
+  // load of it, which then reads nothing; NULL, NULL takes that back. The tree
+  // is retained by who uses it.
+  void (*offer)(const void* text, kilni_image_ptx_module_t* tree);
   // Ends what runs on it for `owner`; where that was.
   void (*give_up)(uint32_t device, uint64_t owner, kiln_fault_t* out_place);
   // Set once the device is lost: its driver may still run and must not be taken

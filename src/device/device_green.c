@@ -210,6 +210,7 @@ static void inherit(kiln_device_t* part, kiln_device_t* device) {
   part->fault = device->fault;
   part->name_node = device->name_node;
   part->act_for = device->act_for;
+  part->offer = device->offer;
   part->give_up = device->give_up;
   part->executed = device->executed;
   part->info = device->info;

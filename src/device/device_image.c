@@ -80,14 +80,28 @@ static kiln_status_t take_kernels(kilni_device_code_facts_t* facts,
 
 // ---- The file ----
 
-static kiln_status_t read_kernels(kilni_device_code_facts_t* facts,
-                                  kiln_bytes_view_t bytes, const char* name,
-                                  kiln_status_t* out_doubt) {
+// What the code read before, or reads now; otherwise it is for these facts.
+static kiln_status_t image_open(const kilni_device_code_facts_t* facts,
+                                const kilni_device_code_source_t* source,
+                                kiln_image_t** out_image) {
+  if (source->code != NULL && source->keeps) {
+    return kilni_image_code_read(source->code, source->name, out_image);
+  }
+  if (source->code != NULL) {
+    *out_image = kilni_image_code_seen(source->code);
+    if (*out_image != NULL) return kiln_ok();
+  }
   kiln_image_options_t options = kiln_image_options_default();
-  options.name = name;
+  options.name = source->name;
   options.allocator = &facts->allocator;
+  return kiln_image_create(source->bytes, &options, out_image);
+}
+
+static kiln_status_t read_kernels(kilni_device_code_facts_t* facts,
+                                  const kilni_device_code_source_t* source,
+                                  kiln_status_t* out_doubt) {
   kiln_image_t* image = NULL;
-  kiln_status_t status = kiln_image_create(bytes, &options, &image);
+  kiln_status_t status = image_open(facts, source, &image);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status)) {
     *out_doubt = status;
@@ -95,6 +109,7 @@ static kiln_status_t read_kernels(kilni_device_code_facts_t* facts,
   }
   status = take_kernels(facts, image);
   facts->is_listed = kiln_status_is_ok(status);
+  facts->tree = kilni_image_ptx_share(image);
   kiln_image_release(image);
   return status;
 }
@@ -111,8 +126,10 @@ static kiln_status_t image_check_whole(kiln_bytes_view_t bytes,
 }
 
 static kiln_status_t image_read_facts(kilni_device_code_facts_t* facts,
-                                      kiln_bytes_view_t bytes, const char* name,
+                                      const kilni_device_code_source_t* source,
                                       kiln_status_t* out_doubt) {
+  const kiln_bytes_view_t bytes = source->bytes;
+  const char* name = source->name;
   if (bytes.size == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(BAD_DATA, "\"%s\" is empty", name),
@@ -139,18 +156,16 @@ static kiln_status_t image_read_facts(kilni_device_code_facts_t* facts,
   }
   // A fatbin has kernels for many devices, packed; the driver takes its own.
   if (is_fatbin || !kiln_status_is_ok(*out_doubt)) return kiln_ok();
-  return read_kernels(facts, bytes, name, out_doubt);
+  return read_kernels(facts, source, out_doubt);
 }
 
-kiln_status_t kilni_device_code_facts_init(kilni_device_code_facts_t* facts,
-                                           kiln_allocator_t allocator,
-                                           kiln_bytes_view_t bytes,
-                                           const char* name,
-                                           kiln_status_t* out_doubt) {
+kiln_status_t kilni_device_code_facts_init(
+    kilni_device_code_facts_t* facts, kiln_allocator_t allocator,
+    const kilni_device_code_source_t* source, kiln_status_t* out_doubt) {
   memset(facts, 0, sizeof(*facts));
   facts->allocator = allocator;
   *out_doubt = NULL;
-  kiln_status_t status = image_read_facts(facts, bytes, name, out_doubt);
+  kiln_status_t status = image_read_facts(facts, source, out_doubt);
   if (!kiln_status_is_ok(status)) kilni_device_code_facts_deinit(facts);
   return status;
 }
@@ -168,7 +183,13 @@ static void kernel_deinit(kiln_allocator_t allocator,
   kilni_base_strfree(allocator, kernel->name);
 }
 
+void kilni_device_code_facts_drop_tree(kilni_device_code_facts_t* facts) {
+  kilni_image_ptx_module_release(facts->tree);
+  facts->tree = NULL;
+}
+
 void kilni_device_code_facts_deinit(kilni_device_code_facts_t* facts) {
+  kilni_device_code_facts_drop_tree(facts);
   for (size_t i = 0; i < facts->kernel_count; i++) {
     kernel_deinit(facts->allocator, &facts->kernels[i]);
   }
@@ -213,14 +234,13 @@ static kiln_status_t image_describe(kilni_device_code_facts_t* facts,
   return kiln_ok();
 }
 
-kiln_status_t kilni_device_code_facts_describe(kilni_device_code_facts_t* facts,
-                                               kiln_bytes_view_t ptx,
-                                               const char* name) {
+kiln_status_t kilni_device_code_facts_describe(
+    kilni_device_code_facts_t* facts, const kilni_device_code_source_t* ptx) {
   kilni_device_code_facts_t other;
   kiln_status_t doubt = kiln_ok();
   if (facts->format != KILN_CODE_FORMAT_CUBIN) return kiln_ok();
-  KILNI_RETURN_IF_ERROR(kilni_device_code_facts_init(&other, facts->allocator,
-                                                     ptx, name, &doubt));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_code_facts_init(&other, facts->allocator, ptx, &doubt));
   // What our reader cannot read describes nothing; the code is good all the
   // same.
   kiln_status_free(doubt);

@@ -129,6 +129,7 @@ struct kiln_device_t {
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
   void (*act_for)(uint64_t owner);
+  void (*offer)(const void* text, kilni_image_ptx_module_t* tree);
   void (*give_up)(uint32_t device, uint64_t owner, kiln_fault_t* out_place);
   // Of a whole device: where its work was when a time limit ended it, KILNI_
   // PLACE_*. Another object over the same context has another.
@@ -271,7 +272,16 @@ typedef struct kilni_device_code_facts_t {
   kilni_device_code_kernel_t* kernels;
   size_t kernel_count;
   size_t kernel_capacity;
+  kilni_image_ptx_module_t* tree;  // of PTX, until it is loaded; or NULL
 } kilni_device_code_facts_t;
+
+// What facts are read of. thread-compatible
+typedef struct kilni_device_code_source_t {
+  kiln_bytes_view_t bytes;
+  const char* name;   // for messages
+  kiln_code_t* code;  // that the bytes are of; NULL: nobody's
+  bool keeps;         // what is read stays with `code`
+} kilni_device_code_source_t;
 
 enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 
@@ -581,19 +591,19 @@ static inline void kilni_device_owner_release(kiln_owner_t owner) {
 
 // ---- Code files (device_image.c) ----
 
-// Reads what `bytes` say. For a file that the reader cannot read but a driver
-// may, `is_listed` is false and `*out_doubt` says why.
-kiln_status_t kilni_device_code_facts_init(kilni_device_code_facts_t* facts,
-                                           kiln_allocator_t allocator,
-                                           kiln_bytes_view_t bytes,
-                                           const char* name,
-                                           kiln_status_t* out_doubt);
+// Reads what a file says, or takes it from the code if that was read before.
+// For a file that the reader cannot read but a driver may, `is_listed` is false
+// and `*out_doubt` says why.
+kiln_status_t kilni_device_code_facts_init(
+    kilni_device_code_facts_t* facts, kiln_allocator_t allocator,
+    const kilni_device_code_source_t* source, kiln_status_t* out_doubt);
+// Lets go of the tree, which the facts are not of.
+void kilni_device_code_facts_drop_tree(kilni_device_code_facts_t* facts);
 void kilni_device_code_facts_deinit(kilni_device_code_facts_t* facts);
 // Describes kernels of a cubin by the PTX that it was made of. Those that are
 // not there stay as they are.
-kiln_status_t kilni_device_code_facts_describe(kilni_device_code_facts_t* facts,
-                                               kiln_bytes_view_t ptx,
-                                               const char* name);
+kiln_status_t kilni_device_code_facts_describe(
+    kilni_device_code_facts_t* facts, const kilni_device_code_source_t* ptx);
 // The index of a kernel; kernel_count if there is none.
 size_t kilni_device_code_facts_find(const kilni_device_code_facts_t* facts,
                                     const char* name);

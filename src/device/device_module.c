@@ -37,7 +37,8 @@ typedef struct load_t {
   kilni_device_loaded_t* loaded;
   const char* name;
   kiln_status_t doubt;  // of our own reader
-  const kiln_code_t* described_by;
+  kiln_code_t* code;    // that is loaded; NULL: bytes that nobody keeps
+  kiln_code_t* described_by;
 } load_t;
 
 static const char* error_text(const load_t* load) {
@@ -133,6 +134,18 @@ static void module_fill_options(kilni_device_loaded_t* loaded) {
   loaded->values[3] = (void*)(uintptr_t)(KILNI_LOAD_LOG_BYTES - 1);
 }
 
+// What was read of the text goes with it to a driver that takes it.
+static void module_offer(const load_t* load, const void* data) {
+  const kilni_device_code_facts_t* facts = &load->loaded->facts;
+  if (load->device->offer == NULL || facts->tree == NULL) return;
+  load->device->offer(data, facts->tree);
+}
+
+static void module_end_offer(const load_t* load) {
+  if (load->device->offer != NULL) load->device->offer(NULL, NULL);
+  kilni_device_code_facts_drop_tree(&load->loaded->facts);
+}
+
 // Loads bytes that end with a NUL, which PTX needs.
 static kiln_status_t load_text(load_t* load, const void* data) {
   kiln_device_t* device = load->device;
@@ -140,9 +153,11 @@ static kiln_status_t load_text(load_t* load, const void* data) {
   kilni_device_scope_t scope;
   KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
       &scope, device, KILNI_CUDA_ROW_cuModuleLoadDataEx));
+  module_offer(load, data);
   kiln_cu_result_t result = device->table->cuModuleLoadDataEx(
       &loaded->handle, data, KILNI_LOAD_OPTIONS, loaded->options,
       loaded->values);
+  module_end_offer(load);
   kiln_status_t status = kiln_ok();
   if (result != KILN_CU_SUCCESS) {
     loaded->handle = NULL;  // what a failed call wrote is none
@@ -164,9 +179,11 @@ static kiln_status_t load_library(load_t* load, const void* data) {
   KILNI_RETURN_IF_ERROR(kilni_device_scope_enter(
       &scope, device, KILNI_CUDA_ROW_cuLibraryLoadData));
   const char* call = "cuLibraryLoadData";
+  module_offer(load, data);
   kiln_cu_result_t result = table->cuLibraryLoadData(
       &loaded->library, data, loaded->options, loaded->values,
       KILNI_LOAD_OPTIONS, NULL, NULL, 0);
+  module_end_offer(load);
   if (result != KILN_CU_SUCCESS) {
     loaded->library = NULL;  // what a failed call wrote is none
   } else {
@@ -179,6 +196,8 @@ static kiln_status_t load_library(load_t* load, const void* data) {
 }
 
 static kiln_status_t load_copy(load_t* load, kiln_bytes_view_t bytes) {
+  // Behind the last byte of code lies a NUL.
+  if (load->code != NULL) return load_text(load, bytes.data);
   kiln_allocator_t allocator = load->device->host->allocator;
   void* copy = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, bytes.size + 1, &copy));
@@ -268,11 +287,16 @@ static kiln_status_t module_take_log(const load_t* load,
 static kiln_status_t module_read_image(load_t* load, kiln_bytes_view_t bytes) {
   kiln_allocator_t allocator = load->device->host->allocator;
   kilni_device_code_facts_t* facts = &load->loaded->facts;
-  KILNI_RETURN_IF_ERROR(kilni_device_code_facts_init(facts, allocator, bytes,
-                                                     load->name, &load->doubt));
+  // A driver that takes what was read keeps it anyway.
+  bool keeps = load->device->offer != NULL;
+  kilni_device_code_source_t source = {bytes, load->name, load->code, keeps};
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_code_facts_init(facts, allocator, &source, &load->doubt));
+  if (!keeps) kilni_device_code_facts_drop_tree(facts);
   if (load->described_by != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_device_code_facts_describe(
-        facts, kiln_code_bytes(load->described_by), load->name));
+    kilni_device_code_source_t ptx = {kiln_code_bytes(load->described_by),
+                                      load->name, load->described_by, false};
+    KILNI_RETURN_IF_ERROR(kilni_device_code_facts_describe(facts, &ptx));
   }
   return refuse_format(load->device, facts->format, load->name);
 }
@@ -359,6 +383,15 @@ static kiln_status_t check_describing(const kiln_code_t* code) {
       "give the PTX that the module's code was made of, or NULL");
 }
 
+// The code that describes a module, where the module is that code.
+static kiln_code_t* module_is_of(kiln_code_t* described_by,
+                                 kiln_bytes_view_t image) {
+  kiln_bytes_view_t bytes = kiln_code_bytes(described_by);
+  bool is_same = image.data != NULL && bytes.data == image.data &&
+                 bytes.size == image.size;
+  return is_same ? described_by : NULL;
+}
+
 kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
                                const kiln_module_options_t* options,
                                kiln_load_log_t** out_log,
@@ -377,8 +410,9 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
   KILNI_RETURN_IF_ERROR(check_describing(given.described_by));
   KILNI_RETURN_IF_ERROR(
       module_create(device, given.name ? given.name : "", &module));
-  load_t load = {device, NULL, given.name ? given.name : "the module", NULL,
-                 given.described_by};
+  kiln_code_t* code = module_is_of(given.described_by, image);
+  load_t load = {device, NULL, given.name ? given.name : "the module",
+                 NULL,   code, given.described_by};
   kiln_status_t status = load_eagerly(&load, image, out_log);
   kiln_status_free(load.doubt);
   atomic_store_explicit(&module->loaded, load.loaded, memory_order_release);
@@ -454,7 +488,8 @@ static void register_library(kiln_module_t* module,
 static kiln_status_t load_lazily(kiln_module_t* module) {
   kiln_device_t* device = module->device;
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  load_t load = {device, NULL, module->name, NULL, module->described_by};
+  load_t load = {device, NULL,         module->name,
+                 NULL,   module->code, module->described_by};
   KILNI_RETURN_IF_ERROR(loaded_create(device, &load.loaded));
   // Behind the last byte of code lies a NUL, as PTX needs it.
   kiln_bytes_view_t bytes = kiln_code_bytes(module->code);

@@ -207,6 +207,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   device->fault = source->fault;
   device->name_node = source->name_node;
   device->act_for = source->act_for;
+  device->offer = source->offer;
   device->give_up = source->give_up;
   device->executed = source->executed;
   device->lost_too = source->lost;
@@ -239,6 +240,7 @@ static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
   guest->fault = device->fault;
   guest->name_node = device->name_node;
   guest->act_for = device->act_for;
+  guest->offer = device->offer;
   guest->give_up = device->give_up;
   guest->executed = device->executed;
   guest->lost_too = device->lost_too;

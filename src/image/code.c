@@ -10,6 +10,7 @@
 #include "base/status_make.h"
 #include "image/image.h"
 #include "image/image_elf.h"
+#include "image/image_inside.h"
 
 enum { MAX_NAMES = 65536 };
 static const uint64_t kMaxBytes = (uint64_t)4 << 30;
@@ -22,6 +23,8 @@ struct kiln_code_t {
   uint32_t name_count;
   kiln_allocator_t allocator;
   kilni_base_keep_t keep;
+  // What it says of itself, once somebody has asked.
+  _Atomic(kiln_image_t*) image;
   size_t block_bytes;
   kiln_bytes_view_t bytes;
   const char* name;
@@ -209,6 +212,7 @@ kiln_status_t kilni_image_code_create(kiln_bytes_view_t bytes,
   kiln_code_t* code = block;
   memcpy(code, &given, sizeof(given));
   atomic_init(&code->references, 1);
+  atomic_init(&code->image, NULL);
   code_fill(code, &given, options);
   kilni_base_keep_retain(keep);
   *out_code = code;
@@ -239,8 +243,46 @@ void kiln_code_release(kiln_code_t* code) {
     return;
   }
   kilni_base_keep_t keep = code->keep;
+  kiln_image_release(atomic_load_explicit(&code->image, memory_order_acquire));
   kilni_base_free(code->allocator, code, code->block_bytes);
   kilni_base_keep_release(keep);
+}
+
+// ---- What is in it ----
+
+kiln_image_t* kilni_image_code_seen(const kiln_code_t* code) {
+  kiln_image_t* image =
+      atomic_load_explicit(&code->image, memory_order_acquire);
+  kiln_image_retain(image);
+  return image;
+}
+
+// No lock: of two threads that read at once, the second one's is thrown away.
+kiln_status_t kilni_image_code_read(kiln_code_t* code, const char* name,
+                                    kiln_image_t** out_image) {
+  *out_image = kilni_image_code_seen(code);
+  if (*out_image != NULL) return kiln_ok();
+  kiln_image_t* image = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_image_create(code->bytes, name, code->allocator,
+                                           code->keep, &image));
+  kiln_image_t* other = NULL;
+  if (atomic_compare_exchange_strong_explicit(&code->image, &other, image,
+                                              memory_order_acq_rel,
+                                              memory_order_acquire)) {
+    other = image;
+  } else {
+    kiln_image_release(image);
+  }
+  kiln_image_retain(other);
+  *out_image = other;
+  return kiln_ok();
+}
+
+kiln_status_t kiln_code_image(kiln_code_t* code, kiln_image_t** out_image) {
+  KILNI_CHECK_ARGUMENT(out_image != NULL, "out_image");
+  *out_image = NULL;
+  KILNI_CHECK_ARGUMENT(code != NULL, "code");
+  return kilni_image_code_read(code, code->name, out_image);
 }
 
 // ---- What it says ----

@@ -166,13 +166,23 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
       KILNI_OPTIONS_READ(options, kiln_image_options_t, &given));
   kiln_allocator_t allocator =
       given.allocator != NULL ? *given.allocator : kiln_allocator_libc();
+  kilni_base_keep_t nobody = {NULL, NULL, NULL};
+  return kilni_image_create(bytes, given.name, allocator, nobody, out_image);
+}
+
+kiln_status_t kilni_image_create(kiln_bytes_view_t bytes, const char* name,
+                                 kiln_allocator_t allocator,
+                                 kilni_base_keep_t keep,
+                                 kiln_image_t** out_image) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kiln_image_t), &block));
   kiln_image_t* image = block;
   atomic_init(&image->references, 1);
   image->allocator = allocator;
-  kiln_status_t status = image_read_file(image, bytes, given.name);
+  image->keep = keep;
+  kilni_base_keep_retain(keep);
+  kiln_status_t status = image_read_file(image, bytes, name);
   if (!kiln_status_is_ok(status)) {
     kiln_image_release(image);
     return status;
@@ -256,8 +266,10 @@ void kiln_image_release(kiln_image_t* image) {
                                                  memory_order_acq_rel) != 1) {
     return;
   }
+  kilni_base_keep_t keep = image->keep;
   kilni_image_drop(image);
   kilni_base_free(image->allocator, image, sizeof(*image));
+  kilni_base_keep_release(keep);
 }
 
 uint32_t kiln_image_format(const kiln_image_t* image) {
@@ -384,5 +396,10 @@ const char* kiln_image_packing_name(uint32_t packing) {
 }
 
 const kilni_image_ptx_module_t* kilni_image_ptx(const kiln_image_t* image) {
+  return image->ptx;
+}
+
+kilni_image_ptx_module_t* kilni_image_ptx_share(const kiln_image_t* image) {
+  kilni_image_ptx_module_retain(image->ptx);
   return image->ptx;
 }

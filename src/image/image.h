@@ -25,8 +25,18 @@ kiln_status_t kilni_image_code_create(kiln_bytes_view_t bytes,
                                       kilni_base_keep_t keep,
                                       kiln_code_t** out_code);
 
+// kiln_code_image, with what messages call the code.
+kiln_status_t kilni_image_code_read(kiln_code_t* code, const char* name,
+                                    kiln_image_t** out_image);
+
+// The same if it was read before, and NULL if not. The caller owns it.
+kiln_image_t* kilni_image_code_seen(const kiln_code_t* code);
+
 // The syntax tree of a PTX image; NULL for other formats. Borrowed.
 const kilni_image_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);
+
+// The same for who keeps it longer than the image: one reference, the caller's.
+kilni_image_ptx_module_t* kilni_image_ptx_share(const kiln_image_t* image);
 
 // The ISA version of PTX by its first directive, 90 is 9.0; 0 if it is not
 // there.

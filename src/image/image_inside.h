@@ -60,6 +60,7 @@ struct kiln_image_t {
   atomic_uint references;
   uint32_t format;
   kiln_allocator_t allocator;
+  kilni_base_keep_t keep;         // what the allocator lives by
   kilni_image_ptx_module_t* ptx;  // of a file that is PTX; else NULL
   kilni_image_texts_t* texts;
   size_t text_bytes;
@@ -106,6 +107,13 @@ typedef struct kilni_image_about_t {
   char suffix;      // of the target, or 0
   uint8_t reserved[3];
 } kilni_image_about_t;
+
+// An image of whole files, as kiln_image_create makes it; `keep` is kept until
+// its end, for an allocator that must not outlive that.
+kiln_status_t kilni_image_create(kiln_bytes_view_t bytes, const char* name,
+                                 kiln_allocator_t allocator,
+                                 kilni_base_keep_t keep,
+                                 kiln_image_t** out_image);
 
 // ---- Adding to an image (image_build.c) ----
 

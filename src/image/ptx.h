@@ -540,10 +540,10 @@ typedef struct kilni_image_ptx_limits_t {
 #undef KILNI_PTX_LIMIT_FIELD
 } kilni_image_ptx_limits_t;
 
-// A module: the tree and everything it points at. thread-compatible
+// A module: the tree and everything it points at. thread-safe
 //
-// Made whole by kilni_image_ptx_module_create and never changed afterwards.
-// Holds nothing of the text it was made from.
+// Reference-counted. Made whole by kilni_image_ptx_module_create and never
+// changed afterwards. Holds nothing of the text it was made from.
 typedef struct kilni_image_ptx_module_t {
   uint32_t version_major;
   uint32_t version_minor;
@@ -599,8 +599,14 @@ kiln_status_t kilni_image_ptx_module_create(
     const kilni_image_ptx_limits_t* limits, kiln_allocator_t allocator,
     kilni_image_ptx_module_t** out_module);
 
-// Ends the module and everything in it. NULL is accepted.
+// One reference more, one less; the last one ends the module and everything in
+// it. From any thread. NULL is accepted.
+void kilni_image_ptx_module_retain(kilni_image_ptx_module_t* module);
 void kilni_image_ptx_module_release(kilni_image_ptx_module_t* module);
+
+// Where its memory comes from, which must last as long as it.
+kiln_allocator_t kilni_image_ptx_module_allocator(
+    const kilni_image_ptx_module_t* module);
 
 // The index of a function or of a variable at module scope by name;
 // KILNI_PTX_NONE if there is none.

@@ -146,8 +146,9 @@ bool kilni_image_ptx_is_word(const kilni_image_ptx_reader_t* reader,
 
 bool kilni_image_ptx_expect(kilni_image_ptx_reader_t* reader,
                             uint32_t punctuation) {
-  if (kilni_image_ptx_is(reader, punctuation))
+  if (kilni_image_ptx_is(reader, punctuation)) {
     return kilni_image_ptx_next(reader);
+  }
   char wanted[4] = {'"', (char)punctuation, '"', '\0'};
   return kilni_image_ptx_fail_expected(reader, wanted);
 }
@@ -355,12 +356,15 @@ static bool read_directive(kilni_image_ptx_reader_t* reader) {
   if (reader->token.kind != KILNI_PTX_TOKEN_DOT_WORD) {
     return kilni_image_ptx_fail_expected(reader, "a directive");
   }
-  if (kilni_image_ptx_is_word(reader, "file"))
+  if (kilni_image_ptx_is_word(reader, "file")) {
     return kilni_image_ptx_file(reader);
-  if (kilni_image_ptx_is_word(reader, "section"))
+  }
+  if (kilni_image_ptx_is_word(reader, "section")) {
     return kilni_image_ptx_section(reader);
-  if (kilni_image_ptx_is_word(reader, "pragma"))
+  }
+  if (kilni_image_ptx_is_word(reader, "pragma")) {
     return kilni_image_ptx_pragma(reader);
+  }
   if (kilni_image_ptx_is_word(reader, "alias")) {
     reader->failed = true;
     kiln_status_t status =
@@ -614,6 +618,7 @@ kiln_status_t kilni_image_ptx_module_create(
       kilni_base_alloc(allocator, sizeof(kilni_image_ptx_arena_t), &block));
   reader.arena = block;
   reader.arena->allocator = allocator;
+  atomic_init(&reader.arena->references, 1);
   init_elements(&reader);
   kilni_image_ptx_lexer_init(&reader.lexer, text, &reader.limits);
   if (make_buckets(&reader) && ptx_reader_read_module(&reader)) {
@@ -627,9 +632,30 @@ kiln_status_t kilni_image_ptx_module_create(
   return reader.status;
 }
 
+// A module is its arena's first member.
+static kilni_image_ptx_arena_t* ptx_reader_arena_of(
+    kilni_image_ptx_module_t* module) {
+  return (kilni_image_ptx_arena_t*)module;
+}
+
+void kilni_image_ptx_module_retain(kilni_image_ptx_module_t* module) {
+  if (module == NULL) return;
+  atomic_fetch_add_explicit(&ptx_reader_arena_of(module)->references, 1,
+                            memory_order_relaxed);
+}
+
 void kilni_image_ptx_module_release(kilni_image_ptx_module_t* module) {
-  // `module` is the arena's first member.
-  if (module != NULL) free_arena((kilni_image_ptx_arena_t*)module);
+  if (module == NULL) return;
+  kilni_image_ptx_arena_t* arena = ptx_reader_arena_of(module);
+  if (atomic_fetch_sub_explicit(&arena->references, 1, memory_order_acq_rel) ==
+      1) {
+    free_arena(arena);
+  }
+}
+
+kiln_allocator_t kilni_image_ptx_module_allocator(
+    const kilni_image_ptx_module_t* module) {
+  return ((const kilni_image_ptx_arena_t*)module)->allocator;
 }
 
 uint32_t kilni_image_ptx_function_find(const kilni_image_ptx_module_t* module,

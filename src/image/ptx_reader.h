@@ -7,6 +7,8 @@
 #ifndef KILN_SRC_IMAGE_PTX_READER_H_
 #define KILN_SRC_IMAGE_PTX_READER_H_
 
+#include <stdatomic.h>
+
 #include "image/ptx_lexer.h"
 
 // An array that grows. one-thread
@@ -21,6 +23,7 @@ typedef struct kilni_image_ptx_array_t {
 typedef struct kilni_image_ptx_arena_t {
   kilni_image_ptx_module_t module;
   kiln_allocator_t allocator;
+  atomic_uint references;
   kilni_image_ptx_array_t functions;
   kilni_image_ptx_array_t variables;
   kilni_image_ptx_array_t instructions;

@@ -66,8 +66,9 @@ static kiln_status_t runtime_create_bad_option(const char* name,
 }
 
 static kiln_status_t take_switch(uint32_t given, const char* name, bool* out) {
-  if (given > KILN_SWITCH_ON)
+  if (given > KILN_SWITCH_ON) {
     return runtime_create_bad_option(name, "KILN_SWITCH_*");
+  }
   if (given != KILN_SWITCH_DEFAULT) *out = given == KILN_SWITCH_ON;
   return kiln_ok();
 }
@@ -233,8 +234,9 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
   }
   kiln_allocator_t allocator =
       given.allocator ? *given.allocator : kiln_allocator_libc();
-  if (allocator.fn == NULL)
+  if (allocator.fn == NULL) {
     return runtime_create_bad_option("allocator", "a function");
+  }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kiln_runtime_t), &block));
@@ -249,8 +251,9 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
   if (hooks != NULL) runtime->hooks = *hooks;
   kiln_status_t status = kilni_base_mutex_init(&runtime->lock);
   runtime->has_lock = kiln_status_is_ok(status);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = runtime_create_take_options(runtime, &given);
+  }
   if (!kiln_status_is_ok(status)) {
     kiln_runtime_release(runtime);
     return status;

@@ -54,6 +54,7 @@ static kiln_status_t open_soft(kiln_runtime_t* runtime, uint32_t ordinal,
   source.fault = kilni_soft_fault_of;
   source.name_node = kilni_soft_name_node;
   source.act_for = kilni_soft_act_for;
+  source.offer = kilni_soft_offer;
   source.give_up = kilni_soft_give_up;
   source.executed = kilni_soft_executed;
   source.lost = &runtime->soft.lost;

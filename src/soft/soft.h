@@ -9,6 +9,7 @@
 #define KILN_SRC_SOFT_SOFT_H_
 
 #include "base/host.h"
+#include "image/ptx.h"
 #include "kiln/fault.h"
 #include "table/table.h"
 
@@ -62,6 +63,13 @@ void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault);
 // on a default stream, and whose the streams are that it makes: what is put on
 // those is their maker's. 0: nobody's.
 void kilni_soft_act_for(uint64_t owner);
+
+// Says what the text at `text` was read to. While that stands, the calling
+// thread's loads of it (cuModuleLoadData, cuModuleLoadDataEx,
+// cuLibraryLoadData) retain `tree` and read nothing, if its memory lasts as
+// long as the driver's own: it is from the same allocator, or from the C
+// library's. NULL, NULL takes it back.
+void kilni_soft_offer(const void* text, kilni_image_ptx_module_t* tree);
 
 // Stops what runs on a device for `owner`, and skips what waits to run there
 // for it, without an error: for a host that has given that up and waits for

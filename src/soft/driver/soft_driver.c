@@ -42,6 +42,8 @@ static _Thread_local struct {
   uint32_t depth;
   uint32_t in_callback;
   uint64_t acts_for;
+  const void* offered_text;  // NULL: none
+  kilni_image_ptx_module_t* offered_tree;
   kiln_cu_capture_mode_t capture_mode;
   uint64_t thread_streams[KILNI_SOFT_DEVICES_MOST];
   uint64_t stack[KILNI_SOFT_STACK_LIMIT];
@@ -104,6 +106,16 @@ void kilni_soft_act_for(uint64_t owner) {
 
 uint64_t kilni_soft_acts_for(void) {
   return kilni_soft_thread.acts_for;
+}
+
+void kilni_soft_offer(const void* text, kilni_image_ptx_module_t* tree) {
+  kilni_soft_thread.offered_text = text;
+  kilni_soft_thread.offered_tree = tree;
+}
+
+kilni_image_ptx_module_t* kilni_soft_offered(const void* text) {
+  return kilni_soft_thread.offered_text == text ? kilni_soft_thread.offered_tree
+                                                : NULL;
 }
 
 uint32_t* kilni_soft_global_users(void) {

@@ -243,6 +243,10 @@ kiln_cu_capture_mode_t kilni_soft_capture_exchange(kiln_cu_capture_mode_t mode);
 kiln_cu_capture_mode_t kilni_soft_capture_mode(void);
 // Whom this thread acts for (kilni_soft_act_for).
 uint64_t kilni_soft_acts_for(void);
+
+// What this thread was told that a text was read to (kilni_soft_offer), or
+// NULL. Borrowed.
+kilni_image_ptx_module_t* kilni_soft_offered(const void* text);
 // A number of the calling thread, unlike that of every other there ever was.
 uint64_t kilni_soft_thread_number(void);
 // The per-thread default stream of this thread on a device, as a handle.

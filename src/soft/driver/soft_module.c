@@ -79,8 +79,8 @@ static kiln_cu_result_t check_image(const void* image, size_t* out_size,
              "Fix: load the PTX text that it was made from");
     return KILN_CU_ERROR_NO_BINARY_FOR_GPU;
   }
-  *out_size = 0;
-  while (*out_size < TEXT_LIMIT && text[*out_size] != '\0') ++*out_size;
+  const char* end = memchr(text, 0, TEXT_LIMIT);
+  *out_size = end != NULL ? (size_t)(end - text) : TEXT_LIMIT;
   if (*out_size == 0 || *out_size == TEXT_LIMIT) {
     snprintf(message, KILNI_SOFT_MESSAGE_BYTES, "the image is %s",
              *out_size == 0 ? "empty" : "longer than the limit of PTX texts");
@@ -114,15 +114,36 @@ static kiln_cu_result_t module_check_shared(const kilni_soft_module_t* module,
   return KILN_CU_SUCCESS;
 }
 
+// Whether memory of `a` lasts as long as that of `b`, which the driver uses.
+static bool lasts(kiln_allocator_t a, kiln_allocator_t b) {
+  const kiln_allocator_t libc = kiln_allocator_libc();
+  return (a.fn == b.fn && a.user == b.user) ||
+         (a.fn == libc.fn && a.user == libc.user);
+}
+
+// The text's tree: the one that came with it, or one that is read now.
+static kiln_status_t module_read_tree(const kilni_soft_driver_t* driver,
+                                      const void* image, size_t size,
+                                      kilni_image_ptx_module_t** out_tree) {
+  const kiln_allocator_t allocator = driver->host.allocator;
+  kilni_image_ptx_module_t* offered = kilni_soft_offered(image);
+  if (offered != NULL &&
+      lasts(kilni_image_ptx_module_allocator(offered), allocator)) {
+    kilni_image_ptx_module_retain(offered);
+    *out_tree = offered;
+    return kiln_ok();
+  }
+  kiln_bytes_view_t text = {.data = image, .size = size};
+  return kilni_image_ptx_module_create(text, "PTX", NULL, allocator, out_tree);
+}
+
 // Reads and decodes. Unlocked: this may take long.
 static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
                               kilni_soft_module_t* module, char* message) {
   size_t size;
   kiln_cu_result_t result = check_image(image, &size, message);
   if (result != KILN_CU_SUCCESS) return result;
-  kiln_bytes_view_t text = {.data = image, .size = size};
-  kiln_status_t status = kilni_image_ptx_module_create(
-      text, "PTX", NULL, driver->host.allocator, &module->tree);
+  kiln_status_t status = module_read_tree(driver, image, size, &module->tree);
   if (!kiln_status_is_ok(status)) {
     return kilni_soft_read_result(status, true, message);
   }

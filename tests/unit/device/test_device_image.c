@@ -17,8 +17,9 @@ static kiln_status_t read_bytes(const void* data, size_t size,
                                 kiln_status_t* out_doubt) {
   kilni_device_code_facts_t facts;
   kiln_bytes_view_t bytes = {data, size};
+  kilni_device_code_source_t source = {bytes, "file", NULL, false};
   kiln_status_t status = kilni_device_code_facts_init(
-      &facts, kiln_allocator_libc(), bytes, "file", out_doubt);
+      &facts, kiln_allocator_libc(), &source, out_doubt);
   if (kiln_status_is_ok(status)) kilni_device_code_facts_deinit(&facts);
   return status;
 }
@@ -175,8 +176,9 @@ static void test_the_version_of_newer_ptx(void** state) {
   kilni_device_code_facts_t facts;
   kiln_status_t doubt = kiln_ok();
   kiln_bytes_view_t bytes = {(const uint8_t*)text, sizeof(text) - 1};
-  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(), bytes,
-                                           "file", &doubt));
+  kilni_device_code_source_t source = {bytes, "file", NULL, false};
+  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(),
+                                           &source, &doubt));
   assert_int_equal(facts.ptx_isa, 127);
   assert_false(facts.is_listed);
   kilni_device_code_facts_deinit(&facts);
@@ -203,8 +205,9 @@ static void test_kernels_of_a_cubin(void** state) {
   const kiln_bytes_view_t bytes = read_cubin();
   kilni_device_code_facts_t facts;
   kiln_status_t doubt = kiln_ok();
-  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(), bytes,
-                                           "file", &doubt));
+  kilni_device_code_source_t source = {bytes, "file", NULL, false};
+  assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(),
+                                           &source, &doubt));
   assert_null(doubt);
   assert_true(facts.is_listed);
   assert_int_equal(facts.format, KILN_CODE_FORMAT_CUBIN);
@@ -228,11 +231,13 @@ static void test_a_cubin_of_more_than_its_ptx(void** state) {
   const kiln_bytes_view_t ptx = {(const uint8_t*)text, sizeof(text) - 1};
   kilni_device_code_facts_t facts;
   kiln_status_t doubt = kiln_ok();
+  kilni_device_code_source_t cubin = {read_cubin(), "file", NULL, false};
+  kilni_device_code_source_t more = {ptx, "file", NULL, false};
   assert_null(kilni_device_code_facts_init(&facts, kiln_allocator_libc(),
-                                           read_cubin(), "file", &doubt));
+                                           &cubin, &doubt));
   assert_null(doubt);
   assert_int_equal(facts.kernel_count, 7);
-  assert_null(kilni_device_code_facts_describe(&facts, ptx, "file"));
+  assert_null(kilni_device_code_facts_describe(&facts, &more));
   assert_true(facts.is_listed);
   assert_int_equal(facts.kernel_count, 8);
   const size_t at = kilni_device_code_facts_find(&facts, "req");

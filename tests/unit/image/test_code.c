@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "fault_run.h"
+#include "image/image.h"
 #include "kiln/code.h"
 
 static kiln_bytes_view_t view(const void* data, size_t size) {
@@ -208,6 +210,79 @@ static void a_thin_archive_is_named(void** state) {
   assert_null(image);
 }
 
+static const char kKernel[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry add(.param .u64 x) { ret; }\n";
+
+static void what_it_says_is_read_once_and_stays(void** state) {
+  (void)state;
+  kiln_code_t* code = NULL;
+  kiln_image_t* images[2] = {NULL, NULL};
+  assert_null(
+      kiln_code_create(view(kKernel, sizeof(kKernel) - 1), NULL, &code));
+  assert_null(kilni_image_code_seen(code));
+  assert_null(kiln_code_image(code, &images[0]));
+  assert_null(kiln_code_image(code, &images[1]));
+  assert_ptr_equal(images[0], images[1]);
+  kiln_image_release(images[1]);
+  kilni_image_ptx_module_t* tree = kilni_image_ptx_share(images[0]);
+  kiln_code_release(code);
+  // Each outlives what it came from.
+  assert_string_equal(kiln_image_kernel(images[0], 0)->name, "add");
+  kiln_image_release(images[0]);
+  assert_string_equal(tree->functions[0].name, "add");
+  kilni_image_ptx_module_release(tree);
+}
+
+// Of what cannot be read nothing stays, and each call says why.
+static void what_cannot_be_read_is_said_each_time(void** state) {
+  (void)state;
+  static const char kBad[] = ".version 8.0\n.target sm_75\n.entry\n";
+  kiln_code_options_t options = full_options();
+  kiln_code_t* code = NULL;
+  assert_null(kiln_code_create(view(kBad, sizeof(kBad) - 1), &options, &code));
+  for (int i = 0; i < 2; i++) {
+    kiln_image_t* image = (kiln_image_t*)state;
+    kiln_status_t status = kiln_code_image(code, &image);
+    assert_non_null(strstr(kiln_status_message(status), "add.cu"));
+    expect(status, KILN_STATUS_BAD_DATA);
+    assert_null(image);
+    assert_null(kilni_image_code_seen(code));
+  }
+  kiln_code_release(code);
+  kiln_image_t* image = (kiln_image_t*)state;
+  expect(kiln_code_image(NULL, &image), KILN_STATUS_INVALID_ARGUMENT);
+  assert_null(image);
+}
+
+static kiln_status_t read_with_faults(kiln_allocator_t allocator, void* user) {
+  (void)user;
+  kiln_code_options_t options = kiln_code_options_default();
+  options.allocator = &allocator;
+  kiln_code_t* code = NULL;
+  kiln_image_t* image = NULL;
+  kiln_status_t status =
+      kiln_code_create(view(kKernel, sizeof(kKernel) - 1), &options, &code);
+  if (!kiln_status_is_ok(status)) return status;
+  status = kiln_code_image(code, &image);
+  assert_true((image != NULL) == kiln_status_is_ok(status));
+  // A second call finds what the first one left, all of it or nothing.
+  if (image != NULL) {
+    kiln_image_t* again = NULL;
+    assert_null(kiln_code_image(code, &again));
+    assert_ptr_equal(again, image);
+    kiln_image_release(again);
+  }
+  kiln_code_release(code);
+  kiln_image_release(image);
+  return status;
+}
+
+static void without_memory_it_says_so(void** state) {
+  (void)state;
+  assert_true(fault_run_allocations(read_with_faults, NULL, 0) > 5);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(formats_are_seen_from_the_first_bytes),
@@ -216,6 +291,9 @@ int main(void) {
       cmocka_unit_test(code_holds_copies_of_everything),
       cmocka_unit_test(what_is_no_code_is_refused),
       cmocka_unit_test(the_bytes_say_what_a_cubin_is),
+      cmocka_unit_test(what_it_says_is_read_once_and_stays),
+      cmocka_unit_test(what_cannot_be_read_is_said_each_time),
+      cmocka_unit_test(without_memory_it_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
