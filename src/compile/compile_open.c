@@ -125,30 +125,25 @@ static kiln_status_t no_includes(kiln_compiler_t* compiler) {
   return default_text(compiler, &compiler->device_file);
 }
 
-// What the library's own root has, else what a search finds.
+// What is named, else what the library's own root has, else what a search
+// finds: a root that has it spares the search.
 static kiln_status_t locate_beside(kiln_toolkit_t* toolkit,
                                    const kiln_locate_item_t* library,
                                    uint32_t kind, const char* name,
                                    kiln_locate_item_t** out_found) {
   kiln_locate_t* locate = kiln_toolkit_locate(toolkit);
-  KILNI_RETURN_IF_ERROR(kiln_locate_find(locate, kind, name, out_found));
-  if (kiln_locate_item_scope(*out_found) == KILN_LOCATE_SCOPE_OVERRIDE ||
-      kiln_locate_item_root(library)[0] == 0) {
-    return kiln_ok();
+  if (kiln_locate_item_root(library)[0] != 0 &&
+      !kilni_locate_is_named(locate, kind, name)) {
+    kiln_locate_item_t* beside = NULL;
+    KILNI_RETURN_IF_ERROR(
+        kiln_locate_find_beside(locate, library, kind, name, &beside));
+    if (kiln_locate_item_found(beside)) {
+      *out_found = beside;
+      return kiln_ok();
+    }
+    kiln_locate_item_release(beside);
   }
-  kiln_locate_item_t* beside = NULL;
-  kiln_status_t status =
-      kiln_locate_find_beside(locate, library, kind, name, &beside);
-  if (kiln_status_is_ok(status) && kiln_locate_item_found(beside)) {
-    kiln_locate_item_release(*out_found);
-    *out_found = beside;
-    return kiln_ok();
-  }
-  kiln_locate_item_release(beside);
-  if (kiln_status_is_ok(status)) return kiln_ok();
-  kiln_locate_item_release(*out_found);
-  *out_found = NULL;
-  return status;
+  return kiln_locate_find(locate, kind, name, out_found);
 }
 
 // Takes headers, or a file, into use, which checks them against the compiler.
@@ -394,8 +389,9 @@ static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
       compiler->host->allocator, kilni_base_sv(origin), &compiler->path);
   if (kiln_status_is_ok(status)) status = no_includes(compiler);
   if (kiln_status_is_ok(status)) status = open_read_known(compiler);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_compile_compiler_identify(compiler);
+  }
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;
@@ -438,8 +434,9 @@ static kiln_status_t open_try_name(const kiln_host_t* host,
   kiln_status_t status = open_table(compiler, wish->library, wish->trace);
   compiler->scope = KILN_LOCATE_SCOPE_OVERRIDE;
   if (kiln_status_is_ok(status)) status = no_includes(compiler);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_compile_compiler_identify(compiler);
+  }
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;

@@ -22,6 +22,11 @@ bool kilni_locate_is_hermetic(const kiln_locate_t* locate);
 void kilni_locate_override_name(const kiln_locate_entry_t* entry,
                                 size_t capacity, char* out_name);
 
+// True if an option or a variable names a row by itself, whether it is there or
+// not: then nothing else counts for it.
+bool kilni_locate_is_named(const kiln_locate_t* locate, uint32_t kind,
+                           const char* name);
+
 // The site-packages folders of a context, in order; NULL out of range. Lives
 // until the context is refreshed or released. The first call works them out.
 kiln_status_t kilni_locate_site(kiln_locate_t* locate, uint32_t index,

@@ -232,8 +232,9 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
        (options->loaded == KILN_SWITCH_DEFAULT && !locate->is_mounted));
   locate->records = options->records == KILN_SWITCH_ON;
   locate->require = options->require_scopes;
-  if (options->hermetic == KILN_SWITCH_ON)
+  if (options->hermetic == KILN_SWITCH_ON) {
     locate->named = context_places_of(options);
+  }
   locate->prefer = options->prefer_scopes;
   locate->forbid = options->forbid_scopes;
   void* block = NULL;

@@ -370,6 +370,12 @@ bool kilni_locate_override_is_set(const kiln_locate_t* locate,
          kilni_locate_scope_is_allowed(locate, KILN_LOCATE_SCOPE_OVERRIDE);
 }
 
+bool kilni_locate_is_named(const kiln_locate_t* locate, uint32_t kind,
+                           const char* name) {
+  const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
+  return entry != NULL && kilni_locate_override_is_set(locate, entry);
+}
+
 // "libnvrtc.so.13 or libnvrtc.so.12"
 static void list_files(const kiln_locate_entry_t* entry,
                        kilni_base_str_t* text) {
