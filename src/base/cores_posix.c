@@ -20,33 +20,63 @@
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 8192, CHUNK_BYTES = 4096 };
 
-// Calls `fn` with each line of a file, without its end; a line that is longer
-// than LINE_BYTES is passed over.
-static void each_line(const char* path, void (*fn)(char* line, void* user),
-                      void* user) {
+// Called with a line; true where the rest of the file is of no interest.
+typedef bool (*line_fn_t)(char* line, void* user);
+
+// A file as it is read: the line that has begun. one-thread
+typedef struct lines_t {
+  line_fn_t fn;
+  void* user;
+  size_t used;
+  bool whole;  // no longer than LINE_BYTES
   char line[LINE_BYTES];
+} lines_t;
+
+static void lines_add(lines_t* lines, const char* text, size_t size) {
+  lines->whole = lines->whole && lines->used + size < sizeof(lines->line);
+  if (!lines->whole) return;
+  memcpy(lines->line + lines->used, text, size);
+  lines->used += size;
+}
+
+static bool lines_end(lines_t* lines) {
+  bool whole = lines->whole;
+  lines->line[lines->used] = 0;
+  lines->used = 0;
+  lines->whole = true;
+  return whole && lines->fn(lines->line, lines->user);
+}
+
+// True once `fn` has what it wants.
+static bool lines_take(lines_t* lines, const char* text, size_t size) {
+  const char* end = text + size;
+  for (;;) {
+    const char* stop = memchr(text, '\n', (size_t)(end - text));
+    lines_add(lines, text, (size_t)((stop != NULL ? stop : end) - text));
+    if (stop == NULL) return false;
+    if (lines_end(lines)) return true;
+    text = stop + 1;
+  }
+}
+
+// Calls `fn` with each line of a file, without its end, until it says that this
+// is enough; a line that is longer than LINE_BYTES is passed over.
+static void each_line(const char* path, line_fn_t fn, void* user) {
   char chunk[CHUNK_BYTES];
-  size_t used = 0;
-  bool whole = true;
+  lines_t lines;
+  lines.fn = fn;
+  lines.user = user;
+  lines.used = 0;
+  lines.whole = true;
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
-  for (;;) {
+  bool done = false;
+  while (!done) {
     ssize_t got = read(file, chunk, sizeof(chunk));
     if (got <= 0) break;
-    for (ssize_t i = 0; i < got; i++) {
-      if (chunk[i] != '\n') {
-        whole = whole && used + 1 < sizeof(line);
-        if (whole) line[used++] = chunk[i];
-        continue;
-      }
-      line[used] = 0;
-      if (whole) fn(line, user);
-      used = 0;
-      whole = true;
-    }
+    done = lines_take(&lines, chunk, (size_t)got);
   }
-  line[used] = 0;
-  if (used && whole) fn(line, user);
+  if (!done && lines.used != 0) (void)lines_end(&lines);
   close(file);
 }
 
@@ -81,11 +111,11 @@ static void copy_path(char to[PATH_BYTES], const char* from) {
 }
 
 // "number:controllers:path" of /proc/self/cgroup.
-static void take_path(char* line, void* user) {
+static bool take_path(char* line, void* user) {
   search_t* search = user;
   char* controllers = strchr(line, ':');
   char* path = controllers ? strchr(controllers + 1, ':') : NULL;
-  if (!path) return;
+  if (!path) return false;
   *path++ = 0;
   controllers++;
   if (*controllers == 0) {
@@ -93,6 +123,7 @@ static void take_path(char* line, void* user) {
   } else if (lists(controllers, search->controller)) {
     copy_path(search->groups[0].path, path);
   }
+  return false;
 }
 
 // The kernel writes blanks in a path as \040, in octal.
@@ -112,13 +143,14 @@ static void unescape(char* text) {
 }
 
 // "id parent device root mount options ... - kind source options".
-static void take_mount(char* line, void* user) {
+static bool take_mount(char* line, void* user) {
   search_t* search = user;
   char* words[6] = {NULL};
   char* save = NULL;
   int count = 0;
   char* dash = strstr(line, " - ");
-  if (!dash) return;
+  // Most mounts are of other kinds.
+  if (!dash || strncmp(dash + 3, "cgroup", 6) != 0) return false;
   *dash = 0;
   for (char* w = strtok_r(line, " ", &save); w && count < 6;
        w = strtok_r(NULL, " ", &save)) {
@@ -127,22 +159,24 @@ static void take_mount(char* line, void* user) {
   char* kind = strtok_r(dash + 3, " ", &save);
   char* source = kind ? strtok_r(NULL, " ", &save) : NULL;
   char* options = source ? strtok_r(NULL, " ", &save) : NULL;
-  if (count < 6 || !options) return;
+  if (count < 6 || !options) return false;
   groups_t* groups = NULL;
   if (strcmp(kind, "cgroup2") == 0) groups = &search->groups[1];
   if (strcmp(kind, "cgroup") == 0 && lists(options, search->controller)) {
     groups = &search->groups[0];
   }
-  if (!groups || groups->mount[0]) return;
+  if (!groups || groups->mount[0]) return false;
   unescape(words[3]);
   unescape(words[4]);
   copy_path(groups->root, words[3]);
   copy_path(groups->mount, words[4]);
+  return false;
 }
 
-static void take_line(char* line, void* user) {
-  char* first = user;
-  if (!first[0]) snprintf(first, 64, "%.63s", line);
+// The first line that is not empty.
+static bool take_line(char* line, void* user) {
+  snprintf(user, 64, "%.63s", line);
+  return line[0] != 0;
 }
 
 // What one folder's files allow; UINT64_MAX if they set no limit.
@@ -190,14 +224,15 @@ typedef struct row_t {
   uint64_t value;  // UINT64_MAX: not found
 } row_t;
 
-static void take_row(char* line, void* user) {
+static bool take_row(char* line, void* user) {
   row_t* row = user;
   size_t size = strlen(row->name);
-  if (strncmp(line, row->name, size) != 0) return;
+  if (strncmp(line, row->name, size) != 0) return false;
   char* end;
   unsigned long long number = strtoull(line + size, &end, 10);
-  if (end == line + size) return;
+  if (end == line + size) return false;
   row->value = strstr(end, "kB") ? number << 10 : number;
+  return true;
 }
 
 static uint64_t row_in(const char* folder, const char* file, const char* name) {
@@ -254,7 +289,8 @@ static uint64_t tightest(const groups_t* groups, const char* prefix,
 // The tightest limit that a control group of either kind sets.
 static uint64_t group_limit(const char* prefix, const char* controller,
                             limit_fn_t limit_of) {
-  search_t search = {.controller = controller};
+  search_t search;  // its paths are begun, and not cleared
+  search.controller = controller;
   for (int i = 0; i < 2; i++) {
     groups_t* groups = &search.groups[i];
     groups->path[0] = groups->root[0] = groups->mount[0] = 0;

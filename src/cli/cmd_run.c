@@ -159,6 +159,7 @@ static bool cmd_run_compare(kilni_cli_session_t* session,
                             const kilni_cli_plan_t* plan,
                             kilni_cli_difference_t* differences,
                             kilni_cli_error_t* error) {
+  memset(differences, 0, plan->count * sizeof(differences[0]));
   for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_slot_t* slot = &plan->slots[i];
     if (slot->expect == NULL) continue;
@@ -310,6 +311,7 @@ static bool cmd_run_collect(kilni_cli_session_t* session,
   for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].out == NULL) continue;
     const char* path = (const char*)plan->slots[i].out->path.data;
+    memset(&outputs[at], 0, sizeof(outputs[at]));
     outputs[at].path = path;
     kilni_cli_array_t array;
     bool ok = kilni_cli_session_read(session, plan, i, &array, error) &&
@@ -363,8 +365,6 @@ static bool run_request(const kilni_cli_call_t* call,
   kilni_cli_plan_t plan;
   kilni_cli_output_t outputs[KILNI_CLI_MAX_PARAMS];
   kilni_cli_difference_t differences[KILNI_CLI_MAX_PARAMS];
-  memset(outputs, 0, sizeof(outputs));
-  memset(differences, 0, sizeof(differences));
   size_t output_count = 0;
   for (size_t i = 0; i < request->binding_count; i++) {
     if (request->bindings[i].is_out) output_count++;
@@ -373,6 +373,7 @@ static bool run_request(const kilni_cli_call_t* call,
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, NULL,
                           "more than %d outputs", KILNI_CLI_MAX_PARAMS);
   }
+  memset(outputs, 0, output_count * sizeof(outputs[0]));
   int hidden = kilni_cli_results_hide();
   bool ok = run_device(&session, request, &plan, outputs, differences, error);
   if (session.leave_at_once) {

@@ -87,6 +87,7 @@ static uint32_t scalar_type(const kilni_cli_scalar_t* scalar) {
 static void describe_slot(const kilni_cli_session_t* s,
                           const kilni_cli_slot_t* slot, uint32_t index,
                           kiln_interface_parameter_t* out) {
+  memset(out, 0, sizeof(*out));
   const char* name =
       index < s->facts.param_count ? s->facts.params[index].name : NULL;
   if (name != NULL && name[0] != 0) out->name = name;
@@ -130,6 +131,7 @@ static void describe_program(const kilni_cli_session_t* s,
     kiln_interface_parameter_t* out = &d->items[d->count];
     bool is_scalar = p.kind == KILN_PROGRAM_PARAMETER_SCALAR;
     uint32_t slot = nth_slot(plan, p.index, is_scalar);
+    memset(out, 0, sizeof(*out));
     switch (p.kind) {
       case KILN_PROGRAM_PARAMETER_LENGTH:
         out->kind = KILN_INTERFACE_LENGTH;
@@ -182,7 +184,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
   described_t d;
   uint32_t at[KILNI_CLI_MAX_PARAMS];
   kiln_interface_t interface = kiln_interface_default();
-  memset(&d, 0, sizeof(d));
+  d.count = 0;
   for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) at[i] = UINT32_MAX;
   if (session->request->program != NULL) {
     kiln_program_launch_t how;

@@ -283,11 +283,20 @@ static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
   return false;
 }
 
+// Slots are many, and most kernels have few: those that count are cleared.
+static void plan_grow(kilni_cli_plan_t* plan, uint32_t count) {
+  if (count <= plan->count) return;
+  memset(&plan->slots[plan->count], 0,
+         (count - plan->count) * sizeof(plan->slots[0]));
+  plan->count = count;
+}
+
 static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   uint32_t index;
   if (!find_parameter(p, b->parameter, b->parameter_size, &index)) {
     return fail_parameter(p, b->parameter, b->parameter_size);
   }
+  plan_grow(p->plan, index + 1);
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   bool twice = slot->arg != NULL || (b->is_arg && is_buffer(slot)) ||
                (b->is_in && slot->in != NULL) ||
@@ -305,9 +314,6 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   if (b->is_in) slot->in = b;
   if (b->is_out) slot->out = b;
   if (b->is_expect) slot->expect = b;
-  if (!p->kernel->params_known && index >= p->plan->count) {
-    p->plan->count = index + 1;
-  }
   return true;
 }
 
@@ -711,9 +717,13 @@ static bool plan_shape(planner_t* p) {
 bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
                          kilni_cli_request_t* request, kilni_cli_plan_t* out,
                          kilni_cli_error_t* error) {
-  memset(out, 0, sizeof(*out));
+  out->count = 0;
+  out->grid_chosen = false;
+  out->grid_covers = 0;
+  memset(out->grid, 0, sizeof(out->grid));
+  memset(out->block, 0, sizeof(out->block));
   planner_t p = {kernel, request, out, error};
-  if (kernel->params_known) out->count = kernel->param_count;
+  if (kernel->params_known) plan_grow(out, kernel->param_count);
   for (size_t i = 0; i < request->binding_count; i++) {
     if (!place_binding(&p, &request->bindings[i])) return false;
   }

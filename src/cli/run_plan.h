@@ -24,7 +24,7 @@ typedef struct kilni_cli_slot_t {
 // The whole launch. one-thread
 typedef struct kilni_cli_plan_t {
   uint32_t count;
-  kilni_cli_slot_t slots[KILNI_CLI_MAX_PARAMS];
+  kilni_cli_slot_t slots[KILNI_CLI_MAX_PARAMS];  // beyond `count`: anything
   uint32_t grid[3];
   uint32_t block[3];
   bool grid_chosen;      // not given

@@ -55,10 +55,15 @@ typedef struct kilni_dispatch_seen_t {
 
 // ---- Resident buffers (resident_table.c) ----
 
+// Slots lie in chunks, each twice as large as the one before, so that few cost
+// little and none ever moves.
 enum {
-  KILNI_RESIDENT_CHUNK = 1024,
-  KILNI_RESIDENT_CHUNKS = 1024,
   KILNI_RESIDENT_INDEX_BITS = 20,
+  KILNI_RESIDENT_SLOTS = 1 << KILNI_RESIDENT_INDEX_BITS,
+  KILNI_RESIDENT_FIRST_BITS = 5,  // of the first chunk's size
+  KILNI_RESIDENT_FIRST = 1 << KILNI_RESIDENT_FIRST_BITS,
+  KILNI_RESIDENT_CHUNKS =
+      KILNI_RESIDENT_INDEX_BITS - KILNI_RESIDENT_FIRST_BITS + 1,
 };
 
 // One place of the table. thread-safe
@@ -201,13 +206,24 @@ void kilni_dispatch_streams_deinit(kiln_dispatcher_t* dispatcher);
 
 // ---- The table ----
 
+// The chunk that a slot lies in, and where: the highest bit of the index behind
+// the first chunk's size says which it is, the bits below it say where.
+static inline uint32_t kilni_dispatch_resident_chunk(uint32_t index,
+                                                     uint32_t* out_at) {
+  uint32_t place = index + KILNI_RESIDENT_FIRST;
+  uint32_t top = 31u - (uint32_t)__builtin_clz(place);
+  *out_at = place - (1u << top);
+  return top - KILNI_RESIDENT_FIRST_BITS;
+}
+
 static inline kilni_dispatch_resident_slot_t* kilni_dispatch_resident_slot(
     kilni_dispatch_residents_t* table, kiln_resident_t resident) {
-  uint32_t index =
-      (uint32_t)(resident.id & ((1u << KILNI_RESIDENT_INDEX_BITS) - 1));
+  uint32_t at = 0;
+  uint32_t index = (uint32_t)resident.id & (KILNI_RESIDENT_SLOTS - 1);
   kilni_dispatch_resident_slot_t* chunk = atomic_load_explicit(
-      &table->chunks[index / KILNI_RESIDENT_CHUNK], memory_order_acquire);
-  return chunk == NULL ? NULL : &chunk[index % KILNI_RESIDENT_CHUNK];
+      &table->chunks[kilni_dispatch_resident_chunk(index, &at)],
+      memory_order_acquire);
+  return chunk == NULL ? NULL : &chunk[at];
 }
 
 // Reads what a name stands for, without a lock; false: it is none.

@@ -29,10 +29,12 @@ static void make_destroy(kiln_dispatcher_t* dispatcher) {
   kilni_dispatch_staging_destroy(dispatcher->staging);
   kilni_dispatch_streams_deinit(dispatcher);
   kilni_dispatch_counters_destroy(dispatcher->allocator, dispatcher->counters);
-  if (dispatcher->has_limbo_lock)
+  if (dispatcher->has_limbo_lock) {
     kilni_base_mutex_deinit(&dispatcher->limbo.lock);
-  if (dispatcher->has_seen_lock)
+  }
+  if (dispatcher->has_seen_lock) {
     kilni_base_mutex_deinit(&dispatcher->seen.lock);
+  }
   kiln_linker_release(dispatcher->linker);
   kiln_cache_release(dispatcher->cache);
   kilni_base_free(dispatcher->allocator, dispatcher, sizeof(*dispatcher));

@@ -68,8 +68,9 @@ kiln_status_t kilni_dispatch_resident_get(kiln_dispatcher_t* dispatcher,
   kilni_dispatch_residents_t* table = &dispatcher->residents;
   kilni_dispatch_resident_slot_t* slot = slot_at(table, index_of(resident));
   *out_buffer = NULL;
-  if (slot == NULL || resident.id == 0)
+  if (slot == NULL || resident.id == 0) {
     return resident_table_no_such(table, resident);
+  }
   kilni_base_mutex_lock(&table->lock);
   bool there = atomic_load(&slot->id) == resident.id;
   if (there) {
@@ -180,7 +181,7 @@ static kilni_dispatch_resident_slot_t* resident_table_take_place(
   uint32_t index = table->first_free - 1;
   if (table->first_free == 0) index = table->made;
   *out_index = index;
-  if (index >= KILNI_RESIDENT_CHUNK * KILNI_RESIDENT_CHUNKS) return NULL;
+  if (index >= KILNI_RESIDENT_SLOTS) return NULL;
   kilni_dispatch_resident_slot_t* slot = slot_at(table, index);
   if (slot == NULL) return NULL;
   if (table->first_free == 0) {
@@ -191,22 +192,31 @@ static kilni_dispatch_resident_slot_t* resident_table_take_place(
   return slot;
 }
 
+// How many slots a chunk has: of the last one only those that have an index.
+static size_t chunk_slots(uint32_t chunk) {
+  return chunk + 1 < KILNI_RESIDENT_CHUNKS
+             ? (size_t)KILNI_RESIDENT_FIRST << chunk
+             : KILNI_RESIDENT_FIRST;
+}
+
 static kiln_status_t add_chunk(kiln_dispatcher_t* dispatcher, uint32_t index) {
-  if (index >= KILNI_RESIDENT_CHUNK * KILNI_RESIDENT_CHUNKS) {
+  if (index >= KILNI_RESIDENT_SLOTS) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %u resident buffers",
-                   (unsigned)(KILNI_RESIDENT_CHUNK * KILNI_RESIDENT_CHUNKS)),
+                   (unsigned)KILNI_RESIDENT_SLOTS),
         "free some, or put several into one");
   }
+  uint32_t at = 0;
+  uint32_t chunk = kilni_dispatch_resident_chunk(index, &at);
   void* block = NULL;
   kilni_dispatch_resident_slot_t* none = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_base_alloc_array(dispatcher->allocator, KILNI_RESIDENT_CHUNK,
+      kilni_base_alloc_array(dispatcher->allocator, chunk_slots(chunk),
                              sizeof(kilni_dispatch_resident_slot_t), &block));
-  if (!atomic_compare_exchange_strong(
-          &dispatcher->residents.chunks[index / KILNI_RESIDENT_CHUNK], &none,
-          (kilni_dispatch_resident_slot_t*)block)) {
-    kilni_base_free_array(dispatcher->allocator, block, KILNI_RESIDENT_CHUNK,
+  if (!atomic_compare_exchange_strong(&dispatcher->residents.chunks[chunk],
+                                      &none,
+                                      (kilni_dispatch_resident_slot_t*)block)) {
+    kilni_base_free_array(dispatcher->allocator, block, chunk_slots(chunk),
                           sizeof(kilni_dispatch_resident_slot_t));
   }
   return kiln_ok();
@@ -280,8 +290,9 @@ kiln_status_t kilni_dispatch_memory_let_go(kiln_dispatcher_t* dispatcher,
   if (buffer == NULL) return kiln_ok();
   kiln_status_t status = kilni_dispatch_own_stream(
       dispatcher, dispatcher->stream_count + 1, &frees);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_dispatch_streams_join(dispatcher, frees);
+  }
   // Refused on a device without pools, whose memory is freed by waiting.
   if (kiln_status_is_ok(status) && atomic_load(&buffer->stream) != NULL) {
     status = kiln_buffer_set_stream(buffer, frees);
@@ -298,8 +309,9 @@ kiln_status_t kiln_resident_free(kiln_dispatcher_t* dispatcher,
   kilni_dispatch_residents_t* table = &dispatcher->residents;
   uint32_t index = index_of(resident);
   kilni_dispatch_resident_slot_t* slot = slot_at(table, index);
-  if (slot == NULL || resident.id == 0)
+  if (slot == NULL || resident.id == 0) {
     return resident_table_no_such(table, resident);
+  }
   kilni_base_mutex_lock(&table->lock);
   bool there = atomic_load(&slot->id) == resident.id;
   kiln_buffer_t* buffer = NULL;
@@ -327,7 +339,7 @@ void kilni_dispatch_residents_deinit(kiln_dispatcher_t* dispatcher) {
   }
   for (uint32_t i = 0; i < KILNI_RESIDENT_CHUNKS; i++) {
     kilni_dispatch_resident_slot_t* chunk = atomic_load(&table->chunks[i]);
-    kilni_base_free_array(dispatcher->allocator, chunk, KILNI_RESIDENT_CHUNK,
+    kilni_base_free_array(dispatcher->allocator, chunk, chunk_slots(i),
                           sizeof(*chunk));
   }
   if (dispatcher->has_resident_lock) kilni_base_mutex_deinit(&table->lock);

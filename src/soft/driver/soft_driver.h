@@ -175,9 +175,10 @@ struct kilni_soft_driver_t {
   uint64_t serials;
   uint64_t capture_ids;
   // Of each device's context, the fault that made its error sticky, and where
-  // the work was that was given up last; kind 0: there is none.
-  kiln_fault_t faults[KILNI_SOFT_DEVICES_MOST];
-  kiln_fault_t places[KILNI_SOFT_DEVICES_MOST];
+  // the work was that was given up last; kind 0: there is none. As many as
+  // there are devices.
+  kiln_fault_t* faults;
+  kiln_fault_t* places;
   char story[KILNI_SOFT_STORY_BYTES];  // for the log, by kilni_soft_leave
   kiln_cuda_table_t table;
 };

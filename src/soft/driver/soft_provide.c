@@ -176,6 +176,26 @@ static kiln_status_t read_wish(const kiln_host_t* host,
 
 // ---- Building ----
 
+static void free_faults(kilni_soft_driver_t* driver) {
+  const kiln_allocator_t allocator = driver->host.allocator;
+  kilni_base_free_array(allocator, driver->faults, driver->device_count,
+                        sizeof(*driver->faults));
+  kilni_base_free_array(allocator, driver->places, driver->device_count,
+                        sizeof(*driver->places));
+}
+
+static kiln_status_t make_faults(kilni_soft_driver_t* driver) {
+  const kiln_allocator_t allocator = driver->host.allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, driver->device_count, sizeof(*driver->faults), &block));
+  driver->faults = block;
+  KILNI_RETURN_IF_ERROR(kilni_base_alloc_array(
+      allocator, driver->device_count, sizeof(*driver->places), &block));
+  driver->places = block;
+  return kiln_ok();
+}
+
 static void destroy_driver(kilni_soft_driver_t* driver) {
   kiln_allocator_t allocator = driver->host.allocator;
   bool faulted = false;
@@ -209,6 +229,7 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
     kilni_base_free(allocator, driver->profile, sizeof(*driver->profile));
   }
   kilni_base_vm_fork_unmark(driver->host.fork_mark);
+  free_faults(driver);
   kilni_base_free(allocator, driver, sizeof(*driver));
 }
 
@@ -275,7 +296,6 @@ static kiln_status_t create_memory(kilni_soft_driver_t* driver,
   KILNI_RETURN_IF_ERROR(kilni_soft_memory_create_all(&driver->host, wish->exact,
                                                      wish->devices, list));
   driver->memory = list[0];
-  driver->device_count = wish->devices;
   for (uint32_t i = 0; i < wish->devices; i++) {
     driver->contexts[i].device = i;
     driver->contexts[i].memory = list[i];
@@ -303,9 +323,12 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   driver->scribble = wish->given.scribble == KILN_SWITCH_ON;
   driver->print = wish->given.print;
   driver->print_user = wish->given.print_user;
-  kiln_status_t status = init_locks(driver);
+  driver->device_count = wish->devices;
+  kiln_status_t status = make_faults(driver);
+  if (kiln_status_is_ok(status)) status = init_locks(driver);
   if (!kiln_status_is_ok(status)) {
     kilni_base_vm_fork_unmark(driver->host.fork_mark);
+    free_faults(driver);
     kilni_base_free(host->allocator, driver, sizeof(*driver));
     return status;
   }
@@ -357,8 +380,9 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
   if (given->worker_count != 0 && given->worker_count != driver->worker_count) {
     return provide_disagree("number of workers");
   }
-  if (given->seed != 0 && given->seed != driver->seed)
+  if (given->seed != 0 && given->seed != driver->seed) {
     return provide_disagree("seed");
+  }
   if (given->lanes != NULL && strcmp(given->lanes, "auto") != 0 &&
       strcmp(given->lanes, driver->lanes->name) != 0) {
     return provide_disagree("lane code");

@@ -162,6 +162,20 @@ static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
       "raise the limit on address space (ulimit -v) or set it to unlimited");
 }
 
+static size_t pages_bytes(const kilni_soft_memory_t* memory) {
+  return (size_t)memory_round_up(memory->window_bytes / PAGE * sizeof(uint32_t),
+                                 kilni_base_vm_page_bytes());
+}
+
+// A word for each page of the window. Few are ever touched, so that clearing
+// them is left to the system.
+static kiln_status_t make_pages(kilni_soft_memory_t* memory) {
+  void* words = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_base_vm_reserve(pages_bytes(memory), &words));
+  memory->pages = words;
+  return kilni_base_vm_commit(words, pages_bytes(memory));
+}
+
 static void init_device(kilni_soft_memory_t* memory, kilni_soft_memory_t* root,
                         uint32_t device) {
   memory->root = root;
@@ -225,9 +239,7 @@ kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
   }
   status = reserve_window(memory);
   if (kiln_status_is_ok(status)) {
-    status = kilni_base_alloc_array(host->allocator,
-                                    (size_t)(memory->window_bytes / PAGE),
-                                    sizeof(uint32_t), (void**)&memory->pages);
+    status = make_pages(memory);
   }
   if (kiln_status_is_ok(status)) {
     status = make_freed(memory, KILNI_SOFT_FREED_FEW);
@@ -322,9 +334,7 @@ void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
     kilni_base_free(allocator, memory->joined[i], sizeof(*memory));
   }
   kilni_base_vm_release(memory->base, (size_t)memory->window_bytes);
-  kilni_base_free_array(allocator, memory->pages,
-                        (size_t)(memory->window_bytes / PAGE),
-                        sizeof(uint32_t));
+  kilni_base_vm_release(memory->pages, pages_bytes(memory));
   kilni_base_free_array(allocator, memory->allocs, memory->capacity,
                         sizeof(*memory->allocs));
   kilni_base_mutex_deinit(&memory->lock);
