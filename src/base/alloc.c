@@ -19,8 +19,9 @@ kiln_status_t kilni_base_alloc_unset(kiln_allocator_t allocator, size_t size,
                                      void** out_ptr) {
   if (size == 0) size = 1;
   *out_ptr = allocator.fn(NULL, 0, size, KILNI_ALLOC_ALIGN, allocator.user);
-  if (*out_ptr == NULL)
+  if (*out_ptr == NULL) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
   return kiln_ok();
 }
 
@@ -28,8 +29,9 @@ kiln_status_t kilni_base_alloc_aligned(kiln_allocator_t allocator, size_t size,
                                        size_t align, void** out_ptr) {
   if (size == 0) size = 1;
   *out_ptr = allocator.fn(NULL, 0, size, align, allocator.user);
-  if (*out_ptr == NULL)
+  if (*out_ptr == NULL) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
   memset(*out_ptr, 0, size);
   return kiln_ok();
 }
@@ -42,7 +44,13 @@ void kilni_base_free_aligned(kiln_allocator_t allocator, void* ptr, size_t size,
 
 kiln_status_t kilni_base_alloc(kiln_allocator_t allocator, size_t size,
                                void** out_ptr) {
-  return kilni_base_alloc_aligned(allocator, size, KILNI_ALLOC_ALIGN, out_ptr);
+  if (size == 0) size = 1;
+  *out_ptr = allocator.fn(NULL, 0, size, KILNI_ALLOC_ALIGN, allocator.user);
+  if (*out_ptr == NULL) {
+    return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  memset(*out_ptr, 0, size);
+  return kiln_ok();
 }
 
 kiln_status_t kilni_base_alloc_array(kiln_allocator_t allocator, size_t count,
@@ -56,12 +64,13 @@ kiln_status_t kilni_base_alloc_array(kiln_allocator_t allocator, size_t count,
 }
 
 void kilni_base_free(kiln_allocator_t allocator, void* ptr, size_t size) {
-  kilni_base_free_aligned(allocator, ptr, size, KILNI_ALLOC_ALIGN);
+  if (ptr == NULL) return;
+  allocator.fn(ptr, size ? size : 1, 0, KILNI_ALLOC_ALIGN, allocator.user);
 }
 
 void kilni_base_free_array(kiln_allocator_t allocator, void* ptr, size_t count,
                            size_t size) {
-  kilni_base_free(allocator, ptr, count * size);
+  if (ptr != NULL) kilni_base_free(allocator, ptr, count * size);
 }
 
 kiln_status_t kilni_base_grow(kiln_allocator_t allocator, size_t wanted,

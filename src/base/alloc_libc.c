@@ -6,8 +6,7 @@
 
 #include "kiln/allocator.h"
 
-static void* alloc_libc_allocate(size_t size, size_t align) {
-  if (align <= _Alignof(max_align_t)) return malloc(size);
+static void* alloc_libc_aligned(size_t size, size_t align) {
   size_t rounded = (size + align - 1) & ~(align - 1);
   return rounded < size ? NULL : aligned_alloc(align, rounded);
 }
@@ -15,14 +14,15 @@ static void* alloc_libc_allocate(size_t size, size_t align) {
 static void* libc_fn(void* ptr, size_t old_size, size_t new_size, size_t align,
                      void* user) {
   (void)user;
-  if (ptr == NULL) return alloc_libc_allocate(new_size, align);
   if (new_size == 0) {
     free(ptr);
     return NULL;
   }
-  if (align <= _Alignof(max_align_t)) return realloc(ptr, new_size);
-  void* block = alloc_libc_allocate(new_size, align);
-  if (block == NULL) return NULL;
+  if (align <= _Alignof(max_align_t)) {
+    return ptr == NULL ? malloc(new_size) : realloc(ptr, new_size);
+  }
+  void* block = alloc_libc_aligned(new_size, align);
+  if (block == NULL || ptr == NULL) return block;
   memcpy(block, ptr, old_size < new_size ? old_size : new_size);
   free(ptr);
   return block;

@@ -32,31 +32,25 @@ typedef struct lines_t {
   char line[LINE_BYTES];
 } lines_t;
 
-static void lines_add(lines_t* lines, const char* text, size_t size) {
-  lines->whole = lines->whole && lines->used + size < sizeof(lines->line);
-  if (!lines->whole) return;
-  memcpy(lines->line + lines->used, text, size);
-  lines->used += size;
-}
-
-static bool lines_end(lines_t* lines) {
-  bool whole = lines->whole;
-  lines->line[lines->used] = 0;
-  lines->used = 0;
-  lines->whole = true;
-  return whole && lines->fn(lines->line, lines->user);
-}
-
 // True once `fn` has what it wants.
 static bool lines_take(lines_t* lines, const char* text, size_t size) {
   const char* end = text + size;
-  for (;;) {
+  while (text != end) {
     const char* stop = memchr(text, '\n', (size_t)(end - text));
-    lines_add(lines, text, (size_t)((stop != NULL ? stop : end) - text));
+    size_t count = (size_t)((stop != NULL ? stop : end) - text);
+    lines->whole = lines->whole && lines->used + count < sizeof(lines->line);
+    if (lines->whole) {
+      memcpy(lines->line + lines->used, text, count);
+      lines->used += count;
+    }
     if (stop == NULL) return false;
-    if (lines_end(lines)) return true;
+    lines->line[lines->used] = 0;
+    if (lines->whole && lines->fn(lines->line, lines->user)) return true;
+    lines->used = 0;
+    lines->whole = true;
     text = stop + 1;
   }
+  return false;
 }
 
 // Calls `fn` with each line of a file, without its end, until it says that this
@@ -76,7 +70,8 @@ static void each_line(const char* path, line_fn_t fn, void* user) {
     if (got <= 0) break;
     done = lines_take(&lines, chunk, (size_t)got);
   }
-  if (!done && lines.used != 0) (void)lines_end(&lines);
+  // A last line without an end.
+  if (!done && lines.used != 0) (void)lines_take(&lines, "\n", 1);
   close(file);
 }
 

@@ -167,8 +167,9 @@ static kiln_status_t elf_check_header(const kilni_base_elf_t* elf) {
     return kilni_base_elf_broken(elf, "it ends in its header");
   }
   uint8_t width = elf->head[4];
-  if (width != 1 && width != 2)
+  if (width != 1 && width != 2) {
     return kilni_base_elf_broken(elf, "it has no width");
+  }
   if (elf->head[5] != 1) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "\"%s\" is an ELF file of another byte order",

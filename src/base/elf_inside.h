@@ -73,13 +73,14 @@ static inline uint16_t kilni_base_elf_get16(const uint8_t* at) {
 }
 
 static inline uint32_t kilni_base_elf_get32(const uint8_t* at) {
-  return (uint32_t)kilni_base_elf_get16(at) |
-         (uint32_t)kilni_base_elf_get16(at + 2) << 16;
+  return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+         (uint32_t)at[3] << 24;
 }
 
 static inline uint64_t kilni_base_elf_get64(const uint8_t* at) {
-  return (uint64_t)kilni_base_elf_get32(at) |
-         (uint64_t)kilni_base_elf_get32(at + 4) << 32;
+  return at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+         (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
+         (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
 }
 
 // A word of the file's own width.

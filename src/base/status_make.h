@@ -60,10 +60,10 @@ kiln_status_t kilni_base_status_join(kiln_status_t first, kiln_status_t second);
 #define KILNI_ANNOTATE(status, ...) \
   kilni_base_status_annotate((status), KILNI_MODULE, __VA_ARGS__)
 
-#define KILNI_RETURN_IF_ERROR(expr)                              \
-  do {                                                           \
-    kiln_status_t kilni_status_ = (expr);                        \
-    if (!kiln_status_is_ok(kilni_status_)) return kilni_status_; \
+#define KILNI_RETURN_IF_ERROR(expr)                  \
+  do {                                               \
+    kiln_status_t kilni_status_ = (expr);            \
+    if (kilni_status_ != NULL) return kilni_status_; \
   } while (0)
 
 // An analyzer reads one file at a time. What it must know of status.c: a status

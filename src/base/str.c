@@ -10,7 +10,7 @@
 #include "base/status_make.h"
 
 kiln_string_view_t kilni_base_sv(const char* text) {
-  return kilni_base_sv_make(text, text ? strlen(text) : 0);
+  return (kiln_string_view_t){text, text ? strlen(text) : 0};
 }
 
 kiln_string_view_t kilni_base_sv_make(const char* data, size_t size) {
@@ -23,7 +23,8 @@ bool kilni_base_sv_equal(kiln_string_view_t a, kiln_string_view_t b) {
 }
 
 bool kilni_base_sv_equal_cstr(kiln_string_view_t a, const char* b) {
-  return kilni_base_sv_equal(a, kilni_base_sv(b));
+  size_t size = strlen(b);
+  return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
 }
 
 bool kilni_base_sv_starts_with(kiln_string_view_t text, const char* prefix) {

@@ -46,6 +46,11 @@ static bool error_is_control(uint32_t c) {
 
 size_t kilni_cli_show_character(const char* text, char out[8]) {
   const unsigned char* s = (const unsigned char*)text;
+  if (*s >= 0x20 && *s < 0x7f) {  // as nearly all are
+    out[0] = text[0];
+    out[1] = 0;
+    return 1;
+  }
   size_t n = error_utf8_length(s);
   uint32_t c = n == 0 ? 0 : code_point(s, n);
   if (*s == '\t') {

@@ -12,6 +12,13 @@ enum {
   EXPONENT_LIMIT = 100000  // far outside any double
 };
 
+// What identifiers go on with, a bit for each of the first 128 characters:
+// letters, digits, '_' and '$'.
+static const uint64_t kFollows[2] = {
+    UINT64_C(1) << '$' | UINT64_C(0x3ff) << '0',
+    UINT64_C(0x3ffffff) << ('A' - 64) | UINT64_C(1) << ('_' - 64) |
+        UINT64_C(0x3ffffff) << ('a' - 64)};
+
 static bool ptx_lexer_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -21,8 +28,8 @@ static bool ptx_lexer_is_letter(char c) {
 }
 
 static bool is_follow(char c) {
-  return ptx_lexer_is_letter(c) || ptx_lexer_is_digit(c) || c == '_' ||
-         c == '$';
+  unsigned char at = (unsigned char)c;
+  return at < 128 && (kFollows[at / 64] >> (at % 64) & 1) != 0;
 }
 
 static int hex_value(char c) {
@@ -54,6 +61,17 @@ void kilni_image_ptx_lexer_init(kilni_image_ptx_lexer_t* lexer,
   lexer->string_limit = limits->string_bytes;
 }
 
+// Passes over what an identifier goes on with.
+static void ptx_lexer_skip_follows(kilni_image_ptx_lexer_t* lexer) {
+  const char* at = lexer->cursor;
+  while (at != lexer->end) {
+    unsigned char c = (unsigned char)*at;
+    if (c >= 128 || (kFollows[c / 64] >> (c % 64) & 1) == 0) break;
+    at++;
+  }
+  lexer->cursor = at;
+}
+
 static void new_line(kilni_image_ptx_lexer_t* lexer) {
   lexer->line++;
   lexer->line_start = lexer->cursor;
@@ -76,9 +94,8 @@ static void ptx_lexer_set_bad(kilni_image_ptx_token_t* token,
 // False at a comment without an end, which `token` then points at.
 static bool ptx_lexer_skip_space(kilni_image_ptx_lexer_t* lexer,
                                  kilni_image_ptx_token_t* token) {
-  for (;;) {
-    char c = ptx_lexer_peek(lexer, 0);
-    if (lexer->cursor == lexer->end) return true;
+  while (lexer->cursor != lexer->end) {
+    char c = *lexer->cursor;
     if (c == '\n') {
       lexer->cursor++;
       new_line(lexer);
@@ -101,6 +118,7 @@ static bool ptx_lexer_skip_space(kilni_image_ptx_lexer_t* lexer,
       return true;
     }
   }
+  return true;
 }
 
 static void ptx_lexer_take_text(kilni_image_ptx_lexer_t* lexer,
@@ -118,7 +136,7 @@ static void ptx_lexer_take_text(kilni_image_ptx_lexer_t* lexer,
 static void lex_identifier(kilni_image_ptx_lexer_t* lexer,
                            kilni_image_ptx_token_t* token) {
   const char* first = lexer->cursor++;
-  while (is_follow(ptx_lexer_peek(lexer, 0))) lexer->cursor++;
+  ptx_lexer_skip_follows(lexer);
   ptx_lexer_take_text(lexer, token, first, KILNI_PTX_TOKEN_IDENTIFIER);
 }
 
@@ -127,7 +145,7 @@ static void lex_dot_word(kilni_image_ptx_lexer_t* lexer,
                          kilni_image_ptx_token_t* token) {
   const char* first = ++lexer->cursor;
   for (;;) {
-    while (is_follow(ptx_lexer_peek(lexer, 0))) lexer->cursor++;
+    ptx_lexer_skip_follows(lexer);
     if (ptx_lexer_peek(lexer, 0) != ':' || ptx_lexer_peek(lexer, 1) != ':' ||
         !is_follow(ptx_lexer_peek(lexer, 2))) {
       break;
@@ -319,13 +337,14 @@ static void lex_punctuation(kilni_image_ptx_lexer_t* lexer,
       {'=', '=', KILNI_PTX_PUNCT_EQ},  {'!', '=', KILNI_PTX_PUNCT_NE},
       {'&', '&', KILNI_PTX_PUNCT_AND}, {'|', '|', KILNI_PTX_PUNCT_OR},
   };
-  char c = ptx_lexer_peek(lexer, 0);
+  char c = *lexer->cursor;
   token->kind = KILNI_PTX_TOKEN_PUNCTUATION;
   token->punctuation = (unsigned char)c;
   token->text.data = lexer->cursor;
   token->text.size = 1;
+  char d = ptx_lexer_peek(lexer, 1);
   for (size_t i = 0; i < sizeof(kPairs) / sizeof(kPairs[0]); i++) {
-    if (c == kPairs[i].first && ptx_lexer_peek(lexer, 1) == kPairs[i].second) {
+    if (c == kPairs[i].first && d == kPairs[i].second) {
       token->punctuation = kPairs[i].code;
       token->text.size = 2;
     }
@@ -338,16 +357,13 @@ static void lex_punctuation(kilni_image_ptx_lexer_t* lexer,
 
 static void lex_any(kilni_image_ptx_lexer_t* lexer,
                     kilni_image_ptx_token_t* token, bool modifier) {
-  kilni_image_ptx_token_t comment;
-  memset(&comment, 0, sizeof(comment));
-  if (!ptx_lexer_skip_space(lexer, &comment)) {
-    *token = comment;
+  if (!ptx_lexer_skip_space(lexer, token)) {
     ptx_lexer_set_bad(token, "a comment that never ends");
     return;
   }
   start_token(lexer, token);
   if (lexer->cursor == lexer->end) return;  // END
-  char c = ptx_lexer_peek(lexer, 0);
+  char c = *lexer->cursor;
   char d = ptx_lexer_peek(lexer, 1);
   if (ptx_lexer_is_letter(c)) {
     lex_identifier(lexer, token);

@@ -113,8 +113,7 @@ bool kilni_image_ptx_fail_expected(kilni_image_ptx_reader_t* reader,
 // Tokens
 // ---------------------------------------------------------------------------
 
-static bool check_token(kilni_image_ptx_reader_t* reader) {
-  if (reader->token.kind != KILNI_PTX_TOKEN_BAD) return true;
+static bool ptx_reader_bad_token(kilni_image_ptx_reader_t* reader) {
   return kilni_image_ptx_fail(reader, &reader->token,
                               "correct the text at this place", "%s",
                               reader->token.problem);
@@ -123,13 +122,15 @@ static bool check_token(kilni_image_ptx_reader_t* reader) {
 bool kilni_image_ptx_next(kilni_image_ptx_reader_t* reader) {
   if (reader->failed) return false;
   kilni_image_ptx_lexer_next(&reader->lexer, &reader->token);
-  return check_token(reader);
+  return reader->token.kind != KILNI_PTX_TOKEN_BAD ||
+         ptx_reader_bad_token(reader);
 }
 
 bool kilni_image_ptx_next_modifier(kilni_image_ptx_reader_t* reader) {
   if (reader->failed) return false;
   kilni_image_ptx_lexer_next_modifier(&reader->lexer, &reader->token);
-  return check_token(reader);
+  return reader->token.kind != KILNI_PTX_TOKEN_BAD ||
+         ptx_reader_bad_token(reader);
 }
 
 bool kilni_image_ptx_is(const kilni_image_ptx_reader_t* reader,

@@ -114,9 +114,30 @@ uint32_t kilni_image_ptx_opcode_find(kiln_string_view_t text) {
   return KILNI_PTX_NONE;
 }
 
+// Types are few; the others stand by their first letters, large or small.
 uint32_t kilni_image_ptx_modifier_find(kiln_string_view_t text) {
-  for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_COUNT; i++) {
-    if (kModifiers[i][0] == text.data[0] &&
+  enum { SMALL = 0x20 };  // makes a letter small, and digits stay
+  const char head = text.data[0];
+  for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_TYPES_END; i++) {
+    if (kModifiers[i][0] == head &&
+        kilni_base_sv_equal_cstr(text, kModifiers[i])) {
+      return i;
+    }
+  }
+  uint32_t first = KILNI_PTX_MODIFIER_TYPES_END + 1;
+  uint32_t end = KILNI_PTX_MODIFIER_COUNT;
+  while (first < end) {
+    uint32_t middle = first + (end - first) / 2;
+    if ((kModifiers[middle][0] | SMALL) < (head | SMALL)) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  for (uint32_t i = first; i < KILNI_PTX_MODIFIER_COUNT &&
+                           (kModifiers[i][0] | SMALL) == (head | SMALL);
+       i++) {
+    if (kModifiers[i][0] == head &&
         kilni_base_sv_equal_cstr(text, kModifiers[i])) {
       return i;
     }

@@ -249,7 +249,9 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
 
 // Drops what has been found out. The lock is held, or nobody else is there.
 static void context_forget(kiln_locate_t* locate) {
-  for (uint32_t i = 0; locate->finds && i < kiln_locate_entry_count(); i++) {
+  const uint32_t count = locate->finds ? kiln_locate_entry_count() : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (locate->finds[i] == NULL) continue;
     kiln_locate_item_release(locate->finds[i]);
     locate->finds[i] = NULL;
   }

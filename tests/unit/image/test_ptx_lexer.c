@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "image/ptx_lexer.h"
+#include "image/ptx_reader.h"
 
 static kilni_image_ptx_lexer_t lexer_on(const char* text) {
   kilni_image_ptx_limits_t limits = kilni_image_ptx_limits_default();
@@ -174,6 +175,46 @@ static void braces_are_skipped_whole(void** state) {
   assert_false(kilni_image_ptx_lexer_skip_braces(&lexer));
 }
 
+// Every character behind a letter: only these belong to the word.
+static void what_an_identifier_goes_on_with(void** state) {
+  (void)state;
+  static const char kGoesOn[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$";
+  for (int c = 1; c < 256; c++) {
+    char text[4] = {'a', (char)c, ' ', 0};
+    kiln_bytes_view_t bytes = {(const uint8_t*)text, 3};
+    kilni_image_ptx_limits_t limits = kilni_image_ptx_limits_default();
+    kilni_image_ptx_lexer_t lexer;
+    kilni_image_ptx_token_t token;
+    kilni_image_ptx_lexer_init(&lexer, bytes, &limits);
+    kilni_image_ptx_lexer_next(&lexer, &token);
+    assert_int_equal(token.kind, KILNI_PTX_TOKEN_IDENTIFIER);
+    assert_int_equal(token.text.size, strchr(kGoesOn, c) != NULL ? 2 : 1);
+  }
+}
+
+// The look-up relies on the order of the list.
+static void every_word_is_found_by_its_text(void** state) {
+  (void)state;
+  for (uint32_t i = 1; i < KILNI_PTX_MODIFIER_COUNT; i++) {
+    if (i == KILNI_PTX_MODIFIER_TYPES_END) continue;
+    const char* text = kilni_image_ptx_modifier_text(i);
+    kiln_string_view_t view = {text, strlen(text)};
+    assert_int_equal(kilni_image_ptx_modifier_find(view), i);
+  }
+  for (uint32_t i = 0; i < KILNI_PTX_OPCODE_COUNT; i++) {
+    const char* text = kilni_image_ptx_opcode_text(i);
+    kiln_string_view_t view = {text, strlen(text)};
+    assert_int_equal(kilni_image_ptx_opcode_find(view), i);
+  }
+  static const char* const kNone[] = {"0",      "zzz", "global2",
+                                      "Global", "~",   "?"};
+  for (size_t i = 0; i < sizeof(kNone) / sizeof(kNone[0]); i++) {
+    kiln_string_view_t view = {kNone[i], strlen(kNone[i])};
+    assert_int_equal(kilni_image_ptx_modifier_find(view), KILNI_PTX_MOD_NONE);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(integers_have_value_and_sign),
@@ -182,6 +223,8 @@ int main(void) {
       cmocka_unit_test(a_digit_may_begin_a_modifier),
       cmocka_unit_test(one_terminating_nul_is_ignored),
       cmocka_unit_test(braces_are_skipped_whole),
+      cmocka_unit_test(what_an_identifier_goes_on_with),
+      cmocka_unit_test(every_word_is_found_by_its_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
