@@ -4,6 +4,7 @@
 //
 // Counted: the reader is called by way of the test.
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "fault_alloc.h"
 #include "image/image.h"
 #include "kiln/kiln.h"
@@ -22,7 +24,7 @@ static const char kPtx[] =
     ".visible .global .align 4 .u32 count = 5;\n"
     ".visible .entry add(.param .u64 x, .param .f32 a) { ret; }\n";
 
-static unsigned reads;
+static atomic_uint reads;
 
 kiln_status_t __real_kilni_image_ptx_module_create(
     kiln_bytes_view_t text, const char* name,
@@ -217,6 +219,43 @@ static void test_other_texts_are_read(void** state) {
   close_world(&world);
 }
 
+// ---- Threads ----
+
+enum { READERS = 4 };
+
+// one-thread
+typedef struct asker_t {
+  kiln_code_t* code;
+  kiln_image_t* image;
+} asker_t;
+
+static void ask(void* user) {
+  asker_t* asker = user;
+  kiln_status_free(kiln_code_image(asker->code, &asker->image));
+}
+
+// Who reads at once may read twice, and all are given one.
+static void test_threads_are_given_one_image(void** state) {
+  (void)state;
+  kilni_base_thread_t threads[READERS];
+  asker_t askers[READERS];
+  kiln_code_t* code = NULL;
+  make_code(NULL, &code);
+  reads = 0;
+  for (int i = 0; i < READERS; i++) {
+    askers[i] = (asker_t){code, NULL};
+    assert_null(kilni_base_thread_start(&threads[i], "ask", ask, &askers[i]));
+  }
+  for (int i = 0; i < READERS; i++) kilni_base_thread_join(&threads[i]);
+  for (int i = 0; i < READERS; i++) {
+    assert_non_null(askers[i].image);
+    assert_ptr_equal(askers[i].image, askers[0].image);
+  }
+  assert_true(reads >= 1 && reads <= READERS);
+  for (int i = 0; i < READERS; i++) kiln_image_release(askers[i].image);
+  kiln_code_release(code);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_a_text_is_read_once_for_device_and_driver,
@@ -229,6 +268,7 @@ int main(void) {
       cmocka_unit_test_setup(test_a_tree_in_memory_of_others_is_not_taken,
                              setup),
       cmocka_unit_test_setup(test_other_texts_are_read, setup),
+      cmocka_unit_test(test_threads_are_given_one_image),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
