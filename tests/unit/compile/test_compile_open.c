@@ -153,11 +153,11 @@ typedef struct toolkits_t {
 } toolkits_t;
 
 static void make_toolkits(toolkits_t* made) {
-  memcpy(made->folder, "/tmp/kiln-once-XXXXXX", 22);
-  assert_non_null(mkdtemp(made->folder));
+  char folder[] = "/tmp/kiln-once-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  memcpy(made->folder, folder, sizeof(folder));
   for (int i = 0; i < 2; i++) {
-    snprintf(made->roots[i], sizeof(made->roots[i]), "%s/cuda%d", made->folder,
-             i);
+    snprintf(made->roots[i], sizeof(made->roots[i]), "%s/cuda%d", folder, i);
     put_file(made->roots[i], "lib64/readme", "\n");
   }
   put_compiler(made->roots[0]);
