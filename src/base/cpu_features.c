@@ -45,8 +45,9 @@ uint32_t kilni_base_cpu_features(void) {
     features |= KILNI_CPU_INTEL;
   }
   bool says_whole = vendor == INTEL || vendor == AMD || vendor == HYGON;
-  if (says_whole && cpu_features_has_all(c1, bit_AVX))
+  if (says_whole && cpu_features_has_all(c1, bit_AVX)) {
     features |= KILNI_CPU_WHOLE16;
+  }
   unsigned b7 = 0, c7 = 0;
   if (!cpu_features_has_all(
           c1, bit_OSXSAVE | bit_AVX | bit_F16C | bit_FMA | bit_MOVBE) ||

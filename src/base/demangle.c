@@ -107,8 +107,9 @@ static text_t read_substitution(reader_t* r) {
   if (demangle_take(r, 't')) return demangle_add(r, "std");
   if (demangle_take(r, 'a')) return demangle_add(r, "std::allocator");
   if (demangle_take(r, 's')) return demangle_add(r, "std::string");
-  if (!demangle_read_index(r, 36, &index) || index >= r->seen_count)
+  if (!demangle_read_index(r, 36, &index) || index >= r->seen_count) {
     return NONE;
+  }
   return r->seen[index];
 }
 
@@ -144,8 +145,9 @@ static text_t read_source_name(reader_t* r) {
     if (size >= MAX_TEXT) return NONE;
   }
   char word[MAX_TEXT];
-  if (memchr(r->at, 0, size) != NULL || !demangle_is_word(r->at, size))
+  if (memchr(r->at, 0, size) != NULL || !demangle_is_word(r->at, size)) {
     return NONE;
+  }
   memcpy(word, r->at, size);
   word[size] = 0;
   r->at += size;
@@ -168,8 +170,9 @@ static text_t demangle_read_integer(reader_t* r, const char* suffix,
     digits[size++] = *r->at++;
   }
   digits[size] = 0;
-  if (size == 0 || digits[size - 1] == '-' || !demangle_take(r, 'E'))
+  if (size == 0 || digits[size - 1] == '-' || !demangle_take(r, 'E')) {
     return NONE;
+  }
   if (cast == NULL) return demangle_join(r, digits, suffix, NULL, NULL);
   return demangle_join(r, "(", cast, ")", digits);
 }

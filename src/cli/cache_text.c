@@ -64,8 +64,9 @@ bool kilni_cli_size_parse(const char* option, const char* text,
                           uint64_t* out_bytes, kilni_cli_error_t* error) {
   static const uint64_t FACTORS[] = {UINT64_C(1) << 10, UINT64_C(1) << 20,
                                      UINT64_C(1) << 30, UINT64_C(1) << 40};
-  if (cache_text_parse(text, "KMGT", FACTORS, out_bytes) && *out_bytes > 0)
+  if (cache_text_parse(text, "KMGT", FACTORS, out_bytes) && *out_bytes > 0) {
     return true;
+  }
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write bytes, such as 500M or 2G",
                         "--%s \"%s\" is not a size above 0", option, text);

@@ -180,8 +180,9 @@ static bool cache_warm_open_all(warm_t* warm) {
     return false;
   }
   if (!(warm->compiles ? cache_warm_open_runtime(warm)
-                       : cache_warm_open_device(warm)))
+                       : cache_warm_open_device(warm))) {
     return false;
+  }
   warm->cache = kiln_runtime_cache(warm->runtime);
   if (kiln_cache_directory(warm->cache)[0] != 0) return true;
   return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_STATE,

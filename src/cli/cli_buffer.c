@@ -101,8 +101,9 @@ static bool buffer_read_all(int fd, kilni_cli_buffer_t* buffer,
   for (;;) {
     size_t space = buffer->capacity - buffer->size;
     if (space < 2) {
-      if (!buffer_reserve(buffer, buffer->size + READ_AT_ONCE, error))
+      if (!buffer_reserve(buffer, buffer->size + READ_AT_ONCE, error)) {
         return false;
+      }
       space = buffer->capacity - buffer->size;
     }
     ssize_t got = read(fd, buffer->data + buffer->size, space - 1);

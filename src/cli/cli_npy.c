@@ -101,8 +101,9 @@ static bool npy_read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
     npy_skip_space(r);
     size_t start = r->at;
     while (r->at < r->end && r->data[r->at] >= '0' && r->data[r->at] <= '9') {
-      if (value > UINT64_MAX / 10 - 1)
+      if (value > UINT64_MAX / 10 - 1) {
         return npy_bad(r, "an extent is too large");
+      }
       value = value * 10 + (uint64_t)(r->data[r->at++] - '0');
     }
     if (r->at == start) return npy_bad(r, "an extent is not a whole number");

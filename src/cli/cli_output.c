@@ -211,12 +211,14 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error) {
   bool ok = true;
   for (size_t i = 0; ok && i < count; i++) {
-    if (!output_is_special(outputs[i].path))
+    if (!output_is_special(outputs[i].path)) {
       ok = write_temporary(&outputs[i], error);
+    }
   }
   for (size_t i = 0; ok && i < count; i++) {
-    if (outputs[i].temporary == NULL)
+    if (outputs[i].temporary == NULL) {
       ok = output_write_through(&outputs[i], error);
+    }
   }
   // From the first to the last they are one step.
   kilni_cli_leave_hold();

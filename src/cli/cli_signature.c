@@ -63,8 +63,9 @@ static bool signature_has_name(const kilni_cli_signature_t* is,
 
 const kilni_cli_signature_t* kilni_cli_signature_named(const char* path) {
   for (size_t i = 0; i < ROW_COUNT; i++) {
-    if (!kRows[i].is.is_read && signature_has_name(&kRows[i].is, path))
+    if (!kRows[i].is.is_read && signature_has_name(&kRows[i].is, path)) {
       return &kRows[i].is;
+    }
   }
   return NULL;
 }

@@ -140,8 +140,9 @@ bool kilni_cli_variable_is_nobodys(const char* name) {
   // Of the tests and tools of Kiln itself.
   static const char* const own[] = {"KILN_TEST_", "KILN_FAULT_", "KILN_SOURCES",
                                     "KILN_WHEELS"};
-  if (strncmp(name, kHead, strlen(kHead)) != 0 || variables_is_known(name))
+  if (strncmp(name, kHead, strlen(kHead)) != 0 || variables_is_known(name)) {
     return false;
+  }
   for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
     if (strncmp(name, own[i], strlen(own[i])) == 0) return false;
   }

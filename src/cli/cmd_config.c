@@ -114,8 +114,10 @@ static bool add_words(const kilni_cli_config_t* config,
                             "omit --lines, or use --json",
                             "a path has a newline in it");
     }
-    if (!cmd_config_add(config, out, at) || !cmd_config_add(config, out, "\n"))
+    if (!cmd_config_add(config, out, at) ||
+        !cmd_config_add(config, out, "\n")) {
       return false;
+    }
   }
   return true;
 }
@@ -123,10 +125,12 @@ static bool add_words(const kilni_cli_config_t* config,
 static bool cmd_config_add_lines(const kilni_cli_config_t* config, int forms,
                                  kilni_cli_buffer_t* out) {
   kilni_cli_error_t* e = config->error;
-  if ((forms & FORM_ROOT) != 0 && !cmd_config_add_root(config, out))
+  if ((forms & FORM_ROOT) != 0 && !cmd_config_add_root(config, out)) {
     return false;
-  if ((forms & FORM_VERSION) != 0 && !cmd_config_add_version(config, out))
+  }
+  if ((forms & FORM_VERSION) != 0 && !cmd_config_add_version(config, out)) {
     return false;
+  }
   if (kilni_cli_option_value(config->call, "lines") != NULL) {
     return ((forms & FORM_CFLAGS) == 0 ||
             add_words(config, &config->cflags, out)) &&
@@ -285,8 +289,9 @@ static bool run_plan(kilni_cli_config_t* config, kilni_cli_call_t* call,
                      int forms, kilni_cli_buffer_t* operands, json_t** lock) {
   const char* verify = kilni_cli_option_value(call, "verify-lock");
   const char* write = kilni_cli_option_value(call, "lock");
-  if (write != NULL && !kilni_cli_config_lock_check(config, write))
+  if (write != NULL && !kilni_cli_config_lock_check(config, write)) {
     return false;
+  }
   if (verify != NULL &&
       !(kilni_cli_config_lock_read(verify, lock, config->error) &&
         take_items(config, call, *lock, operands))) {
@@ -297,8 +302,9 @@ static bool run_plan(kilni_cli_config_t* config, kilni_cli_call_t* call,
   if (verify != NULL && !verify_lock(config, *lock, verify, forms)) {
     return false;
   }
-  if (write != NULL && !kilni_cli_config_lock_write(config, write))
+  if (write != NULL && !kilni_cli_config_lock_write(config, write)) {
     return false;
+  }
   if (verify != NULL && forms == FORM_JSON) return true;
   return forms == 0 || cmd_config_show(config, forms);
 }

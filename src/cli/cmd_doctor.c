@@ -57,8 +57,9 @@ static bool cmd_doctor_show(const kilni_cli_call_t* call,
     ok =
         kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL, "out of memory");
   }
-  if (ok)
+  if (ok) {
     kilni_cli_shorten(call->results, text, size, cmd_doctor_home_of(probe));
+  }
   free(text);
   return ok;
 }

@@ -286,8 +286,9 @@ static bool read_assumed(link_run_t* run) {
       at += size + 1;
     }
   }
-  if (!run->assumes_nvjitlink || cmd_link_value_of(run, "explain") != NULL)
+  if (!run->assumes_nvjitlink || cmd_link_value_of(run, "explain") != NULL) {
     return true;
+  }
   return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
                         "add --explain, or name a file with --nvjitlink",
                         "an assumed nvJitLink cannot link");
@@ -555,8 +556,9 @@ static bool cmd_link_link_all(link_run_t* run) {
                           "add -o FILE, or --explain to see who would link",
                           "there is no file for what is linked");
   }
-  if (!kilni_cli_output_check(path, run->error) || !cmd_link_prepare(run))
+  if (!kilni_cli_output_check(path, run->error) || !cmd_link_prepare(run)) {
     return false;
+  }
   bool ok =
       kilni_cli_check(run->error, kiln_link_finish(run->link, &run->code));
   show_logs(run);
@@ -616,8 +618,9 @@ static bool cmd_link_serve(link_run_t* run) {
 // For a device its linker is asked: the software device's joins PTX. What is
 // assumed of nvJitLink it does not know.
 static bool choose_for(link_run_t* run) {
-  if (run->device == NULL || run->assumes_nvjitlink)
+  if (run->device == NULL || run->assumes_nvjitlink) {
     return cmd_link_choose(run);
+  }
   return cmd_link_begin_link(run) &&
          kilni_cli_check(run->error,
                          kiln_link_explain(run->link, &run->choice));

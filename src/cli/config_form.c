@@ -75,8 +75,9 @@ static bool config_form_add_variables(const kilni_cli_config_t* config,
       {"KILN_CUDA_LIBS", &config->libs, NULL},
   };
   for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-    if (!config_form_add_variable(config, make, &variables[i], out))
+    if (!config_form_add_variable(config, make, &variables[i], out)) {
       return false;
+    }
   }
   for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
     const kilni_cli_config_piece_t* piece = kilni_cli_config_piece(config, i);

@@ -139,8 +139,9 @@ static bool config_plan_has(const kilni_cli_config_t* config, uint32_t kind,
                             const char* name) {
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
   for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
-    if (kilni_cli_config_entry(kilni_cli_config_piece(config, i)) == entry)
+    if (kilni_cli_config_entry(kilni_cli_config_piece(config, i)) == entry) {
       return true;
+    }
   }
   return false;
 }
@@ -252,8 +253,9 @@ static bool add_driver(kilni_cli_config_t* config, size_t component,
     bool ok = kilni_cli_check(config->error,
                               kiln_locate_find(locate, kinds[i], name, &item));
     bool found = ok && kiln_locate_item_found(item);
-    if (found)
+    if (found) {
       ok = config_plan_keep(config, item, component, KILNI_CONFIG_ASKED);
+    }
     if (ok && !found && i == 1) {
       ok = kilni_cli_check(config->error, kiln_locate_item_require(item));
     }

@@ -327,8 +327,9 @@ static void find_version(kilni_cli_config_t* config) {
 
 bool kilni_cli_config_words_fill(kilni_cli_config_t* config) {
   for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
-    if (!config_words_add_folders(config, kilni_cli_config_piece(config, i)))
+    if (!config_words_add_folders(config, kilni_cli_config_piece(config, i))) {
       return false;
+    }
   }
   find_root(config);
   find_version(config);

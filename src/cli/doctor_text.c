@@ -272,8 +272,9 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
   columns_t columns = {0, 0};
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
-    for (uint32_t j = 0; j < p->copy_count; j++)
+    for (uint32_t j = 0; j < p->copy_count; j++) {
       doctor_text_widen(&columns, &p->copies[j]);
+    }
   }
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);

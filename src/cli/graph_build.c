@@ -451,8 +451,9 @@ static bool graph_build_add_node(building_t* b, uint32_t index,
   uint32_t count = 0;
   if (!make_work(b, index, &work, error)) return false;
   for (uint32_t i = 0; i < k->edge_count; i++) {
-    if (k->edges[i].to == index && graph_build_is_known(b, &k->edges[i]))
+    if (k->edges[i].to == index && graph_build_is_known(b, &k->edges[i])) {
       count++;
+    }
   }
   if (count != 0) {
     after = calloc(count, sizeof(*after));

@@ -335,8 +335,9 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
     return out_of_memory(error);
   }
   if (!graph_prepare_take_paths(job, call, error) ||
-      !graph_prepare_check_files(job, error))
+      !graph_prepare_check_files(job, error)) {
     return false;
+  }
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (!read_data(k, i, &job->data[i], error)) return false;
   }

@@ -196,16 +196,18 @@ bool kilni_cli_graph_program(kilni_cli_graph_job_t* job, uint32_t index,
   f.given = given;
   f.count = count;
   if (!graph_program_check_given(&f, error)) return false;
-  if (f.made->launch == NULL && !graph_program_make_launch(&f, error))
+  if (f.made->launch == NULL && !graph_program_make_launch(&f, error)) {
     return false;
+  }
   kiln_argument_t arguments[3 * KILNI_CLI_MAX_PARAMS];
   kiln_program_parameter_t p;
   uint32_t made = 0;
   for (; made < 3 * KILNI_CLI_MAX_PARAMS &&
          kiln_program_code_parameter(f.code, made, &p);
        made++) {
-    if (!graph_program_make_argument(&f, &p, &arguments[made], error))
+    if (!graph_program_make_argument(&f, &p, &arguments[made], error)) {
       return false;
+    }
   }
   return kilni_cli_check(error,
                          kiln_launch_set_all(f.made->launch, arguments, made));

@@ -157,8 +157,9 @@ static bool scan_string(kilni_cli_sketcher_t* s) {
   s->at++;
   while (s->at < s->end && *s->at != '"' && *s->at != '\n' && *s->at != 0) {
     if (*s->at == '\\' &&
-        (graph_sketch_peek(s, 1) == '"' || graph_sketch_peek(s, 1) == '\\'))
+        (graph_sketch_peek(s, 1) == '"' || graph_sketch_peek(s, 1) == '\\')) {
       s->at++;
+    }
     s->at++;
   }
   if (graph_sketch_peek(s, 0) != '"') {
@@ -181,8 +182,9 @@ static void graph_sketch_scan_number(kilni_cli_sketcher_t* s) {
                        graph_sketch_is_digit(graph_sketch_peek(s, 1));
     bool is_point = c == '.' && graph_sketch_peek(s, 1) != '.';
     if (!graph_sketch_is_letter(c) && !graph_sketch_is_digit(c) && !is_point &&
-        !is_exponent)
+        !is_exponent) {
       break;
+    }
     s->at++;
   }
   s->token.kind = KILNI_CLI_TOKEN_NUMBER;
@@ -285,8 +287,9 @@ static bool graph_sketch_scan(kilni_cli_sketcher_t* s) {
     graph_sketch_begin_line(s);
   } else if (graph_sketch_is_letter(c)) {
     while (graph_sketch_is_letter(graph_sketch_peek(s, 0)) ||
-           graph_sketch_is_digit(graph_sketch_peek(s, 0)))
+           graph_sketch_is_digit(graph_sketch_peek(s, 0))) {
       s->at++;
+    }
     s->token.kind = KILNI_CLI_TOKEN_NAME;
   } else if (graph_sketch_is_digit(c)) {
     graph_sketch_scan_number(s);
@@ -511,8 +514,9 @@ static bool graph_sketch_make_space(kilni_cli_sketcher_t* s) {
   s->symbols = larger;
   s->symbol_space = old_space * 2;
   for (size_t i = 0; i < old_space; i++) {
-    if (old[i].text != NULL)
+    if (old[i].text != NULL) {
       *graph_sketch_slot_of(s, old[i].text, old[i].scope) = old[i];
+    }
   }
   free(old);
   return true;
@@ -521,8 +525,10 @@ static bool graph_sketch_make_space(kilni_cli_sketcher_t* s) {
 bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,
                                 const kilni_cli_name_t* name, uint32_t scope,
                                 kilni_cli_symbol_kind_t kind, uint32_t index) {
-  if (!kilni_cli_sketcher_is_new(s, name, scope) || !graph_sketch_make_space(s))
+  if (!kilni_cli_sketcher_is_new(s, name, scope) ||
+      !graph_sketch_make_space(s)) {
     return false;
+  }
   kilni_cli_symbol_t* symbol = graph_sketch_slot_of(s, name->text, scope);
   symbol->text = name->text;
   symbol->scope = scope;

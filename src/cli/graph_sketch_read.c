@@ -726,8 +726,9 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   if (kind == KILNI_CLI_GRAPH_EMPTY) s->usage = "`empty NAME`";
   if (kind == KILNI_CLI_GRAPH_ALLOCATE) ok = read_allocate(s, &node);
   if (kind == KILNI_CLI_GRAPH_FREE) ok = graph_sketch_read_read_free(s, &node);
-  if (kind == KILNI_CLI_GRAPH_CHILD)
+  if (kind == KILNI_CLI_GRAPH_CHILD) {
     ok = graph_sketch_read_read_child(s, &node);
+  }
   if (kind == KILNI_CLI_GRAPH_HOST) ok = graph_sketch_read_read_host(s, &node);
   if (kind == KILNI_CLI_GRAPH_RECORD || kind == KILNI_CLI_GRAPH_WAIT) {
     ok = read_on_event(s, &node);
@@ -885,8 +886,9 @@ static bool graph_sketch_read_read_statement(kilni_cli_sketcher_t* s,
     return kilni_cli_sketcher_next(s) &&
            graph_sketch_read_read_condition(s, scope);
   }
-  if (graph_sketch_read_is_declaration(s))
+  if (graph_sketch_read_is_declaration(s)) {
     return graph_sketch_read_fail_unknown(s);
+  }
   return graph_sketch_read_read_edges(s, scope);
 }
 

@@ -121,8 +121,10 @@ static bool has_input(const kilni_cli_request_t* r) {
 
 static bool has_number(const kilni_cli_request_t* r, const char* name) {
   for (size_t i = 0; i < r->binding_count; i++) {
-    if (r->bindings[i].is_arg && run_defaults_is_called(&r->bindings[i], name))
+    if (r->bindings[i].is_arg &&
+        run_defaults_is_called(&r->bindings[i], name)) {
       return true;
+    }
   }
   return false;
 }
@@ -163,8 +165,10 @@ static bool run_defaults_is_zero(const char* content) {
 static bool check_start(const kilni_cli_request_t* r,
                         const kiln_library_default_t* row,
                         kilni_cli_error_t* error) {
-  if (row->role != KILN_PROGRAM_ROLE_INOUT || run_defaults_is_zero(row->value))
+  if (row->role != KILN_PROGRAM_ROLE_INOUT ||
+      run_defaults_is_zero(row->value)) {
     return true;
+  }
   const kilni_cli_binding_t* out = NULL;
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
@@ -321,8 +325,9 @@ static bool run_defaults_read_number(const kilni_cli_request_t* r,
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     if (!b->is_arg || b->value.is_length ||
-        !run_defaults_is_of(r, b, name, size))
+        !run_defaults_is_of(r, b, name, size)) {
       continue;
+    }
     *out = b->value.scalar.bits;
     return true;
   }

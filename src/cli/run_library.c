@@ -287,8 +287,9 @@ static void run_library_gather(const kilni_cli_request_t* r,
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
-    if (!run_library_find(plan, b, &at, &p) || at >= KILNI_CLI_MAX_PARAMS)
+    if (!run_library_find(plan, b, &at, &p) || at >= KILNI_CLI_MAX_PARAMS) {
       continue;
+    }
     kiln_program_size_t* size = &said->sizes[at];
     if (b->is_arg) size->bits = b->value.scalar.bits;
     if (b->is_in) size->count = b->array.shape.count;

@@ -119,9 +119,10 @@ static bool run_template_read_parameters(reader_t* r, template_t* out) {
   int depth = 1;
   bool begins = true, is_type = false, has_own = false;
   while (next(r)) {
-    if (begins)
+    if (begins) {
       is_type = run_template_is_word(r, "typename") ||
                 run_template_is_word(r, "class");
+    }
     begins = false;
     // One with a default, or any number of them, needs no argument.
     has_own =
@@ -208,15 +209,17 @@ bool kilni_cli_template_find(const char* source, size_t size,
     }
     if (run_template_is_word(&r, "namespace")) read_namespace(&r);
     if (!run_template_is_word(&r, "template") || !next(&r) ||
-        !run_template_is_word(&r, "<"))
+        !run_template_is_word(&r, "<")) {
       continue;
+    }
     template_t found;
     memset(&found, 0, sizeof(found));
     if (!run_template_read_parameters(&r, &found)) return false;
     run_template_read_declaration(&r, &found);
     if (found.name[0] == 0 ||
-        !run_template_is_called(found.name, entry_or_null))
+        !run_template_is_called(found.name, entry_or_null)) {
       continue;
+    }
     size_t used = 0;
     for (int i = 0; i < r.space_count && used < KILNI_CLI_ENTRY_SHOWN; i++) {
       used += (size_t)snprintf(out + used, KILNI_CLI_ENTRY_SHOWN - used,

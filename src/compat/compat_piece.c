@@ -110,8 +110,9 @@ static const char* const kCompiledHeaders[] = {"cudart", "cccl"};
 
 static bool is_compiler(const kiln_compat_fact_t* fact) {
   for (size_t i = 0; i < sizeof(kCompilers) / sizeof(kCompilers[0]); i++) {
-    if (kilni_compat_fact_is(fact, kCompilers[i].kind, kCompilers[i].name))
+    if (kilni_compat_fact_is(fact, kCompilers[i].kind, kCompilers[i].name)) {
       return true;
+    }
   }
   return false;
 }

@@ -418,8 +418,9 @@ static kiln_status_t to_driver(kilni_compat_check_t* check,
   }
   // Only a pipeline whose producer is known comes so far.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-  if (pipeline->producer->line == 0)
+  if (pipeline->producer->line == 0) {
     return pipeline_line_unknown(check, pipeline);
+  }
   return pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX
              ? ptx_driver(check, pipeline)
              : cubin_driver(check, pipeline);
@@ -539,8 +540,9 @@ static kiln_status_t check_made(kilni_compat_check_t* check,
                {MAKES_CUBIN, KILN_COMPAT_ARTIFACT_CUBIN}};
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
     pipeline_t pipeline = {producer, consumer, kinds[i].artifact, false};
-    if ((made & kinds[i].bit) == 0 || pipeline_is_declared(check, &pipeline))
+    if ((made & kinds[i].bit) == 0 || pipeline_is_declared(check, &pipeline)) {
       continue;
+    }
     KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
   }
   return kiln_ok();
@@ -549,14 +551,16 @@ static kiln_status_t check_made(kilni_compat_check_t* check,
 static kiln_status_t check_maker(kilni_compat_check_t* check,
                                  const kiln_compat_fact_t* producer) {
   for (size_t i = 0; i < sizeof(kMakers) / sizeof(kMakers[0]); i++) {
-    if (!kilni_compat_fact_is(producer, kMakers[i].kind, kMakers[i].name))
+    if (!kilni_compat_fact_is(producer, kMakers[i].kind, kMakers[i].name)) {
       continue;
+    }
     KILNI_RETURN_IF_ERROR(
         check_made(check, producer, NULL, kMakers[i].to_driver));
     for (uint32_t j = 0; j < check->fact_count; j++) {
       const kiln_compat_fact_t* consumer = &check->facts[j];
-      if (!kilni_compat_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink"))
+      if (!kilni_compat_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) {
         continue;
+      }
       KILNI_RETURN_IF_ERROR(
           check_made(check, producer, consumer, kMakers[i].to_linker));
     }

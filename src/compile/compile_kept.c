@@ -11,8 +11,9 @@
 static const char kMagic[4] = {'K', 'C', 'R', '1'};
 
 static void kept_put_u32(kilni_base_str_t* out, uint32_t value) {
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < 4; i++) {
     kilni_base_str_add_char(out, (char)(value >> (8 * i)));
+  }
 }
 
 static void kept_put_u64(kilni_base_str_t* out, uint64_t value) {

@@ -218,8 +218,9 @@ static bool macro_emit(expand_t* expand, size_t size) {
 
 static bool macro_put(expand_t* expand, size_t* inout_size,
                       kiln_string_view_t text) {
-  if (text.size > sizeof(expand->out) - *inout_size)
+  if (text.size > sizeof(expand->out) - *inout_size) {
     return macro_give_up(expand);
+  }
   memcpy(expand->out + *inout_size, text.data, text.size);
   *inout_size += text.size;
   return true;
@@ -286,8 +287,9 @@ static bool walk_word(expand_t* expand, const frame_t* after,
 // False ends the expansion.
 static bool macro_walk(expand_t* expand, frame_t top, size_t size,
                        uint32_t depth) {
-  if (depth > MAX_DEPTH || ++expand->steps > MAX_STEPS)
+  if (depth > MAX_DEPTH || ++expand->steps > MAX_STEPS) {
     return macro_give_up(expand);
+  }
   for (;;) {
     while (top.rest.size == 0) {
       if (top.below == NULL) return macro_emit(expand, size);

@@ -118,8 +118,9 @@ static kiln_status_t link_cached_make_entry(void* user,
 static bool link_cached_read_entry(const kiln_cache_entry_t* entry,
                                    kilni_compile_link_product_t* out_product) {
   kilni_compile_kept_reader_t reader;
-  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry)))
+  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry))) {
     return false;
+  }
   *out_product = (kilni_compile_link_product_t){kiln_cache_entry_payload(entry),
                                                 reader.log, reader.note,
                                                 reader.format, reader.line};

@@ -30,8 +30,9 @@ static kiln_string_view_t link_text_trim(kiln_string_view_t line) {
     line.data++;
     line.size--;
   }
-  while (line.size > 0 && link_text_is_blank(line.data[line.size - 1]))
+  while (line.size > 0 && link_text_is_blank(line.data[line.size - 1])) {
     line.size--;
+  }
   return line;
 }
 

@@ -130,8 +130,9 @@ kiln_status_t kilni_device_event_acquire(kiln_device_t* device, bool timing,
 
 void kilni_device_event_recycle(kiln_device_t* device, bool timing,
                                 kiln_cu_event_t event) {
-  if (!pool_keep(device, events_of(timing), event))
+  if (!pool_keep(device, events_of(timing), event)) {
     destroy_event(device, event);
+  }
 }
 
 // ---- Streams ----
@@ -158,8 +159,9 @@ kiln_status_t kilni_device_stream_acquire(kiln_device_t* device,
 
 void kilni_device_stream_recycle(kiln_device_t* device,
                                  kiln_cu_stream_t stream) {
-  if (!pool_keep(device, KILNI_POOL_STREAMS, stream))
+  if (!pool_keep(device, KILNI_POOL_STREAMS, stream)) {
     destroy_stream(device, stream);
+  }
 }
 
 static void* pool_take_out(kilni_device_pools_t* pools, uint32_t pool) {

@@ -108,8 +108,9 @@ static kiln_status_t hold_take(kiln_graph_t* root, bool all,
   KILNI_RETURN_IF_ERROR(hold_make(root, count, out_hold));
   kilni_graph_hold_t* hold = *out_hold;
   if (open) hold_put(hold, root->open);
-  for (kilni_graph_segment_t* s = root->sealed; s != NULL; s = s->next)
+  for (kilni_graph_segment_t* s = root->sealed; s != NULL; s = s->next) {
     hold_put(hold, s);
+  }
   for (uint32_t i = 0; root->source != NULL && i < root->source->count; i++) {
     hold_put(hold, root->source->segments[i]);
   }

@@ -189,8 +189,9 @@ static kiln_status_t owners_fill(kilni_graph_bundle_t* bundle,
     bundle->data_bytes = wanted->data_bytes;
     memcpy(bundle->data, wanted->data, wanted->data_bytes);
   }
-  for (uint32_t i = 0; i < wanted->count; i++)
+  for (uint32_t i = 0; i < wanted->count; i++) {
     owners_put(bundle, wanted->items[i]);
+  }
   if (wanted->launch != NULL) {
     const kiln_launch_t* launch = wanted->launch;
     owners_put(bundle,
@@ -224,8 +225,9 @@ static kiln_status_t make_bundle(kilni_graph_segment_t* segment,
 static void owners_end(kilni_graph_segment_t* segment) {
   kiln_device_t* device = segment->device;
   kiln_allocator_t allocator = device->host->allocator;
-  for (kilni_graph_bundle_t* b = segment->bundles; b != NULL; b = b->next)
+  for (kilni_graph_bundle_t* b = segment->bundles; b != NULL; b = b->next) {
     owners_empty(b);
+  }
   while (segment->chunks != NULL) {
     kilni_graph_chunk_t* chunk = segment->chunks;
     segment->chunks = chunk->next;

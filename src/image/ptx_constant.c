@@ -349,8 +349,9 @@ static bool ternary(kilni_image_ptx_reader_t* reader,
   kilni_image_ptx_constant_t first;
   kilni_image_ptx_constant_t second;
   if (!ptx_constant_is_integer(out)) return fail_mix(reader, &at);
-  if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_enter(reader))
+  if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_enter(reader)) {
     return false;
+  }
   bool ok = ternary(reader, &first) && kilni_image_ptx_expect(reader, ':') &&
             ternary(reader, &second);
   kilni_image_ptx_leave(reader);

@@ -34,8 +34,9 @@ static bool read_align(kilni_image_ptx_reader_t* reader, uint32_t* out_align) {
 bool kilni_image_ptx_attribute(kilni_image_ptx_reader_t* reader,
                                kilni_image_ptx_declaration_t* out) {
   bool more = true;
-  if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_expect(reader, '('))
+  if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_expect(reader, '(')) {
     return false;
+  }
   while (more) {
     if (kilni_image_ptx_is_word(reader, "managed")) {
       out->managed = 1;
@@ -573,8 +574,9 @@ static bool ptx_declare_read_parameter(kilni_image_ptx_reader_t* reader,
   kilni_image_ptx_variable_t variable;
   uint32_t name;
   if (!kilni_image_ptx_next(reader) ||
-      !ptx_declare_read_type(reader, &declaration))
+      !ptx_declare_read_type(reader, &declaration)) {
     return false;
+  }
   at = reader->token;
   if (!parameter_name(reader, prototype, &name)) return false;
   fill_variable(&declaration, &at, reader->function, name, &variable);

@@ -61,8 +61,9 @@ bool kilni_image_ptx_file(kilni_image_ptx_reader_t* reader) {
     return kilni_image_ptx_fail_expected(reader, "a file's name");
   }
   uint32_t offset;
-  if (!kilni_image_ptx_add_text(reader, reader->token.text, &offset))
+  if (!kilni_image_ptx_add_text(reader, reader->token.text, &offset)) {
     return false;
+  }
   kilni_image_ptx_file_t* file = kilni_image_ptx_push(
       reader, &reader->arena->files, 1, "files", reader->limits.files);
   if (file == NULL) return false;
@@ -153,8 +154,9 @@ static bool read_triple(kilni_image_ptx_reader_t* reader, uint32_t out[3]) {
   for (uint32_t i = 0; i < 3 && more; i++) {
     kilni_image_ptx_token_t at = reader->token;
     uint64_t value;
-    if (!kilni_image_ptx_count(reader, "a size", INT32_MAX, &value))
+    if (!kilni_image_ptx_count(reader, "a size", INT32_MAX, &value)) {
       return false;
+    }
     if (value == 0) {
       return kilni_image_ptx_fail(reader, &at, "write a number above 0",
                                   "a size of 0 has no meaning here");
@@ -223,10 +225,12 @@ static bool read_performance(kilni_image_ptx_reader_t* reader,
   if (kilni_image_ptx_is_word(reader, "noreturn")) {
     return read_flag(reader, &function->noreturn);
   }
-  if (kilni_image_ptx_is_word(reader, "pragma"))
+  if (kilni_image_ptx_is_word(reader, "pragma")) {
     return kilni_image_ptx_pragma(reader);
-  if (kilni_image_ptx_is_word(reader, "language"))
+  }
+  if (kilni_image_ptx_is_word(reader, "language")) {
     return read_flag(reader, &flag);
+  }
   *out_there = false;
   return true;
 }
@@ -401,10 +405,12 @@ static bool ptx_function_read_statement(kilni_image_ptx_reader_t* reader) {
       return ptx_function_read_word(reader);
     case KILNI_PTX_TOKEN_DOT_WORD:
       if (kilni_image_ptx_is_word(reader, "loc")) return read_loc(reader);
-      if (kilni_image_ptx_is_word(reader, "pragma"))
+      if (kilni_image_ptx_is_word(reader, "pragma")) {
         return kilni_image_ptx_pragma(reader);
-      if (kilni_image_ptx_is_word(reader, "file"))
+      }
+      if (kilni_image_ptx_is_word(reader, "file")) {
         return kilni_image_ptx_file(reader);
+      }
       return kilni_image_ptx_declare(reader, KILNI_PTX_LINKAGE_NONE);
     default:
       break;

@@ -107,8 +107,9 @@ static bool ptx_initialise_read_address(kilni_image_ptx_reader_t* reader,
   }
   if (kilni_base_sv_equal_cstr(reader->token.text, "generic")) {
     out->generic = 1;
-    if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_expect(reader, '('))
+    if (!kilni_image_ptx_next(reader) || !kilni_image_ptx_expect(reader, '(')) {
       return false;
+    }
   }
   kilni_image_ptx_token_t at = reader->token;
   uint32_t kind;
@@ -253,8 +254,9 @@ bool kilni_image_ptx_initialiser(kilni_image_ptx_reader_t* reader,
                                 "a .%s cannot have an initial value here",
                                 kilni_image_ptx_modifier_text(variable->type));
   }
-  if (shape.level_count == 0)
+  if (shape.level_count == 0) {
     return ptx_initialise_read_scalar(reader, variable, 0);
+  }
   uint64_t count = 0;
   if (!ptx_initialise_read_list(reader, &shape, 0, 0, &count)) return false;
   if (variable->unsized && count > 0) {

@@ -123,10 +123,12 @@ static bool add_form(kilni_image_ptx_reader_t* reader, const draft_t* draft,
   uint16_t modifiers[MODIFIERS];
   uint32_t opcode;
   uint32_t offset;
-  if (!ptx_instruction_find_words(reader, draft, &opcode, modifiers))
+  if (!ptx_instruction_find_words(reader, draft, &opcode, modifiers)) {
     return false;
-  if (!kilni_image_ptx_add_text(reader, spelling(reader), &offset))
+  }
+  if (!kilni_image_ptx_add_text(reader, spelling(reader), &offset)) {
     return false;
+  }
   uint32_t first = reader->arena->modifiers.count;
   if (draft->modifier_count > 0) {
     uint16_t* slots =
@@ -247,8 +249,9 @@ static bool read_callee(kilni_image_ptx_reader_t* reader, draft_t* draft) {
   }
   kilni_image_ptx_operand_t* callee = &draft->operands[1];
   kilni_image_ptx_operand_init(callee, KILNI_PTX_OPERAND_FUNCTION);
-  if (!kilni_image_ptx_resolve(reader, at.text, &kind, &callee->index))
+  if (!kilni_image_ptx_resolve(reader, at.text, &kind, &callee->index)) {
     return false;
+  }
   if (kind == KILNI_PTX_SYMBOL_REGISTER) {
     callee->kind = KILNI_PTX_OPERAND_REGISTER;
   } else if (kind != KILNI_PTX_SYMBOL_FUNCTION) {

@@ -242,8 +242,9 @@ static bool ptx_operand_read_variable(kilni_image_ptx_reader_t* reader,
   out->kind = KILNI_PTX_OPERAND_VARIABLE;
   out->index = index;
   if (!kilni_image_ptx_next(reader)) return false;
-  if (kilni_image_ptx_is(reader, '['))
+  if (kilni_image_ptx_is(reader, '[')) {
     return ptx_operand_read_index(reader, opcode, out);
+  }
   return read_offset(reader, &out->value);
 }
 
@@ -297,8 +298,9 @@ static bool read_identifier(kilni_image_ptx_reader_t* reader, uint32_t opcode,
     default:
       return ptx_operand_read_table(reader, opcode, &at, kind, index, out);
   }
-  if (at.text.data[0] == '%')
+  if (at.text.data[0] == '%') {
     return ptx_operand_read_special(reader, opcode, out);
+  }
   if (kilni_base_sv_equal_cstr(at.text, "WARP_SZ")) {
     return read_immediate(reader, out);
   }
@@ -317,8 +319,9 @@ static bool read_base(kilni_image_ptx_reader_t* reader, uint32_t opcode,
   }
   kilni_image_ptx_token_t at = reader->token;
   uint32_t kind;
-  if (!kilni_image_ptx_resolve(reader, at.text, &kind, &out->index))
+  if (!kilni_image_ptx_resolve(reader, at.text, &kind, &out->index)) {
     return false;
+  }
   switch (kind) {
     case KILNI_PTX_SYMBOL_REGISTER:
       out->base = KILNI_PTX_BASE_REGISTER;
@@ -430,8 +433,9 @@ bool kilni_image_ptx_operand(kilni_image_ptx_reader_t* reader, uint32_t opcode,
                ? read_pair(reader, opcode, out)
                : true;
   }
-  if (kilni_image_ptx_is(reader, '['))
+  if (kilni_image_ptx_is(reader, '[')) {
     return ptx_operand_read_address(reader, opcode, out);
+  }
   if (kilni_image_ptx_is(reader, '!') || kilni_image_ptx_is(reader, '-')) {
     return read_sign(reader, opcode, out);
   }

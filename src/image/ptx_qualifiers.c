@@ -86,8 +86,9 @@ static bool has_only(const spelling_t* spelling, const char* words,
     if (kilni_image_ptx_modifier_is_type(modifier)) continue;
     const char* text = kilni_image_ptx_modifier_text(modifier);
     const spelling_t one = {&spelling->modifiers[i], 1};
-    if (ptx_qualifiers_find_any(&one, words, strlen(words), ' ') != NULL)
+    if (ptx_qualifiers_find_any(&one, words, strlen(words), ' ') != NULL) {
       continue;
+    }
     *out_other = text;
     return false;
   }
@@ -134,8 +135,9 @@ bool kilni_image_ptx_qualifiers_check(kilni_image_ptx_reader_t* reader,
     const char* word = NULL;
     const char* other = NULL;
     if (row->opcode != opcode ||
-        !ptx_qualifiers_holds(&spelling, row->when, &word))
+        !ptx_qualifiers_holds(&spelling, row->when, &word)) {
       continue;
+    }
     size_t size = strlen(row->words);
     switch (row->demand) {
       case DEMAND_ONLY:
@@ -149,8 +151,9 @@ bool kilni_image_ptx_qualifiers_check(kilni_image_ptx_reader_t* reader,
         if (other == NULL) break;
         return fail_other(reader, at, opcode, word, other);
       default:
-        if (ptx_qualifiers_find_any(&spelling, row->words, size, ' ') != NULL)
+        if (ptx_qualifiers_find_any(&spelling, row->words, size, ' ') != NULL) {
           break;
+        }
         return ptx_qualifiers_fail_missing(reader, at, opcode, word,
                                            row->words);
     }

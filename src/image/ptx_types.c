@@ -187,8 +187,9 @@ static bool class_fits(uint32_t have, uint32_t want) {
   if (is_predicate(have) || is_predicate(want)) return have == want;
   if (is_bits(have) || is_bits(want)) return true;
   // A pair of halves has always passed for a word.
-  if (ptx_types_is_integer(want))
+  if (ptx_types_is_integer(want)) {
     return ptx_types_is_integer(have) || have == KILNI_PTX_TYPE_F16X2;
+  }
   return have == want;
 }
 
@@ -349,8 +350,9 @@ static bool check_other_elements(const kilni_image_ptx_judge_t* judge,
       default:
         fits = false;
     }
-    if (!fits)
+    if (!fits) {
       return ptx_types_fail_type(judge, index, &children[i], want, false);
+    }
   }
   return true;
 }
@@ -511,8 +513,9 @@ static bool ptx_types_check_value(const kilni_image_ptx_judge_t* judge,
       return (role.takes & TAKES_SINK) != 0 ||
              fail_kind(judge, index, "a register");
     case KILNI_PTX_OPERAND_PAIR:
-      if ((role.takes & TAKES_PAIR) != 0)
+      if ((role.takes & TAKES_PAIR) != 0) {
         return ptx_types_check_pair(judge, index, want);
+      }
       return fail_kind(judge, index, "a single register");
     default:
       return fail_kind(judge, index, "a value");

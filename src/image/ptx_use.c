@@ -257,8 +257,9 @@ static void add_accesses(const kilni_image_ptx_look_t* look,
   }
   const kilni_image_ptx_fact_t* address = &look->facts[ops[at].index];
   uint32_t types[2];
-  if (address->params == 0 || kilni_image_ptx_form_types(form, types) == 0)
+  if (address->params == 0 || kilni_image_ptx_form_types(form, types) == 0) {
     return;
+  }
   if (is_atomic) {
     if (!constants) add_atomic(look, form, address, types[1]);
     return;

@@ -83,8 +83,9 @@ static void find_called(calls_t* calls, const kilni_image_ptx_function_t* f) {
 }
 
 static void ptx_use_call_find_any(calls_t* calls) {
-  for (uint32_t i = 0; i < calls->module->function_count; i++)
+  for (uint32_t i = 0; i < calls->module->function_count; i++) {
     ptx_use_call_find(calls, i);
+  }
 }
 
 // A look at one function for the sake of the kernel that calls it.

@@ -58,8 +58,9 @@ static void ptx_use_value_mark(const kilni_image_ptx_look_t* look,
 static void mark_all(const kilni_image_ptx_look_t* look,
                      const kilni_image_ptx_operand_t* ops, uint32_t count,
                      uint32_t values) {
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count; i++) {
     ptx_use_value_mark(look, &ops[i], values);
+  }
 }
 
 // What arithmetic on a type takes its operands for.
@@ -144,10 +145,12 @@ static void ptx_use_value_convert(const kilni_image_ptx_look_t* look,
   kilni_image_ptx_form_types(form, types);
   uint32_t to = values_of_type(types[0]);
   uint32_t from = values_of_type(types[1]);
-  if (ptx_use_value_is_float(types[0]) && !ptx_use_value_is_float(types[1]))
+  if (ptx_use_value_is_float(types[0]) && !ptx_use_value_is_float(types[1])) {
     from |= KILNI_PTX_VALUE_NUMBER;
-  if (!ptx_use_value_is_float(types[0]) && ptx_use_value_is_float(types[1]))
+  }
+  if (!ptx_use_value_is_float(types[0]) && ptx_use_value_is_float(types[1])) {
     to |= KILNI_PTX_VALUE_NUMBER;
+  }
   ptx_use_value_mark(look, &ops[0], to);
   mark_all(look, ops + 1, count - 1, from);
 }

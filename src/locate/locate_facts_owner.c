@@ -616,8 +616,9 @@ static kiln_status_t search_sites(search_t* search, const char* path,
   }
   for (uint32_t i = 0; i < query->site_count && search->dist == NULL; i++) {
     kiln_string_view_t site = kilni_base_sv(query->sites[i]);
-    if (kilni_base_sv_equal(site, first) || kilni_base_sv_equal(site, second))
+    if (kilni_base_sv_equal(site, first) || kilni_base_sv_equal(site, second)) {
       continue;
+    }
     KILNI_RETURN_IF_ERROR(search_site(search, site, path, real));
   }
   return kiln_ok();

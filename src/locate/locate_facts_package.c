@@ -103,8 +103,10 @@ static bool on_record(const char* name, void* user) {
       listing->manager->kind == KILNI_PACKAGE_CONDA ? ".json" : ".list";
   if (++listing->count > KILNI_FACTS_MAX_PACKAGES) return false;
   kiln_string_view_t text = kilni_base_sv(name);
-  if (!kilni_base_sv_ends_with(text, ending) || !facts_package_is_of_cuda(name))
+  if (!kilni_base_sv_ends_with(text, ending) ||
+      !facts_package_is_of_cuda(name)) {
     return true;
+  }
   size_t size = text.size - strlen(ending);
   if (size >= KILNI_PARSE_MAX_NAME) return true;
   listing->status = facts_package_add_package(listing, name, size);

@@ -115,8 +115,9 @@ kiln_string_view_t kilni_locate_version_at(kiln_string_view_t text) {
 // ---- C headers ----
 
 static kiln_string_view_t facts_parse_skip_blanks(kiln_string_view_t text) {
-  while (text.size > 0 && facts_parse_is_blank(text.data[0]))
+  while (text.size > 0 && facts_parse_is_blank(text.data[0])) {
     text = facts_parse_skip(text, 1);
+  }
   return text;
 }
 
@@ -124,8 +125,9 @@ static kiln_string_view_t facts_parse_skip_blanks(kiln_string_view_t text) {
 static bool cut_word(kiln_string_view_t* inout, const char* word) {
   size_t size = strlen(word);
   if (inout->size < size || memcmp(inout->data, word, size) != 0) return false;
-  if (inout->size > size && facts_parse_is_name(inout->data[size]))
+  if (inout->size > size && facts_parse_is_name(inout->data[size])) {
     return false;
+  }
   *inout = facts_parse_skip(*inout, size);
   return true;
 }
@@ -288,8 +290,9 @@ bool kilni_locate_metadata_is(const kilni_locate_metadata_field_t* field,
                               const char* name) {
   if (field->name.size != strlen(name)) return false;
   for (size_t i = 0; i < field->name.size; i++) {
-    if (facts_parse_lower(field->name.data[i]) != facts_parse_lower(name[i]))
+    if (facts_parse_lower(field->name.data[i]) != facts_parse_lower(name[i])) {
       return false;
+    }
   }
   return true;
 }
@@ -347,8 +350,9 @@ bool kilni_locate_requirement_read(
   }
   if (size == 0 || size > KILNI_PARSE_MAX_NAME) return false;
   if (facts_parse_is_dash(text.data[0]) ||
-      facts_parse_is_dash(text.data[size - 1]))
+      facts_parse_is_dash(text.data[size - 1])) {
     return false;
+  }
   out_requirement->name = kilni_base_sv_make(text.data, size);
   kiln_string_view_t rest = facts_parse_trim(facts_parse_skip(text, size));
   if (!cut_extras(&rest)) return false;
@@ -442,8 +446,9 @@ static bool json_enter(kiln_string_view_t* inout, const char* key) {
       return false;
     }
     if (kilni_base_sv_equal_cstr(name, key)) return true;
-    if (!kilni_locate_json_skip(inout) || !kilni_locate_json_cut(inout, ','))
+    if (!kilni_locate_json_skip(inout) || !kilni_locate_json_cut(inout, ',')) {
       return false;
+    }
   }
 }
 

@@ -352,8 +352,9 @@ kiln_status_t kilni_locate_loader_folders(kiln_locate_t* locate,
   kilni_locate_trail_init(&place->notes, locate->allocator);
   place->ready = true;
   kiln_status_t status = fill_folders(locate, place);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_locate_trail_status(&place->notes);
+  }
   if (!kiln_status_is_ok(status)) kilni_locate_place_deinit(locate, place);
   return status;
 }

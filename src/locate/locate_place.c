@@ -426,8 +426,9 @@ kiln_status_t kilni_locate_place_get(kiln_locate_t* locate, uint32_t scope,
   kilni_locate_trail_init(&place->notes, locate->allocator);
   place->ready = true;
   kiln_status_t status = place_fill(locate, scope, place);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_locate_trail_status(&place->notes);
+  }
   // Half of the roots are worse than none: they would be taken for all.
   if (!kiln_status_is_ok(status)) kilni_locate_place_deinit(locate, place);
   return status;

@@ -17,8 +17,9 @@ static kiln_string_view_t pyvenv_trim(kiln_string_view_t text) {
   while (text.size > 0 && pyvenv_is_blank(text.data[0])) {
     text = kilni_base_sv_make(text.data + 1, text.size - 1);
   }
-  while (text.size > 0 && pyvenv_is_blank(text.data[text.size - 1]))
+  while (text.size > 0 && pyvenv_is_blank(text.data[text.size - 1])) {
     text.size--;
+  }
   return text;
 }
 

@@ -329,8 +329,9 @@ kiln_status_t kilni_locate_search_all(kiln_locate_t* locate,
   locate_search_search_init(&search, locate, plan);
   search.collect = &collect;
   kiln_status_t status = search_run(&search);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_locate_trail_status(&search.trail);
+  }
   if (kiln_status_is_ok(status) && *inout_count == 0) {
     status = keep_item(&search, &collect);
   }

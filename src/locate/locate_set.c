@@ -279,8 +279,8 @@ static kiln_status_t try_root(looking_t* looking,
   if (kiln_status_is_ok(status)) {
     // Only in a root can anything be found.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-    status = kilni_base_strdup(
-        set->allocator, kilni_base_sv(any ? root->path : ""), &set->root);
+    const char* path = any ? root->path : "";
+    status = kilni_base_strdup(set->allocator, kilni_base_sv(path), &set->root);
   }
   if (kiln_status_is_ok(status) && any && set->missing > 0) {
     status = note_root(looking, set, root, major, noted);

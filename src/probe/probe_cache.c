@@ -67,8 +67,9 @@ static void cache_walk(const walk_t* here) {
     return;
   }
   walk_t copy = *here;
-  if (kilni_base_dir_scan(here->path, cache_visit, &copy) != 0)
+  if (kilni_base_dir_scan(here->path, cache_visit, &copy) != 0) {
     here->cache->complete = 0;
+  }
 }
 
 static bool can_write(const kilni_base_file_look_t* look) {
@@ -106,8 +107,9 @@ static void cache_read_size(const kiln_probe_t* probe,
   cache->limit = is_embedded(source) ? EMBEDDED_LIMIT : DEFAULT_LIMIT;
   const char* text =
       kilni_base_env_text(probe->host->env, KILNI_ENV_CUDA_CACHE_MAXSIZE);
-  if (text == NULL || !kilni_base_sv_to_u64(kilni_base_sv(text), &value))
+  if (text == NULL || !kilni_base_sv_to_u64(kilni_base_sv(text), &value)) {
     return;
+  }
   cache->limit = value < KILNI_PROBE_GREATEST_JIT_LIMIT
                      ? value
                      : KILNI_PROBE_GREATEST_JIT_LIMIT;

@@ -140,8 +140,9 @@ static kiln_status_t collect_piece(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
       status = keep_located(probe, located);
       piece->located = located;
     }
-    if (kiln_status_is_ok(status))
+    if (kiln_status_is_ok(status)) {
       status = pieces_add_copy(probe, toolkit, located);
+    }
   }
   piece->copy_count = (uint32_t)(probe->copies.count - before);
   kiln_locate_set_release(set);

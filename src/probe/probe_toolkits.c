@@ -57,8 +57,9 @@ static const kiln_probe_copy_t* toolkits_copy_in(
     uint32_t kind, const char* name) {
   const kiln_probe_piece_t* piece = kilni_probe_piece_find(probe, kind, name);
   for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
-    if (toolkits_is_of(probe, &piece->copies[i], toolkit))
+    if (toolkits_is_of(probe, &piece->copies[i], toolkit)) {
       return &piece->copies[i];
+    }
   }
   return NULL;
 }

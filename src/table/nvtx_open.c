@@ -83,8 +83,9 @@ static bool open_as(const kiln_host_t* host, const char* name,
     kiln_nvtx_inject_t inject = NULL;
     void* address = kilni_base_dynlib_symbol(library, NAME_EXACT);
     memcpy(&inject, &address, sizeof(inject));
-    if (inject != NULL && inject(give_table) != 0)
+    if (inject != NULL && inject(give_table) != 0) {
       nvtx_open_take(table, library, true);
+    }
   } else {
     nvtx_open_take(table, library, false);
   }

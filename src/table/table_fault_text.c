@@ -330,8 +330,9 @@ static void fault_text_add_lines(text_t* text, const kiln_fault_t* fault) {
       fault_text_add(text, ", called at %s:%" PRIu32, fault->call_source,
                      fault->call_line);
     }
-    if (fault->ptx_line != 0)
+    if (fault->ptx_line != 0) {
       fault_text_add(text, ", PTX line %" PRIu32, fault->ptx_line);
+    }
     fault_text_add(text, "\n");
   } else if (fault->ptx_line != 0) {
     fault_text_add(text, "at PTX line %" PRIu32 "\n", fault->ptx_line);
@@ -363,8 +364,9 @@ static void add_address(text_t* text, const kiln_fault_t* fault) {
     fault_text_add(text, "%sno multiple of %" PRIu64,
                    steady ? ", which is " : "", fault->bytes);
   }
-  if (steady || fault->kind == KILN_FAULT_MISALIGNED)
+  if (steady || fault->kind == KILN_FAULT_MISALIGNED) {
     fault_text_add(text, "\n");
+  }
 }
 
 static void add_detail(text_t* text, const kiln_fault_t* fault) {

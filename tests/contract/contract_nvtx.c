@@ -164,8 +164,9 @@ int main(int argc, char** argv) {
   kilni_base_env_t env;
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
-  if (!kiln_status_is_ok(kilni_base_env_init(&env, kiln_allocator_libc())))
+  if (!kiln_status_is_ok(kilni_base_env_init(&env, kiln_allocator_libc()))) {
     return 1;
+  }
   host.allocator = kiln_allocator_libc();
   host.env = &env;
   int code = run_all(&host, wanted);

@@ -34,8 +34,9 @@ static uint64_t disarm(void* user) {
 
 static const char* problem(void* user) {
   (void)user;
-  if (kilni_table_cuda_null_bad_destroys() != 0)
+  if (kilni_table_cuda_null_bad_destroys() != 0) {
     return "a session was ended twice";
+  }
   if (kilni_table_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
     return "a session was left open";
   }

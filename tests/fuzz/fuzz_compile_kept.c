@@ -21,8 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const char* names[2 * MAX_ITEMS];
   static kilni_compile_file_dep_t deps[MAX_ITEMS];
   kilni_compile_kept_reader_t reader;
-  if (!kilni_compile_kept_open(&reader, (kiln_bytes_view_t){data, size}))
+  if (!kilni_compile_kept_open(&reader, (kiln_bytes_view_t){data, size})) {
     return 0;
+  }
   check_text(reader.log);
   check_text(reader.note);
   check_text(reader.arch);

@@ -30,8 +30,9 @@ static bool add(void* user, const kilni_compile_scan_found_t* found) {
     if (found->name.data[i] == '\n') abort();
     sum->hash = sum->hash * 31 + (uint8_t)found->name.data[i];
   }
-  if (found->value.data != NULL && !kilni_compile_scan_is_plain(found->value))
+  if (found->value.data != NULL && !kilni_compile_scan_is_plain(found->value)) {
     abort();
+  }
   if (found->kind == KILNI_SCAN_PIECE) {
     kilni_compile_scan_add_piece(&sum->pieces, NULL, found->name);
     (void)kilni_compile_scan_whole(&sum->pieces, &sum->pieces);

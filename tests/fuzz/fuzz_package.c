@@ -32,8 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             inside(record.toolkit, data, size));
     require(record.owned == SIZE_MAX || record.owned < 2);
   }
-  if (kilni_locate_dpkg_list_has(text, paths[1]))
+  if (kilni_locate_dpkg_list_has(text, paths[1])) {
     require(size >= paths[1].size);
+  }
   static const char* const names[] = {"libcudart12", ""};
   for (size_t i = 0; i < 2; i++) {
     kilni_locate_dpkg_package_t package;

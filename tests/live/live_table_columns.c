@@ -502,8 +502,9 @@ static void ask_parts(live_t* live) {
   unsigned int count = 1;
   memset(&all, 0, sizeof(all));
   memset(&part, 0, sizeof(part));
-  if (!kilni_table_cuda_has(&live->t, KILNI_CUDA_ROW_cuGreenCtxStreamCreate))
+  if (!kilni_table_cuda_has(&live->t, KILNI_CUDA_ROW_cuGreenCtxStreamCreate)) {
     return;
+  }
   ASK(cuDeviceGetDevResource, live->device, &all, KILN_CU_DEV_RESOURCE_TYPE_SM);
   ASK(cuDevSmResourceSplitByCount, &part, &count, &all, NULL, 0, 1);
   ASK(cuDevResourceGenerateDesc, &desc, &part, 1);
@@ -1159,8 +1160,9 @@ static kiln_status_t open_table(live_t* live, bool soft) {
       .struct_size = sizeof(options), .worker_count = 2, .device_count = 2};
   host.allocator = kiln_allocator_libc();
   host.process_id = (uint64_t)getpid();
-  if (!soft)
+  if (!soft) {
     return kilni_table_cuda_table_open(&host, NULL, &live->t, &library);
+  }
   KILNI_RETURN_IF_ERROR(kilni_base_env_init(&env, host.allocator));
   host.env = &env;
   return kilni_soft_start(&host, &options, &live->t);

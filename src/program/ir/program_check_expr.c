@@ -74,8 +74,9 @@ static void check_unary(kilni_program_checker_t* checker, uint32_t expr,
   const kilni_program_operator_t* row =
       &kilni_program_unary_operators[record->extra];
   uint32_t operand = check_expr_type_of(checker, record->a);
-  if (kilni_program_type_of_unary(record->extra, operand) == record->type)
+  if (kilni_program_type_of_unary(record->extra, operand) == record->type) {
     return;
+  }
   fix_operand(checker, row->operands, operand);
   kilni_program_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
                              "%s takes %s, not %s", row->spelling,
@@ -89,8 +90,10 @@ static void check_binary(kilni_program_checker_t* checker, uint32_t expr,
       &kilni_program_binary_operators[record->extra];
   uint32_t left = check_expr_type_of(checker, record->a);
   uint32_t right = check_expr_type_of(checker, record->b);
-  if (kilni_program_type_of_binary(record->extra, left, right) == record->type)
+  if (kilni_program_type_of_binary(record->extra, left, right) ==
+      record->type) {
     return;
+  }
   if (left == right && !kilni_program_binary_is_shift(record->extra)) {
     fix_operand(checker, row->operands, left);
     if (record->extra == KILN_PROGRAM_BINARY_BIT_XOR &&
@@ -438,8 +441,9 @@ static void check_expr(kilni_program_checker_t* checker, uint32_t expr,
   uint32_t operands[KILNI_IR_MAX_CALL];
   uint32_t errors = checker->errors;
   uint32_t count = kilni_program_ir_operands(checker->ir, expr, operands);
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count; i++) {
     check_expr_check_operand(checker, operands[i]);
+  }
   check_expr_check_place(checker, expr, record);
   if (!whole && kilni_program_expr_has_effect(checker->ir, expr)) {
     kilni_program_checker_tell(checker, KILNI_RULE_EFFECT, KILNI_IR_EXPR, expr,

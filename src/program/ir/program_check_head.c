@@ -43,8 +43,9 @@ static void check_head_check_count(kilni_program_checker_t* checker,
                                    uint32_t expr, const char* what) {
   uint32_t type = kilni_program_check_value(checker, expr, false);
   if (type == KILN_PROGRAM_TYPE_NONE) return;
-  if (is_count(checker->ir, expr) && kilni_program_type_is_integer(type))
+  if (is_count(checker->ir, expr) && kilni_program_type_is_integer(type)) {
     return;
+  }
   kilni_program_checker_tell(checker, KILNI_RULE_COUNT, KILNI_IR_EXPR, expr,
                              "%s", what);
 }
@@ -219,8 +220,9 @@ void kilni_program_check_head(kilni_program_checker_t* checker) {
   check_buffers(checker);
   if (errors == checker->errors) check_cycles(checker);
   for (int i = 0; i < 3; i++) {
-    if (ir->work[i] != 0)
+    if (ir->work[i] != 0) {
       check_head_check_count(checker, ir->work[i], "the work size");
+    }
   }
   check_head_check_block(checker);
 }

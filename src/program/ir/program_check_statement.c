@@ -99,8 +99,9 @@ static bool is_visible(kilni_program_checker_t* checker, uint32_t at,
 // An index or a count.
 static void check_integer(kilni_program_checker_t* checker, uint32_t expr) {
   uint32_t type = kilni_program_check_value(checker, expr, false);
-  if (type == KILN_PROGRAM_TYPE_NONE || kilni_program_type_is_integer(type))
+  if (type == KILN_PROGRAM_TYPE_NONE || kilni_program_type_is_integer(type)) {
     return;
+  }
   kilni_program_checker_tell(checker, KILNI_RULE_INDEX, KILNI_IR_EXPR, expr,
                              "%s", kilni_program_type_name(type));
 }

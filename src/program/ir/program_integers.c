@@ -51,16 +51,18 @@ static uint64_t trailing(uint32_t type, uint64_t x) {
 
 static uint64_t reversed(uint32_t type, uint64_t x) {
   uint64_t y = 0;
-  for (uint32_t i = 0; i < integers_width_of(type); i++)
+  for (uint32_t i = 0; i < integers_width_of(type); i++) {
     y = y << 1 | (x >> i & 1);
+  }
   return y;
 }
 
 bool kilni_program_integer_unary(uint32_t op, uint32_t type, uint64_t x,
                                  uint64_t* out_value) {
   *out_value = 0;
-  if (!integers_is_whole(type) || kilni_program_type_of_unary(op, type) == 0)
+  if (!integers_is_whole(type) || kilni_program_type_of_unary(op, type) == 0) {
     return false;
+  }
   int64_t s = kilni_program_integer_signed(type, x);
   uint64_t y = 0;
   switch (op) {
@@ -327,8 +329,10 @@ static bool does_wrap(uint32_t op, uint32_t type, uint64_t x, uint64_t y,
     case KILN_PROGRAM_BINARY_SUB:
       return z != add_sat(type, x, y, op == KILN_PROGRAM_BINARY_SUB);
     case KILN_PROGRAM_BINARY_MUL:
-      if (kilni_program_integer_signed(type, z) < 0 && integers_is_signed(type))
+      if (kilni_program_integer_signed(type, z) < 0 &&
+          integers_is_signed(type)) {
         above = mask;
+      }
       return (multiply_high(type, x, y) & mask) != above;
     case KILN_PROGRAM_BINARY_SHL:
       return (integers_shift(KILN_PROGRAM_BINARY_SHR, type, z, y) & mask) != x;

@@ -112,8 +112,9 @@ uint32_t kilni_program_operator_result(const kilni_program_operator_t* row,
 }
 
 static uint32_t result_of(const kilni_program_operator_t* row, uint32_t type) {
-  if (!kilni_program_type_is(type, row->operands))
+  if (!kilni_program_type_is(type, row->operands)) {
     return KILN_PROGRAM_TYPE_NONE;
+  }
   return kilni_program_operator_result(row, type);
 }
 

@@ -127,8 +127,9 @@ static kilni_program_value_t in_range(kilni_program_lowering_t* w,
   if (is_short(w, place, index)) {
     kilni_program_value_t length = kilni_program_length(w, place, T(U32));
     kilni_program_value_t i = index;
-    if (kilni_program_value_type(w, i) != T(U32))
+    if (kilni_program_value_type(w, i) != T(U32)) {
       i = kilni_program_cast(w, T(U32), i);
+    }
     if (ranges && known_below(w, i, length, place->count, out_region)) return 0;
     if (ranges && known_below(w, index, length, place->count, out_region)) {
       return 0;
@@ -355,8 +356,9 @@ kilni_program_value_t kilni_program_load(kilni_program_lowering_t* w,
   uint32_t region;
   kilni_program_value_t guard = in_range(w, place, index, &region);
   if (guard != 0 && kilni_program_value_is_const(w, guard)) {
-    if (kilni_program_value_of(w, guard)->bits == 0)
+    if (kilni_program_value_of(w, guard)->bits == 0) {
       return kilni_program_const(w, type, 0);
+    }
     guard = 0;
   }
   // What is in range may be so only where the predicate holds; and what is far
@@ -486,8 +488,9 @@ static void access_clear(kilni_program_lowering_t* w, const char* store,
       kilni_program_fresh(w, "setp.ge.u32", T(BOOL), at, limit);
   kilni_program_branch(w, end, done);
   kilni_program_value_t offset = at;
-  if (type == T(U64))
+  if (type == T(U64)) {
     offset = kilni_program_fresh(w, "cvt.u64.u32", type, at, 0);
+  }
   const char* add = type == T(U64) ? "add.u64" : "add.u32";
   kilni_program_value_t operands[KILNI_OPERANDS_MAX] = {
       kilni_program_fresh(w, add, type, base, offset), zero, zero, zero, zero};

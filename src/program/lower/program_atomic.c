@@ -147,8 +147,9 @@ static kilni_program_value_t native(kilni_program_lowering_t* w,
                                     const atomic_t* a, const char* tail) {
   bool bits = a->op == A(EXCHANGE) || a->op == A(COMPARE_EXCHANGE);
   kilni_program_value_t value = a->value;
-  if (a->op == A(SUB))
+  if (a->op == A(SUB)) {
     value = kilni_program_unary(w, KILN_PROGRAM_UNARY_NEGATE, value);
+  }
   if (bits) value = kilni_program_to_bits(w, value);
   uint8_t type = kilni_program_value_type(w, value);
   kilni_program_value_t operands[4] = {kilni_program_register(w, type),
@@ -269,8 +270,9 @@ static kilni_program_value_t exchange(kilni_program_lowering_t* w,
     kilni_program_value_t expected = kilni_program_to_bits(w, a->expected),
                           have = bits;
     // Any byte but 0 is true.
-    if (a->type == T(BOOL))
+    if (a->type == T(BOOL)) {
       have = KILNI_BIN(MIN, bits, kilni_program_u32(w, 1));
+    }
     kilni_program_branch(w, done, KILNI_BIN(NE, have, expected));
   }
   kilni_program_value_t old = kilni_program_from_bits(w, a->type, bits);

@@ -38,8 +38,9 @@ static kilni_program_value_t negated_by(const kilni_program_lowering_t* w,
     return kilni_program_value_is(w, i->operand[1], 0) ? i->operand[2] : 0;
   }
   if (strncmp(i->name, "mul.lo.", 7) != 0) return 0;
-  if (kilni_program_value_is(w, i->operand[2], UINT32_MAX))
+  if (kilni_program_value_is(w, i->operand[2], UINT32_MAX)) {
     return i->operand[1];
+  }
   return kilni_program_value_is(w, i->operand[1], UINT32_MAX) ? i->operand[2]
                                                               : 0;
 }

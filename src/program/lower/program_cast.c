@@ -24,8 +24,9 @@ static kilni_program_value_t cast_computed(kilni_program_lowering_t* w,
   if (to == type) return x;
   if (kilni_program_value_is_const(w, x)) {
     uint64_t bits = kilni_program_value_of(w, x)->bits;
-    if (cast_is_float(type))
+    if (cast_is_float(type)) {
       return kilni_program_const(w, to, kilni_program_fold_widen(type, bits));
+    }
     kilni_program_fold_cast(type, to, bits, true, &bits);
     return kilni_program_const(w, to, bits);
   }
@@ -145,8 +146,9 @@ static kilni_program_value_t float_to_float(kilni_program_lowering_t* w,
   kilni_program_value_t y = cast_computed(w, x);
   if (kilni_program_value_type(w, y) == T(F32)) {
     if (type == T(F32)) return y;
-    if (type == T(F64))
+    if (type == T(F64)) {
       return kilni_program_pure(w, "cvt.f64.f32", type, y, 0, 0);
+    }
     return kilni_program_narrow(w, type, y);
   }
   switch (type) {

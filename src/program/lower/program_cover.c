@@ -186,8 +186,9 @@ static const uint32_t* in_threads(kilni_program_lowering_t* w,
 static uint32_t* cover_find(kilni_program_lowering_t* w,
                             kilni_program_value_t value, uint32_t depth) {
   const kilni_program_value_record_t* record = kilni_program_value_of(w, value);
-  if (kilni_program_type_bytes(record->type) > 4 || depth > MOST_DEPTH)
+  if (kilni_program_type_bytes(record->type) > 4 || depth > MOST_DEPTH) {
     return NULL;
+  }
   if ((record->flags & KILNI_VALUE_CONST) != 0) {
     uint64_t bits = record->bits;
     kilni_program_fold_cast(record->type, T(U32), bits, false, &bits);

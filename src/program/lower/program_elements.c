@@ -278,8 +278,9 @@ static void store_all(kilni_program_lowering_t* w,
       kilni_program_value_t value =
           kilni_program_to_memory(w, place->type, place->stored[at + i]);
       // A vector is of registers.
-      if (kilni_program_value_is_const(w, value))
+      if (kilni_program_value_is_const(w, value)) {
         value = kilni_program_in_register(w, value);
+      }
       operands[i + 1] = value;
     }
     kilni_program_pin(w, kilni_program_vector_store_name(place, width),
@@ -310,8 +311,9 @@ static kilni_program_value_t are_aligned(kilni_program_lowering_t* w) {
   kilni_program_value_t all = kilni_program_const(w, T(U64), 0);
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
     kilni_dispatch_place_t* place = &w->places[i];
-    if (place->vectors)
+    if (place->vectors) {
       all = KILNI_BIN(BIT_OR, all, kilni_program_base(w, place));
+    }
   }
   uint64_t mask = w->elements.alignment - 1U;
   all = KILNI_BIN(BIT_AND, all, kilni_program_const(w, T(U64), mask));

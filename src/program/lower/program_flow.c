@@ -268,8 +268,9 @@ static void flow_write_all(kilni_program_lowering_t* w, uint32_t count,
       from[i] = copy;
     }
   }
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count; i++) {
     kilni_program_move(w, registers[i], from[i]);
+  }
 }
 
 static void flow_bind_all(kilni_program_lowering_t* w, const meeting_t* meeting,
@@ -891,8 +892,9 @@ static kilni_program_value_t call_body(
   if (!simple) {
     scope.meet_count = 1;
     scope.leave = kilni_program_label(w);
-    if (function->type != 0)
+    if (function->type != 0) {
       scope.result = kilni_program_register(w, function->type);
+    }
     kilni_program_region_begin(w, KILNI_REGION_BRANCH);
   }
   w->scope = &scope;

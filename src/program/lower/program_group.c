@@ -519,8 +519,9 @@ static void load_words(kilni_program_lowering_t* w,
   ways_t ways = ways_of(w, group);
   kilni_program_value_t vector[KILNI_OPERANDS_MAX];
   uint32_t end = kilni_program_label(w);
-  for (uint32_t k = 0; k < count; k++)
+  for (uint32_t k = 0; k < count; k++) {
     vector[k] = kilni_program_register(w, T(U32));
+  }
   // What was written before may be used by others.
   group->begin = w->instructions.count;
   vector[count] = group->old[0].operand[1];
@@ -584,8 +585,9 @@ void kilni_program_group_load(kilni_program_lowering_t* w,
   }
   group->end = w->instructions.count;
   group_follow(w, &followers);
-  if (last || (!group_is_packed(place) && !may_grow(w, group)))
+  if (last || (!group_is_packed(place) && !may_grow(w, group))) {
     group->count = 0;
+  }
 }
 
 // ---- Stores ----
@@ -614,8 +616,9 @@ static void group_store_lanes(kilni_program_lowering_t* w,
   operands[0] = group->old[0].operand[0];
   for (uint32_t k = 0; k < lanes; k++) {
     kilni_program_value_t value = group->old[k].operand[1];
-    if (kilni_program_value_is_const(w, value))
+    if (kilni_program_value_is_const(w, value)) {
       value = kilni_program_in_register(w, value);
+    }
     operands[k + 1] = value;
   }
   group->begin = w->instructions.count;

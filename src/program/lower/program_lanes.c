@@ -95,8 +95,9 @@ static kilni_program_value_t shuffle(kilni_program_lowering_t* w,
         shuffle32(w, name, kilni_program_cast(w, T(U32), x), by, clamp);
     return KILNI_BIN(NE, y, kilni_program_u32(w, 0));
   }
-  if (kilni_program_type_bytes(type) < 8)
+  if (kilni_program_type_bytes(type) < 8) {
     return shuffle32(w, name, x, by, clamp);
+  }
   kilni_program_value_t bits = kilni_program_to_bits(w, x);
   kilni_program_value_t low = kilni_program_cast(w, T(U32), bits);
   kilni_program_value_t high = KILNI_BIN(SHR, bits, kilni_program_u32(w, 32));

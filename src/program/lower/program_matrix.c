@@ -239,8 +239,9 @@ void kilni_program_matrix(kilni_program_lowering_t* w,
         kilni_program_load(w, s.c, kilni_program_u32(w, 2 * k + 1));
     b[k] = kilni_program_masked(w, matrix_pack(w, low, high), zero);
   }
-  for (uint32_t k = 0; k < D; k++)
+  for (uint32_t k = 0; k < D; k++) {
     d[k] = kilni_program_load(w, s.a, kilni_program_u32(w, k));
+  }
   if (may_be_mma(w)) {
     by_mma(w, type, a, b, d);
   } else {

@@ -146,8 +146,9 @@ kilni_program_value_t kilni_program_narrow(kilni_program_lowering_t* w,
       return round_bf16(w, x);
     case T(U8):
     case T(U16):
-      if (most <= kilni_program_type_most(type))
+      if (most <= kilni_program_type_most(type)) {
         return kilni_program_retype(w, type, x);
+      }
       y = kilni_program_u32(w, (uint32_t)kilni_program_type_most(type));
       return kilni_program_pure(w, "and.b32", type, x, y, 0);
     case T(I8):
@@ -204,8 +205,9 @@ static kilni_program_value_t count_bits(kilni_program_lowering_t* w,
         kilni_program_pure(w, wide ? "popc.b64" : "popc.b32", T(U32), y, 0, 0);
   } else {
     if (op == U(CTZ)) {
-      if (width < 32)
+      if (width < 32) {
         y = KILNI_BIN(BIT_OR, y, kilni_program_u32(w, 1U << width));
+      }
       y = kilni_program_pure(w, wide ? "brev.b64" : "brev.b32",
                              wide ? T(U64) : T(U32), y, 0, 0);
     }
@@ -577,8 +579,9 @@ static kilni_program_value_t operate_distance(kilni_program_lowering_t* w,
                                               uint8_t type,
                                               kilni_program_value_t x,
                                               kilni_program_value_t y) {
-  if (operate_is_float(type))
+  if (operate_is_float(type)) {
     return kilni_program_unary(w, U(ABS), KILNI_BIN(SUB, x, y));
+  }
   kilni_program_value_t more = KILNI_BIN(GT, x, y);
   uint8_t to = unsigned_of(type);
   kilni_program_value_t a = kilni_program_cast(w, to, x),
@@ -718,8 +721,9 @@ static kilni_program_value_t simplify(kilni_program_lowering_t* w, uint32_t op,
     case B(BIT_AND):
       if (c == 0 || c == ones) return c == 0 ? y : x;
       // A mask of low bits that are all that x has.
-      if ((c & (c + 1)) == 0 && kilni_program_value_of(w, x)->most <= c)
+      if ((c & (c + 1)) == 0 && kilni_program_value_of(w, x)->most <= c) {
         return x;
+      }
       return 0;
     case B(MUL):
       if (c == 0 || c == 1) return c == 0 ? y : x;
@@ -762,8 +766,9 @@ static kilni_program_value_t binary_number(kilni_program_lowering_t* w,
       return mul_high(w, type, x, y);
     case B(DIV):
     case B(REM):
-      if (!operate_is_float(type))
+      if (!operate_is_float(type)) {
         return kilni_program_divide(w, op, type, x, y);
+      }
       if (op == B(DIV)) {
         uint8_t computed = kilni_program_type_computed(type);
         kilni_program_value_t q = kilni_program_pure(
@@ -849,8 +854,9 @@ kilni_program_value_t kilni_program_binary(kilni_program_lowering_t* w,
                                 w->floats != 0, &folded)) {
     return kilni_program_const(w, out_type, folded);
   }
-  if (kilni_program_binary_is_shift(op))
+  if (kilni_program_binary_is_shift(op)) {
     return operate_shift(w, op, type, x, y);
+  }
   if (type == T(BOOL)) return binary_bool(w, op, x, y);
   if (!operate_is_float(type)) {
     kilni_program_value_t simple = simplify(w, op, type, x, y);

@@ -398,8 +398,9 @@ static void do_round(kilni_program_lowering_t* w, const repeat_t* r,
   w->epoch++;
   if (w->leaves != NULL) kilni_program_pin_text(w, "cp.async.wait_all");
   // What a block shares is used again.
-  if (w->clear_bytes != 0 || survey->copies)
+  if (w->clear_bytes != 0 || survey->copies) {
     kilni_program_pin_text(w, "bar.sync 0");
+  }
   advance(w, r, again, done);
   kilni_program_region_end(w);
   for (uint32_t axis = 0; axis < 3; axis++) w->rounds.block[axis] = 0;

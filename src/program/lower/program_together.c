@@ -279,8 +279,9 @@ void kilni_program_here_round(kilni_program_lowering_t* w,
 void kilni_program_here_again(kilni_program_lowering_t* w,
                               kilni_program_value_t here, uint32_t list) {
   if (here == 0 || w->here == 0 || w->here == here) return;
-  if ((list_traits(w, list) & GOES_ON) == 0)
+  if ((list_traits(w, list) & GOES_ON) == 0) {
     kilni_program_move(w, here, w->here);
+  }
 }
 
 // Those who come here together, for kilni_program_meet_again.

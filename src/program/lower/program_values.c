@@ -179,8 +179,9 @@ static uint32_t values_mix(uint64_t a, uint64_t b) {
 const kilni_program_instruction_t* kilni_program_define_of(
     const kilni_program_lowering_t* w, kilni_program_value_t value) {
   uint32_t define = kilni_program_value_of(w, value)->define;
-  if ((kilni_program_value_of(w, value)->flags & KILNI_VALUE_MOVED) != 0)
+  if ((kilni_program_value_of(w, value)->flags & KILNI_VALUE_MOVED) != 0) {
     return NULL;
+  }
   const kilni_program_instruction_t* i = &w->instructions.items[define];
   bool once = define != 0 && i->define == 0 && i->guard == 0 &&
               i->form == KILNI_FORM_PLAIN &&

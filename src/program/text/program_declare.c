@@ -131,8 +131,9 @@ static void declare_read_type(kilni_program_reader_t* reader) {
 static uint32_t role_word(kilni_program_reader_t* reader) {
   for (uint32_t role = KILN_PROGRAM_ROLE_IN; role <= KILN_PROGRAM_ROLE_RESIDENT;
        role++) {
-    if (kilni_program_reader_take_word(reader, kilni_program_role_name(role)))
+    if (kilni_program_reader_take_word(reader, kilni_program_role_name(role))) {
       return role;
+    }
   }
   return KILN_PROGRAM_ROLE_NONE;
 }
@@ -261,8 +262,9 @@ static void declare_read_counts(kilni_program_reader_t* reader,
       continue;
     }
     uint32_t count = kilni_program_reader_typed(reader, KILN_PROGRAM_TYPE_NONE);
-    if (!kilni_program_reader_is_sign(reader, ']'))
+    if (!kilni_program_reader_is_sign(reader, ']')) {
       kilni_program_reader_need_sign(reader, ']');
+    }
     reader->ir->buffers.items[buffer].count = count;
   }
   reader->lexer = lexer;
@@ -378,8 +380,9 @@ static void read_block(kilni_program_reader_t* reader) {
   uint32_t count = read_axes(reader, true, axes);
   for (uint32_t i = 0; i < 3; i++) {
     uint64_t size = 1;
-    if (i < count && axes[i] != 0)
+    if (i < count && axes[i] != 0) {
       size = kilni_program_reader_literal(reader, axes[i]);
+    }
     if (size == 0 || size > UINT32_MAX) {
       kilni_program_reader_error(reader, at, KILNI_RULE_BLOCK, NULL, "axis %c",
                                  "xyz"[i]);

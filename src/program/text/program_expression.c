@@ -346,8 +346,9 @@ static uint32_t read_primary(kilni_program_reader_t* reader) {
     return expression_read_number(reader, false, at);
   }
   if (at_special(reader)) return expression_read_special(reader, at, false);
-  if (reader->token.kind == KILNI_TOKEN_NAME)
+  if (reader->token.kind == KILNI_TOKEN_NAME) {
     return kilni_program_reader_name(reader);
+  }
   if (kilni_program_reader_take_sign(reader, '(')) {
     uint32_t expr = kilni_program_reader_expression(reader);
     return kilni_program_reader_need_sign(reader, ')') ? expr : 0;

@@ -116,8 +116,9 @@ static const char kBothSides[] =
 static const char* hint_end(const kilni_program_reader_t* reader, char next) {
   if (kilni_program_reader_is_word(reader, "or")) return "write ||";
   if (kilni_program_reader_is_word(reader, "and")) return "write &&";
-  if (kilni_program_reader_is_word(reader, "as"))
+  if (kilni_program_reader_is_word(reader, "as")) {
     return "a cast is written f32(x)";
+  }
   if (kilni_program_reader_is_word(reader, "if")) {
     return "choose by select(condition, a, b)";
   }
@@ -207,8 +208,9 @@ const char* kilni_program_hint_value(const kilni_program_reader_t* reader) {
   if (kilni_program_reader_is_behind(reader, "..")) {
     return "a range is 0..n, and ends in front of n";
   }
-  if (kilni_program_reader_is_behind(reader, "/"))
+  if (kilni_program_reader_is_behind(reader, "/")) {
     return "a comment begins with //";
+  }
   switch (next) {
     case '*':
       return "a power is pow(x, y)";

@@ -129,8 +129,9 @@ static void lexer_read_number(kilni_program_lexer_t* lexer,
   token->text =
       (kiln_string_view_t){lexer->text.data + token->at, end - token->at};
   while (lexer_is_letter(lexer_peek(lexer, 0)) ||
-         lexer_is_digit(lexer_peek(lexer, 0)))
+         lexer_is_digit(lexer_peek(lexer, 0))) {
     lexer->at++;
+  }
   kiln_string_view_t suffix = {lexer->text.data + end, lexer->at - end};
   if (suffix.size != 0) token->suffix = suffix_type(suffix);
   uint64_t bits;
@@ -195,8 +196,9 @@ void kilni_program_lexer_next(kilni_program_lexer_t* lexer,
   if (lexer_is_letter(c)) {
     out_token->kind = KILNI_TOKEN_NAME;
     while (lexer_is_letter(lexer_peek(lexer, 0)) ||
-           lexer_is_digit(lexer_peek(lexer, 0)))
+           lexer_is_digit(lexer_peek(lexer, 0))) {
       lexer->at++;
+    }
   } else {
     uint32_t size = sign_at(lexer, &out_token->sign);
     out_token->kind = KILNI_TOKEN_SIGN;

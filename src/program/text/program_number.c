@@ -303,8 +303,9 @@ kilni_program_number_result_t kilni_program_number_read(kiln_string_view_t text,
   kilni_program_number_result_t result =
       parts.hex ? read_hex_float(&parts, type, out_bits)
                 : read_decimal_float(&parts, type, out_bits);
-  if (negative)
+  if (negative) {
     *out_bits |= UINT64_C(1) << (8 * kilni_program_type_bytes(type) - 1);
+  }
   return result;
 }
 
@@ -392,8 +393,9 @@ static void program_number_write_float(uint32_t type, uint64_t bits,
     return;
   }
   write_finite(type, size, out_text);
-  if (type != KILN_PROGRAM_TYPE_F32)
+  if (type != KILN_PROGRAM_TYPE_F32) {
     strcat(out_text, kilni_program_type_name(type));
+  }
 }
 
 void kilni_program_number_write(uint32_t type, uint64_t bits,

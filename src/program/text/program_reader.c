@@ -104,16 +104,18 @@ bool kilni_program_reader_is_word(const kilni_program_reader_t* reader,
 
 bool kilni_program_reader_take_sign(kilni_program_reader_t* reader,
                                     uint32_t sign) {
-  if (reader->panic || !kilni_program_reader_is_sign(reader, sign))
+  if (reader->panic || !kilni_program_reader_is_sign(reader, sign)) {
     return false;
+  }
   kilni_program_reader_next(reader);
   return true;
 }
 
 bool kilni_program_reader_take_word(kilni_program_reader_t* reader,
                                     const char* word) {
-  if (reader->panic || !kilni_program_reader_is_word(reader, word))
+  if (reader->panic || !kilni_program_reader_is_word(reader, word)) {
     return false;
+  }
   kilni_program_reader_next(reader);
   return true;
 }
@@ -260,8 +262,9 @@ void kilni_program_reader_recover(kilni_program_reader_t* reader) {
         kilni_program_reader_next(reader);
         if (kilni_program_reader_is_word(reader, "else")) continue;
         // Of braces in the place of a value.
-        if (kilni_program_reader_is_sign(reader, ';'))
+        if (kilni_program_reader_is_sign(reader, ';')) {
           kilni_program_reader_next(reader);
+        }
         return;
       }
     }

@@ -61,8 +61,9 @@ static kilni_program_statement_record_t statement_read_declaration(
   kiln_string_view_t name;
   uint32_t at = reader->token.at, type = KILN_PROGRAM_TYPE_NONE;
   bool named = kilni_program_reader_need_new_name(reader, "a variable", &name);
-  if (kilni_program_reader_take_sign(reader, ':'))
+  if (kilni_program_reader_take_sign(reader, ':')) {
     type = kilni_program_reader_type(reader);
+  }
   uint32_t value = 0, value_at = 0;
   if (kilni_program_reader_need_sign(reader, '=')) {
     value_at = reader->token.at;
@@ -109,8 +110,9 @@ static int compound_operator(const kilni_program_reader_t* reader) {
       {KILNI_SIGN3('>', '>', '='), KILN_PROGRAM_BINARY_SHR},
   };
   for (size_t i = 0; i < sizeof(kSigns) / sizeof(kSigns[0]); i++) {
-    if (kilni_program_reader_is_sign(reader, kSigns[i].sign))
+    if (kilni_program_reader_is_sign(reader, kSigns[i].sign)) {
       return kSigns[i].op;
+    }
   }
   return -1;
 }
@@ -124,8 +126,9 @@ static uint32_t statement_read_value(kilni_program_reader_t* reader,
     uint32_t at = reader->token.at;
     kilni_program_reader_next(reader);
     uint32_t right = kilni_program_reader_expression(reader);
-    if (kilni_program_binary_is_shift((uint32_t)op))
+    if (kilni_program_binary_is_shift((uint32_t)op)) {
       type = KILN_PROGRAM_TYPE_NONE;
+    }
     right = kilni_program_reader_settle(reader, right, type);
     return kilni_program_reader_binary(reader, at, (uint32_t)op, target, right);
   }
@@ -466,8 +469,9 @@ static uint32_t program_statement_read_statement(
     kilni_program_reader_expected(reader, "a statement or \"}\"",
                                   kilni_program_hint_statement(reader));
     // Braces are closed as they were opened.
-    if (!kilni_program_reader_is_sign(reader, '{'))
+    if (!kilni_program_reader_is_sign(reader, '{')) {
       kilni_program_reader_next(reader);
+    }
   }
   if (record.op == 0 || reader->panic) return 0;
   return statement_add(reader, at, line, record);

@@ -165,8 +165,9 @@ static uint32_t call_three(kilni_program_reader_t* reader, uint32_t at,
     if (!kilni_program_reader_together(reader, &x[1], &x[2])) return 0;
   }
   if (fma && !kilni_program_reader_together(reader, &x[0], &x[1])) return 0;
-  if (!fma)
+  if (!fma) {
     x[0] = kilni_program_reader_settle(reader, x[0], KILN_PROGRAM_TYPE_NONE);
+  }
   if (x[0] == 0) return 0;
   kilni_program_expr_record_t record = {
       fma ? KILNI_EXPR_FMA : KILNI_EXPR_SELECT,
@@ -472,8 +473,9 @@ static uint32_t bitcast_of(const kilni_program_reader_t* reader,
 // Operands are as unknown as what takes them.
 static void skip_unknown(kilni_program_reader_t* reader) {
   while (kilni_program_reader_take_sign(reader, '.')) {
-    if (reader->token.kind == KILNI_TOKEN_NAME)
+    if (reader->token.kind == KILNI_TOKEN_NAME) {
       kilni_program_reader_next(reader);
+    }
   }
   uint32_t open = kilni_program_reader_take_sign(reader, '(') ? 1 : 0;
   while (open != 0 && reader->token.kind != KILNI_TOKEN_END &&

@@ -154,8 +154,9 @@ static bool decode_mma(kilni_soft_lower_t* lower,
       shape, KILNI_SOFT_MATRIX_D,
       KILNI_SOFT_MATRIX_TYPE(aux, KILNI_SOFT_MATRIX_D), opaque);
   if (opaque) aux |= KILNI_SOFT_MATRIX_OPAQUE;
-  if (decode_matrix_has(source, KILNI_PTX_MOD_SATFINITE))
+  if (decode_matrix_has(source, KILNI_PTX_MOD_SATFINITE)) {
     aux |= KILNI_SOFT_MATRIX_SATFINITE;
+  }
   kilni_soft_low(lower, KILNI_SOFT_OP_mma)->word[KILNI_SOFT_WORD_AUX] = aux;
   emit_words(lower, &list, KILNI_SOFT_ROLE_USE);
   return emit_results(lower, &source->operands[0], f.registers, f.bits == 64);
@@ -176,8 +177,9 @@ static bool decode_wmma_memory(kilni_soft_lower_t* lower,
   uint32_t space = decode_matrix_space_of(source);
   uint32_t aux = KILNI_SOFT_MATRIX_MAKE(shape, type, which, 0, 0) |
                  KILNI_SOFT_MATRIX_OPAQUE | space << 24;
-  if (decode_matrix_has(source, KILNI_PTX_MOD_COL))
+  if (decode_matrix_has(source, KILNI_PTX_MOD_COL)) {
     aux |= KILNI_SOFT_MATRIX_BY_COLUMN;
+  }
   uint32_t base;
   const kilni_image_ptx_operand_t* operands = source->operands;
   if (!kilni_soft_address(lower, &operands[loads ? 1 : 0], space, &base)) {

@@ -592,8 +592,9 @@ static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
   }
   place_t place;
   uint32_t words[4] = {0, 0, 0, 0};
-  if (!decode_memory_read_address(lower, address, access->space, &place))
+  if (!decode_memory_read_address(lower, address, access->space, &place)) {
     return;
+  }
   for (uint32_t i = 0; i < count; i++) {
     words[i] = kilni_soft_def(lower, &d[i], access->bytes == 8);
   }
@@ -625,8 +626,9 @@ static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
   }
   place_t place;
   uint32_t words[4] = {0, 0, 0, 0};
-  if (!decode_memory_read_address(lower, address, access->space, &place))
+  if (!decode_memory_read_address(lower, address, access->space, &place)) {
     return;
+  }
   for (uint32_t i = 0; i < count; i++) {
     words[i] =
         kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);

@@ -78,15 +78,19 @@ static uint32_t type_flags(const kilni_soft_source_t* source, uint32_t action) {
   uint32_t first =
       action >= KILNI_SOFT_VIDEO_EQ && action <= KILNI_SOFT_VIDEO_GE ? 0 : 1;
   uint32_t flags = action;
-  if (first == 1 && decode_video_is_signed(source, 0))
+  if (first == 1 && decode_video_is_signed(source, 0)) {
     flags |= KILNI_SOFT_VIDEO_SIGNED_D;
+  }
   if (decode_video_is_signed(source, first)) flags |= KILNI_SOFT_VIDEO_SIGNED_A;
-  if (decode_video_is_signed(source, first + 1))
+  if (decode_video_is_signed(source, first + 1)) {
     flags |= KILNI_SOFT_VIDEO_SIGNED_B;
-  if (decode_video_has(source, KILNI_PTX_MOD_SAT))
+  }
+  if (decode_video_has(source, KILNI_PTX_MOD_SAT)) {
     flags |= KILNI_SOFT_VIDEO_SAT;
-  if (decode_video_has(source, KILNI_PTX_MOD_ADD))
+  }
+  if (decode_video_has(source, KILNI_PTX_MOD_ADD)) {
     flags |= KILNI_SOFT_VIDEO_SUM;
+  }
   return flags;
 }
 
@@ -233,11 +237,13 @@ static bool decode_one(kilni_soft_lower_t* lower,
                        const kilni_soft_source_t* source) {
   const kilni_image_ptx_operand_t* operands = source->operands;
   uint32_t aux = type_flags(source, decode_video_action_of(source));
-  if (decode_video_has(source, KILNI_PTX_MOD_MIN))
+  if (decode_video_has(source, KILNI_PTX_MOD_MIN)) {
     aux |= KILNI_SOFT_VIDEO_LEAST;
+  }
   if (decode_video_has(source, KILNI_PTX_MOD_MAX)) aux |= KILNI_SOFT_VIDEO_MOST;
-  if (decode_video_has(source, KILNI_PTX_MOD_WRAP))
+  if (decode_video_has(source, KILNI_PTX_MOD_WRAP)) {
     aux |= KILNI_SOFT_VIDEO_WRAP;
+  }
   uint32_t with = aux & (KILNI_SOFT_VIDEO_SUM | KILNI_SOFT_VIDEO_LEAST |
                          KILNI_SOFT_VIDEO_MOST);
   bool merges = operands[0].selector != KILNI_PTX_SELECT_NONE;
@@ -283,10 +289,12 @@ static bool decode_mad(kilni_soft_lower_t* lower,
   if (minus) aux |= KILNI_SOFT_VIDEO_MINUS_PRODUCT;
   if (minus_c) aux |= KILNI_SOFT_VIDEO_MINUS_C;
   if (plus_one) aux |= KILNI_SOFT_VIDEO_PLUS_ONE;
-  if (decode_video_has(source, KILNI_PTX_MOD_SHR7))
+  if (decode_video_has(source, KILNI_PTX_MOD_SHR7)) {
     aux |= KILNI_SOFT_VIDEO_SHR7;
-  if (decode_video_has(source, KILNI_PTX_MOD_SHR15))
+  }
+  if (decode_video_has(source, KILNI_PTX_MOD_SHR15)) {
     aux |= KILNI_SOFT_VIDEO_SHR15;
+  }
   for (uint32_t i = 0; i < 3; i++) {
     kilni_image_ptx_operand_t plain = operands[1 + i];
     plain.negated = 0;

@@ -36,8 +36,9 @@ static void graph_edge_put(space_t* space, const kilni_soft_node_t* from,
   if (!graph_edge_is_plain(data) && space->data == NULL && !space->counts) {
     space->lossy = true;
   }
-  if (space->from != NULL)
+  if (space->from != NULL) {
     space->from[space->count] = graph_edge_handle_of(from);
+  }
   if (space->to != NULL) space->to[space->count] = graph_edge_handle_of(to);
   if (space->data != NULL) space->data[space->count] = *data;
   space->count++;

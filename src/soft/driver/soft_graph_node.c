@@ -528,8 +528,9 @@ static kiln_cu_context_t graph_node_context_of(kiln_cu_graph_node_t node,
                                                uint32_t type) {
   kilni_soft_driver_t* driver;
   kilni_soft_node_t* found;
-  if (graph_node_enter(node, type, true, &driver, &found) != KILN_CU_SUCCESS)
+  if (graph_node_enter(node, type, true, &driver, &found) != KILN_CU_SUCCESS) {
     return NULL;
+  }
   kiln_cu_context_t context = type == KILN_CU_GRAPH_NODE_TYPE_MEMCPY
                                   ? found->as.copy.context
                                   : found->as.fill.context;

@@ -73,8 +73,9 @@ static kiln_cu_result_t row_prefetch(kiln_cu_deviceptr_t address, size_t bytes,
   if (result == KILN_CU_SUCCESS) {
     result = kilni_soft_queue_issue(driver, where, &kMark, NULL, NULL);
   }
-  if (result == KILN_CU_SUCCESS)
+  if (result == KILN_CU_SUCCESS) {
     managed_keep(driver, &alloc, PREFETCHED_SHIFT, place);
+  }
   return kilni_soft_leave(driver, result);
 }
 
@@ -229,8 +230,9 @@ static kiln_cu_result_t discard_all(kiln_cu_stream_t stream,
       location++;
     }
     kilni_soft_alloc_t alloc;
-    if (!managed_find(driver, batch->addresses[i], batch->sizes[i], &alloc))
+    if (!managed_find(driver, batch->addresses[i], batch->sizes[i], &alloc)) {
       continue;
+    }
     managed_keep(driver, &alloc, PREFETCHED_SHIFT,
                  managed_place_of(driver, &batch->locations[location]));
   }

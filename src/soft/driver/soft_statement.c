@@ -132,8 +132,9 @@ static kilni_soft_statement_kind_t statement_kind_of(kiln_string_view_t first) {
   static const char* const kPlain[] = {".pragma", ".alias", NULL};
   if (statement_is_one_of(first, kHead)) return KILNI_SOFT_STATEMENT_HEAD;
   if (statement_is_one_of(first, kPlain)) return KILNI_SOFT_STATEMENT_OTHER;
-  if (kilni_base_sv_equal_cstr(first, ".file"))
+  if (kilni_base_sv_equal_cstr(first, ".file")) {
     return KILNI_SOFT_STATEMENT_FILE;
+  }
   if (kilni_base_sv_equal_cstr(first, ".section")) {
     return KILNI_SOFT_STATEMENT_SECTION;
   }

@@ -177,8 +177,9 @@ bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
   memset(scratch, 0, sizeof(scratch));
   make_instr(like.pc, instr);
   for (uint32_t i = 0; i < run->group_count; i++) {
-    if (collect_fits(&like, &run->groups[i]))
+    if (collect_fits(&like, &run->groups[i])) {
       collect_take(scratch, pred, &run->groups[i]);
+    }
   }
   kilni_soft_warp_t saved = run->warp;
   run->warp.area[0] = scratch;
@@ -188,8 +189,9 @@ bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
   instr->fn(&run->warp, instr);
   run->warp = saved;
   for (uint32_t i = 0; i < run->group_count; i++) {
-    if (collect_fits(&like, &run->groups[i]))
+    if (collect_fits(&like, &run->groups[i])) {
       collect_give(scratch, pred, &run->groups[i]);
+    }
   }
   return true;
 }

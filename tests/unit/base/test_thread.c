@@ -78,8 +78,9 @@ static void a_condition_wakes_all_who_wait(void** state) {
   kilni_base_mutex_lock(&shared.mutex);
   shared.go = true;
   kilni_base_cond_broadcast(&shared.cond);
-  while (shared.count < WORKERS)
+  while (shared.count < WORKERS) {
     kilni_base_cond_wait(&shared.cond, &shared.mutex);
+  }
   kilni_base_mutex_unlock(&shared.mutex);
   for (int i = 0; i < WORKERS; i++) kilni_base_thread_join(&threads[i]);
   shared_deinit(&shared);
@@ -91,8 +92,9 @@ static void a_wait_ends_at_its_deadline(void** state) {
   shared_init(&shared);
   kilni_base_mutex_lock(&shared.mutex);
   uint64_t deadline = kilni_base_time_ns() + 2000000;
-  while (kilni_base_cond_wait_until(&shared.cond, &shared.mutex, deadline))
+  while (kilni_base_cond_wait_until(&shared.cond, &shared.mutex, deadline)) {
     continue;
+  }
   assert_true(kilni_base_time_ns() >= deadline);
   assert_false(kilni_base_cond_wait_until(&shared.cond, &shared.mutex, 0));
   kilni_base_mutex_unlock(&shared.mutex);

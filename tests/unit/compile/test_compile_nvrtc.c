@@ -475,8 +475,9 @@ int main(void) {
   g_host.allocator = fault_alloc_allocator(&g_watch);
   g_host.env = &g_env;
   g_host.process_id = kilni_base_process_id();
-  if (!kiln_status_is_ok(kilni_base_env_init(&g_env, g_host.allocator)))
+  if (!kiln_status_is_ok(kilni_base_env_init(&g_env, g_host.allocator))) {
     return 1;
+  }
   kilni_base_keep_t nobody = {0};
   kiln_toolkit_t* toolkit = NULL;
   kiln_toolkit_options_t how = kiln_toolkit_options_default();

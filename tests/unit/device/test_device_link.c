@@ -206,8 +206,9 @@ static void test_long_log(void** state) {
   kilni_base_str_init(&log, kiln_allocator_libc(), SIZE_MAX);
   assert_null(world->backend.log(session, KILN_LINK_LOG_ERROR, &log));
   int lines = 0;
-  for (const char* c = kilni_base_str_cstr(&log); *c != 0; c++)
+  for (const char* c = kilni_base_str_cstr(&log); *c != 0; c++) {
     lines += *c == '\n';
+  }
   assert_int_equal(lines, NAMES);
   assert_true(log.size > 65536);
   kilni_base_str_deinit(&log);

@@ -136,8 +136,9 @@ static void need_operators(const seen_t* seen) {
   }
   for (uint32_t t = 1; t < (uint32_t)KILNI_TYPE_COUNT; t++) {
     for (uint32_t to = 1; to < (uint32_t)KILNI_TYPE_COUNT; to++) {
-      if (t != to)
+      if (t != to) {
         need(seen->casts[t][to], "a cast from", kilni_program_type_name(t));
+      }
     }
   }
   for (uint32_t op = 0; op < (uint32_t)KILNI_SUBGROUP_COUNT; op++) {

@@ -340,8 +340,9 @@ static void test_atomics(void** state) {
   (void)state;
   for (uint32_t op = 0; op < KILNI_ATOMIC_COUNT; op++) {
     for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
-      if (!kilni_program_type_is(type, kilni_program_atomics[op].operands))
+      if (!kilni_program_type_is(type, kilni_program_atomics[op].operands)) {
         continue;
+      }
       atomic("g", op, type);
       atomic("s", op, type);
     }
