@@ -57,8 +57,9 @@ static bool status_argument_read_condition(const char* text, condition_t* c) {
     c->count++;
     if (*at == 0) return c->count > 0 && !(c->both && c->either);
     char between[WORD_BYTES];
-    if (!status_argument_take_word(&at, between) || c->count == MOST_CLAUSES)
+    if (!status_argument_take_word(&at, between) || c->count == MOST_CLAUSES) {
       return false;
+    }
     bool both = strcmp(between, "&&") == 0;
     if (!both && strcmp(between, "||") != 0) return false;
     c->both |= both;
@@ -237,8 +238,9 @@ kiln_status_t kilni_base_status_of_argument(const char* module,
   condition_t read;
   kiln_status_t status;
   if (status_argument_read_condition(condition, &read)) {
-    if (read.count == 1)
+    if (read.count == 1) {
       return status_argument_say_one(&place, &read.clauses[0], condition);
+    }
     if (say_several(&place, &read, &status)) return status;
   }
   return kilni_base_status_with_fix(

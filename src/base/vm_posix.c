@@ -20,8 +20,9 @@ kiln_status_t kilni_base_vm_reserve(size_t bytes, void** out_base) {
   *out_base = NULL;
   void* base = mmap(NULL, bytes, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED)
+  if (base == MAP_FAILED) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
   *out_base = base;
   return kiln_ok();
 }
@@ -71,8 +72,9 @@ void kilni_base_vm_share_close(int share) {
 kiln_status_t kilni_base_vm_share_map(int share, void* at, size_t bytes) {
   void* got =
       mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, share, 0);
-  if (got == MAP_FAILED)
+  if (got == MAP_FAILED) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
   return kiln_ok();
 }
 

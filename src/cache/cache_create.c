@@ -33,8 +33,9 @@ static kiln_status_t set_directory(kiln_cache_t* cache, const char* path,
   kilni_base_str_t text;
   kilni_base_str_init(&text, cache->allocator, SIZE_MAX - 1);
   kilni_base_str_add(&text, kilni_base_sv_make(path, length));
-  if (below[0] != 0 && path[length - 1] != '/')
+  if (below[0] != 0 && path[length - 1] != '/') {
     kilni_base_str_add_char(&text, '/');
+  }
   kilni_base_str_add_cstr(&text, below);
   return kilni_base_str_take(&text, &cache->directory);
 }

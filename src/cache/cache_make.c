@@ -267,8 +267,9 @@ static kiln_status_t make_in_flight(call_t* call) {
   if (!kilni_cache_disk_open(call->cache, true)) return cache_make_make(call);
   bool held;
   kiln_status_t status = wait_for_lock(call, &held);
-  if (kiln_status_is_ok(status) && call->entry == NULL)
+  if (kiln_status_is_ok(status) && call->entry == NULL) {
     status = cache_make_make(call);
+  }
   if (held) kilni_cache_lock_release(call->cache, &call->hash);
   return status;
 }

@@ -32,8 +32,9 @@ static bool is_arbitrary(kiln_string_view_t text) {
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
     if (c == ';' || c == ')') return false;
-    if (kilni_compat_version_trim(kilni_base_sv_make(&c, 1)).size == 0)
+    if (kilni_compat_version_trim(kilni_base_sv_make(&c, 1)).size == 0) {
       return false;
+    }
   }
   return true;
 }

@@ -36,8 +36,9 @@ kiln_string_view_t kilni_compat_version_trim(kiln_string_view_t text) {
     text.data++;
     text.size--;
   }
-  while (text.size > 0 && version_is_blank(text.data[text.size - 1]))
+  while (text.size > 0 && version_is_blank(text.data[text.size - 1])) {
     text.size--;
+  }
   return text;
 }
 
@@ -408,8 +409,9 @@ static void put_version(writer_t* writer,
     if (version_is_number(part)) {
       version_put_number(writer, part);
     } else {
-      for (size_t i = 0; i < part.size; i++)
+      for (size_t i = 0; i < part.size; i++) {
         version_put(writer, version_lower(part.data[i]));
+      }
     }
     if (rest.size > 0) version_put(writer, '.');
   }

@@ -250,15 +250,17 @@ static bool cached_check_entry(void* user, const kiln_cache_entry_t* entry) {
   kilni_compile_file_dep_t dep;
   kiln_code_name_t name;
   cached->unread = true;
-  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry)))
+  if (!kilni_compile_kept_open(&reader, kiln_cache_entry_metadata(entry))) {
     return false;
+  }
   for (uint32_t i = 0; i < reader.name_count; i++) {
     if (!kilni_compile_kept_name(&reader, &name)) return false;
   }
   for (uint32_t i = 0; i < reader.file_count; i++) {
     if (!kilni_compile_kept_file(&reader, &dep)) return false;
-    if (kilni_compile_file_dep_holds(job->result->allocator, &dep, verify))
+    if (kilni_compile_file_dep_holds(job->result->allocator, &dep, verify)) {
       continue;
+    }
     cached->changed = true;
     return false;
   }

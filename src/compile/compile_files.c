@@ -442,8 +442,9 @@ static kiln_status_t note_askers(find_t* find) {
   kiln_string_view_t rest = {find->askers.data, find->askers.size};
   kiln_string_view_t name;
   while (rest.size != 0 && kilni_base_sv_split(&rest, ' ', &name)) {
-    if (name.size == 0 || !kilni_compile_macros_has(&find->words, name))
+    if (name.size == 0 || !kilni_compile_macros_has(&find->words, name)) {
       continue;
+    }
     return note_unclear(find, "a __has_include by the macro ", name, NULL);
   }
   return kiln_ok();

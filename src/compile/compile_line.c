@@ -287,8 +287,9 @@ static kiln_status_t line_no_such(const char* field) {
 }
 
 static kiln_status_t refuse_untyped(const kiln_compile_options_t* options) {
-  if (options->name_expression_count != 0)
+  if (options->name_expression_count != 0) {
     return line_no_such("name_expressions");
+  }
   if (options->include_dir_count != 0) return line_no_such("include_dirs");
   if (options->define_count != 0) return line_no_such("defines");
   if (options->header_count != 0) return line_no_such("headers");

@@ -507,8 +507,9 @@ static void skip_defined(scan_t* scan) {
   scan_skip_blanks(scan);
   if (!at_end(scan) && *scan->at == '(') scan->at++;
   scan_skip_blanks(scan);
-  if (!at_end(scan) && kilni_compile_scan_is_word(*scan->at))
+  if (!at_end(scan) && kilni_compile_scan_is_word(*scan->at)) {
     (void)scan_read_word(scan);
+  }
 }
 
 // A word of a condition: what __has_include, or a macro that stands for it,

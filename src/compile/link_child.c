@@ -225,8 +225,9 @@ static void pull_said(session_t* session, child_t* child, uint8_t* block) {
   ssize_t got = recv(child->said, block, BLOCK_BYTES, MSG_DONTWAIT);
   if (got > 0) {
     for (ssize_t i = 0; i < got; i++) {
-      if (block[i] != 0)
+      if (block[i] != 0) {
         kilni_base_str_add_char(&session->said, (char)block[i]);
+      }
     }
   } else if (got == 0 || !must_wait()) {
     close_one(&child->said);

@@ -38,8 +38,9 @@ static bool link_input_is_machine_code(uint32_t format) {
 static uint32_t line_inside(const kiln_code_t* code) {
   uint32_t line = 0;
   uint32_t format = kiln_code_format(code);
-  if (!link_input_is_machine_code(format) && format != KILN_CODE_FORMAT_LTOIR)
+  if (!link_input_is_machine_code(format) && format != KILN_CODE_FORMAT_LTOIR) {
     return 0;
+  }
   // What cannot be read is for the linker to refuse. Without memory nothing is
   // known, and the link itself will say so.
   kiln_status_t status =

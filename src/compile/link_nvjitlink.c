@@ -200,8 +200,9 @@ static kiln_status_t link_nvjitlink_log_text(void* opened, uint32_t which,
   char* text = data;
   result = is_error ? table->nvJitLinkGetErrorLog(session->handle, text)
                     : table->nvJitLinkGetInfoLog(session->handle, text);
-  if (result == KILN_NVJITLINK_SUCCESS)
+  if (result == KILN_NVJITLINK_SUCCESS) {
     kilni_base_str_add_cstr(inout_text, text);
+  }
   kilni_base_free(allocator, data, size + 1);
   return kilni_base_str_status(inout_text);
 }

@@ -414,8 +414,9 @@ static uint32_t gather_names(const kiln_link_t* link, kiln_code_name_t* names) {
     uint32_t own = kiln_code_lowered_count(link->inputs[i]);
     for (uint32_t k = 0; k < own; k++) {
       const kiln_code_name_t* name = kiln_code_lowered(link->inputs[i], k);
-      if (!link_run_has_name(names, count, name->expression))
+      if (!link_run_has_name(names, count, name->expression)) {
         names[count++] = *name;
+      }
     }
   }
   return count;
@@ -785,8 +786,9 @@ static kiln_status_t link_run_look_up(cached_t* cached) {
   }
   uint32_t from = KILN_CACHE_FROM_NOWHERE;
   KILNI_RETURN_IF_ERROR(kilni_compile_link_look_up(&lookup, &from));
-  if (link->cache == KILN_LINK_CACHE_HIT)
+  if (link->cache == KILN_LINK_CACHE_HIT) {
     link->cache_reason = link_run_word_of(from);
+  }
   return kiln_ok();
 }
 

@@ -313,8 +313,9 @@ kiln_status_t kilni_compile_link_settings_make(
   kiln_link_options_t resolved = *options;
   if (resolved.arch == NULL) resolved.arch = aim->arch;
   kiln_status_t status = add_aim(&make, aim);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = link_settings_add_all(&make, &resolved);
+  }
   if (!kiln_status_is_ok(status)) {
     kiln_link_settings_release(settings);
     return status;

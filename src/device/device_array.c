@@ -422,8 +422,9 @@ void kiln_mipmap_release(kiln_mipmap_t* mipmap) {
 // Down to one texel; layers stay.
 static uint32_t most_levels(const kiln_array_options_t* given) {
   uint64_t side = given->width > given->height ? given->width : given->height;
-  if (array_shape_of(given) == VOLUME && given->depth > side)
+  if (array_shape_of(given) == VOLUME && given->depth > side) {
     side = given->depth;
+  }
   uint32_t levels = 0;
   for (; side > 0; side /= 2) levels++;
   return levels;

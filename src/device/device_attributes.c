@@ -228,8 +228,9 @@ static kiln_status_t check_required_cluster(const making_t* m) {
 
 static kiln_status_t add_preferred(making_t* m) {
   uint32_t* wanted = m->how->preferred;
-  if (!attributes_complete(m->given.preferred_cluster, wanted))
+  if (!attributes_complete(m->given.preferred_cluster, wanted)) {
     return kiln_ok();
+  }
   const uint32_t* cluster = m->how->cluster;
   for (int i = 0; i < 3; i++) {
     if (cluster[0] != 0 && wanted[i] % cluster[i] == 0 &&
@@ -398,8 +399,9 @@ static kiln_status_t add_domains(making_t* m) {
     return no_value("sync_domain", domain, "KILN_SYNC_DOMAIN_*");
   }
   if (domain != KILN_SYNC_DOMAIN_UNSAID) {
-    if (count == 0)
+    if (count == 0) {
       return attributes_lacks(m, "sync_domain", "synchronization domains");
+    }
     ADD(m, MEM_SYNC_DOMAIN, &value);
     value->sync_domain = domain == KILN_SYNC_DOMAIN_REMOTE;
   }
@@ -423,8 +425,9 @@ static kiln_status_t add_domains(making_t* m) {
 static kiln_status_t check_window(const making_t* m) {
   const kiln_launch_attributes_t* given = &m->given;
   uint32_t most = m->device->info.window_bytes;
-  if (most == 0)
+  if (most == 0) {
     return attributes_lacks(m, "window_bytes", "access policy windows");
+  }
   if (given->window_bytes > most) {
     return kilni_device_launch_over(
         m->kernel, "the size of the access policy window in bytes",

@@ -304,8 +304,9 @@ static kiln_status_t link_finish(void* opened,
   size_t bytes = 0;
   kiln_status_t status = device_link_complete(session, &image, &bytes);
   while (again(session, &status)) {
-    if (kiln_status_is_ok(status))
+    if (kiln_status_is_ok(status)) {
       status = device_link_complete(session, &image, &bytes);
+    }
   }
   KILNI_RETURN_IF_ERROR(link_explain(session, status));
   kiln_bytes_view_t view = {image, bytes};

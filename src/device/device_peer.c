@@ -88,8 +88,9 @@ static kiln_status_t need_pair(kilni_device_peer_book_t* book,
     *out_pair = fresh;
   }
   kilni_base_mutex_unlock(&book->lock);
-  if (*out_pair != fresh)
+  if (*out_pair != fresh) {
     kilni_base_free(book->allocator, fresh, sizeof(*fresh));
+  }
   return kiln_ok();
 }
 

@@ -213,8 +213,9 @@ static __attribute__((noinline)) kiln_status_t prepared_set_anyhow(
 
 kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
                               kiln_argument_t argument) {
-  if (kilni_device_launch_set_shortly(launch, index, &argument))
+  if (kilni_device_launch_set_shortly(launch, index, &argument)) {
     return kiln_ok();
+  }
   return prepared_set_anyhow(launch, index, &argument);
 }
 

@@ -341,8 +341,9 @@ kiln_status_t kilni_device_scope_leave(kilni_device_scope_t* scope,
 kiln_status_t kilni_device_scope_leave_made(kilni_device_scope_t* scope,
                                             kiln_status_t status,
                                             const char* call) {
-  if (!kiln_status_is_ok(status))
+  if (!kiln_status_is_ok(status)) {
     return kilni_device_scope_leave(scope, status);
+  }
   status = kilni_device_scope_leave(scope, NULL);
   if (kiln_status_is_ok(status) || kilni_device_is_lost(scope->device)) {
     return status;

@@ -188,8 +188,9 @@ static void sleep_until_work(kilni_dispatch_crew_t* crew) {
   atomic_fetch_add(&crew->sleepers, 1);
   for (;;) {
     unsigned long long above = 0;
-    if (atomic_load(&crew->ends) || copy_crew_find_work(crew, &above) != NULL)
+    if (atomic_load(&crew->ends) || copy_crew_find_work(crew, &above) != NULL) {
       break;
+    }
     kilni_base_cond_wait(&crew->work, &crew->lock);
   }
   atomic_fetch_sub(&crew->sleepers, 1);

@@ -140,8 +140,9 @@ kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
                                     kiln_stream_t* stream,
                                     kiln_stream_t** out_stream) {
   *out_stream = stream;
-  if (stream == NULL)
+  if (stream == NULL) {
     return kilni_dispatch_own_stream(dispatcher, 0, out_stream);
+  }
   if (stream->device != dispatcher->device) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         dispatcher->device, stream->device, "the stream"));

@@ -13,8 +13,9 @@ static kiln_status_t telemetry_hand_out(const void* ours, size_t our_size,
                                         const char* name, void* out) {
   uint32_t size = 0;
   memcpy(&size, out, sizeof(size));
-  if (size < our_size)
+  if (size < our_size) {
     return kilni_base_options_too_small(name, size, our_size);
+  }
   // Fields of a newer Kiln are not known here.
   if (size > our_size) {
     memset((char*)out + our_size, 0, size - our_size);

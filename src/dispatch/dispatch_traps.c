@@ -81,13 +81,15 @@ void kilni_dispatch_trap_retire(kiln_dispatcher_t* dispatcher,
   kiln_stream_t* frees = NULL;
   kiln_status_t status = kilni_dispatch_own_stream(
       dispatcher, dispatcher->stream_count + 1, &frees);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_dispatch_streams_join(dispatcher, frees);
+  }
   if (kiln_status_is_ok(status)) {
     status = kilni_dispatch_pending_create(dispatcher, "", false, &pending);
   }
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_dispatch_pending_finish(pending, frees);
+  }
   if (kiln_status_is_ok(status)) pending->record = record;
   kiln_status_free(status);
   kiln_pending_release(pending);
@@ -146,8 +148,9 @@ uint32_t kilni_dispatch_traps_count(kiln_dispatcher_t* dispatcher) {
 
 void kilni_dispatch_traps_deinit(kiln_dispatcher_t* dispatcher) {
   end_pages(dispatcher, dispatcher->traps.pages);
-  if (dispatcher->has_trap_lock)
+  if (dispatcher->has_trap_lock) {
     kilni_base_mutex_deinit(&dispatcher->traps.lock);
+  }
 }
 
 void kilni_dispatch_trap_read(const kiln_program_trap_t* record,

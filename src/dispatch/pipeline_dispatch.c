@@ -306,9 +306,10 @@ static kiln_status_t pipeline_dispatch_run(kiln_pipeline_t* pipeline,
     KILNI_RETURN_IF_ERROR(pipeline_dispatch_check_capture(
         plan, stream, out_pending != NULL, false));
   }
-  if (needs)
+  if (needs) {
     KILNI_RETURN_IF_ERROR(
         pipeline_dispatch_make_pending(pipeline, plan, &pending));
+  }
   kiln_status_t status = pipeline_dispatch_before(plan, stream, pending);
   if (kiln_status_is_ok(status)) {
     status = plan_run(pipeline, plan, bindings, stream,

@@ -273,8 +273,9 @@ static kiln_status_t take_argument(reading_t* r, uint32_t position) {
       argument->of = r->places[p->of];
       break;
     case KILN_INTERFACE_WORK:
-      if (p->of > 2)
+      if (p->of > 2) {
         return pipeline_kernel_refuse(r, position, "an axis above 2");
+      }
       argument->of = p->of;
       break;
     case KILN_INTERFACE_BYTES:
@@ -319,8 +320,9 @@ static kiln_status_t pipeline_kernel_fill(reading_t* r) {
   r->constant_bytes = 0;
   for (uint32_t i = 0; i < r->given->parameter_count; i++) {
     KILNI_RETURN_IF_ERROR(take_argument(r, i));
-    if (r->places[i] != UINT32_MAX)
+    if (r->places[i] != UINT32_MAX) {
       KILNI_RETURN_IF_ERROR(pipeline_kernel_take_place(r, i));
+    }
   }
   KILNI_RETURN_IF_ERROR(pipeline_kernel_take_work(r));
   take_block(r);

@@ -166,8 +166,9 @@ static kiln_status_t fixpoint_while_make_exec(
 
 kiln_status_t kilni_dispatch_fixpoint_put_while(
     kilni_dispatch_fixpoint_t* fixpoint, kiln_stream_t* stream) {
-  if (fixpoint->exec == NULL)
+  if (fixpoint->exec == NULL) {
     KILNI_RETURN_IF_ERROR(fixpoint_while_make_exec(fixpoint));
+  }
   KILNI_RETURN_IF_ERROR(kilni_dispatch_fixpoint_order(fixpoint, stream));
   return kiln_graph_exec_launch(fixpoint->exec, stream);
 }

@@ -115,8 +115,9 @@ static kiln_status_t sequence_replay_fill(kiln_replay_t* replay,
   made_t made;
   memset(&made, 0, sizeof(made));
   kiln_status_t status = sequence_replay_lay_out(replay, &made.layout);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = sequence_replay_make_graph(replay, stream, &made);
+  }
   if (!kiln_status_is_ok(status)) {
     end_graph(dispatcher->allocator, &made);
     return status;
@@ -218,8 +219,9 @@ static kiln_status_t tell_driver(kiln_replay_t* replay) {
   made_t made;
   memset(&made, 0, sizeof(made));
   kiln_status_t status = tell_fixpoints(replay);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = sequence_replay_lay_out(replay, &made.layout);
+  }
   if (kiln_status_is_ok(status)) {
     if (replay->anew ||
         !kilni_dispatch_layout_is_same(&made.layout, &replay->layout)) {

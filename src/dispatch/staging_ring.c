@@ -399,8 +399,9 @@ static kiln_status_t leave_part(transfer_t* t) {
 static kiln_status_t next_chunk(transfer_t* t, chunk_t** out_chunk) {
   chunk_t* chunk = NULL;
   for (;;) {
-    if (t->count < t->most)
+    if (t->count < t->most) {
       chunk = staging_ring_take(t->staging, t->count == 0);
+    }
     if (chunk != NULL) break;
     KILNI_RETURN_IF_ERROR(staging_ring_end_part(t, true));
   }

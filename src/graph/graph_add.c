@@ -99,8 +99,9 @@ static kiln_status_t graph_add_add_kernel(const adding_t* a) {
                     graph->handle, a->after, a->count, &kernel);
   if (kiln_status_is_ok(status) && more != NULL) {
     status = set_attributes(graph, handle, &launch->how);
-    if (!kiln_status_is_ok(status))
+    if (!kiln_status_is_ok(status)) {
       status = add_take_back(graph, handle, status);
+    }
   }
   if (!kiln_status_is_ok(status)) {
     kilni_graph_owners_cancel(bundle);

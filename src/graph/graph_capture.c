@@ -83,8 +83,9 @@ static void enter_body(kilni_graph_capture_t* capture,
   kiln_stream_retain(capture->outer_stream);
   atomic_fetch_add(&capture->outer->bodies, 1);
   // A body may also be filled when the capture around it is over.
-  if (capture->outer->active)
+  if (capture->outer->active) {
     kilni_device_stream_add_body(capture->outer_stream);
+  }
 }
 
 // It is captured no more. Where the capture around it is over, its streams have
@@ -93,8 +94,9 @@ static void leave_body(kilni_graph_capture_t* capture) {
   if (!capture->in_body) return;
   capture->in_body = false;
   atomic_fetch_sub(&capture->outer->bodies, 1);
-  if (capture->outer->active)
+  if (capture->outer->active) {
     kilni_device_stream_drop_body(capture->outer_stream);
+  }
 }
 
 // ---- Builders ----

@@ -36,8 +36,9 @@ static kiln_status_t make_fork(kiln_graph_builder_t* builder,
   if (kiln_status_is_ok(status)) {
     kilni_device_stream_set_idle(fork->stream, false);
     status = kiln_stream_wait_stream(fork->stream, builder->stream);
-    if (!kiln_status_is_ok(status))
+    if (!kiln_status_is_ok(status)) {
       kilni_device_stream_set_idle(fork->stream, true);
+    }
   }
   if (!kiln_status_is_ok(status)) {
     kiln_graph_builder_release(fork);

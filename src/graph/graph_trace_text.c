@@ -72,8 +72,9 @@ static void add_slice(kilni_base_str_t* out, const kilni_graph_slice_t* slice) {
     kilni_graph_picture_add_json(out, slice->kernel);
     kilni_base_str_add_char(out, '"');
   }
-  if (slice->start == NULL)
+  if (slice->start == NULL) {
     kilni_base_str_add_cstr(out, ",\"start\":\"not known\"");
+  }
   kilni_base_str_add_cstr(out, "}}");
 }
 

@@ -96,8 +96,9 @@ static const sort_tile_t* tile_of(const kilni_library_make_t* make) {
 
 static kiln_status_t order_check_type(const kilni_library_make_t* make,
                                       uint32_t type) {
-  if (type != KILN_PROGRAM_TYPE_BOOL && order_type_bytes(type) != 0)
+  if (type != KILN_PROGRAM_TYPE_BOOL && order_type_bytes(type) != 0) {
     return kiln_ok();
+  }
   return kilni_library_alien_type(make, type, "the types of numbers");
 }
 

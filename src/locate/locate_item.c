@@ -174,8 +174,9 @@ kiln_status_t kilni_locate_item_create(kiln_allocator_t allocator,
   if (warning_count > KILNI_ITEM_MAX_WARNINGS) {
     warning_count = KILNI_ITEM_MAX_WARNINGS;
   }
-  for (size_t i = 0; i < warning_count; i++)
+  for (size_t i = 0; i < warning_count; i++) {
     size += item_text_bytes(warnings[i]);
+  }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(allocator, size, &block));
   kiln_locate_item_t* item = block;

@@ -25,8 +25,9 @@ enum {
 kiln_status_t kilni_locate_store_alloc(kilni_locate_store_t* store, size_t size,
                                        void** out_ptr) {
   *out_ptr = NULL;
-  if (size > SIZE_MAX / 2)
+  if (size > SIZE_MAX / 2) {
     return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
   size = (size + KILNI_ALLOC_ALIGN - 1) & ~(size_t)(KILNI_ALLOC_ALIGN - 1);
   kilni_locate_store_block_t* block = store->blocks;
   if (block == NULL || block->size - block->used < size) {

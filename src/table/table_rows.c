@@ -279,8 +279,9 @@ static kiln_status_t annotate_missing(kiln_status_t status,
   size_t used = 0;
   for (uint32_t i = 0; i < rows->count; i++) {
     const kilni_table_row_t* row = &rows->rows[i];
-    if (row->need != KILNI_NEED_REQUIRED || rows_has(rows->present, i))
+    if (row->need != KILNI_NEED_REQUIRED || rows_has(rows->present, i)) {
       continue;
+    }
     if (used + strlen(row->symbol) + 3 > sizeof(line)) {
       status = KILNI_ANNOTATE(status, "missing: %s", line);
       used = 0;

@@ -182,8 +182,9 @@ kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
     kiln_compat_report_t* report = NULL;
     question.subject = used + i + 1;
     status = check_ask(toolkit, &question, &report);
-    if (kiln_status_is_ok(status))
+    if (kiln_status_is_ok(status)) {
       status = check_settle(toolkit, report, notes);
+    }
     kiln_compat_report_release(report);
   }
   kilni_base_free_array(allocator, uses, use_count, sizeof(void*));

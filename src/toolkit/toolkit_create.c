@@ -253,8 +253,9 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
   }
   kiln_allocator_t allocator =
       given.allocator ? *given.allocator : kiln_allocator_libc();
-  if (allocator.fn == NULL)
+  if (allocator.fn == NULL) {
     return toolkit_create_bad_option("allocator", "a function");
+  }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc(allocator, sizeof(kiln_toolkit_t), &block));

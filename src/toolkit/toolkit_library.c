@@ -26,8 +26,9 @@ typedef struct census_t {
 static void texts_deinit(kiln_allocator_t allocator,
                          kilni_toolkit_list_t* list) {
   char** texts = list->items;
-  for (size_t i = 0; i < list->count; i++)
+  for (size_t i = 0; i < list->count; i++) {
     kilni_base_strfree(allocator, texts[i]);
+  }
   kilni_toolkit_list_deinit(allocator, list, sizeof(*texts));
 }
 

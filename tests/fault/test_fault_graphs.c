@@ -519,8 +519,9 @@ static void run_case_in(bool soft, const case_t* c, bool foreign,
   if (wrong == NULL) wrong = left;
   (void)s->seen.cuCtxSetCurrent(NULL);  // what is there of the driver
   unsigned bad = atomic_load(&s->bad_row);
-  if (bad != 0)
+  if (bad != 0) {
     wrong = kilni_table_cuda_row((kilni_cuda_row_id_t)(bad - 1))->name;
+  }
   sums->runs++;
   sums->points += atomic_load(&s->asked);
   if (wrong == NULL) return;

@@ -214,8 +214,9 @@ static void take_subgroup(from_bytes_t* reader,
     return;
   }
   record->a = take_expr(reader);
-  if (kilni_program_subgroups[record->extra].lane)
+  if (kilni_program_subgroups[record->extra].lane) {
     record->b = take_expr(reader);
+  }
   if (is_broken(reader)) return;
   record->type = (uint8_t)kilni_program_type_of_subgroup(
       record->extra, read_canonical_type_at(reader, record->a));
@@ -271,8 +272,9 @@ static void take_three(from_bytes_t* reader,
   record->a = take_expr(reader);
   record->b = take_expr(reader);
   record->c = take_expr(reader);
-  if (!is_broken(reader))
+  if (!is_broken(reader)) {
     record->type = read_canonical_type_at(reader, record->b);
+  }
 }
 
 static void take_record(from_bytes_t* reader,
@@ -598,8 +600,9 @@ static void read_canonical_take_work(from_bytes_t* reader) {
 static void take_program(from_bytes_t* reader) {
   static const char kMagic[] = KILNI_CANONICAL_MAGIC;
   for (size_t i = 0; kMagic[i] != 0; i++) {
-    if (take_byte(reader) != (uint8_t)kMagic[i])
+    if (take_byte(reader) != (uint8_t)kMagic[i]) {
       read_canonical_fail(reader, "no program");
+    }
   }
   if (take_byte(reader) != KILNI_CANONICAL_VERSION) {
     read_canonical_fail(reader, "a version that this library does not read");

@@ -164,8 +164,9 @@ static void write_problem(const kiln_program_report_t* report, uint32_t index,
   if (problem->rule != 0) kilni_base_str_addf(text, " [P%03u]", problem->rule);
   kilni_base_str_add_char(text, '\n');
   write_caret(text, problem, problem->column - report->cut[index]);
-  if (problem->fix[0] != 0)
+  if (problem->fix[0] != 0) {
     kilni_base_str_addf(text, "  Fix: %s\n", problem->fix);
+  }
 }
 
 static kiln_status_t report_first_error(const kiln_program_report_t* report) {

@@ -130,8 +130,9 @@ static void place_buffers(kilni_program_lowering_t* w, uint32_t* variables) {
     place->same = i;
     if (buffer->count != 0) {
       const kilni_program_expr_record_t* e = &ir->exprs.items[buffer->count];
-      if (e->op == KILNI_EXPR_LITERAL)
+      if (e->op == KILNI_EXPR_LITERAL) {
         place->count = kilni_program_ir_literal_bits(e);
+      }
     }
     if (is_parameter(buffer)) {
       place->number = kilni_program_parameter(w, KILN_PROGRAM_PARAMETER_ADDRESS,
@@ -168,8 +169,9 @@ static kilni_program_value_t lower_read_scalar(kilni_program_lowering_t* w,
   if (type == T(BOOL) || type == T(BF16)) into = T(U32);
   if (type == T(F16)) into = KILNI_TYPE_HALF_BITS;
   kilni_program_value_t x = kilni_program_pure_form(w, &load, into);
-  if (type == T(F16))
+  if (type == T(F16)) {
     return kilni_program_pure(w, "cvt.f32.f16", type, x, 0, 0);
+  }
   return into == type ? x : kilni_program_from_bits(w, type, x);
 }
 
@@ -283,8 +285,9 @@ static kilni_program_value_t lower_has_work(kilni_program_lowering_t* w,
 static void leave_idle(kilni_program_lowering_t* w) {
   kilni_program_value_t all = kilni_program_bool(w, true);
   for (uint32_t axis = 0; axis < 3; axis++) {
-    if (lower_is_over(w, axis))
+    if (lower_is_over(w, axis)) {
       all = KILNI_BIN(AND, all, lower_has_work(w, axis));
+    }
   }
   if (w->keeps_live) {
     w->live = kilni_program_register(w, T(BOOL));
@@ -773,8 +776,9 @@ static kiln_status_t lower_ir(const kilni_program_ir_t* ir,
               : "name a buffer of u32 that the program writes");
     }
   }
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = program_lower_lower(&w, allocator, out_code);
+  }
   kilni_program_arena_deinit(&w.arena);
   return status;
 }

@@ -60,8 +60,9 @@ static void printer_add_name(const printer_t* printer, uint32_t name, char kind,
   if (name != 0) {
     printer_add(printer, kilni_program_ir_name(printer->ir, name));
   } else {
-    for (uint32_t i = 0; i < printer->underscores; i++)
+    for (uint32_t i = 0; i < printer->underscores; i++) {
       printer_add(printer, "_");
+    }
     kilni_base_str_addf(printer->text, "%c%u", kind, index);
   }
 }
@@ -186,8 +187,9 @@ static void print_id(const printer_t* printer,
                      const kilni_program_expr_record_t* expr) {
   const kilni_program_id_t* id = &kilni_program_ids[expr->extra & 0xff];
   printer_add(printer, id->spelling);
-  if (id->axes)
+  if (id->axes) {
     kilni_base_str_addf(printer->text, ".%c", "xyz"[expr->extra >> 8]);
+  }
 }
 
 static void print_atomic(const printer_t* printer,

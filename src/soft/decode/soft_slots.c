@@ -211,8 +211,9 @@ static void stretch(slots_t* slots) {
       size_t at = p * slots->words + n / 64;
       uint64_t bit = 1ull << (n % 64);
       uint32_t vreg = slots->crossing[n];
-      if (slots->live_in[at] & bit)
+      if (slots->live_in[at] & bit) {
         slots_touch(slots, vreg, 2 * slots->start[p]);
+      }
       if (slots->live_out[at] & bit) {
         slots_touch(slots, vreg, 2 * slots->start[p + 1] - 1);
       }

@@ -108,8 +108,9 @@ kiln_cache_key_t cache_kit_key(const char* text) {
 kiln_status_t cache_maker_make(void* user, kiln_cache_output_t* out) {
   cache_maker_t* maker = user;
   atomic_fetch_add(&maker->calls, 1);
-  if (maker->fails != KILN_STATUS_OK)
+  if (maker->fails != KILN_STATUS_OK) {
     return kilni_base_status_bare(maker->fails);
+  }
   out->payload = cache_kit_bytes(maker->text);
   out->metadata = cache_kit_bytes("about it");
   out->store = maker->store;

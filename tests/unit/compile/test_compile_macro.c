@@ -131,8 +131,9 @@ static void too_many_come_to_an_end(void** state) {
   kilni_base_str_deinit(&text);
   // A value of a value of a value ... without end is cut at a depth.
   kilni_base_str_init(&text, kiln_allocator_libc(), 1 << 16);
-  for (int i = 0; i < 400; i++)
+  for (int i = 0; i < 400; i++) {
     kilni_base_str_addf(&text, "n%d n%d\n", i, i + 1);
+  }
   assert_false(expand(kilni_base_str_cstr(&text), "n0", &list));
   kilni_base_str_deinit(&text);
 }
