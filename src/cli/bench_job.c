@@ -13,7 +13,7 @@
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 
-// A sample is to take so long, where --runs does not say.
+// Target time of a sample without --runs.
 #define SAMPLE_NS   1000000u
 #define MAX_RUNS    1000u
 #define FLOOR_BATCH 20u
@@ -22,8 +22,8 @@ static const char kNothing[] = "program nothing() work 1 block 32 { }\n";
 
 // ---- Making ready ----
 
-// What a run has to move: a program says which way each buffer goes; of a
-// kernel's, what is given says it.
+// The bytes that a run moves: a program declares the direction of each buffer;
+// for a kernel, the options decide.
 static void count_work(kilni_cli_bench_file_t* f) {
   const kilni_cli_request_t* r = &f->request;
   kiln_program_parameter_info_t p;
@@ -89,7 +89,7 @@ static bool prepare_entry(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
   return true;
 }
 
-// A program that does nothing, to see what a launch costs by itself.
+// An empty program, to measure the cost of a launch alone.
 static bool prepare_nothing(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   kiln_event_options_t timing = kiln_event_options_default();
   kilni_cli_session_t* s = &b->files[0].session;
@@ -131,14 +131,14 @@ bool kilni_cli_bench_prepare(kilni_cli_bench_t* bench, size_t index,
 
 // ---- Measuring ----
 
-// Times of so many runs in a row, each of them. one-thread
+// Times per run of that many consecutive runs. one-thread
 typedef struct sample_t {
   double device;
   double wall;
   double enqueue;
 } sample_t;
 
-// Puts one run on the stream; without a file one that does nothing.
+// Puts one run on the stream; without a file, an empty one.
 static kiln_status_t bench_job_run_once(kilni_cli_bench_t* b,
                                         const kilni_cli_bench_file_t* f) {
   kiln_stream_t* stream = b->files[0].session.stream;
@@ -177,7 +177,8 @@ static void bench_job_keep(kilni_cli_samples_t* samples, double value) {
   }
 }
 
-// Whether runs have gone well; what an entry's first run says holds for all.
+// Whether runs have succeeded; the result of an entry's first run applies to
+// all.
 static bool check_runs(const kilni_cli_bench_file_t* f,
                        kilni_cli_error_t* error) {
   return f->entry != NULL ||
@@ -229,7 +230,7 @@ static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
   return true;
 }
 
-// One sample of each, the first one another one each time.
+// One sample of each file, starting with a different one each time.
 static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   sample_t sample;
   for (size_t i = 0; i < b->count; i++) {

@@ -4,8 +4,8 @@
 //
 // What `kiln bench` measures: a *sample* is a number of runs in a row, with an
 // event of the device before and after them; a *round* is a sample of each
-// file. Between the samples of a round nothing else happens, so a pair of them
-// met the same machine.
+// file. Nothing else happens between the samples of a round, so a pair of them
+// saw the machine in the same state.
 #ifndef KILN_SRC_CLI_BENCH_JOB_H_
 #define KILN_SRC_CLI_BENCH_JOB_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what many measurements of the same thing say.
+// cli: statistics of repeated measurements.
 #include "cli/bench_samples.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int bench_samples_compare(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-// The largest whole number whose square is at most `value`.
+// The integer square root of `value`, rounded down.
 static size_t root(size_t value) {
   size_t r = 0;
   while ((r + 1) * (r + 1) <= value) r++;
@@ -39,8 +39,8 @@ void kilni_cli_samples_sum(const kilni_cli_samples_t* samples,
   out_summary->most = sorted[n - 1];
   out_summary->low = sorted[n / 20];
   out_summary->high = sorted[n - 1 - n / 20];
-  // Ranks n/2 -+ 0.98 sqrt(n): how many of n samples lie below the true median
-  // is binomial.
+  // Ranks n/2 -+ 0.98 sqrt(n): the number of samples below the true median is
+  // binomial.
   size_t reach = root(n) + 1;
   size_t below = n / 2 > reach ? n / 2 - reach : 0;
   size_t above = n / 2 + reach < n ? n / 2 + reach : n - 1;

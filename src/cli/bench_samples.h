@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what many measurements of the same thing say. Pure: numbers in, numbers
-// out.
+// cli: statistics of repeated measurements. Pure: numbers in, numbers out.
 #ifndef KILN_SRC_CLI_BENCH_SAMPLES_H_
 #define KILN_SRC_CLI_BENCH_SAMPLES_H_
 
@@ -17,14 +16,14 @@ typedef struct kilni_cli_samples_t {
   size_t count;
 } kilni_cli_samples_t;
 
-// What they say. thread-compatible
+// Their statistics. thread-compatible
 typedef struct kilni_cli_summary_t {
   double median;
   double least;
   double most;
   double low;   // a twentieth is below
   double high;  // a twentieth is above
-  // The median of more of them would lie between these, 19 times of 20.
+  // The 95% confidence interval of the median.
   double median_low;
   double median_high;
 } kilni_cli_summary_t;

@@ -18,7 +18,7 @@ typedef struct kilni_cli_cache_run_t {
 // The log of a cache and of a runtime: its warnings on standard error.
 kiln_log_sink_t kilni_cli_cache_log(void);
 
-// What people read of it (cache_show.c).
+// The text output (cache_show.c).
 bool kilni_cli_cache_stats(kilni_cli_cache_run_t* run);
 bool kilni_cli_cache_list(kilni_cli_cache_run_t* run);
 bool kilni_cli_cache_verify(kilni_cli_cache_run_t* run);

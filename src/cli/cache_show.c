@@ -22,7 +22,7 @@ static uint64_t now_s(void) {
   return (uint64_t)now.tv_sec;
 }
 
-// Text of a key may hold any byte.
+// Text of a key may contain any byte.
 static json_t* view_json(kiln_string_view_t text) {
   char raw[TEXT_BYTES];
   char clean[TEXT_BYTES];
@@ -46,8 +46,8 @@ static json_t* problem_json(const kiln_cache_t* cache) {
   return problem[0] != 0 ? json_string(problem) : json_null();
 }
 
-// A walk over the folder. A folder that cannot be used is no failure where that
-// is what is to be shown.
+// A walk over the folder. An unusable folder is not a failure of an action that
+// reports it.
 static bool cache_show_walk(kilni_cli_cache_run_t* run, uint32_t flags,
                             kiln_cache_item_fn_t fn, void* user,
                             kiln_cache_report_t* out_report) {
@@ -62,7 +62,7 @@ static bool cache_show_walk(kilni_cli_cache_run_t* run, uint32_t flags,
 
 // ---- stats ----
 
-// What there is of one kind. one-thread
+// The entries of one kind. one-thread
 typedef struct kind_t {
   char name[KILN_CACHE_KIND_BYTES];
   uint64_t entries;
@@ -71,7 +71,7 @@ typedef struct kind_t {
 
 // What stats adds up. one-thread
 typedef struct sums_t {
-  kind_t kinds[MAX_KINDS];  // the last takes what has no place
+  kind_t kinds[MAX_KINDS];  // the last collects the rest
   size_t kind_count;
   uint64_t oldest_s;  // last use; 0: none
   uint64_t newest_s;
@@ -174,7 +174,7 @@ bool kilni_cli_cache_stats(kilni_cli_cache_run_t* run) {
   kiln_cache_stats_t stats;
   sums_t sums;
   memset(&sums, 0, sizeof(sums));
-  // What keeps it from being used is what is asked for here.
+  // Reasons why it cannot be used are part of the answer here.
   if (!cache_show_walk(run, 0, cache_show_add_item, &sums, &report) &&
       kiln_cache_disk_problem(run->cache)[0] == 0) {
     return false;
@@ -235,7 +235,7 @@ static bool cache_show_append(shown_t* shown, json_t* item) {
                         "no memory for the list");
 }
 
-// Says whether what an entry was made of is as it was: "" if it is.
+// Reports whether the inputs of an entry have changed: "" if not.
 static bool cache_show_check_files(const shown_t* shown,
                                    const kiln_cache_entry_t* entry,
                                    char why[TEXT_BYTES]) {
@@ -290,7 +290,7 @@ static bool show_item(void* user, const kiln_cache_item_t* item) {
     kiln_cache_entry_release(entry);
     return ok;
   }
-  // Gone by now, or not read so far that it was seen to be bad.
+  // Gone by now, or not read far enough to be found damaged.
   if (item->state == KILN_CACHE_STATE_GOOD) return true;
   (void)kiln_compile_entry_read(NULL, &unknown);
   return cache_show_append(
@@ -369,7 +369,7 @@ bool kilni_cli_cache_list(kilni_cli_cache_run_t* run) {
 
 // ---- verify ----
 
-// Of all items only those that are not as they should be.
+// Only the items with a problem.
 static json_t* not_good(const json_t* items) {
   json_t* list = json_array();
   for (size_t i = 0; i < json_array_size(items); i++) {
@@ -427,8 +427,7 @@ bool kilni_cli_cache_verify(kilni_cli_cache_run_t* run) {
       show_all(&shown, flags, &report) && report_verified(&shown, &report);
   json_decref(shown.items);
   if (!ok) return false;
-  // What is out of date is made anew when it is asked for: only damage is bad
-  // news.
+  // Outdated entries are compiled again when needed: only damage is a failure.
   return report.bad <= report.removed ||
          kilni_cli_tell(run->error, KILN_STATUS_BAD_DATA);
 }

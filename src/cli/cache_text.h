@@ -2,7 +2,7 @@
 //
 // cli: sizes and ages as people write and read them.
 //
-// Pure, and no part of the library.
+// Pure, and not part of the library.
 #ifndef KILN_SRC_CLI_CACHE_TEXT_H_
 #define KILN_SRC_CLI_CACHE_TEXT_H_
 

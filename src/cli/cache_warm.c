@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln cache warm`: what `kiln run` and `kiln compile` would make, made
-// ahead.
+// cli: `kiln cache warm`: compiles ahead of time what `kiln run` and `kiln
+// compile` would.
 //
-// The same code makes it, so that the keys are the same: run_code.c for a
-// device, compile_job.c for the options of `kiln compile`.
+// It uses the same code, so that the keys are equal: run_code.c for a device,
+// compile_job.c for the options of `kiln compile`.
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -55,13 +55,13 @@ static bool cache_warm_add_made(warm_t* warm, const char* file,
                   kilni_cli_cache_word(link), link_reason);
   }
   if (compile == KILN_COMPILE_CACHE_NONE && link == KILN_LINK_CACHE_NONE) {
-    (void)fputs(" nothing to make", warm->run->call->results);
+    (void)fputs(" nothing to compile", warm->run->call->results);
   }
   (void)fputc('\n', warm->run->call->results);
   return true;
 }
 
-// One that fails does not keep the others from being made.
+// A failure of one file does not stop the others.
 static bool add_failed(warm_t* warm, const char* file,
                        const kilni_cli_error_t* error) {
   json_t* name = json_string(file);
@@ -80,7 +80,7 @@ static bool add_failed(warm_t* warm, const char* file,
 
 // ---- As kiln run ----
 
-// What is said to the compiler says nothing to other code.
+// Compiler options do not apply to other code.
 static bool check_asked(const warm_t* warm, const char* file,
                         kilni_cli_code_kind_t kind, kilni_cli_error_t* error) {
   if (kind == KILNI_CLI_CODE_SOURCE ||
@@ -88,7 +88,7 @@ static bool check_asked(const warm_t* warm, const char* file,
     return true;
   }
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "give it to a kiln cache warm of its own, without the "
+                        "warm it with a separate kiln cache warm, without the "
                         "options of kiln compile",
                         "options of a compiler for \"%s\", which is not "
                         "compiled",
@@ -187,7 +187,7 @@ static bool cache_warm_open_all(warm_t* warm) {
   if (kiln_cache_directory(warm->cache)[0] != 0) return true;
   return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_STATE,
                         "unset KILN_CACHE, or name a folder with --cache-dir",
-                        "there is no folder to keep anything in");
+                        "there is no folder for the cache");
 }
 
 static bool cache_warm_make_all(warm_t* warm) {

@@ -41,7 +41,7 @@ typedef struct kilni_cli_type_info_t {
 } kilni_cli_type_info_t;
 
 const kilni_cli_type_info_t* kilni_cli_type_info(kilni_cli_type_t type);
-// The type whose name is the whole of `text`, or NONE.
+// The type named exactly `text`, or NONE.
 kilni_cli_type_t kilni_cli_type_find(const char* text, size_t size);
 // All names, for messages.
 const char* kilni_cli_type_names(void);
@@ -58,7 +58,7 @@ typedef struct kilni_cli_shape_t {
   uint64_t bytes;  // count times the element's size
 } kilni_cli_shape_t;
 
-// Computes count and bytes of a shape whose type, rank and dims are set.
+// Computes count and bytes of a shape from its type, rank and dims.
 // LIMIT_EXCEEDED above KILNI_CLI_MAX_DATA_BYTES.
 bool kilni_cli_shape_finish(kilni_cli_shape_t* shape, kilni_cli_error_t* error);
 // "f32[2,3]" into `out`.

@@ -77,14 +77,14 @@ static bool buffer_fail_open(const char* path, int number,
   }
   if (number == EACCES || number == EPERM) {
     return kilni_cli_fail(error, KILN_STATUS_PERMISSION_DENIED,
-                          "give yourself the right to read it",
+                          "give yourself permission to read it",
                           "the file \"%s\" may not be read", path);
   }
   bool is_folder = number == EISDIR;
   return kilni_cli_fail(
       error, is_folder ? KILN_STATUS_INVALID_ARGUMENT : KILN_STATUS_IO_ERROR,
       is_folder ? "name a file: this is a folder"
-                : "check the file and the disk it lies on",
+                : "check the file and its disk",
       "the file \"%s\" could not be read: %s", path, strerror(number));
 }
 

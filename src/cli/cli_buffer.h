@@ -30,7 +30,7 @@ bool kilni_cli_buffer_add(kilni_cli_buffer_t* buffer, const void* data,
 bool kilni_cli_buffer_read(kilni_cli_buffer_t* buffer, const char* path,
                            size_t limit, kilni_cli_error_t* error);
 
-// The same for a file that says nothing if it is empty: BAD_DATA then.
+// The same, but BAD_DATA for an empty file.
 bool kilni_cli_buffer_read_some(kilni_cli_buffer_t* buffer, const char* path,
                                 size_t limit, kilni_cli_error_t* error);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: which cache a command uses, and how it speaks of it.
+// cli: which cache a command uses, and what it reports about it.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_cache.h"
 
@@ -10,15 +10,16 @@
 
 enum { FOLDER_BYTES = 4096 };
 
-// The library takes absolute paths only, as it must not ask where it is.
+// The library takes only absolute paths, as it must not query the working
+// directory.
 static bool make_absolute(kilni_cli_cache_t* cache, const char* given,
                           kilni_cli_error_t* error) {
   char here[FOLDER_BYTES];
   if (given[0] != '/') {
     if (getcwd(here, sizeof(here)) == NULL) {
       return kilni_cli_fail(
-          error, KILN_STATUS_IO_ERROR, "name the folder from the root on",
-          "the working folder has no name: %s", strerror(errno));
+          error, KILN_STATUS_IO_ERROR, "name the folder by its absolute path",
+          "the path of the working directory is unknown: %s", strerror(errno));
     }
     if (!kilni_cli_buffer_add(&cache->folder, here, strlen(here), error) ||
         !kilni_cli_buffer_add(&cache->folder, "/", 1, error)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: which cache a command uses, and how it speaks of it.
+// cli: which cache a command uses, and what it reports about it.
 #ifndef KILN_SRC_CLI_CLI_CACHE_H_
 #define KILN_SRC_CLI_CLI_CACHE_H_
 
@@ -10,13 +10,13 @@
 #include "kiln/log.h"
 
 // Rows of a command's table.
-#define KILNI_CLI_CACHE_OPTIONS                                               \
-  {"cache-dir", "DIR",                                                        \
-   "The folder of the cache. Default: KILN_CACHE_DIR, else kiln in "          \
-   "XDG_CACHE_HOME, else .cache/kiln in HOME.",                               \
-   false, "file"},                                                            \
-  {                                                                           \
-    "no-cache", NULL, "Neither look into the cache nor fill it.", false, NULL \
+#define KILNI_CLI_CACHE_OPTIONS                                          \
+  {"cache-dir", "DIR",                                                   \
+   "The folder of the cache. Default: KILN_CACHE_DIR, else kiln in "     \
+   "XDG_CACHE_HOME, else .cache/kiln in HOME.",                          \
+   false, "file"},                                                       \
+  {                                                                      \
+    "no-cache", NULL, "Neither read the cache nor fill it.", false, NULL \
   }
 
 // The folder that a call names. one-thread
@@ -35,8 +35,8 @@ void kilni_cli_cache_deinit(kilni_cli_cache_t* cache);
 // KILN_LINK_CACHE_*, which have the same values.
 const char* kilni_cli_cache_word(uint32_t state);
 
-// Whether a line of the library's log is one that a user of the command should
-// see: what fits badly in a toolkit, what is wrong with the cache.
+// Whether a user of the command should see a line of the library's log:
+// incompatible components of a toolkit, problems with the cache.
 bool kilni_cli_log_matters(kiln_log_level_t level, const char* space);
 
 #endif  // KILN_SRC_CLI_CLI_CACHE_H_

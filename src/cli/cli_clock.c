@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the time, for what takes some.
+// cli: a monotonic clock.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_clock.h"
 

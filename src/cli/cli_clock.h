@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the time, for what takes some.
+// cli: a monotonic clock.
 #ifndef KILN_SRC_CLI_CLI_CLOCK_H_
 #define KILN_SRC_CLI_CLI_CLOCK_H_
 

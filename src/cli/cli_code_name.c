@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the name of a code file says is in it.
+// cli: the format that the name of a code file implies.
 #include "cli/cli_code_name.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ uint32_t kilni_cli_code_name_format(const char* path) {
   return 0;
 }
 
-// What is no device code, or none that is made here.
+// Not device code, or of a format that is not written here.
 static const char* other_suffix(const char* path, uint32_t format) {
   static const char* const kOthers[] = {
       ".fatbin", ".o",   ".obj", ".a",    ".so",  ".lib", ".dll", ".exe",
@@ -57,7 +57,7 @@ bool kilni_cli_code_name_check(const char* path, uint32_t format, bool asked,
   }
   if (named != 0) {
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                         "\"%s\" says %s, and what comes out is %s", path,
+                         "\"%s\" is a name for %s, but the output is %s", path,
                          kiln_code_format_name(named),
                          kiln_code_format_name(format));
     kilni_cli_error_fix(error, "let the name end in .%s",
@@ -68,7 +68,7 @@ bool kilni_cli_code_name_check(const char* path, uint32_t format, bool asked,
   if (other == NULL) return true;
   return kilni_cli_fail(
       error, KILN_STATUS_UNSUPPORTED,
-      "name it .ptx, .cubin or .ltoir, or say with --output what it is to "
-      "be; nvcc makes fatbins and objects",
-      "\"%s\": no \"%s\" file is made here", path, other);
+      "name it .ptx, .cubin or .ltoir, or select the format with --output; "
+      "nvcc makes fatbins and objects",
+      "\"%s\": Kiln does not write \"%s\" files", path, other);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the name of a code file says is in it. Pure.
+// cli: the format that the name of a code file implies. Pure.
 #ifndef KILN_SRC_CLI_CLI_CODE_NAME_H_
 #define KILN_SRC_CLI_CLI_CODE_NAME_H_
 
@@ -17,9 +17,9 @@ bool kilni_cli_ends_in(const char* text, const char* suffix);
 // .relocatable; 0: it ends in none of those.
 uint32_t kilni_cli_code_name_format(const char* path);
 
-// Whether code of `format` may be written under a name: no name may say that
-// something else is in the file. `asked`: --output says what it is, so that a
-// name of no code format will do. NULL is any name's.
+// Whether code of `format` may be written under a name: the name must not imply
+// another format. `asked`: --output gave the format, so any name that implies
+// none will do. NULL is always accepted.
 bool kilni_cli_code_name_check(const char* path, uint32_t format, bool asked,
                                kilni_cli_error_t* error);
 

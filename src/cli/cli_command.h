@@ -2,8 +2,8 @@
 //
 // cli: sub-commands as data.
 //
-// The parser, --help, the pages in docs/cli/ and shell completion all come
-// from these rows, so that none can say what another does not.
+// The parser, --help, the pages in docs/cli/ and shell completion all come from
+// these rows, so that none can contradict another.
 #ifndef KILN_SRC_CLI_CLI_COMMAND_H_
 #define KILN_SRC_CLI_CLI_COMMAND_H_
 
@@ -15,8 +15,8 @@
 typedef struct kilni_cli_option_t {
   const char* name;  // long name without the dashes; only out-file has a short
                      // one, -o
-  // What stands after it; NULL: nothing. One in brackets may be left out: it
-  // is taken after "=", or as the next word if that begins with "/" or ".".
+  // Its value; NULL: none. A value in brackets is optional: it is taken after
+  // "=", or as the next word if that begins with "/" or ".".
   const char* value;
   const char* help;  // one sentence
   bool repeats;      // may be given more than once
@@ -93,14 +93,14 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
 const char* kilni_cli_option_value(const kilni_cli_call_t* call,
                                    const char* name);
 
-// True for an option whose value was left out.
+// True for an option whose value was omitted.
 bool kilni_cli_option_is_bare(const kilni_cli_given_t* given);
 
-// How many letters are put in, left out or exchanged to make `b` of `a`; 99 for
-// words of 63 letters and more.
+// The edit distance of `a` and `b` (insertions, deletions, substitutions); 99
+// for words of 63 letters and more.
 size_t kilni_cli_edits(const char* a, const char* b);
 
-// Of `words`, the one that `text` most likely meant, or NULL.
+// The word of `words` nearest to `text`, or NULL.
 const char* kilni_cli_nearest(const char* text, const char* const* words,
                               size_t count);
 

@@ -21,8 +21,8 @@ kilni_cli_format_t kilni_cli_format_of(const char* path) {
                                              : KILNI_CLI_FORMAT_RAW;
 }
 
-// Bytes that are no numbers, by how they begin, are taken as such only where a
-// type is written; where no numbers begin so by chance it has to be u8.
+// Bytes that start like a known format are read as raw bytes only with an
+// explicit type; if the signature cannot occur by chance, that type must be u8.
 static bool check_signature(const kilni_cli_buffer_t* file,
                             const kilni_cli_spec_t* spec,
                             kilni_cli_error_t* error) {
@@ -34,7 +34,7 @@ static bool check_signature(const kilni_cli_buffer_t* file,
   (void)kilni_cli_fail(
       error,
       is->is_read ? KILN_STATUS_INVALID_ARGUMENT : KILN_STATUS_UNSUPPORTED,
-      NULL, "the file holds %s%s%s", is->what,
+      NULL, "the file contains %s%s%s", is->what,
       is->is_read ? ", and its name does not end in " : "",
       is->is_read ? is->end : "");
   kilni_cli_error_fix(error,
@@ -47,10 +47,10 @@ static bool check_signature(const kilni_cli_buffer_t* file,
   return false;
 }
 
-// ---- Names that say that the bytes are no numbers ----
+// ---- Names of formats that are not raw numbers ----
 
-// A text, a compressed file or a sound is bytes. Taken as wider elements it
-// would be numbers that nobody wrote, and no error.
+// Text, compressed data or sound is bytes. Read as wider elements it would give
+// meaningless numbers without an error.
 static bool data_is_of_bytes(kilni_cli_type_t type) {
   return type == KILNI_CLI_TYPE_U8 || type == KILNI_CLI_TYPE_I8;
 }
@@ -79,7 +79,7 @@ static char data_code_of(kilni_cli_type_t type) {
   }
 }
 
-// Whether a name may stand in a command as it is, in quotes of either kind.
+// Whether a name can be used in a command as it is, in quotes of either kind.
 static bool data_is_plain(const char* path) {
   for (const char* c = path; *c != 0; c++) {
     bool is_word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
@@ -89,9 +89,9 @@ static bool data_is_plain(const char* path) {
   return strlen(path) <= 120 && path[0] != '-';
 }
 
-// The Fix for an input: a line that makes raw bytes of a text of numbers. Where
-// nobody said of which type they are, that comes first: floats where a kernel
-// takes integers are no error.
+// The Fix for an input: a line that converts a text of numbers to raw bytes. If
+// no type was given, that comes first: floats where a kernel takes integers
+// would not be an error.
 static void fix_named_input(const char* path, const kilni_cli_named_t* named,
                             const kilni_cli_buffer_t* file,
                             kilni_cli_type_t type, kilni_cli_error_t* error) {
@@ -104,9 +104,8 @@ static void fix_named_input(const char* path, const kilni_cli_named_t* named,
         strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
     kilni_cli_error_fix(
         error,
-        "write the type that its numbers shall have after the name, such as "
-        "%s:f32 or %s:i32, to be shown the line that makes raw bytes of them; "
-        "or %s",
+        "write the type for its numbers after the name, such as %s:f32 or "
+        "%s:i32, to see the command that converts them to raw bytes; or %s",
         name, name, bytes);
     return;
   }
@@ -140,7 +139,7 @@ static bool check_named_input(const char* path, const kilni_cli_buffer_t* file,
                               : spec->shape.type;
   if (named == NULL || data_is_of_bytes(type)) return true;
   (void)kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, NULL,
-                       "by its name the file is %s, and not %s one after the "
+                       "by its name the file is %s, not %s one after the "
                        "other",
                        named->what,
                        type == KILNI_CLI_TYPE_NONE
@@ -162,9 +161,9 @@ static bool fail_named_output(const char* path, const kilni_cli_named_t* named,
     int stem = (int)(strlen(path) - strlen(named->end));
     kilni_cli_error_fix(
         error,
-        "%s; of %.*s.bin this makes a text, a number a line: python3 -c "
-        "\"import array; print(*array.array('%c', "
-        "open('%.*s.bin', 'rb').read()), sep=chr(10))\" > %s",
+        "%s; this converts %.*s.bin to text, one number per line: python3 -c "
+        "\"import array; print(*array.array('%c', open('%.*s.bin', "
+        "'rb').read()), sep=chr(10))\" > %s",
         write, stem, path, code, stem, path, path);
   }
   return false;
@@ -222,8 +221,10 @@ static bool check_claim(const kilni_cli_spec_t* spec,
   char text[256];
   kilni_cli_shape_text(shape, text, sizeof(text));
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "omit the type: the file says its own",
-                        "the file holds %s, which is not what was said", text);
+                        "omit the type: the file has its own",
+                        "the file contains %s, which contradicts the given "
+                        "shape",
+                        text);
 }
 
 bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,

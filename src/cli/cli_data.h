@@ -28,7 +28,7 @@ bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
 bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
                           kilni_cli_error_t* error);
 
-// Appends what the file `path` shall hold.
+// Appends the contents for the file `path`.
 bool kilni_cli_data_encode(const char* path, const kilni_cli_array_t* array,
                            kilni_cli_buffer_t* out, kilni_cli_error_t* error);
 

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-// The functions themselves, and not what an analyzer is told of them.
+// The functions themselves, not their declarations for an analyzer.
 #undef kilni_cli_fail
 #undef kilni_cli_tell
 
-// The length of the UTF-8 sequence at `s`, 0 if it is none.
+// The length of the UTF-8 sequence at `s`, 0 if it is invalid.
 static size_t error_utf8_length(const unsigned char* s) {
   size_t n = s[0] < 0x80                   ? 1
              : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
@@ -28,16 +28,16 @@ static size_t error_utf8_length(const unsigned char* s) {
   return n;
 }
 
-// The number of the character at `s`, whose sequence has `n` bytes.
+// The code point of the sequence of `n` bytes at `s`.
 static uint32_t code_point(const unsigned char* s, size_t n) {
   uint32_t value = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
   for (size_t i = 1; i < n; i++) value = value << 6 | (s[i] & 0x3f);
   return value;
 }
 
-// What moves a terminal's cursor, changes its state, or has it show text in
-// another order than it stands in: C0, DEL, C1, the ends of lines and
-// paragraphs of Unicode, marks, overrides and isolates of direction.
+// What moves a terminal's cursor, changes its state, or makes it show text out
+// of order: C0, DEL, C1, the ends of lines and paragraphs of Unicode, marks,
+// overrides and isolates of direction.
 static bool error_is_control(uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c ||
          (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
@@ -129,11 +129,11 @@ void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...) {
 }
 
 // What kiln_status_format writes is the message, the annotations, the native
-// part and the fix; the parts with a field of their own are cut off again.
+// part and the fix; the parts with a field of their own are cut off.
 static void error_keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
   char text[sizeof(error->trail)];
   kiln_status_format(status, sizeof(text), text, NULL);
-  // A name in the message may have a newline of its own.
+  // A name in the message may contain a newline.
   const char* message = kiln_status_message(status);
   char* said = strstr(text, message);
   char* line = strchr(said != NULL ? said + strlen(message) : text, '\n');
@@ -145,8 +145,8 @@ static void error_keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
   kilni_cli_copy_text(error->trail, sizeof(error->trail), line + 1);
 }
 
-// "FILE: line 3, column 7: TEXT" becomes "FILE:3:7: TEXT", as compilers say it
-// and editors read it.
+// "FILE: line 3, column 7: TEXT" becomes "FILE:3:7: TEXT", the form that
+// compilers write and editors read.
 static void shorten_place(char* message) {
   static const char kLine[] = ": line ", kColumn[] = ", column ";
   static const char kDigits[] = "0123456789";

@@ -3,8 +3,8 @@
 // cli: one error of the command.
 //
 // The library's statuses end here: a call fails by filling the caller's error
-// and returning false, so that an error is one value with one way out (text on
-// standard error, or the JSON object on standard output).
+// and returning false, so that an error is one value that leaves the command in
+// one place (text on standard error, or the JSON object on standard output).
 #ifndef KILN_SRC_CLI_CLI_ERROR_H_
 #define KILN_SRC_CLI_CLI_ERROR_H_
 
@@ -20,9 +20,9 @@ typedef struct kilni_cli_error_t {
   char native_domain[16];  // "" without a native part
   char native_name[96];
   int64_t native_number;
-  kiln_fault_t fault;  // of a kernel; its kind is 0 if it is no such error
-  bool is_told;        // the results say it: only the exit code is left
-  bool is_shown;       // standard error has it already, with more; JSON has not
+  kiln_fault_t fault;  // of a kernel; its kind is 0 for any other error
+  bool is_told;        // the results contain it: only the exit code is left
+  bool is_shown;       // already on standard error, with more; not yet in JSON
 } kilni_cli_error_t;
 
 // Fills `error` and returns false. `fix` may be NULL.
@@ -32,12 +32,12 @@ bool kilni_cli_fail(kilni_cli_error_t* error, kiln_status_code_t code,
 // Ends `status`: true if it is OK, else fills `error` and returns false.
 bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status);
 
-// The same of a launch that was asked for: one that goes beyond what the device
-// or the kernel can do is a wrong use of the command.
+// The same for a launch that the user specified: one beyond the limits of the
+// device or the kernel is a usage error.
 bool kilni_cli_check_launch(kilni_cli_error_t* error, kiln_status_t status);
 
-// For results that were written whole and are bad news: the command ends with
-// the exit code of `code` and no error text. Returns false.
+// For complete results that report a problem: the command ends with the exit
+// code of `code` and no error text. Returns false.
 bool kilni_cli_tell(kilni_cli_error_t* error, kiln_status_code_t code);
 
 // Where the fix names the field `arch` of options: names --arch instead.
@@ -52,13 +52,13 @@ void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...)
     KILN_PRINTF(2, 3);
 
 // The character that `text` begins with as it may be shown: itself, or "\\x1b",
-// "\\u202e" for one that changes what a terminal shows, and for a byte that is
-// no UTF-8. Returns how many bytes it has. Not for the end of the text.
+// "\\u202e" for one that changes what a terminal shows, and for an invalid
+// UTF-8 byte. Returns its length in bytes. Not for the end of the text.
 size_t kilni_cli_show_character(const char* text, char out[8]);
 
 // Copies text into a field of `capacity` bytes: cut to fit, characters but
-// newlines as kilni_cli_show_character has them, so that neither a terminal nor
-// JSON meets what a file's name may hold.
+// newlines escaped as by kilni_cli_show_character, so that neither a terminal
+// nor JSON sees the bytes that a file name may contain.
 void kilni_cli_copy_text(char* out, size_t capacity, const char* text);
 
 // An analyzer reads one file at a time: these are always false.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: an error of a device as what its kernel did wrong.
+// cli: an error of a device, reported as what its kernel did wrong.
 //
-// Everything is made of the record, and nothing of the call that met the fault:
-// one fault has one text.
+// Everything comes from the record, and nothing from the call that detected the
+// fault: one fault has one text.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_fault.h"
 
@@ -14,7 +14,7 @@
 
 enum { PATH_BYTES = 4096, NOTES_BYTES = 4096, NAME_BYTES = 600 };
 
-// A file in the folder that the command was started in is called by its name.
+// A file in the working directory is called by its name.
 static void shorten_path(char* path) {
   char folder[PATH_BYTES];
   if (getcwd(folder, sizeof(folder)) == NULL) return;

@@ -19,14 +19,14 @@ typedef struct file_t {
   const char* path;
   char what[WHAT_BYTES];
   bool is_written;
-  bool is_known;   // what follows tells which file it is
+  bool is_known;   // the next fields identify the file
   bool is_stream;  // a terminal or another device of characters
   dev_t device;    // of the file, or of the folder that it will be in
   ino_t inode;
   char name[NAME_MAX + 1];  // "" of a file that exists
 } file_t;
 
-// A file that does not exist yet is its name in its folder.
+// A file that does not exist yet is identified by its name and its folder.
 static void files_identify(file_t* file) {
   struct stat st;
   char target[KILNI_CLI_PATH_BYTES], folder[KILNI_CLI_PATH_BYTES];
@@ -57,7 +57,7 @@ static bool files_is_same(const file_t* a, const file_t* b) {
 // Each with the other's name if they differ.
 static bool fail_outputs(const file_t* a, const file_t* b,
                          kilni_cli_error_t* error) {
-  const char* fix = "write each output to a file of its own";
+  const char* fix = "write each output to a separate file";
   if (strcmp(a->path, b->path) == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, fix,
                           "two outputs go to the file \"%s\": %s and %s",
@@ -83,7 +83,7 @@ static bool files_check(const file_t* a, const file_t* b,
   if (!a->is_written && !b->is_written) return true;
   if (!files_is_same(a, b)) return true;
   if (a->is_written && b->is_written) return fail_outputs(a, b, error);
-  // A terminal that is read from and written to loses nothing.
+  // Reading from and writing to the same terminal is harmless.
   if (a->is_stream) return true;
   return a->is_written ? fail_input(b, a, error) : fail_input(a, b, error);
 }

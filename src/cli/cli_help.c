@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the table says, as help and as a page.
+// cli: the command table as help and as pages.
 #include <string.h>
 
 #include "cli/cli_command.h"
@@ -21,14 +21,14 @@ const kilni_cli_command_t* const kilni_cli_commands[] = {
 const size_t kilni_cli_command_count =
     sizeof(kilni_cli_commands) / sizeof(kilni_cli_commands[0]);
 
-// What an exit code means, by its number.
+// The meaning of each exit code, by its number.
 static const char* const kExitCodes[] = {
     "done",
     "the work failed",
     "usage",
     "not found",
     "incompatible",
-    "not enough is known",
+    "not enough is known to decide",
     "not supported here",
     "compile or link failed",
     "device error",
@@ -109,8 +109,8 @@ static void print_all(FILE* out) {
   }
   (void)fprintf(
       out,
-      "\n\"kiln COMMAND --help\" says more of one; \"kiln --version\" "
-      "prints the version.\n");
+      "\n\"kiln COMMAND --help\" describes one; \"kiln --version\" prints the "
+      "version.\n");
 }
 
 static void print_exit_codes(FILE* out) {
@@ -152,8 +152,8 @@ void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
   print_exit_codes(out);
 }
 
-// Text of a cell of a table, where a bar would end the cell, inside a code
-// span too.
+// Text of a table cell, in which a bar would end the cell, even inside a code
+// span.
 static void print_cell(FILE* out, const char* text) {
   for (; *text != 0; text++) {
     if (*text == '|') (void)fputc('\\', out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what is tidied up when a signal ends the command.
+// cli: cleanup when a signal ends the command.
 #define _XOPEN_SOURCE 700
 #include "cli/cli_leave.h"
 
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <unistd.h>
 
-// A handler has no other way to know. Any thread may run it: the device's
-// workers take signals as well.
+// Global, since a handler has no other access. Any thread may run it: the
+// device's workers receive signals as well.
 static _Atomic(kilni_cli_leaving_t*) files;
 static atomic_bool is_held, has_line, is_ready;
 static atomic_int caught;
 
-// Calls what a handler may call, and no more.
+// Calls only async-signal-safe functions.
 static void cli_leave_leave(int number) {
   for (kilni_cli_leaving_t* at = atomic_load(&files); at != NULL;
        at = at->next) {
@@ -46,7 +46,7 @@ static void leave_make_ready(void) {
       continue;
     }
     action.sa_handler = on_signal;
-    // A call that waits goes on, and raise() is heard within the handler.
+    // A waiting call is restarted, and raise() takes effect within the handler.
     action.sa_flags = SA_RESTART | SA_NODEFER;
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(kSignals[i], &action, NULL);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-// A step under way. On the heap, because it may outlive the call that waits
-// for it. thread-safe
+// A running step. On the heap, because it may outlive the call that waits for
+// it. thread-safe
 typedef struct step_t {
   pthread_mutex_t mutex;
   pthread_cond_t done_cond;

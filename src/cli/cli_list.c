@@ -79,11 +79,11 @@ static bool list_read_number(const uint8_t* text, size_t size,
   return true;
 }
 
-// What a line holds. thread-compatible
+// The contents of a line. thread-compatible
 typedef struct line_t {
   size_t numbers;
   size_t others;   // empty cells among them
-  bool is_spoilt;  // one of these may be a number in another spelling
+  bool is_spoilt;  // one may be a number in another notation
 } line_t;
 
 static void read_cell(const uint8_t* text, size_t size, line_t* line,
@@ -117,7 +117,7 @@ static line_t read_line(const uint8_t* text, size_t size, uint8_t separator,
       end++;
     }
     read_cell(text + at, end - at, &line, list);
-    // A separator at the end has an empty cell behind it.
+    // A separator at the end is followed by an empty cell.
     if (separator != 0 && end + 1 == size) line.others++;
     at = end + 1;
     while (separator == 0 && at < size && list_is_blank(text[at])) at++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what stands in the values of `kiln run`'s options.
+// cli: the values of `kiln run`'s options.
 #include "cli/cli_literal.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static bool fail_range(const char* text, kilni_cli_type_t type,
   uint32_t bits = info->bytes * 8;
   if (info->kind == 'f') {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "write a number that the type can hold, or inf",
+                          "write a number in the range of the type, or inf",
                           "the value \"%s\" does not fit %s", text, info->text);
   }
   uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
@@ -109,7 +109,7 @@ static bool parse_integer(const char* text, size_t size, kilni_cli_type_t type,
   return true;
 }
 
-// strtod's words are more than ours: no hexadecimal, no "nan(...)".
+// strtod accepts more than this language: no hexadecimal, no "nan(...)".
 static bool float_shaped(const char* text, size_t size) {
   size_t sign = sign_size(text, size);
   text += sign;
@@ -161,7 +161,7 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
   return true;
 }
 
-// The type at the end of `text` and the length of what stands before it. In a
+// The type at the end of `text` and the length of the part before it. In a
 // hexadecimal number `f32` and `f64` are digits.
 static kilni_cli_type_t split_type(const char* text, size_t size,
                                    size_t* out_number) {
@@ -231,7 +231,7 @@ bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
          parse_number(text, strlen(text), type, out, error);
 }
 
-// A number is shown with the types that it may have.
+// A number is shown with the types it may have.
 static bool fail_untyped(const char* text, size_t size,
                          kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, kFixLiteral,
@@ -276,14 +276,14 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
 
 enum { MAX_STRUCT_DEPTH = 16 };
 
-// A struct on its way. one-thread
+// A struct being read. one-thread
 typedef struct struct_t {
   const char* text;
   const char* at;
   kilni_cli_buffer_t* out;
   kilni_cli_error_t* error;
   uint32_t depth;
-  kilni_cli_member_fn_t* visit;  // NULL: nobody asks
+  kilni_cli_member_fn_t* visit;  // NULL: no checks
   void* user;
 } struct_t;
 
@@ -307,8 +307,8 @@ static bool pad_to(struct_t* s, size_t alignment) {
   return true;
 }
 
-// What a struct leaves open after its last member may be padding, or members
-// that were forgotten: the user says which. `s->at` is its closing brace.
+// The bytes after the last member of a struct may be padding or forgotten
+// members: the user must decide. `s->at` is its closing brace.
 static bool fail_open_end(struct_t* s, size_t open) {
   char fill[24] = "";
   for (size_t left = open; left != 0;) {
@@ -345,7 +345,7 @@ static bool parse_member(struct_t* s, size_t* inout_alignment) {
   memcpy(word, s->at, size);
   word[size] = 0;
   if (!kilni_cli_value_parse(word, &value, s->error)) return false;
-  if (value.is_length) return fail_struct(s, "len() cannot stand in it");
+  if (value.is_length) return fail_struct(s, "len() is not allowed in it");
   uint32_t bytes = value.scalar.bytes;
   if (bytes == 0) return fail_struct(s, "a member has no size");
   if (bytes > *inout_alignment) *inout_alignment = bytes;
@@ -512,7 +512,7 @@ static bool parse_extents(const char* spec, const char* text,
 }
 
 // Whether a word is meant as a type, as in other languages or with a width that
-// there is not: float32, uint8, f31.
+// does not exist: float32, uint8, f31.
 static bool is_meant_as_type(const char* word, size_t size) {
   static const char* const kStems[] = {
       "f", "fp",  "float", "double", "half", "bf",  "i",

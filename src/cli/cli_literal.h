@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what stands in the values of `kiln run`'s options. Pure: text in,
-// values out.
+// cli: the values of `kiln run`'s options. Pure: text in, values out.
 #ifndef KILN_SRC_CLI_CLI_LITERAL_H_
 #define KILN_SRC_CLI_CLI_LITERAL_H_
 
@@ -34,8 +33,8 @@ enum { KILNI_CLI_MAX_STRUCT_BYTES = 32764 };  // of a kernel's parameters
 bool kilni_cli_struct_parse(const char* text, kilni_cli_buffer_t* out,
                             kilni_cli_error_t* error);
 
-// Asked of each number in it, with the place of its first byte; false, with the
-// error, ends the reading.
+// Called for each number in it, with the offset of its first byte; false, with
+// the error, stops reading.
 typedef bool kilni_cli_member_fn_t(void* user, uint32_t offset,
                                    kilni_cli_type_t type);
 
@@ -44,7 +43,7 @@ bool kilni_cli_struct_visit(const char* text, kilni_cli_buffer_t* out,
                             kilni_cli_member_fn_t* visit, void* user,
                             kilni_cli_error_t* error);
 
-// True for a value that says its own type, as those above do.
+// True for a value with an explicit type, as those above.
 bool kilni_cli_value_is_typed(const char* text);
 
 // A number without a type, `1024`, `-3`, `2.5`, as one of `type`.

@@ -9,7 +9,7 @@
 #include "cli/cli_report.h"
 
 kiln_log_level_t kilni_cli_log_level(void) {
-  // What it may be is judged by the library.
+  // The library validates the value.
   const char* value = getenv("KILN_TRACE");
   bool traces =
       value != NULL && (strcmp(value, "on") == 0 || strcmp(value, "1") == 0);

@@ -8,8 +8,8 @@
 
 #include "kiln/log.h"
 
-// The least level that a sink is to have: warnings, or with KILN_TRACE=on all
-// that there is, since the calls are logged at the last level.
+// The minimum level of a sink: warnings, or with KILN_TRACE=on everything,
+// since calls are logged at the lowest level.
 kiln_log_level_t kilni_cli_log_level(void);
 
 // Writes a line of the trace to standard error; false for any other line.

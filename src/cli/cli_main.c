@@ -20,9 +20,9 @@ extern char** environ;
 
 enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20, MOST_NOTES = 8 };
 
-// A variable that is misspelt has no effect, and nothing else would say so.
-// One that looks like none is often another program's: the doctor alone names
-// it.
+// A misspelt variable has no effect, and nothing else would report it. One that
+// resembles none of Kiln's often belongs to another program: only the doctor
+// names it.
 static void note_variables(bool all) {
   char name[KILNI_CLI_VARIABLE_BYTES], space[KILNI_CLI_VARIABLE_BYTES];
   size_t notes = 0;
@@ -38,7 +38,7 @@ static void note_variables(bool all) {
     if (meant == NULL && !is_unknown) continue;
     if (++notes > MOST_NOTES) return;
     if (is_unknown) {
-      kilni_cli_note("the variable %s is none that Kiln reads", name);
+      kilni_cli_note("Kiln does not read the variable %s", name);
       continue;
     }
     bool is_family = meant[strlen(meant) - 1] == '_';
@@ -107,8 +107,8 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
   return run_command(command, argc - 1, argv + 1, error);
 }
 
-// The process is short: what was freed is taken again soon, and memory that is
-// handed back to the system comes at the price of new pages.
+// The process is short-lived: freed memory is soon reused, and memory returned
+// to the system would cost new pages.
 static void keep_heap(void) {
 #if defined(M_TRIM_THRESHOLD) && defined(M_TOP_PAD)
   (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
@@ -119,12 +119,12 @@ static void keep_heap(void) {
 int main(int argc, char** argv) {
   kilni_cli_error_t error;
   keep_heap();
-  // A full disk and a reader that went away are errors of write(), so that
-  // what was begun can be taken back.
+  // A full disk and a closed pipe are errors of write(), so that partial output
+  // can be removed.
   (void)signal(SIGXFSZ, SIG_IGN);
   (void)signal(SIGPIPE, SIG_IGN);
   if (run_main(argc, argv, &error)) return EXIT_SUCCESS;
-  bool json = false;  // also where the arguments could not be understood
+  bool json = false;  // even if the arguments could not be parsed
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
     if (strcmp(argv[i], "--json") == 0) json = true;
   }

@@ -28,7 +28,7 @@ void kilni_cli_mapped_each(void (*fn)(const char* path, void* user),
     char* path = strchr(line, '/');
     if (path == NULL) continue;
     path[strcspn(path, "\n")] = 0;
-    // The parts of one library lie one after another.
+    // The mappings of one library are adjacent.
     if (strcmp(path, last) == 0 || !mapped_is_of_cuda(path)) continue;
     memcpy(last, path, strlen(path) + 1);
     fn(path, user);

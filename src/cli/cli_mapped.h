@@ -7,7 +7,8 @@
 #include "kiln/api.h"
 
 // Calls `fn` for each library of CUDA or of its driver that is mapped into the
-// process, once each, with its path; none where the system does not tell.
+// process, once each, with its path; for none if the system does not report
+// them.
 void kilni_cli_mapped_each(void (*fn)(const char* path, void* user),
                            void* user);
 

@@ -12,15 +12,15 @@
 
 static const char kLibrary[] = "libm.so.6";
 
-// What a function of libm becomes known as. Threads may find it at once: they
-// all find the same.
+// Resolves a function of libm. Threads may race to resolve it: all get the same
+// address.
 typedef _Atomic(void*) place_t;
 
 // A program linked with libm would not have started either.
 static _Noreturn void math_give_up(const char* name) {
   const char* why = dlerror();
   (void)fprintf(stderr, "kiln: %s of %s cannot be called: %s\n", name, kLibrary,
-                why != NULL ? why : "it is not there");
+                why != NULL ? why : "the symbol is missing");
   _Exit(EXIT_FAILURE);
 }
 
@@ -37,7 +37,7 @@ static inline void* math_at(place_t* place, const char* name) {
   return found != NULL ? found : open_place(place, name);
 }
 
-// POSIX has pointers to functions and to objects of one form.
+// POSIX gives pointers to functions and to objects the same representation.
 #define CALL(type, name, parameters, arguments) \
   type kilni_cli_math_##name parameters {       \
     static place_t place;                       \

@@ -2,10 +2,10 @@
 //
 // cli: functions of the system's libm, which is opened when one is called.
 //
-// The linker puts these in the place of the names without the prefix
-// (src/cli/CMakeLists.txt): most commands call none of them, and a program
-// that is linked with libm pays for it at every start. They are the same
-// functions, so every number is the same.
+// The linker substitutes these for the names without the prefix
+// (src/cli/CMakeLists.txt): few commands call any of them, and a program linked
+// with libm pays for it at every start. They call the same functions, so every
+// result is identical.
 #ifndef KILN_SRC_CLI_CLI_MATH_H_
 #define KILN_SRC_CLI_CLI_MATH_H_
 

@@ -73,7 +73,7 @@ static bool read_descr(npy_reader_t* r, kilni_cli_shape_t* shape) {
   size_t start = r->at;
   if (npy_take(r, '[')) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, kFixType,
-                          "the .npy file holds records, not numbers");
+                          "the .npy file contains records, not numbers");
   }
   if (!take_string(r, &text, &size)) return false;
   for (int i = 1; i < KILNI_CLI_TYPE_COUNT; i++) {

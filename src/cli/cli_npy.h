@@ -6,7 +6,7 @@
 
 #include "cli/cli_array.h"
 
-// Header bytes that are read at most; numpy's own are a hundred or so.
+// Maximum header size; numpy's own headers are a hundred bytes or so.
 #define KILNI_CLI_NPY_MAX_HEADER 65536
 
 // Reads versions 1 to 3, C order, little-endian numbers and truth values.

@@ -78,7 +78,7 @@ static uint64_t number_narrow(double value, uint32_t exponent,
   uint64_t lost = rest - (out << shift);
   uint64_t middle = (uint64_t)1 << (shift - 1);
   if (lost > middle || (lost == middle && (out & 1) != 0)) out++;
-  // What is carried goes on into the exponent.
+  // A carry propagates into the exponent.
   if (at >= 1) out += (uint64_t)(at - 1) << fraction;
   return sign | (out < infinite ? out : infinite);
 }
@@ -96,7 +96,7 @@ bool kilni_cli_number_bits(double value, kilni_cli_type_t type, uint64_t* out) {
   return !isinf(kilni_cli_number_of(type, *out)) || isinf(value);
 }
 
-// With as few digits as say it.
+// With the fewest digits that identify it.
 static void cli_number_write_float(double value, kilni_cli_type_t as,
                                    uint64_t bits,
                                    char out[KILNI_CLI_NUMBER_TEXT]) {

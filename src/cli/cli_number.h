@@ -8,16 +8,16 @@
 
 enum { KILNI_CLI_NUMBER_TEXT = 64 };
 
-// What the lowest bits of `bits` are as a number of the type; integers above
-// 2^53 are rounded.
+// The value of the lowest bits of `bits` as a number of the type; integers
+// above 2^53 are rounded.
 double kilni_cli_number_of(kilni_cli_type_t type, uint64_t bits);
 
-// The bits of the float of the type next to `value`, of two the even one. False
-// where it is too large for the type; an infinity is not.
+// The bits of the float of the type nearest to `value`, ties to even. False if
+// it is too large for the type; infinities are representable.
 bool kilni_cli_number_bits(double value, kilni_cli_type_t type, uint64_t* out);
 
-// The number that `bits` are of `type` as a literal of another, "77i32". False
-// where that type does not have it.
+// The number `bits` of `type` as a literal of another type, "77i32". False if
+// that type cannot represent it.
 bool kilni_cli_number_text(kilni_cli_type_t type, uint64_t bits,
                            kilni_cli_type_t as,
                            char out[KILNI_CLI_NUMBER_TEXT]);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
-  const char* fix = "check the folder and the disk it lies on";
+  const char* fix = "check the folder and its disk";
   kiln_status_code_t code = KILN_STATUS_IO_ERROR;
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
     fix = "make space, or write to another disk";
@@ -53,7 +53,7 @@ bool kilni_cli_output_folder(const char* path,
   return true;
 }
 
-// What the link `path` holds, seen from the folder that the link lies in.
+// The target of the link `path`, relative to the folder of the link.
 static bool output_follow(char path[KILNI_CLI_PATH_BYTES]) {
   char text[KILNI_CLI_PATH_BYTES];
   ssize_t size = readlink(path, text, sizeof(text) - 1);
@@ -79,7 +79,7 @@ bool kilni_cli_output_target(const char* path,
     return false;
   }
   memcpy(out_target, path, strlen(path) + 1);
-  // realpath has seen that they do not lead in a circle.
+  // realpath has checked that there is no cycle.
   struct stat st;
   while (lstat(out_target, &st) == 0 && S_ISLNK(st.st_mode)) {
     if (!output_follow(out_target)) return false;
@@ -92,10 +92,10 @@ bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
   struct stat st;
   if (path[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "name the file that is to be written",
-                          "an output file has the empty name \"\"");
+                          "name the file to write",
+                          "an output file has an empty name: \"\"");
   }
-  // What other programs take for standard output would be a file here.
+  // Other programs take this for standard output; here it would be a file.
   if (strcmp(path, "-") == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write /dev/stdout, or ./- for a file of that name",
@@ -107,7 +107,7 @@ bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
       return access(path, W_OK) == 0 || fail_write(path, errno, error);
     }
   }
-  // A link to a file that is not there yet is written through.
+  // A link to a file that does not exist yet is written through.
   if (!kilni_cli_output_target(path, target)) {
     return fail_write(path, errno, error);
   }
@@ -131,7 +131,7 @@ static int write_bytes(int fd, const kilni_cli_buffer_t* content) {
   return 0;
 }
 
-// The rights a new file gets, or those of the file that it replaces.
+// The mode of a new file, or that of the file that it replaces.
 static mode_t wanted_mode(const char* target) {
   struct stat st;
   if (stat(target, &st) == 0) return st.st_mode & 0777;
@@ -140,7 +140,7 @@ static mode_t wanted_mode(const char* target) {
   return 0666 & ~mask;
 }
 
-// Sets target (links followed) and the temporary name beside it.
+// Sets target (links followed) and a temporary name in the same folder.
 static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   char real[KILNI_CLI_PATH_BYTES];
   char name[KILNI_CLI_PATH_BYTES + 32];
@@ -157,9 +157,8 @@ static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   return true;
 }
 
-// Nothing is forced onto the disk, as no compiler does: after a power failure
-// the old file or the new one is there, where the system orders names after
-// what they name.
+// No fsync, as in compilers: after a power failure the old or the new file
+// exists, if the file system writes data before renames.
 static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   if (!name_files(o, error)) return false;
   char* name = o->target + strlen(o->target) + 1;
@@ -220,7 +219,7 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
       ok = output_write_through(&outputs[i], error);
     }
   }
-  // From the first to the last they are one step.
+  // The renames are one step: signals wait.
   kilni_cli_leave_hold();
   ok = ok && rename_all(outputs, count, error);
   for (size_t i = 0; i < count; i++) {

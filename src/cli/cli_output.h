@@ -7,7 +7,7 @@
 #include "cli/cli_buffer.h"
 #include "cli/cli_leave.h"
 
-// As many as the system takes (PATH_MAX).
+// The system's limit (PATH_MAX).
 enum { KILNI_CLI_PATH_BYTES = 4096 };
 
 // One file to be written. one-thread
@@ -22,14 +22,14 @@ typedef struct kilni_cli_output_t {
 
 // Writes all files. First each goes to a temporary file in its own folder; then
 // devices and pipes, which cannot be replaced, are written through; only then
-// are the temporary files renamed. When anything fails, or a signal ends the
-// command, no temporary file is left and no file is changed, but for a device
-// that had taken its bytes and for a rename that failed after others.
+// are the temporary files renamed. If anything fails, or a signal ends the
+// command, no temporary file is left and no file is changed, except for a
+// device that has taken its bytes and for a rename that failed after others.
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error);
 
-// The file that a path leads to, links followed, also where the last one leads
-// to nothing yet. False for a path that leads nowhere, with errno.
+// The file that a path refers to, links followed, even if the last target does
+// not exist yet. False with errno for a path that cannot be resolved.
 bool kilni_cli_output_target(const char* path,
                              char out_target[KILNI_CLI_PATH_BYTES]);
 
@@ -37,8 +37,8 @@ bool kilni_cli_output_target(const char* path,
 bool kilni_cli_output_folder(const char* path,
                              char out_folder[KILNI_CLI_PATH_BYTES]);
 
-// Fails early where kilni_cli_outputs_write could not succeed: the folder is
-// missing or may not be written, or the path is a folder.
+// Fails early if kilni_cli_outputs_write could not succeed: the folder is
+// missing or not writable, or the path is a folder.
 bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error);
 
 void kilni_cli_outputs_deinit(kilni_cli_output_t* outputs, size_t count);

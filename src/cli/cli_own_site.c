@@ -4,7 +4,7 @@
 //
 // An isolated build has the wheels of build-system.requires in an environment
 // that no variable names: pip's overlay has no pyvenv.cfg, and VIRTUAL_ENV is
-// still that of the environment outside. But the command is called from there.
+// still that of the outer environment. But the command is called from there.
 #define _XOPEN_SOURCE 700
 #include "cli/cli_own_site.h"
 
@@ -66,9 +66,9 @@ static bool own_site_is_named(const char* folder, const char* variable,
 }
 
 // Whether this is an isolated build and `prefix` its environment: a frontend
-// calls the backend, and the command lies in an environment that is neither
-// the active one nor a Python's own. An overlay has no interpreter; neither has
-// the user's own folder.
+// calls the backend, and the command is in an environment that is neither the
+// active one nor that of a Python installation. An overlay has no interpreter;
+// nor has the user's site.
 static bool is_isolated(const char* prefix) {
   const char* hook = getenv("_PYPROJECT_HOOKS_BUILD_BACKEND");
   if (hook == NULL) hook = getenv("PEP517_BUILD_BACKEND");
@@ -81,8 +81,8 @@ static bool is_isolated(const char* prefix) {
          (!has_file(prefix, "bin/python3") && !has_file(prefix, "bin/python"));
 }
 
-// Of the program at `program` (PREFIX/bin/kiln), the folders that it was
-// installed into as a wheel. False if it was not.
+// The folders that the program at `program` (PREFIX/bin/kiln) was installed
+// into as a wheel. False if it was not.
 static bool folders_of(const char* program, char prefix[PATH_BYTES], char* site,
                        size_t capacity) {
   char lib[PATH_BYTES], python[256], info[256];

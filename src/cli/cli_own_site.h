@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Writes the site-packages folder whose wheels are meant for this program: the
-// one that it was installed into as a wheel, if NVIDIA's wheels are there too,
-// or if it is that of an isolated build (`*out_isolated`), which sees no other.
-// False where there is none.
+// Writes the site-packages folder with the wheels meant for this program: the
+// one that it was installed into as a wheel, if that contains NVIDIA's wheels
+// too or is that of an isolated build (`*out_isolated`), which sees no other.
+// False if there is none.
 bool kilni_cli_own_site(char* out, size_t capacity, bool* out_isolated);
 
 #endif  // KILN_SRC_CLI_CLI_OWN_SITE_H_

@@ -2,9 +2,9 @@
 //
 // cli: arguments, taken apart by argp.
 //
-// argp is told neither to print nor to exit. It takes abbreviations of long
-// options and cannot be told otherwise, so every argument is first compared
-// with the table in full; what argp then sees has no error in it.
+// argp is configured not to print or exit. It always accepts abbreviations of
+// long options, so every argument is first compared with the table in full;
+// argp then sees only valid arguments.
 #include <argp.h>
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct parse_t {
   kilni_cli_call_t* call;
   kilni_cli_given_t* given;
   const char** operands;
-  size_t file_index;  // of the option that -o stands for
+  size_t file_index;  // of the option that -o abbreviates
 } parse_t;
 
 size_t kilni_cli_edits(const char* a, const char* b) {
@@ -131,7 +131,7 @@ static bool parse_check_arguments(const kilni_cli_command_t* command, int argc,
   return true;
 }
 
-// True if `arg` is the value of the option before it, which may go without.
+// True if `arg` is the value of the option before it, whose value is optional.
 static bool takes_next(const kilni_cli_call_t* call, const char* arg,
                        const struct argp_state* state) {
   if (call->given_count == 0 || (arg[0] != '/' && arg[0] != '.')) return false;
@@ -188,7 +188,7 @@ static bool parse_check_call(const kilni_cli_call_t* call,
   }
   if (call->operand_count > command->most_operands) {
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                         "\"kiln %s\" has no place for \"%s\"", command->name,
+                         "\"kiln %s\" takes no argument \"%s\"", command->name,
                          call->operands[command->most_operands]);
     return fail_usage(command, error);
   }
@@ -231,7 +231,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   }
   if (rc != 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                          "the arguments could not be understood: %s",
+                          "the arguments could not be parsed: %s",
                           strerror(rc));
   }
   out->json = kilni_cli_option_value(out, "json") != NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: pieces that were found, as JSON and as lines.
+// cli: components that were found, as JSON and as lines.
 #include "cli/cli_error.h"
 #include "cli/cli_piece_report.h"
 #include "cli/cli_pieces.h"
@@ -42,7 +42,7 @@ static json_t* evidence_json(const kiln_toolkit_item_t* item) {
   return list;
 }
 
-// What tells the piece's own version.
+// The evidence for the component's own version.
 static json_t* release_source_json(const kiln_toolkit_item_t* item) {
   if (kiln_toolkit_item_release_text(item)[0] == 0) return json_null();
   return json_pack(
@@ -174,13 +174,13 @@ void kilni_cli_trail_print(FILE* out, const kiln_toolkit_item_t* item) {
     const kiln_compat_evidence_t* e = kiln_toolkit_item_evidence(item, i);
     kilni_cli_line_text(e->line, text);
     kilni_cli_copy_text(clean, sizeof(clean), e->text == NULL ? "" : e->text);
-    (void)fprintf(out, "    %s says %s: %s\n",
+    (void)fprintf(out, "    %s gives %s: %s\n",
                   kiln_compat_source_word(e->source), text, clean);
   }
   if (kiln_toolkit_item_release_text(item)[0] != 0) {
     kilni_cli_copy_text(clean, sizeof(clean),
                         kiln_toolkit_item_release_evidence(item));
-    (void)fprintf(out, "    %s says release %s: %s\n",
+    (void)fprintf(out, "    %s gives release %s: %s\n",
                   kiln_toolkit_item_release_source(item),
                   kiln_toolkit_item_release_text(item), clean);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: pieces that were found, as JSON and as lines.
+// cli: components that were found, as JSON and as lines.
 #ifndef KILN_SRC_CLI_CLI_PIECE_REPORT_H_
 #define KILN_SRC_CLI_CLI_PIECE_REPORT_H_
 
@@ -10,7 +10,7 @@
 #include "kiln/locate.h"
 #include "kiln/toolkit.h"
 
-// A string that may hold what is no UTF-8; null for NULL and "".
+// A string that may contain invalid UTF-8; null for NULL and "".
 json_t* kilni_cli_text_json(const char* text);
 
 // {"kind","name","found","path","scope","version","evidence","tried"...}
@@ -33,7 +33,7 @@ void kilni_cli_columns_fit(kilni_cli_columns_t* columns,
                            const kiln_toolkit_item_t* item);
 void kilni_cli_item_print(FILE* out, const kilni_cli_columns_t* columns,
                           const kiln_toolkit_item_t* item);
-// Evidence and every place that was looked at, indented.
+// Evidence and every place that was searched, indented.
 void kilni_cli_trail_print(FILE* out, const kiln_toolkit_item_t* item);
 
 #endif  // KILN_SRC_CLI_CLI_PIECE_REPORT_H_

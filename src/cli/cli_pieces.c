@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: pieces of a toolkit on the command line.
+// cli: components of a toolkit on the command line.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_pieces.h"
 
@@ -20,14 +20,14 @@
 
 // ---- Folders ----
 
-// A place that the user names is there: else the answer would come from
-// another one, without a word.
+// A place that the user names must exist: else the answer would silently come
+// from another one.
 static bool pieces_check_place(const char* option, const char* path,
                                kilni_cli_error_t* error) {
   struct stat info;
   bool wants_folder = strcmp(option, "python") != 0;
   bool there = stat(path, &info) == 0;
-  // One that cannot be entered holds nothing for us either.
+  // One without search permission is of no use either.
   if (!there || (S_ISDIR(info.st_mode) && access(path, X_OK) != 0)) {
     return kilni_cli_fail(
         error,
@@ -40,14 +40,14 @@ static bool pieces_check_place(const char* option, const char* path,
   }
   if (S_ISDIR(info.st_mode) == wants_folder) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        wants_folder ? "name the folder that it lies in"
+                        wants_folder ? "name the folder that contains it"
                                      : "name the program in it: DIR/bin/python",
                         "--%s names \"%s\", which is not a %s", option, path,
                         wants_folder ? "folder" : "program");
 }
 
 // Adds a path, made absolute by the working directory that the user sees: the
-// library takes no other.
+// library takes only absolute paths.
 static bool pieces_add_path(kilni_cli_where_t* where, const char* option,
                             const char* path, kilni_cli_error_t* error) {
   char here[PATH_BYTES];
@@ -60,7 +60,7 @@ static bool pieces_add_path(kilni_cli_where_t* where, const char* option,
     if (getcwd(here, sizeof(here)) == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
                             "give an absolute path",
-                            "the working directory has no name");
+                            "the path of the working directory is unknown");
     }
     if (!kilni_cli_buffer_add(&where->texts, here, strlen(here), error) ||
         !kilni_cli_buffer_add(&where->texts, "/", 1, error)) {
@@ -111,7 +111,7 @@ static bool point_at_paths(kilni_cli_where_t* where, size_t sysroot_count,
   return true;
 }
 
-// The last of --sysroot, which only some commands have.
+// The last --sysroot, an option of some commands only.
 static bool add_sysroot(kilni_cli_where_t* where, const kilni_cli_call_t* call,
                         size_t* out_count, kilni_cli_error_t* error) {
   const char* path = kilni_cli_option_value(call, "sysroot");
@@ -121,10 +121,9 @@ static bool add_sysroot(kilni_cli_where_t* where, const kilni_cli_call_t* call,
          pieces_add_path(where, "sysroot", path, error);
 }
 
-// Where neither --site nor --python says which wheels are meant, they are those
-// that the command was installed beside, if there are any. In an isolated build
-// there are no others, and what is outside is not the build's: neither the
-// active environment nor conda's.
+// Without --site and --python the wheels are those that the command was
+// installed beside, if any. In an isolated build there are no others, and outer
+// environments, active or conda's, do not belong to the build.
 static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
   char site[PATH_BYTES];
   bool isolated = false;
@@ -241,8 +240,8 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
   }
   if (length == 0 || length >= sizeof(piece->name)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "take a name that \"kiln find --all\" lists",
-                          "\"%.*s\" has a name that the catalog does not know",
+                          "use a name that \"kiln find --all\" lists",
+                          "\"%.*s\" has a name that is not in the catalog",
                           (int)(size > 200 ? 200 : size), text);
   }
   piece->kind = kind;

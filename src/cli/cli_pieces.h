@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: pieces of a toolkit on the command line: how they are named, where they
-// are looked for, how they are shown. What `find` and `check` share.
+// cli: components of a toolkit on the command line: how they are named, where
+// they are searched, how they are shown. Shared by `find` and `check`.
 #ifndef KILN_SRC_CLI_CLI_PIECES_H_
 #define KILN_SRC_CLI_CLI_PIECES_H_
 
@@ -11,13 +11,13 @@
 
 enum { KILNI_CLI_NAME_BYTES = 128, KILNI_CLI_MAX_PIECES = 4096 };
 
-// A piece as it was named. thread-compatible
+// A component as it was named. thread-compatible
 typedef struct kilni_cli_piece_t {
   uint32_t kind;  // KILN_LOCATE_KIND_*
   char name[KILNI_CLI_NAME_BYTES];
 } kilni_cli_piece_t;
 
-// Where it is looked for, as locate takes it. one-thread
+// Where to search, as locate takes it. one-thread
 //
 // `options` points into the rest; do not move it.
 typedef struct kilni_cli_where_t {
@@ -28,48 +28,43 @@ typedef struct kilni_cli_where_t {
 
 // The options that `find` and `check` have for it, for their tables; `config`
 // has a --root of its own.
-#define KILNI_CLI_WHERE_OPTIONS                         \
-  {"root", "DIR",                                       \
-   "Look in this folder first: a toolkit, a prefix, a " \
-   "site-packages.",                                    \
-   true, "file"},                                       \
+#define KILNI_CLI_WHERE_OPTIONS                                             \
+  {"root", "DIR",                                                           \
+   "Search this folder first: a toolkit, a prefix, a site-packages.", true, \
+   "file"},                                                                 \
       KILNI_CLI_WHERE_BUT_ROOT
-#define KILNI_CLI_WHERE_BUT_ROOT                                              \
-  {"scope", "SCOPE",                                                          \
-   "Look in this scope only; more than one: by "                              \
-   "commas.",                                                                 \
-   true, KILNI_CLI_SCOPES},                                                   \
-      {"require", "SCOPE", "The same as --scope.", true, KILNI_CLI_SCOPES},   \
-      {"prefer", "SCOPE", "Look in this scope before the others.", true,      \
-       KILNI_CLI_SCOPES},                                                     \
-      {"forbid", "SCOPE", "Never look in this scope.", true,                  \
-       KILNI_CLI_SCOPES},                                                     \
-      {"site", "DIR",                                                         \
-       "A site-packages folder, instead of the active "                       \
-       "environment's.",                                                      \
-       true, "file"},                                                         \
-      {"python", "EXE",                                                       \
-       "A Python program, whose site-packages are taken; "                    \
-       "it is not run.",                                                      \
-       true, "file"},                                                         \
-      {"target", "TARGET", "The toolkit's target folder.", false,             \
-       "x86_64-linux sbsa-linux aarch64-linux"},                              \
-      {"secure", NULL,                                                        \
-       "Take only what no other user of this machine could "                  \
-       "have put there.",                                                     \
-       false, NULL},                                                          \
-      {"hermetic", NULL,                                                      \
-       "Let no environment variable count; with --root, --site or --python, " \
-       "and no scope required, nothing but these places.",                    \
-       false, NULL},                                                          \
-      {"records", NULL,                                                       \
-       "Take a file of a wheel only if it is what the wheel's RECORD says.",  \
-       false, NULL},                                                          \
-  {                                                                           \
-    "verify", NULL,                                                           \
-        "Read all evidence of each version, not only what "                   \
-        "is enough.",                                                         \
-        false, NULL                                                           \
+#define KILNI_CLI_WHERE_BUT_ROOT                                               \
+  {"scope", "SCOPE", "Search this scope only; more than one: by commas.",      \
+   true, KILNI_CLI_SCOPES},                                                    \
+      {"require", "SCOPE", "The same as --scope.", true, KILNI_CLI_SCOPES},    \
+      {"prefer", "SCOPE", "Search this scope before the others.", true,        \
+       KILNI_CLI_SCOPES},                                                      \
+      {"forbid", "SCOPE", "Never search this scope.", true, KILNI_CLI_SCOPES}, \
+      {"site", "DIR",                                                          \
+       "A site-packages folder, instead of the active "                        \
+       "environment's.",                                                       \
+       true, "file"},                                                          \
+      {"python", "EXE",                                                        \
+       "A Python program: its site-packages are used; it is not run.", true,   \
+       "file"},                                                                \
+      {"target", "TARGET", "The toolkit's target folder.", false,              \
+       "x86_64-linux sbsa-linux aarch64-linux"},                               \
+      {"secure", NULL,                                                         \
+       "Accept only files that no other user of this machine could have "      \
+       "written.",                                                             \
+       false, NULL},                                                           \
+      {"hermetic", NULL,                                                       \
+       "Ignore all environment variables; with --root, --site or --python, "   \
+       "and without --scope, search only these places.",                       \
+       false, NULL},                                                           \
+      {"records", NULL,                                                        \
+       "Accept a file of a wheel only if it matches the wheel's RECORD.",      \
+       false, NULL},                                                           \
+  {                                                                            \
+    "verify", NULL,                                                            \
+        "Read all evidence of each version, not only what "                    \
+        "is enough.",                                                          \
+        false, NULL                                                            \
   }
 #define KILNI_CLI_SCOPES                                                 \
   "override root loaded wheel conda product CUDA_PATH CUDA_HOME loader " \
@@ -87,7 +82,7 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
 // Writes "13.0"; "" for 0.
 void kilni_cli_line_text(uint32_t line, char out[32]);
 
-// What --mode says: KILN_COMPAT_MODE_*, DEFAULT where it is not given.
+// The value of --mode: KILN_COMPAT_MODE_*, DEFAULT if not given.
 bool kilni_cli_mode_read(const kilni_cli_call_t* call, uint32_t* out_mode,
                          kilni_cli_error_t* error);
 

@@ -21,7 +21,7 @@ enum { COMPRESSION = 3 };
 static const char kFixBad[] =
     "save the picture again as an 8-bit PNG, PGM or PPM";
 
-// One picture under way. one-thread
+// One picture being read or written. one-thread
 typedef struct png_codec_t {
   png_structp png;
   png_infop info;
@@ -98,7 +98,8 @@ static void png_read_header(png_codec_t* c) {
                                c->error)) {
     png_refuse(c);
   }
-  // Deflate packs at most 1032 to 1: no memory for what cannot be there.
+  // Deflate packs at most 1032 to 1: allocate no more than the file can
+  // contain.
   if (shape->bytes / 1100 > c->size) png_error(c->png, "it is too short");
   if (!kilni_cli_buffer_resize(&c->array->data, (size_t)shape->bytes,
                                c->error)) {
@@ -161,8 +162,8 @@ static void write_picture(png_codec_t* c) {
   png_set_IHDR(c->png, c->info, c->width, c->height, 8, COLORS[c->channels],
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
-  // A third of the time that the defaults take, which was a third of a short
-  // run, for files that are as large within a few percent.
+  // A third of the time of the defaults, which was a third of a short run, for
+  // files within a few percent of the size.
   png_set_compression_level(c->png, COMPRESSION);
   png_set_filter(c->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB | PNG_FILTER_UP);
   png_write_info(c->png, c->info);

@@ -164,7 +164,7 @@ bool kilni_cli_pnm_read(const uint8_t* data, size_t size,
       !kilni_cli_picture_shape(&shape, &h, &w, &unused, error)) {
     return false;
   }
-  // A sample takes a byte at least: no memory for what cannot be there.
+  // A sample takes at least a byte: allocate no more than the file can contain.
   if (shape.count > size - r.at) return pnm_bad(&r, "the file ends too early");
   if (!kilni_cli_buffer_resize(&out->data, (size_t)shape.bytes, error)) {
     return false;

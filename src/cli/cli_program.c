@@ -44,10 +44,12 @@ bool kilni_cli_library_find(const char* name, kiln_library_entry_t* out_entry,
   }
   const char* near = kilni_cli_nearest(name, names, count);
   (void)kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
-                       "kiln lib list has them all",
+                       "see kiln lib list for all",
                        "the library has no program \"%s\"", name);
   if (near != NULL) {
-    kilni_cli_error_fix(error, "did you mean \"%s\"? kiln lib list has all",
+    kilni_cli_error_fix(error,
+                        "did you mean \"%s\"? see kiln lib list for "
+                        "all",
                         near);
   }
   return false;
@@ -110,7 +112,7 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   kilni_cli_buffer_t text = {0};
   kiln_string_view_t view;
   kiln_program_report_t* report = NULL;
-  // Before the text, which may compute wrongly what its plan refuses.
+  // Before the text, which may compute wrong results where its plan refuses.
   bool ok = (call == NULL || kilni_cli_library_check(file, call, error)) &&
             read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
                          error) &&
@@ -184,7 +186,7 @@ static bool program_has_type(kiln_string_view_t text, defines_t* defines,
   return has;
 }
 
-// Whether it is the definition that says the type of the parameter.
+// Whether the definition determines the type of the parameter.
 static bool says_type(kiln_string_view_t text, defines_t* defines,
                       const char* define, const char* name, uint32_t type) {
   static const uint32_t others[] = {
@@ -206,8 +208,8 @@ static bool defines_it(const kilni_cli_given_t* given, const char* define) {
          strncmp(given->value, define, size) == 0 && given->value[size] == '=';
 }
 
-// Whether the plan of an entry takes that definition beside the others of
-// `call`, whose limits the text alone does not have.
+// Whether the plan of an entry accepts that definition together with the others
+// of `call`: its limits are not in the text.
 static bool program_is_taken(const char* file, const kilni_cli_call_t* call,
                              const char* define, uint32_t type) {
   kilni_cli_given_t given[MAX_DEFINES];
@@ -323,7 +325,7 @@ static bool write_code(const kiln_program_code_t* code, const char* out,
   return ok;
 }
 
-// What says something to a compiler says nothing to a program.
+// Compiler options have no meaning for a program.
 static bool program_check_options(const kilni_cli_call_t* call,
                                   kilni_cli_error_t* error) {
   static const char* const ALIEN[] = {"include", "pre-include", "std",
@@ -347,20 +349,20 @@ static bool program_check_options(const kilni_cli_call_t* call,
                           output);
   }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "make PTX, and that with `kiln compile FILE.ptx` to "
-                        "machine code",
+                        "make PTX, and compile that with `kiln compile "
+                        "FILE.ptx` to machine code",
                         "--output %s of a program", output);
 }
 
-// PTX under the name of something else would be taken for that.
+// PTX under another format's name would be taken for that format.
 static bool program_check_name(const kilni_cli_call_t* call, const char* out,
                                kilni_cli_error_t* error) {
   bool asked = kilni_cli_option_value(call, "output") != NULL;
   uint32_t named = kilni_cli_code_name_format(out);
   if (!asked && named != 0 && named != KILN_CODE_FORMAT_PTX) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "make PTX, and that with `kiln compile FILE.ptx` to "
-                          "machine code",
+                          "make PTX, and compile that with `kiln compile "
+                          "FILE.ptx` to machine code",
                           "\"%s\": a program becomes PTX", out);
   }
   return kilni_cli_code_name_check(out, KILN_CODE_FORMAT_PTX, asked, error);
@@ -492,7 +494,7 @@ bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
     ok = kilni_cli_check(error, kiln_image_create(bytes, &options, &image));
   }
   if (ok && call->json) {
-    // What the PTX says of itself, and what the program says.
+    // The properties of the PTX, and those of the program.
     json_t* object = describe(image);
     (void)json_object_set_new(object, "format", json_string("kiln"));
     (void)json_object_set_new(object, "program",

@@ -12,24 +12,23 @@
 #include "kiln/library.h"
 #include "kiln/program.h"
 
-// True for a file whose name ends in .kiln, and for lib:NAME.
+// True for a file name that ends in .kiln, and for lib:NAME.
 bool kilni_cli_program_is(const char* file);
 
-// The program of the library that is called so; NOT_FOUND names the nearest.
+// The program of the library by that name; NOT_FOUND names the nearest.
 bool kilni_cli_library_find(const char* name, kiln_library_entry_t* out_entry,
                             kilni_cli_error_t* error);
 
-// Reads a program; what is wrong with it goes to standard error, with its
-// lines, and its first problem is the error. `call` NULL: without --define.
+// Reads a program; its errors go to standard error, with their lines, and the
+// first one is the error. `call` NULL: without --define.
 bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
                             kiln_program_t** out_program,
                             kilni_cli_error_t* error);
 
 enum { KILNI_CLI_DEFINE_BYTES = 80 };
 
-// The type of the text that, set to `type` by --define, makes that the type of
-// the parameter `name`; false where there is none. `call` has the other
-// --define.
+// The type in the text that, set to `type` by --define, gives the parameter
+// `name` that type; false if there is none. `call` has the other definitions.
 bool kilni_cli_program_define_of(const char* file, const kilni_cli_call_t* call,
                                  const char* name, uint32_t type,
                                  char out[KILNI_CLI_DEFINE_BYTES]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the line that shows that something is still at work.
+// cli: the progress line.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_progress.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the line that shows that something is still at work.
+// cli: the progress line.
 #ifndef KILN_SRC_CLI_CLI_PROGRESS_H_
 #define KILN_SRC_CLI_CLI_PROGRESS_H_
 
@@ -8,7 +8,7 @@
 
 #include "kiln/api.h"
 
-// A line on standard error, if that is a terminal, from half a second on.
+// A line on standard error, if that is a terminal, after half a second.
 // one-thread
 typedef struct kilni_cli_progress_t {
   pthread_t thread;
@@ -23,7 +23,7 @@ typedef struct kilni_cli_progress_t {
 // thread there is no line.
 void kilni_cli_progress_start(kilni_cli_progress_t* progress,
                               const char* format, ...) KILN_PRINTF(2, 3);
-// Takes the line away again.
+// Removes the line.
 void kilni_cli_progress_stop(kilni_cli_progress_t* progress);
 
 #endif  // KILN_SRC_CLI_CLI_PROGRESS_H_

@@ -59,8 +59,8 @@ void kilni_cli_note(const char* format, ...) {
   (void)fprintf(stderr, "kiln: %s\n", clean);
 }
 
-// Why writing failed. Of a write that stdio made earlier nobody has kept the
-// number; the output is spoilt, so that one byte more does no harm and tells.
+// Why writing failed. The errno of an earlier write by stdio is lost; since the
+// output is already incomplete, writing one more byte reveals it harmlessly.
 static int write_error(FILE* out, int number) {
   if (number == 0 && write(fileno(out), "\n", 1) < 0) number = errno;
   return number != 0 ? number : EIO;
@@ -84,7 +84,7 @@ bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error) {
   errno = 0;
   if (ferror(out) == 0 && fflush(out) == 0) return true;
   int number = write_error(out, ferror(out) != 0 ? errno : 0);
-  // A reader that has seen enough, such as `head`, wants no message.
+  // A reader that has closed the pipe, such as `head`, wants no message.
   if (number == EPIPE) return kilni_cli_tell(error, KILN_STATUS_IO_ERROR);
   return kilni_cli_fail(
       error, KILN_STATUS_IO_ERROR, "check where standard output goes",
@@ -140,7 +140,7 @@ int kilni_cli_error_report(FILE* out, bool json,
     (void)fflush(out);
   } else if (!json ||
              !kilni_cli_json_write(out, error_object(error), &ignored)) {
-    // Also where standard output takes no more, the error itself included.
+    // Even if standard output accepts nothing more, not even the error itself.
     (void)fprintf(stderr, "kiln: error: %s\n", error->message);
     if (error->trail[0] != 0) (void)fprintf(stderr, "%s\n", error->trail);
     if (error->fix[0] != 0) (void)fprintf(stderr, "Fix: %s\n", error->fix);

@@ -9,11 +9,11 @@
 
 #include "cli/cli_error.h"
 
-// Writes a text of several lines in which a file or a compiler has its say:
-// characters but newlines and tabs as kilni_cli_show_character has them.
+// Writes a text of several lines from a file or a compiler: characters but
+// newlines and tabs are escaped as by kilni_cli_show_character.
 void kilni_cli_print_text(FILE* out, const char* text, size_t size);
 
-// A text under way to `out`, to which it goes in that way when it is closed.
+// A text that goes to `out`, escaped in the same manner, when it is closed.
 // one-thread
 typedef struct kilni_cli_shown_t {
   FILE* text;  // to be written to
@@ -41,9 +41,9 @@ int kilni_cli_error_report(FILE* out, bool json,
 // Flushes results: IO_ERROR if they did not all get out.
 bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error);
 
-// While a device works nobody may write among the results: standard output is
-// standard error until it is shown again. The answer of hide is what show
-// wants, -1 where there is no standard output.
+// While a device works nothing may be written among the results: standard
+// output is redirected to standard error until it is shown again. Hide returns
+// what show takes, -1 without a standard output.
 int kilni_cli_results_hide(void);
 void kilni_cli_results_show(int hidden);
 

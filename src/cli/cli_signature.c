@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a file is by its first bytes, whatever its name says.
+// cli: the format of a file by its first bytes, whatever its name.
 #include "cli/cli_signature.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a file is by its first bytes, whatever its name says. Pure.
+// cli: the format of a file by its first bytes, whatever its name. Pure.
 #ifndef KILN_SRC_CLI_CLI_SIGNATURE_H_
 #define KILN_SRC_CLI_CLI_SIGNATURE_H_
 
@@ -12,27 +12,27 @@
 typedef struct kilni_cli_signature_t {
   const char* what;  // "a JPEG picture"
   const char* end;   // of the names of such files, ".jpg"
-  bool is_read;      // under that name the command reads it
-  bool is_sure;      // no numbers begin like that by chance
+  bool is_read;      // the command reads it under that name
+  bool is_sure;      // numbers do not begin like that by chance
 } kilni_cli_signature_t;
 
-// NULL where the bytes begin like no format that is known.
+// NULL if the bytes begin like no known format.
 const kilni_cli_signature_t* kilni_cli_signature_of(const uint8_t* data,
                                                     size_t size);
 
-// The format that the name of a file says, of those that the command neither
-// reads nor writes; NULL: any other name.
+// The format that a file name implies, of those that the command neither reads
+// nor writes; NULL: any other name.
 const kilni_cli_signature_t* kilni_cli_signature_named(const char* path);
 
-// What the name of a file says that its bytes are, where they are no numbers
-// one after the other. thread-safe
+// The format that a file name implies, where its bytes are not a plain sequence
+// of numbers. thread-safe
 typedef struct kilni_cli_named_t {
   const char* end;   // ".csv"
   const char* what;  // "comma-separated values"
   bool is_list;      // a list of numbers as people write them, mostly
 } kilni_cli_named_t;
 
-// NULL for a name that says nothing of the kind, such as "x.bin" or "x".
+// NULL for a name that implies none, such as "x.bin" or "x".
 const kilni_cli_named_t* kilni_cli_signature_says(const char* path);
 
 #endif  // KILN_SRC_CLI_CLI_SIGNATURE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: a trail without repetitions.
+// cli: a search log without repetitions.
 #include "cli/cli_trail.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ void kilni_cli_trail_init(kilni_cli_trail_t* trail,
                                 &ignored);
 }
 
-// Notes a line; false where it stands among those that were given.
+// Records a line; false if it was given before.
 static bool trail_is_new(kilni_cli_trail_t* trail, uint32_t index) {
   uint32_t* slots = (uint32_t*)(void*)trail->seen.data;
   size_t mask = trail->seen.size / sizeof(uint32_t) - 1;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: a trail without repetitions.
+// cli: a search log without repetitions.
 //
-// A search comes to the same path by several ways (CUDA_HOME names the folder
-// that the loader's cache led to before), and its trail says so each time. A
-// reader wants each line once.
+// A search may reach the same path several times (CUDA_HOME names a folder that
+// the loader's cache led to before), and logs it each time. A reader wants each
+// line once.
 #ifndef KILN_SRC_CLI_CLI_TRAIL_H_
 #define KILN_SRC_CLI_CLI_TRAIL_H_
 
 #include "cli/cli_buffer.h"
 #include "kiln/locate.h"
 
-// The lines of a trail that were shown. one-thread
+// The lines of a search log that were shown. one-thread
 typedef struct kilni_cli_trail_t {
   const kiln_locate_tried_t* tried;
   uint32_t count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: variables of the environment that are misspelt.
+// cli: misspelt environment variables.
 #include "cli/cli_variables.h"
 
 #include <stdbool.h>
@@ -35,8 +35,7 @@ static bool variables_is_known(const char* name) {
   return false;
 }
 
-// A slip of the hand changes a letter or two; of a short name that is another
-// word.
+// A typing error changes a letter or two; in a short name that is another word.
 static bool is_slip(const char* name, const char* known) {
   return kilni_cli_edits(name, known) <= (strlen(known) > SHORT_NAME ? 2 : 1);
 }
@@ -54,7 +53,7 @@ static bool begins_like(const char* name, const char* family) {
   return false;
 }
 
-// ---- Pieces: KILN_LOCATE_LIB_NVRTC ----
+// ---- Components: KILN_LOCATE_LIB_NVRTC ----
 
 // As locate/ makes it of a kind and a name.
 static void piece_name(const kiln_locate_entry_t* entry,
@@ -69,8 +68,8 @@ static void piece_name(const kiln_locate_entry_t* entry,
   }
 }
 
-// The piece that is meant, the head of all where none is near; NULL for one
-// that there is.
+// The component that is meant, the common prefix if none is near; NULL for one
+// that exists.
 static const char* piece_meant(const char* name,
                                char out[KILNI_CLI_VARIABLE_BYTES]) {
   char one[KILNI_CLI_VARIABLE_BYTES];
@@ -96,8 +95,8 @@ static bool has_letters_of(const char* head) {
   return strlen(head) == strlen(kHead);
 }
 
-// A known name whose head has a slip, or whose letters are small; what comes
-// behind the head is exact, as such a head is often another's.
+// A known name with a misspelt prefix, or in lower case; the rest after the
+// prefix must be exact, as such a prefix often belongs to another program.
 static const char* head_meant(const char* name,
                               char out[KILNI_CLI_VARIABLE_BYTES]) {
   char large[KILNI_CLI_VARIABLE_BYTES];
@@ -118,7 +117,7 @@ static const char* head_meant(const char* name,
   return variables_is_known(out) && strcmp(out, name) != 0 ? out : NULL;
 }
 
-// ---- The questions ----
+// ---- Queries ----
 
 const char* kilni_cli_variable_meant(const char* name,
                                      char out[KILNI_CLI_VARIABLE_BYTES]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: which one GPU the driver shall show to this process.
+// cli: makes a single GPU visible to this process.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_visible.h"
 
@@ -13,7 +13,7 @@
 
 enum { CUDA_NO_DEVICE = 100 };  // the driver's number
 
-// The length of the valid entry at `text`, 0 if there is none.
+// The length of the valid entry at `text`, 0 if it is invalid.
 static size_t entry_length(const char* text) {
   size_t size = strcspn(text, ",");
   while (size > 0 && text[size - 1] == ' ') size--;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: which one GPU the driver shall show to this process.
+// cli: makes a single GPU visible to this process.
 //
-// Starting the driver costs time for each GPU it shows, so the command, which
-// needs one, names that one before the driver starts. It names it within what
-// the user's own CUDA_VISIBLE_DEVICES leaves: `cuda:N` is entry N of that.
+// Starting the driver costs time for each visible GPU, so the command, which
+// needs one, selects it before the driver starts. `cuda:N` is entry N of the
+// user's own CUDA_VISIBLE_DEVICES.
 #ifndef KILN_SRC_CLI_CLI_VISIBLE_H_
 #define KILN_SRC_CLI_CLI_VISIBLE_H_
 
@@ -12,10 +12,10 @@
 
 #define KILNI_CLI_VISIBLE_MAX 128
 
-// Writes the value that shows only GPU `ordinal` of those that the user's
-// value `visible` (NULL: not set) shows. Entries are ordinals, GPU-... and
-// MIG-... names; an entry that is none of these ends the list, as it does for
-// the driver. NOT_FOUND if the list has no such entry. Pure.
+// Writes the value that shows only GPU `ordinal` of those that the user's value
+// `visible` (NULL: not set) shows. Entries are ordinals, GPU-... and MIG-...
+// names; any other entry ends the list, as it does for the driver. NOT_FOUND if
+// the list has no such entry. Pure.
 bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
                                char out[KILNI_CLI_VISIBLE_MAX],
                                kilni_cli_error_t* error);
@@ -23,9 +23,9 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
 // Does it for this process. To be called before any thread and the driver.
 bool kilni_cli_visible_apply(uint32_t ordinal, kilni_cli_error_t* error);
 
-// Says NO_DEVICE, which the driver answers when none of the GPUs that it shall
-// show is there, in the words of the user, who asked for cuda:`ordinal`. Leaves
-// every other error alone.
+// Rewrites NO_DEVICE, which the driver returns if none of the visible GPUs
+// exists, in terms of the user's request, cuda:`ordinal`. Leaves every other
+// error unchanged.
 void kilni_cli_visible_explain(uint32_t ordinal, kilni_cli_error_t* error);
 
 // "cuda:N" or "cuda": true, with N (0 without one).

@@ -16,7 +16,7 @@ typedef struct kilni_cli_words_t {
 
 void kilni_cli_words_deinit(kilni_cli_words_t* words);
 
-// Adds a word; with `once`, one that is not there yet.
+// Adds a word; with `once`, only if the list does not have it.
 bool kilni_cli_words_add(kilni_cli_words_t* words, const char* word,
                          kilni_cli_error_t* error);
 bool kilni_cli_words_add_once(kilni_cli_words_t* words, const char* word,

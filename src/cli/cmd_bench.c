@@ -14,7 +14,7 @@
 #include "cli/run_library.h"
 #include "cli/run_program.h"
 
-// ---- What was asked for ----
+// ---- The request ----
 
 static bool cmd_bench_read_number(const char* option, const char* text,
                                   double least, double most, double* inout,
@@ -51,8 +51,8 @@ static bool cmd_bench_read_limits(const kilni_cli_call_t* call,
   return ok;
 }
 
-// Outputs that nobody names get the length that the program says; what is
-// computed is thrown away.
+// Unnamed outputs get the length that the program defines; their contents are
+// discarded.
 static bool cmd_bench_add_outputs(kilni_cli_request_t* r,
                                   kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
@@ -73,7 +73,7 @@ static bool is_source(const char* file) {
          kind == KILNI_CLI_CODE_SOURCE;
 }
 
-// What is said to the compiler is for those of the files that are compiled.
+// Compiler options apply only to the files that are compiled.
 static bool split_given(kilni_cli_bench_t* b, const kilni_cli_call_t* call,
                         kilni_cli_error_t* error) {
   size_t bytes = (call->given_count + 1) * sizeof(kilni_cli_given_t);
@@ -105,7 +105,7 @@ static bool cmd_bench_read_file(const kilni_cli_bench_t* b,
       !kilni_cli_library_read(r, &one, error)) {
     return false;
   }
-  // A plan says what its inputs are, and needs a device to be made.
+  // A plan defines its inputs, and creating one needs a device.
   if (r->whole) return true;
   if (r->program != NULL && (!cmd_bench_add_outputs(r, error) ||
                              !kilni_cli_program_types(r, error))) {
@@ -114,9 +114,9 @@ static bool cmd_bench_read_file(const kilni_cli_bench_t* b,
   return kilni_cli_request_read(r, error) && kilni_cli_program_sizes(r, error);
 }
 
-// ---- What comes out ----
+// ---- Results ----
 
-// "12.3 us": three digits, and a unit that fits.
+// "12.3 us": three digits and a suitable unit.
 static const char* time_text(double ns, char out[32]) {
   static const char* const kUnits[] = {"ns", "us", "ms", "s"};
   int unit = 0;
@@ -150,7 +150,7 @@ static void write_file(FILE* out, const kilni_cli_bench_t* b, size_t index) {
                   f->plan.grid[0], f->plan.grid[1], f->plan.grid[2],
                   f->plan.block[0], f->plan.block[1], f->plan.block[2]);
   }
-  (void)fprintf(out, "  %-9s %s, least %s, 90%% from %s to %s%s\n",
+  (void)fprintf(out, "  %-9s %s, minimum %s, 90%% from %s to %s%s\n",
                 b->simulated ? "time" : "device", time_text(d.median, t[0]),
                 time_text(d.least, t[1]), time_text(d.low, t[2]),
                 time_text(d.high, t[3]), f->steady ? "" : " (not steady)");
@@ -162,7 +162,7 @@ static void write_file(FILE* out, const kilni_cli_bench_t* b, size_t index) {
     (void)fprintf(out, "  %-9s %.4g million elements/s of %" PRIu64 "\n",
                   "does", (double)f->elements / d.median * 1e3, f->elements);
   }
-  (void)fprintf(out, "  %-9s %s a run with the wait; the call takes %s\n",
+  (void)fprintf(out, "  %-9s %s per run with the wait; the call takes %s\n",
                 "wall", time_text(wall.median, t[0]),
                 time_text(call.median, t[1]));
   (void)fprintf(out,
@@ -187,7 +187,7 @@ static bool cmd_bench_write_text(const kilni_cli_call_t* call,
   bool opened = kilni_cli_shown_open(&shown, call->results);
   for (size_t i = 0; opened && i < b->count; i++) write_file(shown.text, b, i);
   kilni_cli_shown_close(&shown);
-  (void)fprintf(call->results, "a run that does nothing: %s\n",
+  (void)fprintf(call->results, "an empty run: %s\n",
                 time_text(floor.median, text));
   return kilni_cli_results_flush(call->results, error);
 }
@@ -269,8 +269,8 @@ static bool cmd_bench_run_all(const kilni_cli_call_t* call,
   }
   if (ok && b->simulated) {
     kilni_cli_note(
-        "the software device runs on this CPU: its times compare "
-        "kernels with each other, and say nothing about a GPU");
+        "the software device runs on this CPU: its times compare kernels with "
+        "each other, but do not predict those of a GPU");
   }
   ok = ok && kilni_cli_bench_measure(b, error);
   if (b->leave_at_once) {
@@ -304,60 +304,58 @@ static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 static const kilni_cli_option_t kOptions[] = {
     {"buffer", "P=TYPE[N,...]",
-     "Parameter P is a buffer of this type and shape, with numbers made up: "
-     "floats from 0.5 to 1, whole numbers from 0 to 99. Not needed for outputs "
-     "whose length a program says.",
+     "Parameter P is a buffer of this type and shape, filled with generated "
+     "numbers: floats from 0.5 to 1, integers from 0 to 99. Not needed for "
+     "outputs whose length the program defines.",
      true, NULL},
     {"in", "P=FILE[:TYPE[N,...]]",
-     "Parameter P is a buffer that holds what FILE holds, as kiln run has it.",
-     true, "file"},
-    {"arg", "P=VALUE",
-     "Parameter P is a number, or len(Q), as kiln run has it.", true, NULL},
-    {"device", "auto|cuda:N|soft|NAME", "Where to run, as kiln run has it.",
-     false, "auto cuda:0 soft"},
+     "Parameter P is a buffer with the contents of FILE, as in kiln run.", true,
+     "file"},
+    {"arg", "P=VALUE", "Parameter P is a number, or len(Q), as in kiln run.",
+     true, NULL},
+    {"device", "auto|cuda:N|soft|NAME", "Where to run, as in kiln run.", false,
+     "auto cuda:0 soft"},
     {"entry", "NAME", "Name of the kernel, where a file has several.", false,
      NULL},
     {"grid", "X,Y,Z",
-     "Blocks. Default: the least that cover the longest buffer.", false, NULL},
+     "Blocks. Default: the minimum that covers the longest buffer.", false,
+     NULL},
     {"block", "X,Y,Z",
-     "Threads of a block. Default: what the kernel requires, else 256,1,1, or "
-     "as "
-     "many as it is bounded to.",
+     "Threads per block. Default: what the kernel requires, else 256,1,1, or "
+     "as many as it is bounded to.",
      false, NULL},
-    {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
+    {"shared", "BYTES", "Dynamic shared memory per block. Default: 0.", false,
      NULL},
     {"cooperative", NULL,
-     "Launch so that blocks may wait for each other, as kiln run has it.",
+     "Cooperative launch: blocks may wait for each other, as in kiln run.",
      false, NULL},
     {"budget", "S",
-     "Stop after S seconds of measuring, steady or not; one round is made in "
-     "any case. Default: 3.",
+     "Stop after S seconds of measuring, steady or not; at least one round is "
+     "made. Default: 3.",
      false, NULL},
     {"steady", "PERCENT",
-     "Stop when the medians of all files are known to so much of themselves, "
-     "19 times of 20. Default: 1.",
+     "Stop when the 95% confidence interval of every file's median is within "
+     "this percentage of the median. Default: 1.",
      false, NULL},
     {"runs", "N",
-     "Runs in a row that make a sample. Default: as many as take a "
-     "millisecond.",
+     "Consecutive runs per sample. Default: as many as take a millisecond.",
      false, NULL},
     {"warmup", "N", "Runs before the first sample. Default: 3.", false, NULL},
     {"time-limit", "S",
-     "Give up with exit code 8 when a compilation or a first run has not ended "
-     "after S seconds.",
+     "Give up with exit code 8 when a compilation or a first run takes longer "
+     "than S seconds.",
      false, NULL},
     {"define", "NAME[=VALUE]",
-     "Of CUDA C++: a macro. Of a program (.kiln): the value of a const, or the "
-     "type of a type. Of lib:NAME the options of its page, too, as kiln lib "
-     "has them.",
+     "For CUDA C++, a macro; for a program (.kiln), the value of a const or "
+     "the type of a type; for lib:NAME, also the options on its page, as kiln "
+     "lib has them.",
      true, NULL},
     {"arch", "ARCH",
-     "The architecture that CUDA C++ is compiled for. Default: that of the "
-     "device.",
+     "The architecture to compile CUDA C++ for. Default: that of the device.",
      false, NULL},
     KILNI_CLI_SOURCE_OPTIONS,
     {"max-ulp", "N",
-     "Of a program: the error that its f32 functions may have. Default: 0, "
+     "For a program: the maximum error of its f32 functions. Default: 0, "
      "strict.",
      false, NULL},
     KILNI_CLI_CACHE_OPTIONS,
@@ -367,17 +365,17 @@ static const kilni_cli_option_t kOptions[] = {
 const kilni_cli_command_t kilni_cli_command_bench = {
     "bench",
     "FILE...",
-    "Measure how long kernels take, and which of them is faster.",
-    "Each FILE is what kiln run takes, lib:NAME as well, which is run whole "
-    "where it has several launches or memory of its own. All get the same "
-    "buffers and numbers; buffers stay on the device, and what a run computes "
-    "is there in the next.\n"
-    "The files are run in turns, in rounds, until the median of each is "
-    "steady or the time is up. The time of a run is the device's, by events; "
-    "beside it stand the time by the clock, with the wait, and that of the "
-    "call alone; and what a launch of nothing takes. Further files are "
-    "compared with the first, round by round: a ratio above 1 is faster.\n"
-    "Options for a compiler count for the files that are compiled.",
+    "Measure how long kernels take, and which is faster.",
+    "Each FILE is anything that kiln run takes, including lib:NAME, which "
+    "runs as a whole if it has several launches or memory of its own. All "
+    "files get the same buffers and numbers; buffers stay on the device, so "
+    "each run sees what the previous one computed.\nThe files run in turns, "
+    "in rounds, until the median of each is steady or the time is up. The "
+    "time of a run is device time, measured by events; wall-clock time "
+    "including the wait, the time of the call alone, and the time of an empty "
+    "launch are reported as well. Further files are compared with the first, "
+    "round by round: a ratio above 1 is faster.\nCompiler options apply to "
+    "the files that are compiled.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln cache`, the compilation cache: shown, checked, removed, made
-// ahead.
+// cli: `kiln cache`: shows, verifies, clears and warms the compilation cache.
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -107,7 +106,7 @@ static bool verify(kilni_cli_cache_run_t* run) {
   return open_cache(run) && kilni_cli_cache_verify(run);
 }
 
-// An action, and the options that mean something to it. thread-safe
+// An action and the options that it accepts. thread-safe
 typedef struct action_t {
   const char* name;
   bool (*run)(kilni_cli_cache_run_t* run);
@@ -136,7 +135,7 @@ static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
   const char* near = kilni_cli_nearest(name, names, ACTION_COUNT);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                        "use stats, list, verify, clear or warm",
-                       "a cache cannot \"%s\"", name);
+                       "\"%s\" is not an action of \"kiln cache\"", name);
   if (near != NULL) {
     kilni_cli_error_fix(error, "did you mean \"kiln cache %s\"?", near);
   }
@@ -151,18 +150,18 @@ static bool check_action(const action_t* action, const kilni_cli_call_t* call,
     (void)snprintf(word, sizeof(word), " %s ", name);
     if (strstr(action->options, word) == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
-                            "--%s means nothing to \"kiln cache %s\"", name,
+                            "--%s has no meaning for \"kiln cache %s\"", name,
                             action->name);
     }
   }
   if (action->files && call->operand_count < 2) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "name the files that will be run or compiled",
+                          "name the files to be run or compiled",
                           "\"kiln cache warm\" needs FILE...");
   }
   if (action->files || call->operand_count < 2) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
-                        "\"kiln cache %s\" has no place for \"%s\"",
+                        "\"kiln cache %s\" takes no argument \"%s\"",
                         action->name, call->operands[1]);
 }
 
@@ -185,19 +184,20 @@ static const kilni_cli_option_t kOptions[] = {
      ".cache/kiln in HOME.",
      false, "file"},
     {"repair", NULL,
-     "verify: remove what is damaged, what is out of date, and what writers "
-     "that died have left.",
+     "verify: remove damaged and outdated entries, and files left by writers "
+     "that were killed.",
      false, NULL},
     {"older-than", "AGE",
-     "clear: remove only what was not used for that long, such as 12h or 30d.",
+     "clear: remove only entries unused for this long, such as 12h or 30d.",
      false, NULL},
     {"max-bytes", "SIZE",
-     "clear: remove only what was unused longest, until the rest has at most "
-     "that size, such as 500M or 2G.",
+     "clear: remove only the least recently used entries, until the rest is "
+     "at most this size, such as 500M or 2G.",
      false, NULL},
     {"device", "auto|cuda:N|soft|NAME",
-     "warm: make what kiln run would make for this device, with the options "
-     "that are given. Default: auto, where none of kiln compile is given.",
+     "warm: compile what kiln run would compile for this device, with the "
+     "given options. Default: auto, unless an option of kiln compile is "
+     "given.",
      false, "auto cuda:0 soft"},
     KILNI_CLI_COMPILE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
@@ -208,15 +208,15 @@ const kilni_cli_command_t kilni_cli_command_cache = {
     "cache",
     "stats|list|verify|clear|warm [FILE]...",
     "Manage the compilation cache.",
-    "stats says where the cache is, how much is in it and whether it can be "
-    "used. list shows each entry: what was compiled, for what, by which "
-    "compiler, when. verify reads every entry whole, and every file that an "
-    "entry was compiled with, and says what is damaged and what has changed. "
-    "clear removes entries, all or by --older-than and --max-bytes.\n"
-    "warm makes ahead of time what kiln run FILE would make, or, where one of "
-    "the options of kiln compile is given (--output, --arch, --define ...) and "
-    "--device is not, what kiln compile FILE with these options would: the "
-    "next start finds it.",
+    "stats reports where the cache is, how large it is and whether it can be "
+    "used. list shows each entry: what was compiled, for which target, by "
+    "which compiler, and when. verify reads every entry in full, and every "
+    "file that it was compiled from, and reports what is damaged and what has "
+    "changed. clear removes all entries, or those selected by --older-than "
+    "and --max-bytes.\nwarm compiles ahead of time what kiln run FILE would "
+    "compile or, if an option of kiln compile is given (--output, --arch, "
+    "--define ...) and --device is not, what kiln compile FILE with these "
+    "options would: the next start finds it in the cache.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln check`: whether pieces of a CUDA toolkit fit each other and the
-// driver.
+// cli: `kiln check`: whether components of a CUDA toolkit are compatible with
+// each other and with the driver.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 #include "kiln/status.h"
 #include "kiln/toolkit.h"
 
-// What is checked and what came of it. one-thread
+// What is checked, and the results. one-thread
 typedef struct check_t {
   const kilni_cli_call_t* call;
   kilni_cli_error_t* error;
@@ -31,8 +31,8 @@ typedef struct check_t {
   kilni_cli_buffer_t found;   // kiln_toolkit_item_t*
 } check_t;
 
-// A pipeline; the pieces are named by their place among the wanted, so that
-// the list may move while it grows. thread-compatible
+// A pipeline; components are identified by their index in `wanted`, since the
+// list may move as it grows. thread-compatible
 typedef struct use_t {
   uint32_t artifact;
   size_t producer;
@@ -61,7 +61,7 @@ static bool cmd_check_is_found(const kiln_toolkit_item_t* item) {
 
 // ---- What is checked ----
 
-// The place of a piece among the wanted; it is added once.
+// The index of a component in `wanted`; each is added once.
 static bool cmd_check_want(check_t* check, const kilni_cli_piece_t* piece,
                            size_t* out_index) {
   size_t count = piece_count(check);
@@ -78,7 +78,7 @@ static bool cmd_check_want(check_t* check, const kilni_cli_piece_t* piece,
 static bool read_end(check_t* check, const char* text, size_t size,
                      size_t* out_index) {
   kilni_cli_piece_t piece;
-  // The driver is its library, and always there.
+  // The driver is its library, and is always present.
   if (size == 6 && memcmp(text, "driver", 6) == 0) {
     *out_index = SIZE_MAX;
     return true;
@@ -96,7 +96,7 @@ static bool cmd_check_read_use(check_t* check, const char* text,
                                const char* arrow) {
   const char* last = strrchr(arrow, ':');
   use_t use = {0, 0, 0};
-  // The consumer has a colon of its own, unless it is the driver.
+  // The consumer contains a colon, unless it is the driver.
   bool whole = last != NULL && last != arrow + 1 &&
                (memchr(arrow, ':', (size_t)(last - arrow)) != NULL ||
                 strncmp(arrow, ">driver:", 8) == 0);
@@ -224,7 +224,7 @@ static size_t missing_count(const check_t* check) {
   return count;
 }
 
-// What is not there cannot be judged.
+// A missing component cannot be judged.
 static uint32_t verdict_of(const check_t* check) {
   uint32_t verdict = kiln_compat_report_verdict(check->report);
   if (missing_count(check) != 0 && verdict == KILN_COMPAT_VERDICT_COMPATIBLE) {
@@ -297,7 +297,7 @@ static void print_finding(FILE* out, const kiln_compat_finding_t* f) {
                 kiln_compat_verdict_word(f->verdict),
                 kiln_compat_rule_word(f->rule), named ? ", " : "",
                 named ? kiln_compat_use_word(f->use) : "",
-                f->counts ? "" : ", not asked for", text);
+                f->counts ? "" : ", not declared", text);
   if (f->fix == NULL || f->fix[0] == 0) return;
   kilni_cli_copy_text(text, sizeof(text), f->fix);
   (void)fprintf(out, "  Fix: %s\n", text);
@@ -371,12 +371,10 @@ static bool run_check(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 static const kilni_cli_option_t kOptions[] = {
     {"mode", "MODE",
-     "What a finding does to the exit code; strict without "
-     "it, unless KILN_COMPAT says otherwise.",
+     "How a finding affects the exit code. Default: KILN_COMPAT, else strict.",
      false, "strict best-effort warn off"},
     {"ctk-version", "SPEC",
-     "The CUDA versions that are allowed, as a PEP 440 "
-     "specifier: \">=12.9,<13\".",
+     "The allowed CUDA versions, as a PEP 440 specifier: \">=12.9,<13\".",
      false, NULL},
     {"driver", "DRIVER",
      "The driver to check against: CUDA version and "
@@ -384,8 +382,7 @@ static const kilni_cli_option_t kOptions[] = {
      "without it.",
      false, "none unknown"},
     {"forward-compat", NULL,
-     "Let the driver be older: a forward "
-     "compatibility package is installed.",
+     "Allow an older driver: a forward compatibility package is installed.",
      false, NULL},
     KILNI_CLI_WHERE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
@@ -395,16 +392,17 @@ static const kilni_cli_option_t kOptions[] = {
 const kilni_cli_command_t kilni_cli_command_check = {
     "check",
     "ITEM|PIPELINE...",
-    "Say whether pieces of a CUDA toolkit fit each other and the driver.",
-    "ITEM is KIND:NAME: lib:nvrtc, header:cudart, bin:nvcc, "
-    "static:cudadevrt, bitcode:device. PIPELINE says what goes from one to "
-    "another: \"lib:nvrtc>lib:nvJitLink:ltoir\" (ltoir, ptx, elf, cubin or "
-    "nvvm; \"driver\" is a consumer too).\n"
-    "A finding about a use that no pipeline declares is shown and does not "
-    "count. Nothing is loaded but the driver's library, which is asked for "
-    "its version.\n"
-    "The exit code is 0 for what passes in the mode, 4 for what does not fit, "
-    "5 where not enough is known to decide, 3 where a piece is not found.",
+    "Check that components of a CUDA toolkit are compatible with each other "
+    "and the driver.",
+    "ITEM is KIND:NAME: lib:nvrtc, header:cudart, bin:nvcc, static:cudadevrt, "
+    "bitcode:device. PIPELINE declares what one component passes to another: "
+    "\"lib:nvrtc>lib:nvJitLink:ltoir\" (ltoir, ptx, elf, cubin or nvvm; "
+    "\"driver\" is a consumer too).\nA finding about a use that no pipeline "
+    "declares is shown but does not affect the exit code. Nothing is loaded "
+    "except the driver's library, which is queried for its version.\nThe exit "
+    "code is 0 if the check passes in this mode, 4 if components are "
+    "incompatible, 5 if not enough is known to decide, 3 if a component is "
+    "not found.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

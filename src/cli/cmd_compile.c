@@ -46,15 +46,14 @@ static bool cmd_compile_read_call(compile_t* c, kilni_cli_error_t* error) {
   c->depfile = kilni_cli_option_value(c->call, "depfile");
   if (c->out == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "write where the code goes: -o FILE",
-                          "no output file");
+                          "name the output file: -o FILE", "no output file");
   }
   if (!cmd_compile_note_files(c, error) ||
       !kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,
                               error)) {
     return false;
   }
-  // A file that is not there yet is no header.
+  // A file that does not exist yet is not a header.
   if (c->depfile != NULL || access(c->out, F_OK) == 0) {
     c->job.asked.options.list_headers = KILN_SWITCH_ON;
   }
@@ -83,7 +82,7 @@ static bool cmd_compile_compile(compile_t* c, kilni_cli_error_t* error) {
 
 // ---- The dependencies ----
 
-// As make and ninja read a path: blanks and # behind a backslash, $ doubled.
+// As make and ninja read a path: blanks and # after a backslash, $ doubled.
 static bool cmd_compile_add_path(kilni_cli_buffer_t* out, const char* path,
                                  kilni_cli_error_t* error) {
   for (const char* at = path; *at != 0; at++) {
@@ -218,15 +217,15 @@ static bool run_compile(const kilni_cli_call_t* call,
 }
 
 static const kilni_cli_option_t kOptions[] = {
-    {"out-file", "FILE", "Where the code goes; -o FILE is the same. Required.",
-     false, "file"},
+    {"out-file", "FILE", "The output file, also as -o FILE. Required.", false,
+     "file"},
     KILNI_CLI_COMPILE_OPTIONS,
     {"depfile", "FILE",
-     "Write what the output depends on, as make and ninja read it: the files "
-     "that are or may be included, of both sides of every condition.",
+     "Write the dependencies of the output, as make and ninja read them: the "
+     "files that are or may be included, on both sides of every condition.",
      false, "file"},
     {"max-ulp", "N",
-     "Of a program: the error that its f32 functions may have, in units in the "
+     "For a program: the maximum error of its f32 functions, in units in the "
      "last place. Default: 0, strict: less than 1, and the same bits on every "
      "device.",
      false, NULL},
@@ -238,16 +237,14 @@ static const kilni_cli_option_t kOptions[] = {
 const kilni_cli_command_t kilni_cli_command_compile = {
     "compile",
     "FILE",
-    "Compile a source to device code.",
+    "Compile a source file to device code.",
     "FILE is CUDA C++ (.cu, by NVRTC), NVVM IR (.ll or .bc, by libNVVM), PTX "
-    "(.ptx, by nvJitLink, to a cubin), or a program (.kiln, by Kiln itself, to "
-    "PTX; --define sets its consts and types). No GPU and no driver is needed. "
-    "What "
-    "the compiler says goes to standard "
-    "error. The output appears whole or not at all.\n"
-    "The result is kept (see kiln cache), and taken from there where source, "
-    "options, every included file and the compiler are as they were; then no "
-    "compiler is loaded.",
+    "(.ptx, by nvJitLink, to a cubin), or a program (.kiln, by Kiln itself, "
+    "to PTX; --define sets its consts and types). Neither a GPU nor a driver "
+    "is needed. What the compiler prints goes to standard error. The output "
+    "is written completely or not at all.\nThe result is cached (see kiln "
+    "cache), and reused while source, options, every included file and the "
+    "compiler are unchanged; then no compiler is loaded.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln config`: what a build needs of a CUDA toolkit, for build systems.
+// cli: `kiln config`: what a build needs from a CUDA toolkit, for build
+// systems.
 //
-// Makes no runtime, opens no library, asks no driver.
+// Creates no runtime, opens no library, queries no driver.
 #include <stdio.h>
 #include <string.h>
 
@@ -64,10 +65,11 @@ static bool read_forms(const kilni_cli_call_t* call, int* forms,
   if (whole != 0 &&
       ((whole & (whole - 1)) != 0 || (*forms & FORM_LINES) != 0)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "ask for one form at a time: only --root, --version, "
-                          "--cflags and --libs go together",
-                          "--cmake, --shell, --make, --pc and --json hold "
-                          "everything and go with no other form");
+                          "select one form at a time: only --root, --version, "
+                          "--cflags and --libs can be combined",
+                          "--cmake, --shell, --make, --pc and --json print "
+                          "everything and cannot be combined with another "
+                          "form");
   }
   return true;
 }
@@ -88,8 +90,8 @@ static bool cmd_config_add_root(const kilni_cli_config_t* config,
   return kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND,
                         "use --cflags and --libs, or --json, which name all "
                         "folders",
-                        "the pieces lie in several folders, so there is no one "
-                        "root");
+                        "the components are in several folders, so there is "
+                        "no single root");
 }
 
 static bool cmd_config_add_version(const kilni_cli_config_t* config,
@@ -101,10 +103,10 @@ static bool cmd_config_add_version(const kilni_cli_config_t* config,
   return kilni_cli_fail(
       config->error, KILN_STATUS_INSUFFICIENT_METADATA,
       "see the evidence with \"kiln find --trail\"; headers have the best",
-      "the version of what was found is not known");
+      "the version of what was found is unknown");
 }
 
-// Words as they are, a line each.
+// Words unquoted, one per line.
 static bool add_words(const kilni_cli_config_t* config,
                       const kilni_cli_words_t* words, kilni_cli_buffer_t* out) {
   const char* at = NULL;
@@ -112,7 +114,7 @@ static bool add_words(const kilni_cli_config_t* config,
     if (strchr(at, '\n') != NULL) {
       return kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
                             "omit --lines, or use --json",
-                            "a path has a newline in it");
+                            "a path contains a newline");
     }
     if (!cmd_config_add(config, out, at) ||
         !cmd_config_add(config, out, "\n")) {
@@ -179,7 +181,7 @@ static void show_warnings(const kilni_cli_config_t* config) {
   for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
     kiln_locate_item_t* item =
         kiln_toolkit_item_located(kilni_cli_config_piece(config, i)->item);
-    // The same for every piece: once is enough.
+    // The same for every component: once is enough.
     if (kiln_locate_item_warning_count(item) == 0) continue;
     kilni_cli_note("%s", kiln_locate_item_warning(item, 0));
     return;
@@ -222,12 +224,12 @@ static bool fail_lock(const kilni_cli_config_t* config, const char* path,
                       size_t count) {
   return kilni_cli_fail(
       config->error, KILN_STATUS_INCOMPATIBLE,
-      "undo the change, or make the file again with --lock if it is intended",
-      "%zu thing%s not as \"%s\" has %s", count, count == 1 ? " is" : "s are",
-      path, count == 1 ? "it" : "them");
+      "undo the change, or write the file again with --lock if it is intended",
+      "%zu thing%s not as recorded in \"%s\"", count,
+      count == 1 ? " is" : "s are", path);
 }
 
-// Holds the plan against the lock; with --json the answer is the result.
+// Compares the plan with the lock; with --json the answer is the result.
 static bool verify_lock(const kilni_cli_config_t* config, const json_t* lock,
                         const char* path, int forms) {
   json_t* list = kilni_cli_config_lock_compare(config, lock);
@@ -245,7 +247,7 @@ static bool verify_lock(const kilni_cli_config_t* config, const json_t* lock,
            (count == 0 ||
             kilni_cli_tell(config->error, KILN_STATUS_INCOMPATIBLE));
   }
-  // Other variables alone change nothing.
+  // Changed variables alone are not a difference.
   if (count != 0) note_changes(list, variables);
   json_decref(list);
   json_decref(variables);
@@ -271,7 +273,8 @@ static bool take_items(kilni_cli_config_t* config, kilni_cli_call_t* call,
   return true;
 }
 
-// What was locked and is not there any more, or fits no more, is a difference.
+// What was locked and no longer exists or is no longer compatible is a
+// difference.
 static bool cmd_config_make_plan(kilni_cli_config_t* config,
                                  const char* lock_path) {
   kilni_cli_error_t* error = config->error;
@@ -281,7 +284,7 @@ static bool cmd_config_make_plan(kilni_cli_config_t* config,
     return false;
   }
   error->code = KILN_STATUS_INCOMPATIBLE;
-  kilni_cli_error_prefix(error, "\"%s\" holds no more", lock_path);
+  kilni_cli_error_prefix(error, "\"%s\" no longer matches", lock_path);
   return false;
 }
 
@@ -328,42 +331,42 @@ static bool run_config(const kilni_cli_call_t* given,
 static const kilni_cli_option_t kOptions[] = {
     {"root", "[DIR]",
      "Print the toolkit's folder. With DIR, which begins with / or . or "
-     "follows a =, look in that folder first instead.",
+     "follows =, search that folder first instead.",
      true, "file"},
     {"version", NULL, "Print the CUDA version.", false, NULL},
     {"cflags", NULL, "Print flags for the compiler.", false, NULL},
     {"libs", NULL, "Print flags for the linker.", false, NULL},
-    {"cmake", NULL, "Print a CMake script that makes imported targets.", false,
-     NULL},
+    {"cmake", NULL, "Print a CMake script that defines imported targets.",
+     false, NULL},
     {"shell", NULL, "Print variables for a shell.", false, NULL},
     {"make", NULL, "Print variables for a makefile.", false, NULL},
     {"pc", NULL, "Print a file for pkg-config.", false, NULL},
     {"json", NULL, "Write everything, or the error, as JSON.", false, NULL},
     {"lines", NULL,
-     "With --cflags and --libs: each word on a line of its own, unquoted.",
-     false, NULL},
-    {"static", NULL, "Take static libraries where a name could be either.",
+     "With --cflags and --libs: print one word per line, unquoted.", false,
+     NULL},
+    {"static", NULL, "Prefer static libraries where a name could be either.",
      false, NULL},
     {"rpath", NULL,
-     "Let programs find the shared libraries where they lie now.", false, NULL},
+     "Add run paths, so that programs find the shared libraries where they "
+     "are now.",
+     false, NULL},
     {"lock", "FILE",
-     "Write what was found to a file: paths, versions, sizes, SHA-256.", false,
-     "file"},
+     "Write a lock file of what was found: paths, versions, sizes, SHA-256.",
+     false, "file"},
     {"verify-lock", "FILE",
-     "Find it again and say what is not as in that file; without ITEM, what "
-     "the file is about.",
+     "Resolve again and report differences from that lock file; without ITEM, "
+     "resolve what the file lists.",
      false, "file"},
     {"mode", "MODE",
-     "What pieces that do not fit each other do; best-effort without it, "
-     "unless KILN_COMPAT says otherwise.",
+     "What incompatible components lead to. Default: KILN_COMPAT, else "
+     "best-effort.",
      false, "strict best-effort warn off"},
     {"ctk-version", "SPEC",
-     "The CUDA versions that are allowed, as a PEP 440 specifier: "
-     "\">=12.9,<13\".",
+     "The allowed CUDA versions, as a PEP 440 specifier: \">=12.9,<13\".",
      false, NULL},
-    {"sysroot", "DIR",
-     "The folder under which the system lies, to build for another one.", false,
-     "file"},
+    {"sysroot", "DIR", "The root folder of another system, to build for it.",
+     false, "file"},
     KILNI_CLI_WHERE_BUT_ROOT,
     {"help", NULL, "Print this help.", false, NULL},
 };
@@ -371,17 +374,17 @@ static const kilni_cli_option_t kOptions[] = {
 const kilni_cli_command_t kilni_cli_command_config = {
     "config",
     "[ITEM]...",
-    "Say what a build needs of a CUDA toolkit, for build systems.",
+    "Print what a build needs from a CUDA toolkit, for build systems.",
     "ITEM is a library with its headers (nvrtc, cublas, cudart_static), "
     "\"headers\", \"cuda\" for the driver, a program (nvcc), or KIND:NAME for "
-    "that alone; cudart without it. A toolkit may be a folder, a conda "
-    "prefix, a distribution's packages, or wheels in a site-packages.\n"
-    "All of it is taken from one place and of one CUDA major, and checked to "
-    "fit. No driver and no GPU is needed, and no program is run.\n"
-    "The exit code is 3 if a piece is not found, 4 if pieces do not fit each "
-    "other or --ctk-version or are not as locked, 5 if nothing has the "
-    "version that was asked "
-    "for.",
+    "that alone; the default is cudart. A toolkit may be a folder, a conda "
+    "prefix, a distribution's packages, or wheels in "
+    "site-packages.\nEverything is taken from one place and one CUDA major "
+    "version, and checked for compatibility. Neither a driver nor a GPU is "
+    "needed, and no program is run.\nThe exit code is 3 if a component is not "
+    "found, 4 if components are incompatible with each other or with "
+    "--ctk-version or differ from the lock, 5 if nothing has the requested "
+    "version for.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     0,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln doctor`: what this machine has, and what to do about the rest.
+// cli: `kiln doctor`: what this machine has, and how to fix what is missing.
 //
-// Prints the library's fact sheet and adds nothing of its own. What is missing
-// is a line in it, never a failure of the command.
+// Prints the library's facts and adds none of its own. What is missing is a
+// line of the report, never a failure of the command.
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +97,16 @@ static bool run_doctor(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 }
 
 static const kilni_cli_option_t kOptions[] = {
-    {"all", NULL, "Show every piece of the catalog, every copy of each.", false,
-     NULL},
-    {"trail", NULL,
-     "Show of each piece every path that was looked at in vain, and why.",
+    {"all", NULL,
+     "Show every component in the catalog, and every copy of "
+     "each.",
      false, NULL},
+    {"trail", NULL,
+     "Show, for each component, every path that was rejected, and why.", false,
+     NULL},
     {"shorten", NULL,
-     "Shorten private paths, to show the report to others: the user's folder "
-     "is ~, the user's name USER.",
+     "Shorten private paths, so that the report can be shared: the user's "
+     "folder becomes ~, the user's name USER.",
      false, NULL},
     KILNI_CLI_WHERE_OPTIONS,
     {"json", NULL, "Write the facts, or the error, as JSON.", false, NULL},
@@ -114,17 +116,16 @@ static const kilni_cli_option_t kOptions[] = {
 const kilni_cli_command_t kilni_cli_command_doctor = {
     "doctor",
     "",
-    "Say what this machine has for CUDA, what is missing, and what to do.",
-    "It looks at the system, the driver, the GPUs and what NVML reports about "
-    "them "
-    "now, toolkits and all their "
-    "pieces, the software device, the driver's cache and the environment, and "
-    "says of each where it was found and what its version is read from. "
-    "Problems come "
-    "last, the worst first, each with its fix.\n"
-    "`kiln doctor --shorten` is made to be pasted into a bug report.\n"
-    "The exit code is 0 also when there are problems: the report is the work, "
-    "and it was done. Scripts read \"severity\" in the JSON.",
+    "Report what this machine has for CUDA, what is missing, and how to fix "
+    "it.",
+    "It examines the system, the driver, the GPUs and what NVML reports about "
+    "them now, toolkits and all their components, the software device, the "
+    "driver's cache and the environment, and reports for each where it was "
+    "found and where its version comes from. Problems are listed last, most "
+    "severe first, each with its fix.\nThe output of `kiln doctor --shorten` "
+    "can be pasted into a bug report.\nThe exit code is 0 even if there are "
+    "problems, since the report succeeded. Scripts read \"severity\" in the "
+    "JSON.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     0,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln find`: where the pieces of a CUDA toolkit are, and which they are.
+// cli: `kiln find`: where the components of a CUDA toolkit are, and their
+// versions.
 //
-// Makes no runtime and opens no library.
+// Creates no runtime and opens no library.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 #include "kiln/locate_catalog.h"
 #include "kiln/toolkit.h"
 
-// What is looked for and what came of it. one-thread
+// What is looked for, and the results. one-thread
 typedef struct find_t {
   const kilni_cli_call_t* call;
   kilni_cli_error_t* error;
@@ -86,19 +87,20 @@ static bool cmd_find_read_wants(find_t* find) {
   }
   if (cmd_find_is_on(find, "all")) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "omit --all, or the names",
-                          "--all is given with a name");
+                          "omit --all or the names",
+                          "--all cannot be combined with a name");
   }
   if (at == call->operand_count) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write \"kiln find lib nvrtc\", for example, or "
                           "\"kiln find --all\"",
-                          "the name of a piece is missing");
+                          "the name of a component is missing");
   }
   for (; at < call->operand_count; at++) {
     kilni_cli_piece_t piece;
     const char* text = call->operands[at];
-    // No piece is called as a kind is: the word goes for those after it.
+    // No component has the name of a kind: the word applies to the names after
+    // it.
     const uint32_t next =
         kiln_locate_kind_parse((kiln_string_view_t){text, strlen(text)});
     if (next != 0 && at + 1 < call->operand_count) {
@@ -130,7 +132,7 @@ static bool cmd_find_make_context(find_t* find) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   options.locate = &find->where.options;
   options.mode = KILN_COMPAT_MODE_OFF;  // nothing is taken into use
-  // A line of text has no place for more than what tells the version.
+  // A line of text shows only the evidence for the version.
   if (!cmd_find_is_on(find, "json")) options.verify = KILN_SWITCH_OFF;
   if (cmd_find_is_on(find, "verify")) options.verify = KILN_SWITCH_ON;
   return kilni_cli_check(find->error,
@@ -237,7 +239,7 @@ static void cmd_find_show_lines(find_t* find) {
   }
 }
 
-// What is missing, as the error; all but the last are written here.
+// What is missing, as the error; all but the last are printed here.
 static bool cmd_find_fail_missing(find_t* find) {
   kilni_cli_error_t* error = find->error;
   if (find->set != NULL) {
@@ -286,11 +288,13 @@ static bool run_find(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 }
 
 static const kilni_cli_option_t kOptions[] = {
-    {"all", NULL, "Look for everything that the catalog knows.", false, NULL},
-    {"set", NULL, "Take all of them from one place, of one CUDA major.", false,
-     NULL},
+    {"all", NULL, "Look for everything in the catalog.", false, NULL},
+    {"set", NULL,
+     "Take all of them from one place and one CUDA major "
+     "version.",
+     false, NULL},
     KILNI_CLI_WHERE_OPTIONS,
-    {"trail", NULL, "Show every place that was looked at, and the evidence.",
+    {"trail", NULL, "Show every place that was searched, and the evidence.",
      false, NULL},
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
@@ -299,14 +303,14 @@ static const kilni_cli_option_t kOptions[] = {
 const kilni_cli_command_t kilni_cli_command_find = {
     "find",
     "KIND NAME...",
-    "Say where the pieces of a CUDA toolkit are, and of which version.",
-    "KIND is lib, header, static, bitcode, binary or stub; NAME is the "
-    "catalog's, e.g. nvrtc. A KIND among the names is that of the names after "
-    "it; KIND:NAME says it for one. A "
-    "line shows kind, name, CUDA version (\"?\" if it is not known), path "
-    "and the scope that it was found in; of headers, the folder for -I.\n"
-    "Nothing is loaded and no program is run. The exit code is 3 if a piece "
-    "is not found; with --all it is 0.",
+    "Find the components of a CUDA toolkit and their versions.",
+    "KIND is lib, header, static, bitcode, binary or stub; NAME is a name in "
+    "the catalog, e.g. nvrtc. A KIND among the names applies to the names "
+    "after it; KIND:NAME applies to one. Each line shows kind, name, CUDA "
+    "version (\"?\" if unknown), path and the scope that it was found in; for "
+    "headers, the path is the folder for -I.\nNothing is loaded and no "
+    "program is run. The exit code is 3 if a component is not found; with "
+    "--all it is 0.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln graph`: a graph from its file, drawn, run and timed.
+// cli: `kiln graph`: draws, runs and times a graph from its file.
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum {
   MAX_OUTPUTS = KILNI_CLI_GRAPH_MAX_BUFFERS + 4,
 };
 
-// What the call wants. one-thread
+// The request. one-thread
 typedef struct wanted_t {
   const char* svg;
   const char* dot;
@@ -34,14 +34,14 @@ typedef struct wanted_t {
   bool draws_only;
 } wanted_t;
 
-// Everything that is to be written. one-thread
+// Everything to be written. one-thread
 typedef struct results_t {
   kilni_cli_output_t outputs[MAX_OUTPUTS];
   kilni_cli_graph_written_t written[MAX_OUTPUTS];
   size_t count;
 } results_t;
 
-// ---- What was asked for ----
+// ---- The request ----
 
 static const struct {
   const char* word;
@@ -79,9 +79,10 @@ static bool cmd_graph_read_flags(const char* text, uint32_t* out,
     if (i == count) {
       return kilni_cli_fail(
           error, KILN_STATUS_INVALID_ARGUMENT,
-          "take some of verbose, runtime-types, kernels, copies, fills, hosts, "
-          "events, signal-semaphores, wait-semaphores, kernel-attributes, "
-          "handles, allocations, frees, memory-ops, topology, conditionals",
+          "write some of verbose, runtime-types, kernels, copies, fills, "
+          "hosts, events, signal-semaphores, wait-semaphores, "
+          "kernel-attributes, handles, allocations, frees, memory-ops, "
+          "topology, conditionals",
           "--driver-flags has no \"%.*s\"", (int)size, text);
     }
     *out |= kFlags[i].flag;
@@ -96,8 +97,8 @@ static bool read_runs(const char* text, uint32_t* out,
   if (text != NULL &&
       (!kilni_cli_u64_parse(text, strlen(text), &value) || value > MAX_RUNS)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "write a number from 0 to 1000; 0 runs it once and "
-                          "takes no time",
+                          "write a number from 0 to 1000; 0 runs it once "
+                          "without timing",
                           "--runs \"%s\" is not a number from 0 to %d", text,
                           (int)MAX_RUNS);
   }
@@ -120,7 +121,7 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
   }
   if (w->trace != NULL && (w->runs == 0 || w->draws_only)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "take --runs 1 or more, and no --no-run",
+                          "use --runs 1 or more, without --no-run",
                           "--trace needs a timed run");
   }
   const char* const paths[] = {w->svg, w->dot, w->driver_dot, w->trace};
@@ -132,7 +133,7 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
   return w->svg == NULL || kilni_cli_svg_check(error);
 }
 
-// What the call itself names; the graph file names more.
+// The files named by the call itself; the graph file names more.
 static bool cmd_graph_note_files(kilni_cli_files_t* files, const char* file,
                                  const wanted_t* w, kilni_cli_error_t* error) {
   const struct {
@@ -184,8 +185,8 @@ static bool draw_dot(const kilni_cli_graph_job_t* job, kilni_cli_buffer_t* out,
                                                 cmd_graph_take_text, &taking));
 }
 
-// The driver writes to a path of its own, which is read back, so that this
-// file too comes with all others or not at all.
+// The driver writes to a temporary path, which is read back, so that this file
+// too is written together with all others or not at all.
 static bool draw_driver(const kilni_cli_graph_job_t* job, const wanted_t* w,
                         kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   kilni_cli_buffer_t path = {0};
@@ -327,8 +328,9 @@ static bool check_statements(const kilni_cli_sketch_t* sketch,
   return sketch->buffer_count + sketch->code_count + sketch->node_count != 0 ||
          kilni_cli_fail(error, KILN_STATUS_BAD_DATA,
                         "declare a buffer and a node, such as `fill f = x <- "
-                        "0f32`; `kiln graph --help` says more",
-                        "the graph file \"%s\" declares nothing", sketch->file);
+                        "0f32`; see `kiln graph --help`",
+                        "the graph file \"%s\" has no declarations",
+                        sketch->file);
 }
 
 static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
@@ -365,17 +367,17 @@ static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 static const kilni_cli_option_t kOptions[] = {
     {"device", "auto|cuda:N|soft",
-     "Where to run. auto, the default, takes cuda:0 where it works and the "
-     "software device otherwise, and says so. cuda:N is entry N of your own "
+     "Where to run. auto, the default, uses cuda:0 if it works, else the "
+     "software device, and reports the fallback. cuda:N is entry N of your "
      "CUDA_VISIBLE_DEVICES.",
      false, "auto cuda:0 soft"},
     {"svg", "OUT",
-     "Draw the graph as SVG. Needs the program dot of Graphviz on the PATH.",
-     false, "file"},
+     "Draw the graph as SVG. Needs Graphviz's program dot on the PATH.", false,
+     "file"},
     {"dot", "OUT", "Draw the graph in DOT, the language of Graphviz.", false,
      "file"},
     {"driver-dot", "OUT",
-     "The driver's own dump of the graph, in DOT, with addresses.", false,
+     "Write the driver's own dump of the graph, in DOT, with addresses.", false,
      "file"},
     {"driver-flags", "NAME,...",
      "What the driver's dump contains. Default: verbose, which is everything.",
@@ -388,28 +390,31 @@ static const kilni_cli_option_t kOptions[] = {
      "chrome://tracing.",
      false, "file"},
     {"runs", "N",
-     "Timed runs, of which the median counts, after a first one. Each begins "
-     "with the same contents of the buffers. Default: 5. 0 runs it once, and "
-     "takes no time.",
+     "Timed runs after a first, untimed one; the median is reported. Each "
+     "starts with the same buffer contents. Default: 5. 0 runs it once "
+     "without timing.",
      false, NULL},
-    {"no-run", NULL, "Draw it, and run nothing.", false, NULL},
-    {"in", "NAME=FILE", "The buffer NAME starts as FILE, whatever is declared.",
+    {"no-run", NULL, "Draw the graph without running it.", false, NULL},
+    {"in", "NAME=FILE",
+     "Start the buffer NAME with the contents of FILE, "
+     "overriding the declaration.",
      true, "file"},
     {"out", "NAME=FILE",
-     "The buffer NAME goes to FILE after the first run, whatever is declared.",
+     "Write the buffer NAME to FILE after the first run, overriding the "
+     "declaration.",
      true, "file"},
-    {"define", "NAME[=VALUE]", "Of CUDA C++ (.cu): a macro.", true, NULL},
+    {"define", "NAME[=VALUE]", "For CUDA C++ (.cu): a macro.", true, NULL},
     {"arch", "ARCH",
-     "The architecture that CUDA C++ is compiled for. Default: that of the "
-     "device.",
+     "The architecture to compile CUDA C++ for. Default: that of the device.",
      false, NULL},
     KILNI_CLI_SOURCE_OPTIONS,
     {"time-limit", "S",
-     "Give up with exit code 8 when a compilation, or then a run, has not "
-     "ended after S seconds.",
+     "Give up with exit code 8 when a compilation, or then a run, takes "
+     "longer than S seconds.",
      false, NULL},
     {"seed", "N",
-     "Seed of every order that CUDA leaves open, on the software device.",
+     "Seed for every order that CUDA leaves undefined, on the software "
+     "device.",
      false, NULL},
     KILNI_CLI_CACHE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
@@ -419,14 +424,13 @@ const kilni_cli_command_t kilni_cli_command_graph = {
     "graph",
     "FILE",
     "Draw, run and time a graph of kernels, copies and fills.",
-    "FILE declares code files, buffers, nodes and edges, one a line. Nodes "
-    "that no edge orders run at once, as far as the device can. The graph is "
-    "launched as one piece of work; every node's beginning and time is taken "
-    "in runs of its own, with records around each node. A FILE that begins "
-    "with `sequence` chains programs over named buffers instead: what each "
-    "reads and writes orders them.\n"
-    "Output files appear whole or not at all. What a kernel prints goes to "
-    "standard error.",
+    "FILE declares code files, buffers, nodes and edges, one per line. Nodes "
+    "that no edge orders run concurrently, as far as the device can. The "
+    "graph is launched as one unit; the start and duration of every node are "
+    "measured in separate runs, with event records around each node. A FILE "
+    "that begins with `sequence` chains programs over named buffers instead: "
+    "what each reads and writes orders them.\nOutput files are written "
+    "completely or not at all. What a kernel prints goes to standard error.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

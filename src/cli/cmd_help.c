@@ -39,7 +39,7 @@ static const kilni_cli_option_t kHelpOptions[] = {
 const kilni_cli_command_t kilni_cli_command_help = {
     "help",
     "[COMMAND]",
-    "Say what there is, or how to use one command.",
+    "List the commands, or explain one.",
     "Without COMMAND it lists the commands.",
     kHelpOptions,
     sizeof(kHelpOptions) / sizeof(kHelpOptions[0]),
@@ -58,11 +58,10 @@ const kilni_cli_command_t kilni_cli_command_completion = {
     "completion",
     "SHELL",
     "Print a completion script for a shell.",
-    "SHELL is bash, zsh or fish. An installed kiln has the three where the "
-    "shells look for them; else: `source <(kiln completion bash)` in "
+    "SHELL is bash, zsh or fish. An installed kiln has all three where the "
+    "shells look for them; otherwise: `source <(kiln completion bash)` in "
     "~/.bashrc, `kiln completion zsh > DIR/_kiln` with DIR on fpath before "
-    "compinit, `kiln completion fish > "
-    "~/.config/fish/completions/kiln.fish`.",
+    "compinit, `kiln completion fish > ~/.config/fish/completions/kiln.fish`.",
     kCompletionOptions,
     sizeof(kCompletionOptions) / sizeof(kCompletionOptions[0]),
     1,

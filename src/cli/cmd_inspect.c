@@ -25,7 +25,7 @@ static void cmd_inspect_version_text(uint32_t version, char out[32]) {
                  version % 1000 / 10);
 }
 
-// Null where the file does not say.
+// Null if the file does not specify it.
 static json_t* cmd_inspect_number_or_null(uint32_t value) {
   return value == 0 ? json_null() : json_integer((json_int_t)value);
 }
@@ -37,8 +37,8 @@ static json_t* block_json(const uint32_t block[3]) {
                    (json_int_t)(block[2] == 0 ? 1 : block[2]));
 }
 
-// What a file says of itself may hold any byte: what is no UTF-8, or would move
-// a terminal's cursor, is shown as a question mark.
+// Text in a file may contain any byte: invalid UTF-8, and whatever would move a
+// terminal's cursor, is shown as a question mark.
 static void clean_text(const char* text, char* out, size_t capacity) {
   size_t i = 0;
   for (; text[i] != 0 && i + 1 < capacity; i++) {
@@ -119,7 +119,7 @@ static json_t* cmd_inspect_params_json(const kiln_image_t* image,
   return list;
 }
 
-// What machine code tells of a kernel, added to `object`.
+// What machine code records about a kernel, added to `object`.
 static void add_resources(json_t* object, const kiln_image_kernel_t* k) {
   const struct {
     const char* key;
@@ -137,14 +137,14 @@ static void add_resources(json_t* object, const kiln_image_kernel_t* k) {
   }
 }
 
-// Whether a member says what is in it: LTO-IR and NVVM IR do not, nor does what
-// could not be read.
+// Whether a member lists its contents: LTO-IR and NVVM IR do not, nor do
+// members that could not be read.
 static bool tells_names(const kiln_image_member_t* m) {
   return m->unread == NULL && m->format != KILN_CODE_FORMAT_LTOIR &&
          m->format != KILN_CODE_FORMAT_NVVM;
 }
 
-// Whether there may be names that nobody can read, and none was read.
+// Whether there may be names that cannot be read, and none was read.
 static bool hides_names(const kiln_image_t* image, uint32_t count) {
   for (uint32_t i = 0; count == 0 && i < kiln_image_member_count(image); i++) {
     if (!tells_names(kiln_image_member(image, i))) return true;
@@ -240,7 +240,7 @@ static json_t* symbols_json(const kiln_image_t* image) {
   return symbols;
 }
 
-// What all members say together.
+// The contents of all members together.
 static uint32_t image_debug(const kiln_image_t* image) {
   uint32_t debug = 0;
   for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
@@ -384,7 +384,7 @@ static void print_image(FILE* out, const kiln_image_t* image,
   for (uint32_t i = 0; !plain && i < members; i++) print_member(out, image, i);
   uint32_t count = kiln_image_kernel_count(image);
   if (hides_names(image, count)) {
-    (void)fputs("kernels not known: the names in it cannot be read\n", out);
+    (void)fputs("kernels unknown: the names in the file cannot be read\n", out);
   } else {
     (void)fprintf(out, "%" PRIu32 " kernel%s\n", count, count == 1 ? "" : "s");
   }

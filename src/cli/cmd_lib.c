@@ -35,8 +35,8 @@ static json_t* defaults_json(const char* name) {
   return rows;
 }
 
-// A command that runs the entry by its defaults alone. An output that starts
-// as a sample has no name of a file in the table.
+// A command that runs the entry with its defaults alone. An output that starts
+// as a sample has no file name in the table.
 static void cmd_lib_write_command(const char* name, kilni_cli_buffer_t* out,
                                   kilni_cli_error_t* error) {
   kiln_library_default_t row;
@@ -57,7 +57,7 @@ static void cmd_lib_write_command(const char* name, kilni_cli_buffer_t* out,
   }
 }
 
-// What an entry does by itself, in the words of lib/defaults.txt.
+// The defaults of an entry, in the words of lib/defaults.txt.
 static bool cmd_lib_tell(const kilni_cli_call_t* call, const char* name,
                          kilni_cli_error_t* error) {
   kiln_library_entry_t entry;
@@ -65,7 +65,7 @@ static bool cmd_lib_tell(const kilni_cli_call_t* call, const char* name,
   kilni_cli_buffer_t command = {0};
   if (call->operand_count > 1) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
-                          "\"kiln lib %s\" has no place for \"%s\"", name,
+                          "\"kiln lib %s\" takes no argument \"%s\"", name,
                           call->operands[1]);
   }
   if (!kilni_cli_library_find(name, &entry, error)) return false;
@@ -83,7 +83,7 @@ static bool cmd_lib_tell(const kilni_cli_call_t* call, const char* name,
     (void)fprintf(call->results, "%s: %s\n", entry.name, entry.summary);
     for (uint32_t i = 0; kiln_library_default(name, i, &row); i++) {
       bool shaped = row.shape[0] != 0;
-      // Every input is one, and says so by its content.
+      // Every input is one, as its content shows.
       bool is_sample =
           row.is_sample != 0 && (row.role == KILN_PROGRAM_ROLE_NONE ||
                                  row.role == KILN_PROGRAM_ROLE_OUT);
@@ -103,7 +103,7 @@ static bool cmd_lib_list(const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
   if (call->operand_count > 1) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
-                          "\"kiln lib list\" has no place for \"%s\"",
+                          "\"kiln lib list\" takes no argument \"%s\"",
                           call->operands[1]);
   }
   kiln_library_entry_t entry;
@@ -132,7 +132,7 @@ static bool cmd_lib_show(const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
   if (call->operand_count < 2) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "name one of those that kiln lib list lists",
+                          "name an entry that kiln lib list shows",
                           "\"kiln lib show\" needs NAME");
   }
   kiln_library_entry_t entry;
@@ -170,20 +170,18 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     "lib",
     "list|show NAME|NAME",
     "List and show the programs that come with Kiln.",
-    "list names them, with a sentence about each; what is only a part of "
-    "another "
-    "one is in --json alone. show NAME writes the text of one, which is a file "
-    "such as kiln run takes (.kiln): to be read, or as a beginning for one of "
-    "your own. NAME alone lists the defaults of kiln run lib:NAME: numbers, a "
-    "sample of each input, shapes of outputs, and a command "
-    "that needs no more.\n"
-    "They are inside the command: lib:NAME in place of a file runs, measures, "
-    "inspects or compiles one from any folder, with --define for its consts "
-    "and types. "
-    "One that has several launches or memory of its own is run whole, with the "
-    "parameters of its page in docs/library, which are all that it wants; the "
-    "options of the page are given by --define then: T, V, OPERATION, "
-    "EXCLUSIVE, DESCENDING, SYMMETRIC, REST, BINS, SEGMENT, ROUNDS, ORDER.",
+    "list names them, with a sentence about each; an entry that is only a "
+    "part of another another is listed only by --json. show NAME writes the "
+    "source text, a file that kiln run takes (.kiln): to read, or as a "
+    "starting point for your own. NAME alone lists the defaults of kiln run "
+    "lib:NAME: numbers, a sample of each input, shapes of outputs, and a "
+    "complete command.\nThey are built into the command: lib:NAME in place of "
+    "a file runs, measures, inspects or compiles one from any folder, with "
+    "--define for its consts and types. One that has several launches or "
+    "memory of its own runs as a whole, with the parameters that its page in "
+    "docs/library lists; the options on the page are then given by --define: "
+    "T, V, OPERATION, EXCLUSIVE, DESCENDING, SYMMETRIC, REST, BINS, SEGMENT, "
+    "ROUNDS, ORDER.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

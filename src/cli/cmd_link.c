@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln link`: device code linked, by nvJitLink or by the driver.
+// cli: `kiln link`: links device code with nvJitLink or with the driver.
 #define _DEFAULT_SOURCE  // readlink, setrlimit
 #include <jansson.h>
 #include <stdio.h>
@@ -114,7 +114,7 @@ static bool read_field(const field_t* field, const char* value, uint32_t* out,
   }
 }
 
-// What is linked, with what, and what came of it. one-thread
+// What is linked, with what, and the results. one-thread
 typedef struct link_run_t {
   const kilni_cli_call_t* call;
   kilni_cli_error_t* error;
@@ -188,7 +188,7 @@ static const char* own_program(link_run_t* run) {
   return run->program;
 }
 
-// What is made, where the name of its file says that; the name fits it.
+// The output format, if the file name determines it; the name must match.
 static bool read_name(link_run_t* run) {
   const char* file = cmd_link_value_of(run, "out-file");
   kiln_link_options_t* o = &run->options;
@@ -234,7 +234,7 @@ static bool fail_assume(link_run_t* run, const char* text) {
   return kilni_cli_fail(
       run->error, KILN_STATUS_INVALID_ARGUMENT,
       "write driver=13.0, nvjitlink=12.9 or both with a comma between them; "
-      "\"none\" is absent and \"unknown\" cannot be asked",
+      "\"none\" is an absent one and \"unknown\" one that cannot be queried",
       "--assume cannot be \"%s\"", text);
 }
 
@@ -335,7 +335,7 @@ static bool cmd_link_read_inputs(link_run_t* run) {
 
 // ---- The linker ----
 
-// What the library has to say of a toolkit, and of a linker that is missing.
+// What the library reports about a toolkit, and about a missing linker.
 static void cmd_link_on_log(kiln_log_level_t level, const char* space,
                             const char* line, void* user) {
   (void)user;
@@ -532,7 +532,7 @@ static bool cmd_link_report(link_run_t* run, const char* path, size_t bytes) {
   }
   json_t* object = choice_json(chosen);
   json_t* file = json_string(path);
-  // What came out: PTX of the software device, whatever was asked for.
+  // The output: PTX on the software device, whatever was requested.
   (void)json_object_set_new(
       object, "output",
       json_string(kiln_code_format_name(kiln_code_format(run->code))));
@@ -553,8 +553,9 @@ static bool cmd_link_link_all(link_run_t* run) {
   const char* path = cmd_link_value_of(run, "out-file");
   if (path == NULL) {
     return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "add -o FILE, or --explain to see who would link",
-                          "there is no file for what is linked");
+                          "add -o FILE, or --explain to see which linker "
+                          "would be used",
+                          "no output file");
   }
   if (!kilni_cli_output_check(path, run->error) || !cmd_link_prepare(run)) {
     return false;
@@ -579,7 +580,7 @@ static bool cmd_link_link_all(link_run_t* run) {
   return ok;
 }
 
-// What is linked is no file that it is linked from.
+// The output must not be one of the inputs.
 static bool cmd_link_check_files(link_run_t* run) {
   const char* out = cmd_link_value_of(run, "out-file");
   const char* nvjitlink = cmd_link_value_of(run, "nvjitlink");
@@ -599,8 +600,8 @@ static bool cmd_link_check_files(link_run_t* run) {
   return ok;
 }
 
-// For kiln_link_finish of the process that started this one. Its end is the
-// end of this one: nothing that nvJitLink has left behind is run at the exit.
+// For kiln_link_finish of the process that started this one, which waits for
+// its end. No exit handlers of nvJitLink run.
 static bool cmd_link_serve(link_run_t* run) {
   struct rlimit none = {0, 0};
   uint32_t descriptor = 0;
@@ -615,8 +616,8 @@ static bool cmd_link_serve(link_run_t* run) {
   _exit(0);
 }
 
-// For a device its linker is asked: the software device's joins PTX. What is
-// assumed of nvJitLink it does not know.
+// For a device, its own linker decides: that of the software device joins PTX.
+// It ignores what is assumed about nvJitLink.
 static bool choose_for(link_run_t* run) {
   if (run->device == NULL || run->assumes_nvjitlink) {
     return cmd_link_choose(run);
@@ -668,62 +669,66 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 #define BOOL_HELP "true|false"
 
 static const kilni_cli_option_t kOptions[] = {
-    {"out-file", "FILE", "Where the result goes; -o FILE is the same.", false,
-     "file"},
+    {"out-file", "FILE", "The output file, also as -o FILE.", false, "file"},
     {"output", "cubin|ptx|ltoir|relocatable",
-     "What is made. Default: what the name of FILE ends in, in upper or lower "
-     "case, else cubin; a name that says another format is refused. PTX and "
-     "LTO-IR come out of link-time optimisation only; the software device's "
-     "linker makes PTX of PTX.",
+     "The output format. Default: by the extension of FILE, in upper or lower "
+     "case, else cubin; an extension of another format is refused. Only "
+     "link-time optimisation can output PTX and LTO-IR; the linker of the "
+     "software device joins PTX into PTX.",
      false, "cubin ptx ltoir relocatable"},
     {"arch", "ARCH",
      "The architecture, e.g. sm_90. Default: that of the device; nvJitLink "
      "needs one of the two.",
      false, NULL},
-    {"lto", NULL,
-     "Optimise across inputs. LTO-IR among the inputs turns it on.", false,
-     NULL},
+    {"lto", NULL, "Optimise across inputs. LTO-IR among the inputs enables it.",
+     false, NULL},
     {"backend", "auto|nvjitlink|driver",
-     "Who links. auto, the default, decides by the versions there are.", false,
+     "The linker. auto, the default, decides by the versions found.", false,
      "auto nvjitlink driver"},
-    {"explain", NULL, "Say who would link and why; link nothing.", false, NULL},
+    {"explain", NULL,
+     "Report which linker would be used and why; link "
+     "nothing.",
+     false, NULL},
     {"assume", "FACT=VERSION",
-     "A fact instead of what this machine has: driver=13.0, nvjitlink=12.9; "
-     "none for absent, unknown for one that cannot be asked. Several: by "
-     "commas. With an assumed nvJitLink only --explain works.",
+     "A version to assume in place of this machine's: driver=13.0, "
+     "nvjitlink=12.9; none for an absent one, unknown for one that cannot be "
+     "queried. Separate several with commas. With an assumed nvJitLink only "
+     "--explain works.",
      true, NULL},
     {"nvjitlink", "FILE", "The nvJitLink library to link with.", false, "file"},
     {"device", "cuda:N|soft",
      "The device that will load the result: its architecture and its driver "
      "count.",
      false, "cuda:0 soft"},
-    {"name", "NAME", "What messages call the result.", false, NULL},
+    {"name", "NAME", "The name of the result in messages.", false, NULL},
     {"max-registers", "N",
-     "Registers that a thread may have. Like each option of what is compiled, "
-     "it is refused where it changes nothing: machine code stays as it was.",
+     "The maximum number of registers per thread. Like every compilation "
+     "option, it is refused where it would have no effect: machine code is "
+     "not recompiled.",
      false, NULL},
-    {"optimization-level", "0|1|2|3", "How hard code is optimised.", false,
+    {"optimization-level", "0|1|2|3", "The optimisation level.", false,
      "0 1 2 3"},
     {"debug", NULL, "Full debug information.", false, NULL},
     {"lineinfo", NULL, "Line numbers only.", false, NULL},
-    {"time", NULL, "Say in the log what took how long.", false, NULL},
-    {"verbose", NULL, "Say in the log what is used.", false, NULL},
+    {"time", NULL, "Log how long each step took.", false, NULL},
+    {"verbose", NULL, "Log what is used.", false, NULL},
     {"ftz", BOOL_HELP,
-     "Flush denormal numbers to zero. This and the next three reach LTO-IR "
-     "only, and are refused where there is none.",
+     "Flush denormal numbers to zero. This and the next three options affect "
+     "only LTO-IR, and are refused if there is none.",
      false, "true false"},
-    {"prec-div", BOOL_HELP, "Divide as IEEE 754 says.", false, "true false"},
-    {"prec-sqrt", BOOL_HELP, "Take square roots as IEEE 754 says.", false,
+    {"prec-div", BOOL_HELP, "Divide as specified by IEEE 754.", false,
      "true false"},
+    {"prec-sqrt", BOOL_HELP, "Take square roots as specified by IEEE 754.",
+     false, "true false"},
     {"fma", BOOL_HELP, "Contract a * b + c into one operation.", false,
      "true false"},
     {"kernels-used", "NAME",
      "A kernel that will be used, by its name in the machine code; others may "
-     "be dropped. One that no input has is refused.",
+     "be dropped. A name that no input defines is refused.",
      true, NULL},
     {"variables-used", "NAME",
-     "A variable that will be used; others may be dropped. One that no input "
-     "has is refused. Objects need --kernels-used beside it.",
+     "A variable that will be used; others may be dropped. A name that no "
+     "input defines is refused. Object files also need --kernels-used.",
      true, NULL},
     {"optimize-unused-variables", NULL, "Drop variables that nothing reads.",
      false, NULL},
@@ -734,20 +739,23 @@ static const kilni_cli_option_t kOptions[] = {
      "Threads to compile with, splitting more finely; 0: all processors.",
      false, NULL},
     {"isolated", NULL,
-     "Let nvJitLink link in a process of its own: what ends that one is an "
-     "error here, with the signal and the inputs.",
+     "Run nvJitLink in a separate process: if it crashes, the error names the "
+     "signal and the inputs.",
      false, NULL},
-    {"isolated-seconds", "N", "How long that may take. Default: 600.", false,
-     NULL},
+    {"isolated-seconds", "N",
+     "The maximum time for that process. Default: "
+     "600.",
+     false, NULL},
     {"serve", NULL,
-     "Link for the process that started this one; FILE is the number of a "
-     "descriptor. For libkiln only.",
+     "Link for the process that started this one; FILE is a descriptor "
+     "number. For libkiln only.",
      false, NULL},
     {"cache-dir", "DIR", "The folder of Kiln's cache. Default: as kiln cache.",
      false, "file"},
     {"no-cache", NULL,
-     "Keep no copy: neither in Kiln's cache nor in the driver's.", false, NULL},
-    {"extra", "OPTION", "An option as nvJitLink takes it.", true, NULL},
+     "Cache nothing: neither in Kiln's cache nor in the driver's.", false,
+     NULL},
+    {"extra", "OPTION", "An option in nvJitLink's own syntax.", true, NULL},
     KILNI_CLI_WHERE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
@@ -759,13 +767,11 @@ const kilni_cli_command_t kilni_cli_command_link = {
     "Link device code, with nvJitLink or with the driver.",
     "FILE is PTX, a cubin (relocatable or not), a fatbin, an object file, an "
     "archive of object files or LTO-IR, recognised by its content; they are "
-    "linked in "
-    "the order given. Who links is decided for this link, by the versions of "
-    "the driver, "
-    "of each nvJitLink and of the inputs; --explain shows the decision and its "
-    "reasons. The linker's logs go to standard error; the output appears "
-    "whole or not at all.\n"
-    "What each linker makes of each option: docs/reference/link-options.md.",
+    "linked in the given order. The linker is chosen for each link, by the "
+    "versions of the driver, of each nvJitLink and of the inputs; --explain "
+    "shows the decision and its reasons. The linker's logs go to standard "
+    "error; the output is written completely or not at all.\nHow each linker "
+    "handles each option: docs/reference/link-options.md.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln run`: a kernel, from files to files.
+// cli: `kiln run`: runs a kernel from files to files.
 #define _POSIX_C_SOURCE 200809L
 #include <float.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "kiln/compile.h"
 
 // A GPU's driver writes what kernels print to descriptor 1. While a device is
-// open that is standard error; results have to wait.
+// open that is standard error; results must wait.
 static json_t* cmd_run_dims_json(const uint32_t dims[3]) {
   return json_pack("[I,I,I]", (json_int_t)dims[0], (json_int_t)dims[1],
                    (json_int_t)dims[2]);
@@ -44,7 +44,7 @@ static json_t* outputs_json(const kilni_cli_plan_t* plan,
   return list;
 }
 
-// ---- What was expected ----
+// ---- Expected outputs ----
 
 static json_t* number_json(double value) {
   return value <= DBL_MAX ? json_real(value) : json_null();
@@ -87,8 +87,8 @@ static json_t* expected_json(const kilni_cli_plan_t* plan,
   return list;
 }
 
-// The first output that is not as expected is the error, further ones stand
-// below it.
+// The first output that is not as expected is the error; further ones are
+// listed below it.
 static bool tell_differences(const kilni_cli_session_t* session,
                              const kilni_cli_plan_t* plan,
                              const kilni_cli_difference_t* differences,
@@ -138,8 +138,8 @@ static bool tell_differences(const kilni_cli_session_t* session,
                         text);
   } else {
     kilni_cli_error_fix(error,
-                        "look at what the kernel computes for the element %s, "
-                        "and at the file: this is more than rounding",
+                        "check what the kernel computes for the element %s, "
+                        "and the file: this is more than rounding",
                         first);
   }
   return false;
@@ -175,7 +175,7 @@ static bool cmd_run_compare(kilni_cli_session_t* session,
   return true;
 }
 
-// ---- What comes out ----
+// ---- Results ----
 
 static void cmd_run_add_library(const char* path, void* user) {
   json_t* text = json_string(path);
@@ -183,7 +183,7 @@ static void cmd_run_add_library(const char* path, void* user) {
                               text != NULL ? text : json_string_nocheck("?"));
 }
 
-// How the code came to be, and what that has brought into the process.
+// How the code was made, and which libraries that loaded into the process.
 static void add_making(json_t* object, const kilni_cli_session_t* session) {
   const kilni_cli_code_t* code = &session->code;
   json_t* libraries = json_array();
@@ -385,7 +385,7 @@ static bool run_request(const kilni_cli_call_t* call,
   ok = ok && kilni_cli_outputs_write(outputs, output_count, error) &&
        cmd_run_report(call, &session, &plan, outputs, output_count, differences,
                       error);
-  // The files are there to be looked at; JSON has said the rest.
+  // The files can be examined; the JSON has the rest.
   if (ok && !is_as_expected(&plan, differences)) {
     ok = call->json ? kilni_cli_tell(error, KILN_STATUS_OUT_OF_RANGE)
                     : tell_differences(&session, &plan, differences, error);
@@ -395,7 +395,7 @@ static bool run_request(const kilni_cli_call_t* call,
   return ok;
 }
 
-// A code file that is not there is found out before a device is started.
+// A missing code file is reported before a device is started.
 static bool check_file(const char* path, kilni_cli_error_t* error) {
   if (kilni_cli_library_name(path) != NULL || access(path, R_OK) == 0) {
     return true;
@@ -414,7 +414,7 @@ static bool cmd_run_read_program(kilni_cli_request_t* request,
          (request->whole || kilni_cli_program_types(request, error));
 }
 
-// A plan says what its inputs are, and needs a device to be made.
+// A plan defines its inputs, and creating one needs a device.
 static bool cmd_run_read_inputs(kilni_cli_request_t* request,
                                 kilni_cli_error_t* error) {
   return request->whole || (kilni_cli_request_read(request, error) &&
@@ -435,109 +435,110 @@ static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 static const kilni_cli_option_t kOptions[] = {
     {"entry", "NAME",
-     "Name of the kernel; not needed where the file has only one. Of C++ the "
-     "name in the source, as much as is needed: scale, ns::scale, "
-     "'scale<float>' or 'scale(float*, int)'. Of a .cu an instance of a "
-     "template, 'scale<float>', is compiled for it.",
+     "Name of the kernel; not needed if the file has only one. For C++, the "
+     "name in the source, as much of it as is needed: scale, ns::scale, "
+     "'scale<float>' or 'scale(float*, int)'. For a .cu file, a template "
+     "instance such as 'scale<float>' is compiled for it.",
      false, NULL},
     {"device", "auto|cuda:N|soft|NAME",
-     "Where to run. auto, the default, takes cuda:0 where it works and the "
-     "software device otherwise, and says so. cuda:N is entry N of your own "
-     "CUDA_VISIBLE_DEVICES. NAME is the UUID of a GPU or its address on the "
-     "PCI bus, as kiln doctor lists them.",
+     "Where to run. auto, the default, uses cuda:0 if it works, else the "
+     "software device, and reports the fallback. cuda:N is entry N of your "
+     "CUDA_VISIBLE_DEVICES. NAME is the UUID of a GPU or its PCI bus address, "
+     "as kiln doctor lists them.",
      false, "auto cuda:0 soft"},
     {"grid", "X,Y,Z",
-     "Blocks. Default: the least that cover the longest buffer, one thread an "
-     "element: not right for one block a row, or a block size in the text. A "
-     "kernel that counts in two or three dimensions (threadIdx.y) has none: of "
-     "PTX and CUDA C++ it is refused without --grid and --block.",
+     "Blocks. Default: the minimum that covers the longest buffer with one "
+     "thread per element: wrong for kernels that use one block per row or fix "
+     "their block size. There is no default for a kernel with two or three "
+     "dimensions (threadIdx.y): PTX and CUDA C++ are refused without --grid "
+     "and --block.",
      false, NULL},
     {"block", "X,Y,Z",
-     "Threads of a block. Default: what the kernel requires, else 256,1,1, or "
-     "as "
-     "many as it is bounded to.",
+     "Threads per block. Default: what the kernel requires, else 256,1,1, or "
+     "as many as it is bounded to.",
      false, NULL},
-    {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
+    {"shared", "BYTES", "Dynamic shared memory per block. Default: 0.", false,
      NULL},
     {"cooperative", NULL,
-     "Launch so that blocks may wait for each other (grid.sync()): the grid "
-     "must fit the device at once.",
+     "Cooperative launch: blocks may wait for each other (grid.sync()), so "
+     "the whole grid must fit the device at once.",
      false, NULL},
     {"time-limit", "S",
      "Give up with exit code 8 when the compilation of FILE, or then the "
-     "kernel, has not ended after S seconds. Default: no limit.",
+     "kernel, takes longer than S seconds. Default: no limit.",
      false, NULL},
     {"in", "P=FILE[:TYPE[N,...]]",
-     "Parameter P is a buffer that holds what FILE holds. P is the position "
-     "from 0, or the name where the code file has names. The type is for raw "
+     "Parameter P is a buffer with the contents of FILE. P is the position "
+     "from 0, or the name if the code file has names. The type is for raw "
      "bytes; without it they are u8.",
      true, "file"},
     {"out", "P=FILE[:TYPE[N,...]]",
      "Parameter P is a buffer of this type and shape that starts at zero and "
      "is written to FILE. :@Q copies type and shape of parameter Q. With --in "
-     "for the same P it starts as that and has its shape.",
+     "for the same P it has the contents and shape of that file.",
      true, "file"},
     {"inout", "P=FILE[:TYPE[N,...]]",
-     "Parameter P is a buffer that holds what FILE holds and is written back "
+     "Parameter P is a buffer with the contents of FILE and is written back "
      "to it.",
      true, "file"},
     {"buffer", "P=TYPE[N,...]",
-     "Parameter P is a buffer of this type and shape, with numbers made up, "
-     "the "
-     "same in every run: floats from 0.5 to 1, whole numbers from 0 to 99. To "
-     "try a kernel.",
+     "Parameter P is a buffer of this type and shape with generated numbers, "
+     "the same in every run: floats from 0.5 to 1, integers from 0 to 99. For "
+     "trying out a kernel.",
      true, NULL},
     {"arg", "P=VALUE",
      "Parameter P is a number with its type, such as 1024i32, 2.5f32 or "
-     "0x1fu64; or true, false; or len(Q), the element count of buffer Q; or of "
-     "a struct @FILE, the bytes of FILE, or '{2.5f32,1i32}', its members. A "
-     "program (.kiln) says the types itself: 1024 is enough.",
+     "0x1fu64; or true, false; or len(Q), the element count of buffer Q; or, "
+     "for a struct, @FILE, the bytes of FILE, or '{2.5f32,1i32}', its "
+     "members. A program (.kiln) declares the types itself: 1024 is enough.",
      true, NULL},
     {"expect", "P=FILE[:TYPE[N,...]]",
      "Compare the buffer of parameter P with FILE after the run: exit code 1 "
-     "where an element differs. Without --in, --out and --inout for P it is a "
-     "buffer of the type and shape of FILE that starts at zero.",
+     "if an element differs. Without --in, --out and --inout for P, the "
+     "buffer has the type and shape of FILE and starts at zero.",
      true, "file"},
     {"tolerance", "T",
-     "How far an element may be from what --expect says: T, or T times what is "
-     "expected. A file of raw bytes then needs a type. Default: 0.",
+     "The maximum difference between an element and its expected value: T, or "
+     "T times the expected value. A file of raw bytes then needs a type. "
+     "Default: 0.",
      false, NULL},
     {"define", "NAME[=VALUE]",
-     "Of CUDA C++ (.cu): a macro. Of a program (.kiln): the value of a const, "
-     "or the type of a type, in place of what the text says.",
+     "For CUDA C++ (.cu), a macro; for a program (.kiln), the value of a "
+     "const or the type of a type, in place of the one in the text.",
      true, NULL},
     {"arch", "ARCH",
-     "The architecture that CUDA C++ is compiled for, such as compute_75. "
-     "Default: that of the device.",
+     "The architecture to compile CUDA C++ for, such as compute_75. Default: "
+     "that of the device.",
      false, NULL},
     KILNI_CLI_SOURCE_OPTIONS,
     {"max-ulp", "N",
-     "Of a program: the error that its f32 functions may have, in units in the "
-     "last place; what the device approximates may then be used. Default: 0, "
-     "strict: less than 1, and the same bits on every device.",
+     "For a program: the maximum error of its f32 functions, in units in the "
+     "last place; above 0 the device's approximations may be used. Default: "
+     "0, strict: less than 1, and the same bits on every device.",
      false, NULL},
     {"seed", "N",
-     "Seed of every order that CUDA leaves open, on the software device.",
+     "Seed for every order that CUDA leaves undefined, on the software "
+     "device.",
      false, NULL},
     {"report", "NAMES",
-     "Errors to look for on the software device: unwritten (memory read before "
-     "anything wrote it), freed (memory used after it was freed), all or none; "
-     "several with commas between. Default: KILN_SOFT_REPORT.",
+     "Errors to detect on the software device: unwritten (reads of "
+     "uninitialised memory), freed (use after free), all or none; separate "
+     "several with commas. Default: KILN_SOFT_REPORT.",
      false, "unwritten freed all none"},
     {"order", "auto|latest",
-     "When work runs on the software device: auto, or latest, only when "
-     "something waits for it. Default: KILN_SOFT_ORDER.",
+     "When work runs on the software device: auto, or latest, which delays it "
+     "until something waits for it. Default: KILN_SOFT_ORDER.",
      false, "auto latest"},
     {"stats", NULL,
-     "Also say what the run took: time, what the cache had, which libraries of "
-     "CUDA are in the process, and on the software device instructions by "
-     "kind, active lanes, how memory was accessed, barriers and the time of "
-     "blocks. Counting makes the kernel take about three times as long.",
+     "Also report the cost of the run: time, cache hits, the CUDA libraries "
+     "in the process and, on the software device, instructions by kind, "
+     "active lanes, memory accesses, barriers and the time of blocks. "
+     "Counting makes the kernel take about three times as long.",
      false, NULL},
     {"telemetry", "json|prometheus",
-     "Also write to standard output what was counted and timed: dispatches, "
-     "threads, bytes copied, memory used again, time on the device. With "
-     "--json it is the key \"telemetry\" of the result.",
+     "Also write counters and timings to standard output: dispatches, "
+     "threads, bytes copied, memory reused, time on the device. With --json "
+     "they are the key \"telemetry\" of the result.",
      false, "json prometheus"},
     KILNI_CLI_CACHE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
@@ -549,21 +550,17 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "Run a kernel on files, on a GPU or on the software device.",
     "FILE is CUDA C++ (.cu, compiled by NVRTC), a program in Kiln's own "
     "language (.kiln, or lib:NAME for one of kiln lib list, which needs no "
-    "compiler and says itself what the lengths of its outputs and its work "
-    "size are; one that has several launches or memory of its own is run "
+    "compiler and defines the lengths of its outputs and its work size "
+    "itself; one that has several launches or memory of its own runs as a "
     "whole, unless all parameters of the program are given), PTX (.ptx), "
-    "LTO-IR "
-    "(.ltoir, "
-    "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
-    "is kept (see kiln cache), and for a GPU as machine code. Every parameter "
-    "of the kernel is given by one of "
-    "--in, --out, --inout, --expect and --arg. A program needs no P= where "
-    "only one "
-    "parameter can be meant; what is not given of lib:NAME is as kiln lib NAME "
-    "says.\n"
-    "Data files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] or "
-    "u8[h,w,c]) or raw bytes, by the name's end. Output files appear whole "
-    "or not at all. What a kernel prints goes to standard error.",
+    "LTO-IR (.ltoir, linked by nvJitLink) or device code (.cubin, on a GPU). "
+    "Compiled code is cached (see kiln cache), for a GPU as machine code. "
+    "Every parameter of the kernel is given by one of --in, --out, --inout, "
+    "--expect and --arg. A program needs no P= if only one parameter can be "
+    "meant; parameters of lib:NAME that are not given are as kiln lib NAME "
+    "says.\nData files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] "
+    "or u8[h,w,c]) or raw bytes, by extension. Output files are written "
+    "completely or not at all. What a kernel prints goes to standard error.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     1,

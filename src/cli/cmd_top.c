@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: `kiln top`: what the GPUs do, again and again.
+// cli: `kiln top`: what the GPUs are doing, updated periodically.
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
 #include <signal.h>
@@ -38,8 +38,9 @@ static bool read_interval(top_t* top) {
   if (end == text || *end != 0 ||
       !(seconds * 1000.0 >= (double)LEAST_MS && seconds <= MOST_SECONDS)) {
     return kilni_cli_fail(top->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "give seconds from 0.1 to 86400",
-                          "--interval \"%s\" is not such a number of seconds",
+                          "give a number of seconds from 0.1 to 86400",
+                          "--interval \"%s\" is not a number from 0.1 to "
+                          "86400",
                           text);
   }
   top->interval_ms = (int)(seconds * 1000.0);
@@ -69,7 +70,7 @@ static bool cmd_top_open_all(top_t* top) {
                                                       &top->view.watch))) {
     return false;
   }
-  // Not to be had is no reason to show nothing.
+  // Facts that are unavailable do not keep the others from being shown.
   kiln_status_t status =
       kiln_runtime_open_device(top->runtime, "soft", &top->view.soft);
   kiln_status_free(status);
@@ -142,7 +143,7 @@ static bool show_page(top_t* top, const kilni_cli_screen_t* screen,
                                  "out of memory");
 }
 
-// A new size is a new page at once, of the same sample.
+// A new size redraws the page at once, from the same sample.
 static bool show_pages(top_t* top, kilni_cli_screen_t* screen,
                        int* out_signal) {
   *out_signal = 0;
@@ -171,7 +172,7 @@ static bool run_on_screen(top_t* top) {
     kilni_cli_screen_close(&screen);
   }
   kilni_cli_screen_let_go(&screen);
-  // Whoever sent it sees the command end by it, as if it had not waited.
+  // The sender sees the command end by this signal, as if it had not waited.
   if (signal != 0) (void)raise(signal);
   return ok;
 }
@@ -194,31 +195,29 @@ static bool run_top(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 }
 
 static const kilni_cli_option_t kOptions[] = {
-    {"once", NULL, "Print one page and end, also on a terminal.", false, NULL},
-    {"interval", "S", "Look again every S seconds; 1 without.", false, NULL},
+    {"once", NULL, "Print one page and exit, even on a terminal.", false, NULL},
+    {"interval", "S", "Update every S seconds. Default: 1.", false, NULL},
     {"count", "N",
-     "End after N pages; without, on a terminal at `q`, elsewhere after one.",
+     "Exit after N pages. Default: on a terminal at `q`, elsewhere after one.",
      false, NULL},
-    {"json", NULL,
-     "Write each page, or the error, as JSON: one object for each.", false,
-     NULL},
+    {"json", NULL, "Write each page, or the error, as JSON: one object each.",
+     false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
 };
 
 const kilni_cli_command_t kilni_cli_command_top = {
     "top",
     "",
-    "Show what the GPUs do now: memory, work, power, clocks, links, processes.",
-    "On a terminal the page is renewed until `q` or Ctrl-C, and the terminal "
-    "is left as it was; elsewhere one page is printed. What a GPU does not "
-    "report is a question mark.\n"
-    "The facts are NVML's, a part of the driver, and cost the GPUs nothing: no "
-    "context is made. GPUs are numbered in the order of their addresses, "
-    "whatever CUDA_VISIBLE_DEVICES says. The pools of a program's memory are "
-    "known to that program alone; what they hold counts as memory in use of "
-    "its process. A machine without a GPU is not an error: the page says why "
-    "none "
-    "is seen.",
+    "Show what the GPUs are doing: memory, load, power, clocks, links, "
+    "processes.",
+    "On a terminal the page is updated until `q` or Ctrl-C, and the terminal "
+    "is then restored; elsewhere one page is printed. What a GPU does not "
+    "report is a question mark.\nThe data comes from NVML, a part of the "
+    "driver, and costs the GPUs nothing: no context is created. GPUs are "
+    "numbered in the order of their addresses, whatever CUDA_VISIBLE_DEVICES "
+    "contains. A program's memory pools are known to that program alone; "
+    "their memory counts as in use by its process. A machine without a GPU is "
+    "not an error: the page states why none is seen.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),
     0,

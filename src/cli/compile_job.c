@@ -12,7 +12,7 @@
 
 #define MAX_SOURCE_BYTES ((size_t)256 << 20)
 
-// ---- What was asked for ----
+// ---- The request ----
 
 static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   if (kilni_cli_ends_in(c->file, ".cu")) {
@@ -26,7 +26,7 @@ static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   if (kilni_cli_ends_in(c->file, ".kiln")) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "name an output: `kiln compile FILE.kiln -o "
-                          "FILE.ptx`; what comes out is not kept",
+                          "FILE.ptx`; the result is not cached",
                           "compiling the kiln file \"%s\"", c->file);
   }
   if (kilni_cli_ends_in(c->file, ".ptx")) {
@@ -36,7 +36,7 @@ static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                         "name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
                         ".ptx for PTX",
-                        "\"%s\": its name does not say what it is", c->file);
+                        "\"%s\": its name does not imply a format", c->file);
 }
 
 static bool find_output(kilni_cli_compile_t* c, const char* out,
@@ -94,7 +94,7 @@ bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
 
 // ---- Compiling ----
 
-// A log is the compiler's own text, in which the source has its say.
+// A log is the compiler's own text, which may quote the source.
 static void show_text(const char* text) {
   size_t size = strlen(text);
   if (size == 0) return;
@@ -141,14 +141,14 @@ static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
   return true;
 }
 
-// What has a meaning for a compiler only.
+// Options with a meaning only for a compiler.
 static bool check_ptx(const kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   static const char* const WORDS[] = {"define", "include", "pre-include", "std",
                                       "name"};
   for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
     if (kilni_cli_option_value(c->call, WORDS[i]) != NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
-                            "--%s means nothing for PTX", WORDS[i]);
+                            "--%s has no meaning for PTX", WORDS[i]);
     }
   }
   return true;

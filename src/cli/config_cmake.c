@@ -9,7 +9,7 @@
 #include "kiln/locate_catalog.h"
 #include "kiln/version.h"
 
-// A script while it is written. one-thread
+// A script being written. one-thread
 typedef struct script_t {
   const kilni_cli_config_t* config;
   kilni_cli_buffer_t* out;
@@ -148,7 +148,7 @@ static void add_location(script_t* s, const kilni_cli_config_piece_t* piece) {
   property_end(s);
 }
 
-// A stub is linked by name: by its path CMake would put its folder among those
+// A stub is linked by name: given its path, CMake would add its folder to those
 // that the loader searches.
 static void add_stub(script_t* s, const kilni_cli_config_piece_t* piece) {
   char folder[8192];
@@ -163,7 +163,7 @@ static void add_stub(script_t* s, const kilni_cli_config_piece_t* piece) {
   property_end(s);
 }
 
-// The piece that a component's target stands for; NULL: headers alone.
+// The component that a target represents; NULL: headers alone.
 static const kilni_cli_config_piece_t* main_piece(const script_t* s,
                                                   size_t component) {
   for (size_t i = 0; i < kilni_cli_config_piece_count(s->config); i++) {

@@ -117,7 +117,9 @@ bool kilni_cli_config_pc_text(const kilni_cli_config_t* config,
          config_form_add(out, kilni_cli_config_component(config, i)->name, e);
   }
   ok = ok &&
-       config_form_add(out, "\nDescription: Pieces of a CUDA toolkit, by kiln ",
+       config_form_add(out,
+                       "\nDescription: Components of a CUDA toolkit, by "
+                       "kiln ",
                        e) &&
        config_form_add(out, kiln_version_string(), e) &&
        config_form_add(out, "\nVersion: ", e) &&

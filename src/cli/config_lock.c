@@ -26,7 +26,7 @@ static void sha256_text(const uint8_t sha256[KILN_LOCATE_SHA256_BYTES],
   }
 }
 
-// A piece with what its file holds; NULL if that cannot be read.
+// A component with a digest of its file; NULL if that cannot be read.
 static json_t* config_lock_item_json(const kilni_cli_config_piece_t* piece,
                                      kilni_cli_error_t* error) {
   char digest[SHA256_TEXT];
@@ -39,7 +39,7 @@ static json_t* config_lock_item_json(const kilni_cli_config_piece_t* piece,
   }
   sha256_text(sha256, digest);
   json_t* object = kilni_cli_item_json(piece->item);
-  // Where else was looked is no part of the answer.
+  // Other searched places are not part of the answer.
   (void)json_object_del(object, "tried");
   (void)json_object_set_new(
       object, "file", kilni_cli_text_json(kiln_locate_item_file(located)));
@@ -63,7 +63,7 @@ static json_t* items_json(const kilni_cli_config_t* config) {
   return list;
 }
 
-// The ITEMs as the user wrote them: they are what is resolved again.
+// The ITEMs as the user wrote them: these are resolved again.
 static json_t* config_lock_components_json(const kilni_cli_config_t* config) {
   json_t* list = json_array();
   for (size_t i = 0; i < config->call->operand_count; i++) {

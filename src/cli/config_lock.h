@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: lock files: a plan as it was once, to hold later ones against.
+// cli: lock files: a recorded plan, to compare later ones with.
 #ifndef KILN_SRC_CLI_CONFIG_LOCK_H_
 #define KILN_SRC_CLI_CONFIG_LOCK_H_
 
@@ -8,8 +8,8 @@
 
 #include "cli/config_plan.h"
 
-// Whether `path` may be written: it is no file that the plan has found so far,
-// and not the one of --verify-lock. Writing asks again.
+// Whether `path` may be written: it is neither a file that the plan has found
+// so far nor the one of --verify-lock. Writing checks again.
 bool kilni_cli_config_lock_check(const kilni_cli_config_t* config,
                                  const char* path);
 
@@ -27,9 +27,9 @@ bool kilni_cli_config_lock_read(const char* path, json_t** out_lock,
 json_t* kilni_cli_config_lock_compare(const kilni_cli_config_t* config,
                                       const json_t* lock);
 
-// Which variables have other values than then: [{"name","locked","now"}]. That
-// is no difference by itself, but may be the reason for one. The caller owns
-// it; NULL on failure.
+// Which variables have changed since: [{"name","locked","now"}]. That is not a
+// difference by itself, but may be the reason for one. The caller owns it; NULL
+// on failure.
 json_t* kilni_cli_config_lock_environment(const kilni_cli_config_t* config,
                                           const json_t* lock);
 

@@ -29,7 +29,7 @@ static bool is_text_or_null(const json_t* value) {
   return value == NULL || json_is_null(value) || json_is_string(value);
 }
 
-// The key of an item that is not as it must be; NULL if all are.
+// The key of the first invalid item; NULL if all are valid.
 static const char* bad_key(const json_t* item) {
   static const char* const texts[] = {"kind", "name", "path", "file", "scope"};
   static const char* const maybe[] = {"version", "real_path", "release"};
@@ -75,7 +75,7 @@ static bool items_are_sound(const json_t* items, flaw_t* flaw) {
     const char* key = json_is_object(item) ? bad_key(item) : NULL;
     *flaw = (flaw_t){"items", i, key};
     if (!json_is_object(item) || key != NULL) return false;
-    flaw->key = "name";  // it is there twice
+    flaw->key = "name";  // it occurs twice
     if (same_item(items, item) != item) return false;
   }
   return true;
@@ -130,7 +130,7 @@ static bool fail_flaw(const char* name, const flaw_t* flaw,
                         name, where);
 }
 
-// Its number tells a lock file and of which format it is.
+// Its number identifies a lock file and its format.
 static bool config_lock_text_check_format(const json_t* lock, const char* name,
                                           kilni_cli_error_t* error) {
   const json_t* format = json_object_get(lock, "kiln_lock");
@@ -180,7 +180,7 @@ bool kilni_cli_config_lock_parse(const char* text, size_t size,
   return ok;
 }
 
-// ---- Holding against each other ----
+// ---- Comparing ----
 
 static json_t* config_lock_text_copy(const json_t* value) {
   return value == NULL ? json_null() : json_deep_copy(value);
@@ -259,7 +259,7 @@ json_t* kilni_cli_config_lock_variables(const json_t* locked,
   const char* name;
   json_t* value;
   bool ok = list != NULL;
-  // The iterator of Jansson changes nothing, but asks for what can be changed.
+  // The iterator of Jansson changes nothing, but takes a non-const pointer.
   json_object_foreach((json_t*)(size_t)locked, name, value) {
     ok = ok && config_lock_text_add_variable(list, name, value,
                                              json_object_get(now, name));

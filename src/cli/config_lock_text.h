@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: lock files as text: read, held against each other. Pure: no disk.
+// cli: lock files as text: reading and comparing. Pure: no disk.
 #ifndef KILN_SRC_CLI_CONFIG_LOCK_TEXT_H_
 #define KILN_SRC_CLI_CONFIG_LOCK_TEXT_H_
 
@@ -15,16 +15,16 @@ enum {
   KILNI_CONFIG_LOCK_MAX_COMPONENTS = 256,
 };
 
-// Reads a lock file, which `name` stands for in messages. What comes back has
-// every key that later code reads, each of its type. The caller owns
-// `*out_lock`. INVALID_ARGUMENT: it is not a lock file, or damaged;
-// UNSUPPORTED: it is of another format.
+// Reads a lock file, called `name` in messages. The result has every key that
+// later code reads, each with its type. The caller owns `*out_lock`.
+// INVALID_ARGUMENT: it is not a lock file, or damaged; UNSUPPORTED: it is of
+// another format.
 bool kilni_cli_config_lock_parse(const char* text, size_t size,
                                  const char* name, json_t** out_lock,
                                  kilni_cli_error_t* error);
 
-// What is not in both lists of items, or not the same:
-// [{"item","what","locked","now"}]. The caller owns it; NULL without memory.
+// The differences between two lists of items: [{"item","what","locked","now"}].
+// The caller owns it; NULL without memory.
 json_t* kilni_cli_config_lock_differences(const json_t* locked,
                                           const json_t* now);
 

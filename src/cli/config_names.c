@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the components of `kiln config` stand for.
+// cli: the components of `kiln config`.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/config_names.h"
 #include "kiln/locate_catalog.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-// Rows whose names are compared with one that is none.
+// Rows to compare an unknown name with.
 enum { MAX_ROWS = 1024 };
 
 #define SYSTEM "-lpthread -ldl -lrt -lm"
@@ -18,7 +18,7 @@ enum { MAX_ROWS = 1024 };
 // and a C compiler does not.
 #define CALLS_CUDART "culibos cudart_static -lstdc++ " SYSTEM
 
-// A static library and all that it needs, to the last: what is named here is
+// A static library and all that it needs, transitively: what is named here is
 // not looked up again. thread-safe
 typedef struct needs_t {
   const char* name;
@@ -74,8 +74,8 @@ static const char* name_in(uint32_t kind, const char* name) {
   return near;
 }
 
-// The header set that a library's headers are in: the one whose name is the
-// longest beginning of its own, as "cublas" is of "cublasLt".
+// The header set with a library's headers: the one with the longest name that
+// is a prefix of the library's, as "cublas" is of "cublasLt".
 static const char* headers_of(const char* name) {
   uint32_t count = kiln_locate_entry_count();
   const char* best = NULL;
@@ -100,7 +100,7 @@ static void config_names_add(kilni_cli_config_component_t* component,
   (void)snprintf(piece->name, sizeof(piece->name), "%s", name);
 }
 
-// Compilers and the driver do without the headers of the runtime.
+// Compilers and the driver do not need the headers of the runtime.
 static bool wants_runtime_headers(const char* name) {
   static const char* const alone[] = {"nvrtc",  "nvjitlink",     "nvfatbin",
                                       "nvvm",   "nvptxcompiler", "nvml",
@@ -121,7 +121,7 @@ static void add_linked(kilni_cli_config_component_t* component, uint32_t kind,
   component->wants_runtime_headers = wants_runtime_headers(name);
 }
 
-// What was meant, perhaps; NULL if nothing is near.
+// The nearest name; NULL if none is near.
 static const char* nearest_name(const char* text) {
   const char* words[MAX_ROWS];
   uint32_t count = kiln_locate_entry_count();
@@ -136,10 +136,10 @@ static bool fail_name(const char* text, kilni_cli_error_t* error) {
   bool path = strchr(text, '/') != NULL;
   (void)kilni_cli_fail(
       error, KILN_STATUS_INVALID_ARGUMENT,
-      path ? "write --root=DIR to look in a folder first"
+      path ? "write --root=DIR to search a folder first"
            : "write nvrtc, cudart_static, headers or KIND:NAME, for example; "
              "\"kiln find --all\" lists the names",
-      "the catalog has nothing called \"%.200s\"", text);
+      "the catalog has no component \"%.200s\"", text);
   const char* near = path ? NULL : nearest_name(text);
   if (near != NULL) {
     kilni_cli_error_fix(

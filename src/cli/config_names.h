@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the components of `kiln config` stand for. Pure: the catalog and a
-// few rows of data.
+// cli: the components of `kiln config`. Pure: the catalog and a few rows of
+// data.
 #ifndef KILN_SRC_CLI_CONFIG_NAMES_H_
 #define KILN_SRC_CLI_CONFIG_NAMES_H_
 
 #include "cli/cli_pieces.h"
 
-// What one operand asks for. thread-compatible
+// What one operand names. thread-compatible
 typedef struct kilni_cli_config_component_t {
   char name[KILNI_CLI_NAME_BYTES];  // "nvrtc", "headers", "cudart_static"
   kilni_cli_piece_t pieces[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the places that a user names for a toolkit, held against where it was
+// cli: compares the places that a user names for a toolkit with where it was
 // found.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/config_places.h"
@@ -14,11 +14,11 @@
 
 #define BIT(scope) KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_##scope)
 
-// What is looked at after the two variables.
+// The scopes searched after the two variables.
 static const uint32_t kLater = BIT(LOADER) | BIT(LOADER_ROOT) | BIT(SYSTEM) |
                                BIT(DISTRIBUTION) | BIT(HPC_SDK);
 
-// Whether a piece that was asked for came from one of these scopes.
+// Whether a requested component came from one of these scopes.
 static bool came_from(const kilni_cli_config_t* config, uint32_t scopes) {
   for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
     const kilni_cli_config_piece_t* piece = kilni_cli_config_piece(config, i);
@@ -45,7 +45,7 @@ static const char* config_places_named(const kilni_cli_config_t* config,
 
 static bool config_places_check_options(const kilni_cli_config_t* config) {
   static const char* const kOptions[] = {"root", "site", "python"};
-  // Scopes that the user names are as good as the folder.
+  // Scopes that the user names count like the folder.
   const kiln_locate_options_t* o = &config->where.options;
   uint32_t wanted = BIT(OVERRIDE) | BIT(ROOT) | BIT(WHEEL) | o->require_scopes |
                     o->prefer_scopes;
@@ -57,19 +57,20 @@ static bool config_places_check_options(const kilni_cli_config_t* config) {
     if (path == NULL) continue;
     (void)kilni_cli_fail(
         config->error, KILN_STATUS_NOT_FOUND, NULL,
-        "--%s names \"%s\", which lacks what was asked for; \"%s\" has it",
+        "--%s names \"%s\", which lacks the requested components; \"%s\" has "
+        "them",
         kOptions[i], path,
         kilni_cli_config_path(kilni_cli_config_piece(config, 0)));
     kilni_cli_error_fix(config->error,
-                        "name a folder that has it, or omit --%s to "
-                        "search the usual places",
+                        "name a folder that has them, or omit --%s to search "
+                        "the usual places",
                         kOptions[i]);
     return false;
   }
   return true;
 }
 
-// The variable that counts, NULL if none does; what it names in `*out_path`.
+// The variable in effect, NULL if none; its value in `*out_path`.
 static const char* variable_of(const kilni_cli_config_t* config,
                                const char** out_path) {
   static const struct {
@@ -89,7 +90,7 @@ static const char* variable_of(const kilni_cli_config_t* config,
     bool counts = (o->forbid_scopes & kVariables[i].scope) == 0 &&
                   (o->require_scopes == 0 ||
                    (o->require_scopes & kVariables[i].scope) != 0);
-    // CUDA_HOME does not count where CUDA_PATH is set.
+    // CUDA_PATH overrides CUDA_HOME.
     *out_path = value;
     return counts ? kVariables[i].name : NULL;
   }
@@ -109,14 +110,13 @@ static bool check_variable(const kilni_cli_config_t* config) {
   const char* found = kilni_cli_config_path(kilni_cli_config_piece(config, 0));
   if (config_places_is_folder(path)) {
     kilni_cli_note(
-        "%s names \"%s\", which lacks what was asked for; \"%s\" "
-        "has it",
+        "%s names \"%s\", which lacks the requested components; \"%s\" has it",
         name, path, found);
     return true;
   }
   (void)kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND, NULL,
                        "the variable %s names \"%s\", which is not a folder; "
-                       "what was asked for is at \"%s\"",
+                       "the requested components are at \"%s\"",
                        name, path, found);
   kilni_cli_error_fix(config->error,
                       "set %s to the folder of a toolkit, or unset it to "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a build needs of a CUDA toolkit, found and checked.
+// cli: what a build needs from a CUDA toolkit, found and checked.
 #include "cli/config_plan.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ static bool read_components(kilni_cli_config_t* config) {
 
 static bool read_mode(kilni_cli_config_t* config, uint32_t* out_mode) {
   if (!kilni_cli_mode_read(config->call, out_mode, config->error)) return false;
-  // With --hermetic the variable does not count.
+  // --hermetic ignores the variable.
   if (*out_mode == KILN_COMPAT_MODE_DEFAULT &&
       config_plan_is_on(config, "hermetic")) {
     *out_mode = KILN_COMPAT_MODE_BEST_EFFORT;
@@ -105,7 +105,7 @@ static bool config_plan_make_context(kilni_cli_config_t* config) {
       !read_mode(config, &options.mode)) {
     return false;
   }
-  // What is loaded into this process is no part of a toolkit.
+  // A library loaded into this process is not part of a toolkit.
   config->where.options.loaded = KILN_SWITCH_OFF;
   options.locate = &config->where.options;
   options.default_mode = KILN_COMPAT_MODE_BEST_EFFORT;
@@ -170,7 +170,7 @@ static bool list_wants(kilni_cli_config_t* config, kilni_cli_buffer_t* wants,
   return true;
 }
 
-// Says for what it was.
+// Adds what it was needed for.
 static bool require_set(kilni_cli_config_t* config,
                         const kiln_locate_set_t* set) {
   char names[256] = "";
@@ -214,7 +214,7 @@ static bool config_plan_find_set(kilni_cli_config_t* config) {
   return ok;
 }
 
-// Adds a piece of the same place, if it is there.
+// Adds a component from the same place, if it exists.
 static bool add_beside(kilni_cli_config_t* config, uint32_t kind,
                        const char* name, size_t component,
                        kilni_cli_config_role_t role) {
@@ -289,7 +289,7 @@ static bool add_static_needs(kilni_cli_config_t* config, const char* needs,
     (void)snprintf(name, sizeof(name), "%.*s", (int)size, needs);
     needs += size;
     if (name[0] == '-') continue;
-    // One runtime is enough: the shared one does as well.
+    // One runtime is enough: the shared one will do.
     if (strcmp(name, "cudart_static") == 0 &&
         config_plan_has(config, KILN_LOCATE_KIND_LIB, "cudart")) {
       continue;
@@ -301,7 +301,7 @@ static bool add_static_needs(kilni_cli_config_t* config, const char* needs,
   }
 }
 
-// What the pieces need in their turn; the list grows while it is walked.
+// What the components need in turn; the list grows while it is walked.
 static bool add_needs(kilni_cli_config_t* config) {
   for (size_t i = 0; i < kilni_cli_config_piece_count(config); i++) {
     const kilni_cli_config_piece_t piece = *kilni_cli_config_piece(config, i);

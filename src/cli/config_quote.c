@@ -26,15 +26,15 @@ static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
   return ok && config_quote_add(out, "'", error);
 }
 
-// "#" begins a comment wherever it stands, and what escapes it depends on the
-// backslashes before: a variable says it.
+// "#" begins a comment anywhere, and its escape depends on the backslashes
+// before it: a variable expands to it.
 static bool quote_make(kilni_cli_buffer_t* out, const char* text,
                        const char* hash, kilni_cli_error_t* error) {
   bool ok = true;
   if (strpbrk(text, "\r\n") != NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "use --shell, --cmake or --json, or move it",
-                          "this form cannot name a path with a newline in it");
+                          "this form cannot express a path with a newline");
   }
   for (; ok && *text != 0; text++) {
     if (*text == '$') {

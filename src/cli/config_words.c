@@ -53,7 +53,7 @@ static bool is_linked(const kilni_cli_config_piece_t* piece) {
           kind == KILN_LOCATE_KIND_STUB);
 }
 
-// True where the system's loader looks by itself.
+// True for folders that the system's loader searches by default.
 static bool is_loaders(const kilni_cli_config_piece_t* piece,
                        const char* folder) {
   static const char* const usual[] = {"/lib/", "/lib64/", "/usr/lib/",
@@ -134,9 +134,9 @@ static bool config_words_leads_to(const char* folder, const char* name,
          stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// The word that links a file: by its short name where the folder has a link
-// for development, else by its file name, which is all that wheels have; by
-// its path where another folder comes first.
+// The word that links a file: by its short name where the folder has a link for
+// development, else by its file name, which is all that wheels have; by its
+// path if another folder comes first.
 static bool add_link(kilni_cli_config_t* config,
                      const kilni_cli_config_piece_t* piece) {
   char folder[PATH_BYTES], dev[512], word[PATH_BYTES];
@@ -268,8 +268,8 @@ static bool add_flags(kilni_cli_config_t* config) {
 
 // ---- Root and version ----
 
-// The toolkit that a piece lies in: of a wheel the folder of its package, since
-// site-packages is none.
+// The toolkit that contains a component: for a wheel the folder of its package,
+// since site-packages is not a toolkit.
 static bool config_words_root_of(const kilni_cli_config_piece_t* piece,
                                  char* out, size_t capacity) {
   kiln_locate_item_t* located = kiln_toolkit_item_located(piece->item);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the fact sheet as JSON.
+// cli: the facts as JSON.
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "cli/doctor_report.h"
 #include "kiln/version.h"
 
-// A string that may hold what is no UTF-8.
+// A string that may contain invalid UTF-8.
 static json_t* doctor_json_text_json(const char* text) {
   char clean[4096];
   if (text == NULL) return json_null();
@@ -42,7 +42,7 @@ static json_t* doctor_json_driver_json(const kiln_probe_t* probe) {
                    "library_release", maybe(d->library_release));
 }
 
-// Those that the driver told; nothing is 0 because it is not known.
+// The facts that the driver reported; an unknown one is never 0.
 static json_t* attributes_json(const kiln_probe_device_t* device) {
   json_t* object = json_object();
   for (uint32_t i = 0; i < kiln_probe_attribute_count(); i++) {
@@ -139,7 +139,7 @@ static json_t* libraries_json(const kiln_probe_t* probe, bool trail) {
   return list;
 }
 
-// What is no library: headers, programs, bitcode ...
+// Components other than libraries: headers, programs, bitcode ...
 static json_t* others_json(const kiln_probe_t* probe,
                            kilni_cli_doctor_view_t view) {
   json_t* list = json_array();
@@ -202,8 +202,8 @@ uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
   return worst;
 }
 
-// Verdicts by use; null without a search, and for a use of which nothing here
-// could be judged.
+// Verdicts by use; null without a search, and for a use that could not be
+// judged here.
 static json_t* fits_json(const kiln_probe_t* probe) {
   const kiln_compat_report_t* report = kiln_probe_report(probe);
   if (report == NULL) return json_null();

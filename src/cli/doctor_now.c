@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what `kiln doctor` says of GPUs at this moment: temperature, power,
-// clocks. What NVML does not tell is left out.
+// cli: what `kiln doctor` reports about GPUs at this moment: temperature,
+// power, clocks. What NVML does not report is omitted.
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void pair(const kiln_watch_t* watch, uint32_t device,
   *comma = ", ";
 }
 
-// The UUID as far as a terminal may see it.
+// The UUID, made safe for a terminal.
 static void doctor_now_put_name(FILE* out, const kiln_watch_device_t* device) {
   char name[NAME_BYTES];
   kilni_cli_copy_text(name, sizeof(name),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the fact sheet as `kiln doctor` shows it.
+// cli: the facts as `kiln doctor` shows them.
 #ifndef KILN_SRC_CLI_DOCTOR_REPORT_H_
 #define KILN_SRC_CLI_DOCTOR_REPORT_H_
 
@@ -10,18 +10,18 @@
 #include "kiln/probe.h"
 #include "kiln/watch.h"
 
-// How much of the sheet is shown. thread-compatible
+// How many of the facts are shown. thread-compatible
 typedef struct kilni_cli_doctor_view_t {
-  bool all;    // every piece of the catalog, also what was not found
-  bool trail;  // of each, every path that was looked at in vain
-  const kiln_watch_t* watch;  // NULL: nothing is said of the moment
+  bool all;                   // every component in the catalog, found or not
+  bool trail;                 // for each, every path that was rejected
+  const kiln_watch_t* watch;  // NULL: no current values
 } kilni_cli_doctor_view_t;
 
-// The whole sheet.
+// All facts.
 json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
                               kilni_cli_doctor_view_t view);
 
-// The sheet for people.
+// The facts as text.
 void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
                             kilni_cli_doctor_view_t view);
 
@@ -30,13 +30,13 @@ void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
 void kilni_cli_now_print(FILE* out, const kiln_watch_t* watch, int indent);
 json_t* kilni_cli_now_json(const kiln_watch_t* watch);
 
-// What the findings about a use alone say: KILN_COMPAT_VERDICT_*. Those about
-// the pieces as such have the use ANY and break no other by themselves.
+// The verdict of the findings about one use: KILN_COMPAT_VERDICT_*. Findings
+// about the components as such have the use ANY and do not affect other uses.
 uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
                                   uint32_t use);
 
 // Writes `text` with the user's folder as ~ and the user's name in any other
-// path as USER. `home` may be NULL or "": then nothing is private.
+// path as USER. `home` may be NULL or "": then nothing is shortened.
 void kilni_cli_shorten(FILE* out, const char* text, size_t size,
                        const char* home);
 

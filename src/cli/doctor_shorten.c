@@ -2,7 +2,7 @@
 //
 // cli: private paths in a report that will be shown to others.
 //
-// Works on the finished text, so that no part of a report can be forgotten.
+// Works on the finished text, so that no part of a report is missed.
 #include <string.h>
 
 #include "cli/doctor_report.h"
@@ -13,7 +13,7 @@ static bool is_path_byte(char c) {
          (unsigned char)c >= 0x80;
 }
 
-// True if `word` stands at `at` and a path's part ends after it.
+// True if `word` is at `at` and ends a path component.
 static bool stands_at(const char* text, size_t size, size_t at,
                       const char* word, size_t length) {
   return length <= size - at && memcmp(text + at, word, length) == 0 &&
@@ -28,7 +28,7 @@ void kilni_cli_shorten(FILE* out, const char* text, size_t size,
   const char* name = home + length;
   while (name > home && name[-1] != '/') name--;
   size_t name_length = length - (size_t)(name - home);
-  // What everybody's is called gives nobody away.
+  // Common names identify no one.
   bool is_name = length > 0 && name_length > 1 &&
                  !(name_length == 4 && memcmp(name, "root", 4) == 0);
   for (size_t at = 0; at < size;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the fact sheet for people: short enough to paste into a bug report.
+// cli: the facts as text: short enough to paste into a bug report.
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define MAX_VERSION 16
 #define MAX_SCOPE   16
 
-// The pieces that most questions are about, in this order.
+// The most important components, in this order.
 static const kilni_cli_piece_t kImportant[] = {
     {KILN_LOCATE_KIND_LIB, "cuda"},      {KILN_LOCATE_KIND_LIB, "nvml"},
     {KILN_LOCATE_KIND_LIB, "cudart"},    {KILN_LOCATE_KIND_LIB, "nvrtc"},
@@ -131,7 +131,7 @@ static int doctor_text_fit(int width, const char* text, int most) {
   return size > width ? size : width;
 }
 
-// Paths stand last in each line: they are of any length.
+// Paths are last in each line, since they may have any length.
 static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
   const char* name = "toolkits";
   int version = 0;
@@ -167,7 +167,7 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
   }
 }
 
-// ---- Pieces ----
+// ---- Components ----
 
 static const char* doctor_text_version_of(const kiln_probe_copy_t* copy,
                                           char out[32]) {
@@ -294,7 +294,8 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
 
 // ---- The rest ----
 
-// How what is taken fits together, for each use that could be judged.
+// Whether the chosen components are compatible, for each use that could be
+// judged.
 static void print_fits(FILE* out, const kiln_probe_t* probe) {
   static const struct {
     uint32_t use;
@@ -327,7 +328,7 @@ static void print_store(FILE* out, const kiln_probe_t* probe) {
   } else if (s->problem[0] != 0) {
     (void)fputs(", in memory only (see cache-not-used)", out);
   } else if (s->exists == 0) {
-    (void)fputs(", not there yet", out);
+    (void)fputs(", does not exist yet", out);
   } else {
     (void)fprintf(out, ", %" PRIu64 " entries, %.1f of %.0f MiB", s->entries,
                   (double)s->bytes / 1048576.0, (double)s->limit / 1048576.0);
@@ -343,7 +344,7 @@ static void print_cache(FILE* out, const kiln_probe_t* probe) {
   if (c->disabled != 0) {
     (void)fputs(", off", out);
   } else if (c->exists == 0) {
-    (void)fputs(", not there yet", out);
+    (void)fputs(", does not exist yet", out);
   } else {
     (void)fprintf(out, ", %s%.1f of %.0f MiB", c->complete == 0 ? "over " : "",
                   (double)c->bytes / 1048576.0, (double)c->limit / 1048576.0);
@@ -352,7 +353,7 @@ static void print_cache(FILE* out, const kiln_probe_t* probe) {
   (void)fputc('\n', out);
 }
 
-// Variables that change what is found, as they are set.
+// The set variables that change what is found.
 static void print_environment(FILE* out, const kiln_probe_t* probe) {
   const char* name = "environment";
   for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
@@ -365,7 +366,7 @@ static void print_environment(FILE* out, const kiln_probe_t* probe) {
   }
   if (name[0] == 0) return;
   label(out, &name);
-  (void)fputs("nothing set that Kiln reads\n", out);
+  (void)fputs("no variable set that Kiln reads\n", out);
 }
 
 static void print_problems(FILE* out, const kiln_probe_t* probe) {
@@ -382,7 +383,7 @@ static void print_problems(FILE* out, const kiln_probe_t* probe) {
     (void)fprintf(out, "%*s", 11, "");
     put_wrapped(out, p->message, 11);
     if (p->fix == NULL || p->fix[0] == 0) continue;
-    // In one line, however long: it may be a command that is pasted.
+    // In one line, however long: it may be a command to paste.
     (void)fprintf(out, "%*sFix: ", 11, "");
     doctor_text_put(out, p->fix);
     (void)fputc('\n', out);
@@ -397,7 +398,7 @@ static void print_count(FILE* out, uint32_t count, const char* word,
   *said = true;
 }
 
-// What is at the end, for who reads only the first lines.
+// A summary of the end, for readers of the first lines.
 static void print_summary(FILE* out, const kiln_probe_t* probe) {
   uint32_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
   bool said = false;

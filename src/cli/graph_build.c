@@ -68,7 +68,7 @@ static bool graph_build_open_kernel(const kilni_cli_graph_job_t* job,
   return kilni_cli_check(error, kiln_kernel_create(module->module, name, out));
 }
 
-// `inout_length` keeps what a length is until the launch has it.
+// `inout_length` stores a length until the launch has it.
 static bool graph_build_make_argument(const building_t* b,
                                       kiln_kernel_t* kernel, uint32_t index,
                                       const kilni_cli_graph_argument_t* given,
@@ -111,7 +111,7 @@ static const kilni_cli_graph_argument_t* graph_build_argument_of(
   return &b->job->sketch->arguments[node->argument + index];
 }
 
-// What a program gets says how large its work is, so all of that is told.
+// A program's arguments determine its work size, so all of them are passed.
 static bool make_program(building_t* b, uint32_t index,
                          kilni_cli_error_t* error) {
   kilni_cli_graph_job_t* job = b->job;
@@ -190,7 +190,7 @@ static const kilni_cli_shape_t* graph_build_shape_of(
              : NULL;
 }
 
-// What the driver cannot see: of which type data are, and halves.
+// What the driver cannot check: element types, and halves.
 static bool check_argument(const building_t* b, const kilni_cli_kernel_t* facts,
                            uint32_t index,
                            const kilni_cli_graph_argument_t* given,
@@ -217,8 +217,8 @@ static bool check_argument(const building_t* b, const kilni_cli_kernel_t* facts,
   return false;
 }
 
-// The shape of the launch, and whether its arguments are what `kiln run` would
-// take, too.
+// The shape of the launch, and whether `kiln run` would accept its arguments
+// too.
 static bool fit_launch(const building_t* b, const kilni_cli_graph_node_t* node,
                        kilni_cli_graph_launch_t* made,
                        kilni_cli_error_t* error) {
@@ -320,7 +320,7 @@ static kiln_graph_work_t choice_of(const building_t* b,
                                      node->body_count);
 }
 
-// On a thread of the driver's.
+// Runs on a thread of the driver.
 static void graph_build_say(void* user) {
   const kilni_cli_graph_launch_t* host = user;
   if (*host->is_quiet) return;
@@ -382,8 +382,8 @@ static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
   return true;
 }
 
-// The allocation that `free` ends must be in front of it in the driver's eyes
-// too when it is added, so that edges come with their nodes where they can.
+// When a `free` is added, the driver must already see its allocation before it,
+// so edges are added with their nodes where possible.
 static bool graph_build_is_known(const building_t* b,
                                  const kilni_cli_graph_edge_t* edge) {
   return edge->from < edge->to && b->nodes[edge->from] != NULL;
@@ -409,8 +409,8 @@ static bool fill_bodies(building_t* b, uint32_t index,
   return true;
 }
 
-// A child is a clone, whose nodes have no names. They come in the order of the
-// graph that was cloned; where a driver has another one they stay without.
+// A child is a clone, and its nodes have no names. They are in the order of the
+// cloned graph; if a driver orders them differently they stay unnamed.
 static bool name_child(const building_t* b, kiln_graph_node_t* child,
                        uint32_t scope, kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;

@@ -158,7 +158,7 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
 
 // ---- Running ----
 
-// Every run begins with the same.
+// Every run starts with the same contents.
 static bool reset_buffers(kilni_cli_graph_job_t* job,
                           kilni_cli_error_t* error) {
   for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
@@ -221,7 +221,7 @@ static void point_at_fault(kilni_cli_graph_job_t* job,
   if (error->fault.cause == KILN_FAULT_CAUSE_GRID_SYNC) {
     kilni_cli_error_fix(error,
                         "add the word cooperative to the kernel's line, or "
-                        "take the barrier of the whole grid (grid.sync()) out");
+                        "remove the grid-wide barrier (grid.sync())");
   }
   if (error->fault.kind == KILN_FAULT_GRAPH_LOOP) {
     kilni_cli_error_fix(error,

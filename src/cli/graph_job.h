@@ -2,8 +2,8 @@
 //
 // cli: a graph file made into a graph on a device, run and timed.
 //
-// The steps of `kiln graph` in their order: prepare (files), open, build, run,
-// time. Each may fail; close is called once, whatever happened.
+// The steps of `kiln graph` in order: prepare (files), open, build, run, time.
+// Each may fail; close is called once, whatever happened.
 #ifndef KILN_SRC_CLI_GRAPH_JOB_H_
 #define KILN_SRC_CLI_GRAPH_JOB_H_
 
@@ -18,7 +18,7 @@
 typedef struct kilni_cli_graph_data_t {
   kilni_cli_buffer_t in;    // its file's path; empty: none
   kilni_cli_buffer_t out;   //
-  kilni_cli_array_t array;  // what `in` holds
+  kilni_cli_array_t array;  // the contents of `in`
   kilni_cli_shape_t shape;
   kiln_buffer_t* buffer;
 } kilni_cli_graph_data_t;
@@ -44,7 +44,7 @@ typedef struct kilni_cli_graph_launch_t {
   kiln_buffer_t* trap;   // what its first trap wrote
   kiln_buffer_t* meet;   // what its grid barriers count in
   const char* text;      // of a host function
-  const bool* is_quiet;  // it says nothing any more
+  const bool* is_quiet;  // it prints nothing any more
 } kilni_cli_graph_launch_t;
 
 // An argument of a program's node as it was given. thread-compatible
@@ -77,7 +77,7 @@ typedef struct kilni_cli_graph_job_t {
   kilni_cli_graph_module_t* modules;   // as its code files
   kilni_cli_graph_launch_t* launches;  // as its nodes
   kiln_event_t** events;               // as its events
-  bool is_quiet;                       // host functions say nothing any more
+  bool is_quiet;                       // host functions print nothing any more
   kiln_stream_t* stream;
   kiln_event_t* start;
   kiln_event_t* end;
@@ -87,20 +87,20 @@ typedef struct kilni_cli_graph_job_t {
   kiln_dispatcher_t* dispatcher;
   kiln_replay_t* replay;
   kiln_replay_t* traced;    // whose graph has the records
-  kiln_pending_t* pending;  // of the run that is under way
+  kiln_pending_t* pending;  // of the current run
   kiln_graph_trace_t* trace;
   kilni_cli_graph_times_t times;
 } kilni_cli_graph_job_t;
 
-// Names what each --in and --out is for, reads the files that buffers start as,
+// Resolves each --in and --out, reads the initial contents of buffers, and
 // checks what can be checked without a device. `job->files` has the files that
-// the call alone names.
+// only the call names.
 bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
                              const kilni_cli_call_t* call,
                              kilni_cli_error_t* error);
 
-// Whether the u8 of a buffer stand for the bytes of anything: no file of it
-// says that they are numbers, as a picture and a .npy array do.
+// Whether the u8 of a buffer are raw bytes of any type: no file of it declares
+// them numbers, as a picture and a .npy array do.
 bool kilni_cli_graph_is_of_bytes(const kilni_cli_graph_data_t* data);
 
 // Opens the device, loads the code, makes the buffers and the graph.
@@ -110,8 +110,8 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job, kilni_cli_error_t* error);
 bool kilni_cli_graph_build(kilni_cli_graph_job_t* job, kiln_graph_t** out_graph,
                            kilni_cli_error_t* error);
 
-// The launch of a node that runs a program, by what it was given: its shape,
-// and all arguments of the kernel.
+// The launch of a node that runs a program, by its arguments: its shape, and
+// all arguments of the kernel.
 bool kilni_cli_graph_program(kilni_cli_graph_job_t* job, uint32_t index,
                              const kilni_cli_graph_given_t* given,
                              uint32_t count, kilni_cli_error_t* error);

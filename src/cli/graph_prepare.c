@@ -19,7 +19,7 @@ static bool out_of_memory(kilni_cli_error_t* error) {
                         "no memory for the graph");
 }
 
-// A path in the file is seen from the file's own folder.
+// A path in the file is relative to the file's own folder.
 static bool beside_file(const kilni_cli_sketch_t* sketch, const char* path,
                         kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   const char* slash = strrchr(sketch->file, '/');
@@ -76,7 +76,7 @@ static bool graph_prepare_take_option(kilni_cli_graph_job_t* job,
                         given->value, k->file, (int)size, given->value);
 }
 
-// What is said to the compiler must be meant for something.
+// Compiler options must apply to some file.
 static bool graph_prepare_read_source(kilni_cli_graph_job_t* job,
                                       const kilni_cli_call_t* call,
                                       kilni_cli_error_t* error) {
@@ -159,7 +159,7 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
                 : buffer->shape.count == 0                ? KILNI_CLI_SPEC_TYPE
                                            : KILNI_CLI_SPEC_SHAPE;
     spec.shape = buffer->shape;
-    // A file has no type of its own there: u8 is what says "as it is".
+    // Such a file has no type of its own: u8 means "as it is".
     spec.is_type_written = buffer->shape.type == KILNI_CLI_TYPE_U8;
     if (!kilni_cli_data_read(in, &spec, &data->array, error)) {
       kilni_cli_sketch_point(k, &buffer->name, error);
@@ -169,8 +169,8 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
     if (data->shape.bytes == 0) {
       return kilni_cli_sketch_fail(
           k, buffer->name.line, buffer->name.column,
-          KILN_STATUS_INVALID_ARGUMENT, "give a file that holds something",
-          error, "the buffer \"%s\" has no elements", buffer->name.text);
+          KILN_STATUS_INVALID_ARGUMENT, "give a file that is not empty", error,
+          "the buffer \"%s\" has no elements", buffer->name.text);
     }
   }
   const char* out = graph_prepare_path_of(&data->out);
@@ -182,7 +182,7 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
   return false;
 }
 
-// A file is one buffer's, and nothing else that is read or written.
+// A file belongs to one buffer, and to nothing else that is read or written.
 static bool note_data(kilni_cli_graph_job_t* job, uint32_t index, bool is_out,
                       kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
@@ -302,9 +302,9 @@ static bool graph_prepare_check_fill(const kilni_cli_graph_job_t* job,
     return kilni_cli_sketch_fail(
         job->sketch, node->to.name.line, node->to.name.column,
         KILN_STATUS_UNSUPPORTED,
-        "declare a second buffer that holds it, and copy that: `copy NAME = TO "
-        "<- FROM`",
-        error, "a fill with 8 bytes whose halves are not the same");
+        "declare a second buffer with that value, and copy it: `copy NAME = "
+        "TO <- FROM`",
+        error, "a fill with 8 bytes whose halves differ");
   }
   return true;
 }

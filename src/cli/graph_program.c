@@ -2,8 +2,8 @@
 //
 // cli: a program (.kiln) as a node of a graph: its shape and its arguments.
 //
-// The program says which parameters it has and, from the lengths of what it is
-// given, how large its work is; its kernel takes more than that.
+// The program declares its parameters and computes, from the lengths of its
+// arguments, its work size; its kernel takes more than that.
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { MEET_BYTES = 24 };
 
-// A node's program and what it was given. one-thread
+// A node's program and its arguments. one-thread
 typedef struct filling_t {
   kilni_cli_graph_job_t* job;
   const kilni_cli_graph_node_t* node;
@@ -50,7 +50,7 @@ static bool graph_program_check_given(filling_t* f, kilni_cli_error_t* error) {
   uint32_t count = kiln_program_parameter_count(f->program);
   if (count != f->count || count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "give each parameter of the program, in their order",
+                          "give each parameter of the program, in order",
                           "%" PRIu32 " arguments for the %" PRIu32
                           " parameters of the program \"%s\"",
                           f->count, count, kiln_program_name(f->program));
@@ -91,7 +91,8 @@ static bool choose_shape(filling_t* f, kilni_cli_error_t* error) {
   if (f->node->shared_bytes != 0 || f->node->cooperative) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "omit it: a program declares its shared memory, and "
-                          "one with a grid_barrier is launched so by itself",
+                          "one with a grid_barrier is launched cooperatively "
+                          "by itself",
                           "`%s` for a program",
                           f->node->cooperative ? "cooperative" : "shared");
   }
@@ -128,7 +129,7 @@ static bool graph_program_make_launch(filling_t* f, kilni_cli_error_t* error) {
              error, kiln_launch_create(made->kernel, &config, &made->launch));
 }
 
-// The n-th memory or number among what was given.
+// The n-th memory or number among the arguments.
 static uint32_t graph_program_nth(const filling_t* f, uint32_t n,
                                   bool is_memory) {
   uint32_t i = 0;

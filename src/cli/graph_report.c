@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what `kiln graph` has to say: a table, or JSON.
+// cli: the output of `kiln graph`: a table, or JSON.
 #include "cli/graph_report.h"
 #include "kiln/picture.h"
 
@@ -10,13 +10,12 @@
 
 enum { PATH_BYTES = KILNI_CLI_GRAPH_MAX_DEPTH * 72 * 64 };
 
-// A walk over all nodes, those of named graphs as often as these are used.
-// one-thread
+// A walk over all nodes, those of named graphs once per use. one-thread
 typedef struct walk_t {
   const kilni_cli_graph_job_t* job;
   void (*visit)(struct walk_t* walk, uint32_t node);
   void* user;
-  uint32_t at;  // the slice that is looked at next
+  uint32_t at;  // the next slice
   bool has_slice;
   uint32_t slice;
   char path[PATH_BYTES];
@@ -41,8 +40,8 @@ static void find_slice(walk_t* w) {
   }
 }
 
-// Named graphs are inside of each other 1024 times at most, but the walk goes
-// no deeper than what a path has space for.
+// Named graphs nest at most 1024 deep, but the walk goes no deeper than a path
+// has space for.
 static void walk_scope(walk_t* w, uint32_t scope, size_t size, bool timed) {
   const kilni_cli_sketch_t* k = w->job->sketch;
   for (uint32_t i = 0; i < k->node_count; i++) {

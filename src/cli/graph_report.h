@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what `kiln graph` has to say: a table, or JSON.
+// cli: the output of `kiln graph`: a table, or JSON.
 #ifndef KILN_SRC_CLI_GRAPH_REPORT_H_
 #define KILN_SRC_CLI_GRAPH_REPORT_H_
 
@@ -9,7 +9,7 @@
 #include "cli/cli_output.h"
 #include "cli/graph_job.h"
 
-// A file that was written, and what it is of. one-thread
+// A file that was written, and its contents. one-thread
 typedef struct kilni_cli_graph_written_t {
   const char* what;    // "svg", "dot", "driver-dot", "trace", "buffer"
   const char* buffer;  // its name, or NULL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: a graph file that begins with `sequence`: its programs, copies and fills
-// as a sequence of the library, whose replay is the graph that is drawn, run
-// and timed.
+// as a sequence of the library; its replay is the graph that is drawn, run and
+// timed.
 #include "cli/graph_sequence.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool make_pipelines(kilni_cli_graph_job_t* job,
   return true;
 }
 
-// ---- What a program gets ----
+// ---- Arguments of a program ----
 
 static kiln_binding_t bind_part(const kilni_cli_graph_job_t* job,
                                 const kilni_cli_graph_part_t* part) {
@@ -108,7 +108,7 @@ static bool graph_sequence_bind_all(const kilni_cli_graph_job_t* job,
     return kilni_cli_sketch_fail(
         job->sketch, node->name.line, node->name.column,
         KILN_STATUS_INVALID_ARGUMENT,
-        "give each parameter of the program, in their order", error,
+        "give each parameter of the program, in order", error,
         "%u arguments for the %u parameters of the program \"%s\"",
         (unsigned)node->argument_count, (unsigned)count,
         kiln_pipeline_info(pipeline)->label);
@@ -141,7 +141,8 @@ static bool add_program(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
     return kilni_cli_sketch_fail(
         job->sketch, node->name.line, node->name.column,
         KILN_STATUS_INVALID_ARGUMENT,
-        "omit it: a program with a grid_barrier is launched so by itself",
+        "omit it: a program with a grid_barrier is launched cooperatively by "
+        "itself",
         error, "`cooperative` for a program");
   }
   if (node->shared_bytes != 0) {

@@ -13,7 +13,7 @@ bool kilni_cli_sequence_build(kilni_cli_graph_job_t* job,
                               kiln_replay_t** out_replay,
                               kilni_cli_error_t* error);
 
-// How the run that is at its end has ended: a trap, a limit that was reached.
+// The outcome of the finished run: a trap, an exceeded limit.
 bool kilni_cli_sequence_ended(kilni_cli_graph_job_t* job,
                               kilni_cli_error_t* error);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a graph file says: its words, its names, its errors.
+// cli: graph files: tokens, names, errors.
 #include "cli/graph_sketch.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "cli/graph_sketch_inside.h"
 
-// The functions themselves, and not what an analyzer is told of them.
+// The functions themselves, not their declarations for an analyzer.
 #undef kilni_cli_sketch_fail
 #undef kilni_cli_sketcher_fail_at
 #undef kilni_cli_sketcher_unexpected
@@ -95,7 +95,7 @@ bool kilni_cli_sketch_fail(const kilni_cli_sketch_t* sketch, uint32_t line,
 void kilni_cli_sketch_point(const kilni_cli_sketch_t* sketch,
                             const kilni_cli_name_t* name,
                             kilni_cli_error_t* error) {
-  // What a device says of a fault is worth more than the line.
+  // A device's report of a fault is worth more than the line.
   char trail[sizeof(error->trail)];
   memcpy(trail, error->trail, sizeof(trail));
   point(sketch, name->line, name->column, error);
@@ -165,7 +165,7 @@ static bool scan_string(kilni_cli_sketcher_t* s) {
   if (graph_sketch_peek(s, 0) != '"') {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
-        "close it on its line; \\\" and \\\\ stand for the two characters",
+        "close it on its line; write \\\" and \\\\ for the two characters",
         s->error, "the text in quotes does not end");
   }
   s->at++;
@@ -196,8 +196,8 @@ static void graph_sketch_begin_line(kilni_cli_sketcher_t* s) {
   s->column = 1;
 }
 
-// Whether the line that ends here goes on: the next one begins with a word that
-// begins no statement.
+// Whether the line that ends here continues: the next one begins with a word
+// that does not begin a statement.
 static bool graph_sketch_goes_on(kilni_cli_sketcher_t* s) {
   static const char* const WORDS[] = {"grid", "block", "shared", "cooperative",
                                       "in",   "out",   "else"};
@@ -302,8 +302,8 @@ static bool graph_sketch_scan(kilni_cli_sketcher_t* s) {
   return true;
 }
 
-// Lines do not end inside of parentheses and brackets, nor after what wants
-// something more.
+// Lines do not end inside parentheses and brackets, nor after an incomplete
+// construct.
 bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s) {
   const kilni_cli_token_t* t = &s->token;
   bool wants_more =
@@ -385,7 +385,7 @@ bool kilni_cli_sketcher_name(kilni_cli_sketcher_t* s, const char* what,
   if (graph_sketch_is_reserved(t)) {
     return kilni_cli_sketch_fail(s->sketch, t->line, t->column,
                                  KILN_STATUS_BAD_DATA, "take another name",
-                                 s->error, "`%.*s` is a word of the language",
+                                 s->error, "`%.*s` is a reserved word",
                                  (int)t->size, t->at);
   }
   if (t->size > KILNI_CLI_GRAPH_MAX_NAME) {
@@ -498,7 +498,7 @@ bool kilni_cli_sketcher_is_new(kilni_cli_sketcher_t* s,
       kilni_cli_sketcher_find(s, name->text, scope);
   if (symbol == NULL) return true;
   return kilni_cli_sketcher_fail_at(
-      s, name, "take another name; each means one thing where it is seen",
+      s, name, "choose another name; names are unique within their scope",
       "the name \"%s\" is taken in line %" PRIu32, name->text, symbol->line);
 }
 
@@ -591,7 +591,7 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
       if (other->from != e->from || other->to != e->to) continue;
       ok = kilni_cli_sketcher_fail_at(
           s, &e->at, "draw each edge once",
-          "the edge from \"%s\" to \"%s\" is there since line %" PRIu32,
+          "the edge from \"%s\" to \"%s\" was already drawn in line %" PRIu32,
           k->nodes[e->from].name.text, k->nodes[e->to].name.text,
           other->at.line);
     }
@@ -601,14 +601,14 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
   return ok;
 }
 
-// Of the edges between nodes that never become ready, one that closes a
-// circle. `waits` is not 0 for exactly these nodes.
+// Of the edges between nodes that never become ready, one that closes a cycle.
+// `waits` is nonzero for exactly these nodes.
 static bool fail_circle(kilni_cli_sketcher_t* s, const uint32_t* waits) {
   const kilni_cli_sketch_t* k = s->sketch;
   uint32_t node = 0;
   while (waits[node] == 0) node++;
   const kilni_cli_graph_edge_t* found = NULL;
-  // Walking back from any of them as often as there are nodes ends on a circle.
+  // Walking back from any of them, one step per node, ends on a cycle.
   for (uint32_t step = 0; step <= k->node_count; step++) {
     for (uint32_t i = 0; i < k->edge_count; i++) {
       if (k->edges[i].to == node && waits[k->edges[i].from] != 0) {
@@ -616,7 +616,7 @@ static bool fail_circle(kilni_cli_sketcher_t* s, const uint32_t* waits) {
         break;
       }
     }
-    // `waits` is what says that there is such an edge.
+    // `waits` guarantees that there is such an edge.
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     node = found->from;
   }
@@ -681,7 +681,7 @@ static bool check_conditions(kilni_cli_sketcher_t* s) {
   return true;
 }
 
-// ---- Memory, and when it is there ----
+// ---- Lifetime of memory ----
 
 // The edges of all nodes, by where one walks from. one-thread
 typedef struct walk_t {
@@ -733,7 +733,7 @@ static void walk_from(walk_t* walk, uint32_t node) {
   }
 }
 
-// The node outside of all braces that `node` is inside of, or is.
+// The outermost node that contains `node`, or is it.
 static uint32_t outermost(const kilni_cli_sketch_t* k, uint32_t node) {
   while (k->nodes[node].scope != 0) {
     uint32_t scope = KILNI_CLI_GRAPH_NONE;
@@ -760,8 +760,8 @@ static uint32_t graph_sketch_user_of(const kilni_cli_sketch_t* k,
   return node;
 }
 
-// Says how the graph orders `user`, which stands in `outer`, and the node
-// `other` that makes the memory or frees it, and how it has to.
+// Reports how the graph orders `user`, inside `outer`, and the node `other`
+// that allocates or frees the memory, and how it must order them.
 static bool fail_order(kilni_cli_sketcher_t* s, const walk_t* walk,
                        const kilni_cli_name_t* at, uint32_t user,
                        uint32_t other) {
@@ -797,7 +797,7 @@ static bool fail_order(kilni_cli_sketcher_t* s, const walk_t* walk,
       turned ? "after" : "before");
 }
 
-// Every kernel that takes the memory of `allocation` is met by that walk.
+// That walk visits every kernel that takes the memory of `allocation`.
 static bool check_users(kilni_cli_sketcher_t* s, walk_t* walk,
                         uint32_t allocation, uint32_t from) {
   const kilni_cli_sketch_t* k = s->sketch;
@@ -816,7 +816,8 @@ static bool check_users(kilni_cli_sketcher_t* s, walk_t* walk,
   return true;
 }
 
-// What a launch allocates is there from its `allocate` to its `free`, by edges.
+// The memory of an allocation exists from its `allocate` to its `free`, by
+// edges.
 static bool graph_sketch_check_memory(kilni_cli_sketcher_t* s) {
   const kilni_cli_sketch_t* k = s->sketch;
   walk_t on;

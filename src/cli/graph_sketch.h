@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a graph file says: text in, a tree out.
+// cli: graph files: text in, a tree out.
 //
-// The grammar is on the page docs/cli/graph.md. Names are resolved, circles and
-// double edges are found, and every error points at its line and column. Pure:
-// no file is opened and no device is asked.
+// The grammar is on the page docs/cli/graph.md. Names are resolved, cycles and
+// duplicate edges are found, and every error points at its line and column.
+// Pure: opens no file and queries no device.
 #ifndef KILN_SRC_CLI_GRAPH_SKETCH_H_
 #define KILN_SRC_CLI_GRAPH_SKETCH_H_
 
@@ -29,7 +29,8 @@ enum {
   KILNI_CLI_GRAPH_MAX_NAME = 63,
 };
 
-// A name or a file's name, and where it stands. Borrowed. thread-compatible
+// A name or a file's name, and its place in the text. Borrowed.
+// thread-compatible
 typedef struct kilni_cli_name_t {
   const char* text;  // NUL-terminated
   uint32_t line;     // from 1; 0: was not given
@@ -151,7 +152,7 @@ typedef struct kilni_cli_graph_edge_t {
 // one another by `next`. thread-compatible
 typedef struct kilni_cli_graph_scope_t {
   kilni_cli_name_t name;  // of a named graph
-  uint32_t parent;        // whose names are seen too; NONE: no other
+  uint32_t parent;        // the enclosing scope; NONE: none
   uint32_t next;          // body of the same node
   bool is_named;
   uint32_t nodes;  // with those inside, each as often as it is used
@@ -197,7 +198,7 @@ bool kilni_cli_sketch_fail(const kilni_cli_sketch_t* sketch, uint32_t line,
                            const char* fix, kilni_cli_error_t* error,
                            const char* format, ...) KILN_PRINTF(7, 8);
 
-// Puts the place of `name` before an error that is there already.
+// Puts the place of `name` before the message of an existing error.
 void kilni_cli_sketch_point(const kilni_cli_sketch_t* sketch,
                             const kilni_cli_name_t* name,
                             kilni_cli_error_t* error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the reader's two files share. Nobody else includes it.
+// cli: shared by the reader's two files; not included elsewhere.
 #ifndef KILN_SRC_CLI_GRAPH_SKETCH_INSIDE_H_
 #define KILN_SRC_CLI_GRAPH_SKETCH_INSIDE_H_
 
@@ -18,7 +18,7 @@ typedef enum kilni_cli_token_kind_t {
   KILNI_CLI_TOKEN_SIGN    // one character
 } kilni_cli_token_kind_t;
 
-// A piece of the text. one-thread
+// A part of the text. one-thread
 typedef struct kilni_cli_token_t {
   kilni_cli_token_kind_t kind;
   const char* at;
@@ -53,10 +53,10 @@ typedef struct kilni_cli_sketcher_t {
   const char* end;
   const char* counted;  // the characters before it are counted
   uint32_t column;      // of `counted`
-  const char* looked;   // where the next word begins, as far as was looked
-  bool looked_on;       // whether it goes on with the line before
+  const char* looked;   // where the next word begins, as far as was read ahead
+  bool looked_on;       // whether it continues the line before
   uint32_t line;
-  uint32_t nesting;         // parentheses and brackets: lines do not end there
+  uint32_t nesting;         // parentheses and brackets: lines do not end inside
   kilni_cli_token_t token;  // the next one
   kilni_cli_symbol_t* symbols;
   size_t symbol_space;  // a power of two
@@ -75,7 +75,7 @@ bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s);
 bool kilni_cli_sketcher_sees(const kilni_cli_sketcher_t* s, char sign);
 bool kilni_cli_sketcher_sees_word(const kilni_cli_sketcher_t* s,
                                   const char* word);
-// They must be there.
+// They must be present.
 bool kilni_cli_sketcher_expect(kilni_cli_sketcher_t* s, char sign);
 bool kilni_cli_sketcher_expect_kind(kilni_cli_sketcher_t* s,
                                     kilni_cli_token_kind_t kind,
@@ -104,7 +104,7 @@ bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
 const kilni_cli_symbol_t* kilni_cli_sketcher_find(const kilni_cli_sketcher_t* s,
                                                   const char* text,
                                                   uint32_t scope);
-// The name must be new there, as seen from inside of it.
+// The name must not be visible in that scope.
 bool kilni_cli_sketcher_is_new(kilni_cli_sketcher_t* s,
                                const kilni_cli_name_t* name, uint32_t scope);
 bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,

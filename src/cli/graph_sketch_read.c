@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a graph file says: its statements.
+// cli: graph files: statements.
 #include <string.h>
 
 #include "cli/graph_sketch_inside.h"
 
 #define MAX_DIM ((uint64_t)UINT32_MAX)
 
-// ---- Pieces of statements ----
+// ---- Parts of statements ----
 
 // TYPE[N,...]. Without brackets, where that is allowed, `count` is 0.
 static bool graph_sketch_read_read_shape(kilni_cli_sketcher_t* s,
@@ -155,7 +155,7 @@ static bool graph_sketch_read_read_buffer(kilni_cli_sketcher_t* s,
         s, &buffer.name,
         "write its type and extents (NAME : f32[1024]), or the file that it "
         "starts as (NAME in \"FILE\")",
-        "nothing says how large the buffer \"%s\" is", buffer.name.text);
+        "the size of the buffer \"%s\" is unknown", buffer.name.text);
   }
   if (!kilni_cli_sketcher_grow(s, (void**)&k->buffers, k->buffer_count,
                                KILNI_CLI_GRAPH_MAX_BUFFERS, sizeof(buffer),
@@ -405,7 +405,7 @@ static bool check_top(kilni_cli_sketcher_t* s,
          kilni_cli_sketcher_fail_at(
              s, &node->name,
              "put it before and after the node, or take a buffer",
-             "`%s` cannot stand inside of another node",
+             "`%s` is not allowed inside another node",
              kilni_cli_graph_kind_word(node->kind));
 }
 
@@ -448,14 +448,14 @@ static bool graph_sketch_read_read_free(kilni_cli_sketcher_t* s,
   return check_freed(s, node, &memory);
 }
 
-// Bodies of choices hold no host functions and no events.
+// Conditional bodies may not contain host functions or events.
 static bool graph_sketch_read_check_body(kilni_cli_sketcher_t* s,
                                          const kilni_cli_graph_node_t* node) {
   const kilni_cli_graph_scope_t* scopes = s->sketch->scopes;
   return node->scope == 0 || scopes[node->scope].is_named ||
          kilni_cli_sketcher_fail_at(
              s, &node->name, "put it before or after the node",
-             "`%s` cannot stand inside of `if`, `while` and `switch`",
+             "`%s` is not allowed inside `if`, `while` and `switch`",
              kilni_cli_graph_kind_word(node->kind));
 }
 
@@ -479,7 +479,7 @@ static bool read_on_event(kilni_cli_sketcher_t* s,
                                     KILNI_CLI_SYMBOL_EVENT, &node->other);
 }
 
-// ---- Graphs inside of graphs ----
+// ---- Nested graphs ----
 
 static bool graph_sketch_read_add_scope(kilni_cli_sketcher_t* s,
                                         uint32_t parent, uint32_t* out_scope) {
@@ -498,7 +498,7 @@ static bool graph_sketch_read_add_scope(kilni_cli_sketcher_t* s,
   return true;
 }
 
-// What a scope holds counts for the one around it too.
+// The contents of a scope count for the enclosing one too.
 static bool count_nodes(kilni_cli_sketcher_t* s, const kilni_cli_name_t* name,
                         uint32_t scope, uint32_t inside) {
   kilni_cli_graph_scope_t* around = &s->sketch->scopes[scope];
@@ -569,7 +569,7 @@ static bool graph_sketch_read_take_condition(kilni_cli_sketcher_t* s,
   if (is_in_named(s->sketch, node->scope)) {
     return kilni_cli_sketcher_fail_at(
         s, &node->name, "write its nodes where they are used",
-        "`%s` cannot stand inside of a named graph",
+        "`%s` is not allowed inside a named graph",
         kilni_cli_graph_kind_word(node->kind));
   }
   if (!kilni_cli_sketcher_expect(s, '=') ||
@@ -656,7 +656,7 @@ static bool read_sequence(kilni_cli_sketcher_t* s) {
   return kilni_cli_sketcher_next(s);
 }
 
-// What has a place in a sequence, and what in it alone.
+// What is allowed in a sequence, and what only there.
 static bool graph_sketch_read_check_kind(kilni_cli_sketcher_t* s,
                                          kilni_cli_graph_kind_t kind) {
   bool in_both = kind == KILNI_CLI_GRAPH_KERNEL ||
@@ -752,7 +752,7 @@ static bool graph_sketch_read_read_list(kilni_cli_sketcher_t* s,
     if (s->sketch->nodes[edge.to].scope != scope) {
       return kilni_cli_sketcher_fail_at(
           s, &edge.at, "edges join nodes of the same braces",
-          "the node \"%s\" stands in other braces", edge.at.text);
+          "the node \"%s\" is in other braces", edge.at.text);
     }
     if (!kilni_cli_sketcher_grow(s, (void**)&s->list, s->list_count,
                                  KILNI_CLI_GRAPH_MAX_EDGES, sizeof(edge),
@@ -799,7 +799,7 @@ static bool graph_sketch_read_read_edges(kilni_cli_sketcher_t* s,
   if (s->sketch->is_sequence) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
-        "omit the edge: what a step reads and writes says what it waits "
+        "omit the edge: what a step reads and writes determines what it waits "
         "for",
         s->error, "an edge in a sequence");
   }
@@ -818,14 +818,14 @@ static bool graph_sketch_read_read_edges(kilni_cli_sketcher_t* s,
 
 // ---- Blocks ----
 
-// The files and buffers of a graph are said once, around everything.
+// The files and buffers of a graph are declared once, at the top level.
 static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
                          const char* word) {
   if (scope == 0) return true;
   return kilni_cli_sketch_fail(s->sketch, s->token.line, s->token.column,
                                KILN_STATUS_BAD_DATA,
                                "write it before and outside of all braces",
-                               s->error, "`%s` stands inside of braces", word);
+                               s->error, "`%s` is inside braces", word);
 }
 
 // A name after a name is what a declaration begins with.

@@ -2,8 +2,8 @@
 //
 // cli: DOT made into SVG by Graphviz.
 //
-// Files without a name stand between this process and the other one: no pipe
-// can be full, and nothing is left behind.
+// Unnamed temporary files connect the two processes: no pipe can fill up, and
+// no file is left over.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/graph_svg.h"
 
@@ -18,7 +18,7 @@
 
 extern char** environ;
 
-enum { SAID_BYTES = 400 };  // of what Graphviz says, in an error
+enum { SAID_BYTES = 400 };  // of Graphviz's message, in an error
 
 static bool graph_svg_fail_missing(kilni_cli_error_t* error) {
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
@@ -92,13 +92,13 @@ static bool graph_svg_convert(const char* const* words,
   int code = 0;
   int failed = graph_svg_run(words, fileno(files[0]), fileno(files[1]),
                              fileno(files[2]), &code);
-  // Where a child cannot tell, it is code 127.
+  // Code 127 means that the child could not run it.
   if (failed == ENOENT || (failed == 0 && code == 127)) {
     return graph_svg_fail_missing(error);
   }
   if (failed != 0) {
     return kilni_cli_fail(
-        error, KILN_STATUS_IO_ERROR, "see whether \"dot -V\" runs",
+        error, KILN_STATUS_IO_ERROR, "check that \"dot -V\" runs",
         "the program \"dot\" could not be run: %s", strerror(failed));
   }
   if (code != 0) {
@@ -108,7 +108,7 @@ static bool graph_svg_convert(const char* const* words,
     said[size] = 0;
     (void)kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
                          "write the picture with --dot, and see what dot "
-                         "-Tsvg says of it",
+                         "-Tsvg reports",
                          "Graphviz ended with %d and drew nothing", code);
     kilni_cli_copy_text(error->trail, sizeof(error->trail), said);
     return false;

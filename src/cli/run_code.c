@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: a file made into what a device loads: compiled and linked where it has
-// to be, or taken from the cache.
+// cli: makes a file loadable by a device: compiled and linked if necessary, or
+// taken from the cache.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/run_code.h"
 
@@ -40,7 +40,7 @@ static uint32_t arch_number(const kilni_cli_code_t* c) {
 
 // ---- A step with a limit ----
 
-// Something under way. On the heap, as it may outlive the wait for it.
+// A running step. On the heap, as it may outlive the wait for it.
 typedef struct step_t {
   kiln_compiler_t* compiler;
   kiln_compile_options_t options;
@@ -129,7 +129,7 @@ static bool run_code_compile(kilni_cli_code_t* c, uint32_t format,
   step->options = c->asked != NULL ? *c->asked : kiln_compile_options_default();
   step->options.output = format;
   step->options.file_name = c->file;
-  // Nobody keeps this code, so only its lines say where a kernel went wrong.
+  // This code is not kept, so only its line table can locate a fault.
   if (step->options.lineinfo == KILN_SWITCH_DEFAULT) {
     step->options.lineinfo = KILN_SWITCH_ON;
   }
@@ -206,7 +206,7 @@ static bool run_code_begin_link(const kilni_cli_code_t* c, step_t* step,
   return ok;
 }
 
-// `says`: what the linker says is the user's business.
+// `says`: whether the user sees the linker's log.
 static bool run_code_link_text(kilni_cli_code_t* c, bool says,
                                kilni_cli_error_t* error) {
   step_t* step = step_create(c, error);
@@ -250,8 +250,7 @@ static bool run_code_read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   return ok;
 }
 
-// The newest PTX that the device's driver is sure to read; 0: all that there
-// is.
+// The newest PTX that the device's driver is sure to read; 0: any.
 static uint32_t newest_isa(const kilni_cli_code_t* c) {
   if (!is_gpu(c)) return 0;
   return kiln_compat_line_ptx_isa(kiln_device_info(c->device)->driver_version /
@@ -300,13 +299,13 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   if (code->kind == KILNI_CLI_CODE_LTOIR) {
     return run_code_link_text(code, true, error);
   }
-  // Without a place on disk nobody would find it at the next start.
+  // Without a place on disk the next start would not find it.
   bool keeps = code->cache != NULL && kiln_cache_directory(code->cache)[0] != 0;
   if (!keeps || !is_gpu(code) ||
       kiln_code_format(code->text) != KILN_CODE_FORMAT_PTX) {
     return run_code_take_text(code);
   }
-  // What cannot be linked the driver may still load, or say better why not.
+  // If linking fails, the driver may still load it, or report better why not.
   kilni_cli_error_t ignored;
   memset(&ignored, 0, sizeof(ignored));
   if (run_code_link_text(code, false, &ignored)) return true;
@@ -361,7 +360,7 @@ static bool run_code_load(kilni_cli_code_t* code, kiln_module_t** out_module,
       code->device, kiln_code_bytes(code->code), &options, &log, out_module);
   code->times.load_ns += kilni_cli_now_ns() - began;
   kilni_cli_progress_stop(&progress);
-  // What the reader refuses, the error says by itself.
+  // The error describes what the reader refuses.
   kiln_status_code_t code_of = kiln_status_code(status);
   bool said =
       code_of == KILN_STATUS_BAD_DATA || code_of == KILN_STATUS_UNSUPPORTED;
@@ -370,8 +369,8 @@ static bool run_code_load(kilni_cli_code_t* code, kiln_module_t** out_module,
   return kilni_cli_check(error, status);
 }
 
-// A compiler newer than the driver writes PTX that the driver cannot read;
-// code for just this GPU it can still run.
+// A compiler newer than the driver writes PTX that the driver cannot read; it
+// can still run code for exactly this GPU.
 bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
                            kilni_cli_error_t* error) {
   if (!kilni_cli_code_make(code, error)) return false;

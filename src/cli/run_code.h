@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: a file made into what a device loads: compiled and linked where it has
-// to be, or taken from the cache.
+// cli: makes a file loadable by a device: compiled and linked if necessary, or
+// taken from the cache.
 //
-// `kiln run` loads it, `kiln cache warm` only wants it kept.
+// `kiln run` loads it, `kiln cache warm` only caches it.
 #ifndef KILN_SRC_CLI_RUN_CODE_H_
 #define KILN_SRC_CLI_RUN_CODE_H_
 
@@ -19,7 +19,7 @@ typedef struct kilni_cli_code_times_t {
   uint64_t load_ns;   // on the device
 } kilni_cli_code_times_t;
 
-// One file on its way. one-thread
+// One file being made. one-thread
 //
 // A GPU gets machine code where there is a cache: PTX is linked to a cubin once
 // and not compiled by the driver at every start. The software device gets PTX.
@@ -31,8 +31,8 @@ typedef struct kilni_cli_code_t {
   const char* file;
   kilni_cli_code_kind_t kind;
   uint64_t time_limit_ns;  // of each step; 0: none
-  // How a source is compiled; NULL: as it is. Borrowed: where `left` is set, it
-  // must live on.
+  // How a source is compiled; NULL: as it is. Borrowed: if `left` is set, it
+  // must stay alive.
   const kiln_compile_options_t* asked;
   const kiln_program_t* program;   // of KILNI_CLI_CODE_PROGRAM
   uint32_t max_ulp;                // of its functions; 0: strict
@@ -55,8 +55,8 @@ typedef struct kilni_cli_code_t {
 // Makes `text` and `code`. Ended by deinit, also after a failure.
 bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error);
 
-// Makes it and loads it; what the loader says that matters goes to standard
-// error. Where a driver is too old for the compiler's PTX, as machine code.
+// Makes it and loads it; relevant messages of the loader go to standard error.
+// As machine code if the driver is too old for the compiler's PTX.
 bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
                            kilni_cli_error_t* error);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what an entry of the library gets where the command does not say it.
+// cli: defaults of the library's entries for what the command omits.
 #include "cli/run_defaults.h"
 
 #include <inttypes.h>
@@ -160,8 +160,8 @@ static bool run_defaults_is_zero(const char* content) {
   return strcmp(content, "count 0 0") == 0;
 }
 
-// What is read and written has to start as something of the user's, beside
-// inputs of the user's: zero in its place would be a result of nothing.
+// With the user's own inputs, what is read and written must start as the user's
+// data too: zero in its place would make the result meaningless.
 static bool check_start(const kilni_cli_request_t* r,
                         const kiln_library_default_t* row,
                         kilni_cli_error_t* error) {
@@ -180,7 +180,7 @@ static bool check_start(const kilni_cli_request_t* r,
   const char* path = (const char*)out->path.data;
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "\"%s\" of \"%s\" is read before it is written, and "
-                       "nothing says what it starts as",
+                       "has no initial contents",
                        row->parameter, r->file);
   kilni_cli_error_fix(error,
                       "add --in %s=FILE; or write --out %s=%s:TYPE[N], which "
@@ -212,8 +212,8 @@ bool kilni_cli_defaults_take(kilni_cli_request_t* r, kilni_cli_error_t* error) {
 
 // ---- Extents ----
 
-// The parameter's name, also where it is given by its position: the plan's,
-// which is that of the table, or the text's.
+// The parameter's name, even if it is given by its position: that of the plan
+// and the table, or that of the text.
 static const char* run_defaults_name_of(const kilni_cli_request_t* r,
                                         const kilni_cli_binding_t* b,
                                         size_t* out_size) {
@@ -345,8 +345,8 @@ static uint64_t const_of(const kilni_cli_request_t* r, const char* name,
   return at == NULL ? 0 : strtoull(at + strlen(word), NULL, 10);
 }
 
-// What --define says of a name, or what holds without: of a plan `otherwise`,
-// of the text alone its own const.
+// The value of --define for a name, or the default: `otherwise` for a plan, the
+// const of the text for a program.
 static uint64_t define_of(const kilni_cli_request_t* r, const char* name,
                           size_t size, uint64_t otherwise) {
   if (r->whole) return r->options.segment != 0 ? r->options.segment : otherwise;
@@ -430,8 +430,8 @@ void kilni_cli_defaults_shape(const kilni_cli_request_t* r,
 
 // ---- What contradicts the files ----
 
-// What a shape has after its first k extents, for each k: any two ways to
-// divide the same rows have those of the coarser one in common.
+// What a shape has after its first k extents, for each k: any two divisions of
+// the same rows share those of the coarser one.
 static bool has_product(const kilni_cli_shape_t* shape, uint64_t product) {
   uint64_t here = 1;
   for (uint32_t i = shape->rank; i-- != 0;) {
@@ -461,8 +461,7 @@ static bool fail_shape(const kilni_cli_binding_t* b,
   kilni_cli_shape_text(given, have, sizeof(have));
   kilni_cli_shape_text(&typed, want, sizeof(want));
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "--%s \"%.*s\" is given as %s; the inputs make it "
-                       "%s",
+                       "--%s \"%.*s\" is given as %s; by the inputs it is %s",
                        b->option, (int)b->parameter_size, b->parameter, have,
                        want);
   kilni_cli_error_fix(error,
@@ -499,8 +498,8 @@ static bool run_defaults_check_output(const kilni_cli_request_t* r,
          is_divided(&said, given) || fail_shape(b, given, &said, error);
 }
 
-// A number whose default is an extent of a file, and which says another one.
-// One dimension may stand for any shape.
+// A number whose default is an extent of a file, but which differs from it. One
+// dimension matches any shape.
 static bool check_number(const kilni_cli_request_t* r,
                          const kilni_cli_binding_t* b,
                          kilni_cli_error_t* error) {
@@ -515,15 +514,14 @@ static bool check_number(const kilni_cli_request_t* r,
   }
   if (b->untyped != NULL &&
       !kilni_cli_u64_parse(b->untyped, strlen(b->untyped), &given)) {
-    return true;  // what is no such number is refused where it is read
+    return true;  // other numbers are refused when they are read
   }
   if (given == extent.count) return true;
   char shape[128];
   kilni_cli_shape_text(extent.shape, shape, sizeof(shape));
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--arg %s=%" PRIu64
-                       ", and \"%.*s\" is %s, which says "
-                       "%s=%" PRIu64,
+                       ", and \"%.*s\" is %s, which makes it %s=%" PRIu64,
                        row.parameter, given, (int)extent.name_size, extent.name,
                        shape, row.parameter, extent.count);
   kilni_cli_error_fix(error, "write --arg %s=%" PRIu64 ", or omit it",
@@ -542,8 +540,8 @@ static uint32_t run_defaults_find_words(const char* text,
   return count;
 }
 
-// Whether another input has another extent where it has that word as its
-// `last`, counted from 1: then no --define fits both.
+// Whether another input has another extent with that word as its `last`,
+// counted from 1: then no --define fits both.
 static bool run_defaults_disagree(const kilni_cli_request_t* r,
                                   const char* word, size_t size, uint32_t last,
                                   uint64_t have) {
@@ -565,7 +563,7 @@ static bool run_defaults_disagree(const kilni_cli_request_t* r,
   return false;
 }
 
-// That --define, where the entry takes it.
+// That --define, if the entry takes it.
 static void fix_segment(const kilni_cli_request_t* r, const char* word,
                         size_t size, uint64_t have, kilni_cli_error_t* error) {
   kiln_library_options_t options = r->options;
@@ -586,7 +584,7 @@ static void fix_segment(const kilni_cli_request_t* r, const char* word,
   }
 }
 
-// Extent `last`, counted from 1, is not what that word says.
+// Extent `last`, counted from 1, contradicts that word.
 static bool fail_extent(const kilni_cli_request_t* r,
                         const kilni_cli_binding_t* b, const char* word,
                         uint32_t last, uint64_t want,
@@ -604,8 +602,8 @@ static bool fail_extent(const kilni_cli_request_t* r,
     kilni_cli_error_fix(error, "give rows of %" PRIu64 " numbers", want);
   } else if (run_defaults_disagree(r, word, size, last, have)) {
     kilni_cli_error_fix(error,
-                        "give inputs whose rows are of one length, and that as "
-                        "--define %.*s=N",
+                        "give inputs whose rows have one length, and that "
+                        "length as --define %.*s=N",
                         (int)size, word);
   } else {
     fix_segment(r, word, size, have, error);
@@ -618,10 +616,9 @@ static bool fail_rest(const kilni_cli_request_t* r,
                       kilni_cli_error_t* error) {
   return kilni_cli_fail(
       error, KILN_STATUS_INVALID_ARGUMENT,
-      "give whole rows, and say how long they are where --define does",
+      "give whole rows, with their length in --define if it differs",
       "parameter \"%.*s\" of \"%s\" has %" PRIu64
-      " elements, which are no "
-      "whole rows of %" PRIu64,
+      " elements, which are not whole rows of %" PRIu64,
       (int)b->parameter_size, b->parameter, r->file, b->array.shape.count,
       each);
 }
@@ -706,8 +703,8 @@ static bool run_defaults_is_bound(const kilni_cli_request_t* r,
   return run_defaults_bound(r, extents) != NULL;
 }
 
-// Whether what an input is to say as two extents or more has one at most: then
-// all that it would say is to be given.
+// Whether an input that should define two extents or more has at most one: then
+// all of them must be given.
 static bool is_flat(const kilni_cli_request_t* r, const char* extents) {
   const kilni_cli_binding_t* b = run_defaults_bound(r, extents);
   return b != NULL && b->array.shape.rank < 2;
@@ -720,7 +717,7 @@ static uint32_t dimensions_of(const char* extents) {
   return (uint32_t)(place < 0 ? -place : place + 1);
 }
 
-// Whether an input that has several extents lacks the one that is asked for.
+// Whether an input with several extents lacks the requested one.
 static bool run_defaults_lacks(const kilni_cli_request_t* r,
                                const char* extents) {
   uint64_t count;
@@ -754,9 +751,10 @@ static bool run_defaults_fail_unknown(const kilni_cli_request_t* r,
                    b->parameter);
   }
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "not given, and no input has a shape that says it: %s",
+                       "not given, and no input has a shape that defines it: "
+                       "%s",
                        names);
-  // No entry asks for more than four.
+  // No entry needs more than four.
   const char* array = dimensions == 2   ? "two dimensions or more"
                       : dimensions == 3 ? "three dimensions or more"
                                         : "four dimensions";
@@ -771,7 +769,7 @@ static bool run_defaults_fail_unknown(const kilni_cli_request_t* r,
   return false;
 }
 
-// What was chosen, in a line of numbers and a line for each sample.
+// The chosen defaults: a line of numbers and a line for each sample.
 static void note_choices(const kilni_cli_request_t* r) {
   char numbers[512] = "", word[128], shape[128];
   for (size_t i = 0; i < r->binding_count; i++) {
@@ -801,7 +799,7 @@ bool kilni_cli_defaults_settle(kilni_cli_request_t* r,
     bool known = true;
     if (!b->is_default || b->extents == NULL) continue;
     if (!settle_one(r, b, &known, error)) return false;
-    // What is not there at all is missed by its own name, further on.
+    // A missing parameter is reported by its name later.
     b->is_open = !known && !run_defaults_is_bound(r, b->extents);
     if (known || b->is_open) continue;
     run_defaults_append(names, sizeof(names), b->parameter);
@@ -892,7 +890,7 @@ static uint64_t count_values(const char* words) {
   return count;
 }
 
-// "text ...": what it stands for, up to `capacity` bytes; how many there are.
+// "text ...": its expansion, up to `capacity` bytes; returns the length.
 static uint64_t run_defaults_read_text(const char* text, uint8_t* out,
                                        uint64_t capacity) {
   uint64_t count = 0;

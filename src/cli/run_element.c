@@ -73,7 +73,7 @@ static size_t without_qualifiers(const char* text, size_t size) {
   return size;
 }
 
-// What a pointer of a C++ type points to: NONE where nothing is known of it.
+// What a pointer of a C++ type points to: NONE if unknown.
 static kilni_cli_type_t element_of(const char* text, size_t size) {
   size = without_qualifiers(text, size);
   for (size_t i = 0; i < sizeof(kElements) / sizeof(kElements[0]); i++) {
@@ -96,7 +96,7 @@ bool kilni_cli_type_suits(kilni_cli_type_t type, bool is_bytes,
   return a->kind != 'f';
 }
 
-// The parameter as the kernel's name in the code says it, in `signature`; its
+// The parameter's type by the kernel's name in the code, in `signature`; its
 // size, or 0.
 static size_t run_element_read_parameter(const char* kernel, uint32_t index,
                                          char signature[NAME_BYTES],
@@ -108,8 +108,8 @@ static size_t run_element_read_parameter(const char* kernel, uint32_t index,
   return size == 0 ? 0 : without_qualifiers(*out_text, size);
 }
 
-// What a pointer points to, as text; its size, or 0 where it is no pointer or
-// too long a text.
+// What a pointer points to, as text; its size, or 0 if it is not a pointer or
+// the text is too long.
 static size_t read_pointee(const char* kernel, uint32_t index,
                            char out_pointee[KILNI_CLI_TAKEN_TEXT]) {
   char signature[NAME_BYTES];
@@ -158,7 +158,7 @@ bool kilni_cli_element_fits(const char* kernel, uint32_t index,
   return false;
 }
 
-// The element of one of CUDA's vectors: of "float4" what "float" is.
+// The element of one of CUDA's vectors: "float" for "float4".
 static kilni_cli_type_t element_of_vector(const char* text, size_t size) {
   static const struct {
     const char* name;
@@ -185,7 +185,8 @@ static kilni_cli_type_t element_of_vector(const char* text, size_t size) {
   return KILNI_CLI_TYPE_NONE;
 }
 
-// Whether the kernel computes with elements of the type behind a parameter.
+// Whether the kernel computes with elements of the type that a parameter points
+// to.
 static bool computes_with(const kiln_image_use_t* use, uint32_t index,
                           const kilni_cli_type_info_t* element) {
   uint32_t kind = element->kind == 'f' ? KILN_IMAGE_ACCESS_FLOAT
@@ -222,9 +223,9 @@ bool kilni_cli_vector_fits(const char* kernel, uint32_t index,
   return false;
 }
 
-// Whether no data of this type are right for an access. Words that are moved
-// may be parts of wider elements or hold several narrower ones: they contradict
-// data only where the places that they are taken from lie within one element.
+// Whether data of this type can never fit an access. Words that are only moved
+// may be parts of wider elements or contain several narrower ones: they
+// contradict data only if their addresses fall inside one element.
 static bool contradicts(const kilni_cli_type_info_t* data,
                         const kiln_image_access_t* access) {
   bool is_float = data->kind == 'f';
@@ -254,7 +255,7 @@ static bool fits_all(const kiln_image_use_t* use, uint32_t index,
   return false;
 }
 
-// The access that says the most: they come in the order of how little they say.
+// The most specific access: they are sorted by how little they imply.
 static const kiln_image_access_t* clearest(const kiln_image_use_t* use,
                                            uint32_t index) {
   return kiln_image_use_access(use, index,
@@ -304,8 +305,8 @@ bool kilni_cli_access_fits(const kiln_image_use_t* use_or_null, uint32_t index,
 
 // ---- Members of structs ----
 
-// Whether no number of this type at `offset` is right for a load of a member.
-// A byte may be one of several, of anything.
+// Whether a number of this type at `offset` can never fit a load of a member. A
+// byte may be part of anything.
 static bool contradicts_member(const kilni_cli_type_info_t* data,
                                uint32_t offset,
                                const kiln_image_access_t* access) {
@@ -314,7 +315,7 @@ static bool contradicts_member(const kilni_cli_type_info_t* data,
   return access->kind == KILN_IMAGE_ACCESS_FLOAT;
 }
 
-// Whether one of the loads at `place` is right with it.
+// Whether one of the loads at `place` fits it.
 static bool suits_a_load(const kiln_image_use_t* use, uint32_t index,
                          uint32_t place, uint32_t offset,
                          const kilni_cli_type_info_t* data) {

@@ -18,7 +18,8 @@ typedef enum fit_t {
   FIT_NAME,        // without them
   FIT_LAST_PARTS,  // without namespaces
   FIT_TEMPLATE,    // without the arguments of the template
-  FIT_PART,        // of a name that is not read: the identifier is in it
+  FIT_PART,        // of a name that cannot be demangled: it contains the
+                   // identifier
   FIT_NONE
 } fit_t;
 
@@ -32,8 +33,8 @@ static bool run_entry_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// Without what does not count: blanks, `int` of "unsigned int", and the letters
-// after a number that is no part of a word.
+// Without insignificant parts: blanks, `int` of "unsigned int", and the suffix
+// of a number that is not part of a word.
 static void run_entry_plain(const char* text, char out[NAME_BYTES]) {
   size_t used = 0;
   for (size_t i = 0; text[i] != 0 && used < NAME_BYTES - 1; i++) {
@@ -75,7 +76,7 @@ static void cut_arguments(char* name) {
   }
 }
 
-// Whether `name` is `word`, or ends with "::" and that, outside of brackets.
+// Whether `name` is `word`, or ends with "::" and that, outside brackets.
 static bool ends_with_parts(const char* name, const char* word) {
   size_t a = strlen(name), b = strlen(word);
   if (a < b || strcmp(name + a - b, word) != 0) return false;
@@ -90,8 +91,8 @@ static bool ends_with_parts(const char* name, const char* word) {
   return depth == 0;
 }
 
-// True if `mangled`, which is not read, has the identifier `name`, whatever its
-// parameters and namespaces.
+// True if `mangled`, which cannot be demangled, has the identifier `name`,
+// whatever its parameters and namespaces.
 static bool has_part(const char* mangled, const char* name) {
   char part[160];
   int n = snprintf(part, sizeof(part), "%zu%s", strlen(name), name);
@@ -125,8 +126,8 @@ static fit_t fit_of(const char* mangled, const char* entry,
 
 // ---- The list ----
 
-// Whether another kernel has the same name without its parameters, or is
-// called so in the code.
+// Whether another kernel has the same name without its parameters, or has it in
+// the code.
 static bool is_overloaded(const char* const* names, uint32_t count,
                           uint32_t index, const char* name) {
   char other[NAME_BYTES];
@@ -149,8 +150,8 @@ static bool is_bare(const char* name) {
   return true;
 }
 
-// The shortest name that means this kernel alone, whatever else is there. Where
-// only identifiers can be written, one of those.
+// The shortest name that identifies this kernel uniquely. If only identifiers
+// can be written, one of those.
 static void run_entry_show_name(const char* const* names, uint32_t count,
                                 uint32_t index, bool is_option,
                                 char out[NAME_BYTES]) {

@@ -26,8 +26,8 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
 
 enum { KILNI_CLI_ENTRY_SHOWN = 256 };
 
-// A kernel's name in a message: as C++ has it, without parameters, where that
-// can be read, else as the code does. Either `name` or `out`.
+// A kernel's name in a message: the C++ name without parameters if it can be
+// demangled, else the name in the code. Either `name` or `out`.
 const char* kilni_cli_entry_shown(const char* name,
                                   char out[KILNI_CLI_ENTRY_SHOWN]);
 

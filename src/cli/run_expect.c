@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: an output beside what it should be.
+// cli: compares an output with its expected contents.
 #include "cli/run_expect.h"
 
 #include <float.h>
@@ -35,7 +35,7 @@ static double absolute(double x) {
   return x < 0 ? -x : x;
 }
 
-// |a - b|, of integers without the rounding of what they are as floats.
+// |a - b|, for integers without rounding them to floats.
 static double run_expect_distance(const element_t* a, const element_t* b,
                                   char kind) {
   if (kind == 'f') return absolute(a->number - b->number);
@@ -45,7 +45,7 @@ static double run_expect_distance(const element_t* a, const element_t* b,
   return (double)(less ? b->bits - a->bits : a->bits - b->bits);
 }
 
-// Whether `got` will do; otherwise how far it is away.
+// Whether `got` is close enough; otherwise how far off it is.
 static bool agrees(const element_t* expected, const element_t* got, char kind,
                    double tolerance, double* out_distance) {
   *out_distance = (double)INFINITY;
@@ -82,7 +82,7 @@ static void write_number(const element_t* e, kilni_cli_type_t type,
   }
 }
 
-// Of an element of the type: what computing in another order may change.
+// For an element of the type: what another order of computation may change.
 static double run_expect_rounding_of(kilni_cli_type_t type) {
   return type == KILNI_CLI_TYPE_BF16  ? 3e-2
          : type == KILNI_CLI_TYPE_F16 ? 4e-3
@@ -99,8 +99,8 @@ static double largest_of(const kilni_cli_array_t* array) {
   return largest;
 }
 
-// What is lost where numbers cancel out is small beside the largest of them,
-// not beside what is left.
+// The rounding error of cancellation is small relative to the largest operand,
+// not to the result.
 static double find_rounding(const kilni_cli_array_t* expected,
                             const kilni_cli_array_t* got, double tolerance) {
   kilni_cli_type_t type = got->shape.type;
@@ -124,7 +124,7 @@ void kilni_cli_expect_compare(const kilni_cli_array_t* expected,
   kilni_cli_type_t type = got->shape.type;
   char kind = kilni_cli_type_info(type)->kind;
   memset(out, 0, sizeof(*out));
-  // Most are the same to the last bit.
+  // Typically they are bitwise equal.
   if (expected->data.size == got->data.size && got->data.size != 0 &&
       memcmp(expected->data.data, got->data.data, got->data.size) == 0) {
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: an output beside what it should be. Pure.
+// cli: compares an output with its expected contents. Pure.
 #ifndef KILN_SRC_CLI_RUN_EXPECT_H_
 #define KILN_SRC_CLI_RUN_EXPECT_H_
 
@@ -10,28 +10,28 @@ enum { KILNI_CLI_NUMBER_BYTES = 40 };
 
 // How two arrays differ. thread-compatible
 typedef struct kilni_cli_difference_t {
-  uint64_t count;  // elements that differ; 0: none, and the rest says nothing
+  uint64_t count;  // elements that differ; 0: none, and the rest is unset
   uint64_t first;  // the first of them, in C order
   char expected[KILNI_CLI_NUMBER_BYTES];  // its value
   char got[KILNI_CLI_NUMBER_BYTES];
-  // The largest difference between two numbers; infinite where one is no number
-  // or is infinite.
+  // The largest difference between two numbers; infinite if one is NaN or
+  // infinite.
   double largest;
-  // The tolerance with which all agree, where every difference is of the size
-  // of rounding; 0: one is larger, and no tolerance should hide it.
+  // The tolerance with which all agree, if every difference is of the size of
+  // rounding; 0: one is larger, and no tolerance should hide it.
   double rounding;
 } kilni_cli_difference_t;
 
-// Compares arrays of one type and as many elements. Two elements agree where
-// they are the same number (-0 is 0), where both are NaN, or where |got -
-// expected| is at most `tolerance` or at most `tolerance` * |expected|.
-// Truths are not numbers: they agree or not.
+// Compares arrays of the same type and length. Two elements agree if they are
+// equal (-0 equals 0), if both are NaN, or if |got - expected| is at most
+// `tolerance` or at most `tolerance` * |expected|. Truths are not numbers: they
+// agree or not.
 void kilni_cli_expect_compare(const kilni_cli_array_t* expected,
                               const kilni_cli_array_t* got, double tolerance,
                               kilni_cli_difference_t* out);
 
-// Whether what is expected can be compared with a buffer: the same type, and
-// the same extents; one dimension stands for any of as many elements.
+// Whether the expected array can be compared with a buffer: the same type and
+// the same extents; one dimension matches any shape of as many elements.
 bool kilni_cli_expect_fits(const kilni_cli_shape_t* expected,
                            const kilni_cli_shape_t* buffer);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what is known of a kernel that is loaded.
+// cli: facts about a loaded kernel.
 #include "cli/run_facts.h"
 
 #include <inttypes.h>

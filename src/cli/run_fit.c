@@ -21,7 +21,7 @@ void kilni_cli_param_words(const kilni_cli_kernel_t* kernel, uint32_t index,
 
 // ---- Data ----
 
-// The bytes of whatever it is suit every kernel, where they come as bytes.
+// Raw bytes fit every kernel.
 static void fix_element(const char* types, kilni_cli_error_t* error) {
   bool is_u8 = strcmp(types, "u8") == 0;
   kilni_cli_error_fix(
@@ -76,8 +76,8 @@ static uint32_t default_block(uint32_t max_threads) {
   return max_threads < WARP ? max_threads : max_threads / WARP * WARP;
 }
 
-// How many elements lie side by side is known of no buffer, and which of them
-// are whose neither: a launch of several dimensions can only be said.
+// A buffer has no row length, and no mapping of threads to its elements: a
+// launch of several dimensions must be given.
 static bool fail_dimensions(const kilni_cli_kernel_t* kernel,
                             const kilni_cli_asked_t* asked,
                             kilni_cli_error_t* error) {
@@ -87,16 +87,16 @@ static bool fail_dimensions(const kilni_cli_kernel_t* kernel,
   char shown[KILNI_CLI_ENTRY_SHOWN];
   (void)kilni_cli_fail(
       error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-      "the kernel \"%s\" counts in %s dimensions, and nothing says how many "
-      "%s each has",
+      "the kernel \"%s\" counts in %s dimensions, and the number of %s in "
+      "each is unknown",
       kilni_cli_entry_shown(kernel->name, shown), three ? "three" : "two",
       asked->block != NULL  ? "blocks"
       : asked->grid != NULL ? "threads"
                             : "blocks and threads");
   kilni_cli_error_fix(
       error,
-      "give both %sgrid %s and %sblock %s, as the kernel is written for: %s "
-      "with a thread each are %sgrid %s %sblock %s",
+      "give both %sgrid %s and %sblock %s, as the kernel was written for: %s "
+      "with one thread each are %sgrid %s %sblock %s",
       d, letters, d, letters,
       three ? "12 planes of 48 rows and 64 columns" : "48 rows of 64 columns",
       d, three ? "8,6,3" : "4,3", d, three ? "8,8,4" : "16,16");
@@ -136,7 +136,7 @@ bool kilni_cli_fit_launch(const kilni_cli_kernel_t* kernel,
     return false;
   }
   out_grid[0] = (uint32_t)blocks;
-  // One block of several dimensions is all that there is to count in.
+  // A single block of several dimensions covers everything.
   bool is_one =
       blocks == 1 && (is_required || (is_block_said && threads > out_block[0]));
   bool counts_more = kernel->block_dimensions > 1 ||

@@ -21,13 +21,13 @@
 // How the value of an option is written.
 typedef enum how_t { TYPE, SWITCH, OPERATION, NUMBER, ROUNDS, TEXT } how_t;
 
-// What --define can say of a plan: options, by the names of consts and types
-// that texts have for them, or by their own. thread-safe
+// What --define can set in a plan: options, under the names of the consts and
+// types in the texts, or under their own. thread-safe
 static const struct {
   const char* name;
   how_t how;
   size_t at;    // of the field
-  bool is_own;  // no text has it: it asks for a plan
+  bool is_own;  // not in any text: it requires a plan
 } kKnown[] = {
     {"T", TYPE, offsetof(kiln_library_options_t, type), false},
     {"V", TYPE, offsetof(kiln_library_options_t, value_type), false},
@@ -76,7 +76,7 @@ static bool run_library_take_value(kiln_library_options_t* options,
     case OPERATION:
       *(uint32_t*)field = (uint32_t)number;
       return is_number && number <= KILN_LIBRARY_MAX;
-    // 0 would be the default, which nobody means who writes a number.
+    // 0 would mean the default, which no one who writes a number intends.
     case NUMBER:
       *(uint64_t*)field = number;
       return is_number && number != 0;
@@ -131,9 +131,9 @@ static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
   return true;
 }
 
-// Whether the request is for the plan for certain: a parameter of the text is
-// not given, or an option is that no text has. `*out_defines` tells whether
-// anything is defined.
+// Whether the request certainly means the plan: a parameter of the text is
+// missing, or an option is given that no text has. `*out_defines` reports
+// whether anything is defined.
 static bool wants_plan(const kilni_cli_request_t* request,
                        const kilni_cli_call_t* call, bool* out_defines) {
   kiln_program_parameter_info_t p;
@@ -176,7 +176,7 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
                                   error) &&
            kilni_cli_defaults_name(request, error);
   }
-  // As it stands: with an option of the plan alone it may be no valid text.
+  // Unchanged: with an option of the plan alone the text may be invalid.
   if (!kilni_cli_program_read(request->file, NULL, &request->program, error) ||
       !kilni_cli_defaults_name(request, error) ||
       (request->takes_defaults && !kilni_cli_defaults_take(request, error))) {
@@ -185,7 +185,7 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
   request->whole = wants_plan(request, call, &defines);
   if (request->whole) return take_defines(request, call, error);
   if (!defines) return true;
-  // Those that a plan knows as well may be meant for it.
+  // Those that a plan has as well may be meant for it.
   kilni_cli_error_t none;
   request->defines_option = defines_known(call);
   request->maybe_whole = take_defines(request, call, &none);
@@ -236,7 +236,7 @@ static bool run_library_find(const kiln_library_plan_t* plan,
   return kiln_library_plan_parameter(plan, *out_index, out);
 }
 
-// Raw inputs and bare numbers get the type that the plan says.
+// Raw inputs and bare numbers get the plan's type.
 static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
                        kilni_cli_error_t* error) {
   for (size_t i = 0; i < r->binding_count; i++) {
@@ -269,7 +269,7 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
   return true;
 }
 
-// What the request says of each parameter of the plan. one-thread
+// What the request gives for each parameter of the plan. one-thread
 typedef struct said_t {
   kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
   kilni_cli_binding_t* outputs[KILNI_CLI_MAX_PARAMS];  // without a shape
@@ -324,7 +324,7 @@ static bool run_library_check_missing(const kilni_cli_request_t* r,
   return kilni_cli_missing_check(&missing, error);
 }
 
-// Outputs that nobody names, where they are made.
+// Unnamed outputs, if they are made.
 static bool run_library_add_outputs(kilni_cli_request_t* r,
                                     const kiln_library_plan_t* plan,
                                     kilni_cli_error_t* error) {
@@ -340,8 +340,8 @@ static bool run_library_add_outputs(kilni_cli_request_t* r,
   return true;
 }
 
-// Whether every parameter is given, and the plan says how long each output is
-// that has no shape: then no size is missing.
+// Whether every parameter is given, and the plan defines the length of each
+// output without a shape: then no size is missing.
 static bool all_said(const kilni_cli_request_t* r,
                      const kiln_library_plan_t* plan, const said_t* said) {
   kiln_pipeline_parameter_t p;
@@ -353,7 +353,7 @@ static bool all_said(const kilni_cli_request_t* r,
   return true;
 }
 
-// Outputs without a shape get the one that the plan says, where it knows it.
+// Outputs without a shape get the plan's, if it has one.
 static bool run_library_fill_outputs(kilni_cli_request_t* r,
                                      const kiln_library_plan_t* plan,
                                      kilni_cli_error_t* error) {
@@ -362,8 +362,8 @@ static bool run_library_fill_outputs(kilni_cli_request_t* r,
   if (!said.is_wanted) return true;
   kiln_status_t status = kiln_library_plan_sizes(plan, said.sizes);
   if (!kiln_status_is_ok(status)) {
-    // What is missing is reported with its fix further on; where nothing is,
-    // this says what contradicts itself.
+    // Missing parameters are reported with their fix later; if none is missing,
+    // this reports contradictions.
     if (all_said(r, plan, &said)) return kilni_cli_check(error, status);
     kiln_status_free(status);
     return true;
@@ -386,8 +386,8 @@ static bool run_library_fill_outputs(kilni_cli_request_t* r,
   return true;
 }
 
-// The --define of a plan's type that makes the parameter one of `given`: its
-// text alone may not take that, for what else the plan says of the type.
+// The --define of a plan's type that gives the parameter type `given`: the text
+// alone may not accept it, since the plan constrains the type further.
 static bool fix_option(const kilni_cli_request_t* r,
                        const kilni_cli_binding_t* b, const char* name,
                        uint32_t wanted, uint32_t given,
@@ -419,7 +419,7 @@ static bool fix_option(const kilni_cli_request_t* r,
   return false;
 }
 
-// Elements are of the plan's types; tells how many all buffers have together.
+// Checks that elements have the plan's types; returns their total count.
 static bool run_library_check_types(const kilni_cli_request_t* r,
                                     const kilni_cli_plan_t* plan,
                                     const kiln_library_plan_t* entry,
@@ -435,7 +435,8 @@ static bool run_library_check_types(const kilni_cli_request_t* r,
     *out_count += slot->shape.count;
     if (slot->shape.type == kilni_cli_program_type(p.type)) continue;
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                         "parameter \"%s\" is given as %s; the entry says %s",
+                         "parameter \"%s\" is given as %s; the entry declares "
+                         "%s",
                          p.name, kilni_cli_type_info(slot->shape.type)->text,
                          kiln_program_type_name(p.type));
     kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p.type));
@@ -462,13 +463,13 @@ static bool run_library_make_entry(kilni_cli_session_t* s, uint64_t count,
                                       &options, out));
 }
 
-// A value that every entry takes that has a use for the option.
+// A value that is valid for every entry that uses the option.
 static const char* tame_value(how_t how) {
   return how == TYPE ? "u32" : how == NUMBER ? "32" : "1";
 }
 
-// Whether the entry's plan has a use for an option of the table, whatever its
-// value; what bears its name in the text is none of it otherwise.
+// Whether the entry's plan uses an option of the table, whatever its value;
+// otherwise the name in the text is unrelated.
 static bool uses_option(const char* file, uint32_t known) {
   kilni_cli_error_t error;
   kiln_library_options_t options = kiln_library_options_default();
@@ -480,8 +481,8 @@ static bool uses_option(const char* file, uint32_t known) {
          error.code != KILN_STATUS_INVALID_ARGUMENT;
 }
 
-// Reads as options those of --define that the entry's plan has a use for.
-// `*out_all`: there is no other.
+// Reads as options the definitions that the entry's plan uses. `*out_all`:
+// there are no others.
 static bool take_used(const char* file, const kilni_cli_given_t* given,
                       size_t count, kiln_library_options_t* out, bool* out_all,
                       kilni_cli_error_t* error) {
@@ -527,8 +528,8 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   kiln_library_plan_info_t info;
   bool all = r->maybe_whole;
   if (r->whole || !r->defines_option) return true;
-  // What the plan refuses is nothing that its text may do: limits of an entry
-  // stand in the plan alone.
+  // What the plan refuses, its text must not do either: only the plan has an
+  // entry's limits.
   if (!all || !run_library_make_entry(session, 1, &plan, error)) {
     // A part of an entry has no plan, and so no options.
     kiln_library_entry_t entry;
@@ -552,8 +553,8 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   return true;
 }
 
-// What the plan has only with values of a type is named before anything else is
-// missed: without it there is no such parameter.
+// A parameter that exists only with values of a type is reported first: without
+// the type it does not exist.
 static bool run_library_check_values(kilni_cli_session_t* s,
                                      const kiln_library_plan_t* first,
                                      kilni_cli_error_t* error) {
@@ -581,10 +582,9 @@ static bool run_library_check_values(kilni_cli_session_t* s,
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                          "\"%s\" has \"%.*s\" only with values of a type",
                          r->file, (int)b->parameter_size, b->parameter);
-    kilni_cli_error_fix(error, "add --define V=%s%s", text,
-                        given != KILNI_CLI_TYPE_NONE
-                            ? ""
-                            : ", or the type that the values have");
+    kilni_cli_error_fix(
+        error, "add --define V=%s%s", text,
+        given != KILNI_CLI_TYPE_NONE ? "" : ", or the type of the values");
     return false;
   }
   return true;
@@ -594,7 +594,7 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
                                kilni_cli_plan_t* plan,
                                kiln_library_plan_t** out_entry,
                                kilni_cli_error_t* error) {
-  // One for a single element tells what it takes.
+  // A plan for a single element shows its parameters.
   kilni_cli_request_t* r = session->request;
   kiln_library_plan_t* first = NULL;
   uint64_t count = 0;
@@ -615,7 +615,7 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
             run_library_make_entry(session, count, out_entry, error) &&
             kilni_cli_residents_make(session, plan, error);
   for (uint32_t i = 0; ok && i < plan->count; i++) session->order[i] = i;
-  // Names of the first one are in the facts and in outputs that were added.
+  // Names of the first plan are used by the facts and by added outputs.
   session->facts.param_count = 0;
   for (size_t i = 0; i < r->binding_count; i++) {
     if (!r->bindings[i].is_unnamed) continue;

@@ -18,7 +18,7 @@ static bool is_missing(const kilni_cli_missing_t* m, uint32_t index) {
   return !kilni_cli_request_has(m->request, index, m->wanted[index].name);
 }
 
-// Whether it is a sample, which no longer stands where an input is given.
+// Whether it is a sample, which is dropped once an input is given.
 static bool is_sample(const kilni_cli_missing_t* m, uint32_t index) {
   const kilni_cli_request_t* r = m->request;
   const char* name = m->wanted[index].name;
@@ -29,8 +29,8 @@ static bool is_sample(const kilni_cli_missing_t* m, uint32_t index) {
   return false;
 }
 
-// Whether the command names data of the user's: numbers that are made up would
-// be mixed into them without a trace.
+// Whether the command names the user's data: generated numbers would silently
+// mix with it.
 static bool has_own_data(const kilni_cli_request_t* r) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
@@ -66,7 +66,7 @@ static bool run_missing_ask(const kilni_cli_missing_t* m,
   return ok;
 }
 
-// That number, or NUMBER where the type does not hold it.
+// That number, or NUMBER if it does not fit the type.
 static uint64_t run_missing_fit(const kilni_cli_wanted_t* w, uint64_t number) {
   uint32_t bits = run_missing_info_of(w)->bytes * 8 -
                   (run_missing_kind_of(w) == 'i' ? 1 : 0);
@@ -86,14 +86,14 @@ static bool try_numbers(const kilni_cli_missing_t* m, uint64_t first,
       if (!w->is_counted) out[i].count = ELEMENTS;
       continue;
     }
-    // Floats have no part in sizes.
+    // Floats do not affect sizes.
     out[i].bits = run_missing_kind_of(w) == 'f' ? 0 : run_missing_fit(w, next);
     if (run_missing_kind_of(w) != 'f') next = rest;
   }
   return run_missing_ask(m, out);
 }
 
-// Numbers that agree with what is given: sizes are often lengths of inputs.
+// Numbers consistent with what is given: sizes are often lengths of inputs.
 static bool find_sizes(const kilni_cli_missing_t* m, kiln_program_size_t* out) {
   for (uint32_t i = 0; i < m->count; i++) {
     uint64_t count = m->known[i].count;
@@ -164,7 +164,7 @@ static bool run_missing_add_number(const kilni_cli_wanted_t* w, uint64_t bits,
          run_missing_add_word(out, word, error);
 }
 
-// Whether a file of that name is there, or is to be.
+// Whether a file of that name exists, or will be written.
 static bool run_missing_is_taken(const kilni_cli_missing_t* m,
                                  const char* path) {
   const kilni_cli_request_t* r = m->request;
@@ -174,8 +174,7 @@ static bool run_missing_is_taken(const kilni_cli_missing_t* m,
   return access(path, F_OK) == 0;
 }
 
-// A file for the output, which is not one that the command names already, nor
-// one of the user's.
+// A file for the output, neither named by the command already nor existing.
 static void choose_file(const kilni_cli_missing_t* m, const char* name,
                         const char* end, char* out, size_t capacity) {
   (void)snprintf(out, capacity, "%.80s.%s", name, end);
@@ -212,7 +211,7 @@ static bool run_missing_add_buffer(const kilni_cli_missing_t* m, uint32_t index,
          run_missing_add_word(out, word, error);
 }
 
-// Whether a number is not known yet, and so no size that it has a part in.
+// Whether a number is unknown, and so every size that depends on it.
 static bool has_open(const kilni_cli_request_t* r) {
   for (size_t i = 0; i < r->binding_count; i++) {
     if (r->bindings[i].is_open) return true;
@@ -220,7 +219,7 @@ static bool has_open(const kilni_cli_request_t* r) {
   return false;
 }
 
-// What only the user can say, where the rest is the user's own.
+// What only the user can supply, if the rest is the user's own.
 static bool run_missing_add_own(const kilni_cli_wanted_t* w,
                                 kilni_cli_buffer_t* out,
                                 kilni_cli_error_t* error) {
@@ -270,8 +269,8 @@ static bool run_missing_write_command(const kilni_cli_missing_t* m,
   return ok;
 }
 
-// The whole command beside data of the user's: what would be made up has a
-// word in its place, and stands behind it. Empty where no sizes agree.
+// The whole command with the user's data: placeholders replace what would be
+// generated, which is listed after it. Empty if no sizes agree.
 static bool write_own(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
                       kilni_cli_error_t* error) {
   kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
@@ -300,12 +299,11 @@ static bool write_own(const kilni_cli_missing_t* m, kilni_cli_buffer_t* out,
     }
   }
   if (ok && made.size != 0) {
-    ok = run_missing_add(out, ", with your own in the place of ", error) &&
+    ok = run_missing_add(out, ", with your own in place of ", error) &&
          run_missing_add(out, words, error);
     if (ok && !has_open(m->request)) {
-      ok = run_missing_add(
-               out, "; to try it with numbers that are made up, write there",
-               error) &&
+      ok = run_missing_add(out, "; to try it with generated numbers, write",
+                           error) &&
            kilni_cli_buffer_add(out, made.data, made.size, error);
     }
   }

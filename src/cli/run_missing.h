@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: parameters of a program that are not given: all of them at once, with a
-// command that gives them.
+// cli: reports all missing parameters of a program at once, with a command that
+// gives them.
 #ifndef KILN_SRC_CLI_RUN_MISSING_H_
 #define KILN_SRC_CLI_RUN_MISSING_H_
 
@@ -16,7 +16,7 @@ typedef struct kilni_cli_wanted_t {
   bool is_counted;
 } kilni_cli_wanted_t;
 
-// All of them, and what says how many elements they have. one-thread
+// All of them, and what determines their element counts. one-thread
 typedef struct kilni_cli_missing_t {
   const kilni_cli_request_t* request;
   kilni_cli_wanted_t wanted[KILNI_CLI_MAX_PARAMS];
@@ -27,7 +27,7 @@ typedef struct kilni_cli_missing_t {
   const kiln_library_plan_t* plan;
 } kilni_cli_missing_t;
 
-// INVALID_ARGUMENT where one is not given: the message names all, the fix is a
+// INVALID_ARGUMENT if one is not given: the message names all, the fix is a
 // command to copy.
 bool kilni_cli_missing_check(const kilni_cli_missing_t* missing,
                              kilni_cli_error_t* error);

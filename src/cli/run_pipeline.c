@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what was planned, as a pipeline with resident buffers.
+// cli: a plan as a pipeline with resident buffers.
 #include "cli/run_pipeline.h"
 #include "kiln/telemetry.h"
 
@@ -18,7 +18,7 @@ bool kilni_cli_dispatcher_open(kilni_cli_session_t* session,
                                kilni_cli_error_t* error) {
   kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
   options.streams = 1;
-  // The device itself says what is too much.
+  // The device itself checks the limits.
   options.resident_bytes = INT64_MAX;
   if (session->request->telemetry != KILNI_CLI_TELEMETRY_NONE) {
     options.telemetry = KILN_SWITCH_ON;
@@ -119,9 +119,9 @@ static uint32_t nth_slot(const kilni_cli_plan_t* plan, uint32_t index,
   return 0;
 }
 
-// What the kernel of a program takes is more than what the program does.
-// Buffers and scalars stand there in the order of the program's parameters,
-// each kind by itself; `at` is where each slot's own stands.
+// The kernel of a program takes more than the program itself. Its buffers and
+// scalars are in the order of the program's parameters, each kind by itself;
+// `at` is the position of each slot.
 static void describe_program(const kilni_cli_session_t* s,
                              const kilni_cli_plan_t* plan, described_t* d,
                              uint32_t at[KILNI_CLI_MAX_PARAMS]) {
@@ -236,7 +236,7 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
                                 kiln_dispatch_options_t* out_options) {
   *out_options = kiln_dispatch_options_default();
   memcpy(out_options->grid, plan->grid, sizeof(out_options->grid));
-  // What starts as zero is zero already, and what starts as a file is not.
+  // Zero contents are zero already; file contents must be written.
   out_options->clear_outputs = KILN_SWITCH_OFF;
   if (session->request->cooperative) out_options->cooperative = KILN_SWITCH_ON;
   if (session->request->program == NULL) return true;
@@ -249,8 +249,8 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
 
 // ---- Telemetry ----
 
-// The command makes the code itself, and the dispatcher is given a kernel: what
-// that took is known here alone.
+// The command makes the code itself and gives the dispatcher a kernel: the time
+// that took is known only here.
 static void add_code(const kilni_cli_code_t* code, kiln_telemetry_t* t) {
   bool cached = code->link_cache == KILN_LINK_CACHE_HIT;
   if (code->code == NULL) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what was planned, as a pipeline with resident buffers.
+// cli: a plan as a pipeline with resident buffers.
 //
-// The code is made by run_code.h, with its limits and its words about the
+// The code is made by run_code.h, with its limits and its reports about the
 // cache; from there on it is a kernel with a description, whatever the file
 // was.
 #ifndef KILN_SRC_CLI_RUN_PIPELINE_H_
@@ -10,7 +10,7 @@
 
 #include "cli/run_session.h"
 
-// Makes the session's dispatcher, with telemetry where that was asked for.
+// Makes the session's dispatcher, with telemetry if requested.
 bool kilni_cli_dispatcher_open(kilni_cli_session_t* session,
                                kilni_cli_error_t* error);
 
@@ -25,8 +25,8 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
                              const kilni_cli_plan_t* plan,
                              kilni_cli_error_t* error);
 
-// One binding for each slot of the plan but structs, which the pipeline has;
-// returns how many.
+// One binding for each slot of the plan except structs, which the pipeline has;
+// returns the count.
 uint32_t kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
                                      const kilni_cli_plan_t* plan,
                                      kiln_binding_t* out_bindings);
@@ -36,7 +36,7 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
                                 const kilni_cli_plan_t* plan,
                                 kiln_dispatch_options_t* out_options);
 
-// Appends what was counted as text, with the device as a label.
+// Appends the counters as text, with the device as a label.
 bool kilni_cli_telemetry_text(const kilni_cli_session_t* session,
                               kilni_cli_telemetry_t format,
                               kilni_cli_buffer_t* out,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what each parameter of a kernel gets, and the launch's shape.
+// cli: the argument of each kernel parameter, and the shape of the launch.
 #include "cli/run_plan.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/run_entry.h"
 #include "cli/run_expect.h"
 
-// What the steps below share. one-thread
+// Shared by the steps below. one-thread
 typedef struct planner_t {
   const kilni_cli_kernel_t* kernel;
   kilni_cli_request_t* request;
@@ -36,8 +36,8 @@ static bool is_made_up(const char* name, uint32_t index) {
   return length >= (size_t)size && strcmp(name + length - size, end) == 0;
 }
 
-// What to write for a parameter on the command line: its name where a user
-// gave it one, or its position.
+// What to write for a parameter on the command line: its name if the source has
+// one, or its position.
 static void run_plan_word_of(const planner_t* p, uint32_t index,
                              char out[WORD_BYTES]) {
   static const char kLetters[] =
@@ -70,7 +70,7 @@ static void run_plan_describe(const planner_t* p, uint32_t index,
                  param->bytes == 1 ? "" : "s");
 }
 
-// A number of a type that is known.
+// A number of a known type.
 static void suggest_typed(const char* word, const char* type, char* out,
                           size_t capacity) {
   bool is_truth = strcmp(type, "bool") == 0;
@@ -99,12 +99,12 @@ static void suggest_half(kilni_cli_type_t type, const char* word, char* out,
                  word, word);
 }
 
-// Members that have so many bytes together, for structs that are not long.
+// Members with that total size, for short structs.
 static void suggest_struct(const char* word, uint32_t bytes, char* out,
                            size_t capacity) {
   static const char* const FIRST[] = {"1u8", "1u16", "2.5f32"};
   static const char* const REST[] = {"1u8", "1u16", "1i32"};
-  // All of one size, so that nothing is left open between them or at the end.
+  // All of one size, so that there is no padding between them or at the end.
   uint32_t shift = bytes % 4 == 0 ? 2 : bytes % 2 == 0 ? 1 : 0;
   uint32_t count = bytes <= 32 ? bytes >> shift : 0;
   char members[160] = "";
@@ -129,7 +129,7 @@ static bool is_pointer(const planner_t* p, uint32_t index) {
           kilni_cli_is_pointer(p->kernel->name, index, p->kernel->use));
 }
 
-// The number that was given, as one of a type that the parameter can take.
+// The given number, as one of a type that the parameter can take.
 static bool suggest_same(const planner_t* p, uint32_t index,
                          const kilni_cli_scalar_t* given, char* out,
                          size_t capacity) {
@@ -170,7 +170,7 @@ static bool suggest_same(const planner_t* p, uint32_t index,
   return true;
 }
 
-// An integer of 4 bytes counts something, as a rule: the elements of a buffer.
+// An integer of 4 bytes is usually a count: the elements of a buffer.
 static void suggest_count(const planner_t* p, const char* word, char* out,
                           size_t capacity) {
   for (uint32_t i = 0; i < p->plan->count; i++) {
@@ -355,7 +355,7 @@ static bool fail_buffer(planner_t* p, uint32_t index) {
   return false;
 }
 
-// Shape of a buffer that is only written; `depth` ends a circle of copies.
+// Shape of a buffer that is only written; `depth` ends a cycle of copies.
 static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (slot->shape.type != KILNI_CLI_TYPE_NONE) return true;
@@ -421,8 +421,8 @@ static bool is_alike(const kilni_cli_shape_t* a, const kilni_cli_shape_t* b) {
          memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) == 0;
 }
 
-// What --out says beside --in of the same parameter must be true; :@P may be
-// the parameter itself.
+// The shape in --out must match --in of the same parameter; :@P may be the
+// parameter itself.
 static bool check_said_shape(planner_t* p, uint32_t index) {
   const kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (slot->in == NULL || slot->out == NULL || slot->in == slot->out) {
@@ -455,7 +455,7 @@ static bool check_said_shape(planner_t* p, uint32_t index) {
                         what);
 }
 
-// Whether somebody said the type of a buffer; `depth` ends a circle of copies.
+// Whether the type of a buffer was given; `depth` ends a cycle of copies.
 static bool is_type_said(planner_t* p, uint32_t index, uint32_t depth) {
   const kilni_cli_slot_t* slot = &p->plan->slots[index];
   const kilni_cli_binding_t* const said[] = {slot->in, slot->out, slot->expect};
@@ -481,7 +481,7 @@ static bool is_type_said(planner_t* p, uint32_t index, uint32_t depth) {
   return false;
 }
 
-// Of bytes nobody knows how far apart two numbers are.
+// Raw bytes have no numeric difference.
 static bool check_tolerance(planner_t* p, uint32_t index) {
   const kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (slot->expect == NULL || !(p->request->tolerance > 0) ||
@@ -492,8 +492,8 @@ static bool check_tolerance(planner_t* p, uint32_t index) {
   char word[WORD_BYTES];
   run_plan_word_of(p, index, word);
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "--tolerance needs numbers, and nothing says of which "
-                       "type those in \"%.200s\" of --expect are",
+                       "--tolerance needs numbers, and the type of those in "
+                       "\"%.200s\" of --expect is unknown",
                        path);
   kilni_cli_error_fix(p->error,
                       "write --expect %s=%s:TYPE[N,...], e.g. :f32[16], or "
@@ -502,8 +502,8 @@ static bool check_tolerance(planner_t* p, uint32_t index) {
   return false;
 }
 
-// What is expected must be of the buffer's type and shape. Raw bytes that say
-// none of their own take those.
+// The expected file must have the buffer's type and shape. Raw bytes without a
+// type of their own take those.
 static bool check_expected(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   if (slot->expect == NULL) return true;
@@ -519,13 +519,13 @@ static bool check_expected(planner_t* p, uint32_t index) {
   return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                         "expect a file of the parameter's type and shape, or "
                         "give the parameter those of the file",
-                        "parameter %s is %s, and the file \"%.200s\" that it "
-                        "is expected to be as holds %s",
+                        "parameter %s is %s, but the file \"%.200s\" that it "
+                        "is compared with contains %s",
                         what, has, (const char*)slot->expect->path.data, holds);
 }
 
-// Whether the u8 of a buffer are bytes of anything: a file of another format
-// than raw bytes says that they are numbers, and so do those that are made up.
+// Whether the u8 of a buffer are raw bytes of any type: a file of another
+// format declares them numbers, and so do generated ones.
 static bool run_plan_is_of_bytes(planner_t* p, uint32_t index, uint32_t depth) {
   const kilni_cli_slot_t* slot = &p->plan->slots[index];
   const kilni_cli_binding_t* const said[] = {slot->in, slot->out, slot->expect};
@@ -632,13 +632,13 @@ static bool check_member(void* user, uint32_t offset, kilni_cli_type_t type) {
                        " of parameter %s as %s, and its member there is %s",
                        offset, what, taken, kilni_cli_type_info(type)->text);
   kilni_cli_error_fix(m->p->error,
-                      "write the members in their order, each with its type: "
-                      "%s there",
+                      "write the members in order, each with its type: %s "
+                      "there",
                       types);
   return false;
 }
 
-// Whether the kernel computes with the members as numbers of their types.
+// Whether the kernel uses the members as numbers of their types.
 static bool check_members(planner_t* p, uint32_t index) {
   member_t member = {p, index};
   kilni_cli_buffer_t again;
@@ -651,7 +651,7 @@ static bool check_members(planner_t* p, uint32_t index) {
   return ok;
 }
 
-// The bytes of a file suit any parameter of so many.
+// The bytes of a file fit any parameter of that size.
 static bool plan_bytes(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   slot->bytes = slot->arg->array.data.data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what each parameter of a kernel gets, and the launch's shape.
+// cli: the argument of each kernel parameter, and the shape of the launch.
 //
 // Pure: facts about a kernel and the request in, a plan out.
 #ifndef KILN_SRC_CLI_RUN_PLAN_H_
@@ -12,8 +12,8 @@
 // One parameter's part. one-thread
 typedef struct kilni_cli_slot_t {
   kilni_cli_binding_t* in;      // the buffer's first content; NULL: zeroes
-  kilni_cli_binding_t* out;     // where it goes; NULL: nowhere
-  kilni_cli_binding_t* expect;  // what it should hold; NULL: not said
+  kilni_cli_binding_t* out;     // its output file; NULL: none
+  kilni_cli_binding_t* expect;  // its expected contents; NULL: none
   kilni_cli_binding_t* arg;     // else a scalar
   kilni_cli_shape_t shape;      // of the buffer
   kilni_cli_scalar_t scalar;
@@ -31,7 +31,7 @@ typedef struct kilni_cli_plan_t {
   uint64_t grid_covers;  // elements that it was chosen for
 } kilni_cli_plan_t;
 
-// INVALID_ARGUMENT names the parameter and says what to write.
+// INVALID_ARGUMENT names the parameter and what to write.
 bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
                          kilni_cli_request_t* request, kilni_cli_plan_t* out,
                          kilni_cli_error_t* error);

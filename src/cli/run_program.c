@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a program says about its own run: types, lengths, work size.
+// cli: what a program defines about its own run: types, lengths, work size.
 #include "cli/run_program.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/run_defaults.h"
 #include "cli/run_missing.h"
 
-// The parameter that a binding means; false for none, which the plan tells.
+// The parameter that a binding means; false for none, which the plan reports.
 static bool run_program_find(const kiln_program_t* program, const char* text,
                              size_t size, uint32_t* out_index,
                              kiln_program_parameter_info_t* out) {
@@ -42,7 +42,8 @@ static bool find_binding(const kilni_cli_request_t* r,
 static bool run_program_fail_type(const kiln_program_parameter_info_t* p,
                                   const char* given, kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "parameter \"%s\" is given as %s; the program says %s",
+                       "parameter \"%s\" is given as %s; the program declares "
+                       "%s",
                        p->name, given, kiln_program_type_name(p->type));
   kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p->type));
   return false;
@@ -54,7 +55,7 @@ static const char* given_type(const kilni_cli_binding_t* b) {
       ->text;
 }
 
-// How many bits a number of that type has before it is rounded.
+// The precision of that type in bits.
 static uint32_t run_program_bits_of(const kilni_cli_type_info_t* info) {
   if (info->kind != 'f') return info->bytes * 8 - (info->kind == 'i' ? 1 : 0);
   if (strcmp(info->text, "bf16") == 0) return 8;
@@ -113,7 +114,7 @@ void kilni_cli_program_fix_define(const kilni_cli_request_t* r,
     kilni_cli_error_fix(error, "%s; no --define makes \"%s\" %s", other, name,
                         given);
   } else if (info->kind != 'f' && info->bytes < 4 && adds_up(r)) {
-    // Their own type would hold hardly any sum.
+    // Almost any sum would overflow their own type.
     const char* wide = info->kind == 'i' ? "i32" : "u32";
     kilni_cli_error_fix(error,
                         "%s %s and %s --define %s=%s; with --define %s=%s sums "
@@ -128,8 +129,8 @@ void kilni_cli_program_fix_define(const kilni_cli_request_t* r,
   }
 }
 
-// A type that the parameter can have by a --define and that holds what the file
-// has, or at least what of it is not negative; NONE where there is none.
+// A type that a --define can give the parameter and that can represent the
+// file's values, or at least the nonnegative ones; NONE if there is none.
 static uint32_t find_wider(const kilni_cli_request_t* r,
                            const kilni_cli_call_t* call, const char* name,
                            const kilni_cli_type_info_t* given,
@@ -149,7 +150,7 @@ static uint32_t find_wider(const kilni_cli_request_t* r,
   return KILN_PROGRAM_TYPE_NONE;
 }
 
-// How a definition is added, or gets another value.
+// The verb for adding or changing a definition.
 static const char* verb_of(const kilni_cli_request_t* r, const char* define) {
   size_t size = strlen(define);
   for (size_t i = 0; i < r->given_count; i++) {
@@ -192,7 +193,7 @@ void kilni_cli_program_fix_type(const kilni_cli_request_t* r,
                       kiln_program_type_name(wider), name, text);
 }
 
-// The same of a file that says its type itself.
+// The same for a file with a type of its own.
 static bool fail_file_type(const kilni_cli_request_t* r,
                            const kilni_cli_binding_t* b,
                            const kiln_program_parameter_info_t* p,
@@ -254,7 +255,7 @@ bool kilni_cli_program_launch(const kilni_cli_request_t* request,
   if (request->cooperative) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "omit it: a program with a grid_barrier is launched "
-                          "so by itself",
+                          "cooperatively by itself",
                           "--cooperative for a program");
   }
   if (request->shared_bytes != 0) {
@@ -310,13 +311,13 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
 
 // ---- Sizes ----
 
-// What the request says of each parameter. one-thread
+// What the request gives for each parameter. one-thread
 typedef struct said_t {
   kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
   bool given[KILNI_CLI_MAX_PARAMS];
 } said_t;
 
-// Whether the parameter starts as a file: then it has that one's shape.
+// Whether the parameter starts as a file: then it has the file's shape.
 static bool starts_as_file(const kilni_cli_request_t* r, uint32_t index) {
   for (size_t i = 0; i < r->binding_count; i++) {
     kiln_program_parameter_info_t p;
@@ -329,7 +330,7 @@ static bool starts_as_file(const kilni_cli_request_t* r, uint32_t index) {
   return false;
 }
 
-// Whether a file says what the parameter should hold, and so how long it is.
+// Whether an expected file determines the parameter's length.
 static bool is_expected(const kilni_cli_request_t* r, uint32_t index) {
   for (size_t i = 0; i < r->binding_count; i++) {
     kiln_program_parameter_info_t p;
@@ -342,7 +343,7 @@ static bool is_expected(const kilni_cli_request_t* r, uint32_t index) {
   return false;
 }
 
-// An output as long as nobody says.
+// An output of unspecified length.
 static bool fail_length(const kilni_cli_binding_t* b,
                         const kiln_program_parameter_info_t* p,
                         kilni_cli_error_t* error) {
@@ -381,7 +382,7 @@ static bool run_program_gather(const kilni_cli_request_t* r, said_t* said,
       if (b->array.shape.type != kilni_cli_program_type(p.type)) {
         return fail_file_type(r, b, &p, error);
       }
-      // Whatever else says how long the buffer is, the plan compares with.
+      // The plan checks this against anything else that determines the length.
       if (said->sizes[index].count == KILN_PROGRAM_COUNT_UNKNOWN) {
         said->sizes[index].count = b->array.shape.count;
       }
@@ -392,7 +393,7 @@ static bool run_program_gather(const kilni_cli_request_t* r, said_t* said,
   return true;
 }
 
-// len(P), now that the lengths of what is given are known.
+// len(P), now that the lengths of the given buffers are known.
 static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
   for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
@@ -411,7 +412,7 @@ static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
   }
 }
 
-// Outputs get the length that the program says.
+// Outputs get the length that the program defines.
 static bool run_program_fill_outputs(kilni_cli_request_t* r, const said_t* said,
                                      kilni_cli_error_t* error) {
   for (size_t i = 0; i < r->binding_count; i++) {
@@ -436,8 +437,8 @@ static bool run_program_fill_outputs(kilni_cli_request_t* r, const said_t* said,
   return true;
 }
 
-// All parameters that are not given. What is measured is the plan's to say: it
-// has outputs of its own.
+// All missing parameters. For a measurement the plan decides: it has outputs of
+// its own.
 static bool run_program_check_missing(const kilni_cli_request_t* r,
                                       const said_t* said,
                                       kilni_cli_error_t* error) {
@@ -469,7 +470,7 @@ bool kilni_cli_program_sizes(kilni_cli_request_t* request,
   if (!run_program_gather(request, &said, error)) return false;
   gather_lengths(request, &said);
   if (!run_program_check_missing(request, &said, error)) return false;
-  // What is not given at all, the plan tells with all the others.
+  // The plan reports what is missing entirely, with all the others.
   for (uint32_t i = 0; i < count; i++) {
     if (!said.given[i]) return true;
   }

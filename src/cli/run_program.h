@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what a program says about its own run: types, lengths, work size.
+// cli: what a program defines about its own run: types, lengths, work size.
 #ifndef KILN_SRC_CLI_RUN_PROGRAM_H_
 #define KILN_SRC_CLI_RUN_PROGRAM_H_
 
@@ -9,12 +9,12 @@
 #include "kiln/program.h"
 #include "kiln/program_code.h"
 
-// Whether a parameter of that role may be given so: what is only read is no
-// output.
+// Whether a parameter of that role may be given this way: what is only read
+// cannot be an output.
 bool kilni_cli_program_check_role(const kilni_cli_binding_t* b, uint32_t role,
                                   const char* name, kilni_cli_error_t* error);
 
-// Whether nothing is said of the launch that a program says itself.
+// Whether no launch option is given that a program determines itself.
 bool kilni_cli_program_launch(const kilni_cli_request_t* request,
                               kilni_cli_error_t* error);
 
@@ -36,12 +36,12 @@ void kilni_cli_program_fix_define(const kilni_cli_request_t* r,
                                   const char* name, uint32_t type,
                                   kilni_cli_error_t* error);
 
-// Finds, once inputs are read, the lengths of outputs that are not said, and
-// the work size.
+// Computes, once inputs are read, the lengths of outputs without one, and the
+// work size.
 bool kilni_cli_program_sizes(kilni_cli_request_t* request,
                              kilni_cli_error_t* error);
 
-// What is known of the kernel by its program.
+// The facts about the kernel, from its program.
 void kilni_cli_program_facts(const kiln_program_t* program,
                              const kiln_program_code_t* code,
                              kilni_cli_kernel_t* out_facts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what `kiln run` was asked for.
+// cli: the request of `kiln run`.
 #include "cli/run_request.h"
 
 #include <float.h>
@@ -54,11 +54,12 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                         "give CUDA C++ (.cu), a program (.kiln), PTX (.ptx), "
                         "LTO-IR (.ltoir) or device code (.cubin)",
-                        "running \"%s\": its name does not say what it is",
+                        "running \"%s\": its name does not imply a format",
                         file);
 }
 
-// What the library may know a GPU by: "GPU-...", "MIG-...", "0000:3b:00.0".
+// Names by which the library identifies a GPU: "GPU-...", "MIG-...",
+// "0000:3b:00.0".
 static bool run_request_is_name(const char* text) {
   if (strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0) {
     return text[4] != 0;
@@ -68,7 +69,7 @@ static bool run_request_is_name(const char* text) {
          strspn(text, "0123456789abcdefABCDEF:.") == strlen(text);
 }
 
-// Names with commas between, each of `known`; NULL is right too.
+// Names separated by commas, each one of `known`; NULL is valid too.
 static bool run_request_check_names(const char* option, const char* text,
                                     const char* const* known, const char* all,
                                     kilni_cli_error_t* error) {
@@ -175,8 +176,8 @@ static bool read_made(kilni_cli_binding_t* b, const char* rest,
                         (int)b->parameter_size, b->parameter, rest);
 }
 
-// Numbers that are not all the same and that no kernel trips over: floats from
-// 0.5 to 1, whole numbers from 0 to 99.
+// Numbers that vary and are safe for any kernel: floats from 0.5 to 1, integers
+// from 0 to 99.
 static void make_up(const kilni_cli_shape_t* shape, uint8_t* data) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
   uint64_t state = 0x9e3779b97f4a7c15u;
@@ -205,7 +206,7 @@ static bool read_made_up(kilni_cli_binding_t* b, kilni_cli_error_t* error) {
   return true;
 }
 
-// A struct: its members, or the file that holds its bytes, which is read later.
+// A struct: its members, or the file of its bytes, which is read later.
 static bool read_bytes(kilni_cli_binding_t* b, const char* rest,
                        kilni_cli_error_t* error) {
   b->is_bytes = true;
@@ -221,7 +222,7 @@ static bool read_bytes(kilni_cli_binding_t* b, const char* rest,
                         (int)b->parameter_size, b->parameter);
 }
 
-// `is_program`: it says the types of its numbers itself.
+// `is_program`: it declares the types of its numbers itself.
 static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
                          bool is_program, kilni_cli_error_t* error) {
   const char* name = given->option->name;
@@ -306,7 +307,7 @@ static bool run_request_check_files(kilni_cli_request_t* r,
     ok = kilni_cli_files_add_input(&r->files, r->source.options.pre_includes[i],
                                    "--pre-include", error);
   }
-  // What is read first, so that an output is what is at fault.
+  // Inputs first, so that a conflict is reported for the output.
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; ok && i < r->binding_count; i++) {
       const kilni_cli_binding_t* b = &r->bindings[i];
@@ -383,7 +384,7 @@ bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
   return ok;
 }
 
-// What says something to a program says nothing to other code.
+// Options of programs do not apply to other code.
 bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                             kilni_cli_error_t* error) {
   if (kilni_cli_option_value(call, option) == NULL) return true;
@@ -399,8 +400,8 @@ const char* kilni_cli_instance_of(const char* entry) {
   return is_one ? entry : NULL;
 }
 
-// What is said to the compiler says nothing to code that is not compiled;
-// --define says something to a program.
+// Compiler options do not apply to code that is not compiled; --define applies
+// to programs.
 static bool run_request_read_source(kilni_cli_request_t* out,
                                     const kilni_cli_call_t* call,
                                     kilni_cli_error_t* error) {
@@ -538,7 +539,7 @@ bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
   return false;
 }
 
-// What a file says of itself counts as said; raw bytes say nothing.
+// A file's own type and shape count as given; raw bytes have none.
 static void take_shape(kilni_cli_binding_t* b) {
   if (b->spec.kind == KILNI_CLI_SPEC_NONE &&
       kilni_cli_format_of((const char*)b->path.data) == KILNI_CLI_FORMAT_RAW) {
@@ -548,14 +549,14 @@ static void take_shape(kilni_cli_binding_t* b) {
   b->spec.shape = b->array.shape;
 }
 
-// Nothing agrees with everything.
+// An empty file would agree with everything.
 static bool check_something(const kilni_cli_binding_t* b,
                             kilni_cli_error_t* error) {
   if (b->array.data.size != 0) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "give a file with the elements that the run is to make",
                         "the file \"%.200s\" of --expect has no elements, so "
-                        "that nothing would be compared",
+                        "there is nothing to compare",
                         (const char*)b->path.data);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what `kiln run` was asked for.
+// cli: the request of `kiln run`.
 #ifndef KILN_SRC_CLI_RUN_REQUEST_H_
 #define KILN_SRC_CLI_RUN_REQUEST_H_
 
@@ -18,9 +18,10 @@ typedef struct kilni_cli_binding_t {
   bool is_in;       // its file is read
   bool is_out;      // its file is written
   bool is_arg;      // a scalar
-  bool is_expect;   // --expect: its file is what the buffer should hold
+  bool is_expect;   // --expect: its file has the expected contents
   bool is_unnamed;  // an output that goes nowhere
-  bool is_made;  // --buffer: its content is made up, and it is read and written
+  bool is_made;     // --buffer: its content is generated, and it is read and
+                    // written
   const char* option;
   const char* parameter;  // P, parameter_size characters
   size_t parameter_size;
@@ -28,10 +29,10 @@ typedef struct kilni_cli_binding_t {
   kilni_cli_value_t value;
   bool is_bytes;            // --arg of bytes, which are those of `array`
   const char* members;      // the same, as they were written; NULL: of a file
-  const char* untyped;      // a number whose type the program says, or NULL
-  bool is_default;          // a number that nobody gave
-  bool is_open;             // the same, and what would say it is not there
-  const char* content;      // of a sample, as kiln_library_default says it
+  const char* untyped;      // a number whose type the program declares, or NULL
+  bool is_default;          // a default number
+  bool is_open;             // the same, and its source is missing
+  const char* content;      // of a sample, from kiln_library_default
   const char* extents;      // its shape; of a number the extent that it is
   kilni_cli_buffer_t path;  // NUL-terminated
   kilni_cli_array_t array;  // of --in, --inout and --expect, once read
@@ -55,14 +56,14 @@ typedef enum kilni_cli_code_kind_t {
 // NAME of lib:NAME, a program of the library; NULL for a file.
 const char* kilni_cli_library_name(const char* file);
 
-// What --telemetry asks for.
+// The format of --telemetry.
 typedef enum kilni_cli_telemetry_t {
   KILNI_CLI_TELEMETRY_NONE = 0,
   KILNI_CLI_TELEMETRY_JSON,
   KILNI_CLI_TELEMETRY_PROMETHEUS
 } kilni_cli_telemetry_t;
 
-// The kind of a file that runs, by its name. UNSUPPORTED says what else to do.
+// The kind of a file to run, by its name. UNSUPPORTED includes an alternative.
 bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                             kilni_cli_error_t* error);
 
@@ -101,9 +102,9 @@ typedef struct kilni_cli_request_t {
   bool whole;               // lib:NAME with all its launches, as `options` say
   bool maybe_whole;         // or may be; its inputs are read as the program's
   bool defines_option;      // --define has the name of an option of plans
-  bool takes_defaults;      // of lib:NAME, what is not given
+  bool takes_defaults;      // of lib:NAME, for what is not given
   bool takes_samples;       // and its inputs
-  bool makes_outputs;       // those that nobody names are made, as long as said
+  bool makes_outputs;       // unnamed ones are made, with the defined length
   kiln_library_options_t options;
   uint64_t work[3];  // what it has to do
 } kilni_cli_request_t;
@@ -114,8 +115,8 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
                             kilni_cli_error_t* error);
 void kilni_cli_request_deinit(kilni_cli_request_t* request);
 
-// `entry` where it is an instance of a template, "add<float>", for which there
-// is code only if the compiler is asked for it; else NULL.
+// `entry` if it is an instance of a template, "add<float>", for which the
+// compiler makes code only on request; else NULL.
 const char* kilni_cli_instance_of(const char* entry);
 
 // Reads the value of --device; NULL is "auto".
@@ -130,16 +131,16 @@ bool kilni_cli_seconds_read(const char* text, uint64_t* out_ns,
 bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
                         kilni_cli_error_t* error);
 
-// False, with the error, where an option that only programs have is given.
+// False, with the error, if an option is given that only programs have.
 bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                             kilni_cli_error_t* error);
 
-// Adds a binding of nothing yet; `name` is borrowed. NULL with the error.
+// Adds an empty binding; `name` is borrowed. NULL with the error.
 kilni_cli_binding_t* kilni_cli_request_add(kilni_cli_request_t* request,
                                            const char* name,
                                            kilni_cli_error_t* error);
 
-// Adds an output that nobody named, without a shape; `name` is borrowed.
+// Adds an unnamed output, without a shape; `name` is borrowed.
 bool kilni_cli_request_add_output(kilni_cli_request_t* request,
                                   const char* name, kilni_cli_error_t* error);
 

@@ -25,14 +25,14 @@
 
 #define MAX_KERNELS 4096
 
-// A kernel's own words do not belong among the results.
+// A kernel's own output does not belong among the results.
 static void on_print(const char* text, size_t size, void* user) {
   (void)user;
   (void)fwrite(text, 1, size, stderr);
 }
 
-// What fits badly among the pieces of a toolkit is worth a line; the rest of
-// the log is the library's own story.
+// Incompatible components of a toolkit are worth a line; the rest of the log is
+// internal.
 static void run_session_on_log(kiln_log_level_t level, const char* space,
                                const char* line, void* user) {
   (void)user;
@@ -53,7 +53,7 @@ static bool run_session_make_runtime(kilni_cli_session_t* s,
   return kilni_cli_check(error, kiln_runtime_create(&options, &s->runtime));
 }
 
-// `auto` falls back, and only it: a GPU that was asked for must be there.
+// Only `auto` falls back: a requested GPU must exist.
 static const char* choose_device(kilni_cli_session_t* s, bool* out_ok,
                                  kilni_cli_error_t* error) {
   *out_ok = true;
@@ -115,7 +115,8 @@ static bool run_session_open_kernel(kilni_cli_session_t* s,
   for (uint32_t i = 0; i < count; i++) {
     names[i] = kiln_module_kernel_name(s->module, i);
   }
-  // A format whose kernels cannot be listed can still be asked by name.
+  // In a format whose kernels cannot be listed, a kernel can still be looked up
+  // by name.
   const char* name = s->request->entry;
   const char* lowered =
       name != NULL ? kiln_code_lowered_name(s->code.text, name) : NULL;
@@ -200,8 +201,8 @@ static bool fail_trap(const kiln_trap_t* trap, const char* name,
       trap->thread[2], trap->block[0], trap->block[1], trap->block[2]);
 }
 
-// Programs of the library trap for one reason only: they are asked for more
-// than they can do.
+// Programs of the library trap for one reason only: an argument beyond their
+// limits.
 static bool fail_limit(const kiln_trap_t* trap, const char* name,
                        kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_LAUNCH_FAILED, NULL,
@@ -209,8 +210,8 @@ static bool fail_limit(const kiln_trap_t* trap, const char* name,
                        ", which is more than it takes",
                        name, trap->address);
   kilni_cli_error_fix(error,
-                      "give an argument within the limits that the first lines "
-                      "of `kiln lib show %s` say",
+                      "give an argument within the limits in the first lines "
+                      "of `kiln lib show %s`",
                       name);
   return false;
 }
@@ -231,7 +232,7 @@ bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
   return fail_trap(&told, name, error);
 }
 
-// The blocks of a cooperative launch wait for each other: all must have space
+// The blocks of a cooperative launch wait for each other: all must be resident
 // at once.
 static bool check_together(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
@@ -240,7 +241,7 @@ static bool check_together(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
   uint64_t threads = (uint64_t)plan->block[0] * plan->block[1] * plan->block[2];
   uint64_t blocks = (uint64_t)plan->grid[0] * plan->grid[1] * plan->grid[2];
   uint32_t each = 0;
-  // Larger ones than there are the launch refuses with its own words.
+  // The launch itself refuses larger sizes than exist.
   if (threads > device->max_threads_per_block) return true;
   if (!kilni_cli_check(
           error, kiln_kernel_max_blocks(s->kernel, (uint32_t)threads,
@@ -249,12 +250,12 @@ static bool check_together(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
   }
   uint64_t most = (uint64_t)each * device->multiprocessors;
   if (blocks <= most || most == 0) return true;
-  (void)kilni_cli_fail(
-      error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-      "a cooperative grid of %" PRIu64 " blocks of %" PRIu64
-      " threads: %s holds %" PRIu64 " of them at once (%" PRIu32
-      " on each of its %" PRIu32 " multiprocessors)",
-      blocks, threads, s->device_name, most, each, device->multiprocessors);
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "a cooperative grid of %" PRIu64 " blocks of %" PRIu64
+                       " threads: %s fits %" PRIu64 " of them at once (%" PRIu32
+                       " on each of its %" PRIu32 " multiprocessors)",
+                       blocks, threads, s->device_name, most, each,
+                       device->multiprocessors);
   kilni_cli_error_fix(error,
                       "write --grid %" PRIu64
                       ", and let each thread do more than one element "
@@ -295,7 +296,7 @@ bool kilni_cli_shared_check(const kilni_cli_session_t* session,
   return false;
 }
 
-// A program has its shared memory written in it.
+// A program declares its shared memory.
 static bool run_session_check_shared(const kilni_cli_session_t* s,
                                      kilni_cli_error_t* error) {
   return s->kernel == NULL ||
@@ -374,8 +375,8 @@ static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   return true;
 }
 
-// What a buffer is called: as the kernel calls the parameter, but for names
-// that a compiler gives by counting.
+// The name of a buffer: the kernel's parameter name, except for names that a
+// compiler numbers.
 static bool run_session_name_buffer(void* user, uint64_t address,
                                     char* out_name, size_t capacity) {
   const kilni_cli_session_t* s = user;
@@ -396,7 +397,7 @@ static bool run_session_name_buffer(void* user, uint64_t address,
   return false;
 }
 
-// An input without a byte is no memory, and a null pointer to the kernel.
+// An empty input has no memory, and is a null pointer to the kernel.
 static void point_at_empty(const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
   for (uint32_t i = 0; i < plan->count; i++) {
@@ -404,8 +405,8 @@ static void point_at_empty(const kilni_cli_plan_t* plan,
     if (in == NULL || in->is_made || plan->slots[i].shape.count != 0) continue;
     kilni_cli_error_fix(error,
                         "the file \"%.200s\" of parameter %" PRIu32
-                        " is empty, so that there is nothing at its address: "
-                        "give one that holds something",
+                        " is empty, so there is no data at its address: give "
+                        "one that is not empty",
                         (const char*)in->path.data, i);
     return;
   }
@@ -423,8 +424,8 @@ void kilni_cli_session_explain(kilni_cli_session_t* session,
   if (error->fault.kind == KILN_FAULT_NULL_POINTER) point_at_empty(plan, error);
   if (error->fault.cause == KILN_FAULT_CAUSE_GRID_SYNC) {
     kilni_cli_error_fix(error,
-                        "add --cooperative, or take the barrier of the "
-                        "whole grid (grid.sync()) out");
+                        "add --cooperative, or remove the grid-wide barrier "
+                        "(grid.sync())");
   }
 }
 
@@ -461,7 +462,7 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
                            const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
   bool ok = run_session_run_kernel(session, plan, error);
-  // Any call after the launch may be the one that meets the fault.
+  // Any call after the launch may report the fault.
   if (!ok) kilni_cli_session_explain(session, plan, error);
   return ok;
 }

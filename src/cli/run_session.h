@@ -2,8 +2,8 @@
 //
 // cli: one launch through the library, from code file to results.
 //
-// The steps of `kiln run` in their order: open, load, upload, launch, read.
-// Each may fail; close is called once, whatever happened.
+// The steps of `kiln run` in order: open, load, upload, launch, read. Each may
+// fail; close is called once, whatever happened.
 #ifndef KILN_SRC_CLI_RUN_SESSION_H_
 #define KILN_SRC_CLI_RUN_SESSION_H_
 
@@ -47,8 +47,8 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
 bool kilni_cli_session_load(kilni_cli_session_t* session,
                             kilni_cli_error_t* error);
 
-// Whether a block may have the shared memory that `option` asks for, beside
-// what the kernel has itself.
+// Whether a block may have the shared memory that `option` requests, in
+// addition to the kernel's own.
 bool kilni_cli_shared_check(const kilni_cli_session_t* session,
                             kiln_kernel_t* kernel, const char* option,
                             uint32_t asked, kilni_cli_error_t* error);
@@ -63,17 +63,17 @@ bool kilni_cli_session_read(kilni_cli_session_t* session,
                             const kilni_cli_plan_t* plan, uint32_t index,
                             kilni_cli_array_t* out, kilni_cli_error_t* error);
 
-// What makes a kernel not end, for the call below.
+// Why a kernel may not end, for the call below.
 #define KILNI_CLI_ENDLESS_KERNEL "a loop or a wait that never ends"
 
-// Whether a wait that began at `began_ns` has failed because the time limit is
-// over. Then `error` says that `what`, "the kernel", called `name` had not
-// ended, where it was, and to look for `look`; and the command must leave.
+// Whether a wait that began at `began_ns` has failed because the time limit has
+// passed. Then `error` reports that `what`, "the kernel", called `name` had not
+// ended, where it was, and to look for `look`; and the command must exit.
 bool kilni_cli_session_overdue(kilni_cli_session_t* session, uint64_t began_ns,
                                const char* what, const char* name,
                                const char* look, kilni_cli_error_t* error);
 
-// An error of the device as what its kernel did wrong, where that is known.
+// An error of the device as what its kernel did wrong, if known.
 void kilni_cli_session_explain(kilni_cli_session_t* session,
                                const kilni_cli_plan_t* plan,
                                kilni_cli_error_t* error);
@@ -83,8 +83,7 @@ void kilni_cli_session_share(kilni_cli_session_t* session,
                              const kilni_cli_session_t* first,
                              kilni_cli_request_t* request);
 
-// The first trap of a program, if there was one, as an error. NULL: it has
-// none.
+// The first trap of a program, if any, as an error. NULL: it has none.
 bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
                           kilni_cli_error_t* error);
 

@@ -79,10 +79,11 @@ void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
                    percent(profile->instructions[i], total),
                    profile->instructions[i]);
   }
-  kilni_cli_note("%" PRIu64 " instructions of warps, %.1f %% of lanes active",
+  kilni_cli_note("%" PRIu64 " warp instructions, %.1f %% of lanes active",
                  profile->warp_instructions, 100.0 * active_share(profile));
-  kilni_cli_note("%" PRIu64 " branches, divergent at %" PRIu64,
-                 profile->branches, profile->diverged);
+  kilni_cli_note("%" PRIu64 " branch%s, divergent at %" PRIu64,
+                 profile->branches, profile->branches == 1 ? "" : "es",
+                 profile->diverged);
   for (int p = 0; p < KILN_SOFT_PLACE_COUNT; p++) {
     for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; s++) {
       const kiln_soft_traffic_t* traffic = &profile->traffic[p][s];
@@ -96,8 +97,9 @@ void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
   kilni_cli_note("%" PRIu64 " arrivals of warps at barriers",
                  profile->barriers);
   kilni_cli_note("%" PRIu64
-                 " blocks: least %.3g us, median %.3g us, most %.3g us",
-                 profile->blocks, (double)profile->block_ns_least * 1e-3,
+                 " block%s: minimum %.3g us, median %.3g us, maximum %.3g us",
+                 profile->blocks, profile->blocks == 1 ? "" : "s",
+                 (double)profile->block_ns_least * 1e-3,
                  (double)profile->block_ns_median * 1e-3,
                  (double)profile->block_ns_most * 1e-3);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what `kiln run --stats` says beside the time: what the kernel did, by
-// kind, on the software device.
+// cli: what `kiln run --stats` reports besides the time: what the kernel did on
+// the software device, by kind.
 #ifndef KILN_SRC_CLI_RUN_STATS_H_
 #define KILN_SRC_CLI_RUN_STATS_H_
 

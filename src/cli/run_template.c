@@ -12,13 +12,13 @@
 
 enum { NAME_BYTES = 128, MAX_SPACES = 16 };
 
-// A source on its way. one-thread
+// A source being read. one-thread
 typedef struct reader_t {
   const char* at;
   const char* end;
   const char* token;  // an identifier or a single character
   size_t size;        // of the token
-  bool is_first;      // nothing stands before it in its line
+  bool is_first;      // it is the first in its line
   // Namespaces that are open, and the depth of braces of each.
   char spaces[MAX_SPACES][NAME_BYTES];
   int depths[MAX_SPACES];
@@ -26,10 +26,10 @@ typedef struct reader_t {
   int depth;
 } reader_t;
 
-// What is known of the template that is being read. one-thread
+// The template being read. one-thread
 typedef struct template_t {
   char arguments[NAME_BYTES];  // that fit its parameters
-  char name[NAME_BYTES];       // of the kernel; "" if it is none
+  char name[NAME_BYTES];       // of the kernel; "" if it is not a kernel
 } template_t;
 
 // ---- Tokens ----
@@ -143,8 +143,8 @@ static bool run_template_read_parameters(reader_t* r, template_t* out) {
   return false;
 }
 
-// What follows the parameters, to the name of the kernel, or to where it is
-// plain that there is none.
+// What follows the parameters, up to the name of the kernel, or until it is
+// clear that there is none.
 static void run_template_read_declaration(reader_t* r, template_t* out) {
   bool is_kernel = false;
   char last[NAME_BYTES] = "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: how a source is compiled, as options say it.
+// cli: options for compiling a source.
 #include "cli/source_options.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static bool source_options_collect(const kilni_cli_call_t* call,
   return true;
 }
 
-// The architecture that an option of the compiler itself says; NULL: none does.
+// The architecture set by an option of the compiler itself; NULL: none.
 static const char* option_arch(const kiln_compile_options_t* o) {
   static const char* const NAMES[] = {"--gpu-architecture", "-arch"};
   for (uint32_t i = 0; i < o->option_count; i++) {
@@ -83,8 +83,8 @@ static bool source_options_check_arch(const kiln_compile_options_t* o,
     return true;
   }
   return kilni_cli_fail(
-      error, KILN_STATUS_INVALID_ARGUMENT, "leave one of the two out",
-      "--arch says \"%s\", and --option \"%s\"", o->arch, other);
+      error, KILN_STATUS_INVALID_ARGUMENT, "omit one of the two",
+      "--arch is \"%s\", but --option sets \"%s\"", o->arch, other);
 }
 
 bool kilni_cli_source_read(kilni_cli_source_t* out,
@@ -99,7 +99,7 @@ bool kilni_cli_source_read(kilni_cli_source_t* out,
     o->lineinfo = KILN_SWITCH_ON;
   }
   if (kilni_cli_option_value(call, "debug") != NULL) o->debug = KILN_SWITCH_ON;
-  // Each that is given stands in one list at most.
+  // Each given option is in one list at most.
   if (!kilni_cli_buffer_resize(
           &out->words, (call->given_count + 2) * sizeof(const char*), error)) {
     return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the pages of `kiln top`: one line for what a GPU is, one for each kind
-// of thing that it does, then its processes.
+// cli: the pages of `kiln top`: one line for the GPU itself, one for each kind
+// of activity, then its processes.
 #include "cli/top_report.h"
 #include "kiln/device.h"
 #include "kiln/watch.h"
@@ -11,7 +11,7 @@
 
 enum { WORD_BYTES = 32, BAR_CELLS = 20, NAME_BYTES = 160 };
 
-// Names come from outside; an escape among them would be obeyed by a terminal.
+// Names are untrusted; a terminal would obey an escape in them.
 static const char* top_report_plain(const char* text, char* out) {
   size_t at = 0;
   for (; text[at] != 0 && at + 1 < NAME_BYTES; at++) {
@@ -159,7 +159,7 @@ static void print_heat(FILE* out, const kilni_cli_top_view_t* view,
                 metric_text(view, device, KILN_WATCH_CLOCK_SM_MAX, word[1]),
                 metric_text(view, device, KILN_WATCH_CLOCK_MEMORY, word[2]),
                 metric_text(view, device, KILN_WATCH_CLOCK_MEMORY_MAX, word[3]),
-                why[0] != 0 ? ", held by: " : "", why);
+                why[0] != 0 ? ", limited by: " : "", why);
 }
 
 static void print_bus(FILE* out, const kilni_cli_top_view_t* view,
@@ -231,7 +231,7 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
     print_processes(out, view, i);
   }
   if (count == 0) {
-    (void)fprintf(out, "no GPU is seen: %s\n", kiln_watch_why(view->watch));
+    (void)fprintf(out, "no GPU is visible: %s\n", kiln_watch_why(view->watch));
     const char* fix = kiln_watch_fix(view->watch);
     if (fix[0] != 0) (void)fprintf(out, "Fix: %s\n", fix);
   }
@@ -240,7 +240,7 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
 
 // ---- JSON ----
 
-// What is no UTF-8 is shown as far as it is ASCII.
+// Of invalid UTF-8, the ASCII part is shown.
 static json_t* name_json(const char* text) {
   json_t* string = json_string(text);
   if (string != NULL) return string;
@@ -322,7 +322,7 @@ static json_t* device_json(const kilni_cli_top_view_t* view, uint32_t device) {
                    links_json(view, device));
 }
 
-// How far GPUs are from each other.
+// The distances between GPUs.
 static json_t* paths_json(const kilni_cli_top_view_t* view) {
   json_t* list = json_array();
   uint32_t count = kiln_watch_device_count(view->watch);

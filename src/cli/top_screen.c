@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: the terminal of `kiln top`, by the escapes that every terminal of the
-// last thirty years knows. Signals are blocked and asked for, so that no
-// handler, and nothing that a handler could write to, is needed.
+// last thirty years knows. Signals are blocked and polled, so that no handler
+// and no global state is needed.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/top_screen.h"
 
@@ -58,7 +58,7 @@ void kilni_cli_screen_hold(kilni_cli_screen_t* screen) {
   (void)sigemptyset(&screen->signals);
   for (size_t i = 0; i < sizeof(kSignals) / sizeof(kSignals[0]); i++) {
     struct sigaction action;
-    // What was ignored already is not for this program: SIGHUP under nohup.
+    // Signals ignored at the start stay ignored: SIGHUP under nohup.
     if (sigaction(kSignals[i], NULL, &action) == 0 &&
         action.sa_handler != SIG_IGN) {
       (void)sigaddset(&screen->signals, kSignals[i]);
@@ -92,8 +92,8 @@ static void top_screen_read_size(const kilni_cli_screen_t* screen,
   *out_columns = told && size.ws_col > 0 ? size.ws_col : COLUMNS;
 }
 
-// What may not reach the terminal: names of processes and GPUs come from
-// outside, and an escape among them would be obeyed.
+// What must not reach the terminal: names of processes and GPUs are untrusted,
+// and the terminal would obey an escape in them.
 static size_t put_line(char* to, const char* from, size_t size,
                        size_t columns) {
   size_t wrote = 0;
@@ -132,8 +132,8 @@ bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text) {
   return good;
 }
 
-// `q` or Ctrl-C among the keys that were pressed. A terminal that is gone is
-// the end too.
+// `q` or Ctrl-C among the keys that were pressed. A closed terminal ends it
+// too.
 static bool asked_to_quit(const kilni_cli_screen_t* screen, int milliseconds) {
   struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
   if (!screen->has_keys) {

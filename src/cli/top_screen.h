@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: a terminal that shows one page after the other, and is left as found.
+// cli: a terminal that shows one page after another, and is restored.
 #ifndef KILN_SRC_CLI_TOP_SCREEN_H_
 #define KILN_SRC_CLI_TOP_SCREEN_H_
 
@@ -15,7 +15,7 @@ typedef struct kilni_cli_screen_t {
   bool has_keys;         // standard input is a terminal too
   bool changed;          // its settings
   struct termios found;  // as they were
-  sigset_t signals;      // that are waited for in place of being taken
+  sigset_t signals;      // waited for instead of delivered
   sigset_t mask;         // of the thread, as it was
 } kilni_cli_screen_t;
 
@@ -27,26 +27,25 @@ typedef enum kilni_cli_event_t {
   KILNI_CLI_EVENT_SIGNAL,    // from outside; `*out_signal` says which
 } kilni_cli_event_t;
 
-// True where pages can follow each other on standard output: a terminal that
-// knows how to be written over.
+// True if standard output is a terminal that can be overwritten.
 bool kilni_cli_screen_is_one(FILE* out);
 
-// Signals that would end the command wait from here on. To be called before
-// anything starts a thread: a driver's threads inherit the mask, and one that
-// took a signal would end the command with the terminal as it is.
+// Blocks signals that would end the command. To be called before any thread
+// starts: a driver's threads inherit the mask, and a signal delivered to one of
+// them would end the command without restoring the terminal.
 void kilni_cli_screen_hold(kilni_cli_screen_t* screen);
 
-// Takes the terminal: its second page, keys one by one, no cursor.
+// Takes over the terminal: alternate screen, single keys, no cursor.
 void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out);
 
-// Gives the terminal back.
+// Restores the terminal.
 void kilni_cli_screen_close(kilni_cli_screen_t* screen);
 
-// Lets signals through again, those that came in between first.
+// Unblocks the signals, pending ones first.
 void kilni_cli_screen_let_go(kilni_cli_screen_t* screen);
 
-// Writes a page from the top: as many lines as there is space for, each as far
-// as there is. False when the terminal is gone.
+// Writes a page from the top, cut to the size of the terminal. False if the
+// terminal is closed.
 bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text);
 
 // Waits, at most `milliseconds`.

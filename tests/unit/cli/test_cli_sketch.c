@@ -149,7 +149,7 @@ static void test_words(void** state) {
   fails_at("empty", 1, 6, "expected a name for the node, not the end");
   fails_at("empt e", 1, 1, "`empt` is not a statement");
   fails_at("empty e f", 1, 9, "expected the end of the line");
-  fails_at("empty kernel", 1, 7, "is a word of the language");
+  fails_at("empty kernel", 1, 7, "is a reserved word");
   fails_at("  7", 1, 3, "expected a statement");
   fails_at("empty e\n}", 2, 1, "expected a statement");
   fails_at("empty e ;", 1, 9, "unexpected character");
@@ -158,7 +158,7 @@ static void test_words(void** state) {
   fails_at("buffer b : f31[2]", 1, 12, "is not a type");
   fails_at("buffer b : f32[0]", 1, 16, "is not a number from 1");
   fails_at("buffer b : f32[17179869184]", 1, 12, "");
-  fails_at("buffer b : f32", 1, 8, "nothing says how large");
+  fails_at("buffer b : f32", 1, 8, "the size of the buffer");
   fails_at("buffer b in \"a\" in \"b\"", 1, 17, "no second file");
   fails_at("kernel k = scale(2)", 1, 18, "");
   fails_at("kernel k = scale(x y)", 1, 20, "expected `,`");
@@ -182,11 +182,11 @@ static void test_names(void** state) {
   fails_at("empty a\na -> b", 2, 6, "there is no node \"b\"");
   fails_at("empty a\nempty b\na -> b -> a", 3, 11, "closes a cycle");
   fails_at("empty a\na -> a", 2, 6, "to itself");
-  fails_at("empty a\nempty b\na -> b\na -> b", 4, 6, "is there since line 6");
+  fails_at("empty a\nempty b\na -> b\na -> b", 4, 6, "was already drawn in line 6");
   fails_at("condition c\nif i = c {\nempty a\n}\nempty b\nb -> a", 6, 6,
            "there is no node \"a\"");
   fails_at("condition c\nempty b\nif i = c {\nempty a\nb -> a }", 5, 1,
-           "stands in other braces");
+           "is in other braces");
 }
 
 static void test_rules(void** state) {
@@ -197,13 +197,13 @@ static void test_rules(void** state) {
   fails_at("condition c\nwhile a = c {\nif b = c { }\n}", 3, 8,
            "is of other braces");
   fails_at("graph g {\ncondition c\nif a = c { }\n}", 3, 4,
-           "inside of a named graph");
+           "inside a named graph");
   fails_at("graph g { child c = g }", 1, 21, "there is no graph \"g\"");
   fails_at("graph g {\nallocate m : f32[1]\n}", 2, 10,
-           "inside of another node");
-  fails_at("graph g {\nbuffer b : f32[1]\n}", 2, 1, "inside of braces");
+           "inside another node");
+  fails_at("graph g {\nbuffer b : f32[1]\n}", 2, 1, "inside braces");
   fails_at("empty e\nfree f = e", 2, 10, "allocates nothing");
-  fails_at("graph g {\ngraph h { }\n}", 2, 1, "inside of braces");
+  fails_at("graph g {\ngraph h { }\n}", 2, 1, "inside braces");
   fails_at("condition c\nwhile i = c { }\n\n# no\nelse { }", 5, 1,
            "expected the end of the line, not `else`");
 }
